@@ -1,0 +1,50 @@
+"""Everything that isoloss raises on purpose.
+
+    IsolossError
+    |- InputError   wrong usage or input              exit code 2
+    |- Refusal      the data cannot answer            exit code 3
+    `- RunError     a run or a study failed           exit code 1
+
+Each message says what is wrong, where, and how to mend it, so that a reader needs no traceback.
+"""
+
+
+class IsolossError(Exception):
+    """Base of the tree. ``what`` is wrong, ``where`` it is (file, row, key), ``mend`` is the way out."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, where: str = "", mend: str = ""):
+        self.what, self.where, self.mend = what, where, mend
+        super().__init__(what, where, mend)
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        way_out = f"\n  To mend it: {self.mend}" if self.mend else ""
+        return f"{place}{self.what}{way_out}"
+
+    def __reduce__(self):
+        # Exceptions cross process borders; keyword-only arguments need this to survive the trip.
+        return _rebuild, (type(self), self.what, self.where, self.mend)
+
+
+def _rebuild(kind: type["IsolossError"], what: str, where: str, mend: str) -> "IsolossError":
+    return kind(what, where=where, mend=mend)
+
+
+class InputError(IsolossError):
+    """A file, table, setting or argument that cannot be used as it is."""
+
+    exit_code = 2
+
+
+class Refusal(IsolossError):
+    """The data cannot answer the question. ``what`` is the reason, ``mend`` says what would lift it."""
+
+    exit_code = 3
+
+
+class RunError(IsolossError):
+    """A run or a study that did not end well."""
+
+    exit_code = 1

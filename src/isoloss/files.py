@@ -1,0 +1,182 @@
+"""The only module that writes to disk.
+
+A reader must never meet half a file, whenever the writer is killed:
+
+* a whole file goes to a temporary neighbour, is flushed to the disk and renamed over the target;
+* a whole folder is built beside its target and renamed into place;
+* a log grows by one ``os.write`` per line, so that only its last line can be torn, and the reader drops
+  exactly that one and raises on any other bad line;
+* a claim is an advisory lock that the kernel releases when its holder dies: nothing to go stale, nothing
+  to steal by looking at a clock.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from isoloss.errors import InputError
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,127}")
+
+
+def safe_child(folder: Path, name: str) -> Path:
+    """``folder/name`` for a plain name: no separators, no leading dot, no link out of the folder.
+
+    Raises InputError otherwise.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} is not a usable name", mend="use 1 to 128 of a-z, 0-9, '.', '_', '-', not starting with '.'"
+        )
+    child = folder / name
+    if child.is_symlink():
+        raise InputError("is a symbolic link", where=str(child), mend="replace it by the folder itself")
+    return child
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames in ``folder`` survive a power loss (a no-op where folders cannot be opened)."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace_file(path: Path, write: Callable[[Path], None]) -> None:
+    """Call ``write(temporary path)``, then move the result over ``path`` in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    replace_file(path, lambda temporary: temporary.write_bytes(data))
+
+
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Strict JSON: NaN and infinity are refused, since they would come back as something else."""
+    write_text(path, json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"is not JSON ({error})", where=str(path), mend="delete it and run again") from None
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill; it takes its place under ``path`` only if the block ends well.
+
+    Raises InputError if ``path`` exists when the block ends.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
+    try:
+        yield temporary
+        if path.exists():
+            raise InputError("exists already", where=str(path), mend="remove it first, or choose another name")
+        os.chmod(temporary, 0o755)
+        os.replace(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_folder(path.parent)
+
+
+def append_line(path: Path, value: Any) -> None:
+    """Append one JSON line with a single write, so that a kill can tear only the last line.
+
+    A torn line left by an earlier writer is cut off first. One writer at a time: hold the claim.
+    """
+    line = json.dumps(value, allow_nan=False, ensure_ascii=False) + "\n"
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        written = os.read(handle, os.fstat(handle).st_size)
+        end = written.rfind(b"\n") + 1
+        os.ftruncate(handle, end)
+        os.lseek(handle, end, os.SEEK_SET)
+        os.write(handle, line.encode("utf-8"))
+    finally:
+        os.close(handle)
+
+
+def read_lines(path: Path) -> list[Any]:
+    """The lines of an appended log. A torn last line is dropped; a bad line elsewhere raises InputError."""
+    *whole, torn = path.read_bytes().split(b"\n")
+    lines = []
+    for number, raw in enumerate(whole, start=1):
+        try:
+            lines.append(json.loads(raw))
+        except ValueError:
+            raise InputError("is not a JSON line", where=f"{path}, line {number}", mend="remove that line") from None
+    return lines
+
+
+@contextmanager
+def claim(path: Path, *, wait_seconds: float = 0.0) -> Iterator[bool]:
+    """Hold ``path`` exclusively; yields False if another live process holds it after ``wait_seconds``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, timeout=wait_seconds)
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what killed writers left in ``folder``. Call it only while holding the folder's claim."""
+    for leftover in folder.glob(".*.part"):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+
+
+def remove_file(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hash_of(value: Any) -> str:
+    """sha256 of the canonical JSON of ``value``: the identity of a set of settings."""
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
