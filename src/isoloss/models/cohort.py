@@ -1,0 +1,105 @@
+"""K members as one module: stacked where the family allows it, one after the other where it does not."""
+
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from isoloss.models.layers import Dropout
+from isoloss.models.output import Output
+from isoloss.models.registry import Family
+from isoloss.models.shape import Shape
+from isoloss.units import Count
+
+
+class OneByOne(nn.Module):
+    """Members that each map (B, T) to (B, T, V), run in turn behind the cohort's interface."""
+
+    def __init__(self, members: list[nn.Module]):
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def forward(self, x_KBT: Tensor) -> Output:
+        logits = [member(x_BT) for member, x_BT in zip(self.members, x_KBT, strict=True)]
+        return Output([torch.stack(logits)])
+
+
+def build_cohort(family: Family, shape: Shape, vocab: int, context: int, seeds: list[int]) -> nn.Module:
+    """K = len(seeds) members; member k starts from the weights that seed k alone would give it."""
+    members = []
+    for seed in seeds:
+        with torch.random.fork_rng(devices=[]):
+            torch.random.default_generator.manual_seed(seed)
+            members.append(family.build(shape, vocab, context))
+    if not family.stacked:
+        return OneByOne(members)
+    first, *others = members
+    with torch.no_grad():
+        for name, parameter in first.named_parameters():
+            rows = [dict(other.named_parameters())[name] for other in others]
+            parameter.data = torch.cat([parameter, *rows])
+    return first
+
+
+def member_slices(model: nn.Module) -> list[tuple[nn.Parameter, slice]]:
+    """Each parameter with the members its leading axis stands for.
+
+    A stacked parameter has all of them on its own axis; one of ``OneByOne`` belongs to one member and is
+    given a leading axis of length 1 by whoever reads it.
+    """
+    if isinstance(model, OneByOne):
+        return [(p, slice(k, k + 1)) for k, member in enumerate(model.members) for p in member.parameters()]
+    return [(p, slice(None)) for p in model.parameters()]
+
+
+def set_generators(model: nn.Module, generators: list[torch.Generator]) -> None:
+    """Give every dropout its members' generators."""
+    if isinstance(model, OneByOne):
+        for member, generator in zip(model.members, generators, strict=True):
+            set_generators(member, [generator])
+        return
+    for module in model.modules():
+        if isinstance(module, Dropout):
+            module.generators = generators
+
+
+def carried_state(model: nn.Module) -> dict[str, Tensor]:
+    """Recurrent state that goes on from window to window, by name; empty unless a family carries one."""
+    found = {}
+    for name, module in model.named_modules():
+        for layer, pair in enumerate(getattr(module, "state", None) or []):
+            found[f"{name}|{layer}|h"], found[f"{name}|{layer}|c"] = pair
+    return found
+
+
+def restore_carried_state(model: nn.Module, saved: dict[str, Tensor]) -> None:
+    for name, module in model.named_modules():
+        if not hasattr(module, "state"):
+            continue
+        layers = sorted(int(key.split("|")[1]) for key in saved if key.startswith(f"{name}|") and key.endswith("|h"))
+        module.state = [(saved[f"{name}|{i}|h"], saved[f"{name}|{i}|c"]) for i in layers] or None
+
+
+def count(family: Family, shape: Shape, vocab: int, context: int) -> Count:
+    """By the family's formula, or on the meta device by PyTorch's own counter where it gives none.
+
+    Without a formula a parameter counts as embedding if the vocabulary is one of its axes, and attention is
+    what the counter saw, which is the full square.
+    """
+    if family.count is not None:
+        return family.count(shape, vocab, context)
+    with torch.device("meta"):
+        model = family.build(shape, vocab, context)
+        parameters = {id(p): p for p in model.parameters()}.values()
+        embedding = sum(p.numel() for p in parameters if vocab in p.shape)
+        body = sum(p.numel() for p in parameters) - embedding
+        tokens = torch.zeros((1, 1, context) if family.stacked else (1, context), dtype=torch.long)
+        with FlopCounterMode(display=False) as counter:
+            model(tokens)
+    return Count(
+        body=body,
+        body_executed=body,
+        embedding=embedding,
+        matmul_flops=counter.get_total_flops() / context,
+        attention_flops=0.0,
+        head_flops=0.0,
+    )

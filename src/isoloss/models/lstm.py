@@ -1,0 +1,80 @@
+"""The LSTM (Hochreiter and Schmidhuber 1997; forget gate: Gers et al. 2000), on the fused kernels.
+
+    i, f, o = sigmoid(...)    g = tanh(...)      each of  W_ih x_t + b_ih + W_hh h_{t-1} + b_hh
+    c_t = f * c_{t-1} + i * g                    h_t = o * tanh(c_t)
+
+Layers are separate one-layer modules so that a parameter-free norm before and a residual around each stay
+outside the kernel. The state starts at zero in every window; with ``carry`` it goes on from the window
+before, which needs batches of contiguous lanes.
+
+Recipe: W_ih normal with 1/sqrt(d), W_hh orthogonal per gate, biases 0 except the forget gate's, which is 1
+in b_ih alone (the two biases add up: 1 in both would mean 2). The output head is the embedding, tied.
+"""
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from isoloss import units
+from isoloss.models.layers import Dropout, rms_norm
+from isoloss.models.shape import Shape
+
+
+class LSTMShape(Shape):
+    n_layer: int = Field(gt=0)
+    d_model: int = Field(gt=0)
+    residual: bool = True
+    carry: bool = False
+    dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+
+
+def count(shape: LSTMShape, vocab: int, context: int) -> units.Count:
+    d = shape.d_model
+    body = shape.n_layer * units.lstm_layer_params(d, d)
+    return units.Count(
+        body=body,
+        body_executed=body,
+        embedding=vocab * d,
+        matmul_flops=shape.n_layer * units.lstm_layer_flops(d, d),
+        attention_flops=0.0,
+        head_flops=units.head_flops(d, vocab),
+    )
+
+
+def initialise(layer: nn.LSTM) -> None:
+    d = layer.hidden_size
+    nn.init.normal_(layer.weight_ih_l0, std=d**-0.5)
+    for gate in range(4):
+        nn.init.orthogonal_(layer.weight_hh_l0[gate * d : (gate + 1) * d])
+    nn.init.zeros_(layer.bias_ih_l0)
+    nn.init.zeros_(layer.bias_hh_l0)
+    nn.init.ones_(layer.bias_ih_l0[d : 2 * d])  # gate order in torch: i, f, g, o
+
+
+class LSTM(nn.Module):
+    """One member: tokens (B, T) to logits (B, T, V)."""
+
+    def __init__(self, shape: LSTMShape, vocab: int, context: int):
+        super().__init__()
+        self.residual, self.carry = shape.residual, shape.carry
+        self.embedding = nn.Embedding(vocab, shape.d_model)
+        self.layers = nn.ModuleList(nn.LSTM(shape.d_model, shape.d_model) for _ in range(shape.n_layer))
+        self.dropout = Dropout(shape.dropout)
+        with torch.no_grad():
+            nn.init.normal_(self.embedding.weight, std=0.02)
+            for layer in self.layers:
+                initialise(layer)
+        self.state: list[tuple[Tensor, Tensor]] | None = None
+
+    def forward(self, x_BT: Tensor) -> Tensor:
+        # Time first is the kernels' own layout: batch_first would copy.
+        h_TBD = self.dropout(self.embedding(x_BT.T))
+        before = self.state if self.carry else None
+        after = []
+        for number, layer in enumerate(self.layers):
+            y_TBD, last = layer(rms_norm(h_TBD), before[number] if before else None)
+            h_TBD = self.dropout(y_TBD) + (h_TBD if self.residual else 0)
+            after.append((last[0].detach(), last[1].detach()))
+        if self.carry:
+            self.state = after
+        return (rms_norm(h_TBD) @ self.embedding.weight.T).transpose(0, 1)

@@ -1,0 +1,164 @@
+"""The Transformer: decoder-only, pre-norm (arXiv 1706.03762; 2001.08361 for its count).
+
+    x_0 = E[tokens] (+ P[position])
+    x  <- x + W_o attention(norm(x))          causal, n_head heads of d_head, d_attn = n_head d_head
+    x  <- x + W_2 phi(norm(x) W_1)            or SwiGLU: W_2 (silu(norm(x) W_g) * norm(x) W_1)
+    logits = norm(x_L) E^T                    or norm(x_L) U, untied
+
+No biases and no norm gains, so that N = 2 n_layer d_model (2 d_attn + d_ff) is the exact count. d_attn may
+differ from d_model and d_ff take any value: studies of shape need both.
+"""
+
+import math
+from typing import Literal, Self
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from isoloss import units
+from isoloss.models.layers import Dropout, Embedding, Linear, rms_norm, rotary_table, rotate
+from isoloss.models.output import Output
+from isoloss.models.shape import Shape
+
+
+class BlockShape(Shape):
+    """Width, heads and feed-forward of one block. ``d_ff`` and ``d_head`` default to the usual choice."""
+
+    d_model: int = Field(gt=0)
+    n_head: int = Field(gt=0)
+    d_head: int | None = Field(default=None, gt=0)
+    d_ff: int | None = Field(default=None, gt=0)
+    activation: Literal["gelu", "swiglu"] = "gelu"
+    positions: Literal["rotary", "learned"] = "rotary"
+    tied: bool = True
+    dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+
+    @model_validator(mode="after")
+    def _divisible(self) -> Self:
+        if self.d_head is None and self.d_model % self.n_head:
+            raise ValueError(f"d_model {self.d_model} is not a multiple of n_head {self.n_head}; give d_head")
+        if self.positions == "rotary" and self.head_dim % 2:
+            raise ValueError(f"rotary positions need an even head dimension, got {self.head_dim}")
+        return self
+
+    @property
+    def head_dim(self) -> int:
+        return self.d_head or self.d_model // self.n_head
+
+    @property
+    def d_attn(self) -> int:
+        return self.n_head * self.head_dim
+
+    @property
+    def ff_dim(self) -> int:
+        return self.d_ff or 4 * self.d_model
+
+    def block_params(self) -> int:
+        return units.block_params(self.d_model, self.ff_dim, self.d_attn, gated=self.activation == "swiglu")
+
+    def embedding_params(self, vocab: int, context: int) -> int:
+        tables = vocab * (1 if self.tied else 2) + (context if self.positions == "learned" else 0)
+        return tables * self.d_model
+
+
+class TransformerShape(BlockShape):
+    n_layer: int = Field(gt=0)
+
+
+def count(shape: TransformerShape, vocab: int, context: int) -> units.Count:
+    """Parameters and FLOPs of a Transformer by formula; a test holds it against the module itself."""
+    body = shape.n_layer * shape.block_params()
+    return units.Count(
+        body=body,
+        body_executed=body,
+        embedding=shape.embedding_params(vocab, context),
+        matmul_flops=2.0 * body,
+        attention_flops=shape.n_layer * units.attention_flops(context, shape.d_attn),
+        head_flops=units.head_flops(shape.d_model, vocab),
+    )
+
+
+class Attention(nn.Module):
+    def __init__(self, shape: BlockShape, context: int, residual_gain: float):
+        super().__init__()
+        self.n_head, self.rotary = shape.n_head, shape.positions == "rotary"
+        self.qkv = Linear(shape.d_model, 3 * shape.d_attn)
+        self.out = Linear(shape.d_attn, shape.d_model, gain=residual_gain)
+        cos, sin = rotary_table(context, shape.head_dim)
+        self.register_buffer("cos_TC", cos, persistent=False)
+        self.register_buffer("sin_TC", sin, persistent=False)
+
+    def forward(self, x_KBTD: Tensor) -> Tensor:
+        K, B, T, _ = x_KBTD.shape
+        qkv = self.qkv(x_KBTD).view(K * B, T, 3, self.n_head, -1)
+        q_NHTC, k_NHTC, v_NHTC = qkv.permute(2, 0, 3, 1, 4)
+        if self.rotary:
+            q_NHTC = rotate(q_NHTC, self.cos_TC, self.sin_TC)
+            k_NHTC = rotate(k_NHTC, self.cos_TC, self.sin_TC)
+        y_NHTC = F.scaled_dot_product_attention(q_NHTC, k_NHTC, v_NHTC, is_causal=True)
+        return self.out(y_NHTC.transpose(1, 2).reshape(K, B, T, -1))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, shape: BlockShape, residual_gain: float):
+        super().__init__()
+        self.gate = Linear(shape.d_model, shape.ff_dim) if shape.activation == "swiglu" else None
+        self.up = Linear(shape.d_model, shape.ff_dim)
+        self.down = Linear(shape.ff_dim, shape.d_model, gain=residual_gain)
+
+    def forward(self, x_KBTD: Tensor) -> Tensor:
+        if self.gate is None:
+            return self.down(F.gelu(self.up(x_KBTD), approximate="tanh"))
+        return self.down(F.silu(self.gate(x_KBTD)) * self.up(x_KBTD))
+
+
+class Block(nn.Module):
+    """One pre-norm block. ``depth``: executed layers, whose residual branches start at 1/sqrt(2 depth)."""
+
+    def __init__(self, shape: BlockShape, context: int, depth: int):
+        super().__init__()
+        residual_gain = 1.0 / math.sqrt(2 * depth)
+        self.attention = Attention(shape, context, residual_gain)
+        self.feed_forward = FeedForward(shape, residual_gain)
+        self.dropout = Dropout(shape.dropout)
+
+    def forward(self, x_KBTD: Tensor) -> Tensor:
+        x_KBTD = x_KBTD + self.dropout(self.attention(rms_norm(x_KBTD)))
+        return x_KBTD + self.dropout(self.feed_forward(rms_norm(x_KBTD)))
+
+
+class Vocabulary(nn.Module):
+    """Both ends of the model: tokens to vectors (with learned positions if any), vectors to logits."""
+
+    def __init__(self, shape: BlockShape, vocab: int, context: int):
+        super().__init__()
+        self.tokens = Embedding(vocab, shape.d_model)
+        self.positions = Embedding(context, shape.d_model) if shape.positions == "learned" else None
+        self.head = None if shape.tied else Linear(shape.d_model, vocab, gain=0.02 * math.sqrt(shape.d_model))
+
+    def embed(self, x_KBT: Tensor) -> Tensor:
+        h_KBTD = self.tokens(x_KBT)
+        if self.positions is None:
+            return h_KBTD
+        places_KBT = torch.arange(x_KBT.shape[-1], device=x_KBT.device).expand(x_KBT.shape)
+        return h_KBTD + self.positions(places_KBT)
+
+    def logits(self, h_KBTD: Tensor) -> Tensor:
+        h_KBTD = rms_norm(h_KBTD)
+        return self.tokens.unembed(h_KBTD) if self.head is None else self.head(h_KBTD)
+
+
+class Transformer(nn.Module):
+    def __init__(self, shape: TransformerShape, vocab: int, context: int):
+        super().__init__()
+        self.vocabulary = Vocabulary(shape, vocab, context)
+        self.blocks = nn.ModuleList(Block(shape, context, shape.n_layer) for _ in range(shape.n_layer))
+        self.dropout = Dropout(shape.dropout)
+
+    def forward(self, x_KBT: Tensor) -> Output:
+        h_KBTD = self.dropout(self.vocabulary.embed(x_KBT))
+        for block in self.blocks:
+            h_KBTD = block(h_KBTD)
+        return Output(logits=[self.vocabulary.logits(h_KBTD)])

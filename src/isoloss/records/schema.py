@@ -1,0 +1,120 @@
+"""The record of a run: what was asked, what happened, what was measured, where.
+
+One JSON file per run, written last; its presence means the run is finished. Everything a figure or a sentence
+shows comes from here and from the two Parquet files beside it. Old schema versions load for ever.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+
+Status = Literal["finished", "diverged"]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Evaluation(Part):
+    """Losses on the fixed validation windows after ``step`` updates; nats per token.
+
+    ``loss`` is the cross-entropy of the last exit, ``loss_se`` its standard error over windows (sampling of
+    text only, not of seeds). ``exits``: every exit's cross-entropy. For gated models ``expected`` is
+    sum_t p_t CE_t, ``entropy`` H(p) and ``total`` the objective, expected - beta entropy; else all three
+    follow from the one exit.
+    ``cooled``: True at the end of a cooldown, False on the constant-rate trunk.
+    """
+
+    step: int = Field(ge=0)
+    tokens: int = Field(ge=0)
+    cooled: bool
+    windows: int = Field(gt=0)
+    loss: float
+    loss_se: float
+    bits_per_byte: float
+    exits: list[float]
+    expected: float
+    entropy: float
+    total: float
+
+
+class Counts(Part):
+    """Parameters and training FLOPs per token under every rule of ``units.py``."""
+
+    params: int
+    params_total: int
+    params_executed: int
+    params_embedding: int
+    flops_6nd_per_token: float
+    flops_exact_per_token: float
+
+
+class Data(Part):
+    corpus: str
+    corpus_hash: str
+    tokenizer_hash: str
+    train_sha256: str
+    validation_sha256: str
+    train_tokens: int
+    validation_tokens: int
+    vocab: int
+    bytes_per_token: float
+    epochs: float
+
+
+class Environment(Part):
+    """Where it ran. Bitwise equality is promised only while all of this stays the same."""
+
+    isoloss: str
+    commit: str | None
+    dirty: bool | None
+    python: str
+    torch: str
+    numpy: str
+    platform: str
+    device: str
+    device_name: str
+    threads: int
+    dtype: str
+    compiled: bool
+    cohort_size: int
+
+
+class Event(Part):
+    """Something that happened: started, resumed, diverged, finished."""
+
+    kind: str
+    attempt: int
+    step: int
+    time: str
+    detail: str = ""
+
+
+class Record(Part):
+    """``settings`` are the run's full settings; ``run_id`` ends in their hash."""
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    study: str
+    family: str
+    label: str
+    status: Status
+    reason: str
+    diverged_step: int | None = None
+    attempt: int
+    seed: int
+    learning_rate: float
+    recipe: str
+    settings: dict[str, Any]
+    counts: Counts
+    data: Data
+    environment: Environment
+    events: list[Event]
+    evaluations: list[Evaluation]
+    steps: int
+    tokens: int
+    wall_seconds: float
+    cpu_seconds: float
+    files: dict[str, str]

@@ -1,0 +1,173 @@
+"""A study on disk, and reading it back.
+
+    DIR/study.json                 the resolved study: name, scale, every planned run
+    DIR/runs/RUN_ID/
+        settings.json              what the run is
+        log.jsonl                  its progress, for people; nothing reads a number from it
+        checkpoints/               the newest two
+        failure.json               why the last attempt failed, if it did
+        positions.parquet          per-position sums at every evaluation
+        curve.parquet              training loss at every step
+        record.json                the record, written last: the run is finished
+
+A run folder belongs to whoever holds its ``claim.lock``.
+"""
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import ValidationError
+
+from isoloss import files
+from isoloss.errors import InputError
+from isoloss.records.schema import SCHEMA_VERSION, Record
+from isoloss.records.table import loss_table
+
+POSITION_COLUMNS = {
+    "step": pl.Int64,
+    "tokens": pl.Int64,
+    "cooled": pl.Boolean,
+    "part": pl.String,
+    "position": pl.Int64,
+    "sum": pl.Float64,
+    "sumsq": pl.Float64,
+    "count": pl.Int64,
+}
+"""``part``: exit_1, exit_2, ... (cross-entropy per exit), and for gated models expected, entropy, total.
+``position`` is 1-based. Sums, not means: divide once, at the end."""
+
+
+def run_folder(folder: Path, run_id: str) -> Path:
+    return files.safe_child(folder / "runs", run_id)
+
+
+def is_finished(folder: Path) -> bool:
+    return (folder / "record.json").is_file()
+
+
+def write_parquet(path: Path, table: pl.DataFrame) -> str:
+    """Write a table in one step; returns the file's sha256."""
+    buffer = io.BytesIO()
+    table.write_parquet(buffer)
+    files.write_bytes(path, buffer.getvalue())
+    return files.sha256(path)
+
+
+def read_record(folder: Path) -> Record:
+    """The record of a finished run. Raises InputError naming the file and the key that is wrong."""
+    path = folder / "record.json"
+    values = files.read_json(path)
+    version = values.get("schema_version") if isinstance(values, dict) else None
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"schema version {version!r}; this isoloss reads {SCHEMA_VERSION}",
+            where=str(path),
+            mend="use the isoloss that wrote it, or a newer one",
+        )
+    try:
+        record = Record.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{key}: {first['msg']}", where=str(path), mend="delete the run's folder; run again") from None
+    if record.run_id != folder.name:
+        raise InputError(
+            f"is the record of {record.run_id}, but lies in {folder.name}", where=str(path), mend="move it back"
+        )
+    return record
+
+
+def read_part(folder: Path, record: Record, name: str) -> pl.DataFrame:
+    """A Parquet file of a run, checked against the sha256 in its record."""
+    path = folder / name
+    mend = "delete the run's folder and run the study again"
+    if not path.is_file():
+        raise InputError("is missing", where=str(path), mend=mend)
+    if files.sha256(path) != record.files[name]:
+        raise InputError("does not match the sha256 in its record", where=str(path), mend=mend)
+    return pl.read_parquet(path)
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """A study as read from disk. ``plan`` is study.json; ``records`` are the finished and diverged runs."""
+
+    folder: Path
+    plan: Mapping[str, Any]
+    records: list[Record]
+    failures: Mapping[str, Mapping[str, Any]]
+
+    def table(self) -> pl.DataFrame:
+        """The loss table: one row per run and evaluation, and one for each planned run without any."""
+        return loss_table(self.plan, self.records, self.failures)
+
+    @cached_property
+    def _positions(self) -> pl.DataFrame:
+        return self._parts("positions.parquet", POSITION_COLUMNS)
+
+    def positions(self) -> pl.DataFrame:
+        """Per-position sums of all runs, long form, with each run's identity columns in front."""
+        return self._positions
+
+    def curves(self) -> pl.DataFrame:
+        """Training losses of all runs: step, tokens, cooled, total, and for gated models its parts."""
+        return self._parts("curve.parquet", {"step": pl.Int64, "tokens": pl.Int64, "cooled": pl.Boolean})
+
+    def _parts(self, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
+        parts = []
+        for record in self.records:
+            part = read_part(run_folder(self.folder, record.run_id), record, name)
+            parts.append(part.select(*identity(record), pl.all()))
+        if not parts:
+            return pl.DataFrame(schema={**IDENTITY, **columns})
+        return pl.concat(parts, how="diagonal")
+
+
+IDENTITY = {
+    "run_id": pl.String,
+    "family": pl.String,
+    "label": pl.String,
+    "params": pl.Int64,
+    "n_layer": pl.Int64,
+    "recurrence": pl.Int64,
+    "seed": pl.Int64,
+    "status": pl.String,
+}
+
+
+def identity(record: Record) -> list[pl.Expr]:
+    values = {
+        "run_id": record.run_id,
+        "family": record.family,
+        "label": record.label,
+        "params": record.counts.params,
+        "n_layer": record.settings["shape"].get("n_layer"),
+        "recurrence": record.settings["shape"].get("recurrence", 1),
+        "seed": record.seed,
+        "status": record.status,
+    }
+    return [pl.lit(values[name], dtype=kind).alias(name) for name, kind in IDENTITY.items()]
+
+
+def load(folder: str | Path) -> StudyData:
+    """Read a study folder. Raises InputError if it is none, or if any record in it cannot be trusted."""
+    folder = Path(folder)
+    path = folder / "study.json"
+    if not path.is_file():
+        raise InputError(
+            "holds no study (no study.json)", where=str(folder), mend="give the folder that `isoloss run` wrote"
+        )
+    plan = files.read_json(path)
+    records, failures = [], {}
+    for run in plan["runs"]:
+        place = run_folder(folder, run["run_id"])
+        if is_finished(place):
+            records.append(read_record(place))
+        elif (place / "failure.json").is_file():
+            failures[run["run_id"]] = files.read_json(place / "failure.json")
+    return StudyData(folder, plan, records, failures)
