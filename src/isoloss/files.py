@@ -171,6 +171,10 @@ def remove_file(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
+def remove_folder(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+
+
 def sha256(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

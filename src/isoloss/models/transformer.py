@@ -10,7 +10,7 @@ differ from d_model and d_ff take any value: studies of shape need both.
 """
 
 import math
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -24,39 +24,41 @@ from isoloss.models.shape import Shape
 
 
 class BlockShape(Shape):
-    """Width, heads and feed-forward of one block. ``d_ff`` and ``d_head`` default to the usual choice."""
+    """Width, heads and feed-forward of one block."""
 
     d_model: int = Field(gt=0)
     n_head: int = Field(gt=0)
-    d_head: int | None = Field(default=None, gt=0)
-    d_ff: int | None = Field(default=None, gt=0)
+    d_head: int = Field(gt=0)
+    d_ff: int = Field(gt=0)
     activation: Literal["gelu", "swiglu"] = "gelu"
     positions: Literal["rotary", "learned"] = "rotary"
     tied: bool = True
     dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _usual(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Fill in d_head = d_model / n_head and d_ff = 4 d_model, so that the settings say what was built."""
+        d_model, n_head = values.get("d_model"), values.get("n_head")
+        if not isinstance(d_model, int) or not isinstance(n_head, int) or n_head < 1:
+            return values
+        if values.get("d_head") is None and d_model % n_head:
+            raise ValueError(f"d_model {d_model} is not a multiple of n_head {n_head}; give d_head")
+        usual = {"d_head": d_model // n_head, "d_ff": 4 * d_model}
+        return values | {key: value for key, value in usual.items() if values.get(key) is None}
+
     @model_validator(mode="after")
-    def _divisible(self) -> Self:
-        if self.d_head is None and self.d_model % self.n_head:
-            raise ValueError(f"d_model {self.d_model} is not a multiple of n_head {self.n_head}; give d_head")
-        if self.positions == "rotary" and self.head_dim % 2:
-            raise ValueError(f"rotary positions need an even head dimension, got {self.head_dim}")
+    def _even(self) -> Self:
+        if self.positions == "rotary" and self.d_head % 2:
+            raise ValueError(f"rotary positions need an even head dimension, got {self.d_head}")
         return self
 
     @property
-    def head_dim(self) -> int:
-        return self.d_head or self.d_model // self.n_head
-
-    @property
     def d_attn(self) -> int:
-        return self.n_head * self.head_dim
-
-    @property
-    def ff_dim(self) -> int:
-        return self.d_ff or 4 * self.d_model
+        return self.n_head * self.d_head
 
     def block_params(self) -> int:
-        return units.block_params(self.d_model, self.ff_dim, self.d_attn, gated=self.activation == "swiglu")
+        return units.block_params(self.d_model, self.d_ff, self.d_attn, gated=self.activation == "swiglu")
 
     def embedding_params(self, vocab: int, context: int) -> int:
         tables = vocab * (1 if self.tied else 2) + (context if self.positions == "learned" else 0)
@@ -86,7 +88,7 @@ class Attention(nn.Module):
         self.n_head, self.rotary = shape.n_head, shape.positions == "rotary"
         self.qkv = Linear(shape.d_model, 3 * shape.d_attn)
         self.out = Linear(shape.d_attn, shape.d_model, gain=residual_gain)
-        cos, sin = rotary_table(context, shape.head_dim)
+        cos, sin = rotary_table(context, shape.d_head)
         self.register_buffer("cos_TC", cos, persistent=False)
         self.register_buffer("sin_TC", sin, persistent=False)
 
@@ -104,9 +106,9 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     def __init__(self, shape: BlockShape, residual_gain: float):
         super().__init__()
-        self.gate = Linear(shape.d_model, shape.ff_dim) if shape.activation == "swiglu" else None
-        self.up = Linear(shape.d_model, shape.ff_dim)
-        self.down = Linear(shape.ff_dim, shape.d_model, gain=residual_gain)
+        self.gate = Linear(shape.d_model, shape.d_ff) if shape.activation == "swiglu" else None
+        self.up = Linear(shape.d_model, shape.d_ff)
+        self.down = Linear(shape.d_ff, shape.d_model, gain=residual_gain)
 
     def forward(self, x_KBTD: Tensor) -> Tensor:
         if self.gate is None:

@@ -1,0 +1,114 @@
+"""Checkpoints: safetensors and JSON in a folder that appears in one step; the newest two are kept.
+
+Loading falls back to the older one if the newer does not match its checksum, and never runs code.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from isoloss import files
+from isoloss.errors import InputError
+from isoloss.training.evaluation import PositionSums
+from isoloss.training.state import Measured, State, put_back, tensors
+
+KEEP = 2
+
+
+def save(folder: Path, state: State, run_ids: Sequence[str], notes: dict[str, Any]) -> None:
+    """Write ``folder/update-N``. ``notes`` are kept with it (attempt, events, environment)."""
+    target = folder / f"update-{state.done:09d}"
+    if not target.exists():
+        arrays = {name: tensor.contiguous() for name, tensor in tensors(state).items()}
+        arrays |= {f"trunk/{name}": tensor.contiguous() for name, tensor in (state.trunk or {}).items()}
+        arrays["curve"] = torch.from_numpy(state.curve_UKP)
+        measured = [describe(number, m, arrays) for number, m in enumerate(state.measured)]
+        with files.new_folder(target) as place:
+            files.replace_file(place / "state.safetensors", lambda path: save_file(copies_of_views(arrays), path))
+            scalars = {
+                "run_ids": list(run_ids),
+                "segment": state.segment,
+                "step": state.step,
+                "done": state.done,
+                "diverged": state.diverged,
+                "measured": measured,
+                "wall_seconds": state.wall_seconds,
+                "cpu_seconds": state.cpu_seconds,
+                "sha256": files.sha256(place / "state.safetensors"),
+                "notes": notes,
+            }
+            files.write_json(place / "state.json", scalars)
+    for old in sorted(folder.glob("update-*"))[:-KEEP]:
+        files.remove_folder(old)
+
+
+def copies_of_views(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
+    """safetensors refuses tensors that share memory, as an embedding used at both ends might."""
+    return {name: tensor.detach().cpu().clone() for name, tensor in arrays.items()}
+
+
+def describe(number: int, measured: Measured, arrays: dict[str, Tensor]) -> dict[str, Any]:
+    """The JSON half of one evaluation; its float64 sums go to ``arrays``."""
+    members = []
+    for k, sums in enumerate(measured.sums):
+        if sums is None:
+            members.append(None)
+            continue
+        for part in sums.sum_T:
+            arrays[f"measured.{number}.{k}.{part}"] = torch.from_numpy(
+                np.stack([sums.sum_T[part], sums.sumsq_T[part]])
+            )
+        windows = {part: [sums.window_sum[part], sums.window_sumsq[part]] for part in sums.sum_T}
+        members.append({"windows": sums.windows, "window_sums": windows})
+    return {"step": measured.step, "branch": measured.branch, "members": members}
+
+
+def restore(folder: Path, state: State, run_ids: Sequence[str]) -> dict[str, Any] | None:
+    """Put the newest usable checkpoint of these runs into ``state``; its notes, or None if there is none."""
+    for place in sorted(folder.glob("update-*"), reverse=True):
+        try:
+            scalars = files.read_json(place / "state.json")
+            if scalars["run_ids"] != list(run_ids):
+                continue
+            if files.sha256(place / "state.safetensors") != scalars["sha256"]:
+                continue
+            arrays = load_file(place / "state.safetensors")
+        except (OSError, KeyError, TypeError, InputError, SafetensorError):
+            continue
+        fill(state, scalars, arrays)
+        return scalars["notes"]
+    return None
+
+
+def fill(state: State, scalars: dict[str, Any], arrays: dict[str, Tensor]) -> None:
+    put_back(state, arrays)
+    trunk = {name.removeprefix("trunk/"): t for name, t in arrays.items() if name.startswith("trunk/")}
+    state.trunk = trunk or None
+    state.curve_UKP = arrays["curve"].numpy().copy()
+    for name in ("segment", "step", "done", "diverged", "wall_seconds", "cpu_seconds"):
+        setattr(state, name, scalars[name])
+    state.measured = [
+        Measured(
+            entry["step"],
+            entry["branch"],
+            [None if m is None else read_sums(number, k, m, arrays) for k, m in enumerate(entry["members"])],
+        )
+        for number, entry in enumerate(scalars["measured"])
+    ]
+
+
+def read_sums(number: int, k: int, member: dict[str, Any], arrays: dict[str, Tensor]) -> PositionSums:
+    both = {part: arrays[f"measured.{number}.{k}.{part}"].numpy() for part in member["window_sums"]}
+    return PositionSums(
+        {part: pair[0].copy() for part, pair in both.items()},
+        {part: pair[1].copy() for part, pair in both.items()},
+        {part: pair[0] for part, pair in member["window_sums"].items()},
+        {part: pair[1] for part, pair in member["window_sums"].items()},
+        member["windows"],
+    )

@@ -1,0 +1,130 @@
+"""Where and in what precision to compute, and what to say about it in the record."""
+
+import contextlib
+import ctypes
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import isoloss
+from isoloss.errors import InputError
+from isoloss.models import Shape
+from isoloss.records.schema import Environment
+
+BF16_MIN_WIDTH = 128
+"""Below this width bf16 matmuls are slower than float32 on the CPUs measured."""
+
+
+@dataclass(frozen=True)
+class Device:
+    device: torch.device
+    autocast: bool
+
+    @property
+    def dtype(self) -> str:
+        return "bfloat16 autocast" if self.autocast else "float32"
+
+    def precision(self) -> contextlib.AbstractContextManager:
+        if self.autocast:
+            return torch.autocast(self.device.type, dtype=torch.bfloat16)
+        return contextlib.nullcontext()
+
+
+def choose(wanted: str, family: str, shape: Shape) -> Device:
+    """CUDA, then MPS, then CPU, or the one wanted; bf16 where it pays.
+
+    Raises InputError if the wanted device is not there. LSTMs stay in float32 on CUDA: autocast would send
+    cuDNN's recurrent kernels to fp16 without loss scaling, whatever type was asked for.
+    """
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    kind = wanted.split(":")[0]
+    if wanted == "auto":
+        wanted = kind = next(name for name, present in there.items() if present)
+    if not there.get(kind, False):
+        have = ", ".join(name for name, present in there.items() if present)
+        raise InputError(f"there is no device {wanted!r} here", mend=f"use one of {have}, or auto")
+    width = getattr(shape, "d_model", 0)
+    if kind == "cuda":
+        pays = family != "lstm" and torch.cuda.is_bf16_supported()
+    else:
+        pays = kind == "cpu" and width >= BF16_MIN_WIDTH and cpu_has_bf16()
+    return Device(torch.device(wanted), pays)
+
+
+def cpu_has_bf16() -> bool:
+    """By the processor's flags: without these, bf16 matmuls run tens of times slower than float32."""
+    flags = Path("/proc/cpuinfo")
+    if not flags.is_file():
+        return False
+    words = flags.read_text().split()
+    return "avx512_bf16" in words or "amx_bf16" in words
+
+
+def keep_freed_memory() -> None:
+    """Tell glibc to reuse large blocks instead of returning them to the kernel after every step.
+
+    Logits are megabytes, above malloc's threshold for fresh pages, so each step would fault them in again:
+    up to a fifth of the time of a small model. Values are unaffected. Elsewhere than on glibc: nothing.
+    """
+    if not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc":
+        return
+    trim_threshold, mmap_threshold = -1, -3
+    libc = ctypes.CDLL(None)
+    libc.mallopt(mmap_threshold, 1 << 30)
+    libc.mallopt(trim_threshold, (1 << 31) - 1)
+
+
+def environment(device: Device, cohort_size: int) -> Environment:
+    commit, dirty = code_version()
+    return Environment(
+        isoloss=isoloss.__version__,
+        commit=commit,
+        dirty=dirty,
+        python=platform.python_version(),
+        torch=str(torch.__version__),
+        numpy=np.__version__,
+        platform=f"{platform.system()} {platform.machine()}",
+        device=device.device.type,
+        device_name=device_name(device.device),
+        threads=torch.get_num_threads(),
+        dtype=device.dtype,
+        compiled=False,
+        cohort_size=cohort_size,
+    )
+
+
+def device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    cpuinfo = Path("/proc/cpuinfo")
+    if device.type == "cpu" and cpuinfo.is_file():
+        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        if names:
+            return names[0]
+    return platform.processor() or platform.machine()
+
+
+def code_version() -> tuple[str | None, bool | None]:
+    """Commit of the checkout this package runs from, and whether it has changes; None if installed."""
+    root = Path(isoloss.__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None, None
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(  # noqa: S603 - fixed program and arguments
+            ["git", "-C", str(root), *arguments],  # noqa: S607
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        ).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD"), bool(git("status", "--porcelain", "--untracked-files=no"))
+    except (OSError, subprocess.SubprocessError):
+        return None, None

@@ -1,0 +1,90 @@
+"""Validation loss by position: float64 sums, sums of squares and counts, which merge by addition."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import torch
+from torch import nn
+
+from isoloss.models.cohort import carried_state, restore_carried_state
+from isoloss.training.objective import losses
+
+
+@dataclass(frozen=True)
+class PositionSums:
+    """Sums over evaluation windows of one member, by part (exit_1, ..., expected, entropy, total).
+
+    ``sum_T``, ``sumsq_T``: per position, nats and nats squared; ``windows``: how many windows went in, which
+    is the count at every position. ``window_sum``, ``window_sumsq``: of each window's mean, for a standard
+    error that respects that tokens of one window are correlated.
+    """
+
+    sum_T: dict[str, np.ndarray]
+    sumsq_T: dict[str, np.ndarray]
+    window_sum: dict[str, float]
+    window_sumsq: dict[str, float]
+    windows: int
+
+    def __add__(self, other: "PositionSums") -> "PositionSums":
+        return PositionSums(
+            {part: self.sum_T[part] + other.sum_T[part] for part in self.sum_T},
+            {part: self.sumsq_T[part] + other.sumsq_T[part] for part in self.sumsq_T},
+            {part: self.window_sum[part] + other.window_sum[part] for part in self.window_sum},
+            {part: self.window_sumsq[part] + other.window_sumsq[part] for part in self.window_sumsq},
+            self.windows + other.windows,
+        )
+
+    def mean(self, part: str) -> float:
+        """Nats per token: one division, at the end."""
+        return float(self.sum_T[part].sum() / (self.windows * len(self.sum_T[part])))
+
+    def standard_error(self, part: str) -> float:
+        """Of the mean, over windows; infinite sampling error is not 0, so one window raises ValueError."""
+        n = self.windows
+        if n < 2:
+            raise ValueError("one window has no standard error")
+        mean = self.window_sum[part] / n
+        variance = max(0.0, self.window_sumsq[part] / n - mean * mean) * n / (n - 1)
+        return sqrt(variance / n)
+
+
+def evaluate(
+    model: nn.Module, x_MT: np.ndarray, y_MT: np.ndarray, *, members: int, device: torch.device, batch: int = 32
+) -> list[PositionSums]:
+    """Sums of each member over the windows; the model's training state and recurrent state are left as found."""
+    was_training, state = model.training, carried_state(model)
+    model.eval()
+    total: list[PositionSums] | None = None
+    with torch.inference_mode():
+        for first in range(0, len(x_MT), batch):
+            # Every window starts from the zero state, so that no partition of the windows matters.
+            restore_carried_state(model, {})
+            part = evaluate_batch(model, x_MT[first : first + batch], y_MT[first : first + batch], members, device)
+            total = part if total is None else [a + b for a, b in zip(total, part, strict=True)]
+    restore_carried_state(model, state)
+    model.train(was_training)
+    assert total is not None, "evaluation needs at least one window"
+    return total
+
+
+def evaluate_batch(
+    model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int, device: torch.device
+) -> list[PositionSums]:
+    x_KBT = torch.from_numpy(x_BT).to(device).expand(members, -1, -1)
+    y_KBT = torch.from_numpy(y_BT).to(device).expand(members, -1, -1)
+    parts = losses(model(x_KBT), y_KBT).parts()
+    arrays = {part: loss_KBT.double().cpu().numpy() for part, loss_KBT in parts.items()}
+    return [sums_of({part: loss_KBT[k] for part, loss_KBT in arrays.items()}) for k in range(members)]
+
+
+def sums_of(parts: dict[str, np.ndarray]) -> PositionSums:
+    """Sums of one member's per-token losses (B, T) by part."""
+    means = {part: loss_BT.mean(axis=1) for part, loss_BT in parts.items()}
+    return PositionSums(
+        {part: loss_BT.sum(axis=0) for part, loss_BT in parts.items()},
+        {part: np.square(loss_BT).sum(axis=0) for part, loss_BT in parts.items()},
+        {part: float(mean_B.sum()) for part, mean_B in means.items()},
+        {part: float(np.square(mean_B).sum()) for part, mean_B in means.items()},
+        len(next(iter(parts.values()))),
+    )

@@ -1,0 +1,110 @@
+"""What makes a run the run it is: its full settings, whose hash names it."""
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from isoloss import files
+
+SETTINGS_VERSION = 1
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Evaluating(Strict):
+    """How validation loss is measured.
+
+    ``windows`` at each D point, ``final_windows`` at the largest, ``trace_windows`` along the trunk at steps
+    0, 1, 2, 4, 8, ...; all fixed and evenly spread over the validation text.
+    """
+
+    windows: int = Field(default=128, gt=0)
+    final_windows: int = Field(default=512, gt=0)
+    trace_windows: int = Field(default=32, gt=0)
+
+
+class Recipe(Strict):
+    """AdamW, linear warmup, constant rate, 1-sqrt cooldown branches.
+
+    ``warmup`` and ``cooldown`` are shares of the run that ends at a D point: warmup of the shortest, so that
+    it is never longer than a tenth of any (arXiv 2406.19146 moved an exponent from 0.71 to 0.60 by that
+    alone); cooldown of each (arXiv 2405.18392). beta2 = 0.99 suits small batches (same source as warmup).
+    Weight decay is decoupled and leaves embeddings, biases and other vectors alone.
+    """
+
+    name: str = "adamw-constant-1sqrt"
+    version: int = 1
+    warmup: float = Field(default=0.1, ge=0.0, le=0.1)
+    cooldown: float = Field(default=0.2, gt=0.0, lt=1.0)
+    beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
+    beta2: float = Field(default=0.99, gt=0.0, lt=1.0)
+    eps: float = Field(default=1e-8, gt=0.0)
+    weight_decay: float = Field(default=0.1, ge=0.0)
+    clip: float = Field(default=1.0, gt=0.0)
+
+
+class RunSettings(Strict):
+    """Everything that decides a run's numbers, but for the machine it runs on.
+
+    ``tokens``: the D points, ascending, each a whole number of steps of ``batch_size * context`` tokens.
+    ``family_source``: sha256 of the file of a user's family.
+    """
+
+    version: int = SETTINGS_VERSION
+    family: str
+    family_source: str | None = None
+    shape: dict[str, Any]
+    corpus_hash: str
+    tokenizer_hash: str
+    vocab: int = Field(gt=1)
+    context: int = Field(gt=1)
+    batch_size: int = Field(gt=0)
+    tokens: tuple[int, ...] = Field(min_length=1)
+    learning_rate: float = Field(gt=0.0, lt=10.0)
+    seed: int = Field(ge=0)
+    recipe: Recipe = Recipe()
+    evaluation: Evaluating = Evaluating()
+
+    @model_validator(mode="after")
+    def _whole_steps(self) -> Self:
+        if list(self.tokens) != sorted(set(self.tokens)):
+            raise ValueError("tokens must ascend without repeats")
+        for tokens in self.tokens:
+            if tokens % self.batch_tokens:
+                raise ValueError(f"tokens {tokens} is not a multiple of the batch, {self.batch_tokens} tokens")
+        if self.point_steps[0] < 10:
+            raise ValueError(f"the first D point is {self.point_steps[0]} steps long; give it at least 10")
+        return self
+
+    @property
+    def batch_tokens(self) -> int:
+        return self.batch_size * self.context
+
+    @property
+    def point_steps(self) -> list[int]:
+        return [tokens // self.batch_tokens for tokens in self.tokens]
+
+    @property
+    def run_id(self) -> str:
+        return f"{self.family}-{self.short_shape}-s{self.seed}-{self.hash[:12]}".lower()
+
+    @property
+    def short_shape(self) -> str:
+        layers, width = self.shape.get("n_layer"), self.shape.get("d_model")
+        loops = self.shape.get("recurrence")
+        return f"{layers or 'x'}x{width or 'x'}" + (f"-r{loops}" if loops else "")
+
+    @property
+    def hash(self) -> str:
+        return files.hash_of(self.model_dump(mode="json"))
+
+
+class Execution(Strict):
+    """How to compute, which changes a number by rounding at most: device, micro-batches, safety saves."""
+
+    device: str = "auto"
+    micro_batches: int = Field(default=1, gt=0)
+    checkpoint_seconds: float = Field(default=30.0, ge=0.0)
+    checkpoint_steps: int | None = Field(default=None, gt=0)

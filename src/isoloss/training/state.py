@@ -1,0 +1,101 @@
+"""Everything that changes during training, in one place: what a checkpoint must hold, no more and no less."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from isoloss.models.cohort import build_cohort, carried_state, restore_carried_state, set_generators
+from isoloss.models.registry import Family
+from isoloss.models.shape import Shape
+from isoloss.training.evaluation import PositionSums
+from isoloss.training.optimizer import MemberAdamW
+from isoloss.training.schedule import updates
+from isoloss.training.settings import RunSettings
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One evaluation of the cohort: sums per member, None for a member that had diverged."""
+
+    step: int
+    branch: int
+    sums: list[PositionSums | None]
+
+
+@dataclass
+class State:
+    """``segment``, ``step``: where the schedule stands. ``done``: optimiser updates so far.
+
+    ``curve_UKP``: training losses by update, member and part; NaN where there is none.
+    ``diverged``: per member the update after which its loss or gradient was not finite.
+    ``trunk``: the trunk's tensors while a branch is being trained from them.
+    """
+
+    model: nn.Module
+    optimizer: MemberAdamW
+    generators: list[torch.Generator]
+    curve_UKP: np.ndarray
+    diverged: list[int | None]
+    segment: int = 0
+    step: int = 0
+    done: int = 0
+    measured: list[Measured] = field(default_factory=list)
+    trunk: dict[str, Tensor] | None = None
+    wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    @property
+    def alive_K(self) -> Tensor:
+        return torch.tensor([step is None for step in self.diverged])
+
+    def has_measured(self, step: int, branch: int) -> bool:
+        return any(m.step == step and m.branch == branch for m in self.measured)
+
+
+def fresh(
+    members: list[RunSettings], family: Family, shape: Shape, device: torch.device, parts: list[str]
+) -> State:
+    first = members[0]
+    model = build_cohort(family, shape, first.vocab, first.context, [member.seed for member in members])
+    model = model.to(device).train()
+    # A stream of its own for the masks: the one that drew the weights is spent.
+    generators = [torch.Generator(device).manual_seed(member.seed + 0x5EED) for member in members]
+    set_generators(model, generators)
+    return State(
+        model=model,
+        optimizer=MemberAdamW(model, len(members), first.recipe),
+        generators=generators,
+        curve_UKP=np.full((updates(first), len(members), len(parts)), np.nan),
+        diverged=[None] * len(members),
+    )
+
+
+def tensors(state: State) -> dict[str, Tensor]:
+    """Weights, optimiser moments and count, generators, recurrent state: all that an update reads."""
+    found = {f"model.{name}": p.detach() for name, p in state.model.named_parameters()}
+    found |= {f"optimizer.{i}": t for i, t in enumerate(state.optimizer.state())}
+    found |= {"optimizer.count": torch.tensor(state.optimizer.count)}
+    found |= {f"generator.{k}": g.get_state() for k, g in enumerate(state.generators)}
+    found |= {f"carried.{name}": t for name, t in carried_state(state.model).items()}
+    return found
+
+
+def copy_of(saved: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in saved.items()}
+
+
+@torch.no_grad()
+def put_back(state: State, saved: dict[str, Tensor]) -> None:
+    for name, p in state.model.named_parameters():
+        p.copy_(saved[f"model.{name}"])
+    for i, t in enumerate(state.optimizer.state()):
+        t.copy_(saved[f"optimizer.{i}"])
+    state.optimizer.count = int(saved["optimizer.count"])
+    for k, generator in enumerate(state.generators):
+        generator.set_state(saved[f"generator.{k}"].cpu())
+    prefix = "carried."
+    device = next(state.model.parameters()).device
+    carried = {name.removeprefix(prefix): t.to(device) for name, t in saved.items() if name.startswith(prefix)}
+    restore_carried_state(state.model, carried)
