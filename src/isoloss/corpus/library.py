@@ -1,0 +1,337 @@
+"""Where corpora live: add them by name, load them, tokenize them once.
+
+    HOME/corpora/NAME/    corpus.json, train.jsonl.zst, validation.jsonl.zst
+    HOME/tokens/KEY/      tokenizer.json, train.tokens, validation.tokens
+
+HOME is the argument ``home``, else the variable ISOLOSS_HOME, else ``isoloss`` in the user's data folder.
+The corpus ``starter`` comes with the package.
+"""
+
+import importlib.resources
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import zstandard
+from pydantic import TypeAdapter, ValidationError
+from tokenizers import Tokenizer
+
+from isoloss import files
+from isoloss.corpus import text
+from isoloss.corpus.split import VALIDATION_FRACTION, Split, split, text_bytes
+from isoloss.corpus.text import MAX_BYTES, Document
+from isoloss.corpus.tokenfile import TokenFile, open_tokens, write_tokens
+from isoloss.corpus.tokenizer import (
+    encode,
+    load_tokenizer,
+    token_bytes,
+    tokenizer_hash,
+    train_tokenizer,
+    vocabulary_size,
+)
+from isoloss.errors import InputError, RunError
+
+STARTER = "starter"
+VOCABULARY = 1024
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_WAIT_SECONDS = 900.0
+
+
+@dataclass(frozen=True)
+class CorpusInfo:
+    """What is known of a corpus without reading its text. Bytes are UTF-8; ``sources`` are file names.
+
+    ``already_there`` says that ``add`` found the same corpus under this name and wrote nothing.
+    """
+
+    name: str
+    corpus_hash: str
+    train_documents: int
+    train_bytes: int
+    validation_documents: int
+    validation_bytes: int
+    duplicates_removed: int
+    paragraphs_removed: int
+    sources: tuple[str, ...]
+    already_there: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    info: CorpusInfo
+    train: tuple[Document, ...]
+    validation: tuple[Document, ...]
+
+
+@dataclass(frozen=True)
+class TokenizedCorpus:
+    """Both splits as token files, and the tokenizer. ``token_bytes`` [vocab]: bytes of text by token id."""
+
+    train: TokenFile
+    validation: TokenFile
+    tokenizer_path: Path
+    vocab: int
+    token_bytes: np.ndarray
+    corpus_hash: str
+    tokenizer_hash: str
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """corpus.json: the facts, and the sha256 of the two files beside it."""
+
+    info: CorpusInfo
+    train_sha256: str
+    validation_sha256: str
+
+
+_STORED = TypeAdapter(_Stored)
+
+
+def add(
+    name: str,
+    paths: Sequence[Path | str],
+    *,
+    text_column: str = "text",
+    separator: str | None = None,
+    validation_fraction: float = VALIDATION_FRACTION,
+    max_bytes: int = MAX_BYTES,
+    home: Path | None = None,
+) -> CorpusInfo:
+    """Read, split and keep the documents under ``paths`` (``text.read_documents``) as the corpus ``name``.
+
+    Adding the same content again writes nothing and says so (``already_there``).
+    Raises InputError, with nothing written, for a bad name, bad text, or other content under that name.
+    """
+    folder = _folder(name, home)
+    documents = text.read_documents(paths, text_column=text_column, separator=separator, max_bytes=max_bytes)
+    parts = split(documents, validation_fraction)
+    info = _info(name, parts, tuple(sorted(_plain_name(path) for path in paths)))
+    with files.claim(folder.parent / f".{name}.lock", wait_seconds=_WAIT_SECONDS) as mine:
+        if not mine:
+            raise RunError(
+                f"another process has been adding {name!r} for long", mend="try again when it is done"
+            )
+        if folder.exists():
+            return _same_or_refuse(name, info, home)
+        with files.new_folder(folder) as part:
+            _write(part, info, parts)
+    return info
+
+
+def _same_or_refuse(name: str, info: CorpusInfo, home: Path | None) -> CorpusInfo:
+    there = _stored(name, home).info
+    if there.corpus_hash != info.corpus_hash:
+        raise InputError(
+            f"a corpus {name!r} with other content exists already",
+            where=str(_folder(name, home)),
+            mend="choose another name, or remove that folder first",
+        )
+    return CorpusInfo(**{**vars(there), "already_there": True})
+
+
+def _write(folder: Path, info: CorpusInfo, parts: Split) -> None:
+    train, validation = folder / "train.jsonl.zst", folder / "validation.jsonl.zst"
+    files.write_bytes(train, _pack(parts.train))
+    files.write_bytes(validation, _pack(parts.validation))
+    stored = asdict(_Stored(info, files.sha256(train), files.sha256(validation)))
+    del stored["info"]["already_there"]  # says what one call of add did, not what the corpus is
+    files.write_json(folder / "corpus.json", stored)
+
+
+def _pack(documents: Sequence[Document]) -> bytes:
+    lines = (json.dumps(asdict(document), ensure_ascii=False) + "\n" for document in documents)
+    return zstandard.ZstdCompressor(level=6).compress("".join(lines).encode("utf-8"))
+
+
+def _plain_name(path: Path | str) -> str:
+    return str(path) if str(path).startswith("hf:") else Path(path).resolve().name
+
+
+def _info(name: str, parts: Split, sources: tuple[str, ...]) -> CorpusInfo:
+    return CorpusInfo(
+        name=name,
+        corpus_hash=parts.corpus_hash,
+        train_documents=len(parts.train),
+        train_bytes=sum(map(text_bytes, parts.train)),
+        validation_documents=len(parts.validation),
+        validation_bytes=sum(map(text_bytes, parts.validation)),
+        duplicates_removed=parts.duplicates_removed,
+        paragraphs_removed=parts.paragraphs_removed,
+        sources=sources,
+    )
+
+
+def names(home: Path | None = None) -> list[str]:
+    """The corpora that ``load`` knows, ``starter`` first."""
+    found = (_home(home) / "corpora").glob("*/corpus.json")
+    return [STARTER, *sorted(path.parent.name for path in found if _NAME.fullmatch(path.parent.name))]
+
+
+def load(name: str, home: Path | None = None) -> Corpus:
+    """The corpus with its documents. Raises InputError if it is unknown, or its files were changed."""
+    if name == STARTER:
+        parts = _starter()
+        return Corpus(_info(STARTER, parts, ("books.txt.xz",)), parts.train, parts.validation)
+    folder, stored = _folder(name, home), _stored(name, home)
+    return Corpus(
+        stored.info,
+        _unpack(folder / "train.jsonl.zst", stored.train_sha256),
+        _unpack(folder / "validation.jsonl.zst", stored.validation_sha256),
+    )
+
+
+def info(name: str, home: Path | None = None) -> CorpusInfo:
+    """What is known of the corpus, without reading the text of an added one."""
+    return load(name).info if name == STARTER else _stored(name, home).info
+
+
+def _unpack(path: Path, sha256: str) -> tuple[Document, ...]:
+    if not path.is_file() or files.sha256(path) != sha256:
+        raise InputError(
+            "is damaged: it does not have the sha256 in corpus.json",
+            where=str(path),
+            mend="delete its folder and add the corpus again",
+        )
+    lines = text.contents(path, max_bytes=2**63).decode("utf-8").split("\n")
+    return tuple(Document(**json.loads(line)) for line in lines if line)
+
+
+def _stored(name: str, home: Path | None) -> _Stored:
+    path = _folder(name, home) / "corpus.json"
+    if not path.is_file():
+        raise InputError(
+            f"there is no corpus {name!r}; there are: {', '.join(names(home))}",
+            where=str(_home(home)),
+            mend=f"isoloss corpus add {name} PATH",
+        )
+    try:
+        return _STORED.validate_json(path.read_bytes(), strict=True)
+    except ValidationError as error:
+        raise InputError(
+            f"is damaged ({error.errors()[0]['msg']})",
+            where=str(path),
+            mend="delete its folder and add the corpus again",
+        ) from None
+
+
+@cache
+def _starter() -> Split:
+    shipped = importlib.resources.files("isoloss.corpus") / "starter" / "books.txt.xz"
+    with importlib.resources.as_file(shipped) as path:
+        return split(text.read_documents([path], separator="\n\n\n"))
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """One writer at a time in ``folder``, and what a killed one left there is gone."""
+    with files.claim(folder / ".lock", wait_seconds=_WAIT_SECONDS) as mine:
+        if not mine:
+            raise RunError(
+                "another process has been writing here for 15 minutes",
+                where=str(folder),
+                mend="wait until it is done, or end it, and try again",
+            )
+        files.remove_leftovers(folder)
+        yield
+
+
+def _home(home: Path | None) -> Path:
+    if home is not None:
+        return home
+    if named := os.environ.get("ISOLOSS_HOME"):
+        return Path(named)
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "isoloss"
+
+
+def _folder(name: str, home: Path | None) -> Path:
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{name!r} is not a usable corpus name",
+            mend="use 1 to 64 of a-z, 0-9, '-', not starting with '-'",
+        )
+    if name == STARTER:
+        raise InputError(f"{STARTER!r} is the corpus that comes with isoloss", mend="choose another name")
+    return files.safe_child(_home(home) / "corpora", name)
+
+
+def tokenize(
+    name: str,
+    vocabulary: int = VOCABULARY,
+    tokenizer_file: Path | None = None,
+    home: Path | None = None,
+    out: Path | None = None,
+) -> TokenizedCorpus:
+    """Both splits of a corpus as token files, made once and then reused.
+
+    A byte-level BPE of ``vocabulary`` entries is trained on the train split only; with ``tokenizer_file``
+    that tokenizer is used instead and ``vocabulary`` says nothing. The files stand in ``out``/tokens (default
+    HOME/tokens), in a folder named by the corpus hash and the vocabulary or the tokenizer hash. Their sha256
+    is checked on every call. Two processes may call this at once: one makes the files, the other waits.
+
+    Raises InputError for an unknown corpus, a vocabulary too large for the text, a tokenizer that is not
+    byte-level, or damaged files; RunError if another process writes there for 15 minutes.
+    """
+    given = load_tokenizer(tokenizer_file) if tokenizer_file else None
+    corpus_hash = info(name, home).corpus_hash
+    kind = f"tokenizer-{tokenizer_hash(given)[:16]}" if given else f"bpe-{vocabulary}"
+    folder = (out or _home(home)) / "tokens" / f"{corpus_hash[:16]}-{kind}"
+    if not folder.exists():
+        with _alone_in(folder.parent):
+            if not folder.exists():
+                _make_tokenized(folder, load(name, home), given, vocabulary)
+    return _open_tokenized(folder, corpus_hash)
+
+
+def _make_tokenized(folder: Path, corpus: Corpus, given: Tokenizer | None, vocabulary: int) -> None:
+    try:
+        tokenizer = given or train_tokenizer([document.text for document in corpus.train], vocabulary)
+        with files.new_folder(folder) as part:
+            _write_tokenized(part, corpus, tokenizer)
+    except InputError as error:  # these stages know the text, not its name
+        place = error.where or f"corpus {corpus.info.name!r}"
+        raise InputError(error.what, where=place, mend=error.mend) from None
+
+
+def _write_tokenized(folder: Path, corpus: Corpus, tokenizer: Tokenizer) -> None:
+    files.write_text(folder / "tokenizer.json", tokenizer.to_str())
+    for part, documents in (("train", corpus.train), ("validation", corpus.validation)):
+        write_tokens(
+            folder / f"{part}.tokens",
+            encode(tokenizer, [document.text for document in documents]),
+            split=part,
+            vocabulary=vocabulary_size(tokenizer),
+            documents=len(documents),
+            text_bytes=sum(map(text_bytes, documents)),
+            tokenizer_hash=tokenizer_hash(tokenizer),
+            corpus_hash=corpus.info.corpus_hash,
+        )
+
+
+def _open_tokenized(folder: Path, corpus_hash: str) -> TokenizedCorpus:
+    tokenizer = load_tokenizer(folder / "tokenizer.json")
+    made_by = tokenizer_hash(tokenizer)
+    train, validation = open_tokens(folder / "train.tokens"), open_tokens(folder / "validation.tokens")
+    for tokens in (train, validation):
+        if (tokens.corpus_hash, tokens.tokenizer_hash) != (corpus_hash, made_by):
+            raise InputError(
+                "belongs to another corpus or tokenizer",
+                where=str(tokens.path),
+                mend="delete its folder and tokenize again",
+            )
+    return TokenizedCorpus(
+        train=train,
+        validation=validation,
+        tokenizer_path=folder / "tokenizer.json",
+        vocab=vocabulary_size(tokenizer),
+        token_bytes=token_bytes(tokenizer),
+        corpus_hash=corpus_hash,
+        tokenizer_hash=made_by,
+    )

@@ -1,0 +1,38 @@
+import random
+import string
+
+import pytest
+from hypothesis import settings
+
+# Time limits on single examples fail on a busy machine and say nothing about the code.
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
+
+
+def make_prose(seed: int, words: int) -> str:
+    """Paragraphs of made-up words from one small vocabulary, so that BPE finds repeats."""
+    lexicon = random.Random(0)  # noqa: S311
+    vocabulary = [
+        "".join(lexicon.choices(string.ascii_lowercase, k=lexicon.randint(2, 9))) for _ in range(300)
+    ]
+    draw = random.Random(seed)  # noqa: S311
+    paragraphs = []
+    for start in range(0, words, 40):
+        count = min(40, words - start)
+        paragraphs.append(" ".join(draw.choices(vocabulary, k=count)).capitalize() + ".")
+    return "\n\n".join(paragraphs)
+
+
+@pytest.fixture(scope="session")
+def prose():
+    return make_prose
+
+
+@pytest.fixture
+def book_folder(tmp_path):
+    """A folder of thirty text files of uneven length."""
+    folder = tmp_path / "books"
+    folder.mkdir()
+    for i in range(30):
+        (folder / f"book{i:02}.txt").write_text(make_prose(i, 100 + 37 * i), "utf-8")
+    return folder
