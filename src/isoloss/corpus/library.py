@@ -287,7 +287,7 @@ def tokenize(
         with _alone_in(folder.parent):
             if not folder.exists():
                 _make_tokenized(folder, load(name, home), given, vocabulary)
-    return _open_tokenized(folder, corpus_hash)
+    return open_tokenized(folder, corpus_hash)
 
 
 def _make_tokenized(folder: Path, corpus: Corpus, given: Tokenizer | None, vocabulary: int) -> None:
@@ -315,7 +315,11 @@ def _write_tokenized(folder: Path, corpus: Corpus, tokenizer: Tokenizer) -> None
         )
 
 
-def _open_tokenized(folder: Path, corpus_hash: str) -> TokenizedCorpus:
+def open_tokenized(folder: Path, corpus_hash: str) -> TokenizedCorpus:
+    """The token files in ``folder``, of the corpus with this hash. Workers get the path: maps don't travel.
+
+    Raises InputError if they are missing, damaged, or of another corpus.
+    """
     tokenizer = load_tokenizer(folder / "tokenizer.json")
     made_by = tokenizer_hash(tokenizer)
     train, validation = open_tokens(folder / "train.tokens"), open_tokens(folder / "validation.tokens")

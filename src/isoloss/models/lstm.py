@@ -73,7 +73,7 @@ class LSTM(nn.Module):
         after = []
         for number, layer in enumerate(self.layers):
             y_TBD, last = layer(rms_norm(h_TBD), before[number] if before else None)
-            h_TBD = self.dropout(y_TBD) + (h_TBD if self.residual else 0)
+            h_TBD = self.dropout(y_TBD) + (h_TBD if self.residual and number > 0 else 0)
             after.append((last[0].detach(), last[1].detach()))
         if self.carry:
             self.state = after

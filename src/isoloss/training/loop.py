@@ -60,7 +60,7 @@ class Run:
 
     def __init__(self, task: Task):
         self.task, self.first = task, task.lead.settings
-        self.corpus = open_tokenized(task.tokens)
+        self.corpus = open_tokenized(task.tokens, self.first.corpus_hash)
         self.plan, self.trace = segments(self.first), trace_steps(self.first)
         shape = shape_of(self.first.family, self.first.shape)
         self.device: Device = choose(task.execution.device, self.first.family, shape)

@@ -49,7 +49,8 @@ class RunSettings(Strict):
     """Everything that decides a run's numbers, but for the machine it runs on.
 
     ``tokens``: the D points, ascending, each a whole number of steps of ``batch_size * context`` tokens.
-    ``family_source``: sha256 of the file of a user's family.
+    ``family_source``: sha256 of the file of a user's family. ``tokenizer``: "bpe-V", which with the corpus
+    hash fixes the tokens, or "file-" and the hash of a given one.
     """
 
     version: int = SETTINGS_VERSION
@@ -57,7 +58,7 @@ class RunSettings(Strict):
     family_source: str | None = None
     shape: dict[str, Any]
     corpus_hash: str
-    tokenizer_hash: str
+    tokenizer: str
     vocab: int = Field(gt=1)
     context: int = Field(gt=1)
     batch_size: int = Field(gt=0)

@@ -1,0 +1,1 @@
+"""Engines: where cohorts are trained. ``local`` uses this machine's cores or devices."""

@@ -1,0 +1,122 @@
+"""The local engine: cohorts on this machine's cores or devices, the biggest first.
+
+Each cohort has a process of its own, so that running out of memory or a crash ends that cohort and no other.
+The processes come from a fork server that has imported torch once.
+"""
+
+import multiprocessing
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from isoloss.studies.engines.worker import work
+from isoloss.training.task import Progress, Task
+
+BUSY_SECONDS = 1.0
+"""Pause before a cohort that another process holds is tried again."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a cohort's process ended: done, failed, stopped; ``reason`` for the failed."""
+
+    task: Task
+    outcome: str
+    reason: str = ""
+
+
+@dataclass
+class Running:
+    task: Task
+    process: BaseProcess
+    pipe: Connection
+    outcome: str = ""
+    reason: str = ""
+
+
+def run(
+    tasks: Sequence[Task],
+    workers: int,
+    *,
+    on_progress: Callable[[Progress], None],
+    on_end: Callable[[Ended], None],
+    should_stop: Callable[[], bool],
+) -> None:
+    """Run every task, at most ``workers`` at once, in the given order."""
+    context = process_context()
+    queue, running = deque(tasks), []
+    waits: dict[str, float] = {}
+    while queue or running:
+        if should_stop():
+            queue.clear()
+            for job in running:
+                if job.process.is_alive():
+                    job.process.terminate()
+        while queue and len(running) < workers:
+            ready = next((t for t in queue if waits.get(t.lead.run_id, 0.0) <= time.monotonic()), None)
+            if ready is None:
+                break
+            queue.remove(ready)
+            running.append(start(context, ready))
+        listen(running, on_progress)
+        for job in [job for job in running if not job.process.is_alive()]:
+            running.remove(job)
+            drain(job, on_progress)
+            if job.outcome == "busy":
+                waits[job.task.lead.run_id] = time.monotonic() + BUSY_SECONDS
+                queue.append(job.task)
+            else:
+                on_end(verdict(job))
+
+
+def process_context() -> multiprocessing.context.BaseContext:
+    if sys.platform == "win32":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([work.__module__])
+    return context
+
+
+def start(context: multiprocessing.context.BaseContext, task: Task) -> Running:
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(task, there), name=task.lead.run_id, daemon=False)
+    process.start()
+    there.close()
+    return Running(task, process, here)
+
+
+def listen(running: list[Running], on_progress: Callable[[Progress], None]) -> None:
+    """Sleep until a worker says something or ends, for a tenth of a second at most."""
+    ears = [job.pipe for job in running if not job.pipe.closed] + [job.process.sentinel for job in running]
+    if not ears:
+        time.sleep(0.1)
+        return
+    spoke = wait(ears, timeout=0.1)
+    for job in running:
+        if job.pipe in spoke:
+            drain(job, on_progress)
+
+
+def drain(job: Running, on_progress: Callable[[Progress], None]) -> None:
+    try:
+        while not job.pipe.closed and job.pipe.poll():
+            kind, value = job.pipe.recv()
+            if kind == "progress":
+                on_progress(value)
+            else:
+                job.outcome, job.reason = kind, value or ""
+    except (EOFError, OSError):
+        job.pipe.close()
+
+
+def verdict(job: Running) -> Ended:
+    if job.outcome:
+        return Ended(job.task, job.outcome, job.reason)
+    code = job.process.exitcode or 0
+    name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return Ended(job.task, "failed", f"its process ended with {name}; out of memory is the usual cause")

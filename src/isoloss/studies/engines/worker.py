@@ -1,0 +1,100 @@
+"""One process, one cohort: claim its folders, train, leave a record or a reason.
+
+Messages to the parent are tuples (kind, value): ("progress", Progress), ("busy", None), ("stopped", None),
+("done", None), ("failed", sentence).
+"""
+
+import os
+import signal
+import time
+import traceback
+from contextlib import ExitStack
+from multiprocessing.connection import Connection
+
+import torch
+
+from isoloss import files
+from isoloss.errors import IsolossError
+from isoloss.models import load_file
+from isoloss.records.store import is_finished
+from isoloss.training.device import keep_freed_memory
+from isoloss.training.loop import train
+from isoloss.training.task import Progress, Task
+
+REPORT_SECONDS = 0.25
+
+
+class Parent:
+    """The parent's end: progress now and then; a broken pipe means that the parent died, so stop."""
+
+    def __init__(self, pipe: Connection):
+        self.pipe, self.last, self.gone = pipe, 0.0, False
+
+    def send(self, kind: str, value: object = None) -> None:
+        try:
+            self.pipe.send((kind, value))
+        except OSError:
+            self.gone = True
+
+    def progress(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self.last >= REPORT_SECONDS:
+            self.last = now
+            self.send("progress", progress)
+
+
+def work(task: Task, pipe: Connection) -> None:
+    """Entry point of a worker process."""
+    stop = StopSignal()
+    parent = Parent(pipe)
+    one_core()
+    try:
+        for path in task.family_files:
+            load_file(path)
+        with ExitStack() as claims:
+            for member in task.members:
+                member.folder.mkdir(parents=True, exist_ok=True)
+                if not claims.enter_context(files.claim(member.folder / "claim.lock")):
+                    parent.send("busy")
+                    return
+            if all(is_finished(member.folder) for member in task.members):
+                parent.send("done")
+                return
+            for member in task.members:
+                files.remove_leftovers(member.folder)
+                files.write_json(member.folder / "settings.json", member.settings.model_dump(mode="json"))
+            finished = train(task, report=parent.progress, should_stop=lambda: stop.asked or parent.gone)
+            parent.send("done" if finished else "stopped")
+    except Exception as error:  # one failed run must never take the others along
+        fail(task, parent, error)
+
+
+def fail(task: Task, parent: Parent, error: Exception) -> None:
+    sentence = str(error) if isinstance(error, IsolossError) else f"{type(error).__name__}: {error}"
+    for member in task.members:
+        value = {"reason": sentence, "traceback": traceback.format_exc(), "run_id": member.run_id}
+        try:
+            files.write_json(member.folder / "failure.json", value)
+        except OSError as unwritable:
+            sentence = f"{sentence} (and its folder cannot be written: {unwritable})"
+    parent.send("failed", sentence)
+
+
+class StopSignal:
+    """SIGTERM and Ctrl-C ask the loop to checkpoint and end; the handlers only take note."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.note)
+
+    def note(self, *_: object) -> None:
+        self.asked = True
+
+
+def one_core() -> None:
+    """One process a core, one thread each: threads that wait for a core that is taken cost more than they give."""
+    if not torch.cuda.is_available():
+        torch.set_num_threads(1)
+        os.environ["OMP_NUM_THREADS"] = "1"
+    keep_freed_memory()

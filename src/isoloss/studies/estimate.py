@@ -1,0 +1,62 @@
+"""What a run will cost before it starts: seconds and bytes, from FLOPs and a rate measured on the spot.
+
+A rough guide: it knows matmuls and a width at which kernels reach half their speed, nothing of caches. The
+assumption is printed with the estimate.
+"""
+
+import time
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+HALF_SPEED_WIDTH = 100
+"""d_model at which the training step reaches half the matmul rate (CPU, measured over widths 24 to 320)."""
+
+GPU_RATE = 0.4 * 989e12
+"""FLOP/s assumed for a GPU that is not here: 40 % of the dense bf16 peak of an H100."""
+
+GPU_HALF_SPEED_WIDTH = 1000
+"""The same on a GPU, where small models wait for launches (from measured 0.3 % to 46 % of peak)."""
+
+PROCESS_BYTES = 400e6
+"""An idle worker: Python, torch, and the token file's pages."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """``rate``: FLOP/s of large matmuls; ``width``: d_model of half speed; ``basis``: said to the user."""
+
+    rate: float
+    width: float
+    basis: str
+
+
+@cache
+def machine(gpu: bool) -> Machine:
+    if gpu:
+        return Machine(GPU_RATE, GPU_HALF_SPEED_WIDTH, "assumed: one H100 at 40 % of its dense bf16 peak for wide models")
+    rate = matmul_rate()
+    return Machine(rate, HALF_SPEED_WIDTH, f"measured now: {rate / 1e9:.0f} GFLOP/s for large matmuls on one core")
+
+
+def matmul_rate(n: int = 512, seconds: float = 0.15) -> float:
+    """float32 FLOP/s of an n x n matmul through NumPy, best of a few: 2 n^3 / CPU time, so per core."""
+    a = np.ones((n, n), dtype=np.float32)
+    best, end = 0.0, time.perf_counter() + seconds
+    while time.perf_counter() < end or best == 0.0:
+        begin = time.process_time()
+        a @ a
+        best = max(best, 2 * n**3 / max(1e-6, time.process_time() - begin))
+    return best
+
+
+def seconds(flops: float, d_model: int, on: Machine) -> float:
+    return flops / (on.rate * d_model / (d_model + on.width))
+
+
+def memory_bytes(params_total: int, d_model: int, executed_layers: int, exits: int, tokens: int, vocab: int) -> float:
+    """Weights, gradients and two moments; activations of each layer (about 20 d per token); logits and theirs."""
+    weights = 16.0 * params_total
+    activations = 4.0 * tokens * (20 * d_model * max(1, executed_layers) + 3 * exits * vocab)
+    return PROCESS_BYTES + weights + activations

@@ -1,0 +1,118 @@
+"""Progress for people: live where there is a terminal, plain lines now and then where there is none."""
+
+import time
+from collections import deque
+from collections.abc import Mapping
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from isoloss.training.task import Progress
+
+PLAIN_SECONDS = 15.0
+BARS = "▁▂▃▄▅▆▇█"
+
+
+class Board:
+    """Knows each cohort's estimated seconds; shows how much is done, time left and the running members."""
+
+    def __init__(self, console: Console, weights: Mapping[str, float], done: float, total: float):
+        self.console, self.weights = console, weights
+        self.done, self.total, self.begun_with = done, total, done
+        self.running: dict[str, Progress] = {}
+        self.losses: dict[str, deque[float]] = {}
+        self.begin, self.last_line, self.ended = time.monotonic(), 0.0, 0
+        self.live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+
+    def __enter__(self) -> "Board":
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            self.live.stop()
+
+    def update(self, progress: Progress) -> None:
+        self.running[progress.run_id] = progress
+        if progress.loss is not None:
+            self.losses.setdefault(progress.run_id, deque(maxlen=400)).append(progress.loss)
+        if self.live:
+            self.live.update(self.picture())
+        elif time.monotonic() - self.last_line >= PLAIN_SECONDS:
+            self.last_line = time.monotonic()
+            self.console.print(self.line(), highlight=False, soft_wrap=True)
+
+    def end(self, run_id: str, sentence: str) -> None:
+        self.running.pop(run_id, None)
+        self.losses.pop(run_id, None)
+        self.done += self.weights[run_id]
+        self.ended += 1
+        self.console.print(sentence, highlight=False, soft_wrap=True, markup=False)
+        if self.live:
+            self.live.update(self.picture())
+
+    def share(self) -> float:
+        partial = sum(self.weights[p.run_id] * p.done / p.updates for p in self.running.values())
+        return min(1.0, (self.done + partial) / self.total) if self.total else 1.0
+
+    def seconds_left(self) -> float | None:
+        """From the speed of this session, in units of estimated seconds."""
+        elapsed, made = time.monotonic() - self.begin, self.share() * self.total - self.begun_with
+        if elapsed < 5 or made <= 0:
+            return None
+        return elapsed * (self.total - self.share() * self.total) / made
+
+    def headline(self) -> str:
+        left = self.seconds_left()
+        return f"{self.share():4.0%} done, {'about ' + clock(left) + ' left' if left is not None else 'estimating'}"
+
+    def line(self) -> str:
+        members = "; ".join(
+            f"{p.label} step {p.done}/{p.updates}, {rate(p)}, loss {loss(p)}" for p in self.running.values()
+        )
+        return f"{self.headline()} | {members}"
+
+    def picture(self) -> Group:
+        members = Table.grid(padding=(0, 2))
+        for p in self.running.values():
+            who = p.label + (f" x{p.members}" if p.members > 1 else "")
+            trouble = f" {p.diverged} diverged" if p.diverged else ""
+            members.add_row(
+                who, f"{p.done}/{p.updates}", rate(p), f"loss {loss(p)}{trouble}", sparkline(self.losses.get(p.run_id, ()))
+            )
+        head = Table.grid(padding=(0, 2))
+        head.add_row(ProgressBar(total=1.0, completed=self.share(), width=30), self.headline())
+        return Group(head, members)
+
+
+def rate(progress: Progress) -> str:
+    return f"{progress.tokens_per_second / 1e3:.1f}K tokens/s"
+
+
+def loss(progress: Progress) -> str:
+    return "none" if progress.loss is None else f"{progress.loss:.3f}"
+
+
+def clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds + 0.5), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def sparkline(values, width: int = 24) -> str:
+    """The values' course in block characters, mean per column, highest and lowest of the window as range."""
+    values = list(values)
+    if len(values) < 2:
+        return ""
+    columns = min(width, len(values))
+    means = []
+    for column in range(columns):
+        chunk = values[column * len(values) // columns : (column + 1) * len(values) // columns]
+        means.append(sum(chunk) / len(chunk))
+    low, high = min(means), max(means)
+    if high == low:
+        return BARS[0] * columns
+    return "".join(BARS[int((mean - low) / (high - low) * (len(BARS) - 1))] for mean in means)

@@ -1,0 +1,216 @@
+"""Running a study: plan it, write the plan down, train what is missing, say what came of it."""
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+import isoloss
+from isoloss import files
+from isoloss.corpus import library
+from isoloss.errors import InputError
+from isoloss.records.store import is_finished, run_folder
+from isoloss.studies.engines import local
+from isoloss.studies.plan import PlannedRun, cohorts
+from isoloss.studies.progress import Board, clock
+from isoloss.studies.spec import Scale, Study
+from isoloss.training.task import Member, Task
+from isoloss.training.settings import Execution
+
+GPU_COHORT = 8
+"""Members trained as one module on a GPU; on a CPU stacking gains nothing and cores are better used apart."""
+
+GPU_COHORT_PARAMS = 5_000_000
+"""Above this size one model fills the GPU by itself."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Of the planned runs: finished before, newly ended, failed with their reasons, and whether it was cut short."""
+
+    folder: Path
+    planned: int
+    already: int
+    ended: int
+    failed: dict[str, str]
+    stopped: bool
+
+
+def run(
+    study: Study,
+    scale_name: str,
+    scale: Scale,
+    runs: Sequence[PlannedRun],
+    folder: Path,
+    *,
+    workers: int | None = None,
+    family_files: Sequence[Path] = (),
+    execution: Execution | None = None,
+    home: Path | None = None,
+    console: Console | None = None,
+) -> Outcome:
+    """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once."""
+    console = console or Console(stderr=True)
+    execution = execution or Execution(device=scale.device)
+    gpu = on_gpu(execution.device)
+    missing = [run for run in runs if not is_finished(run_folder(folder, run.run_id))]
+    already = len(runs) - len(missing)
+    write_plan(folder, study, scale_name, scale, runs)
+    if not missing:
+        return Outcome(folder, len(runs), already, 0, {}, False)
+    console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
+    tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
+    corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
+    check_against_text(runs, corpus)
+    tasks, weights = make_tasks(study, missing, folder, scale, corpus, execution, family_files, gpu)
+    total = sum(run.seconds for run in runs)
+    stop, failed, ended = Stop(console), {}, []
+    with stop, Board(console, weights, total - sum(weights.values()), total) as board:
+
+        def on_end(end: local.Ended) -> None:
+            ended.append(end)
+            if end.outcome == "failed":
+                failed.update({member.run_id: end.reason for member in end.task.members})
+            board.end(end.task.lead.run_id, sentence(end))
+
+        count = workers or (gpu_count() if gpu else cores())
+        local.run(tasks, count, on_progress=board.update, on_end=on_end, should_stop=lambda: stop.asked)
+    done = sum(len(end.task.members) for end in ended if end.outcome == "done")
+    return Outcome(folder, len(runs), already, done, failed, stop.asked)
+
+
+def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> None:
+    """study.json, unless it says the same already: what the folder is meant to hold."""
+    plan = {
+        "study": study.name,
+        "title": study.title,
+        "scale": scale_name,
+        "isoloss": isoloss.__version__,
+        "spec": scale.model_dump(mode="json"),
+        "runs": [
+            {
+                "run_id": run.run_id,
+                "label": run.label,
+                "settings": run.settings.model_dump(mode="json"),
+                "counts": {
+                    "params": run.counts.params,
+                    "params_total": run.counts.params_total,
+                    "params_executed": run.counts.params_executed,
+                },
+            }
+            for run in runs
+        ],
+    }
+    path = folder / "study.json"
+    with files.claim(folder / ".plan.lock", wait_seconds=30.0):
+        if path.is_file():
+            there = files.read_json(path)
+            if there == plan:
+                return
+            if there.get("study") != study.name:
+                raise InputError(
+                    f"holds the study {there.get('study')!r}, not {study.name!r}",
+                    where=str(folder),
+                    mend="choose another folder with --out",
+                )
+        files.write_json(path, plan)
+
+
+def check_against_text(runs: Sequence[PlannedRun], corpus: library.TokenizedCorpus) -> None:
+    """Refuse before training what the text cannot give: a context, or two validation windows."""
+    context = runs[0].settings.context
+    for tokens, windows in ((corpus.train, 1), (corpus.validation, 2)):
+        if tokens.tokens < windows * context + 1:
+            raise InputError(
+                f"the {tokens.split} text has {tokens.tokens:,} tokens; {windows} contexts of {context:,} do not fit",
+                where=str(tokens.path),
+                mend="use a shorter context, or more text",
+            )
+
+
+def make_tasks(
+    study: Study,
+    missing: Sequence[PlannedRun],
+    folder: Path,
+    scale: Scale,
+    corpus: library.TokenizedCorpus,
+    execution: Execution,
+    family_files: Sequence[Path],
+    gpu: bool,
+) -> tuple[list[Task], dict[str, float]]:
+    """Cohorts, the biggest first, and the estimated seconds of each by its lead's run_id."""
+    small = [run for run in missing if run.counts.params <= GPU_COHORT_PARAMS]
+    large = [run for run in missing if run.counts.params > GPU_COHORT_PARAMS]
+    groups = cohorts(small, GPU_COHORT if gpu else 1) + cohorts(large, 1)
+    groups.sort(key=lambda group: -sum(run.seconds for run in group))
+    tasks = [
+        Task(
+            study=study.name,
+            members=tuple(Member(run.settings, run.label, run_folder(folder, run.run_id)) for run in group),
+            corpus=scale.corpus,
+            tokens=corpus.tokenizer_path.parent,
+            execution=execution,
+            family_files=tuple(family_files),
+        )
+        for group in groups
+    ]
+    return tasks, {group[0].run_id: sum(run.seconds for run in group) for group in groups}
+
+
+def sentence(end: local.Ended) -> str:
+    member = end.task.lead
+    many = f" and {len(end.task.members) - 1} more" if len(end.task.members) > 1 else ""
+    words = {
+        "done": "finished",
+        "stopped": "stopped; its checkpoint is kept",
+        "failed": f"FAILED: {end.reason}",
+    }
+    return f"{member.label}, seed {member.settings.seed}{many}: {words.get(end.outcome, end.outcome)}"
+
+
+class Stop:
+    """Ctrl-C and SIGTERM: ask the workers to checkpoint, then end. A second Ctrl-C changes nothing."""
+
+    def __init__(self, console: Console):
+        self.asked, self.console = False, console
+        self.before: dict[int, Callable | int | None] = {}
+
+    def __enter__(self) -> "Stop":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self.before[number] = signal.signal(number, self.note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def note(self, *_: object) -> None:
+        self.asked = True
+
+
+def cores() -> int:
+    """Cores this process may use, which in a container is fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def on_gpu(device: str) -> bool:
+    import torch  # only to ask; planning without training needs no device
+
+    return device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
+
+
+def gpu_count() -> int:
+    import torch
+
+    return max(1, torch.cuda.device_count())
+
+
+def estimated_wall(runs: Sequence[PlannedRun], workers: int) -> str:
+    """Estimated wall time of all runs on this many workers, as a clock."""
+    longest = max(run.seconds for run in runs)
+    return clock(max(longest, sum(run.seconds for run in runs) / workers))

@@ -1,0 +1,143 @@
+"""A study as a TOML file: which models, on which text, for how long, with which seeds.
+
+    name = "architectures"
+    title = "What the study asks"
+
+    [scale.mini]
+    corpus = "starter"
+    vocabulary = 1024            # or  tokenizer = "path/to/tokenizer.json"
+    context = 256
+    batch_size = 8               # sequences
+    tokens = [131072, 262144]    # D points: every run is evaluated, cooled down, at each
+    seeds = [0, 1]
+
+    [[scale.mini.models]]
+    family = "lstm"
+    shape = { n_layer = 1 }      # what all shapes of this entry share
+    shapes = [{ d_model = 40 }, { d_model = 80 }]
+    seeds = [0]                  # optional: this entry's own
+    learning_rates = [0.003]     # optional: else the recipe's table for the family and size
+
+Unknown keys are refused. A study file is data: it can name a family, never a file of code.
+"""
+
+import importlib.resources
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from isoloss.errors import InputError
+from isoloss.training.settings import Evaluating, Recipe
+
+
+class Spec(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Models(Spec):
+    """Runs of one family: every shape x seed x learning rate."""
+
+    family: str
+    shape: dict[str, Any] = {}
+    shapes: list[dict[str, Any]] = Field(min_length=1)
+    seeds: list[int] | None = None
+    learning_rates: list[float] | None = None
+
+
+class Scale(Spec):
+    description: str = ""
+    corpus: str = "starter"
+    vocabulary: int = Field(default=1024, gt=256)
+    tokenizer: str | None = None
+    context: int = Field(gt=1)
+    batch_size: int = Field(gt=0)
+    tokens: list[int] = Field(min_length=1)
+    seeds: list[int] = Field(default=[0], min_length=1)
+    device: str = "auto"
+    evaluation: Evaluating = Evaluating()
+    recipe: Recipe = Recipe()
+    models: list[Models] = Field(min_length=1)
+
+
+class Study(Spec):
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
+    title: str = ""
+    scale: dict[str, Scale] = Field(min_length=1)
+
+
+def shipped() -> list[str]:
+    """Names of the studies that come with the package."""
+    return sorted(path.name.removesuffix(".toml") for path in _folder().iterdir() if path.name.endswith(".toml"))
+
+
+def _folder() -> Any:
+    return importlib.resources.files("isoloss.studies")
+
+
+def read(study: str) -> Study:
+    """A shipped study by name, or a TOML file by path. Raises InputError naming file and key."""
+    if study in shipped():
+        text, where = (_folder() / f"{study}.toml").read_text("utf-8"), f"study {study}"
+    else:
+        path = Path(study)
+        if not path.is_file():
+            names = ", ".join(shipped())
+            raise InputError(
+                f"there is no study {study!r}", mend=f"use one of {names}, or the path of a .toml file"
+            )
+        where = str(path)
+        try:
+            text = path.read_text("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"is not UTF-8 (byte {error.start})", where=where, mend="save it as UTF-8") from None
+    try:
+        return Study.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"is not TOML: {error}", where=where, mend="mend that line") from None
+    except ValidationError as error:
+        raise problem(error, where) from None
+
+
+def problem(error: ValidationError, where: str) -> InputError:
+    """The first of pydantic's complaints, with the key's path."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    given = f" (got {first['input']!r})" if first["type"] != "missing" and len(repr(first["input"])) < 60 else ""
+    return InputError(f"{key}: {first['msg']}{given}", where=where, mend="see docs/studies.md for the keys")
+
+
+def scaled(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
+    """One scale of a study, with ``KEY=VALUE`` changes; VALUE is TOML, dots go into tables."""
+    if name not in study.scale:
+        raise InputError(
+            f"study {study.name!r} has no scale {name!r}", mend=f"use one of {', '.join(study.scale)}"
+        )
+    if not changes:
+        return study.scale[name]
+    values = study.scale[name].model_dump()
+    for change in changes:
+        _apply(values, change)
+    try:
+        return Scale.model_validate(values)
+    except ValidationError as error:
+        raise problem(error, "--set") from None
+
+
+def _apply(values: dict[str, Any], change: str) -> None:
+    key, equals, text = change.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f"{change!r} is not KEY=VALUE", where="--set", mend="write it as --set seeds=[0,1,2]")
+    *path, last = key.strip().split(".")
+    table = values
+    for part in path:
+        if not isinstance(table.get(part), dict):
+            raise InputError(f"there is no table {part!r}", where=f"--set {change}", mend="check the key's path")
+        table = table[part]
+    try:
+        table[last] = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        # A bare word is a string: --set corpus=mine needs no quotes inside quotes.
+        table[last] = text.strip()
