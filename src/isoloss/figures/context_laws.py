@@ -1,0 +1,258 @@
+"""How Transformers use context: a law in the token index for each size, and when each index is learned."""
+
+from dataclasses import dataclass
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from isoloss.errors import Refusal
+from isoloss.figures import text
+from isoloss.figures.figure import Figure
+from isoloss.figures.lines import chart_of
+from isoloss.figures.points import cooled_points, of_families
+from isoloss.figures.positions import BINS_IN_WORDS, Profile, binned, context_law, law_words, profiles
+from isoloss.figures.style import INK, RAMP, linear_axis, log_axis, spread, titled
+from isoloss.laws.context import context_mean
+from isoloss.laws.result import Fit
+from isoloss.records import StudyData
+
+WIDTH, HEIGHT = 520, 400
+LEARNED = 0.9
+"""A position counts as learned once it has this share of its whole improvement along the trunk."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """One Transformer size: measured context mean, and the mean that its law implies (the two should agree)."""
+
+    profile: Profile
+    law: Fit | Refusal
+
+    @property
+    def measured_mean(self) -> float:
+        return float(self.profile.mean_S(1, int(self.profile.position_T[-1])).mean())
+
+    @property
+    def implied_mean(self) -> float | None:
+        return (
+            None
+            if isinstance(self.law, Refusal)
+            else context_mean(self.law, int(self.profile.position_T[-1]))
+        )
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """``steps``: the largest size's trunk, mean loss by training step and octave of the token index."""
+
+    tokens: int
+    context: int
+    sizes: tuple[Size, ...]
+    steps: pl.DataFrame
+    largest: int
+
+
+def measure(study: StudyData) -> Contexts:
+    """Raises Refusal without a finished Transformer."""
+    points = of_families(cooled_points(study.table()), "transformer")
+    tokens = int(points["tokens"].max())
+    sizes = tuple(Size(p, context_law(p)) for p in profiles(study, tokens, "transformer"))
+    largest = sizes[-1].profile
+    return Contexts(tokens, int(largest.position_T[-1]), sizes, steps_of(study, largest), largest.params)
+
+
+def steps_of(study: StudyData, largest: Profile) -> pl.DataFrame:
+    """Trunk losses of the largest size by run, step and octave of positions (1, 2, 3-4, 5-8, ...)."""
+    rows = study.positions().filter(
+        pl.col("run_id").is_in(largest.run_ids)
+        & ~pl.col("cooled")
+        & (pl.col("part") == "exit_1")
+        & (pl.col("step") > 0)
+    )
+    octave = (pl.col("position").log(2) - 1e-9).ceil().cast(pl.Int64).alias("octave")
+    return (
+        rows.group_by("run_id", "step", octave)
+        .agg(
+            (pl.col("sum").sum() / pl.col("count").sum()).alias("loss"),
+            pl.col("position").min().alias("from_token"),
+            pl.col("position").max().alias("to_token"),
+        )
+        .sort("octave", "run_id", "step")
+        .drop("octave")
+    )
+
+
+def law_verdict(data: Contexts) -> str:
+    """How the exponent moves with N, if the laws allow the comparison."""
+    fits = [(size.profile.params, size.law) for size in data.sizes if isinstance(size.law, Fit)]
+    if len(fits) < 2:
+        return f"{len(fits)} of {len(data.sizes)} sizes have a context law, so no trend with N is stated"
+    (small, first), (large, last) = fits[0], fits[-1]
+    known = [exponent_words(law) for law in (first, last)]
+    apart = exponents_apart(first, last)
+    trend = {True: "the exponents' intervals do not overlap", False: "their intervals overlap"}.get(apart)
+    return (
+        f"the exponent of context is {known[0]} at N = {text.count(small)} and {known[1]} at "
+        f"N = {text.count(large)}" + (f"; {trend}" if trend else "; one seed gives no interval")
+    )
+
+
+def exponent_words(law: Fit) -> str:
+    interval = law.intervals["p"]
+    if interval is None or None in interval:
+        return f"{law.params['p']:.2f}"
+    return f"{law.params['p']:.2f} [{interval[0]:.2f}, {interval[1]:.2f}]"
+
+
+def exponents_apart(first: Fit, last: Fit) -> bool | None:
+    """True if the two intervals of p are disjoint; None if one is missing."""
+    ends = [law.intervals["p"] for law in (first, last)]
+    if any(end is None or None in end for end in ends):
+        return None
+    return ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0]
+
+
+def laws_figure(data: Contexts) -> Figure:
+    title = law_verdict(data)
+    title = title[0].upper() + title[1:]
+    subtitle = (
+        f"Transformers, end of cooldown at D = {text.count(data.tokens)} tokens; N non-embedding; position bins: "
+        f"{BINS_IN_WORDS}. Solid: measured, mean of seeds. Dashed: a + b T^-p fitted to single positions; "
+        f"intervals are {text.level(0.95)} t over seeds."
+    )
+    return Figure(
+        name="context-laws",
+        chart=titled(laws_chart(data), title, subtitle),
+        title=title,
+        description=(
+            "Loss against token index on a log axis for each Transformer size, darkest for the smallest: "
+            + "; ".join(f"N = {text.count(s.profile.params)}: {law_words(s.law)}" for s in data.sizes)
+        ),
+        shows=(
+            f"{title}. In a + b T^-p, a is the loss at unlimited context, b the amplitude and p the exponent: how "
+            "fast more context helps. The context mean that each law implies stands beside the measured one."
+        ),
+        would_change="A longer context separates a from p better; more seeds give the exponents their intervals.",
+        table=laws_table(data),
+    )
+
+
+def laws_chart(data: Contexts) -> alt.LayerChart:
+    rows = pl.concat(
+        binned(s.profile).with_columns(pl.lit(s.profile.params).alias("params")) for s in data.sizes
+    )
+    x = log_axis("position", "Token index in the context T", 1, data.context, room=1.05)
+    y = linear_axis("loss", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max())
+    colour = ramp("params", "Parameters N (log scale)", rows["params"].min(), rows["params"].max())
+    parts = [chart_of(rows).mark_line(strokeWidth=2).encode(x, y, color=colour, detail="params:N")]
+    position = np.geomspace(1, data.context, 60)
+    fits = [
+        pl.DataFrame({"position": position, "loss": s.law.predict(position=position).loss}).with_columns(
+            pl.lit(s.profile.params).alias("params")
+        )
+        for s in data.sizes
+        if isinstance(s.law, Fit)
+    ]
+    if fits:
+        dashed = chart_of(pl.concat(fits)).mark_line(strokeDash=[5, 4], strokeWidth=1.3, clip=True)
+        parts.append(dashed.encode(x, y, color=colour, detail="params:N"))
+    ends = [float(rows.filter(pl.col("params") == s.profile.params)["loss"][-1]) for s in data.sizes]
+    gap = 17 * 1.1 * (rows["loss"].max() - rows["loss"].min()) / HEIGHT
+    words = [
+        {
+            "position": data.context * 1.05,
+            "loss": place,
+            "label": f"N = {text.count(s.profile.params)}: {law_words(s.law)}",
+        }
+        for s, place in zip(data.sizes, spread(ends, gap), strict=True)
+    ]
+    label = alt.Chart(alt.InlineData(values=words)).mark_text(align="left", dx=8, fontSize=12, color=INK)
+    return alt.layer(*parts, label.encode(x, y, text="label:N")).properties(width=WIDTH, height=HEIGHT)
+
+
+def ramp(column: str, title: str, low: float, high: float) -> alt.Color:
+    """A colour bar along a logarithmic quantity, under the panel."""
+    scale = alt.Scale(type="log", range=list(RAMP), domain=[low, max(high, low * 1.001)])
+    bar = alt.Legend(
+        title=title, format="~s", orient="bottom", direction="horizontal", gradientLength=260, tickCount=4
+    )
+    return alt.Color(f"{column}:Q", scale=scale, legend=bar)
+
+
+def laws_table(data: Contexts) -> pl.DataFrame:
+    parts = []
+    for size in data.sizes:
+        rows = binned(size.profile)
+        law = pl.lit(None, dtype=pl.Float64)
+        if isinstance(size.law, Fit):
+            law = pl.Series(np.asarray(size.law.predict(position=rows["position"].to_numpy()).loss))
+        parts.append(
+            rows.select(
+                pl.lit(size.profile.params).alias("params"),
+                pl.col("first").alias("from_token"),
+                pl.col("last").alias("to_token"),
+                "loss",
+                law.alias("law_loss"),
+                pl.lit(law_words(size.law)).alias("law"),
+                pl.lit(size.measured_mean).alias("measured_context_mean"),
+                pl.lit(size.implied_mean, dtype=pl.Float64).alias("context_mean_of_law"),
+            )
+        )
+    return pl.concat(parts)
+
+
+def learned_at(steps: pl.DataFrame, share: float = LEARNED) -> int:
+    """The first recorded step by which one curve had ``share`` of its whole improvement."""
+    first, last = steps["loss"][0], steps["loss"].min()
+    return int(steps.filter(pl.col("loss") <= first - share * (first - last))["step"][0])
+
+
+def steps_verdict(data: Contexts) -> str:
+    """Whether the first token is learned before the last ones, seed by seed."""
+    first, last = data.steps["from_token"].min(), data.steps["from_token"].max()
+    pairs = []
+    for _, run in data.steps.group_by("run_id", maintain_order=True):
+        pairs.append(tuple(learned_at(run.filter(pl.col("from_token") == token)) for token in (first, last)))
+    early, late = (text.listed(sorted({str(pair[i]) for pair in pairs}, key=int)) for i in (0, 1))
+    steps = (
+        f"token {first} has {text.percent(LEARNED)} of its improvement by step {early}, "
+        f"tokens {last} to {data.context} by step {late}"
+    )
+    if len(pairs) == 1:
+        return f"in the one seed trained, {steps}"
+    held = sum(pair[0] < pair[1] for pair in pairs)
+    return f"early tokens are learned before late ones in {held} of {len(pairs)} seeds: {steps}"
+
+
+def steps_figure(data: Contexts) -> Figure:
+    """Raises Refusal without evaluations along the trunk."""
+    if data.steps.is_empty():
+        raise Refusal("no evaluation along the trunk was recorded", mend="evaluate along the trunk")
+    title = steps_verdict(data)
+    title = title[0].upper() + title[1:]
+    seeds = len(data.sizes[-1].profile.run_ids)
+    subtitle = (
+        f"Transformer of N = {text.count(data.largest)} (non-embedding), the largest; constant-rate trunk, mean of "
+        f"{seeds} seed{'s' if seeds > 1 else ''}; steps recorded at powers of two, step 0 left out (log axis). "
+        "One curve an octave of the token index."
+    )
+    mean = (
+        data.steps.group_by("from_token", "to_token", "step", maintain_order=True)
+        .agg(pl.col("loss").mean())
+        .with_columns((pl.col("from_token") * pl.col("to_token")).sqrt().alias("position"))
+    )
+    x = log_axis("step", "Training step", mean["step"].min(), mean["step"].max(), room=1.1)
+    y = linear_axis("loss", "Validation loss (nats per token)", mean["loss"].min(), mean["loss"].max())
+    colour = ramp("position", "Token index T (log scale)", 1, data.context)
+    lines = chart_of(mean).mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=22))
+    drawn = lines.encode(x, y, color=colour, detail="from_token:N").properties(width=WIDTH, height=HEIGHT)
+    return Figure(
+        name="context-steps",
+        chart=titled(drawn, title, subtitle),
+        title=title,
+        description="Loss against training step on a log axis, a curve an octave of the token index, early ones dark.",
+        shows=f"{title}. All curves belong to one model; the colour is the position, not the size.",
+        would_change="A longer run lets late positions go on improving; a larger model learns more from far back.",
+        table=data.steps,
+    )

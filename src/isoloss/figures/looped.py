@@ -1,0 +1,232 @@
+"""What loops buy: one law over every looped run, checked on runs it has not seen, and the entropy bonus apart.
+
+The objective of a gated looped model is  total = expected cross-entropy - beta H,  H <= log T_m.  Part of any
+fall of the total with T_m is that bonus, so totals, expected cross-entropies and last-exit losses stand apart.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+import polars as pl
+
+from isoloss.errors import Refusal
+from isoloss.figures.compare import Difference, contrast, seed_noise
+from isoloss.figures.points import LEVEL, cooled_points, of_families, shared_tokens
+from isoloss.laws.fit import fit
+from isoloss.laws.noise import Noise
+from isoloss.laws.result import Fit
+from isoloss.records import StudyData
+
+PARTS = {"total": "total loss", "expected": "expected cross-entropy", "last_exit": "last-exit loss"}
+BINS = 40
+LATE = 0.2
+"""Share of a run's tokens left out of the fit: the early drop is not what the law is for, and flatters R^2."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A law fitted without some points and judged on them, beside the nearest points it was given.
+
+    ``error`` is the mean of |predicted / real - 1|; ``baseline`` the same when each held-out point is predicted
+    by the loss of the nearest panel (or the last point) that was kept.
+    """
+
+    what: str
+    points: int
+    error: float | None
+    r2: float | None
+    baseline: float
+    refusal: Refusal | None = None
+
+
+@dataclass(frozen=True)
+class LoopGain:
+    """Most loops minus one loop at equal N: differences in nats; ``bonus`` is beta H, ``cap`` beta log T_m."""
+
+    params: int
+    loops: int
+    last_exit: Difference
+    expected: Difference
+    total: Difference
+    bonus: float
+    cap: float
+
+
+@dataclass(frozen=True)
+class Looped:
+    """``curves``: mean training loss of each panel by bin of tokens. ``fits`` and ``held_out`` per part."""
+
+    tokens: int
+    curves: pl.DataFrame
+    points: pl.DataFrame
+    noise: Noise | Refusal
+    beta: float | None
+    fits: Mapping[str, Fit | Refusal]
+    held_out: tuple[HeldOut, ...]
+    gains: tuple[LoopGain, ...]
+
+
+def measure(study: StudyData) -> Looped:
+    """Raises Refusal if no looped run has finished."""
+    points = of_families(cooled_points(study.table()), "looped")
+    points = points.filter(pl.col("tokens") == shared_tokens(points, "recurrence"))
+    curves = binned(training_curves(study))
+    noise = seed_noise(points)
+    return Looped(
+        tokens=int(points["tokens"][0]),
+        curves=curves,
+        points=points,
+        noise=noise,
+        beta=entropy_weight(points),
+        fits={part: fit_law(late(curves), part) for part in PARTS},
+        held_out=validate(late(curves)),
+        gains=loop_gains(points),
+    )
+
+
+def training_curves(study: StudyData) -> pl.DataFrame:
+    """Trunk training losses of finished looped runs: total, expected and last exit at every step."""
+    curves = study.curves().filter((pl.col("family") == "looped") & (pl.col("status") == "finished"))
+    curves = curves.filter(~pl.col("cooled") & (pl.col("step") > 0))
+    exits = sorted((c for c in curves.columns if c.startswith("exit_")), key=lambda c: int(c[5:]))
+    widths = study.table().select("run_id", "d_model").unique()
+    return curves.join(widths, on="run_id").select(
+        "run_id",
+        "params",
+        "recurrence",
+        "tokens",
+        "total",
+        pl.concat_str("n_layer", pl.lit("x"), "d_model").alias("size"),
+        # A run of one loop has one loss under all three names.
+        pl.coalesce("expected" if "expected" in curves.columns else "total", "total").alias("expected"),
+        pl.coalesce(*reversed(exits), "total").alias("last_exit"),
+    )
+
+
+def binned(curves: pl.DataFrame) -> pl.DataFrame:
+    """Means over BINS equal bins of tokens, seeds of a panel together; ``tokens`` is the bin's mean."""
+    width = pl.col("tokens").max().over("size", "recurrence") / BINS
+    place = ((pl.col("tokens") / width).ceil() - 1).clip(0, BINS - 1).cast(pl.Int64).alias("bin")
+    return (
+        curves.with_columns(place)
+        .group_by("size", "recurrence", "bin")
+        .agg(
+            pl.col("params").first(),
+            pl.col("tokens", *PARTS).mean(),
+            pl.col("run_id").n_unique().alias("seeds"),
+        )
+        .with_columns(pl.col("params").min().over("size").alias("size_params"))
+        .sort("size_params", "recurrence", "bin")
+    )
+
+
+def log_binned(curves: pl.DataFrame, per_decade: int = 20) -> pl.DataFrame:
+    """As ``binned``, in bins of equal width in log tokens, which keep the early drop."""
+    place = (pl.col("tokens").log10() * per_decade).floor().cast(pl.Int64).alias("bin")
+    grouped = curves.with_columns(place).group_by("size", "recurrence", "bin")
+    return (
+        grouped.agg(pl.col("params").first(), pl.col("tokens", *PARTS).mean())
+        .with_columns(pl.col("params").min().over("size").alias("size_params"))
+        .sort("size_params", "recurrence", "bin")
+    )
+
+
+def late(curves: pl.DataFrame) -> pl.DataFrame:
+    return curves.filter(pl.col("tokens") > LATE * pl.col("tokens").max().over("size", "recurrence"))
+
+
+def fit_law(points: pl.DataFrame, part: str = "total") -> Fit | Refusal:
+    """One loop law over every panel. Its intervals are not used: the points of one run share its noise."""
+    inputs = {name: points[name] for name in ("params", "tokens", "recurrence")}
+    try:
+        return fit("loop-total", inputs, points[part])
+    except Refusal as reason:
+        return reason
+
+
+def validate(points: pl.DataFrame) -> tuple[HeldOut, ...]:
+    """Leave out the largest N, the most loops, both at once, and the last quarter of every run."""
+    large = pl.col("size_params") == points["size_params"].max()
+    deep = pl.col("recurrence") == points["recurrence"].max()
+    last = pl.col("tokens") > 0.75 * points["tokens"].max()
+    return (
+        held_out("largest N, all T_m", points, large, "size_params"),
+        held_out("largest T_m, all N", points, deep, "recurrence"),
+        held_out("largest N at largest T_m only", points, large & deep, "size_params"),
+        held_out("last quarter of every run", points, last, "tokens"),
+    )
+
+
+def held_out(what: str, points: pl.DataFrame, out: pl.Expr, along: str) -> HeldOut:
+    kept, unseen = points.filter(~out), points.filter(out)
+    if kept.is_empty() or unseen.is_empty():
+        refusal = Refusal("nothing is left to fit on", mend="add sizes, loops or tokens")
+        return HeldOut(what, unseen.height, None, None, float("nan"), refusal)
+    baseline = relative_error(nearest(kept, unseen, along), unseen["total"].to_numpy())
+    law = fit_law(kept)
+    if isinstance(law, Refusal):
+        return HeldOut(what, unseen.height, None, None, baseline, law)
+    predicted = np.asarray(law.predict(**inputs_of(unseen)).loss)
+    real = unseen["total"].to_numpy()
+    r2 = 1 - float(np.sum((real - predicted) ** 2) / np.sum((real - real.mean()) ** 2))
+    return HeldOut(what, unseen.height, relative_error(predicted, real), r2, baseline)
+
+
+def inputs_of(points: pl.DataFrame) -> dict[str, np.ndarray]:
+    return {name: points[name].to_numpy().astype(float) for name in ("params", "tokens", "recurrence")}
+
+
+def relative_error(predicted: np.ndarray, real: np.ndarray) -> float:
+    return float(np.mean(np.abs(predicted / real - 1)))
+
+
+def nearest(kept: pl.DataFrame, unseen: pl.DataFrame, along: str) -> np.ndarray:
+    """For each unseen point the loss of the kept point that agrees in the rest and is nearest in ``along``."""
+    axes = ("size_params", "recurrence", "tokens")
+    kept_3n, unseen_3n = (
+        np.log(np.stack([p[a].to_numpy().astype(float) for a in axes])) for p in (kept, unseen)
+    )
+    # The axis left out may differ freely; the other two must agree as well as they can.
+    stiffness_3 = np.array([1.0 if axis == along else 100.0 for axis in axes])[:, None, None]
+    distance_uk = np.sum(stiffness_3 * np.abs(unseen_3n[:, :, None] - kept_3n[:, None, :]), axis=0)
+    return kept["total"].to_numpy()[distance_uk.argmin(axis=1)]
+
+
+def entropy_weight(points: pl.DataFrame) -> float | None:
+    """beta, recovered from the records as (expected - total) / entropy; None without a gated run."""
+    gated = points.filter(pl.col("entropy") > 0)
+    if gated.is_empty():
+        return None
+    return float(((gated["loss_expected"] - gated["loss_total"]) / gated["entropy"]).median())
+
+
+def loop_gains(points: pl.DataFrame) -> tuple[LoopGain, ...]:
+    """Most loops minus one at every size that has both; N differs by the gate's d_model + 1 only."""
+    beta, gains = entropy_weight(points) or 0.0, []
+    noises = {name: seed_noise(points, name) for name in ("loss", "loss_expected", "loss_total")}
+    for _, size in points.group_by("n_layer", "d_model", maintain_order=True):
+        loops = int(size["recurrence"].max())
+        one, many = (size.filter(pl.col("recurrence") == t) for t in (1, loops))
+        if loops == 1 or one.is_empty():
+            continue
+        change = {
+            name: contrast(
+                [(1.0, many[name].mean(), many.height), (-1.0, one[name].mean(), one.height)], noise, LEVEL
+            )
+            for name, noise in noises.items()
+        }
+        bonus = float((many["loss_expected"] - many["loss_total"]).mean())
+        gains.append(
+            LoopGain(
+                params=int(one["params"][0]),
+                loops=loops,
+                last_exit=change["loss"],
+                expected=change["loss_expected"],
+                total=change["loss_total"],
+                bonus=bonus,
+                cap=beta * log(loops),
+            )
+        )
+    return tuple(sorted(gains, key=lambda gain: gain.params))

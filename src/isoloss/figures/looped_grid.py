@@ -1,0 +1,298 @@
+"""Real and predicted loss of looped models over training, a panel for each (N, T_m), and the entropy bonus."""
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from isoloss.errors import Refusal
+from isoloss.figures import text
+from isoloss.figures.figure import Figure
+from isoloss.figures.lines import chart_of
+from isoloss.figures.looped import BINS, LATE, PARTS, Looped, inputs_of, late
+from isoloss.figures.points import LEVEL, seeds_phrase
+from isoloss.figures.style import PREDICTED, QUIET, REAL, log_ticks, titled
+from isoloss.laws.result import Fit
+
+PANEL = 190
+
+
+def with_predictions(curves: pl.DataFrame, law: Fit | Refusal, part: str) -> pl.DataFrame:
+    """Long rows for drawing: panel, tokens, ``real`` and ``predicted`` (null without a law)."""
+    predicted = pl.lit(None, dtype=pl.Float64)
+    if isinstance(law, Fit):
+        predicted = pl.Series(np.asarray(law.predict(**inputs_of(curves)).loss))
+    return curves.select(
+        pl.col("size_params")
+        .map_elements(lambda n: f"N = {text.count(n)}", return_dtype=pl.String)
+        .alias("column"),
+        pl.concat_str(pl.lit("T_m = "), "recurrence").alias("row"),
+        "params",
+        "size_params",
+        "recurrence",
+        "tokens",
+        pl.col(part).alias("real"),
+        predicted.alias("predicted"),
+    )
+
+
+def panels(rows: pl.DataFrame, *layers: alt.Chart) -> alt.FacetChart:
+    """Rows T_m, columns N, axes shared by all panels; the layers draw from ``rows``."""
+    sizes = rows.sort("size_params")["column"].unique(maintain_order=True).to_list()
+    loops = rows.sort("recurrence")["row"].unique(maintain_order=True).to_list()
+    data = alt.InlineData(values=rows.to_dicts())
+    layered = alt.layer(*layers, data=data).properties(width=PANEL, height=PANEL * 0.72)
+    header = alt.Header(title=None, labelFontWeight="bold")
+    return layered.facet(
+        row=alt.Row("row:N", sort=loops, header=header),
+        column=alt.Column("column:N", sort=sizes, header=header),
+    )
+
+
+def x_tokens(rows: pl.DataFrame, log: bool) -> alt.X:
+    low, high = rows["tokens"].min(), rows["tokens"].max()
+    if not log:
+        return alt.X("tokens:Q", title="Training tokens D").axis(format="~s", tickCount=4)
+    scale = alt.Scale(type="log", domain=[low / 1.1, high * 1.1], nice=False)
+    return alt.X("tokens:Q", title="Training tokens D (log scale)", scale=scale).axis(
+        format="~s", values=[t for t in log_ticks(low, high) if np.log10(t) % 1 == 0]
+    )
+
+
+def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
+    """Real solid blue, Pred dashed orange."""
+    low, high = rows["real"].min(), rows["real"].max()
+    y_scale = alt.Scale(
+        domain=[low - 0.05 * (high - low), high + 0.05 * (high - low)], zero=False, nice=False
+    )
+    names, legend = ["Real", "Pred"], alt.Legend(title=None, orient="top", symbolSize=400)
+    long = rows.rename({"real": "Real", "predicted": "Pred"}).unpivot(
+        names,
+        index=["row", "column", "size_params", "recurrence", "tokens"],
+        variable_name="kind",
+        value_name="nats",
+    )
+    y_title = f"{PARTS[part][0].upper()}{PARTS[part][1:]} (nats per token)"
+    lines = alt.Chart().mark_line(strokeWidth=2, clip=True)
+    return panels(
+        long.drop_nulls("nats"),
+        lines.encode(
+            x_tokens(rows, log),
+            alt.Y("nats:Q", title=y_title, scale=y_scale),
+            color=alt.Color("kind:N", scale=alt.Scale(domain=names, range=[REAL, PREDICTED]), legend=legend),
+            strokeDash=alt.StrokeDash(
+                "kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [5, 3]]), legend=legend
+            ),
+        ),
+    )
+
+
+def fit_words(data: Looped) -> str:
+    """How well the one law does where it was fitted, or why there is none."""
+    law = data.fits["total"]
+    if isinstance(law, Refusal):
+        return f"one law over all panels is refused: {law.what}"
+    rows = late(data.curves)
+    error = np.abs(np.asarray(law.predict(**inputs_of(rows)).loss) / rows["total"].to_numpy() - 1)
+    shapes = rows.select("size", "recurrence").n_unique()
+    return (
+        f"one law over {shapes} panels is within {text.percent(float(error.mean()))} of the total loss on average, "
+        f"{text.percent(float(error.max()))} at worst, where it was fitted"
+    )
+
+
+def law_subtitle(data: Looped, part: str) -> str:
+    law = data.fits[part]
+    formula = f"refused ({law.what})" if isinstance(law, Refusal) else law.formula()
+    return (
+        f"Pred: {formula}, one fit to all panels, training losses after the first {text.percent(LATE)} of each run. "
+        f"Real: constant-rate trunk, means over {BINS} bins of tokens and over seeds. N non-embedding, unique."
+    )
+
+
+BONUS = (
+    "Total loss is expected cross-entropy minus beta times the entropy of the exits, a bonus of up to "
+    "beta log T_m that no better prediction has earned."
+)
+
+
+def grid_figure(data: Looped, part: str = "total", *, log_curves: pl.DataFrame | None = None) -> Figure:
+    """The grid over linear tokens, or over log tokens if ``log_curves`` (binned in log tokens) are given."""
+    log = log_curves is not None
+    rows = with_predictions(log_curves if log else data.curves, data.fits[part], part)
+    title = fit_words(data) if part == "total" else f"{PARTS[part]} over training, each T_m and N"
+    title = title[0].upper() + title[1:]
+    stem = {"total": "looped-grid", "expected": "looped-grid-expected", "last_exit": "looped-grid-last-exit"}[
+        part
+    ]
+    return Figure(
+        name=f"{stem}-log" if log else stem,
+        chart=titled(
+            grid(rows, part, log),
+            title,
+            law_subtitle(data, part).replace(f"{BINS} bins", "log bins" if log else f"{BINS} bins"),
+        ),
+        title=title,
+        description=(
+            f"A grid of panels, one row for each T_m and one column for each N: {PARTS[part]} over training "
+            f"tokens{' on a log axis' if log else ''}, real solid blue, predicted dashed orange."
+        ),
+        shows=f"{title}. {BONUS}" if part == "total" else f"{title}.",
+        would_change="More sizes and loops would let whole rows and columns be left out and predicted.",
+        table=rows.drop("row", "column", "size_params"),
+    )
+
+
+def residual_figure(data: Looped) -> Figure:
+    """Raises Refusal if the law was refused."""
+    law = data.fits["total"]
+    if isinstance(law, Refusal):
+        raise law
+    rows = with_predictions(late(data.curves), law, "total").with_columns(
+        (pl.col("real") - pl.col("predicted")).alias("residual")
+    )
+    worst = float(rows["residual"].abs().max())
+    title = f"Residuals of the one law stay within {worst:.3f} nats after the first {text.percent(LATE)} of each run"
+
+    scale = alt.Scale(domain=[-1.1 * worst, 1.1 * worst])
+    zero = alt.Chart().mark_rule(color=QUIET).encode(y=alt.datum(0))
+    line = alt.Chart().mark_line(color=REAL, strokeWidth=1.6)
+    y = alt.Y("residual:Q", title="Real − Pred (nats)", scale=scale)
+    return Figure(
+        name="looped-residuals",
+        chart=titled(
+            panels(rows, zero, line.encode(x_tokens(rows, False), y)),
+            title,
+            "Real minus predicted total loss where the law was fitted; shared axes.",
+        ),
+        title=title,
+        description="A grid of panels, one row for each T_m and one column for each N: residuals over training tokens.",
+        shows=f"{title}. A slope or bend shared by panels is what the additive law cannot express.",
+        would_change="A law with a free outer exponent, or one that lets loops and size interact.",
+        table=rows.drop("row", "column", "size_params"),
+    )
+
+
+LOSSES = {"loss_total": "Total (objective)", "loss_expected": "Expected cross-entropy", "loss": "Last exit"}
+
+
+def loops_verdict(data: Looped) -> str:
+    """Last exit with most loops against one loop at equal N, in one clause."""
+    if not data.gains:
+        return "no size was trained both with one loop and with more, so what loops buy is not measured"
+    loops = data.gains[-1].loops
+    if isinstance(data.noise, Refusal):
+        return f"no verdict on {loops} loops against one: {data.noise.what}"
+    clauses = []
+    for sign, words in ((-1, "lowers"), (1, "raises"), (0, "does not clearly change")):
+        sizes = [text.count(g.params) for g in data.gains if g.last_exit.sign == sign]
+        if sizes:
+            clauses.append(f"{words} the last-exit loss at N = {text.listed(sizes)}")
+    return f"at equal N, T_m = {loops} instead of 1 {'; it '.join(clauses)}"
+
+
+def exits_figure(data: Looped) -> Figure:
+    """Total, expected cross-entropy and last-exit loss against T_m, a panel for each N."""
+    title = loops_verdict(data)
+    title = title[0].upper() + title[1:]
+    first = data.points.with_columns(pl.col("params").min().over("n_layer", "d_model").alias("size_params"))
+    rows = first.unpivot(
+        list(LOSSES), index=["size_params", "recurrence", "seed"], variable_name="which", value_name="nats"
+    )
+    rows = rows.with_columns(
+        pl.col("which").replace_strict(LOSSES),
+        pl.col("size_params")
+        .map_elements(lambda n: f"N = {text.count(n)}", return_dtype=pl.String)
+        .alias("column"),
+    ).sort("size_params", "which", "recurrence", "seed")
+    names = alt.Scale(domain=list(LOSSES.values()), range=[REAL, "#CC79A7", "#00845f"])
+    shapes = alt.Scale(domain=list(LOSSES.values()), range=["circle", "square", "triangle-up"])
+    low, high = rows["nats"].min(), rows["nats"].max()
+    x = alt.X("recurrence:O", title="Loops T_m").axis(labelAngle=0)
+    y_scale = alt.Scale(
+        domain=[low - 0.05 * (high - low), high + 0.05 * (high - low)], zero=False, nice=False
+    )
+    legend = alt.Legend(title=None, orient="top")
+    colour = alt.Color("which:N", scale=names, legend=legend)
+    points = (
+        alt.Chart()
+        .mark_point(filled=True, size=55)
+        .encode(
+            x,
+            alt.Y("nats:Q", scale=y_scale, title="Nats per token"),
+            color=colour,
+            shape=alt.Shape("which:N", scale=shapes, legend=legend),
+        )
+    )
+    line = (
+        alt.Chart()
+        .mark_line()
+        .encode(x, alt.Y("mean(nats):Q", scale=y_scale, title="Nats per token"), color=colour)
+    )
+    sizes = rows["column"].unique(maintain_order=True).to_list()
+    layered = alt.layer(line, points, data=alt.InlineData(values=rows.to_dicts())).properties(
+        width=PANEL, height=PANEL * 1.3
+    )
+    drawn = layered.facet(
+        column=alt.Column("column:N", sort=sizes, header=alt.Header(title=None, labelFontWeight="bold"))
+    )
+    subtitle = (
+        f"Validation, end of cooldown at D = {text.count(data.tokens)} tokens; {seeds_phrase(data.points)}, one point "
+        f"each; lines join means. N non-embedding, unique. The gap from expected to total is the entropy bonus."
+    )
+    return Figure(
+        name="looped-exits",
+        chart=titled(drawn, title, subtitle),
+        title=title,
+        description="For each N, total loss, expected cross-entropy and last-exit loss against the number of loops T_m.",
+        shows=f"{title}. {BONUS}",
+        would_change="Equal executed parameters or FLOPs instead of equal N would charge loops for their compute.",
+        table=rows.select(
+            pl.col("size_params").alias("params"), "recurrence", "seed", pl.col("which").alias("loss"), "nats"
+        ),
+    )
+
+
+def gains_table(data: Looped) -> pl.DataFrame:
+    """Most loops minus one loop: differences with intervals beside the bonus and its cap."""
+    rows = []
+    for gain in data.gains:
+        for name, change in (
+            ("last exit", gain.last_exit),
+            ("expected", gain.expected),
+            ("total", gain.total),
+        ):
+            rows.append(
+                (
+                    gain.params,
+                    gain.loops,
+                    name,
+                    change.value,
+                    *(change.interval or (None, None)),
+                    gain.bonus,
+                    gain.cap,
+                )
+            )
+    names = ("params", "loops", "loss", "change", "low", "high", "entropy_bonus", "bonus_at_most")
+    kinds = dict(zip(names, (pl.Int64, pl.Int64, pl.String, *[pl.Float64] * 5), strict=True))
+    return pl.DataFrame(rows, schema=kinds, orient="row")
+
+
+def held_out_table(data: Looped) -> pl.DataFrame:
+    rows = [
+        (h.what, h.points, h.error, h.r2, h.baseline, h.refusal.what if h.refusal else None)
+        for h in data.held_out
+    ]
+    names = ("left_out", "points", "relative_error", "r2", "error_of_nearest_panel", "refused")
+    kinds = dict(zip(names, (pl.String, pl.Int64, *[pl.Float64] * 3, pl.String), strict=True))
+    return pl.DataFrame(rows, schema=kinds, orient="row")
+
+
+__all__ = [
+    "LEVEL",
+    "exits_figure",
+    "gains_table",
+    "grid_figure",
+    "held_out_table",
+    "loops_verdict",
+    "residual_figure",
+]

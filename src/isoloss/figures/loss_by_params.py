@@ -1,0 +1,220 @@
+"""Loss against non-embedding parameters N at one D: which family is ahead, and where the curves cross."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from isoloss.errors import Refusal
+from isoloss.figures import text
+from isoloss.figures.compare import Difference, contrast, seed_noise
+from isoloss.figures.figure import Figure
+from isoloss.figures.lines import Line, chart_of, layers, lines_of, table_of
+from isoloss.figures.points import LEVEL, cooled_points, means, of_families, seeds_phrase, shared_tokens
+from isoloss.figures.style import INK, titled
+from isoloss.laws.crossing import Crossing, Outcome, crossing
+from isoloss.laws.noise import Noise
+from isoloss.laws.result import Fit
+from isoloss.records import StudyData
+
+WIDTH, HEIGHT = 560, 400
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Transformer minus LSTM in nats at N = ``params``, the LSTM read between its two neighbouring sizes."""
+
+    curve: str
+    params: int
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class ByParams:
+    """Both families at the same ``tokens``. ``crossings``: for each LSTM curve, where the Transformer's meets it."""
+
+    tokens: int
+    points: pl.DataFrame
+    lines: tuple[Line, ...]
+    noise: Noise | Refusal
+    gaps: tuple[Gap, ...]
+    crossings: Mapping[str, Crossing | Refusal]
+
+    @cached_property
+    def rival(self) -> str | None:
+        """The LSTM curve that headlines speak of: most sizes compared, then lowest loss. None without any."""
+        curves = {
+            gap.curve: [g.difference.value for g in self.gaps if g.curve == gap.curve] for gap in self.gaps
+        }
+        return max(curves, key=lambda name: (len(curves[name]), float(np.mean(curves[name]))), default=None)
+
+    @property
+    def headline_gaps(self) -> list[Gap]:
+        return [gap for gap in self.gaps if gap.curve == self.rival]
+
+    @property
+    def layers(self) -> list[Line]:
+        """The LSTM lines."""
+        return [line for line in self.lines if line.curve.endswith("LSTM")]
+
+
+def measure(study: StudyData) -> ByParams:
+    """Raises Refusal if a family is missing or the two share no D."""
+    points = of_families(cooled_points(study.table()), "transformer", "lstm")
+    tokens = shared_tokens(points)
+    points = points.filter(pl.col("tokens") == tokens)
+    lines = lines_of(points)
+    noise = seed_noise(points)
+    own = {line.curve: line.fit for line in lines}
+    rivals = [curve for curve in own if curve != "Transformer"]
+    return ByParams(
+        tokens=tokens,
+        points=points,
+        lines=lines,
+        noise=noise,
+        gaps=gaps_at_equal_params(means(points), rivals, noise),
+        crossings={curve: meeting(own["Transformer"], own[curve]) for curve in rivals},
+    )
+
+
+def meeting(ours: Fit | Refusal, theirs: Fit | Refusal) -> Crossing | Refusal:
+    for one in (ours, theirs):
+        if isinstance(one, Refusal):
+            return one
+    return crossing(ours, theirs, "params", level=LEVEL)
+
+
+def gaps_at_equal_params(mean: pl.DataFrame, rivals: list[str], noise: Noise | Refusal) -> tuple[Gap, ...]:
+    """Transformer minus rival at each Transformer size within the rival's sizes.
+
+    The rival's loss there is interpolated in log N between its two neighbouring sizes; a curve bends little
+    over that distance, so seeds dominate the error.
+    """
+    gaps = []
+    ours = mean.filter(pl.col("curve") == "Transformer")
+    for rival in rivals:
+        theirs = mean.filter(pl.col("curve") == rival)
+        log_n = np.log(theirs["params"].to_numpy())
+        for params, loss, seeds in ours.select("params", "loss", "seeds").iter_rows():
+            if not theirs["params"][0] <= params <= theirs["params"][-1]:
+                continue
+            above = min(max(int(np.searchsorted(log_n, np.log(params))), 1), len(log_n) - 1)
+            parts = [(1.0, loss, seeds)]
+            if len(log_n) == 1:
+                parts.append((-1.0, theirs["loss"][0], theirs["seeds"][0]))
+            else:
+                share = float((np.log(params) - log_n[above - 1]) / (log_n[above] - log_n[above - 1]))
+                parts.append((share - 1, theirs["loss"][above - 1], theirs["seeds"][above - 1]))
+                parts.append((-share, theirs["loss"][above], theirs["seeds"][above]))
+            gaps.append(Gap(rival, params, contrast(parts, noise)))
+    return tuple(gaps)
+
+
+def verdict(data: ByParams) -> str:
+    """Who is ahead at which N, in one clause; only what the intervals support."""
+    gaps = data.headline_gaps
+    if not gaps:
+        return "no Transformer size lies within the sizes of an LSTM curve, so nothing is compared at equal N"
+    if isinstance(data.noise, Refusal):
+        low, high = min(g.difference.value for g in gaps), max(g.difference.value for g in gaps)
+        return (
+            f"no verdict on Transformer against {data.rival}: {data.noise.what} (measured difference "
+            f"{text.signed(low)} to {text.signed(high)} nats at {len(gaps)} sizes)"
+        )
+    clauses = []
+    for name, sign in ((data.rival, 1), ("Transformer", -1), ("neither", 0)):
+        sizes = [gap.params for gap in gaps if gap.difference.sign == sign]
+        if not sizes:
+            continue
+        where = (
+            f"all {len(gaps)} compared sizes"
+            if len(sizes) == len(gaps) > 1
+            else f"{len(sizes)} of {len(gaps)}"
+        )
+        clauses.append(f"{name} is ahead at {where} (N = {text.listed([text.count(n) for n in sizes])})")
+    return "; ".join(clauses)
+
+
+def crossover(found: Crossing | Refusal, rival: str) -> str:
+    """Where the laws cross, or why that cannot be said."""
+    if isinstance(found, Refusal):
+        return f"where the Transformer's curve meets that of {rival} is refused: {found.what}"
+    low, high = (("open" if end is None else text.count(end)) for end in found.interval)
+    if found.outcome is Outcome.NO_CROSSING:
+        return (
+            f"the fitted laws do not cross anywhere from N = {text.count(found.range[0])} to "
+            f"{text.count(found.range[1])}, so no crossover is claimed"
+        )
+    where = f"N = {text.count(found.value)} [{low}, {high}]"
+    if found.outcome is Outcome.CROSSES_INSIDE:
+        return f"the fitted laws cross inside the data, at {where}"
+    side = (
+        "no size is shared"
+        if found.overlap is None
+        else f"the shared sizes are {text.counts(*found.overlap)}"
+    )
+    return f"the fitted laws would cross at {where}, which lies outside the data ({side}): an extrapolation"
+
+
+def figure(data: ByParams) -> Figure:
+    title = f"At D = {text.count(data.tokens)} tokens {verdict(data)}"
+    rival = data.rival or (data.layers[0].curve if data.layers else "")
+    found = data.crossings.get(rival)
+    subtitle = (
+        f"N counts non-embedding parameters (rule: params); end of cooldown at D = {text.count(data.tokens)}; "
+        f"{seeds_phrase(data.points)}, one point each. Dashed: fitted law, with the {text.level(LEVEL)} t band "
+        f"of its mean over sizes. Solid: mean of seeds."
+    )
+    chart = layers(data.lines, width=WIDTH, height=HEIGHT, y_title="Validation loss (nats per token)")
+    if isinstance(found, Crossing) and found.outcome is Outcome.CROSSES_INSIDE:
+        chart = alt.layer(*crossing_marks(found), *chart.layer).properties(width=WIDTH, height=HEIGHT)
+    where = crossover(found, rival) if found is not None else "no crossover is sought"
+    return Figure(
+        name="loss-by-params",
+        chart=titled(chart, title, subtitle),
+        title=title,
+        description=(
+            f"Loss against number of parameters on a log axis for {text.listed([line.curve for line in data.lines])}; "
+            f"{where}."
+        ),
+        shows=f"{title}. Against {rival}, {where}.",
+        would_change=(
+            "Another D, another corpus or a wider range of N; more seeds narrow the bands. Counting embeddings too "
+            "(params_total) moves small models to the right by up to their whole embedding."
+        ),
+        table=table_of(data.lines),
+    )
+
+
+def crossing_marks(found: Crossing) -> list[alt.Chart]:
+    """A rule at the crossover, and a shade over its interval where both ends are known."""
+    place = pl.DataFrame({"params": [found.value], "label": [f"laws cross at N = {text.count(found.value)}"]})
+    x = alt.X("params:Q")
+    marks = [
+        chart_of(place).mark_rule(strokeDash=[2, 2], color=INK).encode(x),
+        chart_of(place)
+        .mark_text(align="left", dx=6, fontSize=12, color=INK)
+        .encode(x, y=alt.value(12), text="label:N"),
+    ]
+    if None not in found.interval:
+        span = pl.DataFrame({"params": [found.interval[0]], "end": [found.interval[1]]})
+        marks.insert(0, chart_of(span).mark_rect(opacity=0.08, color=INK, clip=True).encode(x, x2="end:Q"))
+    return marks
+
+
+def gaps_table(data: ByParams) -> pl.DataFrame:
+    """Transformer minus LSTM at equal N, for every LSTM depth."""
+    return pl.DataFrame(
+        {
+            "curve": [gap.curve for gap in data.gaps],
+            "params": [gap.params for gap in data.gaps],
+            "transformer_minus_lstm": [gap.difference.value for gap in data.gaps],
+            "low": [(gap.difference.interval or (None, None))[0] for gap in data.gaps],
+            "high": [(gap.difference.interval or (None, None))[1] for gap in data.gaps],
+        },
+        schema={"curve": pl.String, "params": pl.Int64}
+        | dict.fromkeys(("transformer_minus_lstm", "low", "high"), pl.Float64),
+    )

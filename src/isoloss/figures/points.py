@@ -1,0 +1,94 @@
+"""The points that figures compare: finished runs at the end of a cooldown, at one number of tokens."""
+
+import polars as pl
+
+from isoloss.errors import Refusal
+from isoloss.laws.fit import fit
+from isoloss.laws.result import Fit
+
+LEVEL = 0.95
+"""Of every interval in figures and sentences."""
+
+
+def curve_of() -> pl.Expr:
+    """Which curve a row belongs to: LSTMs by layers, looped models by loops, other families as a whole."""
+    layers, loops = (pl.col(name).cast(pl.String) for name in ("n_layer", "recurrence"))
+    return (
+        pl.when(pl.col("family") == "transformer")
+        .then(pl.lit("Transformer"))
+        .when(pl.col("family") == "lstm")
+        .then(pl.concat_str(layers, pl.lit("-layer LSTM")))
+        .when(pl.col("family") == "looped")
+        .then(pl.concat_str(pl.lit("looped, T_m = "), loops))
+        .otherwise(pl.col("family"))
+        .alias("curve")
+    )
+
+
+def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
+    """Evaluations at the end of a cooldown, of finished runs. Raises Refusal if there is none."""
+    points = table.filter((pl.col("status") == "finished") & pl.col("cooled") & pl.col("loss").is_not_null())
+    if points.is_empty():
+        raise Refusal(
+            "no run has finished with an evaluation at the end of a cooldown",
+            mend="let the study run on, then report",
+        )
+    order = ["family", "n_layer", "recurrence", "params", "seed", "tokens"]
+    return points.with_columns(curve_of()).sort(order, nulls_last=True)
+
+
+def of_families(points: pl.DataFrame, *families: str) -> pl.DataFrame:
+    """Rows of these families. Raises Refusal naming the ones without a row."""
+    missing = [family for family in families if points.filter(pl.col("family") == family).is_empty()]
+    if missing:
+        raise Refusal(
+            f"the study holds no finished {' and no '.join(missing)} run",
+            mend=f"add {' and '.join(missing)} runs to the study, or let them finish",
+        )
+    return points.filter(pl.col("family").is_in(families))
+
+
+def shared_tokens(points: pl.DataFrame, column: str = "family") -> int:
+    """The largest D that every value of ``column`` reached. Raises Refusal if they share none."""
+    groups = points[column].n_unique()
+    shared = points.group_by("tokens").agg(pl.col(column).n_unique()).filter(pl.col(column) == groups)
+    if shared.is_empty():
+        names = ", ".join(map(str, points[column].unique().sort()))
+        raise Refusal(
+            f"no number of training tokens is shared by all of {names}",
+            mend="give every run of the study the same D points",
+        )
+    return int(shared["tokens"].max())
+
+
+def means(points: pl.DataFrame, value: str = "loss") -> pl.DataFrame:
+    """Mean, spread and number of seeds per curve and size, in order of size."""
+    grouped = points.group_by("curve", "family", "n_layer", "recurrence", "params", maintain_order=True).agg(
+        pl.col(value).mean().alias(value), pl.col(value).std().alias("sd"), pl.len().alias("seeds")
+    )
+    return grouped.sort("params")
+
+
+def fit_over_params(points: pl.DataFrame, level: float = LEVEL) -> Fit | Refusal:
+    """The law of loss against N at one D, seeds of one size being one cluster.
+
+    ``power-floor`` where the data tell its floor from 0, else ``power``, else the refusal of the latter.
+    """
+    refused = None
+    for law in ("power-floor", "power"):
+        try:
+            return fit(
+                law, {"params": points["params"]}, points["loss"], cluster=points["params"], level=level
+            )
+        except Refusal as reason:
+            refused = reason
+    return refused
+
+
+def seeds_phrase(points: pl.DataFrame) -> str:
+    """'2 seeds a size', '2 to 3 seeds a size', 'one seed a size'."""
+    counts = means(points)["seeds"]
+    low, high = int(counts.min()), int(counts.max())
+    if high == 1:
+        return "one seed a size"
+    return f"{low} seeds a size" if low == high else f"{low} to {high} seeds a size"

@@ -1,0 +1,108 @@
+"""Losses by position in the context: sums per run, binned so that the eye sees the curve and not the text."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isoloss.errors import Refusal
+from isoloss.figures.points import LEVEL, curve_of
+from isoloss.laws.context import Stop, fit_context, where_it_stops
+from isoloss.laws.result import Fit
+from isoloss.records import StudyData
+
+SINGLE = 16
+PER_OCTAVE = 4
+BINS_IN_WORDS = f"single up to {SINGLE}, then {PER_OCTAVE} bins an octave"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One size of one curve at one D: sums, sums of squares and counts, each (seeds, positions)."""
+
+    curve: str
+    family: str
+    params: int
+    run_ids: tuple[str, ...]
+    position_T: np.ndarray
+    sum_ST: np.ndarray
+    sumsq_ST: np.ndarray
+    count_ST: np.ndarray
+
+    def mean_S(self, first: int, last: int) -> np.ndarray:
+        """Each seed's mean loss over positions first..last."""
+        at = (self.position_T >= first) & (self.position_T <= last)
+        return self.sum_ST[:, at].sum(axis=1) / self.count_ST[:, at].sum(axis=1)
+
+
+def profiles(study: StudyData, tokens: int, *families: str) -> list[Profile]:
+    """Every finished size of the families, at the end of the cooldown at ``tokens``, in order of N."""
+    rows = study.positions().filter(
+        (pl.col("status") == "finished")
+        & pl.col("cooled")
+        & (pl.col("tokens") == tokens)
+        & (pl.col("part") == "exit_1")
+        & pl.col("family").is_in(families)
+    )
+    rows = rows.with_columns(curve_of()).sort("params", "curve", "seed", "run_id", "position")
+    return [profile_of(group) for _, group in rows.group_by("curve", "params", maintain_order=True)]
+
+
+def profile_of(rows: pl.DataFrame) -> Profile:
+    run_ids = tuple(rows["run_id"].unique(maintain_order=True))
+    position_T = rows["position"].unique().sort().to_numpy()
+    if rows.height != len(run_ids) * len(position_T):
+        raise Refusal(
+            "runs of one size were evaluated at different context lengths",
+            mend="compare runs of one context length",
+        )
+
+    def wide(column: str) -> np.ndarray:
+        return rows[column].to_numpy().reshape(len(run_ids), len(position_T)).astype(float)
+
+    curve, family, params = rows.select("curve", "family", "params").row(0)
+    return Profile(curve, family, params, run_ids, position_T, wide("sum"), wide("sumsq"), wide("count"))
+
+
+def edges(context: int) -> list[tuple[int, int]]:
+    """(first, last) of each bin, 1-based."""
+    bins = [(t, t) for t in range(1, min(SINGLE, context) + 1)]
+    while bins[-1][1] < context:
+        first = bins[-1][1] + 1
+        last = max(first, round((first - 1) * 2 ** (1 / PER_OCTAVE)))
+        bins.append((first, min(last, context)))
+    return bins
+
+
+def binned(profile: Profile) -> pl.DataFrame:
+    """Per bin: position (geometric middle), loss (mean of seeds), and the lowest and highest seed."""
+    rows = []
+    for first, last in edges(int(profile.position_T[-1])):
+        loss_S = profile.mean_S(first, last)
+        middle = float(np.sqrt(first * last))
+        rows.append((first, last, middle, float(loss_S.mean()), float(loss_S.min()), float(loss_S.max())))
+    return pl.DataFrame(rows, schema=["first", "last", "position", "loss", "low", "high"], orient="row")
+
+
+def context_law(profile: Profile) -> Fit | Refusal:
+    """a + b T^-p over all single positions, unbinned."""
+    try:
+        return fit_context(
+            profile.position_T, profile.sum_ST, profile.sumsq_ST, profile.count_ST, level=LEVEL
+        )
+    except Refusal as reason:
+        return reason
+
+
+def stop_of(profile: Profile) -> Stop | Refusal:
+    """Where the size stops improving. Seeds read the same windows, so they are averaged, not added."""
+    means = (values.mean(axis=0) for values in (profile.sum_ST, profile.sumsq_ST, profile.count_ST))
+    try:
+        return where_it_stops(profile.position_T, *means)
+    except Refusal as reason:
+        return reason
+
+
+def law_words(law: Fit | Refusal) -> str:
+    """'4.0 + 3.2 T^-0.47', or that there is none."""
+    return "no law fitted" if isinstance(law, Refusal) else law.formula().removeprefix("L = ")

@@ -1,0 +1,75 @@
+"""Charts to SVG, PNG and PDF, offline, and the same bytes every time."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import vl_convert
+
+from isoloss import files
+from isoloss.figures.figure import Figure
+from isoloss.figures.style import configured
+
+VEGA_LITE = "6.4"
+PNG_SCALE = 2.0
+
+_ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)|(xlink:href|href)="#([^"]+)"')
+
+
+@dataclass(frozen=True)
+class Picture:
+    svg: str
+    png: bytes
+    pdf: bytes
+
+
+def render(figure: Figure) -> Picture:
+    """Drawn once, as SVG; PNG and PDF are made from it."""
+    drawn = vl_convert.vegalite_to_svg(configured(figure.chart).to_dict(), vl_version=VEGA_LITE)
+    svg = with_own_ids(drawn, figure.name)
+    return Picture(svg, vl_convert.svg_to_png(svg, scale=PNG_SCALE), vl_convert.svg_to_pdf(svg))
+
+
+def with_own_ids(svg: str, name: str) -> str:
+    """Number the ids of an SVG from 1 under ``name``.
+
+    Vega counts them per process, so they differ from call to call and clash when pictures share a page.
+    """
+    names: dict[str, str] = {}
+
+    def renamed(match: re.Match[str]) -> str:
+        whole, old = match.group(0), next(g for g in (match[1], match[2], match[4]) if g)
+        new = names.setdefault(old, f"{name}-{len(names) + 1}")
+        return whole.replace(old, new)
+
+    return _ID.sub(renamed, svg)
+
+
+def write(figure: Figure, picture: Picture, folder: Path) -> list[Path]:
+    """NAME.svg, .png, .pdf and NAME.csv with the numbers behind it."""
+    contents = {
+        "svg": picture.svg.encode("utf-8"),
+        "png": picture.png,
+        "pdf": picture.pdf,
+        "csv": csv(figure.table),
+    }
+    paths = []
+    for suffix, data in contents.items():
+        path = files.safe_child(folder, f"{figure.name}.{suffix}")
+        files.write_bytes(path, data)
+        paths.append(path)
+    return paths
+
+
+def csv(table: pl.DataFrame) -> bytes:
+    """UTF-8 CSV; text is quoted, and a spreadsheet must not take it for a formula."""
+    text = [name for name, kind in table.schema.items() if kind == pl.String]
+    guarded = table.with_columns(
+        pl.when(pl.col(name).str.contains(r"^[=+\-@\t\r]"))
+        .then("'" + pl.col(name))
+        .otherwise(pl.col(name))
+        .alias(name)
+        for name in text
+    )
+    return guarded.write_csv(quote_style="non_numeric").encode("utf-8")

@@ -1,0 +1,137 @@
+"""One look for every figure: colours, fonts, axes, labels at line ends.
+
+Colours follow Okabe and Ito, told apart with any colour vision: Transformer blue, LSTM vermilion, looped
+Transformer green. A colour means a family, a shade or a dash what varies inside it.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import altair as alt
+
+FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
+INK, QUIET, GRID = "#1a1a1a", "#555555", "#e3e3e3"
+
+FAMILY_COLOURS = {"transformer": "#0072B2", "lstm": "#CC5500", "looped": "#00845f"}
+OTHER_COLOURS = ("#CC79A7", "#8a6d00", "#3f3f3f")
+REAL, PREDICTED = "#0072B2", "#E69F00"
+RAMP = ("#2b0a6b", "#8f0da4", "#cc4778", "#f0843c")
+"""From dark to bright along a continuous quantity, such as log N: the middle of the plasma map."""
+
+TITLE_CHARACTERS = 88
+"""Characters of a title line; longer titles wrap, because a clipped finding is no finding."""
+
+
+def family_colour(family: str, others: Sequence[str] = ()) -> str:
+    """The family's own colour; families of users take the spare ones in order."""
+    if family in FAMILY_COLOURS:
+        return FAMILY_COLOURS[family]
+    spare = sorted(name for name in others if name not in FAMILY_COLOURS)
+    return OTHER_COLOURS[(spare.index(family) if family in spare else 0) % len(OTHER_COLOURS)]
+
+
+def shades(colour: str, count: int) -> list[str]:
+    """``count`` shades of a colour from full to dark: all of them readable as text on white."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    out = []
+    for i in range(count):
+        light = 1.0 if count == 1 else 1 - 0.5 * i / (count - 1)
+        out.append("#" + "".join(f"{round(c * light):02x}" for c in (red, green, blue)))
+    return out
+
+
+def wrap(text: str, width: int = TITLE_CHARACTERS) -> list[str]:
+    lines, line = [], ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    return [*lines, line]
+
+
+def titled(chart: Any, title: str, subtitle: str, *, characters: int = TITLE_CHARACTERS) -> Any:
+    """The finding as the title, and under it how it was counted."""
+    words = alt.TitleParams(
+        text=wrap(title, characters), subtitle=wrap(subtitle, round(characters * 1.45)), anchor="start"
+    )
+    return chart.properties(title=words)
+
+
+def configured(chart: Any) -> Any:
+    """The theme. ``aria`` is off: the page gives each picture one name, one description and a table."""
+    return (
+        chart.configure(font=FONT, background="white", aria=False, padding=12)
+        .configure_title(
+            fontSize=16,
+            subtitleFontSize=12,
+            color=INK,
+            subtitleColor=QUIET,
+            fontWeight="bold",
+            subtitlePadding=6,
+            offset=14,
+            lineHeight=20,
+            subtitleLineHeight=16,
+        )
+        .configure_axis(
+            labelFontSize=12,
+            titleFontSize=13,
+            titleFontWeight="normal",
+            labelColor=INK,
+            titleColor=INK,
+            gridColor=GRID,
+            domainColor=QUIET,
+            tickColor=QUIET,
+        )
+        .configure_header(labelFontSize=13, titleFontSize=13, labelColor=INK, titleColor=INK)
+        .configure_legend(
+            labelFontSize=12, titleFontSize=12, labelLimit=420, titleLimit=300, symbolStrokeWidth=2
+        )
+        .configure_view(stroke=GRID)
+    )
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """1, 2, 5 in each decade over a short range, powers of ten over a long one."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    steps = (1.0, 2.0, 5.0) if math.log10(high / low) < 2.5 else (1.0,)
+    ticks = [step * 10.0**decade for decade in range(first, last + 1) for step in steps]
+    return [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
+
+
+def log_axis(column: str, title: str, low: float, high: float, *, room: float = 1.0) -> alt.X:
+    """A logarithmic x axis that says so. ``room`` widens it by that factor on both sides."""
+    low, high = low / room, high * room
+    return (
+        alt.X(f"{column}:Q", title=f"{title} (log scale)")
+        .scale(type="log", domain=[low, high], nice=False, clamp=False)
+        .axis(values=log_ticks(low, high), format="~s", labelFlush=False)
+    )
+
+
+def linear_axis(column: str, title: str, low: float, high: float) -> alt.Y:
+    """A linear y axis over the data, with a twentieth of their range to spare."""
+    spare = 0.05 * (high - low) or 0.05
+    return alt.Y(f"{column}:Q", title=title).scale(domain=[low - spare, high + spare], zero=False, nice=False)
+
+
+def spread(heights: Sequence[float], gap: float) -> list[float]:
+    """Move label heights apart to at least ``gap``, keeping their order and about their middle."""
+    order = sorted(range(len(heights)), key=lambda i: heights[i])
+    placed = [heights[i] for i in order]
+    for _ in range(200):
+        moved = False
+        for i, (lower, upper) in enumerate(pairwise(placed)):
+            if (short := gap - (upper - lower)) > 1e-9:
+                placed[i] -= short / 2
+                placed[i + 1] += short / 2
+                moved = True
+        if not moved:
+            break
+    out = [0.0] * len(heights)
+    for place, i in zip(placed, order, strict=True):
+        out[i] = place
+    return out

@@ -1,0 +1,328 @@
+"""A synthetic study on disk, made from known laws: what the figures and the report are tested on.
+
+At fixed tokens D each family follows L = ((Nc/N)^a) (1 + 30 D^-0.45) exactly, so that the crossover of two
+families is known; looped models follow the additive loop law in their total loss. Noise is seeded and small.
+Records and tables go through the real schema and the real writer.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+from math import exp, log
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from isoloss import files
+from isoloss.records.schema import Counts, Data, Environment, Evaluation, Event, Record
+from isoloss.records.store import run_folder, write_parquet
+
+CONTEXT, BATCH, VOCAB = 128, 16, 1024
+D_POINTS = (524_288, 1_048_576, 2_097_152)
+BATCH_TOKENS = BATCH * CONTEXT
+HOSTILE = "<script>alert(1)</script></script>\"'&  ünïcödé 🜁"
+
+
+@dataclass(frozen=True)
+class Law:
+    """Loss at N = 1e4 and unlimited data, exponent a; profile b T^-p, flat after ``plateau``."""
+
+    at_10k: float
+    a: float
+    b: float
+    p: float
+    plateau: int
+
+    def loss(self, params: float, tokens: float) -> float:
+        return self.at_10k * (params / 1e4) ** -self.a * (1 + 30 * max(tokens, 1) ** -0.45)
+
+    def profile(self) -> np.ndarray:
+        """b T^-p less its mean: by how much the loss at position T departs from the context mean."""
+        position_T = np.arange(1, CONTEXT + 1)
+        shape_T = self.b * np.minimum(position_T, self.plateau) ** -self.p
+        return shape_T - shape_T.mean()
+
+
+@dataclass(frozen=True)
+class LoopLaw:
+    """Total loss E + A N^-alpha + B D^-beta + C T_m^-gamma."""
+
+    E: float = 2.0
+    A: float = 9.0
+    alpha: float = 0.2
+    B: float = 60.0
+    beta: float = 0.36
+    C: float = 0.4
+    gamma: float = 0.9
+    entropy_weight: float = 0.1
+
+    def loss(self, params: float, tokens: float, loops: int) -> float:
+        data = self.B * max(tokens, 1) ** -self.beta
+        return self.E + self.A * params**-self.alpha + data + self.C * loops**-self.gamma
+
+
+@dataclass(frozen=True)
+class Story:
+    transformer: Law
+    lstm: Law = Law(at_10k=4.0, a=0.05, b=3.0, p=0.9, plateau=24)
+    looped: LoopLaw = LoopLaw()
+    transformer_widths: tuple[int, ...] = (20, 40, 64, 112, 200)
+    lstm_widths: dict[int, tuple[int, ...]] = field(
+        default_factory=lambda: {1: (36, 72, 140, 340), 2: (24, 50, 100, 240), 4: (18, 36, 70, 170)}
+    )
+    looped_widths: tuple[int, ...] = (32, 64, 128)
+    loops: tuple[int, ...] = (1, 2, 4)
+    seeds: int = 2
+    noise: float = 0.006
+    hostile: bool = True
+    finished: bool = True
+
+    @property
+    def crossing(self) -> float:
+        """N where the two laws meet."""
+        ratio = self.transformer.at_10k / self.lstm.at_10k
+        return 1e4 * exp(log(ratio) / (self.transformer.a - self.lstm.a))
+
+
+LSTM_AHEAD = Story(transformer=Law(at_10k=4.4, a=0.065, b=3.2, p=0.6, plateau=CONTEXT))
+"""The curves meet at 5.7M parameters, far beyond the largest model."""
+CROSSES_INSIDE = Story(transformer=Law(at_10k=4.456, a=0.09, b=3.2, p=0.6, plateau=CONTEXT))
+"""The curves meet at 149K parameters, in the middle of the data."""
+
+
+def planned(story: Story) -> list[dict]:
+    """The runs of study.json, in order."""
+    shapes = [("transformer", {"n_layer": 2, "d_model": d, "n_head": 4}) for d in story.transformer_widths]
+    shapes += [
+        ("lstm", {"n_layer": n, "d_model": d}) for n, widths in story.lstm_widths.items() for d in widths
+    ]
+    shapes += [
+        (
+            "looped",
+            {"n_layer": 2, "d_model": d, "recurrence": t, "entropy_weight": story.looped.entropy_weight},
+        )
+        for d, t in itertools.product(story.looped_widths if story.loops else (), story.loops)
+    ]
+    return [plan_run(story, family, shape, seed) for family, shape in shapes for seed in range(story.seeds)]
+
+
+def plan_run(story: Story, family: str, shape: dict, seed: int, label: str = "") -> dict:
+    layers, width = shape["n_layer"], shape["d_model"]
+    block = 8 * width * width + 8 * width if family == "lstm" else 12 * width * width
+    loops = shape.get("recurrence", 1)
+    body = layers * block + (width + 1 if loops > 1 else 0)
+    settings = {
+        "version": 1,
+        "family": family,
+        "shape": shape,
+        "vocab": VOCAB,
+        "context": CONTEXT,
+        "batch_size": BATCH,
+        "tokens": list(D_POINTS),
+        "learning_rate": 0.004 if family == "lstm" else 0.002,
+        "seed": seed,
+        "recipe": {"name": "adamw-constant-1sqrt", "version": 1, "warmup": 0.1, "cooldown": 0.2},
+    }
+    executed = body * loops
+    return {
+        "run_id": f"{family}-{layers}x{width}-r{loops}-s{seed}-{files.hash_of(settings)[:12]}",
+        "label": label or f"{family} {layers}x{width}" + (f" T_m={loops}" if family == "looped" else ""),
+        "settings": settings,
+        "counts": {
+            "params": body,
+            "params_total": body + VOCAB * width,
+            "params_executed": executed,
+            "params_embedding": VOCAB * width,
+            "flops_6nd_per_token": 6.0 * executed,
+            "flops_exact_per_token": 6.0 * executed + 6.0 * width * VOCAB,
+        },
+    }
+
+
+def write(folder: Path, story: Story) -> Path:
+    """The whole study; with ``hostile`` also a diverged, a failed and a running run under hostile names."""
+    runs = planned(story)
+    name = f"architectures {HOSTILE}" if story.hostile else "architectures"
+    if story.finished:
+        for number, run in enumerate(runs):
+            write_run(folder, name, story, run, np.random.default_rng(1000 + number))
+    if story.hostile:
+        shape = {"n_layer": 2, "d_model": 300, "n_head": 4}
+        extra = [plan_run(story, "transformer", shape, 90 + i, f"{HOSTILE} {i}") for i in range(3)]
+        runs += extra
+        write_run(folder, name, story, extra[0], np.random.default_rng(5), diverged_at=40)
+        failure = {"reason": f"RunError: {HOSTILE}", "attempt": 2}
+        files.write_json(run_folder(folder, extra[1]["run_id"]) / "failure.json", failure)
+    files.write_json(folder / "study.json", {"study": name, "scale": "mini", "runs": runs})
+    return folder
+
+
+def write_run(folder, study, story, run, rng, diverged_at=None):
+    place = run_folder(folder, run["run_id"])
+    shift = story.noise * rng.standard_normal()
+    steps = D_POINTS[-1] // BATCH_TOKENS if diverged_at is None else diverged_at
+    evaluations, positions = evaluate(story, run, shift, steps, rng)
+    curve = curve_of(story, run, shift, steps, rng)
+    hashes = {
+        "positions.parquet": write_parquet(place / "positions.parquet", positions),
+        "curve.parquet": write_parquet(place / "curve.parquet", curve),
+    }
+    record = record_of(study, run, evaluations, hashes, steps, diverged_at)
+    files.write_json(place / "record.json", record.model_dump(mode="json"))
+
+
+def mean_losses(story: Story, run: dict, tokens: int) -> dict[str, float]:
+    """Context means by part, without noise."""
+    settings, params = run["settings"], run["counts"]["params"]
+    loops = settings["shape"].get("recurrence", 1)
+    ceiling = log(VOCAB)
+    if settings["family"] != "looped":
+        return {"exit_1": min(ceiling, getattr(story, settings["family"]).loss(params, tokens))}
+    total = min(ceiling, story.looped.loss(params, tokens, loops))
+    if loops == 1:
+        return {"exit_1": total}
+    entropy = 0.9 * log(loops)
+    expected = total + story.looped.entropy_weight * entropy
+    spread = np.linspace(0.12, -0.12, loops)  # later exits are better, and their mean is the expected loss
+    exits = {f"exit_{t}": expected + offset for t, offset in enumerate(spread, start=1)}
+    return {**exits, "expected": expected, "entropy": entropy, "total": total}
+
+
+def evaluate(story, run, shift, steps, rng):
+    """Trunk evaluations at steps 0, 1, 2, 4, ... and a cooled one at each D point."""
+    trunk = [0, *(2**i for i in range(20) if 2**i <= steps)]
+    cooled = [tokens // BATCH_TOKENS for tokens in D_POINTS if tokens // BATCH_TOKENS <= steps]
+    evaluations, tables = [], []
+    for step, is_cooled in [*((s, False) for s in trunk), *((s, True) for s in cooled)]:
+        windows = 32 if not is_cooled else 512
+        table = position_table(story, run, shift, step, is_cooled, windows, rng)
+        tables.append(table)
+        evaluations.append(evaluation_of(run, table, step, is_cooled, windows))
+    return evaluations, pl.concat(tables)
+
+
+def position_table(story, run, shift, step, is_cooled, windows, rng):
+    family = run["settings"]["family"]
+    law = story.lstm if family == "lstm" else story.transformer
+    learned = 1 - exp(-step / 30)
+    # The validation windows are the same for all runs, and so is the text's own noise.
+    text_T = np.random.default_rng(windows).normal(0, 2.0 / windows**0.5, CONTEXT)
+    tables = []
+    for part, mean in mean_losses(story, run, step * BATCH_TOKENS).items():
+        loss_T = np.full(CONTEXT, mean)
+        if part != "entropy":
+            own_T = rng.normal(0, 0.3 / windows**0.5, CONTEXT)
+            loss_T += learned * law.profile() + text_T - text_T.mean() + own_T - own_T.mean()
+            loss_T += learned * shift + (0.0 if is_cooled else 0.05)
+        tables.append(
+            pl.DataFrame(
+                {
+                    "step": pl.Series([step] * CONTEXT, dtype=pl.Int64),
+                    "tokens": step * BATCH_TOKENS,
+                    "cooled": is_cooled,
+                    "part": part,
+                    "position": np.arange(1, CONTEXT + 1),
+                    "sum": loss_T * windows,
+                    "sumsq": (loss_T**2 + 4.0) * windows,
+                    "count": windows,
+                }
+            ).cast({"tokens": pl.Int64, "count": pl.Int64})
+        )
+    return pl.concat(tables)
+
+
+def evaluation_of(run, table, step, is_cooled, windows):
+    means = dict(table.group_by("part").agg(pl.col("sum").sum() / pl.col("count").sum()).iter_rows())
+    exits = [means[name] for name in sorted(means) if name.startswith("exit_")]
+    return Evaluation(
+        step=step,
+        tokens=step * BATCH_TOKENS,
+        cooled=is_cooled,
+        windows=windows,
+        loss=exits[-1],
+        loss_se=2.0 / (windows * CONTEXT) ** 0.5,
+        bits_per_byte=exits[-1] / log(2) / 2.6,
+        exits=exits,
+        expected=means.get("expected", exits[-1]),
+        entropy=means.get("entropy", 0.0),
+        total=means.get("total", exits[-1]),
+    )
+
+
+def curve_of(story, run, shift, steps, rng):
+    """Training losses: the trunk, then each cooldown branch over its last fifth."""
+    parts = []
+    points = [tokens // BATCH_TOKENS for tokens in D_POINTS if tokens // BATCH_TOKENS <= steps]
+    spans = [(0, 1, steps + 1), *((i, p - p // 5 + 1, p + 1) for i, p in enumerate(points, start=1))]
+    for branch, first, end in spans:
+        step_S = np.arange(first, end)
+        rows = [mean_losses(story, run, int(step) * BATCH_TOKENS) for step in step_S]
+        noise_S = shift + rng.normal(0, 0.05, len(step_S)) + (0.05 if branch == 0 else 0.0)
+        columns = {"total": np.array([row.get("total", row["exit_1"]) for row in rows]) + noise_S}
+        if "total" in rows[0]:
+            columns |= {
+                name: np.array([row[name] for row in rows]) + (0.0 if name == "entropy" else noise_S)
+                for name in rows[0]
+            }
+        parts.append(
+            pl.DataFrame({"step": step_S, "tokens": step_S * BATCH_TOKENS}).with_columns(
+                pl.lit(branch > 0).alias("cooled"), pl.lit(branch).alias("branch"), **columns
+            )
+        )
+    return pl.concat(parts)
+
+
+def record_of(study, run, evaluations, hashes, steps, diverged_at):
+    settings = run["settings"]
+    return Record(
+        run_id=run["run_id"],
+        study=study,
+        family=settings["family"],
+        label=run["label"],
+        status="finished" if diverged_at is None else "diverged",
+        reason="" if diverged_at is None else f"loss was not finite {HOSTILE}",
+        diverged_step=diverged_at,
+        attempt=1,
+        seed=settings["seed"],
+        learning_rate=settings["learning_rate"],
+        recipe="adamw-constant-1sqrt/1",
+        settings=settings,
+        counts=Counts(**run["counts"]),
+        data=Data(
+            corpus="starter",
+            corpus_hash="c" * 64,
+            tokenizer_hash="d" * 64,
+            train_sha256="e" * 64,
+            validation_sha256="f" * 64,
+            train_tokens=2_300_000,
+            validation_tokens=120_000,
+            vocab=VOCAB,
+            bytes_per_token=2.6,
+            epochs=0.9,
+        ),
+        environment=Environment(
+            isoloss="0.1.0",
+            commit="0123456789abcdef",
+            dirty=False,
+            python="3.11.2",
+            torch="2.13.0",
+            numpy="2.4.6",
+            platform="Linux-x86_64",
+            device="cpu",
+            device_name="a made-up processor",
+            threads=1,
+            dtype="float32",
+            compiled=False,
+            cohort_size=1,
+        ),
+        events=[
+            Event(kind="started", attempt=1, step=0, time="2026-01-02T03:04:05+00:00"),
+            Event(kind="finished", attempt=1, step=steps, time="2026-01-02T03:05:05+00:00"),
+        ],
+        evaluations=evaluations,
+        steps=steps,
+        tokens=steps * BATCH_TOKENS,
+        wall_seconds=60.0,
+        cpu_seconds=55.0,
+        files=hashes,
+    )
