@@ -1,0 +1,32 @@
+"""Laws: functional forms fitted to runs, with intervals that hold and reasons to doubt them. No torch."""
+
+from isoloss.laws.context import context_mean, fit_context, where_it_stops
+from isoloss.laws.crossing import Crossing, crossing
+from isoloss.laws.fit import fit
+from isoloss.laws.forms import FORMS, Form, Term, form, power_sum, register
+from isoloss.laws.noise import difference, paired_difference, paired_noise, pooled_noise
+from isoloss.laws.result import Fit, FitStatus, Prediction
+from isoloss.laws.table import fit_table
+
+__all__ = [
+    "FORMS",
+    "Crossing",
+    "Fit",
+    "FitStatus",
+    "Form",
+    "Prediction",
+    "Term",
+    "context_mean",
+    "crossing",
+    "difference",
+    "fit",
+    "fit_context",
+    "fit_table",
+    "form",
+    "paired_difference",
+    "paired_noise",
+    "pooled_noise",
+    "power_sum",
+    "register",
+    "where_it_stops",
+]
