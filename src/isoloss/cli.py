@@ -31,17 +31,27 @@ progress = Console(stderr=True)
 
 @app.command()
 def run(
-    study: Annotated[str, typer.Argument(help="A shipped study (architectures, learning-rates) or a .toml file.")],
+    study: Annotated[
+        str, typer.Argument(help="A shipped study (architectures, learning-rates) or a .toml file.")
+    ],
     scale: Annotated[str, typer.Option(help="Which scale of the study: mini, gpu, paper.")] = "mini",
-    out: Annotated[Path | None, typer.Option(help="Folder of the study. Default: studies/NAME-SCALE.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the study. Default: studies/NAME-SCALE.")
+    ] = None,
     engine: Annotated[str, typer.Option(help="Where to train. Only 'local' exists so far.")] = "local",
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes at once. Default: cores, or GPUs.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every run with its cost; train nothing.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes at once. Default: cores, or GPUs.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print every run with its cost; train nothing.")
+    ] = False,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", help="KEY=VALUE changes to the scale, e.g. --set seeds=[0,1,2].")
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE changes to the scale, e.g. --set seeds=[0,1,2]."),
     ] = None,
     families: Annotated[
-        list[Path] | None, typer.Option("--family", help="A Python file of yours that registers a model family.")
+        list[Path] | None,
+        typer.Option("--family", help="A Python file of yours that registers a model family."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -64,9 +74,11 @@ def run(
     chosen = spec.scaled(read, scale, changes or [])
     gpu = runner.on_gpu(chosen.device)
     # Scales above mini are meant for GPUs; their estimates say so even where none is at hand.
-    runs = plan.plan(chosen, gpu=gpu or scale != "mini")
+    estimated_on_gpu = gpu or scale != "mini"
+    runs = plan.plan(chosen, gpu=estimated_on_gpu)
     if dry_run:
-        show_plan(read.name, scale, runs, workers or (runner.gpu_count() if gpu else runner.cores()), as_json)
+        count = workers or (runner.gpu_count() if gpu else runner.cores())
+        show_plan(read.name, scale, runs, count, estimated_on_gpu, as_json)
         return
     folder = out or Path("studies") / f"{read.name}-{scale}"
     outcome = runner.run(
@@ -77,14 +89,26 @@ def run(
         raise typer.Exit(1)
 
 
-def show_plan(study: str, scale: str, runs: list, workers: int, as_json: bool) -> None:
+def show_plan(study: str, scale: str, runs: list, workers: int, gpu: bool, as_json: bool) -> None:
     from isoloss.studies import estimate, runner
 
     if as_json:
         print(json.dumps({"study": study, "scale": scale, "runs": [run.as_row() for run in runs]}, indent=1))
         return
     table = Table(title=f"{study}, scale {scale}: {len(runs)} runs", caption_justify="left")
-    for name in ("run", "seed", "params", "total", "executed", "tokens", "6ND", "exact FLOPs", "rate", "time", "memory"):
+    for name in (
+        "run",
+        "seed",
+        "params",
+        "total",
+        "executed",
+        "tokens",
+        "6ND",
+        "exact FLOPs",
+        "rate",
+        "time",
+        "memory",
+    ):
         table.add_column(name, justify="left" if name == "run" else "right")
     for run in runs:
         row = run.as_row()
@@ -102,7 +126,7 @@ def show_plan(study: str, scale: str, runs: list, workers: int, as_json: bool) -
             units.human(row["memory_bytes"], "B"),
         )
     Console(width=None if sys.stdout.isatty() else 140).print(table)
-    basis = estimate.machine(scale != "mini").basis
+    basis = estimate.machine(gpu).basis
     print(f"about {runner.estimated_wall(runs, workers)} on {workers} worker(s); {basis}")
 
 
@@ -141,7 +165,7 @@ def report(
 ) -> None:
     """Write one self-contained HTML page from a study, with each figure as SVG, PNG, PDF and CSV beside it.
 
-      isoloss report studies/architectures-mini
+    isoloss report studies/architectures-mini
     """
     from isoloss import report as reports
 
@@ -157,7 +181,10 @@ def report(
 
 @corpus_app.command("list")
 def corpus_list(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
-    """List the corpora at hand, with their sizes and hashes."""
+    """List the corpora at hand, with their sizes and hashes.
+
+    isoloss corpus list
+    """
     from dataclasses import asdict
 
     from isoloss.corpus import library
@@ -178,19 +205,25 @@ def corpus_list(as_json: Annotated[bool, typer.Option("--json", help="Print as J
 def corpus_add(
     name: Annotated[str, typer.Argument(help="What to call it: a-z, 0-9 and '-'.")],
     paths: Annotated[
-        list[str], typer.Argument(help="Text, JSONL or Parquet files, folders of them, .gz/.xz/.zst too; or hf:OWNER/NAME.")
+        list[str],
+        typer.Argument(
+            help="Text, JSONL or Parquet files, folders of them, .gz/.xz/.zst too; or hf:OWNER/NAME."
+        ),
     ],
     text_column: Annotated[str, typer.Option(help="The column or key that holds the text.")] = "text",
     separator: Annotated[
-        str | None, typer.Option(help=r"Cuts a text file into documents, e.g. '\n\n\n'. Default: one document a file.")
+        str | None,
+        typer.Option(help=r"Cuts a text file into documents, e.g. '\n\n\n'. Default: one document a file."),
     ] = None,
-    validation: Annotated[float, typer.Option(help="Share of the bytes held out, by whole documents.")] = 0.08,
+    validation: Annotated[
+        float, typer.Option(help="Share of the bytes held out, by whole documents.")
+    ] = 0.08,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Read text, split it by document into training and validation, and keep it under a name.
 
-      isoloss corpus add novels novels/ more.jsonl.zst
-      isoloss run architectures --set corpus=novels
+    isoloss corpus add novels novels/ more.jsonl.zst
+    isoloss run architectures --set corpus=novels
     """
     from dataclasses import asdict
 
@@ -207,7 +240,9 @@ def corpus_add(
     print(f"{info.name}: {'there already, unchanged' if info.already_there else 'added'}")
     print(f"  training    {info.train_documents} documents, {units.human(info.train_bytes, 'B')}")
     print(f"  validation  {info.validation_documents} documents, {units.human(info.validation_bytes, 'B')}")
-    print(f"  removed     {info.duplicates_removed} repeated documents, {info.paragraphs_removed} shared paragraphs")
+    print(
+        f"  removed     {info.duplicates_removed} repeated documents, {info.paragraphs_removed} shared paragraphs"
+    )
 
 
 @corpus_app.command("tokenize")
@@ -217,7 +252,10 @@ def corpus_tokenize(
     tokenizer: Annotated[Path | None, typer.Option(help="A tokenizer.json to use instead.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Make the token files of a corpus now; `isoloss run` does it by itself when needed."""
+    """Make the token files of a corpus now; `isoloss run` does it by itself when needed.
+
+    isoloss corpus tokenize starter --vocabulary 2048
+    """
     from isoloss.corpus import library
 
     made = library.tokenize(name, vocabulary, tokenizer)
@@ -245,6 +283,10 @@ def main() -> None:
     except IsolossError as error:
         print(f"isoloss: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as error:  # disk full, no permission: the system's own words and the place
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"isoloss: {place}{error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

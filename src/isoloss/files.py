@@ -35,7 +35,8 @@ def safe_child(folder: Path, name: str) -> Path:
     """
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"{name!r} is not a usable name", mend="use 1 to 128 of a-z, 0-9, '.', '_', '-', not starting with '.'"
+            f"{name!r} is not a usable name",
+            mend="use 1 to 128 of a-z, 0-9, '.', '_', '-', not starting with '.'",
         )
     child = folder / name
     if child.is_symlink():
@@ -87,10 +88,15 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
+    """The value in ``path``. Raises InputError if it is not strict JSON: NaN and infinity are not."""
     try:
-        return json.loads(path.read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        return json.loads(path.read_text("utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"is not JSON ({error})", where=str(path), mend="delete it and run again") from None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON number")
 
 
 @contextmanager
@@ -104,7 +110,9 @@ def new_folder(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         if path.exists():
-            raise InputError("exists already", where=str(path), mend="remove it first, or choose another name")
+            raise InputError(
+                "exists already", where=str(path), mend="remove it first, or choose another name"
+            )
         os.chmod(temporary, 0o755)
         os.replace(temporary, path)
     except BaseException:
@@ -136,9 +144,11 @@ def read_lines(path: Path) -> list[Any]:
     lines = []
     for number, raw in enumerate(whole, start=1):
         try:
-            lines.append(json.loads(raw))
-        except ValueError:
-            raise InputError("is not a JSON line", where=f"{path}, line {number}", mend="remove that line") from None
+            lines.append(json.loads(raw, parse_constant=_refuse))
+        except (ValueError, RecursionError):
+            raise InputError(
+                "is not a JSON line", where=f"{path}, line {number}", mend="remove that line"
+            ) from None
     return lines
 
 

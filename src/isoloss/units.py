@@ -101,7 +101,16 @@ def human(number: float, unit: str = "") -> str:
     """1234567 -> '1.23M'. For display only; records hold full numbers."""
     if number == 0 or not math.isfinite(number):
         return f"{number:g}{unit}"
-    for factor, suffix in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")):
+    for factor, suffix in (
+        (1e24, "Y"),
+        (1e21, "Z"),
+        (1e18, "E"),
+        (1e15, "P"),
+        (1e12, "T"),
+        (1e9, "G"),
+        (1e6, "M"),
+        (1e3, "K"),
+    ):
         if abs(number) >= factor * 0.9995:
             return f"{number / factor:.3g}{suffix}{unit}"
     return f"{number:.3g}{unit}"

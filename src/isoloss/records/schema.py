@@ -14,7 +14,7 @@ Status = Literal["finished", "diverged"]
 
 
 class Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Evaluation(Part):
@@ -90,6 +90,44 @@ class Event(Part):
     step: int
     time: str
     detail: str = ""
+
+
+class PlannedSettings(BaseModel):
+    """What the loss table needs of a planned run's settings; the others stand beside them."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
+
+    family: str
+    shape: dict[str, Any]
+    context: int
+    vocab: int
+    batch_size: int
+    learning_rate: float
+    seed: int
+
+
+class PlannedCounts(Part):
+    params: int
+    params_total: int
+    params_executed: int
+
+
+class PlannedRun(Part):
+    run_id: str
+    label: str
+    settings: PlannedSettings
+    counts: PlannedCounts
+
+
+class Plan(Part):
+    """study.json: what a study's folder is meant to hold. ``spec`` is the scale as the study file gives it."""
+
+    study: str
+    title: str
+    scale: str
+    isoloss: str
+    spec: dict[str, Any]
+    runs: list[PlannedRun]
 
 
 class Record(Part):

@@ -18,15 +18,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from isoloss import files
 from isoloss.errors import InputError
-from isoloss.records.schema import SCHEMA_VERSION, Record
+from isoloss.records.schema import SCHEMA_VERSION, Plan, Record
 from isoloss.records.table import loss_table
+
+Kind = TypeVar("Kind", bound=BaseModel)
 
 POSITION_COLUMNS = {
     "step": pl.Int64,
@@ -69,17 +71,55 @@ def read_record(folder: Path) -> Record:
             where=str(path),
             mend="use the isoloss that wrote it, or a newer one",
         )
+    record = validated(Record, values, path, mend="delete the run's folder; run again")
+    if record.run_id != folder.name:
+        raise InputError(
+            f"is the record of {record.run_id}, but lies in {folder.name}",
+            where=str(path),
+            mend="move it back",
+        )
+    return record
+
+
+def validated(kind: type[Kind], values: Any, path: Path, *, mend: str) -> Kind:
     try:
-        record = Record.model_validate(values)
+        return kind.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{key}: {first['msg']}", where=str(path), mend="delete the run's folder; run again") from None
-    if record.run_id != folder.name:
         raise InputError(
-            f"is the record of {record.run_id}, but lies in {folder.name}", where=str(path), mend="move it back"
+            f"{key}: {first['msg']}" if key else first["msg"], where=str(path), mend=mend
+        ) from None
+
+
+def read_plan(folder: Path) -> dict[str, Any]:
+    """study.json as it stands. Raises InputError if there is none, or if it is no plan."""
+    path = folder / "study.json"
+    if not path.is_file():
+        raise InputError(
+            "holds no study (no study.json)",
+            where=str(folder),
+            mend="give the folder that `isoloss run` wrote",
         )
-    return record
+    values = files.read_json(path)
+    validated(Plan, values, path, mend="delete it and run the study again: it is written anew")
+    return values
+
+
+def write_failure(folder: Path, reason: str, traceback: str = "") -> None:
+    """Why the last attempt at the run of this folder failed. The next success removes it."""
+    value = {"run_id": folder.name, "reason": reason, "traceback": traceback}
+    files.write_json(folder / "failure.json", value)
+
+
+def read_failure(folder: Path) -> dict[str, Any] | None:
+    path = folder / "failure.json"
+    if not path.is_file():
+        return None
+    values = files.read_json(path)
+    if not isinstance(values, dict) or not isinstance(values.get("reason"), str):
+        raise InputError("gives no reason", where=str(path), mend="delete it and run the study again")
+    return values
 
 
 def read_part(folder: Path, record: Record, name: str) -> pl.DataFrame:
@@ -88,7 +128,7 @@ def read_part(folder: Path, record: Record, name: str) -> pl.DataFrame:
     mend = "delete the run's folder and run the study again"
     if not path.is_file():
         raise InputError("is missing", where=str(path), mend=mend)
-    if files.sha256(path) != record.files[name]:
+    if files.sha256(path) != record.files.get(name):
         raise InputError("does not match the sha256 in its record", where=str(path), mend=mend)
     return pl.read_parquet(path)
 
@@ -157,17 +197,12 @@ def identity(record: Record) -> list[pl.Expr]:
 def load(folder: str | Path) -> StudyData:
     """Read a study folder. Raises InputError if it is none, or if any record in it cannot be trusted."""
     folder = Path(folder)
-    path = folder / "study.json"
-    if not path.is_file():
-        raise InputError(
-            "holds no study (no study.json)", where=str(folder), mend="give the folder that `isoloss run` wrote"
-        )
-    plan = files.read_json(path)
+    plan = read_plan(folder)
     records, failures = [], {}
     for run in plan["runs"]:
         place = run_folder(folder, run["run_id"])
         if is_finished(place):
             records.append(read_record(place))
-        elif (place / "failure.json").is_file():
-            failures[run["run_id"]] = files.read_json(place / "failure.json")
+        elif failure := read_failure(place):
+            failures[run["run_id"]] = failure
     return StudyData(folder, plan, records, failures)

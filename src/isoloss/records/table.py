@@ -60,7 +60,9 @@ def loss_table(
         if record is None:
             failure = failures.get(run["run_id"])
             status = "failed" if failure else "running"
-            rows.append({**planned_columns(plan, run), "status": status, "reason": (failure or {}).get("reason")})
+            rows.append(
+                {**planned_columns(plan, run), "status": status, "reason": (failure or {}).get("reason")}
+            )
             continue
         common = {
             **planned_columns(plan, run),

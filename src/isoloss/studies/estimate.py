@@ -35,9 +35,13 @@ class Machine:
 @cache
 def machine(gpu: bool) -> Machine:
     if gpu:
-        return Machine(GPU_RATE, GPU_HALF_SPEED_WIDTH, "assumed: one H100 at 40 % of its dense bf16 peak for wide models")
+        return Machine(
+            GPU_RATE, GPU_HALF_SPEED_WIDTH, "assumed: one H100 at 40 % of its dense bf16 peak for wide models"
+        )
     rate = matmul_rate()
-    return Machine(rate, HALF_SPEED_WIDTH, f"measured now: {rate / 1e9:.0f} GFLOP/s for large matmuls on one core")
+    return Machine(
+        rate, HALF_SPEED_WIDTH, f"measured now: {rate / 1e9:.0f} GFLOP/s for large matmuls on one core"
+    )
 
 
 def matmul_rate(n: int = 512, seconds: float = 0.15) -> float:
@@ -55,7 +59,9 @@ def seconds(flops: float, d_model: int, on: Machine) -> float:
     return flops / (on.rate * d_model / (d_model + on.width))
 
 
-def memory_bytes(params_total: int, d_model: int, executed_layers: int, exits: int, tokens: int, vocab: int) -> float:
+def memory_bytes(
+    params_total: int, d_model: int, executed_layers: int, exits: int, tokens: int, vocab: int
+) -> float:
     """Weights, gradients and two moments; activations of each layer (about 20 d per token); logits and theirs."""
     weights = 16.0 * params_total
     activations = 4.0 * tokens * (20 * d_model * max(1, executed_layers) + 3 * exits * vocab)

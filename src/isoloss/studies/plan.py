@@ -1,5 +1,6 @@
 """From a study's scale to its runs: settings, names, counts and estimates. Trains nothing."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,9 +67,9 @@ def plan(scale: Scale, *, gpu: bool, home: Path | None = None) -> list[PlannedRu
                 for seed in models.seeds if models.seeds is not None else scale.seeds:
                     settings = run_settings(scale, models, shape, corpus_hash, tokenizer, vocab, rate, seed)
                     runs.append(planned(settings, shape, counted, gpu))
-    twice = {run.run_id for run in runs if sum(other.run_id == run.run_id for other in runs) > 1}
-    if twice:
-        raise InputError(f"the study names a run twice: {sorted(twice)[0]}", mend="remove the repeated shape or seed")
+    run_id, times = Counter(run.run_id for run in runs).most_common(1)[0]
+    if times > 1:
+        raise InputError(f"the study names a run twice: {run_id}", mend="remove the repeated shape or seed")
     return runs
 
 

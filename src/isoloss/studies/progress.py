@@ -24,7 +24,9 @@ class Board:
         self.running: dict[str, Progress] = {}
         self.losses: dict[str, deque[float]] = {}
         self.begin, self.last_line, self.ended = time.monotonic(), 0.0, 0
-        self.live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        self.live = (
+            Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        )
 
     def __enter__(self) -> "Board":
         if self.live:
@@ -43,7 +45,7 @@ class Board:
             self.live.update(self.picture())
         elif time.monotonic() - self.last_line >= PLAIN_SECONDS:
             self.last_line = time.monotonic()
-            self.console.print(self.line(), highlight=False, soft_wrap=True)
+            self.console.print(self.line(), highlight=False, soft_wrap=True, markup=False)
 
     def end(self, run_id: str, sentence: str) -> None:
         self.running.pop(run_id, None)
@@ -81,7 +83,11 @@ class Board:
             who = p.label + (f" x{p.members}" if p.members > 1 else "")
             trouble = f" {p.diverged} diverged" if p.diverged else ""
             members.add_row(
-                who, f"{p.done}/{p.updates}", rate(p), f"loss {loss(p)}{trouble}", sparkline(self.losses.get(p.run_id, ()))
+                who,
+                f"{p.done}/{p.updates}",
+                rate(p),
+                f"loss {loss(p)}{trouble}",
+                sparkline(self.losses.get(p.run_id, ())),
             )
         head = Table.grid(padding=(0, 2))
         head.add_row(ProgressBar(total=1.0, completed=self.share(), width=30), self.headline())

@@ -11,14 +11,15 @@ from rich.console import Console
 import isoloss
 from isoloss import files
 from isoloss.corpus import library
-from isoloss.errors import InputError
-from isoloss.records.store import is_finished, run_folder
+from isoloss.errors import InputError, RunError
+from isoloss.records.store import is_finished, read_plan, run_folder
 from isoloss.studies.engines import local
 from isoloss.studies.plan import PlannedRun, cohorts
 from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
-from isoloss.training.task import Member, Task
+from isoloss.training.device import find
 from isoloss.training.settings import Execution
+from isoloss.training.task import Member, Task
 
 GPU_COHORT = 8
 """Members trained as one module on a GPU; on a CPU stacking gains nothing and cores are better used apart."""
@@ -55,16 +56,18 @@ def run(
     """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once."""
     console = console or Console(stderr=True)
     execution = execution or Execution(device=scale.device)
-    gpu = on_gpu(execution.device)
+    gpu = find(execution.device).type == "cuda"
+    refuse_other_study(folder, study)
     missing = [run for run in runs if not is_finished(run_folder(folder, run.run_id))]
     already = len(runs) - len(missing)
-    write_plan(folder, study, scale_name, scale, runs)
     if not missing:
+        write_plan(folder, study, scale_name, scale, runs)
         return Outcome(folder, len(runs), already, 0, {}, False)
     console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_against_text(runs, corpus)
+    write_plan(folder, study, scale_name, scale, runs)
     tasks, weights = make_tasks(study, missing, folder, scale, corpus, execution, family_files, gpu)
     total = sum(run.seconds for run in runs)
     stop, failed, ended = Stop(console), {}, []
@@ -79,7 +82,7 @@ def run(
         count = workers or (gpu_count() if gpu else cores())
         local.run(tasks, count, on_progress=board.update, on_end=on_end, should_stop=lambda: stop.asked)
     done = sum(len(end.task.members) for end in ended if end.outcome == "done")
-    return Outcome(folder, len(runs), already, done, failed, stop.asked)
+    return Outcome(folder, len(runs), already, done, failed, stop.asked and done + len(failed) < len(missing))
 
 
 def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> None:
@@ -105,18 +108,23 @@ def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: 
         ],
     }
     path = folder / "study.json"
-    with files.claim(folder / ".plan.lock", wait_seconds=30.0):
-        if path.is_file():
-            there = files.read_json(path)
-            if there == plan:
-                return
-            if there.get("study") != study.name:
-                raise InputError(
-                    f"holds the study {there.get('study')!r}, not {study.name!r}",
-                    where=str(folder),
-                    mend="choose another folder with --out",
-                )
-        files.write_json(path, plan)
+    with files.claim(folder / ".plan.lock", wait_seconds=30.0) as mine:
+        if not mine:
+            raise RunError(
+                "another process has been writing the plan for long", where=str(path), mend="try again"
+            )
+        refuse_other_study(folder, study)
+        if not path.is_file() or read_plan(folder) != plan:
+            files.write_json(path, plan)
+
+
+def refuse_other_study(folder: Path, study: Study) -> None:
+    """Raises InputError if ``folder`` is a file, or holds another study or a damaged plan."""
+    other = "choose another folder with --out"
+    if folder.exists() and not folder.is_dir():
+        raise InputError("is not a folder", where=str(folder), mend=other)
+    if (folder / "study.json").is_file() and (there := read_plan(folder)["study"]) != study.name:
+        raise InputError(f"holds the study {there!r}, not {study.name!r}", where=str(folder), mend=other)
 
 
 def check_against_text(runs: Sequence[PlannedRun], corpus: library.TokenizedCorpus) -> None:

@@ -34,7 +34,7 @@ from isoloss.training.settings import Evaluating, Recipe
 
 
 class Spec(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Models(Spec):
@@ -43,8 +43,8 @@ class Models(Spec):
     family: str
     shape: dict[str, Any] = {}
     shapes: list[dict[str, Any]] = Field(min_length=1)
-    seeds: list[int] | None = None
-    learning_rates: list[float] | None = None
+    seeds: list[int] | None = Field(default=None, min_length=1)
+    learning_rates: list[float] | None = Field(default=None, min_length=1)
 
 
 class Scale(Spec):
@@ -70,7 +70,9 @@ class Study(Spec):
 
 def shipped() -> list[str]:
     """Names of the studies that come with the package."""
-    return sorted(path.name.removesuffix(".toml") for path in _folder().iterdir() if path.name.endswith(".toml"))
+    return sorted(
+        path.name.removesuffix(".toml") for path in _folder().iterdir() if path.name.endswith(".toml")
+    )
 
 
 def _folder() -> Any:
@@ -82,20 +84,22 @@ def read(study: str) -> Study:
     if study in shipped():
         text, where = (_folder() / f"{study}.toml").read_text("utf-8"), f"study {study}"
     else:
-        path = Path(study)
-        if not path.is_file():
+        where = study
+        try:
+            text = Path(study).read_text("utf-8-sig")
+        except OSError as error:
             names = ", ".join(shipped())
             raise InputError(
-                f"there is no study {study!r}", mend=f"use one of {names}, or the path of a .toml file"
-            )
-        where = str(path)
-        try:
-            text = path.read_text("utf-8")
+                f"there is no study {study!r} ({error.strerror})",
+                mend=f"use one of {names}, or the path of a .toml file",
+            ) from None
         except UnicodeDecodeError as error:
-            raise InputError(f"is not UTF-8 (byte {error.start})", where=where, mend="save it as UTF-8") from None
+            raise InputError(
+                f"is not UTF-8 (byte {error.start})", where=where, mend="save it as UTF-8"
+            ) from None
     try:
         return Study.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"is not TOML: {error}", where=where, mend="mend that line") from None
     except ValidationError as error:
         raise problem(error, where) from None
@@ -105,8 +109,12 @@ def problem(error: ValidationError, where: str) -> InputError:
     """The first of pydantic's complaints, with the key's path."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
-    given = f" (got {first['input']!r})" if first["type"] != "missing" and len(repr(first["input"])) < 60 else ""
-    return InputError(f"{key}: {first['msg']}{given}", where=where, mend="see docs/studies.md for the keys")
+    place = f"{key}: " if key else ""
+    given = (
+        f" (got {first['input']!r})" if first["type"] != "missing" and len(repr(first["input"])) < 60 else ""
+    )
+    what = first["msg"].removeprefix("Value error, ")
+    return InputError(f"{place}{what}{given}", where=where, mend="see docs/studies.md for the keys")
 
 
 def scaled(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
@@ -129,12 +137,16 @@ def scaled(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
 def _apply(values: dict[str, Any], change: str) -> None:
     key, equals, text = change.partition("=")
     if not equals or not key.strip():
-        raise InputError(f"{change!r} is not KEY=VALUE", where="--set", mend="write it as --set seeds=[0,1,2]")
+        raise InputError(
+            f"{change!r} is not KEY=VALUE", where="--set", mend="write it as --set seeds=[0,1,2]"
+        )
     *path, last = key.strip().split(".")
     table = values
     for part in path:
         if not isinstance(table.get(part), dict):
-            raise InputError(f"there is no table {part!r}", where=f"--set {change}", mend="check the key's path")
+            raise InputError(
+                f"there is no table {part!r}", where=f"--set {change}", mend="check the key's path"
+            )
         table = table[part]
     try:
         table[last] = tomllib.loads(f"value = {text}")["value"]

@@ -35,25 +35,33 @@ class Device:
         return contextlib.nullcontext()
 
 
-def choose(wanted: str, family: str, shape: Shape) -> Device:
-    """CUDA, then MPS, then CPU, or the one wanted; bf16 where it pays.
-
-    Raises InputError if the wanted device is not there. LSTMs stay in float32 on CUDA: autocast would send
-    cuDNN's recurrent kernels to fp16 without loss scaling, whatever type was asked for.
-    """
+def find(wanted: str) -> torch.device:
+    """CUDA, then MPS, then CPU, or the one wanted. Raises InputError if it is not there."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     kind = wanted.split(":")[0]
     if wanted == "auto":
-        wanted = kind = next(name for name, present in there.items() if present)
+        return torch.device(next(name for name, present in there.items() if present))
     if not there.get(kind, False):
         have = ", ".join(name for name, present in there.items() if present)
         raise InputError(f"there is no device {wanted!r} here", mend=f"use one of {have}, or auto")
-    width = getattr(shape, "d_model", 0)
-    if kind == "cuda":
+    try:
+        return torch.device(wanted)
+    except RuntimeError:
+        raise InputError(f"{wanted!r} is not a device", mend="write cpu, cuda, cuda:1, mps or auto") from None
+
+
+def choose(wanted: str, family: str, shape: Shape) -> Device:
+    """The device to train on (``find``), and bf16 where it pays.
+
+    LSTMs stay in float32 on CUDA: autocast would send cuDNN's recurrent kernels to fp16 without loss scaling,
+    whatever type was asked for.
+    """
+    device, width = find(wanted), getattr(shape, "d_model", 0)
+    if device.type == "cuda":
         pays = family != "lstm" and torch.cuda.is_bf16_supported()
     else:
-        pays = kind == "cpu" and width >= BF16_MIN_WIDTH and cpu_has_bf16()
-    return Device(torch.device(wanted), pays)
+        pays = device.type == "cpu" and width >= BF16_MIN_WIDTH and cpu_has_bf16()
+    return Device(device, pays)
 
 
 def cpu_has_bf16() -> bool:
@@ -103,7 +111,9 @@ def device_name(device: torch.device) -> str:
         return torch.cuda.get_device_name(device)
     cpuinfo = Path("/proc/cpuinfo")
     if device.type == "cpu" and cpuinfo.is_file():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        names = [
+            line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line
+        ]
         if names:
             return names[0]
     return platform.processor() or platform.machine()

@@ -59,7 +59,7 @@ def rate(settings: RunSettings, segment: Segment, step: int) -> float:
 
 def trace_steps(settings: RunSettings) -> set[int]:
     """Trunk steps at which validation loss is taken: 0, 1, 2, 4, 8, ... and the trunk's end."""
-    end = max(segment.stop for segment in segments(settings) if not segment.cooled)
+    end = max((segment.stop for segment in segments(settings) if not segment.cooled), default=0)
     steps, step = {0, end}, 1
     while step < end:
         steps.add(step)

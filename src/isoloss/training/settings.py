@@ -10,19 +10,19 @@ SETTINGS_VERSION = 1
 
 
 class Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Evaluating(Strict):
     """How validation loss is measured.
 
     ``windows`` at each D point, ``final_windows`` at the largest, ``trace_windows`` along the trunk at steps
-    0, 1, 2, 4, 8, ...; all fixed and evenly spread over the validation text.
+    0, 1, 2, 4, 8, ...; all fixed and evenly spread over the validation text. One window has no standard error.
     """
 
-    windows: int = Field(default=128, gt=0)
-    final_windows: int = Field(default=512, gt=0)
-    trace_windows: int = Field(default=32, gt=0)
+    windows: int = Field(default=128, ge=2)
+    final_windows: int = Field(default=512, ge=2)
+    trace_windows: int = Field(default=32, ge=2)
 
 
 class Recipe(Strict):
@@ -64,7 +64,7 @@ class RunSettings(Strict):
     batch_size: int = Field(gt=0)
     tokens: tuple[int, ...] = Field(min_length=1)
     learning_rate: float = Field(gt=0.0, lt=10.0)
-    seed: int = Field(ge=0)
+    seed: int = Field(ge=0, lt=2**32)
     recipe: Recipe = Recipe()
     evaluation: Evaluating = Evaluating()
 
@@ -74,7 +74,9 @@ class RunSettings(Strict):
             raise ValueError("tokens must ascend without repeats")
         for tokens in self.tokens:
             if tokens % self.batch_tokens:
-                raise ValueError(f"tokens {tokens} is not a multiple of the batch, {self.batch_tokens} tokens")
+                raise ValueError(
+                    f"tokens {tokens} is not a multiple of the batch, {self.batch_tokens} tokens"
+                )
         if self.point_steps[0] < 10:
             raise ValueError(f"the first D point is {self.point_steps[0]} steps long; give it at least 10")
         return self

@@ -10,10 +10,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
+from isoloss.records.store import write_failure
 from isoloss.studies.engines.worker import work
 from isoloss.training.task import Progress, Task
 
@@ -52,7 +54,8 @@ def run(
     queue, running = deque(tasks), []
     waits: dict[str, float] = {}
     while queue or running:
-        if should_stop():
+        stopping = should_stop()
+        if stopping:
             queue.clear()
             for job in running:
                 if job.process.is_alive():
@@ -67,11 +70,11 @@ def run(
         for job in [job for job in running if not job.process.is_alive()]:
             running.remove(job)
             drain(job, on_progress)
-            if job.outcome == "busy":
+            if job.outcome == "busy" and not stopping:
                 waits[job.task.lead.run_id] = time.monotonic() + BUSY_SECONDS
                 queue.append(job.task)
             else:
-                on_end(verdict(job))
+                on_end(verdict(job, stopping))
 
 
 def process_context() -> multiprocessing.context.BaseContext:
@@ -114,9 +117,15 @@ def drain(job: Running, on_progress: Callable[[Progress], None]) -> None:
         job.pipe.close()
 
 
-def verdict(job: Running) -> Ended:
-    if job.outcome:
+def verdict(job: Running, stopping: bool) -> Ended:
+    if job.outcome and job.outcome != "busy":
         return Ended(job.task, job.outcome, job.reason)
+    if stopping:  # it had not come far enough to answer the signal
+        return Ended(job.task, "stopped")
     code = job.process.exitcode or 0
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return Ended(job.task, "failed", f"its process ended with {name}; out of memory is the usual cause")
+    reason = f"its process ended with {name}; out of memory is the usual cause"
+    for member in job.task.members:
+        with suppress(OSError):  # the reason is shown in any case
+            write_failure(member.folder, reason)
+    return Ended(job.task, "failed", reason)

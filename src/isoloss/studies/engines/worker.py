@@ -16,7 +16,7 @@ import torch
 from isoloss import files
 from isoloss.errors import IsolossError
 from isoloss.models import load_file
-from isoloss.records.store import is_finished
+from isoloss.records.store import is_finished, write_failure
 from isoloss.training.device import keep_freed_memory
 from isoloss.training.loop import train
 from isoloss.training.task import Progress, Task
@@ -72,9 +72,8 @@ def work(task: Task, pipe: Connection) -> None:
 def fail(task: Task, parent: Parent, error: Exception) -> None:
     sentence = str(error) if isinstance(error, IsolossError) else f"{type(error).__name__}: {error}"
     for member in task.members:
-        value = {"reason": sentence, "traceback": traceback.format_exc(), "run_id": member.run_id}
         try:
-            files.write_json(member.folder / "failure.json", value)
+            write_failure(member.folder, sentence, traceback.format_exc())
         except OSError as unwritable:
             sentence = f"{sentence} (and its folder cannot be written: {unwritable})"
     parent.send("failed", sentence)
