@@ -241,7 +241,8 @@ def corpus_add(
     print(f"  training    {info.train_documents} documents, {units.human(info.train_bytes, 'B')}")
     print(f"  validation  {info.validation_documents} documents, {units.human(info.validation_bytes, 'B')}")
     print(
-        f"  removed     {info.duplicates_removed} repeated documents, {info.paragraphs_removed} shared paragraphs"
+        f"  removed     {info.duplicates_removed} repeated documents, "
+        f"{info.paragraphs_removed} shared paragraphs"
     )
 
 

@@ -113,7 +113,7 @@ def new_folder(path: Path) -> Iterator[Path]:
             raise InputError(
                 "exists already", where=str(path), mend="remove it first, or choose another name"
             )
-        os.chmod(temporary, 0o755)
+        os.chmod(temporary, 0o755)  # noqa: S103 - as mkdir would have made it
         os.replace(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -140,7 +140,7 @@ def append_line(path: Path, value: Any) -> None:
 
 def read_lines(path: Path) -> list[Any]:
     """The lines of an appended log. A torn last line is dropped; a bad line elsewhere raises InputError."""
-    *whole, torn = path.read_bytes().split(b"\n")
+    *whole, _torn = path.read_bytes().split(b"\n")
     lines = []
     for number, raw in enumerate(whole, start=1):
         try:

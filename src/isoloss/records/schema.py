@@ -120,7 +120,7 @@ class PlannedRun(Part):
 
 
 class Plan(Part):
-    """study.json: what a study's folder is meant to hold. ``spec`` is the scale as the study file gives it."""
+    """study.json: what a study's folder is meant to hold. ``spec`` is the scale as the study file has it."""
 
     study: str
     title: str

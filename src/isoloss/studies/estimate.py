@@ -62,7 +62,7 @@ def seconds(flops: float, d_model: int, on: Machine) -> float:
 def memory_bytes(
     params_total: int, d_model: int, executed_layers: int, exits: int, tokens: int, vocab: int
 ) -> float:
-    """Weights, gradients and two moments; activations of each layer (about 20 d per token); logits and theirs."""
+    """Weights, gradients, two moments; activations per layer (about 20 d a token); logits and theirs."""
     weights = 16.0 * params_total
     activations = 4.0 * tokens * (20 * d_model * max(1, executed_layers) + 3 * exits * vocab)
     return PROCESS_BYTES + weights + activations

@@ -55,7 +55,7 @@ class PlannedRun:
 
 
 def plan(scale: Scale, *, gpu: bool, home: Path | None = None) -> list[PlannedRun]:
-    """Every run of the scale, in the file's order. Raises InputError for a shape or setting that cannot be."""
+    """Every run of the scale, in the file's order. InputError for a shape or setting that cannot be."""
     corpus_hash = library.info(scale.corpus, home).corpus_hash
     tokenizer, vocab = identify_tokenizer(scale)
     runs = []

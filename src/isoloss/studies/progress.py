@@ -69,7 +69,7 @@ class Board:
 
     def headline(self) -> str:
         left = self.seconds_left()
-        return f"{self.share():4.0%} done, {'about ' + clock(left) + ' left' if left is not None else 'estimating'}"
+        return f"{self.share():4.0%} done, {'estimating' if left is None else f'about {clock(left)} left'}"
 
     def line(self) -> str:
         members = "; ".join(

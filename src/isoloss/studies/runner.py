@@ -30,7 +30,7 @@ GPU_COHORT_PARAMS = 5_000_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of the planned runs: finished before, newly ended, failed with their reasons, and whether it was cut short."""
+    """Of the planned runs: finished before, newly ended, failed and why; whether it was cut short."""
 
     folder: Path
     planned: int
@@ -133,7 +133,8 @@ def check_against_text(runs: Sequence[PlannedRun], corpus: library.TokenizedCorp
     for tokens, windows in ((corpus.train, 1), (corpus.validation, 2)):
         if tokens.tokens < windows * context + 1:
             raise InputError(
-                f"the {tokens.split} text has {tokens.tokens:,} tokens; {windows} contexts of {context:,} do not fit",
+                f"the {tokens.split} text has {tokens.tokens:,} tokens, "
+                f"too few for {windows} context(s) of {context:,}",
                 where=str(tokens.path),
                 mend="use a shorter context, or more text",
             )

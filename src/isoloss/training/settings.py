@@ -17,7 +17,8 @@ class Evaluating(Strict):
     """How validation loss is measured.
 
     ``windows`` at each D point, ``final_windows`` at the largest, ``trace_windows`` along the trunk at steps
-    0, 1, 2, 4, 8, ...; all fixed and evenly spread over the validation text. One window has no standard error.
+    0, 1, 2, 4, 8, ...; all fixed and evenly spread over the validation text. One window would have no
+    standard error.
     """
 
     windows: int = Field(default=128, ge=2)

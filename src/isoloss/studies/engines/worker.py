@@ -92,7 +92,7 @@ class StopSignal:
 
 
 def one_core() -> None:
-    """One process a core, one thread each: threads that wait for a core that is taken cost more than they give."""
+    """One process a core, one thread each: threads waiting for a taken core cost more than they give."""
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
         os.environ["OMP_NUM_THREADS"] = "1"
