@@ -153,7 +153,13 @@ def write(folder: Path, story: Story) -> Path:
         write_run(folder, name, story, extra[0], np.random.default_rng(5), diverged_at=40)
         failure = {"reason": f"RunError: {HOSTILE}", "attempt": 2}
         files.write_json(run_folder(folder, extra[1]["run_id"]) / "failure.json", failure)
-    files.write_json(folder / "study.json", {"study": name, "scale": "mini", "runs": runs})
+    kept = ("params", "params_total", "params_executed")
+    rows = [{**run, "counts": {rule: run["counts"][rule] for rule in kept}} for run in runs]
+    title = f"Three families {HOSTILE}" if story.hostile else "Three families"
+    files.write_json(
+        folder / "study.json",
+        {"study": name, "title": title, "scale": "mini", "isoloss": "0.1.0", "spec": {}, "runs": rows},
+    )
     return folder
 
 

@@ -12,7 +12,7 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
 from isoloss.figures.points import cooled_points, of_families
 from isoloss.figures.positions import BINS_IN_WORDS, Profile, binned, context_law, law_words, profiles
-from isoloss.figures.style import INK, RAMP, linear_axis, log_axis, spread, titled
+from isoloss.figures.style import INK, RAMP, linear_axis, log_axis, log_ticks, spread, titled
 from isoloss.laws.context import context_mean
 from isoloss.laws.result import Fit
 from isoloss.records import StudyData
@@ -24,7 +24,7 @@ LEARNED = 0.9
 
 @dataclass(frozen=True)
 class Size:
-    """One Transformer size: measured context mean, and the mean that its law implies (the two should agree)."""
+    """One Transformer size; the context mean that its law implies should agree with the measured one."""
 
     profile: Profile
     law: Fit | Refusal
@@ -57,7 +57,8 @@ def measure(study: StudyData) -> Contexts:
     """Raises Refusal without a finished Transformer."""
     points = of_families(cooled_points(study.table()), "transformer")
     tokens = int(points["tokens"].max())
-    sizes = tuple(Size(p, context_law(p)) for p in profiles(study, tokens, "transformer"))
+    everyone = profiles(study, points.filter(pl.col("tokens") == tokens))
+    sizes = tuple(Size(profile, context_law(profile)) for profile in everyone)
     largest = sizes[-1].profile
     return Contexts(tokens, int(largest.position_T[-1]), sizes, steps_of(study, largest), largest.params)
 
@@ -115,10 +116,10 @@ def exponents_apart(first: Fit, last: Fit) -> bool | None:
 
 def laws_figure(data: Contexts) -> Figure:
     title = law_verdict(data)
-    title = title[0].upper() + title[1:]
+    title = text.capital(title)
     subtitle = (
-        f"Transformers, end of cooldown at D = {text.count(data.tokens)} tokens; N non-embedding; position bins: "
-        f"{BINS_IN_WORDS}. Solid: measured, mean of seeds. Dashed: a + b T^-p fitted to single positions; "
+        f"Transformers, end of cooldown at D = {text.count(data.tokens)} tokens; N non-embedding; position "
+        f"bins: {BINS_IN_WORDS}. Solid: measured, mean of seeds. Dashed: a + b T^-p fitted to single positions; "
         f"intervals are {text.level(0.95)} t over seeds."
     )
     return Figure(
@@ -130,10 +131,10 @@ def laws_figure(data: Contexts) -> Figure:
             + "; ".join(f"N = {text.count(s.profile.params)}: {law_words(s.law)}" for s in data.sizes)
         ),
         shows=(
-            f"{title}. In a + b T^-p, a is the loss at unlimited context, b the amplitude and p the exponent: how "
-            "fast more context helps. The context mean that each law implies stands beside the measured one."
+            f"{title}. In a + b T^-p, a is the loss at unlimited context, b the amplitude and p the exponent: "
+            "how fast more context helps. The context mean that each law implies stands beside the measured one."
         ),
-        would_change="A longer context separates a from p better; more seeds give the exponents their intervals.",
+        would_change="A longer context tells a from p better; more seeds narrow the exponents' intervals.",
         table=laws_table(data),
     )
 
@@ -173,9 +174,16 @@ def laws_chart(data: Contexts) -> alt.LayerChart:
 
 def ramp(column: str, title: str, low: float, high: float) -> alt.Color:
     """A colour bar along a logarithmic quantity, under the panel."""
-    scale = alt.Scale(type="log", range=list(RAMP), domain=[low, max(high, low * 1.001)])
+    high = max(high, low * 1.001)
+    scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high])
     bar = alt.Legend(
-        title=title, format="~s", orient="bottom", direction="horizontal", gradientLength=260, tickCount=4
+        title=title,
+        type="gradient",
+        format="~s",
+        orient="bottom",
+        direction="horizontal",
+        gradientLength=320,
+        values=log_ticks(low, high),
     )
     return alt.Color(f"{column}:Q", scale=scale, legend=bar)
 
@@ -230,7 +238,7 @@ def steps_figure(data: Contexts) -> Figure:
     if data.steps.is_empty():
         raise Refusal("no evaluation along the trunk was recorded", mend="evaluate along the trunk")
     title = steps_verdict(data)
-    title = title[0].upper() + title[1:]
+    title = text.capital(title)
     seeds = len(data.sizes[-1].profile.run_ids)
     subtitle = (
         f"Transformer of N = {text.count(data.largest)} (non-embedding), the largest; constant-rate trunk, mean of "
@@ -251,8 +259,8 @@ def steps_figure(data: Contexts) -> Figure:
         name="context-steps",
         chart=titled(drawn, title, subtitle),
         title=title,
-        description="Loss against training step on a log axis, a curve an octave of the token index, early ones dark.",
+        description="Loss against training step on a log axis, one curve an octave of the token index.",
         shows=f"{title}. All curves belong to one model; the colour is the position, not the size.",
-        would_change="A longer run lets late positions go on improving; a larger model learns more from far back.",
+        would_change="A longer run lets late positions improve further; a larger model learns more from far back.",
         table=data.steps,
     )

@@ -1,7 +1,7 @@
-"""What loops buy: one law over every looped run, checked on runs it has not seen, and the entropy bonus apart.
+"""What loops buy: one law over all looped runs, judged on runs it has not seen, and the entropy bonus apart.
 
-The objective of a gated looped model is  total = expected cross-entropy - beta H,  H <= log T_m.  Part of any
-fall of the total with T_m is that bonus, so totals, expected cross-entropies and last-exit losses stand apart.
+The objective of a gated looped model is  total = expected cross-entropy - beta H,  H <= log T_m.  Part of
+any fall of the total with T_m is that bonus, so total, expected and last-exit losses stand apart.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,15 @@ from isoloss.records import StudyData
 PARTS = {"total": "total loss", "expected": "expected cross-entropy", "last_exit": "last-exit loss"}
 BINS = 40
 LATE = 0.2
-"""Share of a run's tokens left out of the fit: the early drop is not what the law is for, and flatters R^2."""
+"""Share of a run's tokens left out of the fit: the law is not made for the early drop, which flatters R^2."""
 
 
 @dataclass(frozen=True)
 class HeldOut:
     """A law fitted without some points and judged on them, beside the nearest points it was given.
 
-    ``error`` is the mean of |predicted / real - 1|; ``baseline`` the same when each held-out point is predicted
-    by the loss of the nearest panel (or the last point) that was kept.
+    ``error`` is the mean of |predicted / real - 1|; ``baseline`` the same when each held-out point is
+    predicted by the loss of the nearest panel (or the last point) that was kept.
     """
 
     what: str
@@ -43,7 +43,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class LoopGain:
-    """Most loops minus one loop at equal N: differences in nats; ``bonus`` is beta H, ``cap`` beta log T_m."""
+    """Most loops minus one at equal N: differences in nats; ``bonus`` is beta H, ``cap`` beta log T_m."""
 
     params: int
     loops: int
@@ -56,10 +56,14 @@ class LoopGain:
 
 @dataclass(frozen=True)
 class Looped:
-    """``curves``: mean training loss of each panel by bin of tokens. ``fits`` and ``held_out`` per part."""
+    """``curves``, ``log_curves``: training loss of each panel by bins of tokens, of log tokens.
+
+    ``fits``: one law per part of the loss. ``beta``: the weight of the entropy bonus.
+    """
 
     tokens: int
     curves: pl.DataFrame
+    log_curves: pl.DataFrame
     points: pl.DataFrame
     noise: Noise | Refusal
     beta: float | None
@@ -71,12 +75,14 @@ class Looped:
 def measure(study: StudyData) -> Looped:
     """Raises Refusal if no looped run has finished."""
     points = of_families(cooled_points(study.table()), "looped")
+    steps = training_curves(study, points)
+    curves = binned(steps)
     points = points.filter(pl.col("tokens") == shared_tokens(points, "recurrence"))
-    curves = binned(training_curves(study))
     noise = seed_noise(points)
     return Looped(
         tokens=int(points["tokens"][0]),
         curves=curves,
+        log_curves=log_binned(steps),
         points=points,
         noise=noise,
         beta=entropy_weight(points),
@@ -86,13 +92,12 @@ def measure(study: StudyData) -> Looped:
     )
 
 
-def training_curves(study: StudyData) -> pl.DataFrame:
-    """Trunk training losses of finished looped runs: total, expected and last exit at every step."""
-    curves = study.curves().filter((pl.col("family") == "looped") & (pl.col("status") == "finished"))
-    curves = curves.filter(~pl.col("cooled") & (pl.col("step") > 0))
+def training_curves(study: StudyData, points: pl.DataFrame) -> pl.DataFrame:
+    """Trunk training losses of the runs in ``points``: total, expected and last exit at every step."""
+    widths = points.select("run_id", "d_model").unique()
+    curves = study.curves().filter(~pl.col("cooled") & (pl.col("step") > 0)).join(widths, on="run_id")
     exits = sorted((c for c in curves.columns if c.startswith("exit_")), key=lambda c: int(c[5:]))
-    widths = study.table().select("run_id", "d_model").unique()
-    return curves.join(widths, on="run_id").select(
+    return curves.select(
         "run_id",
         "params",
         "recurrence",
@@ -150,7 +155,7 @@ def validate(points: pl.DataFrame) -> tuple[HeldOut, ...]:
     """Leave out the largest N, the most loops, both at once, and the last quarter of every run."""
     large = pl.col("size_params") == points["size_params"].max()
     deep = pl.col("recurrence") == points["recurrence"].max()
-    last = pl.col("tokens") > 0.75 * points["tokens"].max()
+    last = pl.col("tokens") > 0.75 * pl.col("tokens").max().over("size", "recurrence")
     return (
         held_out("largest N, all T_m", points, large, "size_params"),
         held_out("largest T_m, all N", points, deep, "recurrence"),
@@ -183,7 +188,7 @@ def relative_error(predicted: np.ndarray, real: np.ndarray) -> float:
 
 
 def nearest(kept: pl.DataFrame, unseen: pl.DataFrame, along: str) -> np.ndarray:
-    """For each unseen point the loss of the kept point that agrees in the rest and is nearest in ``along``."""
+    """For each unseen point the loss of the kept point that agrees in the rest, nearest in ``along``."""
     axes = ("size_params", "recurrence", "tokens")
     kept_3n, unseen_3n = (
         np.log(np.stack([p[a].to_numpy().astype(float) for a in axes])) for p in (kept, unseen)

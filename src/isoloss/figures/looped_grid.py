@@ -1,4 +1,4 @@
-"""Real and predicted loss of looped models over training, a panel for each (N, T_m), and the entropy bonus."""
+"""Real and predicted loss of looped models over training, a panel for each (N, T_m); the entropy bonus."""
 
 import altair as alt
 import numpy as np
@@ -7,7 +7,6 @@ import polars as pl
 from isoloss.errors import Refusal
 from isoloss.figures import text
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import chart_of
 from isoloss.figures.looped import BINS, LATE, PARTS, Looped, inputs_of, late
 from isoloss.figures.points import LEVEL, seeds_phrase
 from isoloss.figures.style import PREDICTED, QUIET, REAL, log_ticks, titled
@@ -51,7 +50,9 @@ def panels(rows: pl.DataFrame, *layers: alt.Chart) -> alt.FacetChart:
 def x_tokens(rows: pl.DataFrame, log: bool) -> alt.X:
     low, high = rows["tokens"].min(), rows["tokens"].max()
     if not log:
-        return alt.X("tokens:Q", title="Training tokens D").axis(format="~s", tickCount=4)
+        return alt.X("tokens:Q", title="Training tokens D").axis(
+            tickCount=4, labelExpr="datum.value == 0 ? '0' : format(datum.value, '~s')"
+        )
     scale = alt.Scale(type="log", domain=[low / 1.1, high * 1.1], nice=False)
     return alt.X("tokens:Q", title="Training tokens D (log scale)", scale=scale).axis(
         format="~s", values=[t for t in log_ticks(low, high) if np.log10(t) % 1 == 0]
@@ -71,7 +72,7 @@ def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
         variable_name="kind",
         value_name="nats",
     )
-    y_title = f"{PARTS[part][0].upper()}{PARTS[part][1:]} (nats per token)"
+    y_title = f"{PARTS[part][0].upper()}{PARTS[part][1:]} (nats)"
     lines = alt.Chart().mark_line(strokeWidth=2, clip=True)
     return panels(
         long.drop_nulls("nats"),
@@ -95,17 +96,17 @@ def fit_words(data: Looped) -> str:
     error = np.abs(np.asarray(law.predict(**inputs_of(rows)).loss) / rows["total"].to_numpy() - 1)
     shapes = rows.select("size", "recurrence").n_unique()
     return (
-        f"one law over {shapes} panels is within {text.percent(float(error.mean()))} of the total loss on average, "
-        f"{text.percent(float(error.max()))} at worst, where it was fitted"
+        f"one law over {shapes} panels is within {text.percent(float(error.mean()))} of the total loss on "
+        f"average, {text.percent(float(error.max()))} at worst, where it was fitted"
     )
 
 
-def law_subtitle(data: Looped, part: str) -> str:
+def law_subtitle(data: Looped, part: str, bins: str) -> str:
     law = data.fits[part]
     formula = f"refused ({law.what})" if isinstance(law, Refusal) else law.formula()
     return (
-        f"Pred: {formula}, one fit to all panels, training losses after the first {text.percent(LATE)} of each run. "
-        f"Real: constant-rate trunk, means over {BINS} bins of tokens and over seeds. N non-embedding, unique."
+        f"Pred: {formula}, one fit to all panels, training losses after the first {text.percent(LATE)} of each "
+        f"run. Real: constant-rate trunk, means over {bins} of tokens and over seeds. N non-embedding, unique."
     )
 
 
@@ -115,12 +116,11 @@ BONUS = (
 )
 
 
-def grid_figure(data: Looped, part: str = "total", *, log_curves: pl.DataFrame | None = None) -> Figure:
-    """The grid over linear tokens, or over log tokens if ``log_curves`` (binned in log tokens) are given."""
-    log = log_curves is not None
-    rows = with_predictions(log_curves if log else data.curves, data.fits[part], part)
+def grid_figure(data: Looped, part: str = "total", *, log: bool = False) -> Figure:
+    """The grid over linear or log tokens."""
+    rows = with_predictions(data.log_curves if log else data.curves, data.fits[part], part)
     title = fit_words(data) if part == "total" else f"{PARTS[part]} over training, each T_m and N"
-    title = title[0].upper() + title[1:]
+    title = text.capital(title)
     stem = {"total": "looped-grid", "expected": "looped-grid-expected", "last_exit": "looped-grid-last-exit"}[
         part
     ]
@@ -129,7 +129,7 @@ def grid_figure(data: Looped, part: str = "total", *, log_curves: pl.DataFrame |
         chart=titled(
             grid(rows, part, log),
             title,
-            law_subtitle(data, part).replace(f"{BINS} bins", "log bins" if log else f"{BINS} bins"),
+            law_subtitle(data, part, "log bins" if log else f"{BINS} bins"),
         ),
         title=title,
         description=(
@@ -165,7 +165,7 @@ def residual_figure(data: Looped) -> Figure:
             "Real minus predicted total loss where the law was fitted; shared axes.",
         ),
         title=title,
-        description="A grid of panels, one row for each T_m and one column for each N: residuals over training tokens.",
+        description="A grid of panels, a row for each T_m and a column for each N: residuals over training tokens.",
         shows=f"{title}. A slope or bend shared by panels is what the additive law cannot express.",
         would_change="A law with a free outer exponent, or one that lets loops and size interact.",
         table=rows.drop("row", "column", "size_params"),
@@ -193,7 +193,7 @@ def loops_verdict(data: Looped) -> str:
 def exits_figure(data: Looped) -> Figure:
     """Total, expected cross-entropy and last-exit loss against T_m, a panel for each N."""
     title = loops_verdict(data)
-    title = title[0].upper() + title[1:]
+    title = text.capital(title)
     first = data.points.with_columns(pl.col("params").min().over("n_layer", "d_model").alias("size_params"))
     rows = first.unpivot(
         list(LOSSES), index=["size_params", "recurrence", "seed"], variable_name="which", value_name="nats"
@@ -236,16 +236,16 @@ def exits_figure(data: Looped) -> Figure:
         column=alt.Column("column:N", sort=sizes, header=alt.Header(title=None, labelFontWeight="bold"))
     )
     subtitle = (
-        f"Validation, end of cooldown at D = {text.count(data.tokens)} tokens; {seeds_phrase(data.points)}, one point "
-        f"each; lines join means. N non-embedding, unique. The gap from expected to total is the entropy bonus."
+        f"Validation, end of cooldown at D = {text.count(data.tokens)} tokens; {seeds_phrase(data.points)}, one "
+        f"point each; lines join means. N non-embedding, unique. The gap from expected to total is the entropy bonus."
     )
     return Figure(
         name="looped-exits",
         chart=titled(drawn, title, subtitle),
         title=title,
-        description="For each N, total loss, expected cross-entropy and last-exit loss against the number of loops T_m.",
+        description="For each N, total loss, expected cross-entropy and last-exit loss against the loops T_m.",
         shows=f"{title}. {BONUS}",
-        would_change="Equal executed parameters or FLOPs instead of equal N would charge loops for their compute.",
+        would_change="Equal executed parameters or FLOPs in place of equal N would charge loops for their compute.",
         table=rows.select(
             pl.col("size_params").alias("params"), "recurrence", "seed", pl.col("which").alias("loss"), "nats"
         ),

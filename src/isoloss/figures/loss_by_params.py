@@ -21,6 +21,7 @@ from isoloss.laws.result import Fit
 from isoloss.records import StudyData
 
 WIDTH, HEIGHT = 560, 400
+NEAR = 1.1
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class ByParams:
-    """Both families at the same ``tokens``. ``crossings``: for each LSTM curve, where the Transformer's meets it."""
+    """Both families at the same ``tokens``. ``crossings``: where the Transformer meets each LSTM curve."""
 
     tokens: int
     points: pl.DataFrame
@@ -45,7 +46,7 @@ class ByParams:
 
     @cached_property
     def rival(self) -> str | None:
-        """The LSTM curve that headlines speak of: most sizes compared, then lowest loss. None without any."""
+        """The LSTM curve of the headline: most sizes compared, then lowest loss. None without any."""
         curves = {
             gap.curve: [g.difference.value for g in self.gaps if g.curve == gap.curve] for gap in self.gaps
         }
@@ -55,16 +56,15 @@ class ByParams:
     def headline_gaps(self) -> list[Gap]:
         return [gap for gap in self.gaps if gap.curve == self.rival]
 
-    @property
-    def layers(self) -> list[Line]:
-        """The LSTM lines."""
-        return [line for line in self.lines if line.curve.endswith("LSTM")]
-
 
 def measure(study: StudyData) -> ByParams:
-    """Raises Refusal if a family is missing or the two share no D."""
+    """At the largest D that both reached. Raises Refusal if a family is missing or no D is shared."""
     points = of_families(cooled_points(study.table()), "transformer", "lstm")
-    tokens = shared_tokens(points)
+    return at_tokens(points, shared_tokens(points))
+
+
+def at_tokens(points: pl.DataFrame, tokens: int) -> ByParams:
+    """The comparison at one D, from the cooled points of both families."""
     points = points.filter(pl.col("tokens") == tokens)
     lines = lines_of(points)
     noise = seed_noise(points)
@@ -88,10 +88,10 @@ def meeting(ours: Fit | Refusal, theirs: Fit | Refusal) -> Crossing | Refusal:
 
 
 def gaps_at_equal_params(mean: pl.DataFrame, rivals: list[str], noise: Noise | Refusal) -> tuple[Gap, ...]:
-    """Transformer minus rival at each Transformer size within the rival's sizes.
+    """Transformer minus rival at each Transformer size within the rival's sizes, give or take a tenth.
 
-    The rival's loss there is interpolated in log N between its two neighbouring sizes; a curve bends little
-    over that distance, so seeds dominate the error.
+    The rival's loss there is interpolated in log N between its two nearest sizes; a curve bends little over
+    that distance, so seeds dominate the error.
     """
     gaps = []
     ours = mean.filter(pl.col("curve") == "Transformer")
@@ -99,7 +99,7 @@ def gaps_at_equal_params(mean: pl.DataFrame, rivals: list[str], noise: Noise | R
         theirs = mean.filter(pl.col("curve") == rival)
         log_n = np.log(theirs["params"].to_numpy())
         for params, loss, seeds in ours.select("params", "loss", "seeds").iter_rows():
-            if not theirs["params"][0] <= params <= theirs["params"][-1]:
+            if not theirs["params"][0] / NEAR <= params <= theirs["params"][-1] * NEAR:
                 continue
             above = min(max(int(np.searchsorted(log_n, np.log(params))), 1), len(log_n) - 1)
             parts = [(1.0, loss, seeds)]
@@ -119,30 +119,25 @@ def verdict(data: ByParams) -> str:
     if not gaps:
         return "no Transformer size lies within the sizes of an LSTM curve, so nothing is compared at equal N"
     if isinstance(data.noise, Refusal):
-        low, high = min(g.difference.value for g in gaps), max(g.difference.value for g in gaps)
+        values = [gap.difference.value for gap in gaps]
         return (
-            f"no verdict on Transformer against {data.rival}: {data.noise.what} (measured difference "
-            f"{text.signed(low)} to {text.signed(high)} nats at {len(gaps)} sizes)"
+            f"no verdict on the Transformer against the {data.rival}: {data.noise.what} (measured difference "
+            f"{text.signed(min(values))} to {text.signed(max(values))} nats at {len(gaps)} sizes)"
         )
     clauses = []
-    for name, sign in ((data.rival, 1), ("Transformer", -1), ("neither", 0)):
-        sizes = [gap.params for gap in gaps if gap.difference.sign == sign]
-        if not sizes:
-            continue
-        where = (
-            f"all {len(gaps)} compared sizes"
-            if len(sizes) == len(gaps) > 1
-            else f"{len(sizes)} of {len(gaps)}"
-        )
-        clauses.append(f"{name} is ahead at {where} (N = {text.listed([text.count(n) for n in sizes])})")
+    for name, sign in ((f"the {data.rival}", 1), ("the Transformer", -1), ("neither", 0)):
+        sizes = [text.count(gap.params) for gap in gaps if gap.difference.sign == sign]
+        if sizes:
+            share = f"all {len(gaps)}" if len(sizes) == len(gaps) else f"{len(sizes)} of {len(gaps)}"
+            clauses.append(f"{name} is ahead at {share} sizes compared (N = {text.listed(sizes)})")
     return "; ".join(clauses)
 
 
 def crossover(found: Crossing | Refusal, rival: str) -> str:
     """Where the laws cross, or why that cannot be said."""
     if isinstance(found, Refusal):
-        return f"where the Transformer's curve meets that of {rival} is refused: {found.what}"
-    low, high = (("open" if end is None else text.count(end)) for end in found.interval)
+        return f"where the Transformer's curve meets that of the {rival} is refused: {found.what}"
+    low, high = ("open" if end is None else text.count(end) for end in found.interval or (None, None))
     if found.outcome is Outcome.NO_CROSSING:
         return (
             f"the fitted laws do not cross anywhere from N = {text.count(found.range[0])} to "
@@ -161,29 +156,28 @@ def crossover(found: Crossing | Refusal, rival: str) -> str:
 
 def figure(data: ByParams) -> Figure:
     title = f"At D = {text.count(data.tokens)} tokens {verdict(data)}"
-    rival = data.rival or (data.layers[0].curve if data.layers else "")
-    found = data.crossings.get(rival)
+    rival = data.rival or next(line.curve for line in data.lines if line.curve != "Transformer")
+    found = data.crossings[rival]
     subtitle = (
-        f"N counts non-embedding parameters (rule: params); end of cooldown at D = {text.count(data.tokens)}; "
-        f"{seeds_phrase(data.points)}, one point each. Dashed: fitted law, with the {text.level(LEVEL)} t band "
-        f"of its mean over sizes. Solid: mean of seeds."
+        f"N: non-embedding parameters (rule params). End of cooldown at D = {text.count(data.tokens)} tokens; "
+        f"{seeds_phrase(data.points)}, one point each; solid lines join means. Dashed: fitted law with the "
+        f"{text.level(LEVEL)} t band of its mean. Ahead: the {text.level(LEVEL)} t interval of the difference at "
+        f"equal N, from pooled seeds, leaves out 0."
     )
     chart = layers(data.lines, width=WIDTH, height=HEIGHT, y_title="Validation loss (nats per token)")
     if isinstance(found, Crossing) and found.outcome is Outcome.CROSSES_INSIDE:
         chart = alt.layer(*crossing_marks(found), *chart.layer).properties(width=WIDTH, height=HEIGHT)
-    where = crossover(found, rival) if found is not None else "no crossover is sought"
+    where = crossover(found, rival)
+    curves = text.listed([f"{line.curve} ({line.law})" for line in data.lines])
     return Figure(
         name="loss-by-params",
         chart=titled(chart, title, subtitle),
         title=title,
-        description=(
-            f"Loss against number of parameters on a log axis for {text.listed([line.curve for line in data.lines])}; "
-            f"{where}."
-        ),
-        shows=f"{title}. Against {rival}, {where}.",
+        description=f"Loss against number of parameters on a log axis for {curves}; {where}.",
+        shows=f"{title}. Against the {rival}, {where}.",
         would_change=(
-            "Another D, another corpus or a wider range of N; more seeds narrow the bands. Counting embeddings too "
-            "(params_total) moves small models to the right by up to their whole embedding."
+            "Another D, another corpus or a wider range of N; more seeds narrow the bands. Counting embeddings "
+            "too (params_total) moves small models to the right by their whole embedding."
         ),
         table=table_of(data.lines),
     )
@@ -199,7 +193,7 @@ def crossing_marks(found: Crossing) -> list[alt.Chart]:
         .mark_text(align="left", dx=6, fontSize=12, color=INK)
         .encode(x, y=alt.value(12), text="label:N"),
     ]
-    if None not in found.interval:
+    if found.interval is not None and None not in found.interval:
         span = pl.DataFrame({"params": [found.interval[0]], "end": [found.interval[1]]})
         marks.insert(0, chart_of(span).mark_rect(opacity=0.08, color=INK, clip=True).encode(x, x2="end:Q"))
     return marks

@@ -74,8 +74,9 @@ class ByPosition:
 
 def measure(study: StudyData) -> ByPosition:
     """Raises Refusal if a family is missing, no D is shared, or no two sizes are alike."""
-    tokens = shared_tokens(of_families(cooled_points(study.table()), "transformer", "lstm"))
-    everyone = profiles(study, tokens, "transformer", "lstm")
+    points = of_families(cooled_points(study.table()), "transformer", "lstm")
+    tokens = shared_tokens(points)
+    everyone = profiles(study, points.filter(pl.col("tokens") == tokens))
     context = int(everyone[0].position_T[-1])
     if any(len(p.position_T) != context for p in everyone):
         raise Refusal("the two families were evaluated at different contexts", mend="use one context length")
@@ -175,7 +176,7 @@ def verdict(data: ByPosition) -> str:
 def figure(data: ByPosition) -> Figure:
     models = [(m, c) for family in ("transformer", "lstm") for m, c in coloured(data, family)]
     title = verdict(data)
-    title = title[0].upper() + title[1:]
+    title = text.capital(title)
     subtitle = (
         f"Pairs of nearest N (non-embedding): {text.listed([pair_words(p) for p in data.pairs])}. End of "
         f"cooldown at D = {text.count(data.tokens)} tokens; position bins: {BINS_IN_WORDS}. Shade: lowest to "
@@ -187,10 +188,10 @@ def figure(data: ByPosition) -> Figure:
         chart=titled(chart(models, data.context), title, subtitle),
         title=title,
         description=f"Loss against token index on a log axis, one curve a model. {stops}.",
-        shows=f"{title}. {stops}. The same validation windows are used for all, so their shared wiggles are the text.",
+        shows=f"{title}. {stops}. All models read the same windows: wiggles that they share are the text's.",
         would_change=(
-            "A longer context, or state carried over from window to window (here LSTMs start every window from "
-            "zero); more validation windows sharpen where improvement stops, more seeds the gaps."
+            "A longer context, or state carried over from window to window (here LSTMs start every window "
+            "from zero); more validation windows sharpen where improvement stops, more seeds the gaps."
         ),
         table=table(models),
     )

@@ -26,7 +26,10 @@ def curve_of() -> pl.Expr:
 
 
 def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
-    """Evaluations at the end of a cooldown, of finished runs. Raises Refusal if there is none."""
+    """Evaluations at the end of a cooldown, of finished runs, at each size's best learning rate.
+
+    Runs of one size at other rates are no seeds of it. Raises Refusal if no point is left.
+    """
     points = table.filter((pl.col("status") == "finished") & pl.col("cooled") & pl.col("loss").is_not_null())
     if points.is_empty():
         raise Refusal(
@@ -34,7 +37,16 @@ def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
             mend="let the study run on, then report",
         )
     order = ["family", "n_layer", "recurrence", "params", "seed", "tokens"]
-    return points.with_columns(curve_of()).sort(order, nulls_last=True)
+    return best_rate(points.with_columns(curve_of())).sort(order, nulls_last=True)
+
+
+def best_rate(points: pl.DataFrame) -> pl.DataFrame:
+    """Of sizes trained at several learning rates, the rate with the lowest mean loss at its largest D."""
+    size = ["curve", "params"]
+    last = points.filter(pl.col("tokens") == pl.col("tokens").max().over(*size, "learning_rate"))
+    rates = last.group_by(*size, "learning_rate").agg(pl.col("loss").mean()).sort("loss", "learning_rate")
+    best = rates.group_by(size, maintain_order=True).first().select(*size, "learning_rate")
+    return points.join(best, on=[*size, "learning_rate"], how="semi")
 
 
 def of_families(points: pl.DataFrame, *families: str) -> pl.DataFrame:

@@ -35,15 +35,10 @@ class Profile:
         return self.sum_ST[:, at].sum(axis=1) / self.count_ST[:, at].sum(axis=1)
 
 
-def profiles(study: StudyData, tokens: int, *families: str) -> list[Profile]:
-    """Every finished size of the families, at the end of the cooldown at ``tokens``, in order of N."""
-    rows = study.positions().filter(
-        (pl.col("status") == "finished")
-        & pl.col("cooled")
-        & (pl.col("tokens") == tokens)
-        & (pl.col("part") == "exit_1")
-        & pl.col("family").is_in(families)
-    )
+def profiles(study: StudyData, points: pl.DataFrame) -> list[Profile]:
+    """Every size of ``points`` (cooled points at one D) with its losses by position, in order of N."""
+    rows = study.positions().join(points.select("run_id", "tokens"), on=["run_id", "tokens"], how="semi")
+    rows = rows.filter(pl.col("cooled") & (pl.col("part") == "exit_1"))
     rows = rows.with_columns(curve_of()).sort("params", "curve", "seed", "run_id", "position")
     return [profile_of(group) for _, group in rows.group_by("curve", "params", maintain_order=True)]
 

@@ -48,3 +48,7 @@ def listed(words: Sequence[str]) -> str:
 
 def level(share: float) -> str:
     return f"{100 * share:g}%"
+
+
+def capital(words: str) -> str:
+    return words[0].upper() + words[1:]

@@ -1,0 +1,101 @@
+"""The comparison of families at every D that both reached, side by side."""
+
+from dataclasses import dataclass
+
+import altair as alt
+import polars as pl
+
+from isoloss.figures import text
+from isoloss.figures.figure import Figure
+from isoloss.figures.lines import ROOM, drawn
+from isoloss.figures.loss_by_params import ByParams, at_tokens
+from isoloss.figures.points import LEVEL, cooled_points, of_families, seeds_phrase, shared_tokens
+from isoloss.figures.style import linear_axis, log_axis, titled
+from isoloss.records import StudyData
+
+PANEL = 230
+
+
+@dataclass(frozen=True)
+class ByTokens:
+    """One comparison for each D, ascending."""
+
+    each: tuple[ByParams, ...]
+
+
+def measure(study: StudyData) -> ByTokens:
+    """Raises Refusal if a family is missing or no D is shared."""
+    points = of_families(cooled_points(study.table()), "transformer", "lstm")
+    shared_tokens(points)
+    families = points.group_by("tokens").agg(pl.col("family").n_unique())
+    shared = families.filter(pl.col("family") == 2)["tokens"].sort()
+    return ByTokens(tuple(at_tokens(points, tokens) for tokens in shared))
+
+
+def verdict(data: ByTokens) -> str:
+    """In how many sizes the LSTM is ahead, D by D."""
+    clauses = []
+    for one in data.each:
+        gaps = one.headline_gaps
+        ahead = {sign: sum(gap.difference.sign == sign for gap in gaps) for sign in (1, -1)}
+        if not gaps or gaps[0].difference.sign is None:
+            clauses.append(f"no verdict at {text.count(one.tokens)}")
+            continue
+        clauses.append(
+            f"the {one.rival} is ahead at {ahead[1]} and the Transformer at {ahead[-1]} of {len(gaps)} sizes "
+            f"at D = {text.count(one.tokens)}"
+        )
+    return "; ".join(clauses)
+
+
+def figure(data: ByTokens) -> Figure:
+    title = verdict(data)
+    title = text.capital(title)
+    rows = pl.concat(
+        line.points.with_columns(*drawn(line), pl.lit(one.tokens).alias("tokens"), panel(one))
+        for one in data.each
+        for line in one.lines
+    )
+    styles = rows.select("curve", "colour", "shape").unique(maintain_order=True)
+    legend = alt.Legend(title=None, orient="top")
+    names = styles["curve"].to_list()
+    colour = alt.Color(
+        "curve:N", scale=alt.Scale(domain=names, range=styles["colour"].to_list()), legend=legend
+    )
+    shape = alt.Shape(
+        "curve:N", scale=alt.Scale(domain=names, range=styles["shape"].to_list()), legend=legend
+    )
+    x = log_axis("params", "Parameters N", rows["params"].min(), rows["params"].max(), room=ROOM)
+    y = linear_axis("loss", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max())
+    mean = linear_axis(
+        "mean(loss)", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max()
+    )
+    mean.shorthand = "mean(loss):Q"
+    layered = alt.layer(
+        alt.Chart().mark_line(strokeWidth=1.5).encode(x, mean, color=colour),
+        alt.Chart().mark_point(filled=True, size=36).encode(x, y, color=colour, shape=shape),
+        data=alt.InlineData(values=rows.to_dicts()),
+    ).properties(width=PANEL, height=PANEL)
+    order = [f"D = {text.count(one.tokens)}" for one in data.each]
+    drawn_chart = layered.facet(
+        facet=alt.Facet("panel:N", sort=order, header=alt.Header(title=None, labelFontWeight="bold")),
+        columns=3,
+    )
+    subtitle = (
+        f"N: non-embedding parameters; each panel at the end of a cooldown of its own; "
+        f"{seeds_phrase(data.each[-1].points)}, one point each; lines join means. Ahead: the "
+        f"{text.level(LEVEL)} t interval of the difference at equal N leaves out 0."
+    )
+    return Figure(
+        name="loss-by-params-each-d",
+        chart=titled(drawn_chart, title, subtitle, characters=100),
+        title=title,
+        description="A panel for each D: loss against parameters on a log axis, one curve a family and depth.",
+        shows=f"{title}.",
+        would_change="More tokens: Transformers gain longest from them, so the gap depends on D.",
+        table=rows.select("tokens", "curve", "params", "seed", "loss"),
+    )
+
+
+def panel(one: ByParams) -> pl.Expr:
+    return pl.lit(f"D = {text.count(one.tokens)}").alias("panel")

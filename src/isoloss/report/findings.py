@@ -1,0 +1,169 @@
+"""Numbers to sentences: the three findings of a study. No verdict without seeds and an interval."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from isoloss.errors import Refusal
+from isoloss.figures import text
+from isoloss.figures.compare import Difference
+from isoloss.figures.looped import LoopGain, Looped
+from isoloss.figures.looped_grid import loops_verdict
+from isoloss.figures.loss_by_params import ByParams, crossover
+from isoloss.figures.loss_by_params import verdict as params_verdict
+from isoloss.figures.loss_by_position import EARLY, ByPosition, name_of, stop_words
+from isoloss.figures.loss_by_position import verdict as position_verdict
+from isoloss.figures.points import LEVEL, seeds_phrase
+from isoloss.laws.context import Stop
+from isoloss.laws.crossing import Crossing
+from isoloss.records import StudyData
+from isoloss.report.analysis import Analysis, analyse
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``numbers`` are those of the sentence, unrounded; ``caveats`` say what it does not hold for."""
+
+    key: str
+    title: str
+    sentence: str
+    numbers: Mapping[str, Any]
+    caveats: tuple[str, ...]
+
+
+def findings(study: StudyData) -> list[Finding]:
+    """The three findings of a study, in order; one that cannot be had says what is missing."""
+    return findings_of(analyse(study))
+
+
+def findings_of(analysis: Analysis) -> list[Finding]:
+    return [
+        finding(
+            "families", "Which family is ahead, and where the curves cross", analysis.by_params, families
+        ),
+        finding("positions", "Where in the context the difference lies", analysis.by_position, positions),
+        finding("loops", "What loops buy", analysis.loops, loops),
+    ]
+
+
+def finding(key: str, title: str, data: Any, say) -> Finding:
+    if isinstance(data, Refusal):
+        sentence = f"Not answered: {data.what}. What would answer it: {data.mend}."
+        return Finding(key, title, sentence, {}, ())
+    sentence, numbers, caveats = say(data)
+    return Finding(key, title, sentence[0].upper() + sentence[1:], numbers, tuple(caveats))
+
+
+def families(data: ByParams) -> tuple[str, dict[str, Any], list[str]]:
+    gaps = data.headline_gaps
+    sentence = f"at D = {text.count(data.tokens)} training tokens {params_verdict(data)}."
+    found = data.crossings.get(data.rival) if data.rival else None
+    if gaps and not isinstance(data.noise, Refusal):
+        ends = [gaps[0], gaps[-1]] if len(gaps) > 1 else gaps
+        words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in ends]
+        sentence += f" Transformer minus {data.rival} is {text.listed(words)}."
+    if found is not None:
+        sentence += f" {text.capital(crossover(found, data.rival))}."
+    numbers = {
+        "tokens": data.tokens,
+        "rival": data.rival,
+        "gaps": [{"params": g.params} | difference_numbers(g.difference) for g in gaps],
+        "crossing": None if not isinstance(found, Crossing) else found.value,
+        "crossing_interval": None if not isinstance(found, Crossing) else found.interval,
+        "crossing_inside": None if not isinstance(found, Crossing) else found.inside,
+    }
+    caveats = [
+        f"{text.capital(seeds_phrase(data.points))}; {interval_words('sizes')}",
+        "N counts non-embedding parameters; the LSTM's loss at the Transformer's N is interpolated in log N.",
+        "The LSTM depth named is the one with the lowest mean loss; the table has the others.",
+    ]
+    return sentence, numbers, caveats
+
+
+def positions(data: ByPosition) -> tuple[str, dict[str, Any], list[str]]:
+    pair = data.pairs[-1]
+    late = f"{data.context // 2 + 1}–{data.context}"
+    if data.noise_refused:
+        sentence = f"{position_verdict(data)}."
+    else:
+        sentence = (
+            f"{name_of(pair.transformer)} minus {name_of(pair.lstm)} (N ratio {pair.ratio:.2f}) is "
+            f"{text.difference(pair.early)} at tokens 1–{EARLY} and {text.difference(pair.late)} at tokens {late}, "
+            f"a change of {text.difference(pair.widening)}: {gain_words(pair.widening)}."
+        )
+    for model in (pair.transformer, pair.lstm):
+        sentence += f" {text.capital(name_of(model))} {stop_words(model.stop)}."
+    numbers = {
+        "transformer_params": pair.transformer.profile.params,
+        "lstm_params": pair.lstm.profile.params,
+        "early": difference_numbers(pair.early),
+        "late": difference_numbers(pair.late),
+        "change": difference_numbers(pair.widening),
+        "stops": {
+            m.profile.family: m.stop.index if isinstance(m.stop, Stop) else None
+            for m in (pair.transformer, pair.lstm)
+        },
+    }
+    caveats = [
+        interval_words("sizes"),
+        f"The largest of {len(data.pairs)} size-matched pairs; the LSTM's state is reset at each window.",
+        "Where improvement stops is judged by octaves of the token index, so it is known to a factor of two; "
+        "only the first quarter of the context can be judged.",
+    ]
+    return sentence, numbers, caveats
+
+
+def gain_words(widening: Difference) -> str:
+    return {
+        -1: "the Transformer gains more from later context",
+        1: "the LSTM gains more from later context",
+        0: "no difference in what later context gives is shown",
+    }[widening.sign]
+
+
+def loops(data: Looped) -> tuple[str, dict[str, Any], list[str]]:
+    sentence = f"{loops_verdict(data)}."
+    gain = data.gains[-1] if data.gains else None
+    if gain and not isinstance(data.noise, Refusal):
+        sentence += (
+            f" At the largest, N = {text.count(gain.params)}, last-exit loss changes by "
+            f"{text.difference(gain.last_exit)} and total loss by {text.difference(gain.total)}. {bonus_words(gain)}."
+        )
+    numbers: dict[str, Any] = {"tokens": data.tokens, "beta": data.beta}
+    if gain:
+        numbers |= {
+            "params": gain.params,
+            "loops": gain.loops,
+            "last_exit": difference_numbers(gain.last_exit),
+            "expected": difference_numbers(gain.expected),
+            "total": difference_numbers(gain.total),
+            "entropy_bonus": gain.bonus,
+            "entropy_bonus_at_most": gain.cap,
+        }
+    caveats = [
+        f"{text.capital(seeds_phrase(data.points))}; {interval_words('sizes')}",
+        "At equal N, more loops execute more parameters and cost more compute for each token.",
+    ]
+    return sentence, numbers, caveats
+
+
+def bonus_words(gain: LoopGain) -> str:
+    """How much of the change in total loss is the entropy bonus."""
+    bonus = f"The entropy bonus alone is −{gain.bonus:.3f} nats (at most −{gain.cap:.3f}) of the total"
+    if gain.total.sign != -1:
+        return f"{bonus}, which does not clearly fall"
+    share = gain.bonus / -gain.total.value
+    if share >= 1:
+        return f"{bonus}: it explains the whole fall of the total, and more"
+    return f"{bonus}: it explains {text.percent(share)} of the total's fall"
+
+
+def difference_numbers(value: Difference) -> dict[str, Any]:
+    return {"value": value.value, "interval": value.interval, "level": value.level}
+
+
+def interval_words(over: str) -> str:
+    return (
+        f"intervals are {text.level(LEVEL)} t intervals from the spread between seeds, pooled over {over}, each by "
+        "itself; they do not cover another text or another recipe."
+    )

@@ -1,0 +1,110 @@
+"""One self-contained HTML file: static pictures, tables, no script, nothing fetched."""
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from isoloss import files
+from isoloss.figures import render
+from isoloss.figures.figure import Figure
+from isoloss.figures.render import Picture
+from isoloss.records import load
+from isoloss.report.analysis import Analysis, analyse
+from isoloss.report.findings import Finding, findings_of
+from isoloss.report.sections import Section, sections
+from isoloss.report.tables import command, fits_table, provenance_tables, recipe_table, runs_table, table_of
+
+SUFFIXES = (".svg", ".png", ".pdf", ".csv")
+
+
+@dataclass(frozen=True)
+class ReportResult:
+    """``path`` of the page, the findings it states, and the names of its figures."""
+
+    path: Path
+    findings: tuple[Finding, ...]
+    figures: tuple[str, ...]
+
+
+def write(folder: str | Path, out: str | Path | None = None) -> ReportResult:
+    """Report on the study in ``folder``: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
+
+    ``out`` is FOLDER/report by default. The same records give the same bytes. Raises InputError for a folder
+    that holds no study or records that cannot be trusted.
+    """
+    folder = Path(folder)
+    out = Path(out) if out is not None else folder / "report"
+    analysis = analyse(load(folder))
+    parts = sections(analysis)
+    figures = [figure for part in parts for figure in part.figures]
+    pictures = {figure.name: render.render(figure) for figure in figures}
+    for figure in figures:
+        render.write(figure, pictures[figure.name], out / "figures")
+    remove_stale(out / "figures", [figure.name for figure in figures])
+    found = findings_of(analysis)
+    path = out / "index.html"
+    files.write_text(path, page(analysis, found, parts, pictures))
+    return ReportResult(path, tuple(found), tuple(figure.name for figure in figures))
+
+
+def remove_stale(folder: Path, names: Sequence[str]) -> None:
+    """Pictures of an earlier report that this one does not make would contradict it."""
+    for path in sorted(folder.glob("*")) if folder.is_dir() else []:
+        if path.suffix in SUFFIXES and path.stem not in names:
+            files.remove_file(path)
+
+
+def page(
+    analysis: Analysis, found: Sequence[Finding], parts: Sequence[Section], pictures: Mapping[str, Picture]
+) -> str:
+    """The HTML. Every text is escaped by the template; only our own pictures go in as they are."""
+    study = analysis.study
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    template = environment.from_string(
+        resources.files("isoloss.report").joinpath("template.html").read_text("utf-8")
+    )
+    return template.render(
+        study=study.plan["study"],
+        title=study.plan.get("title") or study.plan["study"],
+        scale=study.plan.get("scale"),
+        findings=found,
+        sections=parts,
+        inline={
+            figure.name: Markup(inline(figure, pictures[figure.name].svg))  # noqa: S704 (our own SVG)
+            for part in parts
+            for figure in part.figures
+        },
+        numbers={
+            figure.name: table_of(f"Numbers behind: {figure.title}", figure.table)
+            for part in parts
+            for figure in part.figures
+        },
+        fits=fits_table(analysis),
+        runs=runs_table(study),
+        recipe=recipe_table(study),
+        provenance=provenance_tables(study),
+        command=command(study),
+    )
+
+
+_OPENING = re.compile(r"<svg\b[^>]*>")
+
+
+def inline(figure: Figure, svg: str) -> str:
+    """The SVG for a page: one image with a name and a description, scaled by its viewBox."""
+    opening = _OPENING.match(svg)
+    box = re.search(r'viewBox="([^"]+)"', opening.group(0)).group(1)
+    width = box.split()[2]
+    title, description = f"{figure.name}-title", f"{figure.name}-description"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{title}" '
+        f'aria-describedby="{description}" viewBox="{box}" width="{width}">'
+        f'<title id="{title}">{html.escape(figure.title)}</title>'
+        f'<desc id="{description}">{html.escape(figure.description)}</desc>{svg[opening.end() :]}'
+    )

@@ -1,0 +1,167 @@
+"""The page's sections: figures and tables of each question, or what is missing to answer it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from isoloss.errors import Refusal
+from isoloss.figures import (
+    context_laws,
+    looped_grid,
+    loss_by_params,
+    loss_by_position,
+    loss_by_tokens,
+    size_ratio,
+    text,
+)
+from isoloss.figures.figure import Figure
+from isoloss.report.analysis import Analysis, attempt
+from isoloss.report.tables import Table, interval, table_of, text_table
+
+
+@dataclass(frozen=True)
+class Section:
+    """``missing``: refusals in words, for the parts that could not be made."""
+
+    anchor: str
+    title: str
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    missing: tuple[Refusal, ...] = field(default=())
+
+
+def sections(analysis: Analysis) -> list[Section]:
+    return [
+        section("params", "Loss against parameters", *by_params(analysis)),
+        section("position", "Loss along the context", *by_position(analysis)),
+        section("context", "How Transformers use context", *contexts(analysis)),
+        section("looped", "Looped models", *loops(analysis)),
+    ]
+
+
+def section(
+    anchor: str, title: str, figures: list[Figure | Refusal], tables: list[Table | Refusal]
+) -> Section:
+    missing = [part for part in [*figures, *tables] if isinstance(part, Refusal)]
+    reasons = {(refusal.what, refusal.mend): refusal for refusal in missing}
+    return Section(
+        anchor,
+        title,
+        tuple(part for part in figures if isinstance(part, Figure)),
+        tuple(part for part in tables if isinstance(part, Table)),
+        tuple(reasons.values()),
+    )
+
+
+Parts = tuple[list[Figure | Refusal], list[Table | Refusal]]
+
+
+def made(data: object, make: Callable) -> object:
+    """``make(data)``, or the refusal of either."""
+    return data if isinstance(data, Refusal) else attempt(lambda: make(data))
+
+
+def by_params(analysis: Analysis) -> Parts:
+    data = analysis.by_params
+    figures = [made(data, loss_by_params.figure), made(analysis.by_tokens, loss_by_tokens.figure)]
+    return figures, [made(data, gaps_by_params), made(data, crossings), made(data, ratios)]
+
+
+def gaps_by_params(data: loss_by_params.ByParams) -> Table:
+    return table_of(
+        f"Transformer minus LSTM at equal N and D = {text.count(data.tokens)} tokens, nats per token, 95% t intervals",
+        loss_by_params.gaps_table(data),
+        ["LSTM", "N", "Transformer minus LSTM", "From", "To"],
+    )
+
+
+def crossings(data: loss_by_params.ByParams) -> Table:
+    rows = [
+        (curve, text.capital(loss_by_params.crossover(found, curve)))
+        for curve, found in data.crossings.items()
+    ]
+    return text_table("Where the Transformer's law crosses each LSTM's", ("LSTM", "Crossover"), rows)
+
+
+def ratios(data: loss_by_params.ByParams) -> Table:
+    rows = []
+    for line in data.lines:
+        if line.curve == "Transformer":
+            continue
+        found = attempt(lambda curve=line.curve: size_ratio.size_ratios(data, curve))
+        if isinstance(found, Refusal):
+            rows.append((line.curve, None, "refused", None, found.what))
+            continue
+        rows.extend(
+            (line.curve, f"{one.loss:.3f}", f"{one.ratio:.2f}", interval(one.interval), None) for one in found
+        )
+    return text_table(
+        "N(LSTM) / N(Transformer) at equal loss, from the fitted laws, inside the data of both",
+        ("LSTM", "Loss", "Ratio", "95% interval", "Reason"),
+        rows,
+    )
+
+
+def by_position(analysis: Analysis) -> Parts:
+    data = analysis.by_position
+    return [made(data, loss_by_position.figure)], [made(data, gaps_by_position)]
+
+
+def gaps_by_position(data: loss_by_position.ByPosition) -> Table:
+    return table_of(
+        "Transformer minus LSTM at single positions, nats per token, 95% t intervals",
+        loss_by_position.gaps_table(data),
+        ["Transformer N", "LSTM", "LSTM N", "Token index", "Transformer minus LSTM", "From", "To"],
+    )
+
+
+def contexts(analysis: Analysis) -> Parts:
+    data = analysis.contexts
+    return [made(data, context_laws.laws_figure), made(data, context_laws.steps_figure)], [
+        made(data, context_means)
+    ]
+
+
+def context_means(data: context_laws.Contexts) -> Table:
+    rows = [
+        (
+            text.count(s.profile.params),
+            f"{s.measured_mean:.4f}",
+            None if s.implied_mean is None else f"{s.implied_mean:.4f}",
+        )
+        for s in data.sizes
+    ]
+    return text_table(
+        f"Mean loss over the {data.context} positions: measured, and implied by the fitted a + b T^-p",
+        ("N", "Measured", "Implied by the law"),
+        rows,
+    )
+
+
+def loops(analysis: Analysis) -> Parts:
+    data = analysis.loops
+    figures = [
+        made(data, looped_grid.exits_figure),
+        made(data, looped_grid.grid_figure),
+        made(data, lambda d: looped_grid.grid_figure(d, log=True)),
+        made(data, looped_grid.residual_figure),
+        made(data, lambda d: looped_grid.grid_figure(d, "expected")),
+        made(data, lambda d: looped_grid.grid_figure(d, "last_exit")),
+    ]
+    return figures, [made(data, gains), made(data, held_out)]
+
+
+def gains(data) -> Table:
+    return table_of(
+        f"Most loops minus one loop at equal N and D = {text.count(data.tokens)} tokens, nats per token, 95% t "
+        "intervals, beside the entropy bonus (beta H) and the most it can be (beta log T_m)",
+        looped_grid.gains_table(data),
+        ["N", "T_m", "Loss", "Change", "From", "To", "Entropy bonus", "Bonus at most"],
+    )
+
+
+def held_out(data) -> Table:
+    return table_of(
+        "The loop law on points it was not fitted to: mean relative error of total loss, beside that of the nearest panel",
+        looped_grid.held_out_table(data),
+        ["Left out", "Points", "Relative error", "R²", "Error of nearest panel", "Refused because"],
+    )

@@ -1,0 +1,222 @@
+"""Tables of the page: runs, fits, recipe, provenance. Cells are plain text; the template escapes them."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from isoloss.errors import Refusal
+from isoloss.figures import text
+from isoloss.figures.loss_by_tokens import ByTokens
+from isoloss.figures.looped import PARTS
+from isoloss.laws.result import Fit
+from isoloss.records import Record, StudyData
+from isoloss.report.analysis import Analysis
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Table:
+    """The first column holds row headers. ``numeric``: columns set flush right."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: tuple[bool, ...]
+
+
+def cell(value: Any) -> str:
+    """A missing number is a dash, never 0."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return NOTHING if value != value else f"{value:.5g}".replace("-", "−")
+    return str(value)
+
+
+def table_of(caption: str, frame: pl.DataFrame, names: Sequence[str] | None = None) -> Table:
+    columns = tuple(names or [name.replace("_", " ") for name in frame.columns])
+    rows = tuple(tuple(cell(value) for value in row) for row in frame.iter_rows())
+    return Table(caption, columns, rows, tuple(kind.is_numeric() for kind in frame.dtypes))
+
+
+def text_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    cells = tuple(tuple(cell(value) for value in row) for row in rows)
+    return Table(caption, tuple(columns), cells, (False,) * len(columns))
+
+
+RUN_COLUMNS = {
+    "run_id": "Run",
+    "label": "Label",
+    "family": "Family",
+    "status": "Status",
+    "reason": "Reason",
+    "seed": "Seed",
+    "params": "N",
+    "params_total": "N total",
+    "params_executed": "N executed",
+    "learning_rate": "Learning rate",
+    "tokens": "Tokens",
+    "loss": "Loss",
+    "loss_se": "Loss s.e. (text)",
+    "bits_per_byte": "Bits per byte",
+}
+
+
+def runs_table(study: StudyData) -> Table:
+    """Every planned run, failures included, with its last evaluation."""
+    last = (
+        study.table()
+        .with_row_index("order")
+        .with_columns(pl.col("order").min().over("run_id").alias("first"))
+    )
+    last = (
+        last.sort("first", "tokens", "cooled", nulls_last=False)
+        .group_by("run_id", maintain_order=True)
+        .last()
+    )
+    last = last.with_columns(pl.col("reason").replace("", None))
+    counts = dict(last.group_by("status").len().sort("status").iter_rows())
+    states = text.listed([f"{number} {status}" for status, number in counts.items()]) if counts else "none"
+    caption = f"All {last.height} runs of the study ({states}), each with its last evaluation"
+    return table_of(caption, last.select(*RUN_COLUMNS), list(RUN_COLUMNS.values()))
+
+
+FIT_COLUMNS = (
+    "What was fitted",
+    "Law",
+    "Parameters with intervals",
+    "Status",
+    "Rows",
+    "Clusters",
+    "df",
+    "Doubts",
+)
+
+
+def fits_table(analysis: Analysis) -> Table:
+    """Every law tried: parameters, status and doubts, or the reason of its refusal."""
+    rows = []
+    if isinstance(analysis.by_tokens, ByTokens):
+        for one in analysis.by_tokens.each:
+            for line in one.lines:
+                rows.append(
+                    fit_row(f"{line.curve}: loss against N at D = {text.count(one.tokens)}", line.fit)
+                )
+    if not isinstance(analysis.contexts, Refusal):
+        for size in analysis.contexts.sizes:
+            rows.append(
+                fit_row(f"Transformer N = {text.count(size.profile.params)}: loss against T", size.law)
+            )
+    if not isinstance(analysis.loops, Refusal):
+        doubt = "no intervals: the points of one run share its noise; see what it predicts when points are left out"
+        for part, name in PARTS.items():
+            what = f"looped: {name} against N, D and T_m"
+            rows.append(fit_row(what, analysis.loops.fits[part], intervals=False, doubt=doubt))
+    return text_table(f"Laws fitted; intervals at {text.level(0.95)}", FIT_COLUMNS, rows)
+
+
+def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str = "") -> tuple[Any, ...]:
+    if isinstance(law, Refusal):
+        return what, "refused", None, "refused", None, None, None, f"{law.what}; to lift it: {law.mend}"
+    values = [
+        f"{name} = {value:.4g}" + (f" {interval(law.intervals[name])}" if intervals else "")
+        for name, value in law.params.items()
+    ]
+    doubts = "; ".join([*law.warnings, *([doubt] if doubt else [])])
+    return (
+        what,
+        law.formula(),
+        ", ".join(values),
+        law.status.value,
+        law.n,
+        law.clusters,
+        law.df,
+        doubts or "none",
+    )
+
+
+def interval(ends: tuple[float | None, float | None] | None) -> str:
+    if ends is None:
+        return "[no interval]"
+    return f"[{', '.join('open' if end is None else f'{end:.4g}' for end in ends)}]"
+
+
+def recipe_table(study: StudyData) -> Table:
+    """Learning rate, batch and schedule by family and size, as the runs were planned."""
+    rows = {}
+    for run in study.plan["runs"]:
+        settings, recipe = run["settings"], run["settings"].get("recipe", {})
+        key = (
+            settings["family"],
+            run["counts"]["params"],
+            settings["shape"].get("recurrence"),
+            settings["learning_rate"],
+        )
+        rows[key] = (
+            settings["family"],
+            settings["shape"].get("n_layer"),
+            settings["shape"].get("d_model"),
+            settings["shape"].get("recurrence"),
+            run["counts"]["params"],
+            f"{settings['learning_rate']:g}",
+            settings["batch_size"] * settings["context"],
+            ", ".join(f"{name} {value}" for name, value in recipe.items()) or NOTHING,
+        )
+    columns = ("Family", "Layers", "Width", "T_m", "N", "Learning rate", "Tokens a step", "Recipe")
+    return text_table("The recipe of every size", columns, rows.values())
+
+
+def provenance_tables(study: StudyData) -> list[Table]:
+    """Where the numbers come from: environments, data, times."""
+    records = study.records
+    return [
+        distinct("Environments", [record.environment.model_dump() for record in records]),
+        distinct("Data", [data_of(record) for record in records]),
+        text_table("When", ("What", "Value"), times(records)),
+    ]
+
+
+def data_of(record: Record) -> dict[str, Any]:
+    return {name: value for name, value in record.data.model_dump().items() if name != "epochs"}
+
+
+def distinct(caption: str, values: Sequence[dict[str, Any]]) -> Table:
+    """One column for each distinct set of values, headed by how many runs had it."""
+    seen: dict[tuple[Any, ...], int] = {}
+    for value in values:
+        key = tuple(value.items())
+        seen[key] = seen.get(key, 0) + 1
+    if not seen:
+        return text_table(caption, ("What",), [("no run has left a record yet",)])
+    names = [name.replace("_", " ") for name, _ in next(iter(seen))]
+    columns = ["What", *(f"{count} run{'s' if count > 1 else ''}" for count in seen.values())]
+    return text_table(
+        caption, columns, [(name, *(key[i][1] for key in seen)) for i, name in enumerate(names)]
+    )
+
+
+def times(records: Sequence[Record]) -> list[tuple[str, Any]]:
+    stamps = sorted(event.time for record in records for event in record.events)
+    if not stamps:
+        return [("Runs recorded", 0)]
+    return [
+        ("First event", stamps[0]),
+        ("Last event", stamps[-1]),
+        ("CPU seconds, all runs", round(sum(record.cpu_seconds for record in records))),
+        ("Attempts, all runs", sum(record.attempt for record in records)),
+    ]
+
+
+def command(study: StudyData) -> str:
+    """The command that makes the study again."""
+    scale = study.plan.get("scale")
+    words = ["isoloss", "run", str(study.plan["study"]), *(["--scale", str(scale)] if scale else [])]
+    return shlex.join(words)
