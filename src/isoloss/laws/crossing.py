@@ -1,0 +1,157 @@
+"""Where two fitted laws of one input are equal, and how sure that is."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import stdtrit
+
+from isoloss.errors import InputError
+from isoloss.laws.forms import Array
+from isoloss.laws.result import Fit, check_level
+
+_DRAWS = 4000
+_SEED = 20200123
+_GRID = 241
+_DECADES = 2  # searched on each side of the data when no range is given
+
+
+class Outcome(Enum):
+    CROSSES_INSIDE = "the laws cross inside the data of both"
+    CROSSES_OUTSIDE = "the laws cross outside the data of at least one"
+    NO_CROSSING = "the laws do not cross in the range searched"
+
+
+class Ahead(Enum):
+    A = "the first law has the lower loss"
+    B = "the second law has the lower loss"
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where two laws are equal.
+
+    ``value`` is None if the fitted laws do not cross in ``range``; of several crossings, counted in
+    ``crossings``, it is the one nearest the middle of the data. ``interval`` holds every place where the data
+    leave open which law is ahead; an end is None where that reaches the end of ``range``, and the whole is
+    None if there is no such place or no covariance. ``inside``: the value lies in ``overlap``, the data of
+    both fits. ``probability`` and ``probability_inside`` are the shares of parameter draws whose laws cross
+    in ``range`` and in ``overlap``. ``ahead_below`` and ``ahead_above`` say which fitted law has the lower
+    loss at the low and at the high end of ``range``.
+    """
+
+    outcome: Outcome
+    value: float | None
+    interval: tuple[float | None, float | None] | None
+    level: float
+    inside: bool
+    probability: float | None
+    probability_inside: float | None
+    ahead_below: Ahead
+    ahead_above: Ahead
+    range: tuple[float, float]
+    overlap: tuple[float, float] | None
+    crossings: int
+
+
+def crossing(
+    fit_a: Fit,
+    fit_b: Fit,
+    input: str = "params",
+    *,
+    level: float = 0.9,
+    range: tuple[float, float] | None = None,
+) -> Crossing:
+    """Where ``fit_a`` and ``fit_b`` predict the same loss.
+
+    The interval inverts a t test (Fieller's way): x belongs to it while the difference of the two log losses
+    at x is less than t standard errors, with Welch's degrees of freedom. It is open where the data leave the
+    crossing open, which percentiles of drawn crossings cannot be. The shares come from draws of both
+    parameter vectors with a fixed seed. ``range`` is searched; by default the data of both and two decades on
+    each side. Raises InputError unless both laws have ``input`` as their only input.
+    """
+    level = check_level(level)
+    for one in (fit_a, fit_b):
+        if set(one.ranges) != {input}:
+            raise InputError(
+                f"{one.law} takes {', '.join(one.ranges)}, not {input} alone",
+                mend="compare laws of one input",
+            )
+    (low_a, high_a), (low_b, high_b) = fit_a.ranges[input], fit_b.ranges[input]
+    overlap = (max(low_a, low_b), min(high_a, high_b))
+    low, high = range or (min(low_a, low_b) / 10**_DECADES, max(high_a, high_b) * 10**_DECADES)
+    if not 0 < low < high < np.inf:
+        raise InputError(f"range is {range}", mend="give (low, high) with 0 < low < high")
+
+    log_x = np.linspace(np.log(low), np.log(high), _GRID)
+    gap = _gap(fit_a, fit_b, input, log_x)
+    roots = [
+        brentq(lambda u: float(_gap(fit_a, fit_b, input, np.array([u]))[0]), log_x[i], log_x[i + 1])
+        for i in np.flatnonzero(np.sign(gap[:-1]) * np.sign(gap[1:]) < 0)
+    ] + list(log_x[gap == 0])
+    middle = np.log(overlap).mean()
+    value = float(np.exp(min(roots, key=lambda root: abs(root - middle)))) if roots else None
+    inside = value is not None and overlap[0] <= value <= overlap[1]
+
+    interval, probability, probability_inside = None, None, None
+    if fit_a.covariance is not None and fit_b.covariance is not None:
+        interval = _interval(fit_a, fit_b, input, level, log_x, gap, value)
+        probability, probability_inside = _shares_crossing(fit_a, fit_b, input, (low, high), overlap)
+        probability_inside *= overlap[0] < overlap[1]
+    outcome = Outcome.NO_CROSSING
+    if value is not None:
+        outcome = Outcome.CROSSES_INSIDE if inside else Outcome.CROSSES_OUTSIDE
+    return Crossing(
+        outcome=outcome,
+        value=value,
+        interval=interval,
+        level=level,
+        inside=inside,
+        probability=probability,
+        probability_inside=probability_inside,
+        ahead_below=Ahead.A if gap[0] < 0 else Ahead.B,
+        ahead_above=Ahead.A if gap[-1] < 0 else Ahead.B,
+        range=(float(low), float(high)),
+        overlap=overlap if overlap[0] <= overlap[1] else None,
+        crossings=len(roots),
+    )
+
+
+def _gap(fit_a: Fit, fit_b: Fit, input: str, log_x: Array) -> Array:
+    """Log loss of the first law minus that of the second."""
+    losses = [fit.losses(np.array(fit.theta), **{input: np.exp(log_x)}) for fit in (fit_a, fit_b)]
+    return np.log(losses[0]) - np.log(losses[1])
+
+
+def _interval(
+    fit_a: Fit, fit_b: Fit, input: str, level: float, log_x: Array, gap: Array, value: float | None
+) -> tuple[float | None, float | None] | None:
+    var_a, var_b = (fit.log_variance(**{input: np.exp(log_x)}) for fit in (fit_a, fit_b))
+    var = np.maximum(var_a + var_b, 1e-300)
+    df = var**2 / (var_a**2 / fit_a.df + var_b**2 / fit_b.df + 1e-320)
+    excess = np.abs(gap) - stdtrit(np.clip(df, 1.0, 1e9), 0.5 + level / 2) * np.sqrt(var)
+    open_at = np.flatnonzero(excess <= 0)
+    if not len(open_at):  # the interval is narrower than the grid, or empty
+        return None if value is None else (value, value)
+    first, last = open_at[0], open_at[-1]
+    low = (
+        None
+        if first == 0
+        else float(np.exp(np.interp(0.0, excess[[first, first - 1]], log_x[[first, first - 1]])))
+    )
+    high = None
+    if last < len(log_x) - 1:
+        high = float(np.exp(np.interp(0.0, excess[[last, last + 1]], log_x[[last, last + 1]])))
+    if value is not None:
+        low, high = low and min(low, value), high and max(high, value)
+    return low, high
+
+
+def _shares_crossing(fit_a: Fit, fit_b: Fit, input: str, *ends: tuple[float, float]) -> list[float]:
+    """For each stretch of x, the share of parameter draws whose laws cross inside it."""
+    rng = np.random.default_rng(_SEED)
+    x = np.concatenate([np.geomspace(*pair, 13) for pair in ends])
+    losses_a, losses_b = (fit.losses(fit.draws(_DRAWS, rng), **{input: x}) for fit in (fit_a, fit_b))
+    ahead = (losses_a < losses_b).reshape(_DRAWS, len(ends), 13)
+    return np.mean(ahead.any(axis=2) & ~ahead.all(axis=2), axis=0).tolist()

@@ -1,0 +1,107 @@
+"""Crossings of two laws: found, covered at the nominal rate, open where the data leave them open."""
+
+import numpy as np
+import pytest
+
+from isoloss.errors import InputError
+from isoloss.laws import crossing, fit
+from isoloss.laws.crossing import Ahead, Outcome
+
+SIZES = np.geomspace(1e4, 1e6, 6)
+CROSS = 3e5  # of the two laws below
+
+
+def _steep(N):
+    return 4.0 * (N / CROSS) ** -0.09
+
+
+def _flat(N):
+    return 4.0 * (N / CROSS) ** -0.05
+
+
+def _pair(rng, sigma=0.01, sizes=SIZES):
+    return [
+        fit(
+            "power",
+            {"params": sizes},
+            law(sizes) * np.exp(sigma * rng.standard_normal(len(sizes))),
+            objective="squared-log",
+        )
+        for law in (_steep, _flat)
+    ]
+
+
+def test_a_known_crossing_is_found():
+    found = crossing(*_pair(np.random.default_rng(0), sigma=1e-9))
+    assert found.value == pytest.approx(CROSS, rel=1e-5)
+    assert found.outcome is Outcome.CROSSES_INSIDE
+    assert found.inside
+    assert (found.ahead_below, found.ahead_above) == (Ahead.B, Ahead.A)
+    assert found.probability == found.probability_inside == 1.0
+    assert found.interval[0] <= found.value <= found.interval[1]
+
+
+def test_swapping_the_laws_swaps_who_is_ahead():
+    steep, flat = _pair(np.random.default_rng(1))
+    one, other = crossing(steep, flat), crossing(flat, steep)
+    assert other.value == pytest.approx(one.value)
+    assert other.interval == pytest.approx(one.interval)
+    assert (other.ahead_below, other.ahead_above) == (Ahead.A, Ahead.B)
+
+
+def test_the_interval_covers_at_its_level():
+    """400 simulations at nominal 90%: accept 84.8-94.5%; 30% narrower must fail."""
+    rng = np.random.default_rng(2)
+    held = np.zeros(2)
+    for _ in range(400):
+        low, high = crossing(*_pair(rng)).interval
+        low, high = np.log(low or 1e-300), np.log(high or 1e300)
+        middle, half = (low + high) / 2, (high - low) / 2
+        held += [low <= np.log(CROSS) <= high, abs(np.log(CROSS) - middle) <= 0.7 * half]
+    covered, narrowed = held / 400
+    assert 0.848 <= covered <= 0.945
+    assert narrowed < 0.848
+
+
+def test_outside_the_data_the_interval_stays_open():
+    small = np.geomspace(1e3, 3e4, 5)
+    found = crossing(*_pair(np.random.default_rng(6), sigma=0.02, sizes=small))
+    assert found.interval[1] is None
+    assert not found.inside
+    assert 0 <= found.probability_inside < found.probability < 1
+
+
+def test_a_crossing_beyond_the_data_is_not_inside():
+    small = np.geomspace(1e3, 1e5, 6)
+    found = crossing(*_pair(np.random.default_rng(3), sigma=1e-4, sizes=small))
+    assert found.outcome is Outcome.CROSSES_OUTSIDE
+    assert found.value == pytest.approx(CROSS, rel=0.05)
+    assert found.probability == 1.0
+    assert found.probability_inside == 0.0
+
+
+def test_no_crossing_in_the_range_gives_no_number():
+    found = crossing(*_pair(np.random.default_rng(4), sigma=1e-3), range=(1e4, 1e5))
+    assert found.outcome is Outcome.NO_CROSSING
+    assert found.value is None
+    assert found.interval is None
+    assert found.ahead_below is found.ahead_above is Ahead.B
+    assert found.probability == 0.0
+
+
+def test_two_crossings_are_counted():
+    rng = np.random.default_rng(5)
+    N = np.geomspace(1e4, 1e8, 12)
+    straight = fit("power", {"params": N}, 5 * (N / 1e4) ** -0.08 + 1e-5 * rng.standard_normal(12))
+    bent = fit("power-floor", {"params": N}, 2.2 + 3.0 * (N / 1e4) ** -0.25 + 1e-5 * rng.standard_normal(12))
+    assert crossing(straight, bent).crossings == 2
+
+
+def test_other_laws_and_ranges_are_input_errors():
+    steep, flat = _pair(np.random.default_rng(0))
+    T = np.arange(1.0, 33.0)
+    context = fit("context", {"position": T}, 3 + 4 * T**-0.5 + 0.001 * np.cos(T))
+    with pytest.raises(InputError, match="position"):
+        crossing(steep, context)
+    with pytest.raises(InputError, match="range"):
+        crossing(steep, flat, range=(1e6, 1e5))

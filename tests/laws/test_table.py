@@ -1,0 +1,76 @@
+"""Tables at the door: polars, pandas, pyarrow; errors name row and column."""
+
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isoloss.errors import InputError
+from isoloss.laws import fit, fit_table
+
+SIZES = np.geomspace(1e6, 1e8, 7)
+LOSSES = 1.8 + 400 * SIZES**-0.35 + 0.005 * np.random.default_rng(0).standard_normal(7)
+TABLE = pl.DataFrame(
+    {
+        "N": [*SIZES, 1e6],
+        "loss": [*LOSSES, float("nan")],
+        "family": ["lstm"] * 7 + ["looped"],
+        "seed": [*range(7), 0],
+    }
+)
+
+
+def _as(kind):
+    return {"polars": TABLE, "lazy": TABLE.lazy(), "pandas": TABLE.to_pandas(), "pyarrow": TABLE.to_arrow()}[
+        kind
+    ]
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "pyarrow"])
+def test_every_kind_of_table_gives_the_fit_of_its_arrays(kind):
+    found = fit_table("power-floor", _as(kind), params="N", where="family = 'lstm'")
+    assert found.params == fit("power-floor", {"params": SIZES}, LOSSES).params
+    assert found.source == {"rows": 7, "columns": {"params": "N", "loss": "loss"}}
+
+
+def test_where_takes_an_expression():
+    found = fit_table("power-floor", TABLE, params="N", where=pl.col("family") == "lstm", cluster="seed")
+    assert found.clusters == 7
+
+
+def test_a_bad_value_names_row_and_column():
+    with pytest.raises(InputError, match="row 8, column loss"):
+        fit_table("power-floor", TABLE, params="N")
+    with pytest.raises(InputError, match="row 8, column loss"):
+        fit_table("power-floor", TABLE, params="N", where="family = 'looped'")
+    empty = TABLE.with_columns(pl.when(pl.col("seed") == 2).then(None).otherwise(pl.col("N")).alias("N"))
+    with pytest.raises(InputError, match="row 3, column N"):
+        fit_table("power-floor", empty, params="N")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        ({"params": "size"}, "no column 'size'"),
+        ({"params": "family"}, "column family"),
+        ({"params": "N", "cluster": "group", "where": "loss < 9"}, "no column 'group'"),
+        ({"params": "N", "where": "familie = 'lstm'"}, "where does not work"),
+        ({"params": "N", "where": "family = = 'lstm'"}, "where does not work"),
+    ],
+)
+def test_wrong_columns_are_input_errors(arguments, place):
+    with pytest.raises(InputError, match=place):
+        fit_table("power-floor", TABLE, **arguments)
+
+
+def test_not_a_table():
+    with pytest.raises(InputError, match="not a table"):
+        fit_table("power", 7)
+
+
+def test_laws_import_without_torch():
+    code = "import sys; sys.modules['torch'] = None; import isoloss.laws; print('ok')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "ok\n", done.stderr
