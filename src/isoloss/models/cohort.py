@@ -2,9 +2,10 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from isoloss.models.layers import Dropout
+from isoloss.models.layers import Dropout, Embedding, Linear
 from isoloss.models.output import Output
 from isoloss.models.registry import Family
 from isoloss.models.shape import Shape
@@ -82,24 +83,33 @@ def restore_carried_state(model: nn.Module, saved: dict[str, Tensor]) -> None:
 def count(family: Family, shape: Shape, vocab: int, context: int) -> Count:
     """By the family's formula, or on the meta device by PyTorch's own counter where it gives none.
 
-    Without a formula a parameter counts as embedding if the vocabulary is one of its axes, and attention is
-    what the counter saw, which is the full square.
+    Without a formula, embedding tables and linear layers with ``vocab`` outputs count as embedding, matmuls
+    are not told apart by origin, and attention is the full square.
     """
     if family.count is not None:
         return family.count(shape, vocab, context)
     with torch.device("meta"):
         model = family.build(shape, vocab, context)
-        parameters = {id(p): p for p in model.parameters()}.values()
-        embedding = sum(p.numel() for p in parameters if vocab in p.shape)
-        body = sum(p.numel() for p in parameters) - embedding
+        total = sum(p.numel() for p in model.parameters())
+        ends = {id(p): p for module in model.modules() if is_vocabulary(module, vocab) for p in module.parameters()}
         tokens = torch.zeros((1, 1, context) if family.stacked else (1, context), dtype=torch.long)
-        with FlopCounterMode(display=False) as counter:
+        # The fused attention kernels are opaque to the counter.
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
             model(tokens)
+    embedding = sum(p.numel() for p in ends.values())
     return Count(
-        body=body,
-        body_executed=body,
+        body=total - embedding,
+        body_executed=total - embedding,
         embedding=embedding,
         matmul_flops=counter.get_total_flops() / context,
         attention_flops=0.0,
         head_flops=0.0,
     )
+
+
+def is_vocabulary(module: nn.Module, vocab: int) -> bool:
+    if isinstance(module, nn.Linear):
+        return module.out_features == vocab
+    if isinstance(module, Linear):
+        return module.weight.shape[-1] == vocab
+    return isinstance(module, nn.Embedding | Embedding)

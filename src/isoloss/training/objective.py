@@ -46,5 +46,7 @@ def losses(output: Output, y_KBT: Tensor) -> Losses:
 
 
 def cross_entropy(logits_KBTV: Tensor, y_KBT: Tensor) -> Tensor:
-    nll = F.cross_entropy(logits_KBTV.flatten(0, 2).float(), y_KBT.flatten(), reduction="none")
-    return nll.view(y_KBT.shape)
+    logits_NV = logits_KBTV.flatten(0, 2)
+    if logits_NV.dtype in (torch.bfloat16, torch.float16):
+        logits_NV = logits_NV.float()
+    return F.cross_entropy(logits_NV, y_KBT.flatten(), reduction="none").view(y_KBT.shape)

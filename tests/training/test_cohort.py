@@ -1,0 +1,84 @@
+"""A member of a cohort is the member alone."""
+
+import polars as pl
+import pytest
+
+from isoloss import files
+from isoloss.training.loop import train
+from isoloss.training.task import Task
+
+FAMILIES = ["transformer", "lstm", "looped"]
+
+
+def alone(task, number):
+    return Task(task.study, (task.members[number],), task.corpus, task.tokens, task.execution)
+
+
+def losses_of(member):
+    curve = pl.read_parquet(member.folder / "curve.parquet")
+    record = files.read_json(member.folder / "record.json")
+    return curve["total"].to_list(), [e["loss"] for e in record["evaluations"]]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_member_equals_itself_alone(make_task, family, dropout):
+    shape = {"dropout": dropout}
+    together = make_task(family, seeds=(0, 1), rates=(0.003, 0.03), shape=shape, folder="together")
+    assert train(together)
+    separate = make_task(family, seeds=(0, 1), rates=(0.003, 0.03), shape=shape, folder="separate")
+    for number, member in enumerate(together.members):
+        assert train(alone(separate, number))
+        curve, evaluations = losses_of(member)
+        curve_alone, evaluations_alone = losses_of(separate.members[number])
+        assert curve == pytest.approx(curve_alone, abs=2e-4)
+        assert evaluations == pytest.approx(evaluations_alone, abs=2e-4)
+
+
+def test_control_members_differ_from_each_other(make_task):
+    task = make_task("transformer", seeds=(0, 1), rates=(0.003, 0.03))
+    assert train(task)
+    ends = [losses_of(member)[1][-1] for member in task.members]
+    assert len({round(end, 3) for end in ends}) == 4
+
+
+@pytest.mark.parametrize("family", ["transformer", "looped"])
+def test_a_diverging_member_leaves_the_others_alone(make_task, family):
+    calm = make_task(family, rates=(0.01,), folder="calm")
+    assert train(calm)
+    mixed = make_task(family, rates=(0.01, 9.9), folder="mixed")
+    # No clipping to speak of, and a rate that no model survives.
+    wild = mixed.members[1]
+    assert train(mixed, report=poison(mixed, 1))
+    assert losses_of(mixed.members[0])[0] == pytest.approx(losses_of(calm.members[0])[0], abs=2e-4)
+    record = files.read_json(wild.folder / "record.json")
+    assert record["status"] == "diverged"
+    assert record["diverged_step"] == 12
+    assert record["evaluations"], "what was measured before it diverged stays"
+    curve = pl.read_parquet(wild.folder / "curve.parquet")
+    assert len(curve) == 12
+    assert curve["total"].is_finite().all()
+
+
+def poison(task, number):
+    """After 12 updates, make one member's weights infinite, whatever its rate did."""
+    import gc
+
+    from isoloss.training.loop import Run
+
+    def report(progress):
+        if progress.done == 12:
+            run = next(o for o in gc.get_objects() if isinstance(o, Run) and o.task is task)
+            parameter = next(iter(run.state.model.parameters()))
+            parameter.data[number] = float("inf")
+
+    return report
+
+
+def test_a_run_alone_that_diverges_is_recorded_with_its_step(make_task):
+    task = make_task("lstm")
+    assert train(task, report=poison(task, slice(None)))
+    record = files.read_json(task.lead.folder / "record.json")
+    assert (record["status"], record["diverged_step"]) == ("diverged", 12)
+    assert "update 12" in record["reason"]
+    assert all(e["step"] <= 12 for e in record["evaluations"])

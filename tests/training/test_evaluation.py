@@ -1,0 +1,112 @@
+"""Sums by position: any partition of the windows gives the same ones, and means are taken once."""
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isoloss import files
+from isoloss.corpus.batches import evaluation_windows
+from isoloss.models import build_cohort, family, shape_of
+from isoloss.training.evaluation import evaluate, sums_of
+from isoloss.training.loop import train
+from isoloss.training.settings import Execution
+
+CPU = torch.device("cpu")
+VOCAB, CONTEXT = 300, 16
+SHAPES = {
+    "transformer": {"n_layer": 2, "d_model": 16, "n_head": 2},
+    "lstm": {"n_layer": 2, "d_model": 16},
+    "looped": {"n_layer": 1, "d_model": 16, "n_head": 2, "recurrence": 3},
+}
+
+
+def model_of(name, **shape):
+    kind = family(name)
+    model = build_cohort(kind, shape_of(name, SHAPES[name] | shape), VOCAB, CONTEXT, [0, 1])
+    return model.double()
+
+
+@pytest.mark.parametrize("name", ["transformer", "lstm", "looped"])
+def test_any_partition_of_the_windows_gives_the_same_sums(small_text, name):
+    model = model_of(name)
+    x_MT, y_MT = evaluation_windows(small_text.validation, count=12, context=CONTEXT)
+    whole = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=12)
+    for batch in (1, 5, 7):
+        parts = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=batch)
+        for a, b in zip(whole, parts, strict=True):
+            assert a.windows == b.windows == 12
+            for part in a.sum_T:
+                np.testing.assert_allclose(a.sum_T[part], b.sum_T[part], rtol=1e-12)
+                np.testing.assert_allclose(a.sumsq_T[part], b.sumsq_T[part], rtol=1e-12)
+                assert a.standard_error(part) == pytest.approx(b.standard_error(part), rel=1e-9, abs=1e-7)
+
+
+def test_control_state_leaking_from_window_to_window_would_be_noticed(small_text):
+    """With a carried state, evaluation must still start each batch from zero, or the partition would matter."""
+    model = model_of("lstm", carry=True)
+    x_MT, y_MT = evaluation_windows(small_text.validation, count=8, context=CONTEXT)
+    first = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=4)[0]
+    again = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=8)[0]
+    np.testing.assert_allclose(first.sum_T["exit_1"], again.sum_T["exit_1"], rtol=1e-12)
+    with torch.no_grad():
+        leaked = [model(torch.from_numpy(x_MT[i : i + 4]).expand(2, -1, -1)).logits[0] for i in (0, 4)]
+        fresh = model_of("lstm", carry=False)
+        clean = fresh(torch.from_numpy(x_MT[4:8]).expand(2, -1, -1)).logits[0]
+    assert not torch.allclose(leaked[1], clean)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(1, 6), st.integers(0, 10**6))
+def test_sums_merge_whatever_the_order(sizes, positions, seed):
+    loss = np.random.default_rng(seed).gamma(2.0, 2.0, size=(sum(sizes), positions))
+    whole, at, parts = sums_of({"exit_1": loss}), 0, []
+    for size in sizes:
+        parts.append(sums_of({"exit_1": loss[at : at + size]}))
+        at += size
+    merged = parts[-1]
+    for part in parts[:-1]:
+        merged = merged + part
+    np.testing.assert_allclose(merged.sum_T["exit_1"], whole.sum_T["exit_1"], rtol=1e-12)
+    assert merged.windows == whole.windows
+    assert whole.mean("exit_1") == pytest.approx(loss.mean(), rel=1e-12)
+    if len(loss) > 1:
+        expected = loss.mean(axis=1).std(ddof=1) / np.sqrt(len(loss))
+        assert whole.standard_error("exit_1") == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["transformer", "looped"])
+def test_micro_batches_change_nothing_beyond_rounding(make_task, name):
+    curves = []
+    for micro in (1, 2, 4):
+        task = make_task(name, folder=f"micro{micro}", execution=Execution(micro_batches=micro))
+        assert train(task)
+        curves.append(pl.read_parquet(task.lead.folder / "curve.parquet"))
+    for other in curves[1:]:
+        for part in curves[0].columns[4:]:
+            assert other[part].to_list() == pytest.approx(curves[0][part].to_list(), abs=1e-4)
+
+
+def test_the_record_agrees_with_its_positions(make_task):
+    task = make_task("looped")
+    assert train(task)
+    positions = pl.read_parquet(task.lead.folder / "positions.parquet")
+    for e in files.read_json(task.lead.folder / "record.json")["evaluations"]:
+        here = positions.filter(pl.col("step") == e["step"], pl.col("cooled") == e["cooled"])
+        for part, value in (("exit_3", e["loss"]), ("expected", e["expected"]), ("total", e["total"])):
+            rows = here.filter(pl.col("part") == part)
+            assert rows["sum"].sum() / rows["count"].sum() == pytest.approx(value, rel=1e-12)
+        assert e["exits"][-1] == e["loss"]
+        assert e["total"] == pytest.approx(e["expected"] - 0.1 * e["entropy"], rel=1e-5)
+        assert 0 < e["entropy"] <= np.log(3) + 1e-6
+
+
+def test_bits_per_byte_is_nats_over_bytes(make_task, small_text):
+    task = make_task("transformer")
+    assert train(task)
+    e = files.read_json(task.lead.folder / "record.json")["evaluations"][-1]
+    _, y_MT = evaluation_windows(small_text.validation, count=8, context=CONTEXT)
+    nats = e["loss"] * y_MT.size
+    assert e["bits_per_byte"] == pytest.approx(nats / np.log(2) / small_text.token_bytes[y_MT].sum(), rel=1e-9)
