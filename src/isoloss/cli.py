@@ -65,6 +65,7 @@ def run(
     """
     from isoloss.models import load_file
     from isoloss.studies import plan, runner, spec
+    from isoloss.training.settings import Execution
 
     if engine != "local":
         raise InputError(f"there is no engine {engine!r} yet", where="--engine", mend="use local")
@@ -82,7 +83,15 @@ def run(
         return
     folder = out or Path("studies") / f"{read.name}-{scale}"
     outcome = runner.run(
-        read, scale, chosen, runs, folder, workers=workers, family_files=families or [], console=progress
+        read,
+        scale,
+        chosen,
+        runs,
+        folder,
+        workers=workers,
+        family_files=families or [],
+        execution=Execution(device=chosen.device, checkpoint_seconds=checkpoint_seconds),
+        console=progress,
     )
     show_outcome(outcome, as_json)
     if outcome.failed or outcome.stopped:
