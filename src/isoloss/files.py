@@ -10,6 +10,7 @@ A reader must never meet half a file, whenever the writer is killed:
   to steal by looking at a clock.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -126,14 +127,15 @@ def append_line(path: Path, value: Any) -> None:
 
     A torn line left by an earlier writer is cut off first. One writer at a time: hold the claim.
     """
-    line = json.dumps(value, allow_nan=False, ensure_ascii=False) + "\n"
+    data = (json.dumps(value, allow_nan=False, ensure_ascii=False) + "\n").encode("utf-8")
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         written = os.read(handle, os.fstat(handle).st_size)
         end = written.rfind(b"\n") + 1
         os.ftruncate(handle, end)
         os.lseek(handle, end, os.SEEK_SET)
-        os.write(handle, line.encode("utf-8"))
+        if os.write(handle, data) < len(data):  # a disk that fills up takes part of it without a word
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     finally:
         os.close(handle)
 

@@ -2,11 +2,6 @@ import random
 import string
 
 import pytest
-from hypothesis import settings
-
-# Time limits on single examples fail on a busy machine and say nothing about the code.
-settings.register_profile("no-deadline", deadline=None)
-settings.load_profile("no-deadline")
 
 
 def make_prose(seed: int, words: int) -> str:

@@ -1,0 +1,100 @@
+"""Who may import whom: reading, fitting and drawing need no deep-learning framework; layers go one way."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# None in sys.modules makes every later `import torch` an ImportError, as if it were not installed.
+BLOCKED = """
+import importlib, sys
+sys.modules["torch"] = None
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+"""
+
+
+def imported_without_torch(*modules: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-W", "error", "-c", BLOCKED, *modules]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "isoloss",
+        "isoloss.records",
+        "isoloss.laws",
+        "isoloss.figures",
+        "isoloss.report",
+        "isoloss.corpus.library",
+        "isoloss.training.settings",
+        "isoloss.cli",
+    ],
+)
+def test_imports_without_torch(module):
+    done = imported_without_torch(module)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("package", ["records", "laws", "figures", "report"])
+def test_every_module_below_imports_without_torch(package):
+    names = [
+        ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+        for path in sorted((ROOT / "src" / "isoloss" / package).rglob("*.py"))
+        if path.name != "__init__.py"
+    ]
+    done = imported_without_torch(*names)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("module", ["isoloss.models", "isoloss.training.loop"])
+def test_control_what_trains_does_not(module):
+    done = imported_without_torch(module)
+    assert done.returncode != 0
+    assert "import of torch halted" in done.stderr
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess:
+    """The import contracts of pyproject.toml, on the package in ``folder``/src."""
+    code = (
+        "import sys; sys.path.insert(0, 'src'); from importlinter.cli import lint_imports_command as go; go()"
+    )
+    command = [sys.executable, "-c", code, "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__", "*.xz"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_imports_go_one_way():
+    pytest.importorskip("importlinter")
+    done = lint_imports(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Contracts: 2 kept, 0 broken." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("laws/smuggled.py", "from isoloss.studies import spec"),
+        ("report/smuggled.py", "import torch"),
+        ("records/smuggled.py", "from isoloss.models import shape"),
+        ("corpus/smuggled.py", "from isoloss import cli"),
+        ("newcomer.py", "x = 1"),
+    ],
+)
+def test_control_an_import_the_other_way_breaks_a_contract(copy, module, line):
+    pytest.importorskip("importlinter")
+    (copy / "src" / "isoloss" / module).write_text(line + "\n")
+    done = lint_imports(copy)
+    assert done.returncode != 0
+    assert "1 kept, 1 broken" in done.stdout or "0 kept, 2 broken" in done.stdout or "newcomer" in done.stdout
