@@ -6,7 +6,7 @@ Records and tables go through the real schema and the real writer.
 """
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from math import exp, log
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from isoloss import files
 from isoloss.records.schema import Counts, Data, Environment, Evaluation, Event, Record
 from isoloss.records.store import run_folder, write_parquet
 
-CONTEXT, BATCH, VOCAB = 128, 16, 1024
+CONTEXT, BATCH, VOCAB = 128, 64, 1024
 D_POINTS = (524_288, 1_048_576, 2_097_152)
 BATCH_TOKENS = BATCH * CONTEXT
 HOSTILE = "<script>alert(1)</script></script>\"'&  ünïcödé 🜁"
@@ -67,8 +67,10 @@ class Story:
     lstm: Law = Law(at_10k=4.0, a=0.05, b=3.0, p=0.9, plateau=24)
     looped: LoopLaw = LoopLaw()
     transformer_widths: tuple[int, ...] = (20, 40, 64, 112, 200)
-    lstm_widths: dict[int, tuple[int, ...]] = field(
-        default_factory=lambda: {1: (36, 72, 140, 340), 2: (24, 50, 100, 240), 4: (18, 36, 70, 170)}
+    lstm_widths: tuple[tuple[int, tuple[int, ...]], ...] = (
+        (1, (36, 72, 140, 340)),
+        (2, (24, 50, 100, 240)),
+        (4, (18, 36, 70, 170)),
     )
     looped_widths: tuple[int, ...] = (32, 64, 128)
     loops: tuple[int, ...] = (1, 2, 4)
@@ -86,6 +88,8 @@ class Story:
 
 LSTM_AHEAD = Story(transformer=Law(at_10k=4.4, a=0.065, b=3.2, p=0.6, plateau=CONTEXT))
 """The curves meet at 5.7M parameters, far beyond the largest model."""
+FEW = replace(LSTM_AHEAD, lstm_widths=((1, (36, 72, 140, 340)),), loops=(), hostile=False)
+"""The same truth in few runs: one LSTM depth, no looped models, no accidents."""
 CROSSES_INSIDE = Story(transformer=Law(at_10k=4.456, a=0.09, b=3.2, p=0.6, plateau=CONTEXT))
 """The curves meet at 149K parameters, in the middle of the data."""
 
@@ -93,9 +97,7 @@ CROSSES_INSIDE = Story(transformer=Law(at_10k=4.456, a=0.09, b=3.2, p=0.6, plate
 def planned(story: Story) -> list[dict]:
     """The runs of study.json, in order."""
     shapes = [("transformer", {"n_layer": 2, "d_model": d, "n_head": 4}) for d in story.transformer_widths]
-    shapes += [
-        ("lstm", {"n_layer": n, "d_model": d}) for n, widths in story.lstm_widths.items() for d in widths
-    ]
+    shapes += [("lstm", {"n_layer": n, "d_model": d}) for n, widths in story.lstm_widths for d in widths]
     shapes += [
         (
             "looped",
@@ -137,6 +139,12 @@ def plan_run(story: Story, family: str, shape: dict, seed: int, label: str = "")
             "flops_exact_per_token": 6.0 * executed + 6.0 * width * VOCAB,
         },
     }
+
+
+def on_disk(base: Path, story: Story) -> Path:
+    """The study's folder under ``base``, written once per test session."""
+    folder = base / f"story-{files.hash_of(repr(story))[:12]}"
+    return folder if (folder / "study.json").is_file() else write(folder, story)
 
 
 def write(folder: Path, story: Story) -> Path:
@@ -210,7 +218,7 @@ def evaluate(story, run, shift, steps, rng):
 def position_table(story, run, shift, step, is_cooled, windows, rng):
     family = run["settings"]["family"]
     law = story.lstm if family == "lstm" else story.transformer
-    learned = 1 - exp(-step / 30)
+    learned = 1 - exp(-step / 8)
     # The validation windows are the same for all runs, and so is the text's own noise.
     text_T = np.random.default_rng(windows).normal(0, 2.0 / windows**0.5, CONTEXT)
     tables = []
@@ -220,20 +228,17 @@ def position_table(story, run, shift, step, is_cooled, windows, rng):
             own_T = rng.normal(0, 0.3 / windows**0.5, CONTEXT)
             loss_T += learned * law.profile() + text_T - text_T.mean() + own_T - own_T.mean()
             loss_T += learned * shift + (0.0 if is_cooled else 0.05)
-        tables.append(
-            pl.DataFrame(
-                {
-                    "step": pl.Series([step] * CONTEXT, dtype=pl.Int64),
-                    "tokens": step * BATCH_TOKENS,
-                    "cooled": is_cooled,
-                    "part": part,
-                    "position": np.arange(1, CONTEXT + 1),
-                    "sum": loss_T * windows,
-                    "sumsq": (loss_T**2 + 4.0) * windows,
-                    "count": windows,
-                }
-            ).cast({"tokens": pl.Int64, "count": pl.Int64})
-        )
+        columns = {
+            "step": np.full(CONTEXT, step),
+            "tokens": np.full(CONTEXT, step * BATCH_TOKENS),
+            "cooled": np.full(CONTEXT, is_cooled),
+            "part": [part] * CONTEXT,
+            "position": np.arange(1, CONTEXT + 1),
+            "sum": loss_T * windows,
+            "sumsq": (loss_T**2 + 4.0) * windows,
+            "count": np.full(CONTEXT, windows),
+        }
+        tables.append(pl.DataFrame(columns))
     return pl.concat(tables)
 
 

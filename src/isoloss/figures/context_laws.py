@@ -10,7 +10,7 @@ from isoloss.errors import Refusal
 from isoloss.figures import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
-from isoloss.figures.points import cooled_points, of_families
+from isoloss.figures.points import LEVEL, cooled_points, of_families
 from isoloss.figures.positions import BINS_IN_WORDS, Profile, binned, context_law, law_words, profiles
 from isoloss.figures.style import INK, RAMP, linear_axis, log_axis, log_ticks, spread, titled
 from isoloss.laws.context import context_mean
@@ -119,8 +119,9 @@ def laws_figure(data: Contexts) -> Figure:
     title = text.capital(title)
     subtitle = (
         f"Transformers, end of cooldown at D = {text.count(data.tokens)} tokens; N non-embedding; position "
-        f"bins: {BINS_IN_WORDS}. Solid: measured, mean of seeds. Dashed: a + b T^-p fitted to single positions; "
-        f"intervals are {text.level(0.95)} t over seeds."
+        f"bins: {BINS_IN_WORDS}. Solid: measured, mean of seeds. Dashed: a + b T^-p fitted to single "
+        "positions; "
+        f"intervals are {text.level(LEVEL)} t over seeds."
     )
     return Figure(
         name="context-laws",
@@ -131,8 +132,8 @@ def laws_figure(data: Contexts) -> Figure:
             + "; ".join(f"N = {text.count(s.profile.params)}: {law_words(s.law)}" for s in data.sizes)
         ),
         shows=(
-            f"{title}. In a + b T^-p, a is the loss at unlimited context, b the amplitude and p the exponent: "
-            "how fast more context helps. The context mean that each law implies stands beside the measured one."
+            f"{title}. In a + b T^-p, a is the loss at endless context, b the amplitude and p the exponent: "
+            "how fast more context helps. The table sets each law's context mean beside the measured one."
         ),
         would_change="A longer context tells a from p better; more seeds narrow the exponents' intervals.",
         table=laws_table(data),
@@ -241,8 +242,8 @@ def steps_figure(data: Contexts) -> Figure:
     title = text.capital(title)
     seeds = len(data.sizes[-1].profile.run_ids)
     subtitle = (
-        f"Transformer of N = {text.count(data.largest)} (non-embedding), the largest; constant-rate trunk, mean of "
-        f"{seeds} seed{'s' if seeds > 1 else ''}; steps recorded at powers of two, step 0 left out (log axis). "
+        f"Transformer of N = {text.count(data.largest)} (non-embedding), the largest; constant-rate trunk, "
+        f"mean of {seeds} seed{'s' if seeds > 1 else ''}; evaluated at powers of two, step 0 left out. "
         "One curve an octave of the token index."
     )
     mean = (
@@ -261,6 +262,6 @@ def steps_figure(data: Contexts) -> Figure:
         title=title,
         description="Loss against training step on a log axis, one curve an octave of the token index.",
         shows=f"{title}. All curves belong to one model; the colour is the position, not the size.",
-        would_change="A longer run lets late positions improve further; a larger model learns more from far back.",
+        would_change="A longer run lets late positions improve on; a larger model learns more from far back.",
         table=data.steps,
     )

@@ -105,8 +105,8 @@ def law_subtitle(data: Looped, part: str, bins: str) -> str:
     law = data.fits[part]
     formula = f"refused ({law.what})" if isinstance(law, Refusal) else law.formula()
     return (
-        f"Pred: {formula}, one fit to all panels, training losses after the first {text.percent(LATE)} of each "
-        f"run. Real: constant-rate trunk, means over {bins} of tokens and over seeds. N non-embedding, unique."
+        f"Pred: {formula}, one fit to all panels, training losses after the first {text.percent(LATE)} of "
+        f"each run. Real: constant-rate trunk, means over {bins} of tokens and over seeds. N non-embedding."
     )
 
 
@@ -151,7 +151,8 @@ def residual_figure(data: Looped) -> Figure:
         (pl.col("real") - pl.col("predicted")).alias("residual")
     )
     worst = float(rows["residual"].abs().max())
-    title = f"Residuals of the one law stay within {worst:.3f} nats after the first {text.percent(LATE)} of each run"
+    start = text.percent(LATE)
+    title = f"Residuals of the one law stay within {worst:.3f} nats after the first {start} of each run"
 
     scale = alt.Scale(domain=[-1.1 * worst, 1.1 * worst])
     zero = alt.Chart().mark_rule(color=QUIET).encode(y=alt.datum(0))
@@ -165,7 +166,7 @@ def residual_figure(data: Looped) -> Figure:
             "Real minus predicted total loss where the law was fitted; shared axes.",
         ),
         title=title,
-        description="A grid of panels, a row for each T_m and a column for each N: residuals over training tokens.",
+        description="A grid of panels, a row for each T_m and a column for each N: residuals over tokens.",
         shows=f"{title}. A slope or bend shared by panels is what the additive law cannot express.",
         would_change="A law with a free outer exponent, or one that lets loops and size interact.",
         table=rows.drop("row", "column", "size_params"),
@@ -236,16 +237,16 @@ def exits_figure(data: Looped) -> Figure:
         column=alt.Column("column:N", sort=sizes, header=alt.Header(title=None, labelFontWeight="bold"))
     )
     subtitle = (
-        f"Validation, end of cooldown at D = {text.count(data.tokens)} tokens; {seeds_phrase(data.points)}, one "
-        f"point each; lines join means. N non-embedding, unique. The gap from expected to total is the entropy bonus."
+        f"Validation, end of cooldown at D = {text.count(data.tokens)} tokens; {seeds_phrase(data.points)}, "
+        f"one point each; lines join means. N non-embedding. Expected minus total is the entropy bonus."
     )
     return Figure(
         name="looped-exits",
         chart=titled(drawn, title, subtitle),
         title=title,
-        description="For each N, total loss, expected cross-entropy and last-exit loss against the loops T_m.",
+        description="For each N, total, expected and last-exit loss against the number of loops T_m.",
         shows=f"{title}. {BONUS}",
-        would_change="Equal executed parameters or FLOPs in place of equal N would charge loops for their compute.",
+        would_change="Equal FLOPs in place of equal N would charge loops for their compute.",
         table=rows.select(
             pl.col("size_params").alias("params"), "recurrence", "seed", pl.col("which").alias("loss"), "nats"
         ),

@@ -159,10 +159,10 @@ def figure(data: ByParams) -> Figure:
     rival = data.rival or next(line.curve for line in data.lines if line.curve != "Transformer")
     found = data.crossings[rival]
     subtitle = (
-        f"N: non-embedding parameters (rule params). End of cooldown at D = {text.count(data.tokens)} tokens; "
-        f"{seeds_phrase(data.points)}, one point each; solid lines join means. Dashed: fitted law with the "
-        f"{text.level(LEVEL)} t band of its mean. Ahead: the {text.level(LEVEL)} t interval of the difference at "
-        f"equal N, from pooled seeds, leaves out 0."
+        f"N: non-embedding parameters (rule params). End of cooldown at D = {text.count(data.tokens)} "
+        f"tokens; {seeds_phrase(data.points)}, one point each; solid lines join means. Dashed: fitted law "
+        f"with the {text.level(LEVEL)} t band of its mean. Ahead: the {text.level(LEVEL)} t interval of the "
+        f"difference at equal N, from pooled seeds, leaves out 0."
     )
     chart = layers(data.lines, width=WIDTH, height=HEIGHT, y_title="Validation loss (nats per token)")
     if isinstance(found, Crossing) and found.outcome is Outcome.CROSSES_INSIDE:
@@ -176,8 +176,8 @@ def figure(data: ByParams) -> Figure:
         description=f"Loss against number of parameters on a log axis for {curves}; {where}.",
         shows=f"{title}. Against the {rival}, {where}.",
         would_change=(
-            "Another D, another corpus or a wider range of N; more seeds narrow the bands. Counting embeddings "
-            "too (params_total) moves small models to the right by their whole embedding."
+            "Another D, another corpus or a wider range of N; more seeds narrow the bands. Counting "
+            "embeddings too (params_total) moves small models to the right by their whole embedding."
         ),
         table=table_of(data.lines),
     )

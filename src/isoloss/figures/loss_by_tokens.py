@@ -34,18 +34,31 @@ def measure(study: StudyData) -> ByTokens:
 
 def verdict(data: ByTokens) -> str:
     """In how many sizes the LSTM is ahead, D by D."""
+    counted = [(one, ahead_of(one)) for one in data.each]
+    kinds = {(one.rival, len(one.headline_gaps)) for one, _ in counted}
+    if len(kinds) == 1 and all(ahead is not None for _, ahead in counted):
+        rival, size = kinds.pop()
+        lstm, ours = (text.listed([str(ahead[i]) for _, ahead in counted]) for i in (0, 1))
+        tokens = text.listed([text.count(one.tokens) for one, _ in counted])
+        return (
+            f"the {rival} is ahead at {lstm} and the Transformer at {ours} of {size} sizes, at D = {tokens}"
+        )
     clauses = []
-    for one in data.each:
-        gaps = one.headline_gaps
-        ahead = {sign: sum(gap.difference.sign == sign for gap in gaps) for sign in (1, -1)}
-        if not gaps or gaps[0].difference.sign is None:
+    for one, ahead in counted:
+        if ahead is None:
             clauses.append(f"no verdict at {text.count(one.tokens)}")
             continue
         clauses.append(
-            f"the {one.rival} is ahead at {ahead[1]} and the Transformer at {ahead[-1]} of {len(gaps)} sizes "
-            f"at D = {text.count(one.tokens)}"
+            f"the {one.rival} is ahead at {ahead[0]} and the Transformer at {ahead[1]} of "
+            f"{len(one.headline_gaps)} sizes at D = {text.count(one.tokens)}"
         )
     return "; ".join(clauses)
+
+
+def ahead_of(one: ByParams) -> tuple[int, int] | None:
+    """At how many sizes the LSTM, the Transformer is ahead; None where seeds do not allow a verdict."""
+    signs = [gap.difference.sign for gap in one.headline_gaps]
+    return None if not signs or None in signs else (signs.count(1), signs.count(-1))
 
 
 def figure(data: ByTokens) -> Figure:
@@ -90,7 +103,7 @@ def figure(data: ByTokens) -> Figure:
         name="loss-by-params-each-d",
         chart=titled(drawn_chart, title, subtitle, characters=100),
         title=title,
-        description="A panel for each D: loss against parameters on a log axis, one curve a family and depth.",
+        description="A panel for each D: loss against parameters (log axis), a curve a family and depth.",
         shows=f"{title}.",
         would_change="More tokens: Transformers gain longest from them, so the gap depends on D.",
         table=rows.select("tokens", "curve", "params", "seed", "loss"),

@@ -1,4 +1,7 @@
-"""Charts to SVG, PNG and PDF, offline, and the same bytes every time."""
+"""Charts to SVG, PNG and PDF, offline.
+
+SVG and PNG are the same bytes every time; the PDF writer lets the order of embedded fonts vary.
+"""
 
 import re
 from dataclasses import dataclass
@@ -26,9 +29,12 @@ class Picture:
 
 def render(figure: Figure) -> Picture:
     """Drawn once, as SVG; PNG and PDF are made from it."""
-    drawn = vl_convert.vegalite_to_svg(configured(figure.chart).to_dict(), vl_version=VEGA_LITE)
+    # Altair checks each part as it is built; checking the whole again takes as long as drawing it.
+    specification = configured(figure.chart).to_dict(validate=False)
+    drawn = vl_convert.vegalite_to_svg(specification, vl_version=VEGA_LITE)
     svg = with_own_ids(drawn, figure.name)
-    return Picture(svg, vl_convert.svg_to_png(svg, scale=PNG_SCALE), vl_convert.svg_to_pdf(svg))
+    png = vl_convert.svg_to_png(svg, scale=PNG_SCALE)
+    return Picture(svg, png, vl_convert.svg_to_pdf(svg))
 
 
 def with_own_ids(svg: str, name: str) -> str:

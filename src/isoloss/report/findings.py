@@ -7,7 +7,7 @@ from typing import Any
 from isoloss.errors import Refusal
 from isoloss.figures import text
 from isoloss.figures.compare import Difference
-from isoloss.figures.looped import LoopGain, Looped
+from isoloss.figures.looped import Looped, LoopGain
 from isoloss.figures.looped_grid import loops_verdict
 from isoloss.figures.loss_by_params import ByParams, crossover
 from isoloss.figures.loss_by_params import verdict as params_verdict
@@ -88,8 +88,8 @@ def positions(data: ByPosition) -> tuple[str, dict[str, Any], list[str]]:
     else:
         sentence = (
             f"{name_of(pair.transformer)} minus {name_of(pair.lstm)} (N ratio {pair.ratio:.2f}) is "
-            f"{text.difference(pair.early)} at tokens 1–{EARLY} and {text.difference(pair.late)} at tokens {late}, "
-            f"a change of {text.difference(pair.widening)}: {gain_words(pair.widening)}."
+            f"{text.difference(pair.early)} at tokens 1–{EARLY} and {text.difference(pair.late)} at tokens "
+            f"{late}, a change of {text.difference(pair.widening)}: {gain_words(pair.widening)}."
         )
     for model in (pair.transformer, pair.lstm):
         sentence += f" {text.capital(name_of(model))} {stop_words(model.stop)}."
@@ -127,7 +127,8 @@ def loops(data: Looped) -> tuple[str, dict[str, Any], list[str]]:
     if gain and not isinstance(data.noise, Refusal):
         sentence += (
             f" At the largest, N = {text.count(gain.params)}, last-exit loss changes by "
-            f"{text.difference(gain.last_exit)} and total loss by {text.difference(gain.total)}. {bonus_words(gain)}."
+            f"{text.difference(gain.last_exit)} and total loss by {text.difference(gain.total)}. "
+            f"{bonus_words(gain)}."
         )
     numbers: dict[str, Any] = {"tokens": data.tokens, "beta": data.beta}
     if gain:
@@ -164,6 +165,6 @@ def difference_numbers(value: Difference) -> dict[str, Any]:
 
 def interval_words(over: str) -> str:
     return (
-        f"intervals are {text.level(LEVEL)} t intervals from the spread between seeds, pooled over {over}, each by "
-        "itself; they do not cover another text or another recipe."
+        f"intervals are {text.level(LEVEL)} t intervals from the spread between seeds, pooled over {over}, "
+        "each by itself; they do not cover another text or another recipe."
     )

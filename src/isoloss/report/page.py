@@ -35,7 +35,8 @@ class ReportResult:
 def write(folder: str | Path, out: str | Path | None = None) -> ReportResult:
     """Report on the study in ``folder``: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
 
-    ``out`` is FOLDER/report by default. The same records give the same bytes. Raises InputError for a folder
+    ``out`` is FOLDER/report by default. The same records give
+    the same bytes, but for the order of fonts in the PDFs. Raises InputError for a folder
     that holds no study or records that cannot be trusted.
     """
     folder = Path(folder)

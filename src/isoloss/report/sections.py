@@ -14,8 +14,11 @@ from isoloss.figures import (
     text,
 )
 from isoloss.figures.figure import Figure
+from isoloss.figures.points import LEVEL
 from isoloss.report.analysis import Analysis, attempt
 from isoloss.report.tables import Table, interval, table_of, text_table
+
+INTERVALS = f"{text.level(LEVEL)} t intervals"
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def by_params(analysis: Analysis) -> Parts:
 
 def gaps_by_params(data: loss_by_params.ByParams) -> Table:
     return table_of(
-        f"Transformer minus LSTM at equal N and D = {text.count(data.tokens)} tokens, nats per token, 95% t intervals",
+        f"Transformer minus LSTM at equal N, D = {text.count(data.tokens)} tokens, nats a token, {INTERVALS}",
         loss_by_params.gaps_table(data),
         ["LSTM", "N", "Transformer minus LSTM", "From", "To"],
     )
@@ -96,7 +99,7 @@ def ratios(data: loss_by_params.ByParams) -> Table:
         )
     return text_table(
         "N(LSTM) / N(Transformer) at equal loss, from the fitted laws, inside the data of both",
-        ("LSTM", "Loss", "Ratio", "95% interval", "Reason"),
+        ("LSTM", "Loss", "Ratio", f"{text.level(LEVEL)} interval", "Reason"),
         rows,
     )
 
@@ -108,7 +111,7 @@ def by_position(analysis: Analysis) -> Parts:
 
 def gaps_by_position(data: loss_by_position.ByPosition) -> Table:
     return table_of(
-        "Transformer minus LSTM at single positions, nats per token, 95% t intervals",
+        f"Transformer minus LSTM at single positions, nats per token, {INTERVALS}",
         loss_by_position.gaps_table(data),
         ["Transformer N", "LSTM", "LSTM N", "Token index", "Transformer minus LSTM", "From", "To"],
     )
@@ -152,8 +155,8 @@ def loops(analysis: Analysis) -> Parts:
 
 def gains(data) -> Table:
     return table_of(
-        f"Most loops minus one loop at equal N and D = {text.count(data.tokens)} tokens, nats per token, 95% t "
-        "intervals, beside the entropy bonus (beta H) and the most it can be (beta log T_m)",
+        f"Most loops minus one loop at equal N, D = {text.count(data.tokens)} tokens, nats per token, "
+        f"{INTERVALS}, beside the entropy bonus (beta H) and the most it can be (beta log T_m)",
         looped_grid.gains_table(data),
         ["N", "T_m", "Loss", "Change", "From", "To", "Entropy bonus", "Bonus at most"],
     )
@@ -161,7 +164,8 @@ def gains(data) -> Table:
 
 def held_out(data) -> Table:
     return table_of(
-        "The loop law on points it was not fitted to: mean relative error of total loss, beside that of the nearest panel",
+        "The loop law on points left out of the fit: mean relative error of total loss, beside that of the "
+        "nearest panel",
         looped_grid.held_out_table(data),
         ["Left out", "Points", "Relative error", "R²", "Error of nearest panel", "Refused because"],
     )

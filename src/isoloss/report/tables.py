@@ -9,8 +9,9 @@ import polars as pl
 
 from isoloss.errors import Refusal
 from isoloss.figures import text
-from isoloss.figures.loss_by_tokens import ByTokens
 from isoloss.figures.looped import PARTS
+from isoloss.figures.loss_by_tokens import ByTokens
+from isoloss.figures.points import LEVEL
 from isoloss.laws.result import Fit
 from isoloss.records import Record, StudyData
 from isoloss.report.analysis import Analysis
@@ -53,20 +54,20 @@ def text_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any
 
 
 RUN_COLUMNS = {
-    "run_id": "Run",
     "label": "Label",
-    "family": "Family",
+    "seed": "Seed",
     "status": "Status",
     "reason": "Reason",
-    "seed": "Seed",
+    "tokens": "Tokens",
+    "loss": "Loss",
+    "loss_se": "s.e. over text",
+    "bits_per_byte": "Bits per byte",
     "params": "N",
     "params_total": "N total",
     "params_executed": "N executed",
     "learning_rate": "Learning rate",
-    "tokens": "Tokens",
-    "loss": "Loss",
-    "loss_se": "Loss s.e. (text)",
-    "bits_per_byte": "Bits per byte",
+    "family": "Family",
+    "run_id": "Run",
 }
 
 
@@ -116,11 +117,11 @@ def fits_table(analysis: Analysis) -> Table:
                 fit_row(f"Transformer N = {text.count(size.profile.params)}: loss against T", size.law)
             )
     if not isinstance(analysis.loops, Refusal):
-        doubt = "no intervals: the points of one run share its noise; see what it predicts when points are left out"
+        doubt = "no intervals: the points of one run share its noise; the table of points left out judges it"
         for part, name in PARTS.items():
             what = f"looped: {name} against N, D and T_m"
             rows.append(fit_row(what, analysis.loops.fits[part], intervals=False, doubt=doubt))
-    return text_table(f"Laws fitted; intervals at {text.level(0.95)}", FIT_COLUMNS, rows)
+    return text_table(f"Laws fitted; intervals at {text.level(LEVEL)}", FIT_COLUMNS, rows)
 
 
 def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str = "") -> tuple[Any, ...]:
@@ -135,12 +136,17 @@ def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str
         what,
         law.formula(),
         ", ".join(values),
-        law.status.value,
+        status_words(law),
         law.n,
         law.clusters,
         law.df,
         doubts or "none",
     )
+
+
+def status_words(law: Fit) -> str:
+    """'converged', 'starts disagree' or 'gradient remains'."""
+    return law.status.name.lower().replace("_", " ")
 
 
 def interval(ends: tuple[float | None, float | None] | None) -> str:
@@ -154,17 +160,18 @@ def recipe_table(study: StudyData) -> Table:
     rows = {}
     for run in study.plan["runs"]:
         settings, recipe = run["settings"], run["settings"].get("recipe", {})
+        shape = settings["shape"]
         key = (
             settings["family"],
             run["counts"]["params"],
-            settings["shape"].get("recurrence"),
+            shape.get("recurrence"),
             settings["learning_rate"],
         )
         rows[key] = (
             settings["family"],
-            settings["shape"].get("n_layer"),
-            settings["shape"].get("d_model"),
-            settings["shape"].get("recurrence"),
+            shape.get("n_layer"),
+            shape.get("d_model"),
+            shape.get("recurrence"),
             run["counts"]["params"],
             f"{settings['learning_rate']:g}",
             settings["batch_size"] * settings["context"],
