@@ -1,0 +1,139 @@
+import re
+from dataclasses import replace
+
+import pytest
+import story
+
+from isoloss.report import findings
+
+
+def by_key(study):
+    return {found.key: found for found in findings(study)}
+
+
+@pytest.fixture(scope="module")
+def ahead_findings(ahead):
+    return by_key(ahead)
+
+
+@pytest.fixture(scope="module")
+def inside_findings(inside):
+    return by_key(inside)
+
+
+def test_there_are_three_findings_in_order(ahead):
+    assert [found.key for found in findings(ahead)] == ["families", "positions", "loops"]
+
+
+def test_the_families_sentence_follows_the_story(ahead_findings, inside_findings):
+    ahead, inside = (found["families"].sentence for found in (ahead_findings, inside_findings))
+    assert "LSTM is ahead at all 5 sizes compared" in ahead
+    assert "Transformer is ahead" not in ahead
+    assert "outside the data" in ahead
+    assert "the Transformer is ahead at 2 of 5 sizes compared" in inside
+    assert "cross inside the data" in inside
+    assert "outside" not in inside
+
+
+def test_the_families_turned_round_turn_the_sentence(told):
+    few = story.FEW
+    turned = replace(
+        few, transformer=replace(few.transformer, at_10k=3.6), lstm=replace(few.lstm, at_10k=4.4)
+    )
+    sentence = by_key(told(turned))["families"].sentence
+    assert "the Transformer is ahead at all" in sentence
+    assert "LSTM is ahead" not in sentence
+
+
+def test_equal_families_are_not_said_to_differ(told):
+    """Both families obey one law, under noise: no size may be called for more than a twentieth."""
+    few = story.FEW
+    same = replace(few, lstm=few.transformer, noise=0.05)
+    sentence = by_key(told(same))["families"].sentence
+    assert "neither is ahead" in sentence
+    assert not re.search(r"the (Transformer|1-layer LSTM) is ahead at all", sentence)
+
+
+def test_the_position_sentence_has_both_gaps_and_both_stops(ahead_findings):
+    found = ahead_findings["positions"]
+    assert "the Transformer gains more from later context" in found.sentence
+    assert "LSTM 930K stops improving at token 16" in found.sentence
+    assert "Transformer 960K still improves" in found.sentence
+    assert found.numbers["stops"] == {"transformer": None, "lstm": 16}
+
+
+def test_the_loop_sentence_sets_the_entropy_bonus_apart(ahead_findings):
+    found = ahead_findings["loops"]
+    share = found.numbers["entropy_bonus"] / -found.numbers["total"]["value"]
+    assert 0.3 < share < 0.6
+    assert f"explains {100 * share:.2g}% of the total's fall" in found.sentence
+
+
+def test_a_fall_that_is_all_bonus_is_called_so(told):
+    loops = replace(story.LoopLaw(), C=0.13, entropy_weight=0.2)
+    few = replace(story.FEW, transformer_widths=(), lstm_widths=(), loops=(1, 2, 4), looped=loops)
+    assert "explains the whole fall of the total, and more" in by_key(told(few))["loops"].sentence
+
+
+def formatted(number):
+    return {f"{number:+.3f}".replace("-", "−"), f"{abs(number):.3f}", f"{100 * number:.2g}%"}
+
+
+def test_every_difference_in_a_sentence_is_one_of_its_numbers(ahead_findings, inside_findings):
+    """No typed number: each signed value in a sentence is a rounded entry of ``numbers``."""
+    for found in [*ahead_findings.values(), *inside_findings.values()]:
+        known = set()
+        for value in flat(found.numbers):
+            known |= formatted(value)
+        signed = re.findall(r"[+−]\d+\.\d{3}", found.sentence)
+        assert signed
+        assert all(number in known or number[1:] in known for number in signed), found.key
+
+
+def flat(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in flat(item)]
+    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+def test_every_verdict_comes_with_an_interval(ahead_findings, inside_findings):
+    for found in [*ahead_findings.values(), *inside_findings.values()]:
+        assert re.search(r"\[[+−]\d", found.sentence), found.key
+
+
+def test_one_seed_refuses_every_verdict(told):
+    few = replace(story.LSTM_AHEAD, seeds=1, hostile=False)
+    for found in findings(told(few)):
+        assert "no verdict" in found.sentence.lower(), found.key
+        assert "two seeds" in found.sentence
+        assert not re.search(r"\bis ahead\b|gains more|lowers", found.sentence)
+
+
+@pytest.mark.parametrize(
+    ("missing", "key", "words"),
+    [
+        ({"lstm_widths": ()}, "families", "no finished lstm run"),
+        ({"lstm_widths": ()}, "positions", "no finished lstm run"),
+        ({"transformer_widths": ()}, "families", "no finished transformer run"),
+        ({"loops": ()}, "loops", "no finished looped run"),
+    ],
+)
+def test_a_missing_family_is_named_and_what_would_answer(told, missing, key, words):
+    found = by_key(told(replace(story.FEW, **missing)))[key]
+    assert found.sentence.startswith("Not answered")
+    assert words in found.sentence
+    assert "add " in found.sentence
+
+
+def test_two_sizes_give_gaps_but_no_crossover(told):
+    few = replace(story.FEW, transformer_widths=(64, 112), lstm_widths=((1, (72, 140)),))
+    sentence = by_key(told(few))["families"].sentence
+    assert "is ahead at" in sentence
+    assert "refused" in sentence
+
+
+def test_nothing_finished_is_said(told):
+    for found in findings(told(replace(story.FEW, finished=False))):
+        assert "no run has finished" in found.sentence
