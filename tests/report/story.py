@@ -20,7 +20,7 @@ from isoloss.records.store import run_folder, write_parquet
 CONTEXT, BATCH, VOCAB = 128, 64, 1024
 D_POINTS = (524_288, 1_048_576, 2_097_152)
 BATCH_TOKENS = BATCH * CONTEXT
-HOSTILE = "<script>alert(1)</script></script>\"'&  ünïcödé 🜁"
+HOSTILE = "<script>alert(1)</script></script>\"'& ünïcödé 🜁"
 
 
 @dataclass(frozen=True)

@@ -95,17 +95,22 @@ def page(
 
 
 _OPENING = re.compile(r"<svg\b[^>]*>")
+_INNER_ROLES = re.compile(r' role="graphics-[a-z]+"| aria-roledescription="[^"]*"')
 
 
 def inline(figure: Figure, svg: str) -> str:
-    """The SVG for a page: one image with a name and a description, scaled by its viewBox."""
+    """The SVG for a page: one image with a name and a description, scaled by its viewBox.
+
+    Vega gives its groups roles of their own, without names: inside one image they only disturb.
+    """
     opening = _OPENING.match(svg)
     box = re.search(r'viewBox="([^"]+)"', opening.group(0)).group(1)
     width = box.split()[2]
+    body = _INNER_ROLES.sub("", svg[opening.end() :])
     title, description = f"{figure.name}-title", f"{figure.name}-description"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{title}" '
         f'aria-describedby="{description}" viewBox="{box}" width="{width}">'
         f'<title id="{title}">{html.escape(figure.title)}</title>'
-        f'<desc id="{description}">{html.escape(figure.description)}</desc>{svg[opening.end() :]}'
+        f'<desc id="{description}">{html.escape(figure.description)}</desc>{body}'
     )
