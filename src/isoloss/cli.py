@@ -42,6 +42,9 @@ def run(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes at once. Default: cores, or GPUs.")
     ] = None,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(min=0.0, help="Seconds between a run's checkpoints: what a kill can cost.")
+    ] = 30.0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print every run with its cost; train nothing.")
     ] = False,

@@ -73,7 +73,9 @@ def gelu(x):
 
 
 def block(x, w, prefix, n_head):
-    x = x + attention(norm(x), w[f"{prefix}.attention.qkv.weight"][0], w[f"{prefix}.attention.out.weight"][0], n_head)
+    x = x + attention(
+        norm(x), w[f"{prefix}.attention.qkv.weight"][0], w[f"{prefix}.attention.out.weight"][0], n_head
+    )
     hidden = gelu(norm(x) @ w[f"{prefix}.feed_forward.up.weight"][0])
     return x + hidden @ w[f"{prefix}.feed_forward.down.weight"][0]
 
@@ -129,7 +131,10 @@ def reference_losses(name, shape, text, *, warmup_steps=2, clip=1.0):
     start = build_cohort(family(name), shape_of(name, shape), VOCAB, CONTEXT, [0])
     weights = {n: p.detach().clone().requires_grad_() for n, p in start.named_parameters()}
     member_axis = 0 if name == "lstm" else 1
-    matrix = {n: p.dim() - member_axis == 2 and "tokens" not in n and "embedding" not in n for n, p in weights.items()}
+    matrix = {
+        n: p.dim() - member_axis == 2 and "tokens" not in n and "embedding" not in n
+        for n, p in weights.items()
+    }
     groups = [
         {"params": [p for n, p in weights.items() if matrix[n]], "weight_decay": 0.1},
         {"params": [p for n, p in weights.items() if not matrix[n]], "weight_decay": 0.0},
@@ -169,7 +174,9 @@ def package_losses(name, shape, text, folder):
     )
     place = folder / settings.run_id
     place.mkdir()
-    assert train(Task("golden", (Member(settings, name, place),), "golden", text.tokenizer_path.parent, Execution()))
+    assert train(
+        Task("golden", (Member(settings, name, place),), "golden", text.tokenizer_path.parent, Execution())
+    )
     curve = pl.read_parquet(place / "curve.parquet").filter(pl.col("branch") == 0)
     return curve["total"].to_list()[:STEPS]
 
