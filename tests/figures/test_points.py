@@ -40,6 +40,14 @@ def test_runs_at_other_learning_rates_are_no_seeds_of_a_size():
     assert points.means(kept)["seeds"].to_list() == [2]
 
 
+def test_a_sweep_is_shown_with_the_rate_that_was_used():
+    rows = [row(3.5, rate=0.1), row(3.0, rate=0.01), row(3.02, rate=0.01, seed=1), row(3.3, rate=0.001)]
+    swept = points.sweeps(table(rows))
+    assert swept["learning_rate"].to_list() == [0.001, 0.01, 0.1]
+    assert swept["chosen"].to_list() == [False, True, False]
+    assert points.sweeps(table(rows[1:3])).is_empty()
+
+
 def test_a_study_without_finished_runs_is_refused():
     with pytest.raises(Refusal, match="no run has finished"):
         points.cooled_points(table([row(status="diverged")]))

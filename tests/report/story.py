@@ -15,7 +15,7 @@ import polars as pl
 
 from isoloss import files
 from isoloss.records.schema import Counts, Data, Environment, Evaluation, Event, Record
-from isoloss.records.store import run_folder, write_parquet
+from isoloss.records.store import run_folder, write_failure, write_parquet
 
 CONTEXT, BATCH, VOCAB = 128, 64, 1024
 D_POINTS = (524_288, 1_048_576, 2_097_152)
@@ -159,16 +159,16 @@ def write(folder: Path, story: Story) -> Path:
         extra = [plan_run(story, "transformer", shape, 90 + i, f"{HOSTILE} {i}") for i in range(3)]
         runs += extra
         write_run(folder, name, story, extra[0], np.random.default_rng(5), diverged_at=40)
-        failure = {"reason": f"RunError: {HOSTILE}", "attempt": 2}
-        files.write_json(run_folder(folder, extra[1]["run_id"]) / "failure.json", failure)
+        write_failure(run_folder(folder, extra[1]["run_id"]), f"RunError: {HOSTILE}")
+    write_plan(folder, name, f"Three families {HOSTILE}" if story.hostile else "Three families", runs)
+    return folder
+
+
+def write_plan(folder: Path, name: str, title: str, runs: list[dict]) -> None:
     kept = ("params", "params_total", "params_executed")
     rows = [{**run, "counts": {rule: run["counts"][rule] for rule in kept}} for run in runs]
-    title = f"Three families {HOSTILE}" if story.hostile else "Three families"
-    files.write_json(
-        folder / "study.json",
-        {"study": name, "title": title, "scale": "mini", "isoloss": "0.1.0", "spec": {}, "runs": rows},
-    )
-    return folder
+    plan = {"study": name, "title": title, "scale": "mini", "isoloss": "0.1.0", "spec": {}, "runs": rows}
+    files.write_json(folder / "study.json", plan)
 
 
 def write_run(folder, study, story, run, rng, diverged_at=None):

@@ -1,9 +1,11 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import story
 
+from isoloss.records import load
 from isoloss.report import findings
 
 
@@ -137,3 +139,18 @@ def test_two_sizes_give_gaps_but_no_crossover(told):
 def test_nothing_finished_is_said(told):
     for found in findings(told(replace(story.FEW, finished=False))):
         assert "no run has finished" in found.sentence
+
+
+def test_rates_chosen_by_their_outcome_are_a_caveat(told, tmp_path):
+    few = replace(story.FEW, transformer_widths=(20, 40), lstm_widths=((1, (36, 72)),))
+    assert not any("learning rates" in caveat for found in findings(told(few)) for caveat in found.caveats)
+    runs = story.planned(few)
+    for run in runs:
+        run["settings"]["learning_rate"] *= 1 + run["settings"]["seed"]
+    folder = tmp_path / "swept"
+    for number, run in enumerate(runs):
+        story.write_run(folder, "swept", few, run, np.random.default_rng(number))
+    story.write_plan(folder, "swept", "Swept", runs)
+    found = findings(load(folder))[0]
+    assert "4 sizes were trained at several learning rates" in found.caveats[-1]
+    assert "no verdict" in found.sentence

@@ -254,7 +254,7 @@ def steps_figure(data: Contexts) -> Figure:
     x = log_axis("step", "Training step", mean["step"].min(), mean["step"].max(), room=1.1)
     y = linear_axis("loss", "Validation loss (nats per token)", mean["loss"].min(), mean["loss"].max())
     colour = ramp("position", "Token index T (log scale)", 1, data.context)
-    lines = chart_of(mean).mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=22))
+    lines = chart_of(mean).mark_line(strokeWidth=2)
     drawn = lines.encode(x, y, color=colour, detail="from_token:N").properties(width=WIDTH, height=HEIGHT)
     return Figure(
         name="context-steps",

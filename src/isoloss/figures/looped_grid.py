@@ -103,9 +103,9 @@ def fit_words(data: Looped) -> str:
 
 def law_subtitle(data: Looped, part: str, bins: str) -> str:
     law = data.fits[part]
-    formula = f"refused ({law.what})" if isinstance(law, Refusal) else law.formula()
+    formula = "no law, the fit was refused" if isinstance(law, Refusal) else law.formula()
     return (
-        f"Pred: {formula}, one fit to all panels, training losses after the first {text.percent(LATE)} of "
+        f"Pred: {formula}; one fit to all panels, training losses after the first {text.percent(LATE)} of "
         f"each run. Real: constant-rate trunk, means over {bins} of tokens and over seeds. N non-embedding."
     )
 

@@ -30,7 +30,7 @@ def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
 
     Runs of one size at other rates are no seeds of it. Raises Refusal if no point is left.
     """
-    points = table.filter((pl.col("status") == "finished") & pl.col("cooled") & pl.col("loss").is_not_null())
+    points = finished_points(table)
     if points.is_empty():
         raise Refusal(
             "no run has finished with an evaluation at the end of a cooldown",
@@ -42,11 +42,28 @@ def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
 
 def best_rate(points: pl.DataFrame) -> pl.DataFrame:
     """Of sizes trained at several learning rates, the rate with the lowest mean loss at its largest D."""
+    best = rates_of(points).filter(pl.col("chosen"))
+    return points.join(best, on=["curve", "params", "learning_rate"], how="semi")
+
+
+def rates_of(points: pl.DataFrame) -> pl.DataFrame:
+    """Mean loss of each size and learning rate at its largest D; ``chosen`` is the size's best rate."""
     size = ["curve", "params"]
     last = points.filter(pl.col("tokens") == pl.col("tokens").max().over(*size, "learning_rate"))
-    rates = last.group_by(*size, "learning_rate").agg(pl.col("loss").mean()).sort("loss", "learning_rate")
-    best = rates.group_by(size, maintain_order=True).first().select(*size, "learning_rate")
-    return points.join(best, on=[*size, "learning_rate"], how="semi")
+    rates = last.group_by(*size, "learning_rate").agg(pl.col("loss").mean(), pl.len().alias("seeds"))
+    rates = rates.sort(*size, "loss", "learning_rate")
+    return rates.with_columns((pl.int_range(pl.len()).over(size) == 0).alias("chosen"))
+
+
+def sweeps(table: pl.DataFrame) -> pl.DataFrame:
+    """``rates_of`` the sizes that were trained at more than one learning rate, in order of rate."""
+    points = finished_points(table).with_columns(curve_of())
+    rates = rates_of(points).filter(pl.len().over("curve", "params") > 1)
+    return rates.sort("curve", "params", "learning_rate")
+
+
+def finished_points(table: pl.DataFrame) -> pl.DataFrame:
+    return table.filter((pl.col("status") == "finished") & pl.col("cooled") & pl.col("loss").is_not_null())
 
 
 def of_families(points: pl.DataFrame, *families: str) -> pl.DataFrame:

@@ -1,8 +1,10 @@
 """Numbers to sentences: the three findings of a study. No verdict without seeds and an interval."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import polars as pl
 
 from isoloss.errors import Refusal
 from isoloss.figures import text
@@ -13,7 +15,7 @@ from isoloss.figures.loss_by_params import ByParams, crossover
 from isoloss.figures.loss_by_params import verdict as params_verdict
 from isoloss.figures.loss_by_position import EARLY, ByPosition, name_of, stop_words
 from isoloss.figures.loss_by_position import verdict as position_verdict
-from isoloss.figures.points import LEVEL, seeds_phrase
+from isoloss.figures.points import LEVEL, seeds_phrase, sweeps
 from isoloss.laws.context import Stop
 from isoloss.laws.crossing import Crossing
 from isoloss.records import StudyData
@@ -37,20 +39,32 @@ def findings(study: StudyData) -> list[Finding]:
 
 
 def findings_of(analysis: Analysis) -> list[Finding]:
+    tuned = tuning_words(sweeps(analysis.study.table()))
+    asked = (
+        ("families", "Which family is ahead, and where the curves cross", analysis.by_params, families),
+        ("positions", "Where in the context the difference lies", analysis.by_position, positions),
+        ("loops", "What loops buy", analysis.loops, loops),
+    )
+    return [finding(key, title, data, say, tuned) for key, title, data, say in asked]
+
+
+def tuning_words(swept: pl.DataFrame) -> list[str]:
+    """A caveat where learning rates were chosen by their outcome."""
+    sizes = swept.select("curve", "params").n_unique()
+    if not sizes:
+        return []
     return [
-        finding(
-            "families", "Which family is ahead, and where the curves cross", analysis.by_params, families
-        ),
-        finding("positions", "Where in the context the difference lies", analysis.by_position, positions),
-        finding("loops", "What loops buy", analysis.loops, loops),
+        f"{sizes} sizes were trained at several learning rates; each enters with the rate of its lowest "
+        "loss, a choice by outcome that flatters it."
     ]
 
 
-def finding(key: str, title: str, data: Any, say) -> Finding:
+def finding(key: str, title: str, data: Any, say: Callable, tuned: list[str]) -> Finding:
     if isinstance(data, Refusal):
         sentence = f"Not answered: {data.what}. What would answer it: {data.mend}."
         return Finding(key, title, sentence, {}, ())
     sentence, numbers, caveats = say(data)
+    caveats = [*caveats, *tuned]
     return Finding(key, title, sentence[0].upper() + sentence[1:], numbers, tuple(caveats))
 
 

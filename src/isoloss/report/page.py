@@ -18,7 +18,15 @@ from isoloss.records import load
 from isoloss.report.analysis import Analysis, analyse
 from isoloss.report.findings import Finding, findings_of
 from isoloss.report.sections import Section, sections
-from isoloss.report.tables import command, fits_table, provenance_tables, recipe_table, runs_table, table_of
+from isoloss.report.tables import (
+    command,
+    fits_table,
+    provenance_tables,
+    recipe_table,
+    runs_table,
+    sweep_tables,
+    table_of,
+)
 
 SUFFIXES = (".svg", ".png", ".pdf", ".csv")
 
@@ -72,8 +80,8 @@ def page(
     )
     return template.render(
         study=study.plan["study"],
-        title=study.plan.get("title") or study.plan["study"],
-        scale=study.plan.get("scale"),
+        title=study.plan["title"],
+        scale=study.plan["scale"],
         findings=found,
         sections=parts,
         inline={
@@ -88,7 +96,7 @@ def page(
         },
         fits=fits_table(analysis),
         runs=runs_table(study),
-        recipe=recipe_table(study),
+        recipe=[recipe_table(study), *sweep_tables(study)],
         provenance=provenance_tables(study),
         command=command(study),
     )

@@ -11,7 +11,7 @@ from isoloss.errors import Refusal
 from isoloss.figures import text
 from isoloss.figures.looped import PARTS
 from isoloss.figures.loss_by_tokens import ByTokens
-from isoloss.figures.points import LEVEL
+from isoloss.figures.points import LEVEL, sweeps
 from isoloss.laws.result import Fit
 from isoloss.records import Record, StudyData
 from isoloss.report.analysis import Analysis
@@ -181,6 +181,16 @@ def recipe_table(study: StudyData) -> Table:
     return text_table("The recipe of every size", columns, rows.values())
 
 
+def sweep_tables(study: StudyData) -> list[Table]:
+    """Loss against learning rate where sizes were trained at several; no table where none was."""
+    swept = sweeps(study.table())
+    if swept.is_empty():
+        return []
+    names = ["Curve", "N", "Learning rate", "Loss", "Seeds", "Used in figures"]
+    columns = ["curve", "params", "learning_rate", "loss", "seeds", "chosen"]
+    return [table_of("Sizes trained at several learning rates", swept.select(columns), names)]
+
+
 def provenance_tables(study: StudyData) -> list[Table]:
     """Where the numbers come from: environments, data, times."""
     records = study.records
@@ -224,6 +234,4 @@ def times(records: Sequence[Record]) -> list[tuple[str, Any]]:
 
 def command(study: StudyData) -> str:
     """The command that makes the study again."""
-    scale = study.plan.get("scale")
-    words = ["isoloss", "run", str(study.plan["study"]), *(["--scale", str(scale)] if scale else [])]
-    return shlex.join(words)
+    return shlex.join(["isoloss", "run", study.plan["study"], "--scale", study.plan["scale"]])
