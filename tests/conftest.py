@@ -1,5 +1,6 @@
 """For all tests: generated examples without a clock, a home of their own, a text small enough to train on."""
 
+import io
 import os
 import random
 
@@ -41,3 +42,147 @@ def tiny(isoloss_home, tmp_path_factory):
         sentences = [" ".join(draw.choices(words, k=draw.randint(4, 9))) + "." for _ in range(90)]
         (folder / f"{number:02}.txt").write_text("\n".join(sentences), "utf-8")
     return library.add("tiny", [folder]).name
+
+
+FAMILIES = '''
+"""Families of a user: one plain, and three that go wrong."""
+
+import os
+import signal
+from pathlib import Path
+
+import torch
+
+from isoloss.models import Family, Shape, register
+from isoloss.units import Count
+
+
+class WidthShape(Shape):
+    d_model: int
+
+
+class Bigram(torch.nn.Module):
+    def __init__(self, shape, vocab, context):
+        super().__init__()
+        self.embedding = torch.nn.Embedding(vocab, shape.d_model)
+        self.mix = torch.nn.Linear(shape.d_model, shape.d_model)
+        self.head = torch.nn.Linear(shape.d_model, vocab)
+
+    def forward(self, x_BT):
+        return self.head(self.mix(self.embedding(x_BT)))
+
+
+class Broken(Bigram):
+    def forward(self, x_BT):
+        if Path(__file__).with_name("mended").exists():
+            return super().forward(x_BT)
+        raise RuntimeError("broken on purpose")
+
+
+class Killed(Bigram):
+    def forward(self, x_BT):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Unsteady(Bigram):
+    updates = 0
+
+    def forward(self, x_BT):
+        self.updates += self.training
+        return super().forward(x_BT) * (float("nan") if self.updates > 5 else 1.0)
+
+
+def count(shape, vocab, context):
+    d = shape.d_model
+    return Count(d * d + d, d * d + d, 2 * vocab * d + vocab, 2.0 * d * d, 0.0, 2.0 * d * vocab)
+
+
+register(Family("my-bigram", WidthShape, Bigram))
+register(Family("my-broken", WidthShape, Broken, count))
+register(Family("my-killed", WidthShape, Killed, count))
+register(Family("my-unsteady", WidthShape, Unsteady, count))
+'''
+
+STUDY = """
+name = "tiny-study"
+title = "Everything once, in seconds"
+
+[scale.mini]
+corpus = "tiny"
+vocabulary = 300
+context = 16
+batch_size = 4
+tokens = [640, 1280]
+evaluation = { windows = 4, final_windows = 8, trace_windows = 2 }
+
+[[scale.mini.models]]
+family = "transformer"
+shapes = [{ n_layer = 1, d_model = 8, n_head = 2 }]
+seeds = [0, 1]
+learning_rates = [0.01]
+
+[[scale.mini.models]]
+family = "lstm"
+shapes = [{ n_layer = 1, d_model = 8 }]
+learning_rates = [0.01]
+
+[[scale.mini.models]]
+family = "looped"
+shapes = [{ n_layer = 1, d_model = 8, n_head = 2, recurrence = 2 }]
+learning_rates = [0.01]
+"""
+
+USER_MODELS = "".join(
+    f'\n[[scale.mini.models]]\nfamily = "{family}"\nshapes = [{{ d_model = 8 }}]\nlearning_rates = [0.01]\n'
+    for family in ("my-bigram", "my-broken", "my-killed", "my-unsteady")
+)
+
+
+@pytest.fixture
+def study_text():
+    """A study of the three shipped families on the corpus ``tiny``, a second's work."""
+    return STUDY
+
+
+@pytest.fixture(scope="session")
+def family_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("family") / "my_families.py"
+    path.write_text(FAMILIES, "utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def ran(tiny, family_file, tmp_path_factory):
+    """A study that was run once: 4 finished runs of shipped families, one of a user's, one that diverged, one
+    that raised and one that was killed. Read it, or ``copy`` it; do not write into it."""
+    from types import SimpleNamespace
+
+    from rich.console import Console
+
+    from isoloss.models import load_file, registry
+    from isoloss.studies import plan, runner, spec
+
+    folder = tmp_path_factory.mktemp("ran")
+    file = folder / "tiny.toml"
+    file.write_text(STUDY + USER_MODELS, "utf-8")
+    study = spec.read(str(file))
+    scale = spec.scaled(study, "mini")
+    before = dict(registry._families)
+    load_file(family_file)
+    runs = plan.plan(scale, gpu=False)
+    registry._families.clear()
+    registry._families.update(before)
+    text = io.StringIO()
+
+    def run(place, family_files=(family_file,), workers=2):
+        console = Console(file=text, width=200)
+        return runner.run(
+            study, "mini", scale, runs, place, workers=workers, family_files=family_files, console=console
+        )
+
+    place = folder / "out"
+    outcome = run(place)
+    ids = {run.settings.family: run.run_id for run in runs}
+    return SimpleNamespace(
+        folder=place, file=file, outcome=outcome, runs=runs, ids=ids, run=run, progress=text.getvalue()
+    )

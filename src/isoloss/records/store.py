@@ -44,6 +44,16 @@ POSITION_COLUMNS = {
 ``position`` is 1-based. Sums, not means: divide once, at the end."""
 
 
+CURVE_COLUMNS = {
+    "branch": pl.Int64,
+    "step": pl.Int64,
+    "tokens": pl.Int64,
+    "cooled": pl.Boolean,
+    "total": pl.Float64,
+}
+"""``branch`` is 0 on the trunk; gated models have their parts beside ``total``."""
+
+
 def run_folder(folder: Path, run_id: str) -> Path:
     return files.safe_child(folder / "runs", run_id)
 
@@ -155,8 +165,8 @@ class StudyData:
         return self._positions
 
     def curves(self) -> pl.DataFrame:
-        """Training losses of all runs: step, tokens, cooled, total, and for gated models its parts."""
-        return self._parts("curve.parquet", {"step": pl.Int64, "tokens": pl.Int64, "cooled": pl.Boolean})
+        """Training losses of all runs: branch, step, tokens, cooled, total; for gated models its parts."""
+        return self._parts("curve.parquet", CURVE_COLUMNS)
 
     def _parts(self, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
         parts = []

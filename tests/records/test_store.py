@@ -1,0 +1,219 @@
+"""Reading a study back: what is damaged, foreign or missing is named, never guessed."""
+
+import json
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isoloss import files
+from isoloss.errors import InputError
+from isoloss.records import load
+from isoloss.records.store import is_finished, read_record, run_folder
+
+
+@pytest.fixture
+def copy(ran, tmp_path):
+    """A copy of the study to damage, and the folder of one finished run in it."""
+    shutil.copytree(ran.folder, tmp_path / "study")
+    return tmp_path / "study"
+
+
+@pytest.fixture
+def run(ran, copy):
+    return copy / "runs" / ran.ids["lstm"]
+
+
+def edit(path, change):
+    value = json.loads(path.read_text("utf-8"))
+    change(value)
+    path.write_text(json.dumps(value), "utf-8")
+
+
+def refused(path, match, read):
+    with pytest.raises(InputError, match=match) as caught:
+        read()
+    assert caught.value.where == str(path)
+    assert caught.value.mend
+    return caught.value
+
+
+def test_an_undamaged_copy_is_read(copy):
+    data = load(copy)
+    assert len(data.records) == 6
+    assert {failure["reason"] for failure in data.failures.values()} == {
+        "RuntimeError: broken on purpose",
+        "its process ended with SIGKILL; out of memory is the usual cause",
+    }
+    assert load(str(copy)).plan == data.plan
+
+
+@pytest.mark.parametrize("keep", [0, 1, 100, -1])
+def test_a_torn_record_is_refused(copy, run, keep):
+    path = run / "record.json"
+    path.write_bytes(path.read_bytes()[:keep].rstrip(b"}\n") if keep < 0 else path.read_bytes()[:keep])
+    refused(path, "is not JSON", lambda: load(copy))
+
+
+@pytest.mark.parametrize("content", [b"\0" * 500, b"\xff\xfe\x00", b"null", b"[]", b'"x"', b"3"])
+def test_a_garbled_record_is_refused(copy, run, content):
+    path = run / "record.json"
+    path.write_bytes(content)
+    refused(path, "is not JSON|schema version None", lambda: load(copy))
+
+
+def test_a_record_of_another_schema_says_which(copy, run):
+    edit(run / "record.json", lambda record: record.update(schema_version=99))
+    refused(run / "record.json", "schema version 99; this isoloss reads 1", lambda: load(copy))
+
+
+@pytest.mark.parametrize(
+    "key", ["run_id", "status", "counts", "evaluations", "files", "seed", "learning_rate"]
+)
+def test_a_missing_key_names_file_and_key(copy, run, key):
+    edit(run / "record.json", lambda record: record.pop(key))
+    refused(run / "record.json", f"^{run / 'record.json'}: {key}: Field required", lambda: load(copy))
+
+
+def test_a_key_inside_is_named_by_its_path(copy, run):
+    edit(run / "record.json", lambda record: record["evaluations"][2].update(loss="low"))
+    refused(run / "record.json", r"evaluations\.2\.loss: Input should be a valid number", lambda: load(copy))
+
+
+def test_an_unknown_key_is_refused(copy, run):
+    edit(run / "record.json", lambda record: record["counts"].update(parms=3))
+    refused(run / "record.json", r"counts\.parms: Extra inputs", lambda: load(copy))
+
+
+def test_a_loss_that_is_not_a_number_is_refused(copy, run):
+    edit(run / "record.json", lambda record: record["evaluations"][0].update(loss=float("nan")))
+    refused(run / "record.json", "NaN is no JSON number", lambda: load(copy))
+
+
+def test_a_record_in_the_folder_of_another_run_is_refused(ran, copy, run):
+    shutil.copy(copy / "runs" / ran.ids["looped"] / "record.json", run / "record.json")
+    refused(run / "record.json", f"is the record of {ran.ids['looped']}", lambda: read_record(run))
+
+
+def test_a_run_without_record_is_not_finished(run):
+    assert is_finished(run)
+    (run / "record.json").unlink()
+    assert not is_finished(run)
+    (run / ".record.json.x.part").write_text("{}")
+    assert not is_finished(run)
+
+
+@pytest.mark.parametrize(("name", "read"), [("positions.parquet", "positions"), ("curve.parquet", "curves")])
+def test_a_changed_or_missing_table_is_refused(copy, run, name, read):
+    path = run / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    refused(path, "does not match the sha256", getattr(load(copy), read))
+    path.unlink()
+    refused(path, "is missing", getattr(load(copy), read))
+
+
+def test_a_table_that_the_record_does_not_name_is_refused(copy, run):
+    edit(run / "record.json", lambda record: record["files"].clear())
+    refused(run / "positions.parquet", "does not match the sha256", load(copy).positions)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"study": 1, "runs": []}', '{"runs": [{"run_id": "a"}]}']
+)
+def test_a_damaged_plan_is_refused(copy, content):
+    (copy / "study.json").write_text(content)
+    refused(copy / "study.json", ".", lambda: load(copy))
+
+
+def test_a_folder_without_study_is_refused(tmp_path):
+    refused(tmp_path, "holds no study", lambda: load(tmp_path))
+    refused(tmp_path / "nowhere", "holds no study", lambda: load(tmp_path / "nowhere"))
+
+
+def test_a_plan_cannot_point_out_of_its_folder(copy):
+    edit(copy / "study.json", lambda plan: plan["runs"][0].update(run_id="../../etc"))
+    with pytest.raises(InputError, match="not a usable name"):
+        load(copy)
+
+
+def test_a_linked_run_folder_is_refused(copy, run, tmp_path):
+    run.rename(tmp_path / "elsewhere")
+    run.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="symbolic link"):
+        run_folder(copy, run.name)
+    with pytest.raises(InputError, match="symbolic link"):
+        load(copy)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}"])
+def test_a_failure_without_reason_is_refused(ran, copy, content):
+    path = copy / "runs" / ran.ids["my-broken"] / "failure.json"
+    path.write_text(content)
+    refused(path, "is not JSON|gives no reason", lambda: load(copy))
+
+
+# What the numbers say
+
+
+def test_position_sums_give_the_losses_of_the_record(ran):
+    data = load(ran.folder)
+    positions = data.positions()
+    checked = 0
+    for record in data.records:
+        for evaluation in record.evaluations:
+            here = positions.filter(
+                (pl.col("run_id") == record.run_id)
+                & (pl.col("step") == evaluation.step)
+                & (pl.col("cooled") == evaluation.cooled)
+            )
+            expected = {f"exit_{n}": loss for n, loss in enumerate(evaluation.exits, start=1)}
+            if len(evaluation.exits) > 1:
+                expected |= {
+                    "expected": evaluation.expected,
+                    "entropy": evaluation.entropy,
+                    "total": evaluation.total,
+                }
+            assert set(here["part"]) == set(expected)
+            for part, loss in expected.items():
+                rows = here.filter(pl.col("part") == part)
+                assert rows["position"].to_list() == list(range(1, 17))
+                assert set(rows["count"]) == {evaluation.windows}
+                assert rows["sum"].sum() / rows["count"].sum() == pytest.approx(loss, rel=1e-12)
+                mean, square = rows["sum"] / rows["count"], rows["sumsq"] / rows["count"]
+                assert np.all(square.to_numpy() >= mean.to_numpy() ** 2 * (1 - 1e-12))
+                checked += 1
+            assert evaluation.loss == evaluation.exits[-1]
+    assert checked > 40
+
+
+def test_the_curve_has_each_update_once(ran):
+    data = load(ran.folder)
+    for record in data.records:
+        curve = data.curves().filter(pl.col("run_id") == record.run_id)
+        assert len(curve) == record.steps
+        assert curve.select("branch", "step").is_unique().all()
+        assert curve["total"].is_finite().all()
+
+
+def test_a_study_without_records_gives_empty_tables_of_the_same_columns(copy):
+    whole = load(copy)
+    positions, curves = whole.positions().columns, whole.curves().columns
+    shutil.rmtree(copy / "runs")
+    data = load(copy)
+    assert data.records == []
+    assert data.positions().is_empty()
+    assert data.positions().columns == positions
+    assert set(data.curves().columns) <= set(curves)
+    assert {"branch", "total"} <= set(data.curves().columns)
+    assert data.table()["status"].to_list() == ["running"] * 8
+
+
+def test_write_parquet_returns_the_sha256_of_what_it_wrote(tmp_path):
+    from isoloss.records.store import write_parquet
+
+    table = pl.DataFrame({"x": [1.5, 2.5]})
+    assert write_parquet(tmp_path / "t.parquet", table) == files.sha256(tmp_path / "t.parquet")
+    assert pl.read_parquet(tmp_path / "t.parquet").equals(table)

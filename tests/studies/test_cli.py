@@ -1,0 +1,280 @@
+"""The command line: results on stdout, talk on stderr, exit codes, and nothing written on bad input."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from isoloss import cli, files
+from isoloss.errors import InputError, Refusal
+
+PLAN_KEYS = {
+    "run_id",
+    "family",
+    "params",
+    "params_total",
+    "params_executed",
+    "tokens",
+    "flops_6nd",
+    "flops_exact",
+    "seconds",
+    "memory_bytes",
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder to stand in."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def isoloss(monkeypatch, capsys):
+    """isoloss('run', ...) -> (exit code, stdout, stderr), through the entry point."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["isoloss", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as exit_:
+            code = exit_.code or 0
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def tree(here):
+    """tree() -> every path under the folder we stand in, with its bytes."""
+    return lambda: {path: path.read_bytes() if path.is_file() else None for path in here.rglob("*")}
+
+
+# What a study will cost
+
+
+@pytest.mark.parametrize("scale", ["mini", "gpu", "paper"])
+def test_the_shipped_study_can_be_planned_at_every_scale(isoloss, here, scale):
+    begin = time.process_time()
+    code, out, _ = isoloss("run", "architectures", "--scale", scale, "--dry-run", "--json")
+    assert code == 0
+    assert time.process_time() - begin < 10, "planning must stay quick"
+    said = json.loads(out)
+    assert (said["study"], said["scale"]) == ("architectures", scale)
+    assert len(said["runs"]) == len({run["run_id"] for run in said["runs"]}) > 20
+    for run in said["runs"]:
+        assert run.keys() >= PLAN_KEYS
+        numbers = [run[key] for key in PLAN_KEYS - {"run_id", "family"}]
+        assert all(number > 0 for number in numbers)
+        assert run["params"] <= run["params_executed"]
+        assert run["params"] < run["params_total"]
+        assert run["flops_6nd"] == pytest.approx(6 * run["params_executed"] * run["tokens"])
+    assert list(here.iterdir()) == []
+
+
+def test_the_plan_for_people_shows_every_run_and_its_basis(isoloss, here, tiny, study_text):
+    (here / "my.toml").write_text(study_text)
+    code, out, _ = isoloss("run", "my.toml", "--dry-run")
+    assert code == 0
+    assert out.count("transformer 1x8") == 2
+    assert "looped 1x8, 2 loops" in out
+    assert "tiny-study, scale mini: 4 runs" in out
+    assert "measured now" in out
+    assert {path.name for path in here.iterdir()} == {"my.toml"}
+
+
+# The installed command, as a process
+
+
+def test_stdout_is_the_result_and_stderr_the_talk(tiny, study_text, here):
+    (here / "my.toml").write_text(study_text.replace("[0, 1]", "[0]").replace("[640, 1280]", "[640]"))
+    command = [sys.executable, "-m", "isoloss.cli", "run", "my.toml", "--json"]
+    first = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert first.returncode == 0, first.stderr
+    said = json.loads(first.stdout)
+    assert (said["planned"], said["already"], said["ended"], said["failed"]) == (3, 0, 3, {})
+    assert "lstm 1x8, seed 0: finished" in first.stderr
+    assert "\x1b" not in first.stdout + first.stderr
+    assert (here / "studies" / "tiny-study-mini" / "study.json").is_file()
+    assert said["folder"] == "studies/tiny-study-mini"
+
+
+def test_a_finished_study_says_that_there_is_nothing_to_do(isoloss, ran, family_file, here, tmp_path):
+    plan = files.read_json(ran.folder / "study.json")
+    whole = [run for run in plan["runs"] if not run["settings"]["family"].startswith("my-")]
+    out = tmp_path / "out"
+    for run in whole:
+        place = out / "runs" / run["run_id"]
+        place.mkdir(parents=True)
+        (place / "record.json").write_bytes(
+            (ran.folder / "runs" / run["run_id"] / "record.json").read_bytes()
+        )
+    text = ran.file.read_text()
+    (here / "my.toml").write_text(text[: text.index('[[scale.mini.models]]\nfamily = "my-bigram"')])
+    code, said, talk = isoloss("run", "my.toml", "--out", out)
+    assert (code, talk) == (0, "")
+    assert said == f"Nothing to do: all 4 runs of {out} are there.\n"
+
+
+# Bad input: exit code 2, the place named, nothing written
+
+RUN = ["run", "my.toml"]
+BAD = [
+    (["run", "nothing"], "there is no study 'nothing'"),
+    (["run", "../../etc/passwd.toml"], "there is no study"),
+    (["run", "/etc"], "there is no study"),
+    (["run"], "Missing argument"),
+    (["walk"], "No such command 'walk'"),
+    ([*RUN, "--scale", "huge"], "has no scale 'huge'"),
+    ([*RUN, "--engine", "ray"], "there is no engine 'ray' yet"),
+    ([*RUN, "--workers", "0"], "--workers"),
+    ([*RUN, "--workers", "many"], "--workers"),
+    ([*RUN, "--nonsense"], "No such option"),
+    ([*RUN, "--set", "context"], "'context' is not KEY=VALUE"),
+    ([*RUN, "--set", "contxt=3"], "--set: contxt: Extra inputs"),
+    ([*RUN, "--set", "context=wide"], "--set: context: Input should be a valid integer"),
+    ([*RUN, "--set", "corpus=nowhere"], "there is no corpus 'nowhere'"),
+    ([*RUN, "--set", "corpus=../x"], "not a usable corpus name"),
+    ([*RUN, "--set", "vocabulary=50000"], "too large for the text"),
+    ([*RUN, "--set", "context=70000", "--set", "tokens=[2800000]"], "too few for"),
+    ([*RUN, "--set", "tokens=[641]"], "tokens 641 is not a multiple"),
+    ([*RUN, "--set", "tokens=[64]"], "give it at least 10"),
+    ([*RUN, "--set", "device=tpu"], "there is no device 'tpu'"),
+    ([*RUN, "--set", "tokenizer=my.toml"], "my.toml: is not a readable tokenizer.json"),
+    ([*RUN, "--family", "nowhere.py"], "nowhere.py: no such file"),
+    ([*RUN, "--family", "my.toml"], "my.toml"),
+    ([*RUN, "--family", "empty.py"], "registers no family"),
+    ([*RUN, "--out", "my.toml"], "my.toml: is not a folder"),
+    (["run", "broken.toml"], "broken.toml: is not TOML"),
+    (["run", "bytes.toml"], "bytes.toml: is not UTF-8"),
+    (["run", "typo.toml"], "typo.toml: scale.mini.contxt: Extra inputs"),
+    (["run", "hostile.toml"], "hostile.toml: name: String should match pattern"),
+    (["report", "."], "holds no study"),
+    (["report", "nowhere"], "holds no study"),
+    (["corpus", "add", "../x", "text.txt"], "not a usable corpus name"),
+    (["corpus", "add", "starter", "text.txt"], "comes with isoloss"),
+    (["corpus", "add", "mine", "nowhere.txt"], "nowhere.txt"),
+    (["corpus", "add", "mine", "bytes.toml"], "bytes.toml"),
+    (["corpus", "add", "mine", "empty.py"], "empty"),
+    (["corpus", "tokenize", "nowhere"], "there is no corpus 'nowhere'"),
+    (["corpus", "tokenize", "tiny", "--vocabulary", "256"], "no room for the 256 bytes"),
+    (["corpus", "tokenize", "tiny", "--vocabulary", "60000"], "too large for the text"),
+]
+
+
+@pytest.fixture
+def bad_files(here, study_text):
+    (here / "my.toml").write_text(study_text)
+    (here / "broken.toml").write_text("name = \n")
+    (here / "bytes.toml").write_bytes(b"name = '\xff'\n")
+    (here / "typo.toml").write_text(study_text.replace("context = 16", "context = 16\ncontxt = 16"))
+    (here / "hostile.toml").write_text(study_text.replace("tiny-study", "../../<script>"))
+    (here / "text.txt").write_text("one document\n")
+    (here / "empty.py").write_text("")
+
+
+@pytest.mark.usefixtures("bad_files")
+@pytest.mark.parametrize(
+    ("arguments", "what"), BAD, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_bad_input_is_exit_code_2_and_leaves_nothing(isoloss, tiny, tree, isoloss_home, arguments, what):
+    before = tree()
+    corpora = sorted(path.name for path in (isoloss_home / "corpora").iterdir() if path.name[0] != ".")
+    code, out, err = isoloss(*arguments)
+    assert code == 2, err
+    assert what in " ".join(err.replace("│", " ").split()), err
+    assert out == ""
+    assert "Traceback" not in err
+    assert tree() == before
+    assert (
+        sorted(path.name for path in (isoloss_home / "corpora").iterdir() if path.name[0] != ".") == corpora
+    )
+
+
+@pytest.mark.usefixtures("bad_files")
+def test_control_the_same_file_without_fault_is_exit_code_0(isoloss, tiny):
+    assert isoloss("run", "my.toml", "--dry-run")[0] == 0
+
+
+def test_every_error_has_its_exit_code(isoloss, monkeypatch):
+    for error, code in (
+        (InputError("x"), 2),
+        (Refusal("x", mend="y"), 3),
+        (PermissionError(13, "denied", "f"), 1),
+    ):
+
+        def fail(error=error):
+            raise error
+
+        monkeypatch.setattr(cli, "app", fail)
+        said = isoloss()
+        assert said[0] == code
+        assert said[2].startswith("isoloss: ")
+    assert said[2] == "isoloss: f: denied\n"
+
+
+# Corpora
+
+
+def test_corpora_are_added_listed_and_tokenized(isoloss, here):
+    for number in range(4):
+        (here / f"{number}.txt").write_text(f"The number {number} is a number like others. " * 40)
+    code, out, err = isoloss("corpus", "add", "numbers", *(f"{number}.txt" for number in range(4)), "--json")
+    assert (code, err) == (0, "")
+    added = json.loads(out)
+    assert added["train_documents"] + added["validation_documents"] == 4
+    code, out, _ = isoloss("corpus", "list", "--json")
+    listed = {info["name"]: info for info in json.loads(out)}
+    assert listed["numbers"]["corpus_hash"] == added["corpus_hash"]
+    assert "starter" in listed
+    code, out, _ = isoloss("corpus", "tokenize", "numbers", "--vocabulary", "270", "--json")
+    assert (code, json.loads(out)["vocab"]) == (0, 270)
+    code, out, _ = isoloss("corpus", "list")
+    assert "numbers: " in out
+
+
+# Help
+
+
+def commands():
+    def walk(command, path):
+        if not hasattr(command, "commands"):
+            yield path
+            return
+        for name, child in command.commands.items():
+            yield from walk(child, [*path, name])
+
+    return list(walk(typer.main.get_command(cli.app), []))
+
+
+def test_the_commands_are_these():
+    assert {" ".join(path) for path in commands()} == {
+        "run",
+        "report",
+        "corpus list",
+        "corpus add",
+        "corpus tokenize",
+    }
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_every_command_has_help_with_an_example(path):
+    result = CliRunner().invoke(cli.app, [*path, "--help"])
+    assert result.exit_code == 0
+    assert f"isoloss {' '.join(path)} " in " ".join(result.output.split()).replace(
+        f"Usage: isoloss {' '.join(path)} ", ""
+    )
+    assert "--json" in result.output
+
+
+def test_help_alone_says_how_to_start():
+    result = CliRunner().invoke(cli.app, [])
+    assert "isoloss run architectures --scale mini" in result.output

@@ -1,0 +1,244 @@
+"""From a study to its runs: names that follow from the settings alone, counts and labels."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from isoloss import files
+from isoloss.errors import InputError
+from isoloss.studies import plan, runner, spec
+from isoloss.training.settings import Evaluating, Recipe, RunSettings
+
+SETTINGS = RunSettings(
+    family="transformer",
+    shape={"n_layer": 2, "d_model": 64},
+    corpus_hash="00ff",
+    tokenizer="bpe-300",
+    vocab=300,
+    context=16,
+    batch_size=4,
+    tokens=(640, 1280),
+    learning_rate=0.01,
+    seed=3,
+)
+OTHERS = {
+    "version": 2,
+    "family": "looped",
+    "family_source": "abc",
+    "shape": {"n_layer": 2, "d_model": 65},
+    "corpus_hash": "00fe",
+    "tokenizer": "file-1",
+    "vocab": 301,
+    "context": 8,
+    "batch_size": 2,
+    "tokens": (640, 1344),
+    "learning_rate": 0.010000001,
+    "seed": 4,
+    "recipe": Recipe(weight_decay=0.0),
+    "evaluation": Evaluating(windows=129),
+}
+
+
+@pytest.fixture
+def scale(tiny, study_text, tmp_path):
+    """scale('context=32', ...) -> the scale with changes."""
+
+    def make(*changes, text=study_text):
+        path = tmp_path / "my.toml"
+        path.write_text(text, "utf-8")
+        return spec.scaled(spec.read(str(path)), "mini", changes)
+
+    return make
+
+
+# Settings
+
+
+def test_the_same_settings_have_the_same_name():
+    again = RunSettings(**SETTINGS.model_dump())
+    assert again.run_id == SETTINGS.run_id
+    assert re.fullmatch(r"transformer-2x64-s3-[0-9a-f]{12}", SETTINGS.run_id)
+    assert SETTINGS.hash == files.hash_of(SETTINGS.model_dump(mode="json"))
+
+
+def test_every_setting_is_part_of_the_name():
+    assert set(OTHERS) == set(RunSettings.model_fields), "a new setting needs a line above"
+    ids = {SETTINGS.model_copy(update={key: value}).run_id for key, value in OTHERS.items()}
+    assert len(ids | {SETTINGS.run_id}) == len(OTHERS) + 1
+
+
+@pytest.mark.parametrize("part", [Recipe, Evaluating])
+def test_every_part_of_a_nested_setting_is_part_of_the_name(part):
+    values = part().model_dump()
+    changed = {str: "other", int: 77, float: 0.0501}
+    key = part.__name__.lower().replace("evaluating", "evaluation")
+    ids = {
+        SETTINGS.model_copy(update={key: part(**values | {name: changed[type(value)]})}).hash
+        for name, value in values.items()
+    }
+    assert len(ids | {SETTINGS.hash}) == len(values) + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"tokens": (1280, 640)}, "must ascend"),
+        ({"tokens": (640, 640)}, "must ascend"),
+        ({"tokens": (641,)}, "641 is not a multiple of the batch, 64 tokens"),
+        ({"tokens": (576,)}, "9 steps long; give it at least 10"),
+        ({"learning_rate": float("nan")}, "learning_rate"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"learning_rate": "3e-4"}, "learning_rate"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**32}, "seed"),
+        ({"stpes": 4}, "stpes"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(change, what):
+    with pytest.raises(ValueError, match=what):
+        RunSettings(**SETTINGS.model_dump() | change)
+
+
+# Plans
+
+
+def test_a_plan_is_every_shape_rate_and_seed(scale):
+    runs = plan.plan(scale(), gpu=False)
+    assert [(run.settings.family, run.settings.seed) for run in runs] == [
+        ("transformer", 0),
+        ("transformer", 1),
+        ("lstm", 0),
+        ("looped", 0),
+    ]
+    assert [run.label for run in runs] == [
+        "transformer 1x8",
+        "transformer 1x8",
+        "lstm 1x8",
+        "looped 1x8, 2 loops",
+    ]
+    assert all(run.settings.learning_rate == 0.01 for run in runs)
+
+
+def test_planning_again_gives_the_same_names(scale):
+    names = [run.run_id for run in plan.plan(scale(), gpu=False)]
+    assert names == [run.run_id for run in plan.plan(scale(), gpu=False)]
+    assert names != [run.run_id for run in plan.plan(scale("tokens=[640]"), gpu=False)]
+
+
+def test_names_of_runs_are_names_of_folders(scale, tmp_path):
+    for run in plan.plan(scale(), gpu=False):
+        assert files.safe_child(tmp_path, run.run_id).parent == tmp_path
+
+
+def test_defaults_of_a_shape_are_written_out(scale):
+    settings = plan.plan(scale(), gpu=False)[0].settings
+    assert settings.shape["d_ff"] == 32, (
+        "4 d_model, in full: a later default must not change what this run was"
+    )
+    assert settings.shape["n_head"] == 2
+
+
+def test_seeds_of_an_entry_come_before_those_of_the_scale(scale):
+    runs = plan.plan(scale("seeds=[7,8]"), gpu=False)
+    assert [run.settings.seed for run in runs] == [0, 1, 7, 8, 7, 8]
+
+
+def test_rates_come_from_the_recipe_where_the_study_gives_none(scale, study_text, monkeypatch):
+    asked = []
+
+    def rate(family, params, shape):
+        asked.append((family, params, shape["n_layer"]))
+        return 0.123
+
+    monkeypatch.setattr(plan, "learning_rate", rate)
+    runs = plan.plan(scale(text=study_text.replace("learning_rates = [0.01]", "")), gpu=False)
+    assert {run.settings.learning_rate for run in runs} == {0.123}
+    assert asked == [(run.settings.family, run.counts.params, 1) for run in runs if run.settings.seed == 0]
+
+
+def test_a_rate_is_one_run_each(scale, study_text):
+    text = study_text.replace("learning_rates = [0.01]", "learning_rates = [0.01, 0.02, 0.04]")
+    runs = plan.plan(scale(text=text), gpu=False)
+    assert Counter(run.settings.learning_rate for run in runs) == {0.01: 4, 0.02: 4, 0.04: 4}
+    assert len({run.run_id for run in runs}) == 12
+
+
+def test_a_run_named_twice_is_refused(scale, study_text):
+    with pytest.raises(InputError, match=r"names a run twice: transformer-1x8-s1-"):
+        plan.plan(scale(text=study_text.replace("seeds = [0, 1]", "seeds = [0, 1, 1]")), gpu=False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("d_model = 8, n_head = 2 }", "d_model = 8, n_head = 2, depth = 3 }", "depth: Extra inputs"),
+        (
+            "d_model = 8, n_head = 2 }",
+            'd_model = "8", n_head = 2 }',
+            "d_model: Input should be a valid integer",
+        ),
+        ("d_model = 8, n_head = 2 }", "d_model = 0, n_head = 2 }", "d_model: Input should be greater than 0"),
+        ("d_model = 8, n_head = 2 }", "n_head = 2 }", "d_model: Field required"),
+        ('family = "lstm"', 'family = "mamba"', "there is no family 'mamba'"),
+        (
+            "learning_rates = [0.01]",
+            "learning_rates = [0.0]",
+            "learning_rate: Input should be greater than 0",
+        ),
+        ("tokens = [640, 1280]", "tokens = [641]", "tokens 641 is not a multiple of the batch"),
+        ('corpus = "tiny"', 'corpus = "nowhere"', "there is no corpus 'nowhere'"),
+        ('corpus = "tiny"', 'corpus = "../tiny"', "not a usable corpus name"),
+        ('corpus = "tiny"', 'corpus = "tiny"\ntokenizer = "missing.json"', "not a readable tokenizer.json"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(scale, study_text, old, new, what):
+    assert old in study_text
+    with pytest.raises(InputError) as caught:
+        plan.plan(scale(text=study_text.replace(old, new)), gpu=False)
+    assert what in str(caught.value)
+    assert not caught.value.what.startswith(": ")
+
+
+def test_costs_grow_with_tokens(scale):
+    short, long = plan.plan(scale(), gpu=False), plan.plan(scale("tokens=[640,12800]"), gpu=False)
+    for a, b in zip(short, long, strict=True):
+        assert 0 < a.seconds < b.seconds
+        assert 0 < a.memory_bytes == b.memory_bytes
+        assert b.as_row()["flops_exact"] == pytest.approx(10 * a.as_row()["flops_exact"])
+
+
+def test_evaluation_is_part_of_the_cost(scale):
+    plain, watched = (
+        plan.plan(scale(), gpu=False),
+        plan.plan(scale("evaluation.trace_windows=5000"), gpu=False),
+    )
+    assert all(a.seconds < b.seconds for a, b in zip(plain, watched, strict=True))
+
+
+# Cohorts
+
+
+def test_a_cohort_differs_in_seed_and_rate_only(scale, study_text):
+    text = study_text.replace("learning_rates = [0.01]", "learning_rates = [0.01, 0.02]")
+    runs = plan.plan(scale("seeds=[0,1]", text=text), gpu=False)
+    groups = plan.cohorts(runs, 3)
+    assert sorted(len(group) for group in groups) == [1, 1, 1, 3, 3, 3]
+    assert sorted(run.run_id for group in groups for run in group) == sorted(run.run_id for run in runs)
+    for group in groups:
+        assert len({(run.settings.family, str(run.settings.shape)) for run in group}) == 1
+    assert [len(group) for group in plan.cohorts(runs, 1)] == [1] * 12
+
+
+def test_estimated_wall_time_is_bounded_by_the_longest_run(scale):
+    runs = plan.plan(scale(), gpu=False)
+    assert runner.estimated_wall(runs, 10**6) == runner.clock(max(run.seconds for run in runs))
+    assert runner.estimated_wall(runs, 1) == runner.clock(sum(run.seconds for run in runs))
+
+
+@pytest.mark.parametrize(("study", "name"), [(s, n) for s in spec.shipped() for n in spec.read(s).scale])
+def test_every_shipped_scale_can_be_planned(study, name):
+    runs = plan.plan(spec.scaled(spec.read(study), name), gpu=name != "mini")
+    assert len(runs) > 10
+    assert {run.settings.family for run in runs} == {"transformer", "lstm", "looped"}
+    assert all(run.seconds > 0 for run in runs)
