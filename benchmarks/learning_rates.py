@@ -3,9 +3,9 @@
     isoloss run learning-rates --out DIR
     python benchmarks/learning_rates.py DIR > src/isoloss/training/recipe.toml
 
-For every family, variant (LSTM depth, recurrence) and size, the rate of least loss: the vertex of the parabola
-through the best rate of the grid and its two neighbours, in log rate; the grid's end where the best lies there,
-which the table marks. A sweep whose best rate diverged next door says so by the missing neighbour.
+For every family, variant (LSTM depth, recurrence) and size, the rate of least loss: the vertex of the
+parabola through the best rate of the grid and its two neighbours, in log rate; the grid's end where the best
+lies there, which the table marks.
 """
 
 import sys
@@ -13,9 +13,9 @@ from math import exp, log
 
 import polars as pl
 
-import isoloss
 from isoloss.records import load
 from isoloss.training.recipe import variant_of
+from isoloss.version import __version__
 
 
 def best_rate(rates: list[float], losses: list[float]) -> tuple[float, str]:
@@ -42,9 +42,13 @@ def main(folder: str) -> None:
     print("# The recipe's learning rates, made by these commands:")
     print("#   isoloss run learning-rates --out DIR")
     print("#   python benchmarks/learning_rates.py DIR > src/isoloss/training/recipe.toml")
-    print(f"# isoloss {isoloss.__version__}, torch {machine.torch}, {machine.device_name}, {machine.dtype}")
-    print(f"# corpus {record.data.corpus} {record.data.corpus_hash[:12]}, D = {table['tokens'].max()} tokens,")
-    print(f"# batch {table['batch_tokens'][0]} tokens, {len(study.records)} runs, {len(lost)} without a result.")
+    print(f"# isoloss {__version__}, torch {machine.torch}, {machine.device_name}, {machine.dtype}")
+    print(
+        f"# corpus {record.data.corpus} {record.data.corpus_hash[:12]}, D = {table['tokens'].max()} tokens,"
+    )
+    print(
+        f"# batch {table['batch_tokens'][0]} tokens, {len(study.records)} runs, {len(lost)} without a result."
+    )
     print("# variant: LSTM depth, looped recurrence, else 1. edge: the best rate was the grid's end.")
     print("# losses: nats per token at each rate of the grid.")
     for row in rows(table, settings):
@@ -62,7 +66,9 @@ def rows(table: pl.DataFrame, settings: dict) -> list[dict]:
         )
     )
     found = []
-    for (family, variant, params), group in table.group_by("family", "variant", "params", maintain_order=True):
+    for (family, variant, params), group in table.group_by(
+        "family", "variant", "params", maintain_order=True
+    ):
         means = group.group_by("learning_rate").agg(pl.col("loss").mean()).sort("learning_rate")
         rates, losses = means["learning_rate"].to_list(), means["loss"].to_list()
         rate, how = best_rate(rates, losses)

@@ -1,3 +1,66 @@
-"""isoloss: a laboratory for neural scaling laws."""
+"""isoloss: a laboratory for neural scaling laws.
 
-__version__ = "0.1.0"
+    isoloss.run("architectures", scale="mini")     train a study, or go on with it
+    isoloss.load(folder).table()                    its losses, one row per run and evaluation
+    isoloss.fit("power", table)                     a law, with intervals, or a refusal
+
+Fitting and reading import no deep-learning framework; training does.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoloss.errors import InputError, IsolossError, Refusal, RunError
+from isoloss.version import __version__
+
+if TYPE_CHECKING:
+    from isoloss.laws import Fit
+    from isoloss.records import StudyData
+
+
+__all__ = ["InputError", "IsolossError", "Refusal", "RunError", "__version__", "fit", "load", "run"]
+
+
+def run(
+    study: str,
+    *,
+    scale: str = "mini",
+    out: str | Path | None = None,
+    changes: Sequence[str] = (),
+    workers: int | None = None,
+) -> "StudyData":
+    """Train every run of a study that its folder does not hold yet, and read the folder.
+
+    ``study``: a shipped name or the path of a TOML file. ``out``: default studies/NAME-SCALE.
+    ``changes``: "KEY=VALUE" strings, as after ``--set``. In a script, call it under
+    ``if __name__ == "__main__":``, since worker processes import the script.
+
+    Raises InputError for a study that cannot be, RunError if a run failed or it was stopped.
+    """
+    from isoloss.studies import runner
+
+    outcome = runner.start(study, scale=scale, out=out, changes=changes, workers=workers)
+    if outcome.failed or outcome.stopped:
+        reasons = "; ".join(sorted(set(outcome.failed.values()))) or "it was stopped"
+        raise RunError(
+            f"not all runs ended: {reasons}", where=str(outcome.folder), mend="call it again to go on"
+        )
+    return load(outcome.folder)
+
+
+def load(folder: str | Path) -> "StudyData":
+    """A study's folder: ``.table()``, ``.positions()``, ``.curves()``. Raises InputError if it is none."""
+    from isoloss import records
+
+    return records.load(folder)
+
+
+def fit(law: str, table: Any, **options: Any) -> "Fit":
+    """Fit a law to a table's columns; options as in ``isoloss.laws.fit_table``.
+
+    Raises InputError for a table that cannot be read so, Refusal where the data cannot answer.
+    """
+    from isoloss.laws import fit_table
+
+    return fit_table(law, table, **options)

@@ -66,34 +66,21 @@ def run(
       isoloss run architectures --scale gpu --dry-run
       isoloss run my-study.toml --family my_family.py --set seeds=[0,1,2]
     """
-    from isoloss.models import load_file
-    from isoloss.studies import plan, runner, spec
-    from isoloss.training.settings import Execution
+    from isoloss.studies import runner
 
     if engine != "local":
         raise InputError(f"there is no engine {engine!r} yet", where="--engine", mend="use local")
-    for path in families or []:
-        load_file(path)
-    read = spec.read(study)
-    chosen = spec.scaled(read, scale, changes or [])
-    gpu = runner.on_gpu(chosen.device)
-    # Scales above mini are meant for GPUs; their estimates say so even where none is at hand.
-    estimated_on_gpu = gpu or scale != "mini"
-    runs = plan.plan(chosen, gpu=estimated_on_gpu)
     if dry_run:
-        count = workers or (runner.gpu_count() if gpu else runner.cores())
-        show_plan(read.name, scale, runs, count, estimated_on_gpu, as_json)
+        show_plan(runner.foresee(study, scale, changes or [], families or []), workers, as_json)
         return
-    folder = out or Path("studies") / f"{read.name}-{scale}"
-    outcome = runner.run(
-        read,
-        scale,
-        chosen,
-        runs,
-        folder,
+    outcome = runner.start(
+        study,
+        scale=scale,
+        out=out,
+        changes=changes or [],
         workers=workers,
         family_files=families or [],
-        execution=Execution(device=chosen.device, checkpoint_seconds=checkpoint_seconds),
+        checkpoint_seconds=checkpoint_seconds,
         console=progress,
     )
     show_outcome(outcome, as_json)
@@ -101,45 +88,33 @@ def run(
         raise typer.Exit(1)
 
 
-def show_plan(study: str, scale: str, runs: list, workers: int, gpu: bool, as_json: bool) -> None:
-    from isoloss.studies import estimate, runner
+def show_plan(foreseen, workers: int | None, as_json: bool) -> None:
+    from isoloss.studies import runner
 
     if as_json:
-        print(json.dumps({"study": study, "scale": scale, "runs": [run.as_row() for run in runs]}, indent=1))
+        rows = [run.as_row() for run in foreseen.runs]
+        print(json.dumps({"study": foreseen.study, "scale": foreseen.scale, "runs": rows}, indent=1))
         return
-    table = Table(title=f"{study}, scale {scale}: {len(runs)} runs", caption_justify="left")
-    for name in (
-        "run",
-        "seed",
-        "params",
-        "total",
-        "executed",
-        "tokens",
-        "6ND",
-        "exact FLOPs",
-        "rate",
-        "time",
-        "memory",
-    ):
+    table = Table(title=f"{foreseen.study}, scale {foreseen.scale}: {len(foreseen.runs)} runs")
+    columns = "run seed params total executed tokens 6ND exact-FLOPs rate time memory"
+    for name in columns.split():
         table.add_column(name, justify="left" if name == "run" else "right")
-    for run in runs:
+    for run in foreseen.runs:
         row = run.as_row()
+        counts = ("params", "params_total", "params_executed", "tokens", "flops_6nd", "flops_exact")
         table.add_row(
             row["label"],
             str(row["seed"]),
-            units.human(row["params"]),
-            units.human(row["params_total"]),
-            units.human(row["params_executed"]),
-            units.human(row["tokens"]),
-            units.human(row["flops_6nd"]),
-            units.human(row["flops_exact"]),
+            *[units.human(row[name]) for name in counts],
             f"{row['learning_rate']:g}",
             runner.clock(row["seconds"]),
             units.human(row["memory_bytes"], "B"),
         )
     Console(width=None if sys.stdout.isatty() else 140).print(table)
-    basis = estimate.machine(gpu).basis
-    print(f"about {runner.estimated_wall(runs, workers)} on {workers} worker(s); {basis}")
+    count = workers or foreseen.workers
+    print(f"about {runner.estimated_wall(foreseen.runs, count)} on {count} worker(s); {foreseen.basis}")
+    for warning in foreseen.warnings:
+        print(f"mind: {warning}")
 
 
 def show_outcome(outcome, as_json: bool) -> None:

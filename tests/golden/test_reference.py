@@ -1,8 +1,8 @@
 """The first 20 training losses of each family against the same thing written plainly, in one run.
 
-The reference shares nothing with the package but the initial weights and the token windows: its own forward
-pass without fused kernels, its own loss, torch's AdamW, its own schedule. If this fails after a change, either
-the change altered the computation (then say so in the change log) or it broke it.
+The reference shares nothing with the package but the initial weights and the token windows: its own
+forward pass without fused kernels, its own loss, torch's AdamW, its own schedule. If this fails after a
+change, either the change altered the computation (then say so in the change log) or it broke it.
 """
 
 import math
@@ -31,7 +31,7 @@ MODELS = {
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     folder, home = tmp_path_factory.mktemp("text"), tmp_path_factory.mktemp("home")
-    words = "the model reads a word and then it guesses what the next one may be".split()
+    words = "the model reads a word and then it guesses what the next one may be".split()  # noqa: SIM905
     draw = np.random.default_rng(0)
     for number in range(8):
         (folder / f"{number}.txt").write_text(" ".join(draw.choice(words, size=900)))
@@ -47,7 +47,7 @@ def norm(x):
 
 
 def turned(x, rotate=True):
-    """Rotary positions: pair (i, i + C/2) of row t turned by the angle t 10000^(-2i/C), as complex numbers."""
+    """Rotary positions: pair (i, i + C/2) of row t turned by t 10000^(-2i/C), as complex numbers."""
     T, C = x.shape
     angle = torch.arange(T)[:, None] * 10_000.0 ** (-torch.arange(0, C, 2) / C) * rotate
     pairs = torch.complex(x[:, : C // 2], x[:, C // 2 :]) * torch.polar(torch.ones_like(angle), angle)
@@ -56,7 +56,7 @@ def turned(x, rotate=True):
 
 def attention(x, qkv, out, n_head):
     """Causal attention of one sequence (T, D), head by head."""
-    T, D = x.shape
+    T = len(x)
     q, k, v = (x @ qkv).chunk(3, dim=-1)
     d = q.shape[1] // n_head
     heads = []

@@ -48,7 +48,9 @@ def input_gradients(model, x_KBT, at):
     rows = []
     for tensor_KBTV in found:
         (gradient,) = torch.autograd.grad(
-            (tensor_KBTV[:, :, at] * torch.randn_like(tensor_KBTV[:, :, at])).sum(), leaves[0], retain_graph=True
+            (tensor_KBTV[:, :, at] * torch.randn_like(tensor_KBTV[:, :, at])).sum(),
+            leaves[0],
+            retain_graph=True,
         )
         if isinstance(model, OneByOne):
             gradient = gradient.transpose(0, 1)  # the LSTM runs time first

@@ -1,4 +1,4 @@
-"""Every counting rule against brute force: counting modules, and counting FLOPs with PyTorch's own counter."""
+"""Every counting rule against brute force: counting modules, and FLOPs by PyTorch's own counter."""
 
 import dataclasses
 
@@ -16,12 +16,18 @@ VOCAB, CONTEXT = 90, 32
 CASES = [
     ("transformer", {"n_layer": 2, "d_model": 24, "n_head": 2}),
     ("transformer", {"n_layer": 3, "d_model": 32, "n_head": 3, "d_head": 4, "d_ff": 50, "tied": False}),
-    ("transformer", {"n_layer": 1, "d_model": 16, "n_head": 2, "activation": "swiglu", "positions": "learned"}),
+    (
+        "transformer",
+        {"n_layer": 1, "d_model": 16, "n_head": 2, "activation": "swiglu", "positions": "learned"},
+    ),
     ("lstm", {"n_layer": 1, "d_model": 24}),
     ("lstm", {"n_layer": 4, "d_model": 16}),
     ("looped", {"n_layer": 2, "d_model": 24, "n_head": 2, "recurrence": 1}),
     ("looped", {"n_layer": 2, "d_model": 24, "n_head": 2, "recurrence": 4}),
-    ("looped", {"n_layer": 1, "d_model": 16, "n_head": 1, "recurrence": 3, "exits": "last", "injection": True}),
+    (
+        "looped",
+        {"n_layer": 1, "d_model": 16, "n_head": 1, "recurrence": 3, "exits": "last", "injection": True},
+    ),
     ("looped", {"n_layer": 2, "d_model": 16, "n_head": 2, "recurrence": 2, "n_prelude": 1, "n_coda": 2}),
 ]
 
@@ -35,7 +41,12 @@ def built(name, values):
 def test_parameters_equal_the_modules(name, values):
     _, model, counted = built(name, values)
     total = sum(p.numel() for p in model.parameters())
-    tables = sum(p.numel() for m in model.modules() if isinstance(m, Embedding | torch.nn.Embedding) for p in m.parameters())
+    tables = sum(
+        p.numel()
+        for m in model.modules()
+        if isinstance(m, Embedding | torch.nn.Embedding)
+        for p in m.parameters()
+    )
     head = getattr(getattr(model, "vocabulary", None), "head", None)
     tables += head.weight.numel() if head is not None else 0
     assert counted.params_total == total
@@ -74,7 +85,9 @@ def test_lstm_flops_equal_a_plain_loop(name, values):
                 gates = x_TD[t : t + 1] @ layer.weight_ih_l0.T + h_D @ layer.weight_hh_l0.T
                 h_D = gates[:, : shape.d_model].tanh()
         x_TD @ model.embedding.weight.T
-    assert counted.matmul_flops + counted.head_flops == pytest.approx(counter.get_total_flops() / CONTEXT, rel=1e-12)
+    assert counted.matmul_flops + counted.head_flops == pytest.approx(
+        counter.get_total_flops() / CONTEXT, rel=1e-12
+    )
 
 
 def test_executed_parameters_count_each_pass():
@@ -88,7 +101,10 @@ def test_executed_parameters_count_each_pass():
 def test_a_family_without_formula_is_counted_on_the_meta_device():
     plain = dataclasses.replace(family("transformer"), count=None)
     shape = shape_of("transformer", CASES[0][1])
-    by_hand, by_counter = count(family("transformer"), shape, VOCAB, CONTEXT), count(plain, shape, VOCAB, CONTEXT)
+    by_hand, by_counter = (
+        count(family("transformer"), shape, VOCAB, CONTEXT),
+        count(plain, shape, VOCAB, CONTEXT),
+    )
     assert by_counter.params == by_hand.params
     assert by_counter.params_total == by_hand.params_total
     square = shape.n_layer * 4 * CONTEXT * shape.d_attn
@@ -102,5 +118,5 @@ def test_kaplan_count_is_exact_here():
 
 
 def test_attention_conventions_differ_by_two():
-    """Causal mean against full square: 2 s d_attn per layer and token, up to the one token each attends to itself."""
+    """Causal mean against full square: 2 s d_attn per layer and token, but for attention to oneself."""
     assert 4 * 1024 * 64 - units.attention_flops(1024, 64) == 2 * (1024 - 1) * 64

@@ -97,7 +97,7 @@ def test_a_bad_shape_is_named(name, values, word):
         shape_of(name, values)
 
 
-FAMILY_FILE = '''
+FAMILY_FILE = """
 import torch
 from isoloss.models import Family, Shape, register
 
@@ -114,7 +114,7 @@ class Bigram(torch.nn.Module):
         return self.out(self.table(x_BT))
 
 register(Family("bigram-test", BigramShape, Bigram))
-'''
+"""
 
 
 def test_a_family_from_a_users_file(tmp_path):
@@ -122,12 +122,15 @@ def test_a_family_from_a_users_file(tmp_path):
     path.write_text(FAMILY_FILE)
     load_file(path)
     assert len(family("bigram-test").source) == 64
-    model = build_cohort(family("bigram-test"), shape_of("bigram-test", {"d_model": 4}), VOCAB, CONTEXT, [0, 1])
+    model = build_cohort(
+        family("bigram-test"), shape_of("bigram-test", {"d_model": 4}), VOCAB, CONTEXT, [0, 1]
+    )
     assert model(torch.randint(VOCAB, (2, 3, CONTEXT))).logits[0].shape == (2, 3, CONTEXT, VOCAB)
 
 
 @pytest.mark.parametrize(
-    ("content", "word"), [("x = 1", "registers no family"), ("x = ", "SyntaxError"), ("1 / 0", "ZeroDivisionError")]
+    ("content", "word"),
+    [("x = 1", "registers no family"), ("x = ", "SyntaxError"), ("1 / 0", "ZeroDivisionError")],
 )
 def test_a_bad_family_file_is_named(tmp_path, content, word):
     path = tmp_path / "mine.py"

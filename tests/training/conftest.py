@@ -32,7 +32,7 @@ def small_text(tmp_path_factory):
     return library.tokenize("small", VOCAB, home=home)
 
 
-@pytest.fixture()
+@pytest.fixture
 def make_task(small_text, tmp_path):
     """make_task(family, seeds=..., rates=..., shape={...}, ...) -> Task in a fresh folder."""
 
@@ -70,6 +70,8 @@ def make_task(small_text, tmp_path):
                 place = tmp_path / folder / "runs" / settings.run_id
                 place.mkdir(parents=True, exist_ok=True)
                 members.append(Member(settings, family, place))
-        return Task("test", tuple(members), "small", small_text.tokenizer_path.parent, execution or Execution())
+        return Task(
+            "test", tuple(members), "small", small_text.tokenizer_path.parent, execution or Execution()
+        )
 
     return make

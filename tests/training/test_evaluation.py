@@ -45,7 +45,7 @@ def test_any_partition_of_the_windows_gives_the_same_sums(small_text, name):
 
 
 def test_control_state_leaking_from_window_to_window_would_be_noticed(small_text):
-    """With a carried state, evaluation must still start each batch from zero, or the partition would matter."""
+    """A carried state must be set to zero before each batch, or the partition would matter."""
     model = model_of("lstm", carry=True)
     x_MT, y_MT = evaluation_windows(small_text.validation, count=8, context=CONTEXT)
     first = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=4)[0]
@@ -109,4 +109,6 @@ def test_bits_per_byte_is_nats_over_bytes(make_task, small_text):
     e = files.read_json(task.lead.folder / "record.json")["evaluations"][-1]
     _, y_MT = evaluation_windows(small_text.validation, count=8, context=CONTEXT)
     nats = e["loss"] * y_MT.size
-    assert e["bits_per_byte"] == pytest.approx(nats / np.log(2) / small_text.token_bytes[y_MT].sum(), rel=1e-9)
+    assert e["bits_per_byte"] == pytest.approx(
+        nats / np.log(2) / small_text.token_bytes[y_MT].sum(), rel=1e-9
+    )

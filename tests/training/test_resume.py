@@ -137,4 +137,6 @@ def test_curves_of_both_halves_are_there_once(make_task):
     train_with_cuts(task, [7, 9])
     curve = pl.read_parquet(task.lead.folder / "curve.parquet")
     assert curve.select("branch", "step").is_unique().all()
-    assert_frame_equal(curve.select("step").filter(curve["branch"] == 0), pl.DataFrame({"step": range(1, 33)}))
+    assert_frame_equal(
+        curve.select("step").filter(curve["branch"] == 0), pl.DataFrame({"step": range(1, 33)})
+    )

@@ -76,8 +76,11 @@ def restore_carried_state(model: nn.Module, saved: dict[str, Tensor]) -> None:
     for name, module in model.named_modules():
         if not hasattr(module, "state"):
             continue
-        layers = sorted(int(key.split("|")[1]) for key in saved if key.startswith(f"{name}|") and key.endswith("|h"))
-        module.state = [(saved[f"{name}|{i}|h"], saved[f"{name}|{i}|c"]) for i in layers] or None
+        pairs = []
+        while f"{name}|{len(pairs)}|h" in saved:
+            key = f"{name}|{len(pairs)}|"
+            pairs.append((saved[key + "h"], saved[key + "c"]))
+        module.state = pairs or None
 
 
 def count(family: Family, shape: Shape, vocab: int, context: int) -> Count:
@@ -91,7 +94,8 @@ def count(family: Family, shape: Shape, vocab: int, context: int) -> Count:
     with torch.device("meta"):
         model = family.build(shape, vocab, context)
         total = sum(p.numel() for p in model.parameters())
-        ends = {id(p): p for module in model.modules() if is_vocabulary(module, vocab) for p in module.parameters()}
+        modules = [module for module in model.modules() if is_vocabulary(module, vocab)]
+        ends = {id(p): p for module in modules for p in module.parameters()}
         tokens = torch.zeros((1, 1, context) if family.stacked else (1, context), dtype=torch.long)
         # The fused attention kernels are opaque to the counter.
         with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:

@@ -63,7 +63,7 @@ def family(name: str) -> Family:
     if name not in _families:
         raise InputError(
             f"there is no family {name!r}",
-            mend=f"use one of {', '.join(sorted(_families))}, or give the file that registers it with --family",
+            mend=f"use one of {', '.join(families())}, or name the file that registers it with --family",
         )
     return _families[name]
 
@@ -80,14 +80,16 @@ def load_file(path: Path) -> None:
     _source.append(hashlib.sha256(path.read_bytes()).hexdigest())
     try:
         spec = importlib.util.spec_from_file_location(f"isoloss_family_{path.stem}", path)
-        assert spec is not None and spec.loader is not None
+        if spec is None or spec.loader is None:
+            raise ImportError("not a Python file; its name must end in .py")
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
     except Exception as error:
         raise InputError(f"could not be run ({type(error).__name__}: {error})", where=str(path)) from error
     finally:
         _source.pop()
     if _families == before:
-        raise InputError("registers no family", where=str(path), mend="call isoloss.models.register(Family(...)) in it")
+        mend = "call isoloss.models.register(Family(...)) in it"
+        raise InputError("registers no family", where=str(path), mend=mend)
 
 
 def shape_of(name: str, values: dict[str, Any], *, where: str = "") -> Shape:
@@ -103,6 +105,9 @@ def shape_of(name: str, values: dict[str, Any], *, where: str = "") -> Shape:
         ) from None
 
 
-register(Family("transformer", transformer.TransformerShape, transformer.Transformer, transformer.count, stacked=True))
-register(Family("lstm", lstm.LSTMShape, lstm.LSTM, lstm.count))
-register(Family("looped", looped.LoopedShape, looped.Looped, looped.count, stacked=True))
+for _family in (
+    Family("transformer", transformer.TransformerShape, transformer.Transformer, transformer.count, True),
+    Family("lstm", lstm.LSTMShape, lstm.LSTM, lstm.count),
+    Family("looped", looped.LoopedShape, looped.Looped, looped.count, True),
+):
+    register(_family)

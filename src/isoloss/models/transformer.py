@@ -6,8 +6,9 @@
     logits = norm(x_L) E^T                    or norm(x_L) U, untied
 
 The first norm lets the embedding start small, so that the tied head's first loss is log V, without the blocks
-drowning it (without it: half a nat worse after 250 steps). No biases and no norm gains, so that N = 2 n_layer d_model (2 d_attn + d_ff) is the exact count. d_attn may
-differ from d_model and d_ff take any value: studies of shape need both.
+drowning it (without it: half a nat worse after 250 steps). No biases and no norm gains, so that
+N = 2 n_layer d_model (2 d_attn + d_ff) is the exact count. d_attn may differ from d_model and d_ff take any
+value: studies of shape need both.
 """
 
 import math

@@ -66,7 +66,7 @@ def plan(scale: Scale, *, gpu: bool, home: Path | None = None) -> list[PlannedRu
             for rate in rates(models, counted, shape):
                 for seed in models.seeds if models.seeds is not None else scale.seeds:
                     settings = run_settings(scale, models, shape, corpus_hash, tokenizer, vocab, rate, seed)
-                    runs.append(planned(settings, shape, counted, gpu))
+                    runs.append(planned(settings, shape, counted, scale.micro_batches, gpu))
     run_id, times = Counter(run.run_id for run in runs).most_common(1)[0]
     if times > 1:
         raise InputError(f"the study names a run twice: {run_id}", mend="remove the repeated shape or seed")
@@ -117,7 +117,7 @@ def run_settings(
         raise problem(error, "study") from None
 
 
-def planned(settings: RunSettings, shape: Shape, counted: Count, gpu: bool) -> PlannedRun:
+def planned(settings: RunSettings, shape: Shape, counted: Count, micro_batches: int, gpu: bool) -> PlannedRun:
     width = getattr(shape, "d_model", 64)
     layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
     exits = getattr(shape, "n_exit", 1)
@@ -130,7 +130,7 @@ def planned(settings: RunSettings, shape: Shape, counted: Count, gpu: bool) -> P
         counts=counted,
         seconds=estimate.seconds(counted.flops_exact(trained + evaluated), width, estimate.machine(gpu)),
         memory_bytes=estimate.memory_bytes(
-            counted.params_total, width, layers, exits, settings.batch_tokens, settings.vocab
+            counted.params_total, width, layers, exits, settings.batch_tokens // micro_batches, settings.vocab
         ),
     )
 

@@ -8,18 +8,21 @@ from pathlib import Path
 
 from rich.console import Console
 
-import isoloss
 from isoloss import files
 from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
+from isoloss.models import load_file
 from isoloss.records.store import is_finished, read_plan, run_folder
+from isoloss.studies import spec
 from isoloss.studies.engines import local
-from isoloss.studies.plan import PlannedRun, cohorts
+from isoloss.studies.estimate import machine
+from isoloss.studies.plan import PlannedRun, cohorts, plan
 from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
 from isoloss.training.device import find
 from isoloss.training.settings import Execution
 from isoloss.training.task import Member, Task
+from isoloss.version import __version__
 
 GPU_COHORT = 8
 """Members trained as one module on a GPU; on a CPU stacking gains nothing and cores are better used apart."""
@@ -40,6 +43,77 @@ class Outcome:
     stopped: bool
 
 
+@dataclass(frozen=True)
+class Foreseen:
+    """A study before it starts: its runs, the workers it would get, what the estimates rest on, warnings."""
+
+    study: str
+    scale: str
+    runs: list[PlannedRun]
+    workers: int
+    basis: str
+    warnings: list[str]
+
+
+def foresee(study: str, scale: str, changes: Sequence[str], family_files: Sequence[Path] = ()) -> Foreseen:
+    """Plan a study and estimate its cost; writes nothing. Scales above mini are costed for a GPU."""
+    for path in family_files:
+        load_file(path)
+    read = spec.read(study)
+    chosen = spec.scaled(read, scale, changes)
+    here = find(chosen.device).type == "cuda"
+    gpu = here or scale != "mini"
+    runs = plan(chosen, gpu=gpu)
+    workers = gpu_count() if here else 1 if gpu else cores()
+    return Foreseen(read.name, scale, runs, workers, machine(gpu).basis, text_warnings(chosen, runs))
+
+
+def text_warnings(scale: Scale, runs: Sequence[PlannedRun]) -> list[str]:
+    """More tokens than the corpus has bytes means that text repeats: said before the money is spent."""
+    text_bytes = library.info(scale.corpus).train_bytes
+    most = max(run.settings.tokens[-1] for run in runs)
+    if most < text_bytes:
+        return []
+    return [
+        f"{most:,} tokens are more than the {text_bytes:,} bytes of {scale.corpus!r}: every text would "
+        "repeat; add a larger corpus and name it with --set corpus=NAME"
+    ]
+
+
+def start(
+    study: str,
+    *,
+    scale: str = "mini",
+    out: str | Path | None = None,
+    changes: Sequence[str] = (),
+    workers: int | None = None,
+    family_files: Sequence[Path] = (),
+    checkpoint_seconds: float = 30.0,
+    console: Console | None = None,
+) -> Outcome:
+    """Read, plan and train a study by name or path. Raises InputError before anything is written."""
+    for path in family_files:
+        load_file(path)
+    read = spec.read(study)
+    chosen = spec.scaled(read, scale, changes)
+    runs = plan(chosen, gpu=find(chosen.device).type == "cuda")
+    folder = Path(out) if out is not None else Path("studies") / f"{read.name}-{scale}"
+    execution = Execution(
+        device=chosen.device, micro_batches=chosen.micro_batches, checkpoint_seconds=checkpoint_seconds
+    )
+    return run(
+        read,
+        scale,
+        chosen,
+        runs,
+        folder,
+        workers=workers,
+        family_files=family_files,
+        execution=execution,
+        console=console,
+    )
+
+
 def run(
     study: Study,
     scale_name: str,
@@ -55,7 +129,7 @@ def run(
 ) -> Outcome:
     """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once."""
     console = console or Console(stderr=True)
-    execution = execution or Execution(device=scale.device)
+    execution = execution or Execution(device=scale.device, micro_batches=scale.micro_batches)
     gpu = find(execution.device).type == "cuda"
     refuse_other_study(folder, study)
     missing = [run for run in runs if not is_finished(run_folder(folder, run.run_id))]
@@ -87,11 +161,11 @@ def run(
 
 def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> None:
     """study.json, unless it says the same already: what the folder is meant to hold."""
-    plan = {
+    planned = {
         "study": study.name,
         "title": study.title,
         "scale": scale_name,
-        "isoloss": isoloss.__version__,
+        "isoloss": __version__,
         "spec": scale.model_dump(mode="json"),
         "runs": [
             {
@@ -114,8 +188,8 @@ def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: 
                 "another process has been writing the plan for long", where=str(path), mend="try again"
             )
         refuse_other_study(folder, study)
-        if not path.is_file() or read_plan(folder) != plan:
-            files.write_json(path, plan)
+        if not path.is_file() or read_plan(folder) != planned:
+            files.write_json(path, planned)
 
 
 def refuse_other_study(folder: Path, study: Study) -> None:

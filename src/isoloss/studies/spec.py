@@ -10,6 +10,7 @@
     batch_size = 8               # sequences
     tokens = [131072, 262144]    # D points: every run is evaluated, cooled down, at each
     seeds = [0, 1]
+    micro_batches = 1            # parts a batch is computed in; more where memory is short
 
     [[scale.mini.models]]
     family = "lstm"
@@ -57,6 +58,7 @@ class Scale(Spec):
     tokens: list[int] = Field(min_length=1)
     seeds: list[int] = Field(default=[0], min_length=1)
     device: str = "auto"
+    micro_batches: int = Field(default=1, gt=0)
     evaluation: Evaluating = Evaluating()
     recipe: Recipe = Recipe()
     models: list[Models] = Field(min_length=1)

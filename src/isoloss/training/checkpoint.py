@@ -30,7 +30,8 @@ def save(folder: Path, state: State, run_ids: Sequence[str], notes: dict[str, An
         arrays["curve"] = torch.from_numpy(state.curve_UKP)
         measured = [describe(number, m, arrays) for number, m in enumerate(state.measured)]
         with files.new_folder(target) as place:
-            files.replace_file(place / "state.safetensors", lambda path: save_file(copies_of_views(arrays), path))
+            whole = copies_of_views(arrays)
+            files.replace_file(place / "state.safetensors", lambda path: save_file(whole, path))
             scalars = {
                 "run_ids": list(run_ids),
                 "segment": state.segment,

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import isoloss
 from isoloss.errors import InputError
 from isoloss.models import Shape
 from isoloss.records.schema import Environment
+from isoloss.version import __version__
 
 BF16_MIN_WIDTH = 128
 """Below this width bf16 matmuls are slower than float32 on the CPUs measured."""
@@ -90,7 +90,7 @@ def keep_freed_memory() -> None:
 def environment(device: Device, cohort_size: int) -> Environment:
     commit, dirty = code_version()
     return Environment(
-        isoloss=isoloss.__version__,
+        isoloss=__version__,
         commit=commit,
         dirty=dirty,
         python=platform.python_version(),
@@ -121,7 +121,7 @@ def device_name(device: torch.device) -> str:
 
 def code_version() -> tuple[str | None, bool | None]:
     """Commit of the checkout this package runs from, and whether it has changes; None if installed."""
-    root = Path(isoloss.__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     if not (root / ".git").exists():
         return None, None
 

@@ -50,21 +50,32 @@ class PositionSums:
 
 
 def evaluate(
-    model: nn.Module, x_MT: np.ndarray, y_MT: np.ndarray, *, members: int, device: torch.device, batch: int = 32
+    model: nn.Module,
+    x_MT: np.ndarray,
+    y_MT: np.ndarray,
+    *,
+    members: int,
+    device: torch.device,
+    batch: int = 32,
 ) -> list[PositionSums]:
-    """Sums of each member over the windows; the model's training state and recurrent state are left as found."""
+    """Sums of each member over the windows; the model's mode and recurrent state are left as found.
+
+    Raises ValueError if there is no window.
+    """
+    if len(x_MT) == 0:
+        raise ValueError("evaluation needs at least one window")
     was_training, state = model.training, carried_state(model)
     model.eval()
-    total: list[PositionSums] | None = None
+    total: list[PositionSums] = []
     with torch.inference_mode():
         for first in range(0, len(x_MT), batch):
             # Every window starts from the zero state, so that no partition of the windows matters.
             restore_carried_state(model, {})
-            part = evaluate_batch(model, x_MT[first : first + batch], y_MT[first : first + batch], members, device)
-            total = part if total is None else [a + b for a, b in zip(total, part, strict=True)]
+            some = slice(first, first + batch)
+            part = evaluate_batch(model, x_MT[some], y_MT[some], members, device)
+            total = [a + b for a, b in zip(total, part, strict=True)] if total else part
     restore_carried_state(model, state)
     model.train(was_training)
-    assert total is not None, "evaluation needs at least one window"
     return total
 
 

@@ -26,10 +26,11 @@ def write_records(
     attempt: int,
 ) -> None:
     for k, member in enumerate(task.members):
-        written = {
-            "positions.parquet": write_parquet(member.folder / "positions.parquet", positions(member, state, k)),
-            "curve.parquet": write_parquet(member.folder / "curve.parquet", curve(member, state, k, parts)),
+        tables = {
+            "positions.parquet": positions(member, state, k),
+            "curve.parquet": curve(member, state, k, parts),
         }
+        written = {name: write_parquet(member.folder / name, table) for name, table in tables.items()}
         record = Record(
             run_id=member.run_id,
             study=task.study,
@@ -60,7 +61,9 @@ def write_records(
 
 
 def reason(diverged: int | None) -> str:
-    return "reached its last D point" if diverged is None else f"loss or gradient not finite at update {diverged}"
+    if diverged is None:
+        return "reached its last D point"
+    return f"loss or gradient not finite at update {diverged}"
 
 
 def counts_of(settings: RunSettings) -> Counts:
@@ -147,8 +150,9 @@ def positions(member: Member, state: State, k: int) -> pl.DataFrame:
 
 def curve(member: Member, state: State, k: int, parts: list[str]) -> pl.DataFrame:
     """Training loss at every update that was made: ``step`` counts along the branch it belongs to."""
-    rows = [(segment.branch, step + 1) for segment in segments(member.settings) for step in range(segment.start, segment.stop)]
-    branch, step = np.array(rows).T
+    plan = segments(member.settings)
+    branch = np.concatenate([np.full(len(segment), segment.branch) for segment in plan])
+    step = np.concatenate([np.arange(segment.start, segment.stop) + 1 for segment in plan])
     table = pl.DataFrame(
         {
             "branch": branch,

@@ -12,7 +12,8 @@ from isoloss.corpus.batches import evaluation_windows, train_batch
 from isoloss.corpus.library import open_tokenized
 from isoloss.models import family, shape_of
 from isoloss.records.schema import Event
-from isoloss.training import checkpoint, state as states
+from isoloss.training import checkpoint
+from isoloss.training import state as states
 from isoloss.training.device import Device, choose, environment
 from isoloss.training.evaluation import evaluate
 from isoloss.training.finish import write_records
@@ -66,9 +67,9 @@ class Run:
         self.device: Device = choose(task.execution.device, self.first.family, shape)
         self.environment = environment(self.device, len(task.members))
         self.parts = part_names(getattr(shape, "n_exit", 1), getattr(shape, "gated", False))
-        self.state = states.fresh(
-            [m.settings for m in task.members], family(self.first.family), shape, self.device.device, self.parts
-        )
+        everyone = [member.settings for member in task.members]
+        kind = family(self.first.family)
+        self.state = states.fresh(everyone, kind, shape, self.device.device, self.parts)
         self.run_ids = [member.run_id for member in task.members]
         self.checkpoints = task.lead.folder / "checkpoints"
         self.log = task.lead.folder / "log.jsonl"
@@ -100,13 +101,7 @@ class Run:
     def update(self, segment: Segment) -> None:
         """One optimiser update of every living member."""
         state, first, K = self.state, self.first, len(self.task.members)
-        batches = [
-            train_batch(
-                self.corpus.train, seed=seed, step=state.step, batch_size=first.batch_size, context=first.context
-            )
-            for seed in (member.settings.seed for member in self.task.members)
-        ]
-        x_KBT, y_KBT = (torch.from_numpy(np.stack(side)).to(self.device.device) for side in zip(*batches, strict=True))
+        x_KBT, y_KBT = self.batch(state.step)
         state.model.zero_grad()
         means = torch.zeros(K, len(self.parts), dtype=torch.float64)
         micro = self.task.execution.micro_batches
@@ -128,6 +123,14 @@ class Run:
         state.step, state.done = state.step + 1, state.done + 1
         self.clock.tokens += first.batch_tokens * K
 
+    def batch(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Inputs and targets of every member: a pure function of seed and step."""
+        size = {"batch_size": self.first.batch_size, "context": self.first.context}
+        seeds = [member.settings.seed for member in self.task.members]
+        pairs = [train_batch(self.corpus.train, seed=seed, step=step, **size) for seed in seeds]
+        x_KBT, y_KBT = (np.stack(side) for side in zip(*pairs, strict=True))
+        return torch.from_numpy(x_KBT).to(self.device.device), torch.from_numpy(y_KBT).to(self.device.device)
+
     def note_divergence(self, loss_K: torch.Tensor, norm_K: torch.Tensor) -> None:
         """A member whose loss or gradient is not finite stops here; the others go on."""
         for k, (loss, norm) in enumerate(zip(loss_K.tolist(), norm_K.tolist(), strict=True)):
@@ -137,7 +140,8 @@ class Run:
                 self.note("diverged", f"{self.run_ids[k]}: {what} not finite")
 
     def measure_if_due(self, segment: Segment) -> None:
-        if not segment.cooled and self.state.step in self.trace and not self.state.has_measured(self.state.step, 0):
+        step = self.state.step
+        if not segment.cooled and step in self.trace and not self.state.has_measured(step, 0):
             self.measure(segment)
 
     def measure(self, segment: Segment) -> None:
@@ -155,8 +159,8 @@ class Run:
             if self.state.diverged[k] is None and not np.isfinite(member_sums.mean("exit_1")):
                 self.state.diverged[k] = self.state.done
                 self.note("diverged", f"{self.run_ids[k]}: validation loss not finite")
-        alive = [member_sums if self.state.diverged[k] is None else None for k, member_sums in enumerate(sums)]
-        self.state.measured.append(Measured(self.state.step, segment.branch, alive))
+        living = [s if self.state.diverged[k] is None else None for k, s in enumerate(sums)]
+        self.state.measured.append(Measured(self.state.step, segment.branch, living))
 
     def next_segment(self) -> None:
         self.state.segment += 1

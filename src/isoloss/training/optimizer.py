@@ -20,7 +20,8 @@ class MemberAdamW:
         self.parameters = member_slices(model)
         self.m = [torch.zeros_like(p) for p, _ in self.parameters]
         self.v = [torch.zeros_like(p) for p, _ in self.parameters]
-        self.decays = [decays(name, p, slot) for (name, p), (_, slot) in zip(named(model), self.parameters, strict=True)]
+        names = [name for name, _ in model.named_parameters()]
+        self.decays = [decays(name, p, slot) for name, (p, slot) in zip(names, self.parameters, strict=True)]
 
     @torch.no_grad()
     def gradient_norms(self) -> Tensor:
@@ -65,11 +66,8 @@ def rows(tensor: Tensor, members: slice) -> Tensor:
     return tensor if members == slice(None) else tensor.unsqueeze(0)
 
 
-def named(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
-    return list(model.named_parameters())
-
-
 def decays(name: str, parameter: nn.Parameter, members: slice) -> bool:
     """Matrices decay; embeddings, biases and other vectors do not."""
     axes = parameter.dim() - (1 if members == slice(None) else 0)
-    return axes == 2 and "embedding" not in name and "vocabulary.tokens" not in name and "positions" not in name
+    tables = ("embedding", "vocabulary.tokens", "vocabulary.positions")
+    return axes == 2 and not any(table in name for table in tables)

@@ -97,5 +97,5 @@ def put_back(state: State, saved: dict[str, Tensor]) -> None:
         generator.set_state(saved[f"generator.{k}"].cpu())
     prefix = "carried."
     device = next(state.model.parameters()).device
-    carried = {name.removeprefix(prefix): t.to(device) for name, t in saved.items() if name.startswith(prefix)}
-    restore_carried_state(state.model, carried)
+    names = [name for name in saved if name.startswith(prefix)]
+    restore_carried_state(state.model, {name.removeprefix(prefix): saved[name].to(device) for name in names})
