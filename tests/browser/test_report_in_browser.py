@@ -9,8 +9,6 @@ import pytest
 import story
 from playwright.sync_api import sync_playwright
 
-from isoloss import report
-
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -52,7 +50,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def written(told):
-    return report.write(told(story.LSTM_AHEAD).folder)
+    return story.reported(told(story.LSTM_AHEAD).folder)
 
 
 def open_page(browser, path, width=1280):

@@ -7,13 +7,14 @@ Records and tables go through the real schema and the real writer.
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import cache
 from math import exp, log
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from isoloss import files
+from isoloss import files, report
 from isoloss.records.schema import Counts, Data, Environment, Evaluation, Event, Record
 from isoloss.records.store import run_folder, write_failure, write_parquet
 
@@ -145,6 +146,12 @@ def on_disk(base: Path, story: Story) -> Path:
     """The study's folder under ``base``, written once per test session."""
     folder = base / f"story-{files.hash_of(repr(story))[:12]}"
     return folder if (folder / "study.json").is_file() else write(folder, story)
+
+
+@cache
+def reported(folder: Path) -> report.ReportResult:
+    """The report in the study's folder, written once per test session."""
+    return report.write(folder)
 
 
 def write(folder: Path, story: Story) -> Path:
