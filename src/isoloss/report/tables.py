@@ -38,7 +38,8 @@ def cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return NOTHING if value != value else f"{value:.5g}".replace("-", "−")
+        digits = ".4f" if 0.1 <= abs(value) < 1000 else ".4g"
+        return NOTHING if value != value else f"{value:{digits}}".replace("-", "−")
     return str(value)
 
 
