@@ -34,7 +34,7 @@ def tiny(isoloss_home, tmp_path_factory):
     from isoloss.corpus import library
 
     folder = tmp_path_factory.mktemp("tiny")
-    draw = random.Random(5)  # noqa: S311
+    draw = random.Random(5)
     words = [
         first + last for first in ("ba", "do", "ki", "lu", "me") for last in ("ran", "to", "vi", "sh", "")
     ]

@@ -405,7 +405,7 @@ for _ in range(int(sys.argv[3])):
 def kill_writers(path: Path, way: str, check, kills: int = KILLS) -> None:
     """Let a writer run, look at its file while it writes, kill it, look again; ``kills`` times."""
     command = [sys.executable, "-c", WRITERS, path, way, str(kills)]
-    wait = random.Random(1)  # noqa: S311
+    wait = random.Random(1)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         for line in parent.stdout:
             try:

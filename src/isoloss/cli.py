@@ -66,14 +66,14 @@ def run(
       isoloss run architectures --scale gpu --dry-run
       isoloss run my-study.toml --family my_family.py --set seeds=[0,1,2]
     """
-    from isoloss.studies import runner
+    from isoloss.studies import start
 
     if engine != "local":
         raise InputError(f"there is no engine {engine!r} yet", where="--engine", mend="use local")
     if dry_run:
-        show_plan(runner.foresee(study, scale, changes or [], families or []), workers, as_json)
+        show_plan(start.foresee(study, scale, changes or [], families or []), workers, as_json)
         return
-    outcome = runner.start(
+    outcome = start.start(
         study,
         scale=scale,
         out=out,
@@ -161,7 +161,7 @@ def report(
         findings = [{"key": f.key, "sentence": f.sentence, "numbers": f.numbers} for f in result.findings]
         print(json.dumps({"path": str(result.path), "findings": findings}, indent=1, allow_nan=False))
         return
-    print(f"Report: {result.path.resolve()}")
+    print(f"Report: {result.path.resolve()}" + ("" if result.written else " (up to date)"))
     for number, finding in enumerate(result.findings, start=1):
         print(f"{number}. {finding.sentence}")
 

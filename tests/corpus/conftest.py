@@ -6,11 +6,11 @@ import pytest
 
 def make_prose(seed: int, words: int) -> str:
     """Paragraphs of made-up words from one small vocabulary, so that BPE finds repeats."""
-    lexicon = random.Random(0)  # noqa: S311
+    lexicon = random.Random(0)
     vocabulary = [
         "".join(lexicon.choices(string.ascii_lowercase, k=lexicon.randint(2, 9))) for _ in range(300)
     ]
-    draw = random.Random(seed)  # noqa: S311
+    draw = random.Random(seed)
     paragraphs = []
     for start in range(0, words, 40):
         count = min(40, words - start)

@@ -85,7 +85,7 @@ def test_exact_duplicates_are_kept_once_and_counted(prose):
 
 def test_control_duplicates_leak_if_they_are_not_removed(prose):
     documents = documents_of(prose, [100] * 30) * 2
-    random.Random(1).shuffle(documents)  # noqa: S311
+    random.Random(1).shuffle(documents)
     train, validation = hold_out(documents, 0.3)
     assert texts(train) & texts(validation)
     train, validation = hold_out(unique(documents), 0.3)

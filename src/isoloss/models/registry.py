@@ -16,8 +16,9 @@ A family without a closed-form count is counted on PyTorch's meta device, which 
 
 import hashlib
 import importlib.util
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +48,25 @@ class Family:
     source: str | None = None
 
 
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _families: dict[str, Family] = {}
 _source: list[str | None] = [None]
 
 
 def register(family: Family) -> Family:
-    """Add a family. Raises InputError if the name is taken by another one."""
-    if family.name in _families and _families[family.name].build is not family.build and _source[-1] is None:
+    """Add a family, or the same file's family again.
+
+    Raises InputError if the name is not usable in a run's name, or taken by another family.
+    """
+    if not _NAME.fullmatch(family.name):
+        mend = "use 1 to 32 of a-z, 0-9 and '-', starting with a letter"
+        raise InputError(f"{family.name!r} is not a usable family name", mend=mend)
+    family = replace(family, source=family.source or _source[-1])
+    there = _families.get(family.name)
+    if there is not None and (there.source is None or family.source is None):
         raise InputError(f"family {family.name!r} is registered already", mend="choose another name")
-    _families[family.name] = Family(**{**family.__dict__, "source": family.source or _source[-1]})
-    return _families[family.name]
+    _families[family.name] = family
+    return family
 
 
 def family(name: str) -> Family:
@@ -76,13 +86,15 @@ def load_file(path: Path) -> None:
     """Run a user's Python file, which calls ``register``. Only a path the user typed ever comes here."""
     if not path.is_file():
         raise InputError("no such file", where=str(path), mend="--family takes the path of a Python file")
-    before = dict(_families)
+    before = dict(_families)  # registering again makes new objects, so that an unchanged table means none
     _source.append(hashlib.sha256(path.read_bytes()).hexdigest())
     try:
         spec = importlib.util.spec_from_file_location(f"isoloss_family_{path.stem}", path)
         if spec is None or spec.loader is None:
             raise ImportError("not a Python file; its name must end in .py")
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"could not be run ({type(error).__name__}: {error})", where=str(path)) from error
     finally:

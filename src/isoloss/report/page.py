@@ -15,6 +15,7 @@ from isoloss.figures import render
 from isoloss.figures.figure import Figure
 from isoloss.figures.render import Picture
 from isoloss.records import load
+from isoloss.report import fresh
 from isoloss.report.analysis import Analysis, analyse
 from isoloss.report.findings import Finding, findings_of
 from isoloss.report.sections import Section, sections
@@ -33,22 +34,26 @@ SUFFIXES = (".svg", ".png", ".pdf", ".csv")
 
 @dataclass(frozen=True)
 class ReportResult:
-    """``path`` of the page, the findings it states, and the names of its figures."""
+    """``path`` of the page, its findings, its figures; ``written`` is False if the page was true already."""
 
     path: Path
     findings: tuple[Finding, ...]
     figures: tuple[str, ...]
+    written: bool = True
 
 
 def write(folder: str | Path, out: str | Path | None = None) -> ReportResult:
     """Report on the study in ``folder``: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
 
-    ``out`` is FOLDER/report by default. The same records give
-    the same bytes, but for the order of fonts in the PDFs. Raises InputError for a folder
-    that holds no study or records that cannot be trusted.
+    ``out`` is FOLDER/report by default. A report of the same records there is left as it is. The same records
+    give the same bytes, but for the order of fonts in the PDFs. Raises InputError for a folder that holds no
+    study or records that cannot be trusted.
     """
     folder = Path(folder)
     out = Path(out) if out is not None else folder / "report"
+    made_of = fresh.fingerprint(folder)
+    if there := fresh.kept(out, made_of):
+        return ReportResult(out / "index.html", *there, written=False)
     analysis = analyse(load(folder))
     parts = sections(analysis)
     figures = [figure for part in parts for figure in part.figures]
@@ -59,6 +64,7 @@ def write(folder: str | Path, out: str | Path | None = None) -> ReportResult:
     found = findings_of(analysis)
     path = out / "index.html"
     files.write_text(path, page(analysis, found, parts, pictures))
+    fresh.keep(out, made_of, list(found), [figure.name for figure in figures])
     return ReportResult(path, tuple(found), tuple(figure.name for figure in figures))
 
 

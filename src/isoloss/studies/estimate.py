@@ -45,13 +45,17 @@ def machine(gpu: bool) -> Machine:
 
 
 def matmul_rate(n: int = 512, seconds: float = 0.15) -> float:
-    """float32 FLOP/s of an n x n matmul, the kernel that training uses, best of a few: 2 n^3 / CPU time, so per core."""
-    a = torch.ones(n, n)
+    """float32 FLOP/s of an n x n matmul on one core, best of a few: 2 n^3 / CPU time."""
+    a, threads = torch.ones(n, n), torch.get_num_threads()
     best, end = 0.0, time.perf_counter() + seconds
-    while time.perf_counter() < end or best == 0.0:
-        begin = time.process_time()
-        a @ a
-        best = max(best, 2 * n**3 / max(1e-6, time.process_time() - begin))
+    torch.set_num_threads(1)
+    try:
+        while time.perf_counter() < end or best == 0.0:
+            begin = time.process_time()
+            a @ a
+            best = max(best, 2 * n**3 / max(1e-6, time.process_time() - begin))
+    finally:
+        torch.set_num_threads(threads)
     return best
 
 

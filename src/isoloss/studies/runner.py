@@ -11,12 +11,9 @@ from rich.console import Console
 from isoloss import files
 from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
-from isoloss.models import load_file
 from isoloss.records.store import is_finished, read_plan, run_folder
-from isoloss.studies import spec
 from isoloss.studies.engines import local
-from isoloss.studies.estimate import machine
-from isoloss.studies.plan import PlannedRun, cohorts, plan
+from isoloss.studies.plan import PlannedRun, cohorts
 from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
 from isoloss.training.device import find
@@ -41,77 +38,6 @@ class Outcome:
     ended: int
     failed: dict[str, str]
     stopped: bool
-
-
-@dataclass(frozen=True)
-class Foreseen:
-    """A study before it starts: its runs, the workers it would get, what the estimates rest on, warnings."""
-
-    study: str
-    scale: str
-    runs: list[PlannedRun]
-    workers: int
-    basis: str
-    warnings: list[str]
-
-
-def foresee(study: str, scale: str, changes: Sequence[str], family_files: Sequence[Path] = ()) -> Foreseen:
-    """Plan a study and estimate its cost; writes nothing. Scales above mini are costed for a GPU."""
-    for path in family_files:
-        load_file(path)
-    read = spec.read(study)
-    chosen = spec.scaled(read, scale, changes)
-    here = find(chosen.device).type == "cuda"
-    gpu = here or scale != "mini"
-    runs = plan(chosen, gpu=gpu)
-    workers = gpu_count() if here else 1 if gpu else cores()
-    return Foreseen(read.name, scale, runs, workers, machine(gpu).basis, text_warnings(chosen, runs))
-
-
-def text_warnings(scale: Scale, runs: Sequence[PlannedRun]) -> list[str]:
-    """More tokens than the corpus has bytes means that text repeats: said before the money is spent."""
-    text_bytes = library.info(scale.corpus).train_bytes
-    most = max(run.settings.tokens[-1] for run in runs)
-    if most < text_bytes:
-        return []
-    return [
-        f"{most:,} tokens are more than the {text_bytes:,} bytes of {scale.corpus!r}: every text would "
-        "repeat; add a larger corpus and name it with --set corpus=NAME"
-    ]
-
-
-def start(
-    study: str,
-    *,
-    scale: str = "mini",
-    out: str | Path | None = None,
-    changes: Sequence[str] = (),
-    workers: int | None = None,
-    family_files: Sequence[Path] = (),
-    checkpoint_seconds: float = 30.0,
-    console: Console | None = None,
-) -> Outcome:
-    """Read, plan and train a study by name or path. Raises InputError before anything is written."""
-    for path in family_files:
-        load_file(path)
-    read = spec.read(study)
-    chosen = spec.scaled(read, scale, changes)
-    runs = plan(chosen, gpu=find(chosen.device).type == "cuda")
-    folder = Path(out) if out is not None else Path("studies") / f"{read.name}-{scale}"
-    execution = Execution(
-        device=chosen.device, micro_batches=chosen.micro_batches, checkpoint_seconds=checkpoint_seconds
-    )
-    return run(
-        read,
-        scale,
-        chosen,
-        runs,
-        folder,
-        workers=workers,
-        family_files=family_files,
-        execution=execution,
-        console=console,
-    )
 
 
 def run(
@@ -155,7 +81,7 @@ def run(
 
         count = workers or (gpu_count() if gpu else cores())
         local.run(tasks, count, on_progress=board.update, on_end=on_end, should_stop=lambda: stop.asked)
-    done = sum(len(end.task.members) for end in ended if end.outcome == "done")
+    done = sum(len(end.task.members) for end in ended if end.outcome in ("done", "diverged"))
     return Outcome(folder, len(runs), already, done, failed, stop.asked and done + len(failed) < len(missing))
 
 
@@ -248,6 +174,7 @@ def sentence(end: local.Ended) -> str:
     many = f" and {len(end.task.members) - 1} more" if len(end.task.members) > 1 else ""
     words = {
         "done": "finished",
+        "diverged": f"DIVERGED: {end.reason}",
         "stopped": "stopped; its checkpoint is kept",
         "failed": f"FAILED: {end.reason}",
     }

@@ -10,6 +10,7 @@
     batch_size = 8               # sequences
     tokens = [131072, 262144]    # D points: every run is evaluated, cooled down, at each
     seeds = [0, 1]
+    meant_for = "cpu"            # or "gpu": what --dry-run costs it for
     micro_batches = 1            # parts a batch is computed in; more where memory is short
 
     [[scale.mini.models]]
@@ -26,7 +27,7 @@ import importlib.resources
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -58,6 +59,7 @@ class Scale(Spec):
     tokens: list[int] = Field(min_length=1)
     seeds: list[int] = Field(default=[0], min_length=1)
     device: str = "auto"
+    meant_for: Literal["cpu", "gpu"] = "cpu"
     micro_batches: int = Field(default=1, gt=0)
     evaluation: Evaluating = Evaluating()
     recipe: Recipe = Recipe()

@@ -16,7 +16,7 @@ import torch
 from isoloss import files
 from isoloss.errors import IsolossError
 from isoloss.models import load_file
-from isoloss.records.store import is_finished, write_failure
+from isoloss.records.store import is_finished, read_record, write_failure
 from isoloss.training.device import keep_freed_memory
 from isoloss.training.loop import train
 from isoloss.training.task import Progress, Task
@@ -64,9 +64,15 @@ def work(task: Task, pipe: Connection) -> None:
                 files.remove_leftovers(member.folder)
                 files.write_json(member.folder / "settings.json", member.settings.model_dump(mode="json"))
             finished = train(task, report=parent.progress, should_stop=lambda: stop.asked or parent.gone)
-            parent.send("done" if finished else "stopped")
+            parent.send(*verdict(task) if finished else ("stopped",))
     except Exception as error:  # one failed run must never take the others along
         fail(task, parent, error)
+
+
+def verdict(task: Task) -> tuple[str, str]:
+    """What the records say: done, or diverged and why."""
+    reasons = [r.reason for r in (read_record(m.folder) for m in task.members) if r.status == "diverged"]
+    return ("diverged", "; ".join(reasons)) if reasons else ("done", "")
 
 
 def fail(task: Task, parent: Parent, error: Exception) -> None:

@@ -1,0 +1,44 @@
+"""Is a written report still true? Beside it, report.json holds its findings and what it was made of."""
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from isoloss import files
+from isoloss.errors import InputError
+from isoloss.report.findings import Finding
+from isoloss.version import __version__
+
+NAME = "report.json"
+
+
+def fingerprint(folder: Path) -> str:
+    """sha256 over the plan, every record and every failure of the study, and the version that reads them."""
+    total = hashlib.sha256(__version__.encode())
+    for pattern in ("study.json", "runs/*/record.json", "runs/*/failure.json"):
+        for path in sorted(folder.glob(pattern)):
+            total.update(f"{path.relative_to(folder)}\0{files.sha256(path)}\n".encode())
+    return total.hexdigest()
+
+
+def keep(out: Path, made_of: str, findings: list[Finding], figures: list[str]) -> None:
+    value = {"made_of": made_of, "findings": [asdict(finding) for finding in findings], "figures": figures}
+    files.write_json(out / NAME, value)
+
+
+def kept(out: Path, made_of: str) -> tuple[tuple[Finding, ...], tuple[str, ...]] | None:
+    """Findings and figures of the report in ``out`` if it was made of the same; else None."""
+    path = out / NAME
+    if not path.is_file() or not (out / "index.html").is_file():
+        return None
+    try:
+        value: dict[str, Any] = files.read_json(path)
+        if value["made_of"] != made_of:
+            return None
+        found = [
+            Finding(**{**finding, "caveats": tuple(finding["caveats"])}) for finding in value["findings"]
+        ]
+        return tuple(found), tuple(value["figures"])
+    except (InputError, KeyError, TypeError):
+        return None  # a report.json that makes no sense is written anew

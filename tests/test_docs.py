@@ -1,0 +1,85 @@
+"""What the documents say is what the package does: examples run, every command and option stands there."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+import isoloss
+from isoloss.cli import app
+from isoloss.laws import FORMS
+from isoloss.records.table import COLUMNS
+from isoloss.studies.spec import Models, Scale
+
+ROOT = Path(__file__).parents[1]
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_run(page):
+    assert (
+        doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS, encoding="utf-8").failed == 0
+    )
+
+
+def test_there_are_examples_and_a_wrong_one_fails(tmp_path):
+    assert sum(page.read_text("utf-8").count(">>> ") for page in PAGES) > 10
+    wrong = tmp_path / "wrong.md"
+    wrong.write_text(">>> 1 + 1\n3\n")
+    assert doctest.testfile(str(wrong), module_relative=False, optionflags=OPTIONS, report=False).failed == 1
+
+
+def commands(group=None, name="isoloss"):
+    group = group or typer.main.get_command(app)
+    for word, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{name} {word}")
+        else:
+            yield f"{name} {word}", command
+
+
+@pytest.mark.parametrize(("name", "command"), list(commands()), ids=lambda value: str(value))
+def test_every_command_and_option_is_documented(name, command):
+    sections = re.split(r"^## ", (ROOT / "docs" / "commands.md").read_text("utf-8"), flags=re.MULTILINE)
+    section = next((s for s in sections if s.startswith(name + "\n")), "")
+    assert section, f"docs/commands.md has no section {name!r}"
+    for parameter in command.params:
+        for option in parameter.opts:
+            if option.startswith("--"):
+                assert f"`{option}`" in section, f"{name} {option} is not documented"
+    assert name in command.help, "the help shows no example"
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("laws.md", FORMS),
+        ("studies.md", [*Scale.model_fields, *Models.model_fields, *COLUMNS]),
+    ],
+)
+def test_every_name_is_documented(page, names):
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    missing = [name for name in names if not re.search(rf"\b{re.escape(name)}\b", text)]
+    assert not missing
+
+
+def test_pages_link_to_pages_that_exist():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_public_names():
+    expected = ["InputError", "IsolossError", "Refusal", "RunError", "__version__", "fit", "load", "run"]
+    assert sorted(isoloss.__all__) == expected
+    for name in expected:
+        assert getattr(isoloss, name) is not None
+        assert name == "__version__" or getattr(isoloss, name).__doc__
+
+
+def test_version_is_the_packages():
+    assert f'version = "{isoloss.__version__}"' in (ROOT / "pyproject.toml").read_text("utf-8")
