@@ -172,3 +172,22 @@ def _check_outcome(law, inputs, losses, objective, **more):
     if found.status is not FitStatus.CONVERGED:
         assert found.covariance is None
     assert Fit.from_json(found.to_json()) == found
+
+
+def test_curve_only_keeps_the_curve_and_nothing_else():
+    """An unidentified law may still draw a curve through its data; it quotes no interval and says why."""
+    rng = np.random.default_rng(3)
+    params = np.tile(np.geomspace(1e4, 1e6, 7), 2)
+    loss = 4.0 * params**-0.05 * np.exp(0.002 * rng.standard_normal(14))
+    with pytest.raises(Refusal) as refused:
+        fit("power-floor", {"params": params}, loss)
+    curve = fit("power-floor", {"params": params}, loss, curve_only=True)
+    assert curve.status is FitStatus.CURVE_ONLY
+    assert curve.reason == refused.value.what
+    assert set(curve.intervals.values()) == {None}
+    prediction = curve.predict(params=params)
+    assert prediction.interval is None
+    assert np.max(np.abs(prediction.loss / loss - 1)) < 0.01
+    assert curve.status.value in prediction.warnings
+    supported = fit("power", {"params": params}, loss, curve_only=True)
+    assert supported.status is FitStatus.CONVERGED, "a law that the data support is untouched"

@@ -231,6 +231,8 @@ def steps_verdict(data: Contexts) -> str:
     if len(pairs) == 1:
         return f"in the one seed trained, {steps}"
     held = sum(pair[0] < pair[1] for pair in pairs)
+    if not held:
+        return f"early tokens are learned before late ones in none of {len(pairs)} seeds: {steps}"
     return f"early tokens are learned before late ones in {held} of {len(pairs)} seeds: {steps}"
 
 

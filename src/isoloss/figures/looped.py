@@ -143,10 +143,13 @@ def late(curves: pl.DataFrame) -> pl.DataFrame:
 
 
 def fit_law(points: pl.DataFrame, part: str = "total") -> Fit | Refusal:
-    """One loop law over every panel. Its intervals are not used: the points of one run share its noise."""
+    """One loop law over every panel. Its intervals are not used: the points of one run share its noise.
+
+    Where the data leave its parameters open, the curve that it draws through them is kept, and so marked.
+    """
     inputs = {name: points[name] for name in ("params", "tokens", "recurrence")}
     try:
-        return fit("loop-total", inputs, points[part])
+        return fit("loop-total", inputs, points[part], curve_only=True)
     except Refusal as reason:
         return reason
 

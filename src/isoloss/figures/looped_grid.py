@@ -10,7 +10,7 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.looped import BINS, LATE, PARTS, Looped, inputs_of, late
 from isoloss.figures.points import LEVEL, seeds_phrase
 from isoloss.figures.style import PREDICTED, QUIET, REAL, log_ticks, titled
-from isoloss.laws.result import Fit
+from isoloss.laws.result import Fit, FitStatus
 
 PANEL = 190
 
@@ -95,15 +95,22 @@ def fit_words(data: Looped) -> str:
     rows = late(data.curves)
     error = np.abs(np.asarray(law.predict(**inputs_of(rows)).loss) / rows["total"].to_numpy() - 1)
     shapes = rows.select("size", "recurrence").n_unique()
+    undetermined = f"; its parameters are not determined: {law.reason}"
     return (
         f"one law over {shapes} panels is within {text.percent(float(error.mean()))} of the total loss on "
         f"average, {text.percent(float(error.max()))} at worst, where it was fitted"
+        f"{undetermined if law.status is FitStatus.CURVE_ONLY else ''}"
     )
 
 
 def law_subtitle(data: Looped, part: str, bins: str) -> str:
     law = data.fits[part]
-    formula = "no law, the fit was refused" if isinstance(law, Refusal) else law.formula()
+    if isinstance(law, Refusal):
+        formula = "no law, the fit was refused"
+    elif law.status is FitStatus.CURVE_ONLY:
+        formula = f"E + A N^-α + B D^-β + C T_m^-γ as a curve only ({law.reason})"
+    else:
+        formula = law.formula()
     return (
         f"Pred: {formula}; one fit to all panels, training losses after the first {text.percent(LATE)} of "
         f"each run. Real: constant-rate trunk, means over {bins} of tokens and over seeds. N non-embedding."

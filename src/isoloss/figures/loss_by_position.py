@@ -152,7 +152,7 @@ def stop_words(stop: Stop | Refusal) -> str:
         return f"stops improving at token {stop.index}"
     if stop.outcome is Plateau.IMPROVING:
         return f"still improves at tokens {stop.judged[0]} to {stop.judged[1]}, the last that can be judged"
-    return "cannot be told from a slow fall"
+    return "neither clearly stops nor clearly goes on improving: the noise is too large to tell"
 
 
 def verdict(data: ByPosition) -> str:

@@ -35,6 +35,7 @@ def fit(
     objective: str = "squared",
     delta: float = 1e-3,
     level: float = 0.9,
+    curve_only: bool = False,
     source: Mapping[str, Any] | None = None,
 ) -> Fit:
     """Fit ``law`` to losses in nats per token, one row a run.
@@ -43,6 +44,8 @@ def fit(
     their inputs (the seeds of one size): their mean is one point, weighted by its rows, and the intervals
     count clusters. ``objective`` is summed: "squared" residuals, "squared-log", or "huber-log" with
     ``delta``. Intervals are t intervals with (points - parameters) degrees of freedom on the log scale.
+    With ``curve_only`` a law whose parameters the data leave open is kept for the curve that it draws, with
+    status CURVE_ONLY, the reason, and no interval.
 
     Raises InputError, naming the row, for values that are not positive and finite, and Refusal when the data
     do not determine the law: too few points, too little range, a floor or a slope lost in the noise.
@@ -67,11 +70,17 @@ def fit(
     problem = Problem(log_x_In - log_scale_I[:, None], y_n / np.exp(log_loss_scale), w_n, objective, delta)
     df = len(y_n) - len(law.parameters)
     best = solve(law, problem)
-    _check_support(law, problem, best, df)
+    unsupported = ""
+    try:
+        _check_support(law, problem, best, df)
+    except Refusal as refusal:
+        if not curve_only:
+            raise
+        unsupported = refusal.what
     log_params = law.log_params(best.theta, log_scale_I, log_loss_scale)
     params = _plain(law, log_params)
 
-    status = _status(best)
+    status = FitStatus.CURVE_ONLY if unsupported else _status(best)
     warnings = _doubts(law, objective, df)
     r_n = problem.residuals(law, best.theta)
     condition, covariance = _covariance(law, problem, best.theta, r_n, df)
@@ -85,7 +94,7 @@ def fit(
     return Fit(
         law=law.name,
         status=status,
-        reason=status.value,
+        reason=unsupported or status.value,
         params=params,
         standard_errors=errors,
         intervals=intervals,

@@ -22,6 +22,7 @@ FAR = 10.0  # an extrapolation beyond this factor is warned about
 class FitStatus(Enum):
     CONVERGED = "converged: the gradient vanishes and the best starts agree"
     STARTS_DISAGREE = "not trusted: only one start reached the best optimum"
+    CURVE_ONLY = "a curve through the data: they do not determine its parameters"
     GRADIENT_REMAINS = "not converged: the gradient does not vanish at the best point found"
 
 

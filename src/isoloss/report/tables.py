@@ -12,7 +12,7 @@ from isoloss.figures import text
 from isoloss.figures.looped import PARTS
 from isoloss.figures.loss_by_tokens import ByTokens
 from isoloss.figures.points import LEVEL, sweeps
-from isoloss.laws.result import Fit
+from isoloss.laws.result import Fit, FitStatus
 from isoloss.records import Record, StudyData
 from isoloss.report.analysis import Analysis
 
@@ -128,6 +128,8 @@ def fits_table(analysis: Analysis) -> Table:
 def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str = "") -> tuple[Any, ...]:
     if isinstance(law, Refusal):
         return what, "refused", None, "refused", None, None, None, f"{law.what}; to lift it: {law.mend}"
+    if law.status is FitStatus.CURVE_ONLY:
+        return what, "curve only", None, status_words(law), law.n, law.clusters, law.df, law.reason
     values = [
         f"{name} = {value:.4g}" + (f" {interval(law.intervals[name])}" if intervals else "")
         for name, value in law.params.items()
