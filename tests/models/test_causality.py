@@ -17,7 +17,7 @@ MODELS = {
     ),
     "lstm, 1 layer": ("lstm", {"n_layer": 1, "d_model": 16}),
     "lstm, 4 layers": ("lstm", {"n_layer": 4, "d_model": 16}),
-    "lstm, no residual": ("lstm", {"n_layer": 2, "d_model": 16, "residual": False}),
+    "lstm, bare": ("lstm", {"n_layer": 2, "d_model": 16, "residual": False, "norm": False}),
     "looped": ("looped", {"n_layer": 1, "d_model": 16, "n_head": 2, "recurrence": 3}),
     "looped, iso-depth": (
         "looped",

@@ -1,5 +1,7 @@
 """Sums by position: any partition of the windows gives the same ones, and means are taken once."""
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoloss import files
-from isoloss.corpus.batches import evaluation_windows
+from isoloss.corpus.batches import evaluation_windows, lane_batch, windows_before
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.training.evaluation import evaluate, sums_of
 from isoloss.training.loop import train
@@ -56,6 +58,35 @@ def test_control_state_leaking_from_window_to_window_would_be_noticed(small_text
         fresh = model_of("lstm", carry=False)
         clean = fresh(torch.from_numpy(x_MT[4:8]).expand(2, -1, -1)).logits[0]
     assert not torch.allclose(leaked[1], clean)
+
+
+def test_a_carried_state_brings_the_text_before_and_only_that(small_text):
+    model = model_of("lstm", carry=True)
+    x_MT, y_MT = evaluation_windows(small_text.validation, count=9, context=CONTEXT)
+    before_MT = windows_before(small_text.validation, count=9, context=CONTEXT)
+    assert (before_MT[1:, -1] == small_text.validation.ids[x_position(small_text, x_MT)[1:] - 1]).all()
+    informed = evaluate(model, x_MT, y_MT, before_MT, members=2, device=CPU, batch=9)[0]
+    again = evaluate(model, x_MT, y_MT, before_MT, members=2, device=CPU, batch=2)[0]
+    np.testing.assert_allclose(informed.sum_T["exit_1"], again.sum_T["exit_1"], rtol=1e-12)
+    forgetful = evaluate(model, x_MT, y_MT, members=2, device=CPU)[0]
+    assert not np.allclose(informed.sum_T["exit_1"], forgetful.sum_T["exit_1"], rtol=1e-9)
+
+
+def x_position(text, x_MT):
+    """Where in the file each evaluation window begins."""
+    ids, n = np.asarray(text.validation.ids), len(x_MT)
+    windows = (len(ids) - 1) // CONTEXT
+    places = np.arange(n) * windows // n * CONTEXT
+    assert all((ids[place : place + CONTEXT] == x).all() for place, x in zip(places, x_MT, strict=True))
+    return places
+
+
+def test_lanes_go_on_where_they_were(small_text):
+    pairs = [lane_batch(small_text.train, seed=3, step=s, batch_size=4, context=CONTEXT) for s in range(4)]
+    for (_, y_BT), (x_BT, _) in pairwise(pairs):
+        assert (y_BT[:, -1] == x_BT[:, 0]).sum() >= 3, "one lane may wrap around the file's end"
+    other = lane_batch(small_text.train, seed=4, step=0, batch_size=4, context=CONTEXT)
+    assert not (other[0] == pairs[0][0]).all()
 
 
 @settings(max_examples=50)

@@ -50,6 +50,26 @@ def train_batch(
     return windows(tokens, sample_windows(n, seed, step * batch_size, batch_size), context)
 
 
+def lane_batch(
+    tokens: TokenFile, *, seed: int, step: int, batch_size: int, context: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(x_BT, y_BT), int64, for models that carry their state from step to step; a pure function too.
+
+    Row j of step s + 1 goes on where row j of step s ended. Lane j starts at window
+    (offset of the seed + j n / B) mod n and wraps around the file, once in n steps.
+
+    Raises InputError as ``train_batch`` does.
+    """
+    if batch_size < 1 or step < 0:
+        raise InputError(
+            f"step {step} with batch size {batch_size} is not possible", mend="use step >= 0, size >= 1"
+        )
+    n = _windows_of(tokens, context)
+    offset = int(_mix(np.array([seed], dtype=np.uint64))[0]) % n
+    lanes_B = np.arange(batch_size, dtype=np.int64) * n // batch_size
+    return windows(tokens, (offset + lanes_B + step) % n, context)
+
+
 def sample_windows(n_windows: int, seed: int, first: int, count: int) -> np.ndarray:
     """index_C (int64): the windows of samples first, ..., first + count - 1 of a run, across epochs."""
     if n_windows < 1 or first < 0 or count < 0:
@@ -99,9 +119,18 @@ def evaluation_windows(tokens: TokenFile, *, count: int, context: int) -> tuple[
     """
     if count < 1:
         raise InputError(f"{count} evaluation windows measure nothing", mend="use at least 1")
+    return windows(tokens, _spread(_windows_of(tokens, context), count), context)
+
+
+def windows_before(tokens: TokenFile, *, count: int, context: int) -> np.ndarray:
+    """x_MT, int64: the text before each of the ``evaluation_windows``; before the first, the file's end."""
     n = _windows_of(tokens, context)
+    return windows(tokens, (_spread(n, count) - 1) % n, context)[0]
+
+
+def _spread(n: int, count: int) -> np.ndarray:
     m = min(count, n)
-    return windows(tokens, np.arange(m, dtype=np.int64) * n // m, context)
+    return np.arange(m, dtype=np.int64) * n // m
 
 
 def windows(tokens: TokenFile, index_B: np.ndarray, context: int) -> tuple[np.ndarray, np.ndarray]:

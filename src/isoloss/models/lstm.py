@@ -3,9 +3,10 @@
     i, f, o = sigmoid(...)    g = tanh(...)      each of  W_ih x_t + b_ih + W_hh h_{t-1} + b_hh
     c_t = f * c_{t-1} + i * g                    h_t = o * tanh(c_t)
 
-Layers are separate one-layer modules so that a parameter-free norm before and a residual around each stay
-outside the kernel. The state starts at zero in every window; with ``carry`` it goes on from the window
-before, which needs batches of contiguous lanes.
+Layers are separate one-layer modules so that a parameter-free norm before each and a residual around each
+but the first stay outside the kernel (around the first, the tied head would predict the token just read).
+The state starts at zero in every window; with ``carry`` it goes on from the window before, which needs
+batches of contiguous lanes.
 
 Recipe: W_ih normal with 1/sqrt(d), W_hh orthogonal per gate, biases 0 except the forget gate's, which is 1
 in b_ih alone (the two biases add up: 1 in both would mean 2). The output head is the embedding, tied.
@@ -23,6 +24,7 @@ from isoloss.models.shape import Shape
 class LSTMShape(Shape):
     n_layer: int = Field(gt=0)
     d_model: int = Field(gt=0)
+    norm: bool = True
     residual: bool = True
     carry: bool = False
     dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -56,7 +58,7 @@ class LSTM(nn.Module):
 
     def __init__(self, shape: LSTMShape, vocab: int, context: int):
         super().__init__()
-        self.residual, self.carry = shape.residual, shape.carry
+        self.norm, self.residual, self.carry = shape.norm, shape.residual, shape.carry
         self.embedding = nn.Embedding(vocab, shape.d_model)
         self.layers = nn.ModuleList(nn.LSTM(shape.d_model, shape.d_model) for _ in range(shape.n_layer))
         self.dropout = Dropout(shape.dropout)
@@ -72,7 +74,8 @@ class LSTM(nn.Module):
         before = self.state if self.carry else None
         after = []
         for number, layer in enumerate(self.layers):
-            y_TBD, last = layer(rms_norm(h_TBD), before[number] if before else None)
+            x_TBD = rms_norm(h_TBD) if self.norm else h_TBD
+            y_TBD, last = layer(x_TBD, before[number] if before else None)
             h_TBD = self.dropout(y_TBD) + (h_TBD if self.residual and number > 0 else 0)
             after.append((last[0].detach(), last[1].detach()))
         if self.carry:

@@ -53,12 +53,16 @@ def evaluate(
     model: nn.Module,
     x_MT: np.ndarray,
     y_MT: np.ndarray,
+    before_MT: np.ndarray | None = None,
     *,
     members: int,
     device: torch.device,
     batch: int = 32,
 ) -> list[PositionSums]:
     """Sums of each member over the windows; the model's mode and recurrent state are left as found.
+
+    ``before_MT``: for models that carry their state, the text before each window, which they read first. One
+    window of history, so that no window's loss depends on how the others are batched.
 
     Raises ValueError if there is no window.
     """
@@ -72,6 +76,8 @@ def evaluate(
             # Every window starts from the zero state, so that no partition of the windows matters.
             restore_carried_state(model, {})
             some = slice(first, first + batch)
+            if before_MT is not None:
+                model(torch.from_numpy(before_MT[some]).to(device).expand(members, -1, -1))
             part = evaluate_batch(model, x_MT[some], y_MT[some], members, device)
             total = [a + b for a, b in zip(total, part, strict=True)] if total else part
     restore_carried_state(model, state)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from isoloss import files
-from isoloss.corpus.batches import evaluation_windows, train_batch
+from isoloss.corpus.batches import evaluation_windows, lane_batch, train_batch, windows_before
 from isoloss.corpus.library import open_tokenized
 from isoloss.models import family, shape_of
 from isoloss.records.schema import Event
@@ -64,6 +64,7 @@ class Run:
         self.corpus = open_tokenized(task.tokens, self.first.corpus_hash)
         self.plan, self.trace = segments(self.first), trace_steps(self.first)
         shape = shape_of(self.first.family, self.first.shape)
+        self.carries = bool(getattr(shape, "carry", False))
         self.device: Device = choose(task.execution.device, self.first.family, shape)
         self.environment = environment(self.device, len(task.members))
         self.parts = part_names(getattr(shape, "n_exit", 1), getattr(shape, "gated", False))
@@ -127,7 +128,8 @@ class Run:
         """Inputs and targets of every member: a pure function of seed and step."""
         size = {"batch_size": self.first.batch_size, "context": self.first.context}
         seeds = [member.settings.seed for member in self.task.members]
-        pairs = [train_batch(self.corpus.train, seed=seed, step=step, **size) for seed in seeds]
+        draw = lane_batch if self.carries else train_batch
+        pairs = [draw(self.corpus.train, seed=seed, step=step, **size) for seed in seeds]
         x_KBT, y_KBT = (np.stack(side) for side in zip(*pairs, strict=True))
         return torch.from_numpy(x_KBT).to(self.device.device), torch.from_numpy(y_KBT).to(self.device.device)
 
@@ -152,9 +154,12 @@ class Run:
         last = segment.cooled and segment.branch == len(self.first.tokens)
         count = wanted.final_windows if last else wanted.windows if segment.cooled else wanted.trace_windows
         x_MT, y_MT = evaluation_windows(self.corpus.validation, count=count, context=self.first.context)
-        K = len(self.task.members)
+        before_MT = None
+        if self.carries:
+            before_MT = windows_before(self.corpus.validation, count=count, context=self.first.context)
+        K, model = len(self.task.members), self.state.model
         with self.device.precision():
-            sums = evaluate(self.state.model, x_MT, y_MT, members=K, device=self.device.device)
+            sums = evaluate(model, x_MT, y_MT, before_MT, members=K, device=self.device.device)
         for k, member_sums in enumerate(sums):
             if self.state.diverged[k] is None and not np.isfinite(member_sums.mean("exit_1")):
                 self.state.diverged[k] = self.state.done
