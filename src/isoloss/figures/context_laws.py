@@ -11,7 +11,16 @@ from isoloss.figures import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
 from isoloss.figures.points import LEVEL, cooled_points, of_families
-from isoloss.figures.positions import BINS_IN_WORDS, Profile, binned, context_law, law_words, profiles
+from isoloss.figures.positions import (
+    BINS_IN_WORDS,
+    CURVE_WORDS,
+    Profile,
+    binned,
+    context_law,
+    determined,
+    law_words,
+    profiles,
+)
 from isoloss.figures.style import INK, RAMP, linear_axis, log_axis, log_ticks, spread, titled
 from isoloss.laws.context import context_mean
 from isoloss.laws.result import Fit
@@ -86,9 +95,9 @@ def steps_of(study: StudyData, largest: Profile) -> pl.DataFrame:
 
 def law_verdict(data: Contexts) -> str:
     """How the exponent moves with N, if the laws allow the comparison."""
-    fits = [(size.profile.params, size.law) for size in data.sizes if isinstance(size.law, Fit)]
+    fits = [(size.profile.params, size.law) for size in data.sizes if determined(size.law)]
     if len(fits) < 2:
-        return f"{len(fits)} of {len(data.sizes)} sizes have a context law, so no trend with N is stated"
+        return f"{len(fits)} of {len(data.sizes)} sizes have a context law that the data determine, so no trend with N is stated"
     (small, first), (large, last) = fits[0], fits[-1]
     known = [exponent_words(law) for law in (first, last)]
     apart = exponents_apart(first, last)
@@ -120,8 +129,7 @@ def laws_figure(data: Contexts) -> Figure:
     subtitle = (
         f"Transformers, end of cooldown at D = {text.count(data.tokens)} tokens; N non-embedding; position "
         f"bins: {BINS_IN_WORDS}. Solid: measured, mean of seeds. Dashed: a + b T^-p fitted to single "
-        "positions; "
-        f"intervals are {text.level(LEVEL)} t over seeds."
+        f"positions; {CURVE_WORDS}; intervals are {text.level(LEVEL)} t over seeds."
     )
     return Figure(
         name="context-laws",

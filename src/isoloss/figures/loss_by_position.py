@@ -14,6 +14,7 @@ from isoloss.figures.lines import chart_of
 from isoloss.figures.points import LEVEL, cooled_points, of_families, shared_tokens
 from isoloss.figures.positions import (
     BINS_IN_WORDS,
+    CURVE_WORDS,
     Profile,
     binned,
     context_law,
@@ -180,7 +181,8 @@ def figure(data: ByPosition) -> Figure:
     subtitle = (
         f"Pairs of nearest N (non-embedding): {text.listed([pair_words(p) for p in data.pairs])}. End of "
         f"cooldown at D = {text.count(data.tokens)} tokens; position bins: {BINS_IN_WORDS}. Shade: lowest to "
-        f"highest seed. Dashed: fitted a + b T^-p. Diamond: first token after which no gain is seen."
+        f"highest seed. Dashed: fitted a + b T^-p; {CURVE_WORDS}. Diamond: first token after which no gain "
+        "is seen."
     )
     stops = "; ".join(f"{name_of(m)} {stop_words(m.stop)}" for m, _ in models)
     return Figure(

@@ -8,7 +8,7 @@ import polars as pl
 from isoloss.errors import Refusal
 from isoloss.figures.points import LEVEL, curve_of
 from isoloss.laws.context import Stop, fit_context, where_it_stops
-from isoloss.laws.result import Fit
+from isoloss.laws.result import Fit, FitStatus
 from isoloss.records import StudyData
 
 SINGLE = 16
@@ -80,11 +80,10 @@ def binned(profile: Profile) -> pl.DataFrame:
 
 
 def context_law(profile: Profile) -> Fit | Refusal:
-    """a + b T^-p over all single positions, unbinned."""
+    """a + b T^-p over all single positions, unbinned; only a curve where the noise hides its parameters."""
+    sums = (profile.sum_ST, profile.sumsq_ST, profile.count_ST)
     try:
-        return fit_context(
-            profile.position_T, profile.sum_ST, profile.sumsq_ST, profile.count_ST, level=LEVEL
-        )
+        return fit_context(profile.position_T, *sums, level=LEVEL, curve_only=True)
     except Refusal as reason:
         return reason
 
@@ -99,5 +98,15 @@ def stop_of(profile: Profile) -> Stop | Refusal:
 
 
 def law_words(law: Fit | Refusal) -> str:
-    """'4.0 + 3.2 T^-0.47', or that there is none."""
-    return "no law fitted" if isinstance(law, Refusal) else law.formula().removeprefix("L = ")
+    """'4.0 + 3.2 T^-0.47', marked if it is only a curve, or that there is none."""
+    if isinstance(law, Refusal):
+        return "no law fitted"
+    return law.formula().removeprefix("L = ") + (" (curve only)" if not determined(law) else "")
+
+
+def determined(law: Fit | Refusal) -> bool:
+    """Do the data fix the law's parameters, so that they may be compared?"""
+    return isinstance(law, Fit) and law.status is not FitStatus.CURVE_ONLY
+
+
+CURVE_WORDS = "(curve only): the noise leaves its parameters open"

@@ -35,6 +35,7 @@ def fit_context(
     count_ST: ArrayLike,
     *,
     level: float = 0.9,
+    curve_only: bool = False,
     source: dict[str, Any] | None = None,
 ) -> Fit:
     """The context law of one model from S seeds: sums, sums of squares and counts of per-position losses.
@@ -44,15 +45,25 @@ def fit_context(
     over the seeds' own fits, on the log scale, with S - 1 degrees of freedom; with one seed there are none,
     and a warning says so. They hold new seeds on the same windows, not new windows. ``sigma`` is the standard
     deviation over seeds of the context mean. Raises InputError for sums that are not finite or counts below
-    1, Refusal as ``fit`` does.
+    1, Refusal as ``fit`` does; ``curve_only`` as there.
     """
     positions, mean_ST, _, count_ST = _position_means(positions_T, sum_ST, sumsq_ST, count_ST)
     weights = count_ST.sum(axis=0)
     mean_T = np.average(mean_ST, axis=0, weights=count_ST)
     law = form("context")
-    whole = fit(law, {"position": positions}, mean_T, weights=weights, level=level, source=source)
+    whole = fit(
+        law,
+        {"position": positions},
+        mean_T,
+        weights=weights,
+        level=level,
+        curve_only=curve_only,
+        source=source,
+    )
     whole = replace(whole, warnings=())
     seeds = len(mean_ST)
+    if whole.status is FitStatus.CURVE_ONLY:
+        return replace(whole, sigma=None, df=seeds - 1, clusters=seeds, warnings=(whole.reason,))
     if seeds == 1:
         return replace(whole, sigma=None, df=0, clusters=1, warnings=("one seed: no interval can be given",))
     theta_Sp, failed = _seed_thetas(whole, positions, mean_ST, count_ST)

@@ -160,7 +160,7 @@ def interval(ends: tuple[float | None, float | None] | None) -> str:
 
 def recipe_table(study: StudyData) -> Table:
     """Learning rate, batch and schedule by family and size, as the runs were planned."""
-    rows = {}
+    rows, recipes = {}, set()
     for run in study.plan["runs"]:
         settings, recipe = run["settings"], run["settings"].get("recipe", {})
         shape = settings["shape"]
@@ -178,10 +178,10 @@ def recipe_table(study: StudyData) -> Table:
             run["counts"]["params"],
             f"{settings['learning_rate']:g}",
             settings["batch_size"] * settings["context"],
-            ", ".join(f"{name} {value}" for name, value in recipe.items()) or NOTHING,
         )
-    columns = ("Family", "Layers", "Width", "T_m", "N", "Learning rate", "Tokens a step", "Recipe")
-    return text_table("The recipe of every size", columns, rows.values())
+        recipes.add(", ".join(f"{name} {value}" for name, value in recipe.items()) or NOTHING)
+    columns = ("Family", "Layers", "Width", "T_m", "N", "Learning rate", "Tokens a step")
+    return text_table(f"The recipe of every size ({'; or '.join(sorted(recipes))})", columns, rows.values())
 
 
 def sweep_tables(study: StudyData) -> list[Table]:
