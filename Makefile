@@ -6,14 +6,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 STUDY := studies/architectures-mini
 
-.PHONY: study test check docs clean
+.PHONY: study test check lock clean
 
 study: .venv/study
 	@$(BIN)/isoloss run architectures --scale mini --out $(STUDY)
 	@$(BIN)/isoloss report $(STUDY)
 
 test: .venv/dev
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 check: .venv/dev
 	$(BIN)/ruff check .
@@ -21,8 +21,10 @@ check: .venv/dev
 	$(BIN)/lint-imports
 	$(BIN)/pyrefly check
 
-# The lock holds every version; hashes of the installed files are pip's to check.
+# The lock holds every version that the checks ran with; pip takes it as constraints.
 .venv/study: pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "isoloss needs Python 3.11 or newer; name one: make study PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable ".[train]"
@@ -31,6 +33,10 @@ check: .venv/dev
 .venv/dev: .venv/study
 	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable ".[train,dev]"
 	@touch $@
+
+lock: .venv/dev
+	@echo "# Versions that every check ran with; pip's constraints. Made by: make lock" > requirements.lock
+	@$(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu//' >> requirements.lock
 
 clean:
 	rm -rf .venv build dist

@@ -143,3 +143,28 @@ def test_a_bad_family_file_is_named(tmp_path, content, word):
 def test_a_taken_name_is_refused():
     with pytest.raises(InputError, match="registered already"):
         register(Family("lstm", Shape, lambda shape, vocab, context: torch.nn.Identity()))
+
+
+def test_a_users_file_cannot_replace_a_family_of_the_package(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FAMILY_FILE.replace("bigram-test", "transformer"))
+    genuine = family("transformer").build
+    with pytest.raises(InputError, match="registered already"):
+        load_file(path)
+    assert family("transformer").build is genuine
+
+
+def test_a_users_file_may_be_loaded_again(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(FAMILY_FILE.replace("bigram-test", "bigram-again"))
+    load_file(path)
+    before = family("bigram-again")
+    path.write_text(FAMILY_FILE.replace("bigram-test", "bigram-again") + "\n# changed\n")
+    load_file(path)
+    assert family("bigram-again").source != before.source
+
+
+@pytest.mark.parametrize("name", ["", "Has Space", "../up", "[bold]", "x" * 40, "1st"])
+def test_a_family_name_must_do_as_part_of_a_runs_name(name):
+    with pytest.raises(InputError, match="not a usable family name"):
+        register(Family(name, Shape, lambda shape, vocab, context: torch.nn.Identity()))

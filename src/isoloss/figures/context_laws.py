@@ -97,7 +97,8 @@ def law_verdict(data: Contexts) -> str:
     """How the exponent moves with N, if the laws allow the comparison."""
     fits = [(size.profile.params, size.law) for size in data.sizes if determined(size.law)]
     if len(fits) < 2:
-        return f"{len(fits)} of {len(data.sizes)} sizes have a context law that the data determine, so no trend with N is stated"
+        share = f"{len(fits)} of {len(data.sizes)}"
+        return f"{share} sizes have a context law that the data determine, so no trend with N is stated"
     (small, first), (large, last) = fits[0], fits[-1]
     known = [exponent_words(law) for law in (first, last)]
     apart = exponents_apart(first, last)
