@@ -5,6 +5,7 @@ import os
 import random
 
 import pytest
+import story
 from hypothesis import settings
 
 # Time limits on single examples fail on a busy machine and say nothing about the code.
@@ -42,6 +43,33 @@ def tiny(isoloss_home, tmp_path_factory):
         sentences = [" ".join(draw.choices(words, k=draw.randint(4, 9))) + "." for _ in range(90)]
         (folder / f"{number:02}.txt").write_text("\n".join(sentences), "utf-8")
     return library.add("tiny", [folder]).name
+
+
+@pytest.fixture(scope="session")
+def told(tmp_path_factory):
+    """A function from a Story (tests/report/story.py) to its StudyData, written once per session."""
+    from isoloss.records import load
+
+    loaded = {}
+
+    def tell(one):
+        if one not in loaded:
+            loaded[one] = load(story.on_disk(tmp_path_factory.getbasetemp(), one))
+        return loaded[one]
+
+    return tell
+
+
+@pytest.fixture(scope="session")
+def ahead(told):
+    """LSTMs ahead at every size; the crossover lies outside the data."""
+    return told(story.LSTM_AHEAD)
+
+
+@pytest.fixture(scope="session")
+def inside(told):
+    """The Transformer overtakes inside the data."""
+    return told(story.CROSSES_INSIDE)
 
 
 FAMILIES = '''

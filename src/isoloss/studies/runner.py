@@ -79,8 +79,8 @@ def run(
                 failed.update({member.run_id: end.reason for member in end.task.members})
             board.end(end.task.lead.run_id, sentence(end))
 
-        count = workers or (gpu_count() if gpu else cores())
-        local.run(tasks, count, on_progress=board.update, on_end=on_end, should_stop=lambda: stop.asked)
+        places = devices(execution.device, workers)
+        local.run(tasks, places, on_progress=board.update, on_end=on_end, should_stop=lambda: stop.asked)
     done = sum(len(end.task.members) for end in ended if end.outcome in ("done", "diverged"))
     return Outcome(folder, len(runs), already, done, failed, stop.asked and done + len(failed) < len(missing))
 
@@ -199,6 +199,16 @@ class Stop:
 
     def note(self, *_: object) -> None:
         self.asked = True
+
+
+def devices(wanted: str, workers: int | None) -> list[str]:
+    """One entry a worker: every GPU in turn where any will do, else the one device, once a core."""
+    kind = find(wanted).type
+    if kind == "cuda" and ":" not in wanted:
+        count = workers or gpu_count()
+        return [f"cuda:{number % gpu_count()}" for number in range(count)]
+    device = wanted if ":" in wanted else kind
+    return [device] * (workers or (cores() if kind == "cpu" else 1))
 
 
 def cores() -> int:

@@ -91,7 +91,7 @@ def evaluate_batch(
     x_KBT = torch.from_numpy(x_BT).to(device).expand(members, -1, -1)
     y_KBT = torch.from_numpy(y_BT).to(device).expand(members, -1, -1)
     parts = losses(model(x_KBT), y_KBT).parts()
-    arrays = {part: loss_KBT.double().cpu().numpy() for part, loss_KBT in parts.items()}
+    arrays = {part: loss_KBT.cpu().double().numpy() for part, loss_KBT in parts.items()}
     return [sums_of({part: loss_KBT[k] for part, loss_KBT in arrays.items()}) for k in range(members)]
 
 

@@ -10,6 +10,7 @@ import torch
 from isoloss import files
 from isoloss.corpus.batches import evaluation_windows, lane_batch, train_batch, windows_before
 from isoloss.corpus.library import open_tokenized
+from isoloss.errors import InputError
 from isoloss.models import family, shape_of
 from isoloss.records.schema import Event
 from isoloss.training import checkpoint
@@ -65,6 +66,11 @@ class Run:
         self.plan, self.trace = segments(self.first), trace_steps(self.first)
         shape = shape_of(self.first.family, self.first.shape)
         self.carries = bool(getattr(shape, "carry", False))
+        if self.carries and task.execution.micro_batches > 1:
+            mend = "set micro_batches = 1, or carry = false"
+            raise InputError(
+                "a carried state cannot be kept over micro-batches", where=task.lead.label, mend=mend
+            )
         self.device: Device = choose(task.execution.device, self.first.family, shape)
         self.environment = environment(self.device, len(task.members))
         self.parts = part_names(getattr(shape, "n_exit", 1), getattr(shape, "gated", False))
@@ -104,7 +110,7 @@ class Run:
         state, first, K = self.state, self.first, len(self.task.members)
         x_KBT, y_KBT = self.batch(state.step)
         state.model.zero_grad()
-        means = torch.zeros(K, len(self.parts), dtype=torch.float64)
+        means_KP = torch.zeros(K, len(self.parts), dtype=torch.float64)
         micro = self.task.execution.micro_batches
         for x_KbT, y_KbT in zip(x_KBT.chunk(micro, dim=1), y_KBT.chunk(micro, dim=1), strict=True):
             with self.device.precision():
@@ -113,14 +119,14 @@ class Run:
             share = x_KbT.shape[1] / first.batch_size
             # A sum over members: each one's gradient is then that of its own mean loss.
             (found.total.mean(dim=(1, 2)).sum() * share).backward()
-            for column, part in enumerate(self.parts):
-                means[:, column] += share * found.part(part).detach().double().mean(dim=(1, 2)).cpu()
+            parts_KP = torch.stack([found.part(p).detach().mean(dim=(1, 2)) for p in self.parts], dim=1)
+            means_KP += share * parts_KP.cpu().double()
         norm_K = state.optimizer.gradient_norms()
-        self.note_divergence(means[:, 0], norm_K.cpu())
+        self.note_divergence(means_KP[:, 0], norm_K.cpu())
         rate_K = torch.tensor([rate(member.settings, segment, state.step) for member in self.task.members])
         alive_K = state.alive_K.to(norm_K.device)
         state.optimizer.step(rate_K.to(norm_K.device), norm_K, alive_K)
-        state.curve_UKP[state.done] = np.where(state.alive_K.numpy()[:, None], means.numpy(), np.nan)
+        state.curve_UKP[state.done] = np.where(state.alive_K.numpy()[:, None], means_KP.numpy(), np.nan)
         state.step, state.done = state.step + 1, state.done + 1
         self.clock.tokens += first.batch_tokens * K
 

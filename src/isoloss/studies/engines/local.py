@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
@@ -43,13 +43,13 @@ class Running:
 
 def run(
     tasks: Sequence[Task],
-    workers: int,
+    devices: Sequence[str],
     *,
     on_progress: Callable[[Progress], None],
     on_end: Callable[[Ended], None],
     should_stop: Callable[[], bool],
 ) -> None:
-    """Run every task, at most ``workers`` at once, in the given order."""
+    """Run every task in the given order, one at a time on each entry of ``devices``."""
     context = process_context()
     queue, running = deque(tasks), []
     waits: dict[str, float] = {}
@@ -60,12 +60,12 @@ def run(
             for job in running:
                 if job.process.is_alive():
                     job.process.terminate()
-        while queue and len(running) < workers:
+        while queue and len(running) < len(devices):
             ready = next((t for t in queue if waits.get(t.lead.run_id, 0.0) <= time.monotonic()), None)
             if ready is None:
                 break
             queue.remove(ready)
-            running.append(start(context, ready))
+            running.append(start(context, on_device(ready, free_device(devices, running))))
         listen(running, on_progress)
         for job in [job for job in running if not job.process.is_alive()]:
             running.remove(job)
@@ -83,6 +83,16 @@ def process_context() -> multiprocessing.context.BaseContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([work.__module__])
     return context
+
+
+def free_device(devices: Sequence[str], running: Sequence[Running]) -> str:
+    """The first device with fewer running tasks than it has entries."""
+    taken = [job.task.execution.device for job in running]
+    return next(device for device in devices if taken.count(device) < devices.count(device))
+
+
+def on_device(task: Task, device: str) -> Task:
+    return replace(task, execution=task.execution.model_copy(update={"device": device}))
 
 
 def start(context: multiprocessing.context.BaseContext, task: Task) -> Running:
