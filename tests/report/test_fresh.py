@@ -1,20 +1,29 @@
 """A report of the same records is left as it is; any change of them makes a new one."""
 
 import json
+import shutil
 
 import pytest
 import story
 
 from isoloss import report
+from isoloss.report import fresh
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """A study's folder, and the result of the first report on it."""
+    folder = story.write(tmp_path_factory.mktemp("fresh") / "study", story.FEW)
+    return folder, report.write(folder)
 
 
 @pytest.fixture
-def folder(tmp_path):
-    return story.write(tmp_path / "study", story.FEW)
+def copy(written, tmp_path):
+    return shutil.copytree(written[0], tmp_path / "study")
 
 
-def test_a_true_report_is_not_written_again(folder):
-    first = report.write(folder)
+def test_a_true_report_is_not_written_again(written):
+    folder, first = written
     assert first.written
     page = first.path.stat()
     second = report.write(folder)
@@ -29,17 +38,20 @@ def test_a_true_report_is_not_written_again(folder):
 
 
 @pytest.mark.parametrize("pattern", ["study.json", "runs/*/record.json"])
-def test_a_changed_study_makes_a_new_report(folder, pattern):
-    assert report.write(folder).written
-    path = next(folder.glob(pattern))
+def test_a_changed_study_has_no_true_report(copy, pattern):
+    made_of = fresh.fingerprint(copy)
+    assert fresh.kept(copy / "report", made_of) is not None
+    path = next(copy.glob(pattern))
     path.write_text(json.dumps(json.loads(path.read_text()), indent=2))
-    assert report.write(folder).written
+    assert fresh.fingerprint(copy) != made_of
+    assert fresh.kept(copy / "report", fresh.fingerprint(copy)) is None
 
 
-@pytest.mark.parametrize("damage", ["", "{}", "[1", '{"made_of": 3}'])
-def test_a_damaged_memory_makes_a_new_report(folder, damage):
-    result = report.write(folder)
-    (result.path.parent / "report.json").write_text(damage)
-    assert report.write(folder).written
-    result.path.unlink()
-    assert report.write(folder).written
+@pytest.mark.parametrize("damage", ["", "{}", "[1", '{"made_of": 3}', None])
+def test_a_damaged_memory_is_no_true_report(copy, damage):
+    made_of = fresh.fingerprint(copy)
+    if damage is None:
+        (copy / "report" / "index.html").unlink()
+    else:
+        (copy / "report" / "report.json").write_text(damage)
+    assert fresh.kept(copy / "report", made_of) is None
