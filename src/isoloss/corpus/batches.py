@@ -9,12 +9,15 @@ The permutation is a balanced Feistel network on the smallest power of four that
 it comes back below n_windows. Sources: Luby and Rackoff 1988; Black and Rogaway 2002 (cycle walking).
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from isoloss.corpus.tokenfile import TokenFile
 from isoloss.errors import InputError
 
 _ROUNDS = 8
+_BLOCK = 1024
 
 
 def n_windows(n_tokens: int, context: int) -> int:
@@ -79,7 +82,17 @@ def sample_windows(n_windows: int, seed: int, first: int, count: int) -> np.ndar
         )
     if not 0 <= seed < 2**63:
         raise InputError(f"seed {seed} is not in [0, 2^63)", mend="use a seed such as 0")
-    samples_C = np.arange(first, first + count, dtype=np.int64)
+    if count == 0:
+        return np.empty(0, dtype=np.int64)
+    numbers = range(first // _BLOCK, (first + count - 1) // _BLOCK + 1)
+    blocks = np.concatenate([_block(n_windows, seed, number) for number in numbers])
+    return blocks[first - numbers[0] * _BLOCK :][:count].copy()
+
+
+@lru_cache(maxsize=64)
+def _block(n_windows: int, seed: int, number: int) -> np.ndarray:
+    """Samples number * _BLOCK and on: one call of the permutation serves many small batches."""
+    samples_C = np.arange(number * _BLOCK, (number + 1) * _BLOCK, dtype=np.int64)
     return permute(samples_C % n_windows, n_windows, seed, samples_C // n_windows)
 
 

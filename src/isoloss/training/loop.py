@@ -123,9 +123,8 @@ class Run:
             means_KP += share * parts_KP.cpu().double()
         norm_K = state.optimizer.gradient_norms()
         self.note_divergence(means_KP[:, 0], norm_K.cpu())
-        rate_K = torch.tensor([rate(member.settings, segment, state.step) for member in self.task.members])
-        alive_K = state.alive_K.to(norm_K.device)
-        state.optimizer.step(rate_K.to(norm_K.device), norm_K, alive_K)
+        rates = [rate(member.settings, segment, state.step) for member in self.task.members]
+        state.optimizer.step(rates, norm_K, state.alive_K.tolist())
         state.curve_UKP[state.done] = np.where(state.alive_K.numpy()[:, None], means_KP.numpy(), np.nan)
         state.step, state.done = state.step + 1, state.done + 1
         self.clock.tokens += first.batch_tokens * K

@@ -1,73 +1,106 @@
-"""AdamW (arXiv 1711.05101) over a member axis: each member has its own learning rate and gradient norm.
+"""AdamW (arXiv 1711.05101) for every member by itself: its own rate, gradient norm and clipping.
 
-    m <- b1 m + (1 - b1) g      v <- b2 v + (1 - b2) g^2
-    w <- w - rate_k (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + decay w)
-
-Every operation is element-wise along the members, so one launch serves them all and none sees another.
-torch.optim.AdamW takes one rate per tensor, not one per row; a test holds this one against it.
+A stacked parameter (K, ...) is handed to torch's fused AdamW as K separate tensors, views of its rows, each
+in its member's parameter group. AdamW acts element by element, so a member is updated as it would be alone,
+and a member that has diverged is left out by having no gradient.
 """
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from isoloss.models.cohort import member_slices
 from isoloss.training.settings import Recipe
 
 
+@dataclass(frozen=True)
+class Row:
+    """One member's part of a parameter; ``weight`` shares the parameter's memory."""
+
+    owner: nn.Parameter
+    number: int | None
+    weight: Tensor
+    decays: bool
+
+    def gradient(self) -> Tensor | None:
+        if self.owner.grad is None or self.number is None:
+            return self.owner.grad
+        return self.owner.grad[self.number]
+
+
 class MemberAdamW:
     def __init__(self, model: nn.Module, members: int, recipe: Recipe):
-        self.recipe, self.members, self.count = recipe, members, 0
-        self.parameters = member_slices(model)
-        self.m = [torch.zeros_like(p) for p, _ in self.parameters]
-        self.v = [torch.zeros_like(p) for p, _ in self.parameters]
-        names = [name for name, _ in model.named_parameters()]
-        self.decays = [decays(name, p, slot) for name, (p, slot) in zip(names, self.parameters, strict=True)]
+        self.clip = recipe.clip
+        self.rows = [rows_of(model, k, members) for k in range(members)]
+        groups = [
+            {"params": [row.weight for row in rows if row.decays == decays], "weight_decay": decay}
+            for rows in self.rows
+            for decays, decay in ((True, recipe.weight_decay), (False, 0.0))
+        ]
+        self.adamw = torch.optim.AdamW(
+            groups, lr=0.0, betas=(recipe.beta1, recipe.beta2), eps=recipe.eps, fused=True
+        )
+        for row in self.all_rows():
+            # From the start, so that a checkpoint has the same entries whenever it is taken.
+            self.adamw.state[row.weight] = {
+                "step": torch.zeros((), device=row.weight.device),
+                "exp_avg": torch.zeros_like(row.weight),
+                "exp_avg_sq": torch.zeros_like(row.weight),
+            }
 
-    @torch.no_grad()
+    def all_rows(self) -> list[Row]:
+        return [row for rows in self.rows for row in rows]
+
     def gradient_norms(self) -> Tensor:
         """Norm of each member's gradient, (K,)."""
-        device = self.parameters[0][0].device
-        square_K = torch.zeros(self.members, device=device)
-        for p, members in self.parameters:
-            if p.grad is not None:
-                square_K[members] += rows(p.grad, members).flatten(1).square().sum(1)
-        return square_K.sqrt()
+        for row in self.all_rows():
+            row.weight.grad = row.gradient()
+        return torch.stack([get_total_norm(gradients(rows)) for rows in self.rows])
 
-    @torch.no_grad()
-    def step(self, rate_K: Tensor, norm_K: Tensor, alive_K: Tensor) -> None:
-        """One update; gradients are first scaled to a norm of at most ``clip``. A dead member stays put."""
-        recipe, self.count = self.recipe, self.count + 1
-        scale_K = torch.where(alive_K, (recipe.clip / (norm_K + 1e-6)).clamp(max=1.0), 0.0)
-        rate_K = torch.where(alive_K, rate_K, 0.0)
-        first = 1.0 - recipe.beta1**self.count
-        second = (1.0 - recipe.beta2**self.count) ** 0.5
-        all_alive = bool(alive_K.all())
-        for (p, members), m, v, decay in zip(self.parameters, self.m, self.v, self.decays, strict=True):
-            if p.grad is None:
-                continue
-            w, m, v = rows(p, members), rows(m, members), rows(v, members)
-            column = (-1, *[1] * (w.dim() - 1))
-            scale, rate = scale_K[members].view(column), rate_K[members].view(column)
-            g = rows(p.grad, members)
-            # A dead member's gradient may be NaN, and NaN * 0 is NaN.
-            g = g * scale if all_alive else torch.where(scale > 0, g, 0.0) * scale
-            m.lerp_(g, 1.0 - recipe.beta1)
-            v.mul_(recipe.beta2).addcmul_(g, g, value=1.0 - recipe.beta2)
-            if decay:
-                w.mul_(1.0 - rate * recipe.weight_decay)
-            w.sub_(rate * (m / first) / (v.sqrt() / second + recipe.eps))
+    def step(self, rates: list[float], norm_K: Tensor, alive: list[bool]) -> None:
+        """One update with gradients scaled to a norm of at most ``clip``, after ``gradient_norms``."""
+        for k, (rows, rate) in enumerate(zip(self.rows, rates, strict=True)):
+            for group in self.adamw.param_groups[2 * k : 2 * k + 2]:
+                group["lr"] = rate
+            if alive[k]:
+                clip_grads_with_norm_([row.weight for row in rows], self.clip, norm_K[k])
+            else:
+                for row in rows:
+                    row.weight.grad = None
+        self.adamw.step()
 
-    def state(self) -> list[Tensor]:
-        return [*self.m, *self.v]
+    def state(self) -> dict[str, Tensor]:
+        """Everything that the next update reads, by name."""
+        return {
+            f"{number}.{name}": tensor
+            for number, row in enumerate(self.all_rows())
+            for name, tensor in self.adamw.state[row.weight].items()
+        }
+
+    def restore(self, saved: dict[str, Tensor]) -> None:
+        for name, tensor in self.state().items():
+            tensor.copy_(saved[name])
 
 
-def rows(tensor: Tensor, members: slice) -> Tensor:
-    """The tensor with its member axis in front: its own, or one of length 1."""
-    return tensor if members == slice(None) else tensor.unsqueeze(0)
+def gradients(rows: list[Row]) -> list[Tensor]:
+    return [row.weight.grad for row in rows if row.weight.grad is not None]
 
 
-def decays(name: str, parameter: nn.Parameter, members: slice) -> bool:
+def rows_of(model: nn.Module, member: int, members: int) -> list[Row]:
+    found = []
+    names = [name for name, _ in model.named_parameters()]
+    for name, (parameter, slot) in zip(names, member_slices(model), strict=True):
+        stacked = slot == slice(None)
+        if not stacked and member not in range(members)[slot]:
+            continue
+        weight = parameter.data[member] if stacked else parameter.data
+        found.append(Row(parameter, member if stacked else None, weight, decays(name, weight)))
+    return found
+
+
+def decays(name: str, weight: Tensor) -> bool:
     """Matrices decay; embeddings, biases and other vectors do not."""
-    axes = parameter.dim() - (1 if members == slice(None) else 0)
     tables = ("embedding", "vocabulary.tokens", "vocabulary.positions")
-    return axes == 2 and not any(table in name for table in tables)
+    return weight.dim() == 2 and not any(table in name for table in tables)

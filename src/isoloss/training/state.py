@@ -75,8 +75,7 @@ def fresh(
 def tensors(state: State) -> dict[str, Tensor]:
     """Weights, optimiser moments and count, generators, recurrent state: all that an update reads."""
     found = {f"model.{name}": p.detach() for name, p in state.model.named_parameters()}
-    found |= {f"optimizer.{i}": t for i, t in enumerate(state.optimizer.state())}
-    found |= {"optimizer.count": torch.tensor(state.optimizer.count)}
+    found |= {f"optimizer.{name}": t for name, t in state.optimizer.state().items()}
     found |= {f"generator.{k}": g.get_state() for k, g in enumerate(state.generators)}
     found |= {f"carried.{name}": t for name, t in carried_state(state.model).items()}
     return found
@@ -90,12 +89,14 @@ def copy_of(saved: dict[str, Tensor]) -> dict[str, Tensor]:
 def put_back(state: State, saved: dict[str, Tensor]) -> None:
     for name, p in state.model.named_parameters():
         p.copy_(saved[f"model.{name}"])
-    for i, t in enumerate(state.optimizer.state()):
-        t.copy_(saved[f"optimizer.{i}"])
-    state.optimizer.count = int(saved["optimizer.count"])
+    state.optimizer.restore(beginning_with("optimizer.", saved))
     for k, generator in enumerate(state.generators):
         generator.set_state(saved[f"generator.{k}"].cpu())
-    prefix = "carried."
     device = next(state.model.parameters()).device
-    names = [name for name in saved if name.startswith(prefix)]
-    restore_carried_state(state.model, {name.removeprefix(prefix): saved[name].to(device) for name in names})
+    carried = beginning_with("carried.", saved)
+    restore_carried_state(state.model, {name: tensor.to(device) for name, tensor in carried.items()})
+
+
+def beginning_with(prefix: str, saved: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The entries whose names begin so, without that beginning."""
+    return {name.removeprefix(prefix): t for name, t in saved.items() if name.startswith(prefix)}
