@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 failed or stopped, 2 wrong usage or input, 3 refused.
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +28,9 @@ corpus_app = typer.Typer(name="corpus", help="Text to train on: list, add, token
 app.add_typer(corpus_app)
 
 progress = Console(stderr=True)
+
+INTERRUPTED = 130
+"""What the command-line library exits with after Ctrl-C."""
 
 
 @app.command()
@@ -127,6 +131,7 @@ def show_outcome(outcome, as_json: bool) -> None:
                     "already": outcome.already,
                     "ended": outcome.ended,
                     "failed": outcome.failed,
+                    "diverged": outcome.diverged,
                     "stopped": outcome.stopped,
                 }
             )
@@ -137,11 +142,15 @@ def show_outcome(outcome, as_json: bool) -> None:
         return
     there = outcome.already + outcome.ended
     print(f"{there} of {outcome.planned} runs are in {outcome.folder} ({outcome.ended} new).")
+    for run_id, reason in outcome.diverged.items():
+        print(f"diverged: {run_id}: {reason}")
     for run_id, reason in outcome.failed.items():
         print(f"failed: {run_id}: {reason}")
     if outcome.failed:
         print("Run the same command again to retry what failed.")
     if outcome.stopped:
+        # A second Ctrl-C must not cut the last words short.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("Stopped. Run the same command again to go on where it was.")
 
 
@@ -268,6 +277,11 @@ def main() -> None:
     """Entry point: errors of ours become one message and their exit code."""
     try:
         app()
+    except SystemExit as end:
+        if end.code != INTERRUPTED:
+            raise
+        print("isoloss: stopped. Run the same command again to go on.", file=sys.stderr)
+        sys.exit(1)
     except IsolossError as error:
         print(f"isoloss: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

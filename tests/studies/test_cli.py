@@ -1,6 +1,7 @@
 """The command line: results on stdout, talk on stderr, exit codes, and nothing written on bad input."""
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -112,16 +113,31 @@ def test_a_finished_study_says_that_there_is_nothing_to_do(isoloss, ran, family_
     whole = [run for run in plan["runs"] if not run["settings"]["family"].startswith("my-")]
     out = tmp_path / "out"
     for run in whole:
-        place = out / "runs" / run["run_id"]
-        place.mkdir(parents=True)
-        (place / "record.json").write_bytes(
-            (ran.folder / "runs" / run["run_id"] / "record.json").read_bytes()
-        )
+        shutil.copytree(ran.folder / "runs" / run["run_id"], out / "runs" / run["run_id"])
     text = ran.file.read_text()
     (here / "my.toml").write_text(text[: text.index('[[scale.mini.models]]\nfamily = "my-bigram"')])
     code, said, talk = isoloss("run", "my.toml", "--out", out)
     assert (code, talk) == (0, "")
     assert said == f"Nothing to do: all 4 runs of {out} are there.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [("record.json", "torn"), ("positions.parquet", "torn"), ("positions.parquet", "lost")],
+)
+def test_a_damaged_run_is_named_and_not_taken_for_finished(isoloss, ran, here, tmp_path, name, damage):
+    out = shutil.copytree(ran.folder, tmp_path / "out")
+    path = next(out.glob(f"runs/transformer*/{name}"))
+    if damage == "torn":
+        path.write_bytes(path.read_bytes()[:-20])
+    else:
+        path.unlink()
+    text = ran.file.read_text()
+    (here / "my.toml").write_text(text[: text.index('[[scale.mini.models]]\nfamily = "my-bigram"')])
+    code, said, talk = isoloss("run", "my.toml", "--out", out)
+    assert (code, said) == (2, "")
+    assert str(path) in talk.replace("\n", "")
+    assert "To mend it" in talk
 
 
 # Bad input: exit code 2, the place named, nothing written
@@ -147,7 +163,7 @@ BAD = [
     ([*RUN, "--set", "context=70000", "--set", "tokens=[2800000]"], "too few for"),
     ([*RUN, "--set", "tokens=[641]"], "tokens 641 is not a multiple"),
     ([*RUN, "--set", "tokens=[64]"], "give it at least 10"),
-    ([*RUN, "--set", "device=tpu"], "there is no device 'tpu'"),
+    ([*RUN, "--set", "device=tpu"], "'tpu' is not a device"),
     ([*RUN, "--set", "tokenizer=my.toml"], "my.toml: is not a readable tokenizer.json"),
     ([*RUN, "--family", "nowhere.py"], "nowhere.py: no such file"),
     ([*RUN, "--family", "my.toml"], "my.toml"),

@@ -85,7 +85,10 @@ def test_every_part_of_a_nested_setting_is_part_of_the_name(part):
     [
         ({"tokens": (1280, 640)}, "must ascend"),
         ({"tokens": (640, 640)}, "must ascend"),
-        ({"tokens": (641,)}, "641 is not a multiple of the batch, 64 tokens"),
+        (
+            {"tokens": (641,)},
+            "641 is not a multiple of the batch, 4 x 16 = 64 tokens; the nearest: 640 and 704",
+        ),
         ({"tokens": (576,)}, "9 steps long; give it at least 10"),
         ({"learning_rate": float("nan")}, "learning_rate"),
         ({"learning_rate": 0.0}, "learning_rate"),

@@ -146,3 +146,14 @@ def test_a_loss_that_is_not_there_is_not_zero(time):
     shown, text = board(False)
     shown.update(report(loss=None))
     assert "loss none" in text.getvalue()
+
+
+def test_a_failed_run_is_no_longer_waited_for_and_a_stopped_one_is_not_done():
+    board = Board(Console(file=io.StringIO()), {"a": 10.0, "b": 30.0, "c": 60.0}, 0.0, 100.0)
+    board.end("a", "failed", "failed")
+    assert board.share() == 0.0
+    assert board.total == 90.0
+    board.end("b", "stopped", "stopped")
+    assert board.share() == 0.0
+    board.end("c", "done", "done")
+    assert board.share() == pytest.approx(60 / 90)

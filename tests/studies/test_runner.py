@@ -109,7 +109,7 @@ def attempt(study, changes, folder, home=None):
     [
         (["vocabulary=20000"], "vocabulary of 20,000 is too large"),
         (["context=100000", "tokens=[4000000]"], "too few for"),
-        (["device=tpu"], "there is no device 'tpu'"),
+        (["device=tpu"], "'tpu' is not a device"),
         (["device=cpu:x"], "is not a device"),
     ],
 )

@@ -47,7 +47,7 @@ def test_architectures_is_shipped_with_its_three_scales():
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("context = 16", "contxt = 16", "scale.mini.context: Field required"),
+        ("context = 16", "contxt = 16", "scale.mini.contxt: Extra inputs are not permitted"),
         (
             "context = 16",
             "context = 16\nstpes = 5",

@@ -110,6 +110,8 @@ def add(
     Raises InputError, with nothing written, for a bad name, bad text, or other content under that name.
     """
     folder = _folder(name, home)
+    if separator == "":
+        raise InputError("the separator is empty", mend=r"give the text between documents, such as '\n\n\n'")
     documents = text.read_documents(paths, text_column=text_column, separator=separator, max_bytes=max_bytes)
     parts = split(documents, validation_fraction)
     info = _info(name, parts, tuple(sorted(_plain_name(path) for path in paths)))

@@ -129,6 +129,9 @@ def verdict(data: ByParams) -> str:
         sizes = [text.count(gap.params) for gap in gaps if gap.difference.sign == sign]
         if sizes:
             share = f"all {len(gaps)}" if len(sizes) == len(gaps) else f"{len(sizes)} of {len(gaps)}"
+            if len(gaps) == 1:
+                clauses.append(f"{name} is ahead at the one size compared (N = {sizes[0]})")
+                continue
             clauses.append(f"{name} is ahead at {share} sizes compared (N = {text.listed(sizes)})")
     return "; ".join(clauses)
 
@@ -141,7 +144,7 @@ def crossover(found: Crossing | Refusal, rival: str) -> str:
     if found.outcome is Outcome.NO_CROSSING:
         return (
             f"the fitted laws do not cross anywhere from N = {text.count(found.range[0])} to "
-            f"{text.count(found.range[1])}, so no crossover is claimed"
+            f"{text.count(found.range[1])}, so no crossover is claimed{not_excluded(found)}"
         )
     where = f"N = {text.count(found.value)} [{low}, {high}]"
     if found.outcome is Outcome.CROSSES_INSIDE:
@@ -152,6 +155,18 @@ def crossover(found: Crossing | Refusal, rival: str) -> str:
         else f"the shared sizes are {text.counts(*found.overlap)}"
     )
     return f"the fitted laws would cross at {where}, which lies outside the data ({side}): an extrapolation"
+
+
+def not_excluded(found: Crossing) -> str:
+    """Where a crossing remains compatible with the data, though the laws themselves do not cross."""
+    low, high = found.interval or (None, None)
+    if low is None and high is None:
+        return ""
+    if low is None:
+        return f"; one below N = {text.count(high)} is not excluded"
+    if high is None:
+        return f"; one above N = {text.count(low)} is not excluded"
+    return f"; one at N = {text.counts(low, high)} is not excluded"
 
 
 def figure(data: ByParams) -> Figure:

@@ -148,7 +148,7 @@ def fixed_positions(context: int) -> list[int]:
 def stop_words(stop: Stop | Refusal) -> str:
     """Where one model stops improving, as a clause."""
     if isinstance(stop, Refusal):
-        return f"not judged ({stop.what})"
+        return f"is not judged ({stop.what})"
     if stop.outcome is Plateau.STOPS:
         return f"stops improving at token {stop.index}"
     if stop.outcome is Plateau.IMPROVING:

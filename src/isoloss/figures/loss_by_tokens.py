@@ -105,7 +105,7 @@ def figure(data: ByTokens) -> Figure:
         title=title,
         description="A panel for each D: loss against parameters (log axis), a curve a family and depth.",
         shows=f"{title}.",
-        would_change="More tokens: Transformers gain longest from them, so the gap depends on D.",
+        would_change="More tokens: the gap depends on D, and these D are small.",
         table=rows.select("tokens", "curve", "params", "seed", "loss"),
     )
 

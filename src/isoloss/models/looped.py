@@ -24,14 +24,15 @@ from torch import Tensor, nn
 from isoloss import units
 from isoloss.models.layers import Dropout, Linear, rms_norm
 from isoloss.models.output import Output
+from isoloss.models.shape import MOST
 from isoloss.models.transformer import Block, BlockShape, Vocabulary
 
 
 class LoopedShape(BlockShape):
-    n_layer: int = Field(gt=0)
-    recurrence: int = Field(gt=0)
-    n_prelude: int = Field(default=0, ge=0)
-    n_coda: int = Field(default=0, ge=0)
+    n_layer: int = Field(gt=0, le=MOST)
+    recurrence: int = Field(gt=0, le=MOST)
+    n_prelude: int = Field(default=0, ge=0, le=MOST)
+    n_coda: int = Field(default=0, ge=0, le=MOST)
     injection: bool = False
     exits: Literal["every", "last"] = "every"
     entropy_weight: float = Field(default=0.1, ge=0.0)

@@ -18,12 +18,12 @@ from torch import Tensor, nn
 
 from isoloss import units
 from isoloss.models.layers import Dropout, rms_norm
-from isoloss.models.shape import Shape
+from isoloss.models.shape import MOST, Shape
 
 
 class LSTMShape(Shape):
-    n_layer: int = Field(gt=0)
-    d_model: int = Field(gt=0)
+    n_layer: int = Field(gt=0, le=MOST)
+    d_model: int = Field(gt=0, le=MOST)
     norm: bool = True
     residual: bool = True
     carry: bool = False

@@ -96,7 +96,11 @@ def load_file(path: Path) -> None:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"could not be run ({type(error).__name__}: {error})", where=str(path)) from error
+        raise InputError(
+            f"could not be run ({type(error).__name__}: {error})",
+            where=str(path),
+            mend="run it by itself with python to see where it fails",
+        ) from error
     finally:
         _source.pop()
     if _families == before:

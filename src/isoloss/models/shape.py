@@ -2,6 +2,9 @@
 
 from pydantic import BaseModel, ConfigDict
 
+MOST = 100_000
+"""Upper bound of a width, depth or count: counts beyond it would not fit the tables' 64-bit integers."""
+
 
 class Shape(BaseModel):
     """Base of a family's shape: the numbers that fix its weights, and nothing else."""

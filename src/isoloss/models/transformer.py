@@ -22,16 +22,16 @@ from torch import Tensor, nn
 from isoloss import units
 from isoloss.models.layers import Dropout, Embedding, Linear, rms_norm, rotary_table, rotate
 from isoloss.models.output import Output
-from isoloss.models.shape import Shape
+from isoloss.models.shape import MOST, Shape
 
 
 class BlockShape(Shape):
     """Width, heads and feed-forward of one block."""
 
-    d_model: int = Field(gt=0)
-    n_head: int = Field(gt=0)
-    d_head: int = Field(gt=0)
-    d_ff: int = Field(gt=0)
+    d_model: int = Field(gt=0, le=MOST)
+    n_head: int = Field(gt=0, le=MOST)
+    d_head: int = Field(gt=0, le=MOST)
+    d_ff: int = Field(gt=0, le=MOST)
     activation: Literal["gelu", "swiglu"] = "gelu"
     positions: Literal["rotary", "learned"] = "rotary"
     tied: bool = True
@@ -68,7 +68,7 @@ class BlockShape(Shape):
 
 
 class TransformerShape(BlockShape):
-    n_layer: int = Field(gt=0)
+    n_layer: int = Field(gt=0, le=MOST)
 
 
 def count(shape: TransformerShape, vocab: int, context: int) -> units.Count:

@@ -62,6 +62,13 @@ def is_finished(folder: Path) -> bool:
     return (folder / "record.json").is_file()
 
 
+def check(folder: Path) -> None:
+    """Raises InputError if a finished run's record or a file beside it is damaged."""
+    record = read_record(folder)
+    for name in record.files:
+        check_file(folder, record, name)
+
+
 def write_parquet(path: Path, table: pl.DataFrame) -> str:
     """Write a table in one step; returns the file's sha256."""
     buffer = io.BytesIO()
@@ -134,13 +141,17 @@ def read_failure(folder: Path) -> dict[str, Any] | None:
 
 def read_part(folder: Path, record: Record, name: str) -> pl.DataFrame:
     """A Parquet file of a run, checked against the sha256 in its record."""
+    return pl.read_parquet(check_file(folder, record, name))
+
+
+def check_file(folder: Path, record: Record, name: str) -> Path:
     path = folder / name
     mend = "delete the run's folder and run the study again"
     if not path.is_file():
         raise InputError("is missing", where=str(path), mend=mend)
     if files.sha256(path) != record.files.get(name):
         raise InputError("does not match the sha256 in its record", where=str(path), mend=mend)
-    return pl.read_parquet(path)
+    return path
 
 
 @dataclass(frozen=True)

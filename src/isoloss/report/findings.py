@@ -87,8 +87,9 @@ def families(data: ByParams) -> tuple[str, dict[str, Any], list[str]]:
         "crossing_inside": None if not isinstance(found, Crossing) else found.inside,
     }
     caveats = [
-        f"{text.capital(seeds_phrase(data.points))}; {interval_words('sizes')}",
-        "N counts non-embedding parameters; the LSTM's loss at the Transformer's N is interpolated in log N.",
+        f"{text.capital(seeds_phrase(data.points))}; {interval_words('families, depths and sizes')}",
+        "N counts non-embedding parameters; the LSTM's loss at the Transformer's N lies on the line through "
+        "its two nearest sizes in log N.",
         "The LSTM depth named is the one with the lowest mean loss; the table has the others.",
     ]
     return sentence, numbers, caveats
@@ -119,7 +120,7 @@ def positions(data: ByPosition) -> tuple[str, dict[str, Any], list[str]]:
         },
     }
     caveats = [
-        interval_words("sizes"),
+        text.capital(interval_words("families, depths and sizes")),
         f"The largest of {len(data.pairs)} size-matched pairs; the LSTM's state is reset at each window.",
         "Where improvement stops is judged by octaves of the token index, so it is known to a factor of two; "
         "only the first quarter of the context can be judged.",
@@ -179,6 +180,6 @@ def difference_numbers(value: Difference) -> dict[str, Any]:
 
 def interval_words(over: str) -> str:
     return (
-        f"intervals are {text.level(LEVEL)} t intervals from the spread between seeds, pooled over {over}, "
-        "each by itself; they do not cover another text or another recipe."
+        f"intervals are {text.level(LEVEL)} t intervals from the spread between seeds, pooled over {over} as "
+        "if all were equally noisy, each by itself; they do not cover another text or another recipe."
     )

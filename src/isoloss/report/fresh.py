@@ -11,12 +11,13 @@ from isoloss.report.findings import Finding
 from isoloss.version import __version__
 
 NAME = "report.json"
+SUFFIXES = (".svg", ".png", ".pdf", ".csv")
 
 
 def fingerprint(folder: Path) -> str:
-    """sha256 over the plan, every record and every failure of the study, and the version that reads them."""
+    """sha256 over all that a report reads of the study, and the version that reads it."""
     total = hashlib.sha256(__version__.encode())
-    for pattern in ("study.json", "runs/*/record.json", "runs/*/failure.json"):
+    for pattern in ("study.json", "runs/*/*.json", "runs/*/*.parquet"):
         for path in sorted(folder.glob(pattern)):
             total.update(f"{path.relative_to(folder)}\0{files.sha256(path)}\n".encode())
     return total.hexdigest()
@@ -35,6 +36,9 @@ def kept(out: Path, made_of: str) -> tuple[tuple[Finding, ...], tuple[str, ...]]
     try:
         value: dict[str, Any] = files.read_json(path)
         if value["made_of"] != made_of:
+            return None
+        names = [f"{name}{end}" for name in value["figures"] for end in SUFFIXES]
+        if not all((out / "figures" / name).is_file() for name in names):
             return None
         found = [
             Finding(**{**finding, "caveats": tuple(finding["caveats"])}) for finding in value["findings"]

@@ -11,6 +11,7 @@ import jinja2
 from markupsafe import Markup
 
 from isoloss import files
+from isoloss.errors import InputError
 from isoloss.figures import render
 from isoloss.figures.figure import Figure
 from isoloss.figures.render import Picture
@@ -28,8 +29,6 @@ from isoloss.report.tables import (
     sweep_tables,
     table_of,
 )
-
-SUFFIXES = (".svg", ".png", ".pdf", ".csv")
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,8 @@ def write(folder: str | Path, out: str | Path | None = None) -> ReportResult:
     """
     folder = Path(folder)
     out = Path(out) if out is not None else folder / "report"
+    if out.exists() and not out.is_dir():
+        raise InputError("is not a folder", where=str(out), mend="move it away: the report goes there")
     made_of = fresh.fingerprint(folder)
     if there := fresh.kept(out, made_of):
         return ReportResult(out / "index.html", *there, written=False)
@@ -71,7 +72,7 @@ def write(folder: str | Path, out: str | Path | None = None) -> ReportResult:
 def remove_stale(folder: Path, names: Sequence[str]) -> None:
     """Pictures of an earlier report that this one does not make would contradict it."""
     for path in sorted(folder.glob("*")) if folder.is_dir() else []:
-        if path.suffix in SUFFIXES and path.stem not in names:
+        if path.suffix in fresh.SUFFIXES and path.stem not in names:
             files.remove_file(path)
 
 

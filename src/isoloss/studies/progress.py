@@ -47,10 +47,14 @@ class Board:
             self.last_line = time.monotonic()
             self.console.print(self.line(), highlight=False, soft_wrap=True, markup=False)
 
-    def end(self, run_id: str, sentence: str) -> None:
+    def end(self, run_id: str, sentence: str, outcome: str = "done") -> None:
+        """A stopped run is not done, and a failed one is no longer waited for."""
         self.running.pop(run_id, None)
         self.losses.pop(run_id, None)
-        self.done += self.weights[run_id]
+        if outcome == "failed":
+            self.total -= self.weights[run_id]
+        elif outcome != "stopped":
+            self.done += self.weights[run_id]
         self.ended += 1
         self.console.print(sentence, highlight=False, soft_wrap=True, markup=False)
         if self.live:

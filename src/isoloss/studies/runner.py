@@ -11,7 +11,7 @@ from rich.console import Console
 from isoloss import files
 from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
-from isoloss.records.store import is_finished, read_plan, run_folder
+from isoloss.records.store import check, is_finished, read_plan, run_folder
 from isoloss.studies.engines import local
 from isoloss.studies.plan import PlannedRun, cohorts
 from isoloss.studies.progress import Board, clock
@@ -37,6 +37,7 @@ class Outcome:
     already: int
     ended: int
     failed: dict[str, str]
+    diverged: dict[str, str]
     stopped: bool
 
 
@@ -58,11 +59,15 @@ def run(
     execution = execution or Execution(device=scale.device, micro_batches=scale.micro_batches)
     gpu = find(execution.device).type == "cuda"
     refuse_other_study(folder, study)
-    missing = [run for run in runs if not is_finished(run_folder(folder, run.run_id))]
+    places = {run.run_id: run_folder(folder, run.run_id) for run in runs}
+    missing = [run for run in runs if not is_finished(places[run.run_id])]
+    for run in runs:
+        if run not in missing:
+            check(places[run.run_id])
     already = len(runs) - len(missing)
     if not missing:
         write_plan(folder, study, scale_name, scale, runs)
-        return Outcome(folder, len(runs), already, 0, {}, False)
+        return Outcome(folder, len(runs), already, 0, {}, {}, False)
     console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
@@ -70,19 +75,32 @@ def run(
     write_plan(folder, study, scale_name, scale, runs)
     tasks, weights = make_tasks(study, missing, folder, scale, corpus, execution, family_files, gpu)
     total = sum(run.seconds for run in runs)
-    stop, failed, ended = Stop(console), {}, []
+    stop, ended = Stop(console), []
+    reasons: dict[str, dict[str, str]] = {"failed": {}, "diverged": {}}
     with stop, Board(console, weights, total - sum(weights.values()), total) as board:
 
         def on_end(end: local.Ended) -> None:
             ended.append(end)
-            if end.outcome == "failed":
-                failed.update({member.run_id: end.reason for member in end.task.members})
-            board.end(end.task.lead.run_id, sentence(end))
+            if end.outcome in reasons:
+                reasons[end.outcome] |= {member.run_id: end.reason for member in end.task.members}
+            board.end(end.task.lead.run_id, sentence(end), end.outcome)
 
-        places = devices(execution.device, workers)
-        local.run(tasks, places, on_progress=board.update, on_end=on_end, should_stop=lambda: stop.asked)
-    done = sum(len(end.task.members) for end in ended if end.outcome in ("done", "diverged"))
-    return Outcome(folder, len(runs), already, done, failed, stop.asked and done + len(failed) < len(missing))
+        workplaces = devices(execution.device, workers)
+        local.run(tasks, workplaces, on_progress=board.update, on_end=on_end, should_stop=lambda: stop.asked)
+    count = {kind: members_of(ended, kind) for kind in ("done", "diverged", "elsewhere", "failed")}
+    return Outcome(
+        folder,
+        len(runs),
+        already + count["elsewhere"],
+        count["done"] + count["diverged"],
+        reasons["failed"],
+        reasons["diverged"],
+        stop.asked and sum(count.values()) < len(missing),
+    )
+
+
+def members_of(ended: Sequence[local.Ended], outcome: str) -> int:
+    return sum(len(end.task.members) for end in ended if end.outcome == outcome)
 
 
 def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> None:
@@ -121,8 +139,11 @@ def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: 
 def refuse_other_study(folder: Path, study: Study) -> None:
     """Raises InputError if ``folder`` is a file, or holds another study or a damaged plan."""
     other = "choose another folder with --out"
-    if folder.exists() and not folder.is_dir():
-        raise InputError("is not a folder", where=str(folder), mend=other)
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir():
+        raise InputError("is not a folder", where=str(nearest), mend=other)
+    if not os.access(nearest, os.W_OK):
+        raise InputError("cannot be written to", where=str(nearest), mend=other)
     if (folder / "study.json").is_file() and (there := read_plan(folder)["study"]) != study.name:
         raise InputError(f"holds the study {there!r}, not {study.name!r}", where=str(folder), mend=other)
 
@@ -175,6 +196,7 @@ def sentence(end: local.Ended) -> str:
     words = {
         "done": "finished",
         "diverged": f"DIVERGED: {end.reason}",
+        "elsewhere": "finished by another process",
         "stopped": "stopped; its checkpoint is kept",
         "failed": f"FAILED: {end.reason}",
     }

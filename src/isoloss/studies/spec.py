@@ -24,12 +24,13 @@ Unknown keys are refused. A study file is data: it can name a family, never a fi
 """
 
 import importlib.resources
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from isoloss.errors import InputError
 from isoloss.training.settings import Evaluating, Recipe
@@ -64,6 +65,13 @@ class Scale(Spec):
     evaluation: Evaluating = Evaluating()
     recipe: Recipe = Recipe()
     models: list[Models] = Field(min_length=1)
+
+    @field_validator("device")
+    @classmethod
+    def _known(cls, device: str) -> str:
+        if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]{1,3})?", device):
+            raise ValueError(f"{device!r} is not a device: write auto, cpu, mps, cuda or cuda:1")
+        return device
 
 
 class Study(Spec):
@@ -110,8 +118,11 @@ def read(study: str) -> Study:
 
 
 def problem(error: ValidationError, where: str) -> InputError:
-    """The first of pydantic's complaints, with the key's path."""
-    first = error.errors()[0]
+    """The first of pydantic's complaints, with the key's path.
+
+    An unknown key goes before all others: a misspelt one is why another is missing.
+    """
+    first = sorted(error.errors(), key=lambda complaint: complaint["type"] != "extra_forbidden")[0]
     key = ".".join(str(part) for part in first["loc"])
     place = f"{key}: " if key else ""
     given = (

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from isoloss import files
 
 SETTINGS_VERSION = 1
+MOST_TOKENS = 10**16
 
 
 class Strict(BaseModel):
@@ -74,9 +75,13 @@ class RunSettings(Strict):
         if list(self.tokens) != sorted(set(self.tokens)):
             raise ValueError("tokens must ascend without repeats")
         for tokens in self.tokens:
-            if tokens % self.batch_tokens:
+            if not 0 < tokens <= MOST_TOKENS:
+                raise ValueError(f"tokens {tokens} is not between 1 and {MOST_TOKENS:,}")
+            if left := tokens % self.batch_tokens:
+                near = [n for n in (tokens - left, tokens - left + self.batch_tokens) if n > 0]
                 raise ValueError(
-                    f"tokens {tokens} is not a multiple of the batch, {self.batch_tokens} tokens"
+                    f"tokens {tokens} is not a multiple of the batch, {self.batch_size} x {self.context} = "
+                    f"{self.batch_tokens} tokens; the nearest: {' and '.join(map(str, near))}"
                 )
         if self.point_steps[0] < 10:
             raise ValueError(f"the first D point is {self.point_steps[0]} steps long; give it at least 10")

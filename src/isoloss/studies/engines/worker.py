@@ -1,7 +1,7 @@
 """One process, one cohort: claim its folders, train, leave a record or a reason.
 
 Messages to the parent are tuples (kind, value): ("progress", Progress), ("busy", None), ("stopped", None),
-("done", None), ("failed", sentence).
+("done", None), ("diverged", sentence), ("elsewhere", None), ("failed", sentence).
 """
 
 import os
@@ -58,7 +58,7 @@ def work(task: Task, pipe: Connection) -> None:
                     parent.send("busy")
                     return
             if all(is_finished(member.folder) for member in task.members):
-                parent.send("done")
+                parent.send("elsewhere")
                 return
             for member in task.members:
                 files.remove_leftovers(member.folder)
