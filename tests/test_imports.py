@@ -98,3 +98,14 @@ def test_control_an_import_the_other_way_breaks_a_contract(copy, module, line):
     done = lint_imports(copy)
     assert done.returncode != 0
     assert "1 kept, 1 broken" in done.stdout or "0 kept, 2 broken" in done.stdout or "newcomer" in done.stdout
+
+
+def test_a_command_that_needs_torch_says_so():
+    code = (
+        "import sys; sys.modules['torch'] = None; "
+        "sys.argv = ['isoloss', 'run', 'architectures', '--dry-run']; from isoloss.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "training needs PyTorch" in done.stderr
+    assert "Traceback" not in done.stderr

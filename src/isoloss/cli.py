@@ -282,6 +282,11 @@ def main() -> None:
             raise
         print("isoloss: stopped. Run the same command again to go on.", file=sys.stderr)
         sys.exit(1)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        print("isoloss: training needs PyTorch\n  To mend it: pip install 'isoloss[train]'", file=sys.stderr)
+        sys.exit(2)
     except IsolossError as error:
         print(f"isoloss: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
