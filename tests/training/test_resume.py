@@ -1,5 +1,7 @@
 """A run that was cut anywhere equals the run that was not, to the bit; and the test can tell."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -112,6 +114,21 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_older_one(make_task):
     damaged.write_bytes(content)
     assert loop.train(task)
     assert same(outcome(whole), outcome(task))
+
+
+def test_checkpoints_of_another_cohort_do_not_push_out_new_ones(make_task):
+    """They count more updates than a fresh start does, and only the newest two are kept."""
+    often = Execution(checkpoint_steps=5)
+    both = make_task("transformer", seeds=(0, 1), folder="one", execution=often)
+    made = iter(range(1, 10_000))
+    assert not loop.train(both, should_stop=lambda: next(made) >= 25)
+    alone = replace(both, members=both.members[:1])
+    made_alone = iter(range(1, 10_000))
+    assert not loop.train(alone, should_stop=lambda: next(made_alone) >= 11)
+    kept = sorted(place.name for place in (alone.lead.folder / "checkpoints").iterdir())
+    assert kept == ["update-000000010", "update-000000011"]
+    assert loop.train(alone)
+    assert files.read_json(alone.lead.folder / "record.json")["attempt"] == 2
 
 
 def test_a_change_of_threads_is_stamped_in_the_record(make_task, monkeypatch):

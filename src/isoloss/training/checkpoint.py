@@ -71,19 +71,23 @@ def describe(number: int, measured: Measured, arrays: dict[str, Tensor]) -> dict
 
 
 def restore(folder: Path, state: State, run_ids: Sequence[str]) -> dict[str, Any] | None:
-    """Put the newest usable checkpoint of these runs into ``state``; its notes, or None if there is none."""
+    """Put the newest usable checkpoint of these runs into ``state``; its notes, or None if there is none.
+
+    One that is damaged or of another cohort is removed: it could never be used, and would be taken for newer
+    than those that this attempt is going to write.
+    """
     for place in sorted(folder.glob("update-*"), reverse=True):
         try:
             scalars = files.read_json(place / "state.json")
-            if scalars["run_ids"] != list(run_ids):
-                continue
-            if files.sha256(place / "state.safetensors") != scalars["sha256"]:
-                continue
-            arrays = load_file(place / "state.safetensors")
-        except (OSError, KeyError, TypeError, InputError, SafetensorError):
-            continue
-        fill(state, scalars, arrays)
-        return scalars["notes"]
+            mine = scalars["run_ids"] == list(run_ids)
+            whole = files.sha256(place / "state.safetensors") == scalars["sha256"]
+            arrays = load_file(place / "state.safetensors") if mine and whole else None
+        except (FileNotFoundError, KeyError, TypeError, InputError, SafetensorError):
+            arrays = None
+        if arrays is not None:
+            fill(state, scalars, arrays)
+            return scalars["notes"]
+        files.remove_folder(place)
     return None
 
 
