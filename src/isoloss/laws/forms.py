@@ -257,7 +257,19 @@ _LOOP_TOTAL = power_sum(
     mend_floor="add larger models, more tokens or more loops",
 )
 
-FORMS: dict[str, Form] = {law.name: law for law in (_power(), _POWER_FLOOR, _CONTEXT, _LOOP_TOTAL)}
+_CHINCHILLA = power_sum(
+    "chinchilla",
+    (Term("E"), Term("A", (("params", "alpha"),)), Term("B", (("tokens", "beta"),))),
+    inputs=("params", "tokens"),
+    formula="L = E + A N^-alpha + B D^-beta",
+    text="L = {E} + {A} N^-{alpha} + {B} D^-{beta}",
+    source="Hoffmann et al. 2022, arXiv 2203.15556, eq. 2",
+    mend_floor="add larger models or more tokens",
+)
+
+FORMS: dict[str, Form] = {
+    law.name: law for law in (_power(), _POWER_FLOOR, _CHINCHILLA, _CONTEXT, _LOOP_TOTAL)
+}
 
 
 def form(name: str) -> Form:
