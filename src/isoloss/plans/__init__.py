@@ -1,0 +1,1 @@
+"""Plans: what a law says to do. No torch."""

@@ -1,0 +1,1 @@
+"""Sources: other people's tables of runs, read, checked and fetched. No torch."""
