@@ -3,6 +3,7 @@
 import io
 import os
 import random
+from pathlib import Path
 
 import pytest
 import story
@@ -27,6 +28,21 @@ def isoloss_home(tmp_path_factory):
         del os.environ["ISOLOSS_HOME"]
     else:
         os.environ["ISOLOSS_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def run_tables():
+    """The folder of public run tables, which are no part of the repository.
+
+    Where it is absent a test that asks for it is skipped by name; in CI it must be there.
+    """
+    folder = Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        message = f"no public run tables in {folder}"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return folder
 
 
 @pytest.fixture(scope="session")
