@@ -1,0 +1,146 @@
+"""The compute frontier: a power law through optimal sizes, y = G C^a, fitted in log-log."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isoloss.errors import InputError, Refusal
+from isoloss.laws.forms import Array
+from isoloss.laws.result import quantile
+
+LEAST = 3  # optima for a power law with an interval
+LEAST_DECADES = 0.5  # of compute
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """y = coefficient * C^exponent, C in FLOP.
+
+    ``interval`` of the exponent is a t interval over budgets with ``df`` degrees of freedom. ``pivot`` is the
+    compute at which value and slope are uncorrelated; ``value`` and ``value_se`` (of its logarithm) belong
+    to it. ``sigma`` is the scatter of log y about the line.
+    """
+
+    exponent: float
+    coefficient: float
+    standard_error: float
+    interval: tuple[float, float]
+    level: float
+    df: int
+    pivot: float
+    value: float
+    value_se: float
+    sigma: float
+
+    def at(self, flops: ArrayLike) -> tuple[Array, Array, Array]:
+        """The line and its t band at ``flops``: (y, low, high)."""
+        away = np.log(np.asarray(flops, dtype=np.float64) / self.pivot)
+        middle = np.log(self.value) + self.exponent * away
+        reach = quantile(self.level, self.df) * np.hypot(self.value_se, self.standard_error * away)
+        return np.exp(middle), np.exp(middle - reach), np.exp(middle + reach)
+
+
+@dataclass(frozen=True)
+class Third:
+    """The slope over one third of the compute budgets, from ``low`` to ``high``, and its standard error."""
+
+    low: float
+    high: float
+    exponent: float
+    standard_error: float
+
+
+def frontier(
+    flops: ArrayLike, optimum: ArrayLike, *, variance: ArrayLike | None = None, level: float
+) -> Frontier:
+    """Least squares of log optimum on log flops, weighted by 1/variance of log optimum if given.
+
+    The variances count as relative: the scatter about the line sets the scale, as t intervals need.
+    Raises Refusal for fewer than 3 optima or under half a decade of compute.
+    """
+    x, y = np.log(flops), np.log(optimum)
+    weights = np.ones(len(x)) if variance is None else 1 / np.asarray(variance, dtype=np.float64)
+    if len(x) < LEAST:
+        raise Refusal(
+            f"{len(x)} usable optima are too few for a power law",
+            mend=f"measure at {LEAST} or more compute budgets",
+        )
+    if np.ptp(x) < LEAST_DECADES * np.log(10):
+        raise Refusal(
+            f"the usable budgets span a factor of {np.exp(np.ptp(x)):.2g}, under half a decade of compute",
+            mend="add budgets further apart",
+        )
+    centre, height = np.average(x, weights=weights), np.average(y, weights=weights)
+    spread = float(np.sum(weights * (x - centre) ** 2))
+    slope = float(np.sum(weights * (x - centre) * (y - height)) / spread)
+    df = len(x) - 2
+    scale = float(np.sum(weights * (y - height - slope * (x - centre)) ** 2) / df)
+    error = np.sqrt(scale / spread)
+    reach = quantile(level, df) * error
+    return Frontier(
+        exponent=slope,
+        coefficient=float(np.exp(height - slope * centre)),
+        standard_error=float(error),
+        interval=(float(slope - reach), float(slope + reach)),
+        level=level,
+        df=df,
+        pivot=float(np.exp(centre)),
+        value=float(np.exp(height)),
+        value_se=float(np.sqrt(scale / np.sum(weights))),
+        sigma=float(np.sqrt(scale / np.mean(weights))),
+    )
+
+
+def thirds(flops: ArrayLike, optimum: ArrayLike, sigma: float) -> tuple[Third, ...]:
+    """Plain slopes over the first, middle and last third of the budgets; a bend of the frontier shows here.
+
+    Neighbouring thirds share the budget between them, so that 4 optima suffice; fewer give no thirds.
+    ``sigma``, the scatter about the whole line, sets the standard errors.
+    """
+    order = np.argsort(flops)
+    x, y = np.log(np.asarray(flops)[order]), np.log(np.asarray(optimum)[order])
+    if len(x) < LEAST + 1:
+        return ()
+    ends = np.round(np.linspace(0, len(x) - 1, 4)).astype(int)
+    out = []
+    for first, last in pairwise(ends):
+        own = slice(first, last + 1)
+        away = x[own] - x[own].mean()
+        spread = float(away @ away)
+        out.append(
+            Third(
+                float(np.exp(x[first])),
+                float(np.exp(x[last])),
+                float(away @ y[own]) / spread,
+                sigma / spread**0.5,
+            )
+        )
+    return tuple(out)
+
+
+def columns(named: Mapping[str, Any]) -> dict[str, Array]:
+    """The columns as float arrays of one length. Raises InputError for what is not positive and finite."""
+    out = {}
+    for name, values in named.items():
+        try:
+            out[name] = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"is not an array of numbers ({error})", where=name) from None
+        if out[name].ndim != 1 or not len(out[name]):
+            raise InputError("is not a column of numbers", where=name, mend="give one number a row")
+        good = np.isfinite(out[name]) & (out[name] > 0)
+        if not good.all():
+            row = int(np.argmin(good))
+            raise InputError(
+                f"is {out[name][row]}, not positive and finite",
+                where=f"row {row + 1}, {name}",
+                mend="correct or drop it",
+            )
+    if len({len(values) for values in out.values()}) > 1:
+        lengths = ", ".join(f"{name} {len(values)}" for name, values in out.items())
+        raise InputError(f"the columns differ in length ({lengths})", mend="give one value a row in each")
+    return out

@@ -1,0 +1,131 @@
+"""What reading a minimum off a grid of sizes gets wrong without any noise, given a Chinchilla law.
+
+A loss curve E + A N^-alpha + B D^-beta is no parabola in log N at D = C/(6 N): a parabola through a wide or
+off-centre grid has its vertex elsewhere. Source: Czech et al. 2026, arXiv 2603.22339.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+
+from isoloss.errors import InputError
+from isoloss.laws.forms import Array
+from isoloss.laws.frontier import frontier
+from isoloss.laws.isoflop import Budget, IsoFlop
+from isoloss.laws.minima import FEWEST, Method, minima
+
+PARAMETERS = ("E", "A", "B", "alpha", "beta")
+BEYOND = 7.0  # natural log units outside the grid in which the exact optimum is looked for
+
+
+@dataclass(frozen=True)
+class Bias:
+    """``optimum`` minimises the law at its budget, ``read`` is what the grid shows; in parameters.
+
+    ``params`` = read/optimum - 1. ``inside`` is False where the grid shows no minimum inside its sizes.
+    """
+
+    flops: float
+    optimum: float
+    read: float
+    params: float
+    inside: bool
+
+
+@dataclass(frozen=True)
+class GridBias:
+    """``exponent`` of N*(C) through the exact optima of the used budgets, and as their grids ``read`` it."""
+
+    budgets: tuple[Bias, ...]
+    exponent: float
+    read: float
+
+
+def parabola_bias(
+    alpha: float,
+    beta: float,
+    A: float,
+    B: float,
+    E: float,
+    *,
+    width_decades: float,
+    sizes: int = 15,
+    flops: float = 1e20,
+    centre: float = 1.0,
+    log_loss: bool = False,
+) -> Bias:
+    """Vertex of a parabola through noise-free losses against the exact optimum.
+
+    ``sizes`` sizes spread evenly in log N over ``width_decades`` to each side of ``centre`` times the
+    optimum, at D = C/(6 N). On the loss itself the relative error depends on alpha, beta and the grid alone;
+    with ``log_loss`` on all of the law. D* at the vertex is off by 1/(1 + params) - 1. Raises InputError.
+    """
+    law = _law({"alpha": alpha, "beta": beta, "A": A, "B": B, "E": E})
+    if sizes < FEWEST or not 0 < width_decades < 20 or not 0 < centre < np.inf or not 0 < flops < np.inf:
+        raise InputError(
+            f"the grid has {sizes} sizes over {width_decades} decades about {centre} at {flops} FLOP",
+            mend=f"give at least {FEWEST} sizes and positive finite numbers",
+        )
+    optimum = float(chinchilla_optimum(law, flops))
+    half = width_decades * np.log(10)
+    x = np.log(optimum * centre) + np.linspace(-half, half, sizes)
+    y = _loss(law, x, np.log(flops / 6) - x)
+    at, _, inside = minima(x, (np.log(y) if log_loss else y)[:, None], Method.PARABOLA)
+    read = float(np.exp(at[0]))
+    return Bias(flops, optimum, read, read / optimum - 1, bool(inside[0]))
+
+
+def grid_bias(found: IsoFlop, law: Mapping[str, float]) -> GridBias:
+    """The bias of the used budgets' own grids, read by ``found.method``, if ``law`` were exact.
+
+    ``law`` has the parameters of ``chinchilla`` (the ``params`` of a Fit). Raises InputError if one is
+    missing or not positive, and Refusal as ``frontier`` does.
+    """
+    law = _law(law)
+    each = tuple(_budget_bias(budget, law, found.method) for budget in found.used)
+    flops = [one.flops for one in each]
+    exact, read = (
+        frontier(flops, [getattr(one, name) for one in each], level=found.level).exponent
+        for name in ("optimum", "read")
+    )
+    return GridBias(each, exact, read)
+
+
+def chinchilla_optimum(law: Mapping[str, float], flops: ArrayLike) -> Array:
+    """N* = G (C/6)^(beta/(alpha+beta)), G = (alpha A/(beta B))^(1/(alpha+beta)): Hoffmann eq. 4."""
+    alpha, beta = law["alpha"], law["beta"]
+    G = (alpha * law["A"] / (beta * law["B"])) ** (1 / (alpha + beta))
+    return G * (np.asarray(flops, dtype=np.float64) / 6) ** (beta / (alpha + beta))
+
+
+def _budget_bias(budget: Budget, law: Mapping[str, float], method: Method) -> Bias:
+    x = np.log(budget.sizes)
+    log_ND = x + np.log(budget.size_tokens)
+
+    def loss(log_N: Array) -> Array:
+        return _loss(law, log_N, np.interp(log_N, x, log_ND) - log_N)
+
+    at, _, inside = minima(x, np.log(loss(x))[:, None], method)
+    exact = minimize_scalar(
+        loss, bounds=(x[0] - BEYOND, x[-1] + BEYOND), method="bounded", options={"xatol": 1e-9}
+    )
+    optimum, read = float(np.exp(exact.x)), float(np.exp(at[0]))
+    return Bias(budget.flops, optimum, read, read / optimum - 1, bool(inside[0]))
+
+
+def _loss(law: Mapping[str, float], log_N: Array, log_D: Array) -> Array:
+    return law["E"] + law["A"] * np.exp(-law["alpha"] * log_N) + law["B"] * np.exp(-law["beta"] * log_D)
+
+
+def _law(law: Mapping[str, float]) -> dict[str, float]:
+    out = {}
+    for name in PARAMETERS:
+        if name not in law:
+            raise InputError(f"has no {name}", where="law", mend=f"give {', '.join(PARAMETERS)}")
+        out[name] = float(law[name])
+        if not np.isfinite(out[name]) or out[name] < 0 or (out[name] == 0 and name != "E"):
+            raise InputError(f"{name} is {law[name]}", where="law", mend="give positive finite numbers")
+    return out

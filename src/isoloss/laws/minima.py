@@ -1,0 +1,94 @@
+"""Minima of curves through a few points, by Akima interpolation or by a parabola, and their scatter."""
+
+from collections.abc import Iterable
+from enum import Enum
+
+import numpy as np
+from scipy.interpolate import Akima1DInterpolator
+
+from isoloss.laws.forms import Array
+
+FEWEST = 4
+"""Points a curve needs: a parabola through three has nothing left to show that it fits."""
+WINDOW = 5
+
+
+class Method(Enum):
+    AKIMA = "akima"
+    PARABOLA = "parabola"
+
+
+def minima(x: Array, y_nS: Array, method: Method) -> tuple[Array, Array, Array]:
+    """Where S curves over x are least, the least value, and whether that is inside: each of shape (S,).
+
+    ``x`` ascends, ``y_nS`` holds a curve a column. A curve without a minimum inside gives its lowest point.
+    """
+    found = _akima_minima if method is Method.AKIMA else _parabola_minima
+    at, low, inside = found(x, y_nS)
+    lowest = np.argmin(y_nS, axis=0)
+    return np.where(inside, at, x[lowest]), np.where(inside, low, np.min(y_nS, axis=0)), inside
+
+
+def values(x: Array, y: Array, method: Method, at: Array) -> Array:
+    """The curve through the points, at ``at``; nan outside x or where it has too few points."""
+    inside = (at >= x[0] - 1e-9) & (at <= x[-1] + 1e-9)
+    if len(x) < FEWEST:
+        return np.full(at.shape, np.nan)
+    if method is Method.AKIMA:
+        drawn = Akima1DInterpolator(x, y)(np.clip(at, x[0], x[-1]))
+    else:
+        drawn = np.polynomial.Polynomial.fit(x, y, 2)(at)
+    return np.where(inside, drawn, np.nan)
+
+
+def opens_down(x: Array, y: Array) -> bool:
+    """Whether the least-squares parabola through the points has no minimum."""
+    return bool(_parabola(x, y[:, None])[2][0] <= 0)
+
+
+def scatter(curves: Iterable[tuple[Array, Array]]) -> tuple[float, int]:
+    """Noise of a point about its curve (root mean square) and how many contrasts it rests on.
+
+    Each run of 5 neighbours that holds the lowest point is fitted by a cubic (of 4, by a parabola): what is
+    left over is one contrast of unit length, which has the noise's standard deviation. Bends that a cubic
+    does not follow count as noise, so this errs on the high side.
+    """
+    contrasts = []
+    for x, y in curves:
+        size = min(WINDOW, len(x))
+        if size < FEWEST:
+            continue
+        lowest = int(np.argmin(y))
+        for first in range(max(0, lowest - size + 1), min(lowest, len(x) - size) + 1):
+            own = slice(first, first + size)
+            u = (x[own] - x[first]) / (x[own][-1] - x[first])
+            rest = np.linalg.qr(np.vander(u, size - 1), mode="complete")[0][:, -1]
+            contrasts.append(rest @ y[own])
+    return (float(np.sqrt(np.mean(np.square(contrasts)))) if contrasts else 0.0), len(contrasts)
+
+
+def _akima_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array]:
+    cubic, square, slope, value = Akima1DInterpolator(x, y_nS).c  # each (n - 1, S), one cubic an interval
+    root = np.sqrt(np.maximum(square**2 - 3 * cubic * slope, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The derivative's root of positive curvature, in whichever form does not cancel.
+        step = np.where(square > 0, -slope / (square + root), (root - square) / (3 * cubic))
+    step = np.clip(np.nan_to_num(step), 0.0, np.diff(x)[:, None])
+    low_mS = ((cubic * step + square) * step + slope) * step + value
+    best = np.argmin(low_mS, axis=0)
+    each = np.arange(y_nS.shape[1])
+    at, low = x[best] + step[best, each], low_mS[best, each]
+    return at, low, (low < y_nS[0]) & (low < y_nS[-1])
+
+
+def _parabola_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array]:
+    level, slope, square = _parabola(x, y_nS)
+    vertex = -slope / (2 * np.where(square > 0, square, np.nan))
+    inside = np.abs(vertex) < 1
+    return (x[0] + x[-1]) / 2 + vertex * (x[-1] - x[0]) / 2, level + slope * vertex / 2, inside
+
+
+def _parabola(x: Array, y_nS: Array) -> Array:
+    """Level, slope and square of the least-squares parabola over x scaled to -1..1."""
+    u = (2 * x - x[0] - x[-1]) / (x[-1] - x[0])
+    return np.linalg.lstsq(np.vander(u, 3, increasing=True), y_nS, rcond=None)[0]
