@@ -1,1 +1,8 @@
 """Sources: other people's tables of runs, read, checked and fetched. No torch."""
+
+from isoloss.sources.checks import accept, usable
+from isoloss.sources.columns import runs
+from isoloss.sources.read import read
+from isoloss.sources.table import Excluded, Finding, Runs
+
+__all__ = ["Excluded", "Finding", "Runs", "accept", "read", "runs", "usable"]

@@ -1,0 +1,69 @@
+"""All checks of a table, and what to do about their findings."""
+
+from dataclasses import replace
+
+from isoloss.errors import InputError
+from isoloss.sources import row_checks, unit_checks
+from isoloss.sources.table import Excluded, Finding, Runs
+
+CHECKS = (
+    unit_checks.counts,
+    unit_checks.tokens_per_param,
+    unit_checks.loss,
+    unit_checks.batch,
+    unit_checks.flops,
+    row_checks.numbers,
+    row_checks.warmup,
+    row_checks.duplicates,
+    row_checks.ended,
+    row_checks.together,
+)
+
+
+def check(runs: Runs) -> tuple[Finding, ...]:
+    """What every check finds, what refuses first."""
+    found = [finding for one in CHECKS for finding in one(runs)]
+    return tuple(sorted(found, key=lambda finding: finding.severity != "refuse"))
+
+
+def accept(runs: Runs) -> Runs:
+    """``runs`` if nothing in it must be refused. Raises InputError with every such finding."""
+    refused = [finding for finding in runs.findings if finding.severity == "refuse"]
+    if refused:
+        raise InputError(
+            "; ".join(finding.message for finding in refused),
+            where=runs.source["path"] or "table",
+            mend="; ".join(dict.fromkeys(finding.mend for finding in refused)),
+        )
+    return runs
+
+
+def usable(runs: Runs) -> Runs:
+    """``runs`` without rows that lack a needed value, did not finish or diverged; ``excluded`` names each.
+
+    The rest is checked anew. Raises InputError if no row is left.
+    """
+    unfinished = row_checks.unfinished(runs)
+    diverged = {row: why for row, why in row_checks.diverged(runs).items() if row not in unfinished}
+    out = [Excluded(row, f"unfinished: {why}", False) for row, why in unfinished.items()]
+    out += [Excluded(row, f"diverged: {why}", True) for row, why in diverged.items()]
+    gone = unfinished | diverged
+    for row, *values in runs.frame.select("row", *runs.needed).iter_rows():
+        missing = [name for name, value in zip(runs.needed, values, strict=True) if value is None]
+        if missing and row not in gone:
+            out.append(Excluded(row, f"no {' and no '.join(missing)}", False))
+    dropped = {one.row for one in out}
+    frame = runs.frame.filter(~runs.frame["row"].is_in(list(dropped)))
+    if not frame.height:
+        raise InputError(
+            "no row is usable: all lack a value, did not finish or diverged",
+            where=runs.source["path"] or "table",
+            mend="check the columns that were mapped",
+        )
+    kept = replace(
+        runs,
+        frame=frame,
+        source={**runs.source, "rows_kept": frame.height},
+        excluded=(*runs.excluded, *sorted(out, key=lambda one: one.row)),
+    )
+    return replace(kept, findings=check(kept))

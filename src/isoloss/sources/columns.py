@@ -1,0 +1,212 @@
+"""A table under this project's names: columns mapped or known, rows kept by ``where``, the rest derived."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isoloss import files
+from isoloss.errors import InputError
+from isoloss.sources import checks
+from isoloss.sources.derive import derive, rules
+from isoloss.sources.naming import NUMBERS, SYNONYMS, candidates, other_counts
+from isoloss.sources.read import FAILURES, read
+from isoloss.sources.table import Runs
+
+NEEDED = ("params", "tokens", "loss")
+
+
+def runs(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    where: str | None = None,
+    needed: Sequence[str] = NEEDED,
+    bytes_per_token: float | None = None,
+    tied_embeddings: bool | None = None,
+    allow_negative: bool = False,
+) -> Runs:
+    """The runs in ``source`` (anything ``read`` takes), checked.
+
+    ``columns`` maps our names to the table's. A name that is not mapped is taken from the one column that
+    has a well-known name for it (``naming.SYNONYMS``), and ``source["notes"]`` says so; a ``needed`` name
+    without a column is derived (``derive.rules``), and ``source["derived"]`` says by which rule.
+    ``where`` keeps rows: polars SQL over the table's own names ("arch = 'llama' AND \\"Model Size\\" > 1e8").
+
+    Findings do not raise here: ``accept`` refuses, ``usable`` leaves out unfinished and diverged rows.
+
+    Raises InputError for a column that is missing, ambiguous or not numbers (naming the row), a ``where``
+    that does not work or keeps nothing, and whatever ``read`` raises.
+    """
+    _check_options(bytes_per_token, columns or {})
+    table = read(source)
+    kept, rows = _kept(table, where)
+    taken, notes = _named(kept, columns or {}, needed)
+    arrays = {}
+    for name, column in taken.items():
+        try:
+            arrays[name] = _values(kept[column], name, column, rows, name in needed)
+        except InputError as error:
+            if name in needed or name in (columns or {}):
+                raise
+            notes.append(f"{column} is left out: {error.what}")
+    taken = {name: column for name, column in taken.items() if name in arrays}
+    frame = pl.DataFrame({"row": rows, **arrays})
+    known = rules(bytes_per_token=bytes_per_token, tied_embeddings=tied_embeddings)
+    derived: dict[str, str] = {}
+    for name in needed:
+        step = derive(name, frame, known)
+        if step is None:
+            raise _missing(name, kept.columns, known)
+        frame, more = step
+        derived |= more
+    found = Runs(
+        frame=frame,
+        columns=taken,
+        needed=tuple(needed),
+        source={
+            **_origin(source),
+            "rows_read": table.height,
+            "rows_kept": kept.height,
+            "where": where,
+            "columns": taken,
+            "derived": derived,
+            "notes": notes,
+        },
+        copies=_copies(kept, rows),
+        allow_negative=allow_negative,
+    )
+    return replace(found, findings=checks.check(found))
+
+
+def _check_options(bytes_per_token: float | None, columns: Mapping[str, str]) -> None:
+    if bytes_per_token is not None and not (math.isfinite(bytes_per_token) and bytes_per_token > 0):
+        raise InputError(f"bytes_per_token is {bytes_per_token}", mend="give a positive number")
+    if "row" in columns:
+        raise InputError("'row' is the number of the row", mend="choose another name for that column")
+
+
+def _origin(source: Any) -> dict[str, Any]:
+    if not isinstance(source, str | Path):
+        return {"path": None, "sha256": None}
+    path = Path(source)
+    return {"path": str(path), "sha256": files.sha256(path) if path.is_file() else None}
+
+
+def _kept(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, pl.Series]:
+    rows = pl.Series("row", range(1, table.height + 1), dtype=pl.Int64)
+    if where is None:
+        return table, rows
+    mark = "row"
+    while mark in table.columns:
+        mark += "_"
+    try:
+        kept = table.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))
+    except FAILURES as error:
+        reason = str(error).splitlines()[0][:200]
+        raise InputError(
+            f"where does not work on this table ({reason})", where=where[:200], mend=_has(table.columns)
+        ) from None
+    if not kept.height:
+        raise InputError("where keeps no row", where=where[:200], mend="widen it")
+    return kept.drop(mark), kept[mark].alias("row")
+
+
+def _has(columns: Sequence[str]) -> str:
+    return f"the table has {', '.join(map(repr, columns))}"
+
+
+def _named(
+    table: pl.DataFrame, columns: Mapping[str, str], needed: Sequence[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Our name -> column, and notes on what was taken without being asked for."""
+    there = table.columns
+    numeric = [column for column in there if table[column].dtype.is_numeric()]
+    for name, column in columns.items():
+        if column not in there:
+            raise InputError(f"there is no column {column!r} for {name}", mend=_has(there))
+    taken, notes = dict(columns), []
+    free = [column for column in there if column not in columns.values()]
+    for name in dict.fromkeys([*needed, *SYNONYMS]):
+        if name in taken or name == "row":
+            continue
+        found = candidates(name, free)
+        if len(found) > 1 and name in needed:
+            raise InputError(
+                f"two columns could be {name}: {' and '.join(map(repr, found[:2]))}",
+                mend=f"say which one, columns={{{name!r}: {found[0]!r}}}",
+            )
+        if len(found) > 1:
+            notes.append(f"{name} is not read: {' or '.join(map(repr, found))}?")
+        elif found:
+            taken[name] = found[0]
+            if found[0] != name:
+                notes.append(f"{name} is the column {found[0]!r}")
+    if "params" in taken and (others := other_counts(numeric, taken)):
+        notes.append(f"params is {taken['params']!r}; {', '.join(map(repr, others))} count parameters too")
+    return taken, notes
+
+
+def _missing(name: str, there: Sequence[str], known: Sequence[Any]) -> InputError:
+    ways = [" and ".join(rule.needs) for rule in known if rule.name == name]
+    derivable = f", or columns for {' or for '.join(ways)}" if ways else ""
+    return InputError(
+        f"there is no column for {name}",
+        mend=f"map one, columns={{{name!r}: ...}}{derivable}; {_has(there)}",
+    )
+
+
+def _values(series: pl.Series, name: str, column: str, rows: pl.Series, needed: bool) -> pl.Series:
+    kind = series.dtype
+    if kind in (pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
+    if name in NUMBERS or needed:
+        return _numbers(series, column, rows).alias(name)
+    if kind.is_nested() or kind in (pl.Object, pl.Binary):
+        raise InputError(f"holds {kind}, not labels", where=f"column {column!r}", mend="map another column")
+    return series.alias(name)
+
+
+def _numbers(series: pl.Series, column: str, rows: pl.Series) -> pl.Series:
+    if series.dtype.is_numeric() or series.dtype == pl.Null:
+        return series.cast(pl.Float64)
+    if series.dtype != pl.String:
+        raise InputError(
+            f"holds {series.dtype}, not numbers", where=f"column {column!r}", mend="map another column"
+        )
+    bare = series.str.strip_chars()
+    numbers = bare.replace("", None).cast(pl.Float64, strict=False)
+    bad = numbers.is_null() & bare.is_not_null() & (bare != "")
+    if not bad.any():
+        return numbers
+    place = int(bad.arg_max() or 0)
+    raise InputError(
+        f"is {bare[place][:60]!r}, not a number",
+        where=f"row {rows[place]}, column {column!r}",
+        mend=_in_figures(bare[place]),
+    )
+
+
+def _in_figures(text: str) -> str:
+    if re.fullmatch(r"[-+]?[\d.,' _\u00a0\u202f]+(e[-+]?\d+)?", text, re.IGNORECASE):
+        return "write 1.5 for one and a half and 1500000 for a million and a half: no commas, no separators"
+    if re.fullmatch(r"[\d.]+\s*([kmbgt]|[kmg]?flops?|tokens)", text, re.IGNORECASE):
+        return "write the number out, 7e9 for 7B"
+    return "correct the row, keep it out with where, or map another column"
+
+
+def _copies(table: pl.DataFrame, rows: pl.Series) -> tuple[tuple[int, ...], ...]:
+    """Groups of rows equal in every column; none where a column holds what cannot be compared."""
+    if any(kind == pl.Object for kind in table.dtypes):
+        return ()
+    try:
+        numbered = table.rename({name: f"c{place}" for place, name in enumerate(table.columns)})
+        groups = numbered.with_columns(rows.alias("row")).group_by(numbered.columns).agg("row")
+        groups = groups.filter(pl.col("row").list.len() > 1)["row"].to_list()
+    except FAILURES:
+        return ()
+    return tuple(sorted(tuple(sorted(group)) for group in groups))

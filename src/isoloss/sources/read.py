@@ -1,0 +1,263 @@
+"""Anybody's table as a polars data frame: files, studies, and the tables of other libraries.
+
+Reading runs no code: CSV, NDJSON and Parquet are data, and nothing else is opened.
+"""
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from isoloss.errors import InputError, IsolossError
+from isoloss.records import load
+
+MAX_BYTES = 1 << 28
+FORMATS = "CSV (.csv, .csv.gz), NDJSON (.ndjson, .jsonl, each also .gz) and Parquet (.parquet, .pq)"
+_NULLS = ("", "NA", "N/A", "null")
+
+# polars panics on some inputs; its PanicException is no Exception.
+FAILURES = (Exception, pl.exceptions.PanicException)
+
+
+def read(source: Any) -> pl.DataFrame:
+    """The table in ``source``: a path, or a polars, pandas or pyarrow table.
+
+    A path is a CSV, NDJSON or Parquet file, told by its name, or the folder of an isoloss study. Empty CSV
+    fields and NA, N/A and null are nulls; a NaN stays one.
+
+    Raises InputError for a missing, empty or damaged file (naming the line), for headers that are blank or
+    there twice, and for a table without rows.
+    """
+    if isinstance(source, str | Path):
+        place = str(source)
+        table = _from_path(Path(source))
+    else:
+        place = "table"
+        table = _from_memory(source)
+    if not table.width:
+        raise InputError("has no columns", where=place, mend="give a table with a header")
+    if not table.height:
+        raise InputError("has no rows", where=place, mend="give a table with at least one run")
+    return table
+
+
+def _from_memory(source: Any) -> pl.DataFrame:
+    try:
+        if isinstance(source, pl.DataFrame):
+            return source
+        if isinstance(source, pl.LazyFrame):
+            return source.collect()
+        table = nw.from_native(source)
+        return table.lazy().collect("polars").to_native()
+    except FAILURES as error:
+        raise InputError(
+            f"is not a table that can be read ({_first_line(error)})",
+            where=f"a {type(source).__name__}",
+            mend="give a path, or a polars, pandas or pyarrow table with one name a column",
+        ) from None
+
+
+def _from_path(path: Path) -> pl.DataFrame:
+    try:
+        if path.is_dir():
+            return _study(path)
+        data = _contents(path)
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
+        reason = "there is no such file" if isinstance(error, FileNotFoundError) else _first_line(error)
+        raise InputError(reason, where=str(path), mend="check the path") from None
+    ending = _ending(path)
+    if not data:
+        raise InputError("is empty", where=str(path), mend=f"give a table: {FORMATS}")
+    if ending in (".csv",):
+        return _csv(data, path)
+    if ending in (".ndjson", ".jsonl"):
+        return _ndjson(data, path)
+    return _parquet(data, path)
+
+
+def _ending(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    ending = name[name.rfind(".") :] if "." in name else ""
+    packed = path.name.lower().endswith(".gz")
+    if ending in (".csv", ".ndjson", ".jsonl") or (ending in (".parquet", ".pq") and not packed):
+        return ending
+    raise InputError("is of no kind that can be read", where=str(path), mend=f"save it as one of {FORMATS}")
+
+
+def _study(folder: Path) -> pl.DataFrame:
+    if not (folder / "study.json").is_file():
+        raise InputError(
+            "is a folder without a study",
+            where=str(folder),
+            mend="give a file, or the folder of a study",
+        )
+    return load(folder).table()
+
+
+def _contents(path: Path) -> bytes:
+    """The bytes of a regular file, unpacked, up to a limit: a small .gz can hold any amount."""
+    if path.exists() and not path.is_file():
+        raise InputError("is not a regular file", where=str(path), mend="give a file")
+    _ending(path)
+    try:
+        with gzip.open(path) if path.name.lower().endswith(".gz") else open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"is not gzip, or damaged ({error})", where=str(path), mend="fetch or save it again"
+        ) from None
+    if len(data) > MAX_BYTES:
+        raise InputError(
+            f"is larger than {MAX_BYTES >> 20} MiB",
+            where=str(path),
+            mend="keep one row a run, or a part of it",
+        )
+    return data
+
+
+def _text(data: bytes, path: Path) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"is not UTF-8 text (byte {data[error.start]:#04x})",
+            where=f"{path}, line {line}",
+            mend="save it as UTF-8",
+        ) from None
+
+
+def _csv(data: bytes, path: Path) -> pl.DataFrame:
+    """Row by row: polars' own reader renames double headers and pads short lines without a word."""
+    reader = csv.reader(io.StringIO(_text(data, path), newline=""), strict=True)
+    header: list[str] = []
+    rows = []
+    try:
+        for row in filter(None, reader):  # a blank line is no row
+            where = f"{path}, line {reader.line_num}"
+            if not header:
+                header = row
+                _check_header(header, where)
+                continue
+            if len(row) != len(header):
+                raise InputError(
+                    f"has {len(row)} fields where the header has {len(header)}",
+                    where=where,
+                    mend="complete the line, or put quotes around a field that holds a comma",
+                )
+            rows.append(row)
+    except csv.Error as error:
+        raise InputError(
+            f"is not CSV ({error})", where=f"{path}, line {reader.line_num}", mend="mend the line"
+        ) from None
+    fields = zip(*rows, strict=True) if rows else [()] * len(header)
+    return pl.DataFrame([_inferred(name, texts) for name, texts in zip(header, fields, strict=True)])
+
+
+def _check_header(header: list[str], where: str) -> None:
+    for sign, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and sign in header[0]:
+            raise InputError(
+                f"has its columns separated by {name}",
+                where=where,
+                mend="save it with commas between columns and points before decimals",
+            )
+    if not header or not all(name.strip() for name in header):
+        raise InputError(
+            "has a column without a name", where=where, mend="name every column in the first line"
+        )
+    _check_unique(header, where)
+
+
+def _check_unique(names: Iterable[str], where: str) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"names the column {name!r} twice", where=where, mend="rename one of them")
+        seen.add(name)
+
+
+def _inferred(name: str, texts: Sequence[str]) -> pl.Series:
+    """Fields as whole numbers, numbers or true/false where every one is; else as they are."""
+    fields = [None if text.strip() in _NULLS else text for text in texts]
+    series = pl.Series(name, fields, dtype=pl.String)
+    bare = series.str.strip_chars()
+    for kind in (pl.Int64, pl.Float64):
+        numbers = bare.cast(kind, strict=False)
+        if numbers.null_count() == series.null_count() < len(series):
+            return numbers
+    if series.null_count() < len(series) and set(bare.str.to_lowercase().drop_nulls()) <= {"true", "false"}:
+        return bare.str.to_lowercase() == "true"
+    return series
+
+
+def _ndjson(data: bytes, path: Path) -> pl.DataFrame:
+    rows, names = [], {}
+    for number, line in enumerate(_text(data, path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            row = json.loads(line, object_pairs_hook=partial(_object, where))
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"is not a line of JSON ({_first_line(error)})", where=where, mend="write one object a line"
+            ) from None
+        if not isinstance(row, dict):
+            raise InputError("is not a JSON object", where=where, mend="write one object a line")
+        rows.append(row)
+        names |= dict.fromkeys(row)
+    try:
+        return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
+    except FAILURES as error:
+        raise InputError(f"cannot be made a table ({_first_line(error)})", where=str(path)) from None
+
+
+def _object(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    _check_unique((name for name, _ in pairs), where)
+    return dict(pairs)
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds <= {int, float} and kinds:
+        try:
+            return pl.Series(name, values, dtype=pl.Int64 if kinds == {int} else pl.Float64)
+        except (OverflowError, *FAILURES):
+            return pl.Series(name, [_float(value) for value in values], dtype=pl.Float64)
+    if kinds in ({str}, {bool}):
+        return pl.Series(name, values)
+    written = [value if isinstance(value, str | None) else json.dumps(value) for value in values]
+    return pl.Series(name, written, dtype=pl.String)
+
+
+def _float(value: float | None) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _parquet(data: bytes, path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(io.BytesIO(data))
+    except FAILURES as error:
+        raise InputError(
+            f"is not Parquet, or damaged ({_first_line(error)})",
+            where=str(path),
+            mend="fetch or save it again",
+        ) from None
+
+
+def _first_line(error: BaseException) -> str:
+    if isinstance(error, IsolossError):
+        return str(error)
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -1,0 +1,229 @@
+"""Checks of rows: bad numbers, copies, runs that did not end well, runs that do not belong together."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from isoloss.sources.table import Finding, Runs, named
+
+UNFINISHED = (
+    "running", "pending", "queued", "failed", "crashed", "killed", "preempted", "stopped", "aborted",
+    "cancelled", "canceled", "unfinished", "incomplete",
+)  # fmt: skip
+DIVERGED = ("diverged", "nan", "exploded")
+WORSE = 1.5
+"""A run whose loss is this many times that of two runs with no more parameters and tokens diverged."""
+
+_POSITIVE = (
+    "params",
+    "params_total",
+    "params_executed",
+    "tokens",
+    "unique_tokens",
+    "flops",
+    "recurrence",
+    "position",
+)
+ONE_EPOCH = 1.001
+"""Rounding tokens to whole batches can make one pass over the data look like a little more."""
+
+_GROUPS = ("family", "dataset", "tokenizer", "vocab", "context", "position", "recurrence")
+_SETTINGS = (
+    "seed",
+    "learning_rate",
+    "batch_tokens",
+    "batch_sequences",
+    "n_layer",
+    "d_model",
+    "d_ff",
+    "n_head",
+)
+
+
+def numbers(runs: Runs) -> Iterator[Finding]:
+    """Losses and counts that are negative, zero, NaN or infinite; needed values that are missing."""
+    frame = runs.frame
+    mend = "correct these rows, or keep them out with where"
+    for name in ("loss", *_POSITIVE):
+        if name not in frame.columns:
+            continue
+        finite = frame[name].is_finite()
+        if rows := _rows(frame, ~finite):
+            yield Finding(
+                f"{name}-not-finite", "refuse", rows, f"{name} is not finite in {named(rows)}", mend
+            )
+        rows = _rows(frame, finite & (frame[name] <= 0))
+        if rows and not (name == "loss" and runs.allow_negative):
+            text = f"{name} is 0 or less in {named(rows)}"
+            more = ", or allow_negative, as for a unigram-normalised loss" if name == "loss" else ""
+            yield Finding(f"{name}-not-positive", "refuse", rows, text, mend + more)
+    for name in runs.needed:
+        if rows := _rows(frame, frame[name].is_null()):
+            text = f"{name} is missing in {named(rows)}"
+            yield Finding(f"no-{name}", "warn", rows, text, "usable() leaves them out")
+
+
+def warmup(runs: Runs) -> Iterator[Finding]:
+    """Runs that end inside their warmup (Porian et al. 2024 trace a wrong exponent to a long one)."""
+    for done, name in (("tokens", "warmup_tokens"), ("steps", "warmup_steps")):
+        if done in runs.frame.columns and runs.has(name):
+            data = runs.frame.filter(runs.frame[done] > 0)
+            if rows := _rows(data, data[done] <= data[name]):
+                yield Finding(
+                    "in-warmup",
+                    "refuse",
+                    rows,
+                    f"{named(rows)} did not train beyond the warmup",
+                    "keep them out with where",
+                )
+
+
+def duplicates(runs: Runs) -> Iterator[Finding]:
+    """Rows that are there twice, or nearly: the same sizes and seed, and the same loss to nine digits."""
+    there = set(runs.frame["row"])
+    copies = [[row for row in group if row in there] for group in runs.copies]
+    again = sorted(row for group in copies for row in group[1:])
+    if again:
+        groups = "; ".join(" = ".join(map(str, group)) for group in copies if len(group) > 1)
+        yield Finding(
+            "duplicate-rows",
+            "warn",
+            tuple(again),
+            f"{named(again)} repeat earlier rows in every column ({groups[:200]})",
+            "keep one of each, or give weights",
+        )
+    if not {"params", "loss"} <= set(runs.frame.columns):
+        return
+    data = runs.frame.filter(~runs.frame["row"].is_in(again))
+    near: set[int] = set()
+    for size in ("tokens", "flops"):
+        if size not in data.columns:
+            continue
+        same = [name for name in (*_SETTINGS, *_GROUPS) if name in data.columns]
+        keys = data.drop_nulls(["params", size, "loss"]).select(
+            "row",
+            *same,
+            pl.col("params").round_sig_figs(5),
+            pl.col(size).round_sig_figs(5),
+            pl.col("loss").round_sig_figs(9),
+        )
+        groups = keys.group_by([*same, "params", size, "loss"]).agg("row")["row"].to_list()
+        near |= {row for group in groups if len(group) > 1 for row in group}
+    if near:
+        rows = tuple(sorted(near))
+        yield Finding(
+            "near-duplicates",
+            "warn",
+            rows,
+            f"{named(rows)} share sizes and loss to the last digits with another row",
+            "keep one of each, or name the runs' seeds",
+        )
+
+
+def unfinished(runs: Runs) -> dict[int, str]:
+    """Row -> reason, of runs that did not reach their end."""
+    frame, found = runs.frame, {}
+    if "status" in frame.columns and frame["status"].dtype == pl.String:
+        for row, status in frame.select("row", "status").drop_nulls().iter_rows():
+            if status.strip().lower() in UNFINISHED:
+                found[row] = f"status {status.strip()!r}"
+    if {"steps", "planned_steps"} <= set(frame.columns):
+        early = frame.filter(frame["steps"] < 0.99 * frame["planned_steps"])  # some count from 0
+        for row, steps, planned in early.select("row", "steps", "planned_steps").iter_rows():
+            found[row] = f"stopped at step {steps:g} of {planned:g}"
+    return found
+
+
+def diverged(runs: Runs) -> dict[int, str]:
+    """Row -> reason, of runs that lost what they had learnt.
+
+    By status; by a loss above ln V, that of a guess; or by a loss ``WORSE`` times those of two runs that had
+    no more parameters and no more tokens (a good run is better than both).
+    """
+    frame, found = runs.frame, {}
+    if "status" in frame.columns and frame["status"].dtype == pl.String:
+        for row, status in frame.select("row", "status").drop_nulls().iter_rows():
+            if status.strip().lower() in DIVERGED:
+                found[row] = f"status {status.strip()!r}"
+    if "loss" not in frame.columns:
+        return found
+    if "vocab" in frame.columns:
+        guess = frame.filter((frame["vocab"] > 1) & (frame["loss"] > frame["vocab"].log()))
+        if 2 * guess.height <= frame.height:  # else it is the unit, which is another finding
+            for row, loss, vocab in guess.select("row", "loss", "vocab").iter_rows():
+                found[row] = f"loss {loss:.4g} above ln {vocab:g} = {math.log(vocab):.4g}"
+    if {"params", "tokens"} <= set(frame.columns):
+        sizes = frame.drop_nulls(["params", "tokens", "loss"])
+        if (
+            "unique_tokens" in sizes.columns
+        ):  # a run that repeats its data may overfit, which is no divergence
+            sizes = sizes.filter(~(sizes["tokens"] > ONE_EPOCH * sizes["unique_tokens"]).fill_null(False))
+        groups = [name for name in _GROUPS if name in frame.columns]
+        for part in sizes.partition_by(groups) if groups else [sizes]:
+            for row, reason in _much_worse(part):
+                found.setdefault(row, reason)
+    return found
+
+
+def _much_worse(data: pl.DataFrame) -> Iterator[tuple[int, str]]:
+    """The second best of the smaller runs is the reference, so that one wrong low loss accuses nobody."""
+    params, tokens, loss = (data[name].to_numpy() for name in ("params", "tokens", "loss"))
+    rows = data["row"].to_list()
+    lowest = np.sort(loss)[:2]
+    if len(lowest) < 2 or not lowest[1] > 0:
+        return
+    for place in np.flatnonzero(loss > WORSE * lowest[1]):
+        smaller = (params <= params[place]) & (tokens <= tokens[place])
+        smaller[place] = False
+        below = loss[smaller]
+        if len(below) < 2:
+            continue
+        reference = np.partition(below, 1)[1]
+        if 0 < reference * WORSE < loss[place]:
+            yield rows[place], f"loss {loss[place]:.4g} where smaller runs reach {reference:.4g}"
+
+
+def ended(runs: Runs) -> Iterator[Finding]:
+    """Runs that did not finish, and runs that diverged."""
+    for kind, found in (("unfinished", unfinished(runs)), ("diverged", diverged(runs))):
+        if found:
+            rows = tuple(sorted(found))
+            text = f"{kind}: {named(rows)} (row {rows[0]}: {found[rows[0]]})"
+            yield Finding(kind, "warn", rows, text, "usable() leaves them out")
+
+
+def together(runs: Runs) -> Iterator[Finding]:
+    """Runs that one law cannot hold: other vocabularies, repeated data, other schedules, one layer."""
+    frame = runs.frame
+    loss = runs.columns.get("loss", "bpb").lower()
+    for name in ("vocab", "tokenizer"):
+        if name in runs.columns and "bpb" not in loss and "byte" not in loss:
+            kinds = frame[name].drop_nulls().n_unique()
+            if kinds > 1:
+                text = f"{runs.columns[name]} has {kinds} values: losses per token do not compare across them"
+                mend = "keep one with where, or compare bits per byte"
+                yield Finding("mixed-vocabularies", "refuse", (), text, mend)
+    if {"tokens", "unique_tokens"} <= set(frame.columns):
+        epochs = frame["tokens"] / frame["unique_tokens"]
+        mend = "fit data-constrained, or keep them out with where"
+        many = epochs > 4 * ONE_EPOCH
+        for kind, mask, least in (("many-epochs", many, 4), ("epochs", (epochs > ONE_EPOCH) & ~many, 1)):
+            if rows := _rows(frame, mask):
+                text = f"{named(rows)} passed more than {least} times over their data"
+                yield Finding(kind, "warn", rows, text, mend)
+    if "cooled" in frame.columns and frame["cooled"].dtype == pl.Boolean:
+        trunk = _rows(frame, ~frame["cooled"])
+        if trunk and frame["cooled"].any():
+            text = f"{named(trunk)} are no ends of a cooldown, other rows are"
+            yield Finding("mixed-cooldown", "warn", trunk, text, "keep one kind with where")
+    if "n_layer" in frame.columns:
+        single = _rows(frame, frame["n_layer"] == 1)
+        if single and (frame["n_layer"] > 1).any():
+            text = f"{named(single)} have one layer, which breaks the trend of deeper models"
+            yield Finding("one-layer", "warn", single, text, "fit with them and without, by where")
+
+
+def _rows(frame: pl.DataFrame, mask: pl.Series) -> tuple[int, ...]:
+    return tuple(frame["row"].filter(mask.fill_null(False)).to_list())

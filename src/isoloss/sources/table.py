@@ -1,0 +1,66 @@
+"""The records of this package: a finding, an excluded row, a table of runs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+_NAMED_ROWS = 12
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a table that would mislead a fit.
+
+    ``severity`` "refuse": the table must not be fitted as it is; "warn": it may be, and the reader is told.
+    ``rows`` count from 1 in the table as given, without its header; empty where the whole column is meant.
+    """
+
+    kind: str
+    severity: Literal["refuse", "warn"]
+    rows: tuple[int, ...]
+    message: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """A row that was left out, and why. ``by_outcome``: the loss or the way the run ended decided it."""
+
+    row: int
+    reason: str
+    by_outcome: bool
+
+
+@dataclass(frozen=True)
+class Runs:
+    """A table under this project's names, checked.
+
+    ``frame``: ``row`` (counting from 1 in the table as given) and one column a name: params, tokens, flops as
+    raw counts, loss in nats per token. ``columns``: our name -> the column it came from. ``needed``: the
+    names that every row must have. ``source``: path, sha256, rows_read, rows_kept, where, columns,
+    derived (name -> rule), notes. ``copies``: groups of rows that agree in every column of the table as
+    given. ``excluded``: rows that ``usable`` left out.
+    """
+
+    frame: pl.DataFrame
+    columns: Mapping[str, str]
+    needed: tuple[str, ...]
+    source: Mapping[str, Any]
+    findings: tuple[Finding, ...] = ()
+    copies: tuple[tuple[int, ...], ...] = ()
+    excluded: tuple[Excluded, ...] = ()
+    allow_negative: bool = False
+
+    def has(self, *names: str) -> bool:
+        """Whether all ``names`` are columns that came from the table, not from a rule."""
+        return all(name in self.columns for name in names)
+
+
+def named(rows: Iterable[int]) -> str:
+    """(3, 5, 9) -> 'rows 3, 5, 9'; a long list is cut, and says how much."""
+    rows = list(rows)
+    text = ", ".join(map(str, rows[:_NAMED_ROWS]))
+    more = f" and {len(rows) - _NAMED_ROWS} more" if len(rows) > _NAMED_ROWS else ""
+    return f"row{'' if len(rows) == 1 else 's'} {text}{more}"
