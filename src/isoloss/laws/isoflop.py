@@ -37,8 +37,8 @@ Noise = float | Callable[[Array], ArrayLike]
 
 class Flag(Enum):
     FEW_SIZES = f"discarded: fewer than {FEWEST} sizes do not bracket a minimum"
-    EDGE = "discarded: the loss is least at the smallest or largest size, so the minimum lies outside"
-    OPENS_DOWN = "discarded: a parabola through the losses opens downward"
+    EDGE = "discarded: the curve is lowest at the smallest or largest size, so its minimum lies outside"
+    OPENS_DOWN = "discarded: the parabola through the losses opens downward"
     WEAK = f"discarded: over all sizes the loss spans less than {NOISE_SPAN:g} times the noise"
     OFTEN_EDGE = "discarded: with noise drawn anew, over half of the minima fall on an edge"
     SHALLOW = f"shallow: towards one edge the loss rises by less than {NOISE_RISE:g} times the noise"

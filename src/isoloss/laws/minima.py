@@ -21,12 +21,13 @@ class Method(Enum):
 def minima(x: Array, y_nS: Array, method: Method) -> tuple[Array, Array, Array]:
     """Where S curves over x are least, the least value, and whether that is inside: each of shape (S,).
 
-    ``x`` ascends, ``y_nS`` holds a curve a column. A curve without a minimum inside gives its lowest point.
+    ``x`` ascends, ``y_nS`` holds a curve's points a column. A curve without a minimum inside gives its lower
+    end.
     """
     found = _akima_minima if method is Method.AKIMA else _parabola_minima
-    at, low, inside = found(x, y_nS)
-    lowest = np.argmin(y_nS, axis=0)
-    return np.where(inside, at, x[lowest]), np.where(inside, low, np.min(y_nS, axis=0)), inside
+    at, low, inside, ends_2S = found(x, y_nS)
+    end = np.argmin(ends_2S, axis=0)
+    return np.where(inside, at, x[[0, -1]][end]), np.where(inside, low, np.min(ends_2S, axis=0)), inside
 
 
 def values(x: Array, y: Array, method: Method, at: Array) -> Array:
@@ -67,7 +68,7 @@ def scatter(curves: Iterable[tuple[Array, Array]]) -> tuple[float, int]:
     return (float(np.sqrt(np.mean(np.square(contrasts)))) if contrasts else 0.0), len(contrasts)
 
 
-def _akima_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array]:
+def _akima_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array, Array]:
     cubic, square, slope, value = Akima1DInterpolator(x, y_nS).c  # each (n - 1, S), one cubic an interval
     root = np.sqrt(np.maximum(square**2 - 3 * cubic * slope, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -78,14 +79,17 @@ def _akima_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array]:
     best = np.argmin(low_mS, axis=0)
     each = np.arange(y_nS.shape[1])
     at, low = x[best] + step[best, each], low_mS[best, each]
-    return at, low, (low < y_nS[0]) & (low < y_nS[-1])
+    ends_2S = y_nS[[0, -1]]
+    return at, low, np.all(low < ends_2S, axis=0), ends_2S
 
 
-def _parabola_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array]:
+def _parabola_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array, Array]:
     level, slope, square = _parabola(x, y_nS)
     vertex = -slope / (2 * np.where(square > 0, square, np.nan))
     inside = np.abs(vertex) < 1
-    return (x[0] + x[-1]) / 2 + vertex * (x[-1] - x[0]) / 2, level + slope * vertex / 2, inside
+    ends_2S = np.stack([level - slope + square, level + slope + square])
+    at = (x[0] + x[-1]) / 2 + vertex * (x[-1] - x[0]) / 2
+    return at, level + slope * vertex / 2, inside, ends_2S
 
 
 def _parabola(x: Array, y_nS: Array) -> Array:
