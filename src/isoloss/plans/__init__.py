@@ -1,1 +1,19 @@
 """Plans: what a law says to do. No torch."""
+
+from isoloss.plans.cost import PF_DAY, Hardware, gpus, hardware
+from isoloss.plans.penalty import Penalty
+from isoloss.plans.plan import Draws, Plan, plan
+from isoloss.plans.repeat import effective_tokens, epoch_value
+
+__all__ = [
+    "PF_DAY",
+    "Draws",
+    "Hardware",
+    "Penalty",
+    "Plan",
+    "effective_tokens",
+    "epoch_value",
+    "gpus",
+    "hardware",
+    "plan",
+]

@@ -1,0 +1,178 @@
+"""The best split of compute between parameters and tokens, for a law and all its draws at once.
+
+For L = E + (A/N^alpha + B/D^beta)^g and C = k N D (Hoffmann et al. 2022, arXiv 2203.15556, eq. 4):
+
+    N = G (C/k)^a,  D = (C/k)^b / G,  G = (alpha A / (beta B))^(1/(alpha+beta)),
+    a = beta/(alpha+beta),  b = alpha/(alpha+beta),
+
+where alpha A N^-alpha = beta B D^-beta. Every other law, and every plan that also pays for serving or repeats
+data, is minimised over log N: on a grid, then by Chandrupatla's method inside the best bracket.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import elementwise
+
+from isoloss.laws.forms import Array
+from isoloss.plans.cost import Rates
+from isoloss.plans.surface import LARGEST_LOG, PowerTerms, Surface
+
+GRID = 65
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: a budget of FLOPs or a target loss; N or D fixed, or neither.
+
+    ``serve_tokens`` are processed by the finished model and paid for too; ``most_tokens`` bounds D.
+    """
+
+    rates: Rates
+    flops: float | None = None
+    loss: float | None = None
+    params: float | None = None
+    tokens: float | None = None
+    serve_tokens: float = 0.0
+    most_tokens: float | None = None
+
+    @property
+    def most(self) -> float:
+        return LARGEST_LOG if self.most_tokens is None else float(np.log(self.most_tokens))
+
+    @property
+    def plain(self) -> bool:
+        return self.serve_tokens == 0 and self.most_tokens is None
+
+    def log_cost(self, log_n: Array, log_d: Array) -> Array:
+        """Training and serving together, log FLOPs."""
+        per_param = self.rates.train * np.exp(log_d) + self.rates.serve * self.serve_tokens
+        return log_n + np.log(per_param)
+
+    def log_tokens_within(self, log_flops: Array, log_n: Array) -> Array:
+        """Log tokens that a budget leaves for N parameters once serving is paid; NaN where less than one."""
+        left = np.exp(log_flops - log_n) - self.rates.serve * self.serve_tokens
+        with np.errstate(invalid="ignore", divide="ignore"):
+            log_d = np.log(left / self.rates.train)
+        return np.where(log_d >= 0, log_d, np.nan)
+
+
+def answer(of: Surface, question: Question) -> tuple[Array, Array]:
+    """log N and log D for each row: infinite where the target is out of reach, NaN without an optimum."""
+    rows = of.rows
+    if question.flops is not None:
+        log_flops = np.full(rows.shape, np.log(question.flops))
+        if question.params is not None:
+            log_n = np.full(rows.shape, np.log(question.params))
+            log_d = question.log_tokens_within(log_flops, log_n)
+        elif question.tokens is not None:
+            log_d = np.full(rows.shape, np.log(question.tokens))
+            log_n = log_flops - question.log_cost(np.zeros(rows.shape), log_d)
+        else:
+            log_n, log_d = at_budget(of, question, log_flops)
+    elif question.params is not None:
+        log_n = np.full(rows.shape, np.log(question.params))
+        log_d = _or_infinite(of.log_tokens(rows, log_n, question.loss, question.most))
+    elif question.tokens is not None:
+        log_d = np.full(rows.shape, np.log(question.tokens))
+        log_n = _or_infinite(of.log_params(rows, log_d, question.loss))
+    else:
+        log_n, log_d = at_loss(of, question, np.full(rows.shape, question.loss))
+    hole = of.broken_S | np.isnan(log_n) | np.isnan(log_d)
+    return np.where(hole, np.nan, log_n), np.where(hole, np.nan, log_d)
+
+
+def at_budget(of: Surface, question: Question, log_flops: Array) -> tuple[Array, Array]:
+    """log N and log D of the least loss for ``log_flops``, row by row."""
+    terms = of.terms()
+    if terms is not None and question.plain:
+        return _inside(*closed_form(terms, log_flops - np.log(question.rates.train)))
+    return minimise_budget(of, question, log_flops)
+
+
+def at_loss(of: Surface, question: Question, loss: Array) -> tuple[Array, Array]:
+    """log N and log D of the least cost that reaches ``loss``, row by row; infinite where none does."""
+    terms = of.terms()
+    if terms is not None and question.plain:
+        log_n, log_d = closed_form_at_loss(terms, loss)
+        return tuple(np.where(loss > terms.E, x, np.inf) for x in _inside(log_n, log_d))
+    return minimise_cost(of, question, loss)
+
+
+def closed_form(terms: PowerTerms, log_product: Array) -> tuple[Array, Array]:
+    """The optimum at N D = exp(log_product)."""
+    both = terms.alpha + terms.beta
+    log_g = np.log(terms.alpha * terms.A / (terms.beta * terms.B)) / both
+    log_n = log_g + terms.beta / both * log_product
+    return log_n, log_product - log_n
+
+
+def closed_form_at_loss(terms: PowerTerms, loss: Array) -> tuple[Array, Array]:
+    """The least N D that reaches ``loss``.
+
+    At the optimum alpha A N^-alpha = beta B D^-beta = m, so (loss - E)^(1/g) = m (1/alpha + 1/beta).
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        log_m = np.log(loss - terms.E) / terms.g - np.log(1 / terms.alpha + 1 / terms.beta)
+        log_n = (np.log(terms.alpha * terms.A) - log_m) / terms.alpha
+        log_d = (np.log(terms.beta * terms.B) - log_m) / terms.beta
+    return log_n, log_d
+
+
+def minimise_budget(of: Surface, question: Question, log_flops: Array) -> tuple[Array, Array]:
+    """``at_budget`` without a closed form."""
+    most = np.full(log_flops.shape, question.most)
+    low = np.maximum(log_flops - question.log_cost(np.zeros_like(most), most), 0.0)
+    high = log_flops - question.log_cost(np.zeros_like(most), np.zeros_like(most))
+
+    def log_d(log_n: Array, rows: Array) -> Array:
+        # Rounding at the ends must not turn the last token into none.
+        return np.nan_to_num(question.log_tokens_within(log_flops[rows], log_n), nan=0.0)
+
+    log_n = _minimise(lambda n, rows: of.loss(rows, n, log_d(n, rows)), low, high, question)
+    return log_n, log_d(log_n, of.rows)
+
+
+def minimise_cost(of: Surface, question: Question, loss: Array) -> tuple[Array, Array]:
+    """``at_loss`` without a closed form."""
+    # Fewer parameters than this do not reach the loss with any number of tokens; a hair more keeps D finite.
+    low = of.log_params(of.rows, np.full(loss.shape, question.most), loss)
+    reachable = np.isfinite(low)
+    low = np.where(reachable, low, 0.0)
+
+    def log_d(log_n: Array, rows: Array) -> Array:
+        found = of.log_tokens(rows, log_n, loss[rows], question.most)
+        return np.where(np.isnan(found), question.most, found)
+
+    high = np.full(loss.shape, LARGEST_LOG)
+    log_n = _minimise(lambda n, rows: question.log_cost(n, log_d(n, rows)), low, high, question)
+    log_d_S = log_d(log_n, of.rows)
+    return np.where(reachable, log_n, np.inf), np.where(reachable, log_d_S, np.inf)
+
+
+def _minimise(value: Callable[[Array, Array], Array], low: Array, high: Array, question: Question) -> Array:
+    """argmin over [low, high], row by row; NaN where it lies at an end that the question does not set."""
+    rows = np.arange(len(low))
+    grid_GS = np.linspace(low, high, GRID)
+    value_GS = value(grid_GS, np.broadcast_to(rows, grid_GS.shape))
+    best = np.argmin(np.where(np.isnan(value_GS), np.inf, value_GS), axis=0)
+    inner = (best > 0) & (best < GRID - 1)
+    # At the low end D is as large as it may be: an answer if the question bounds D.
+    bound = (best == 0) & (question.most_tokens is not None)
+    out = np.where(bound, low, np.nan)
+    if inner.any():
+        at, own = best[inner], rows[inner]
+        bracket = tuple(grid_GS[at + step, own] for step in (-1, 0, 1))
+        out[inner] = elementwise.find_minimum(value, bracket, args=(own,)).x
+    return out
+
+
+def _inside(log_n: Array, log_d: Array) -> tuple[Array, Array]:
+    """NaN where the optimum has less than one parameter or token."""
+    outside = (log_n < 0) | (log_d < 0)
+    return np.where(outside, np.nan, log_n), np.where(outside, np.nan, log_d)
+
+
+def _or_infinite(log_x: Array) -> Array:
+    return np.where(np.isnan(log_x), np.inf, log_x)

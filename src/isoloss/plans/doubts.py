@@ -1,0 +1,97 @@
+"""Reasons to doubt a plan, each a sentence: what was counted, rounded, repeated or extrapolated."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from isoloss.laws.result import FAR, Fit, FitStatus
+from isoloss.plans.allocate import Question, answer
+from isoloss.plans.repeat import FREE_EPOCHS, R_STAR
+from isoloss.plans.surface import Surface
+from isoloss.units import human
+
+ROUNDED_DIGITS = 2
+
+
+def extrapolation(fit: Fit, question: Question, log_n: float, log_d: float) -> dict[str, float | None]:
+    """The factor by which parameters, tokens and FLOPs lie outside the data; 1 inside, None if unknown."""
+    here = {"params": np.exp(log_n), "tokens": np.exp(log_d)}
+    out: dict[str, float | None] = {
+        name: _outside(value, *fit.ranges[name]) if name in fit.ranges else None
+        for name, value in here.items()
+    }
+    out["flops"] = None
+    if (data := getattr(fit, "data", None)) is not None:
+        runs_n = np.asarray(data.inputs["params"]) * np.asarray(data.inputs["tokens"])
+        out["flops"] = _outside(here["params"] * here["tokens"], runs_n.min(), runs_n.max())
+    return out
+
+
+def _outside(value: float, low: float, high: float) -> float:
+    ratio = float(max(value / high, low / value, 1.0))
+    # The rounding of log and exp must not make an end of the data an extrapolation.
+    return 1.0 if ratio < 1 + 1e-9 else ratio
+
+
+def of_fit(fit: Fit, outside: Mapping[str, float | None]) -> list[str]:
+    """The fit's own doubts, missing intervals, and how far the plan lies outside the data."""
+    out = list(fit.warnings)
+    if fit.status is not FitStatus.CONVERGED:
+        out.append(fit.reason)
+    if fit.covariance is None:
+        out.append("the fit has no covariance: the plan has no intervals")
+    for name, ratio in outside.items():
+        if ratio is not None and ratio > FAR:
+            out.append(
+                f"{name} lies a factor {ratio:.3g} outside the data: no interval covers a law that bends"
+            )
+    return list(dict.fromkeys(out))
+
+
+def of_counting(fit: Fit, flops_per_token: float) -> str:
+    """By which rule N and C are counted: the classic way to get a wrong exponent (arXiv 2406.19146)."""
+    rule = f"C = {flops_per_token:g} N D"
+    column = (fit.source.get("columns") or {}).get("params")
+    if column is None:
+        return f"{rule} counts N as the fit's data did, which it does not say: embeddings in or out?"
+    if column == "params" or "non_emb" in column:
+        return (
+            f"N is the column {column!r}, without embeddings, so {rule} leaves out the output head (and "
+            "attention): small models look cheaper than they are and N_opt grows too fast with C"
+        )
+    return f"N is the column {column!r} and {rule}: count your budget and your model the same way"
+
+
+def of_repeats(epochs: float, most: float | None, assumed: bool) -> list[str]:
+    """Assumed decay of repeated tokens, and more epochs than are nearly free."""
+    out = []
+    if assumed and epochs > 1:
+        out.append(
+            f"repeated tokens are assumed to lose worth with R*_D = {R_STAR:.2f} (Muennighoff et al. 2023, "
+            "arXiv 2305.16264, measured on other data and models); the intervals do not contain that"
+        )
+    if most is not None and epochs > most * (1 - 1e-6):
+        out.append("max_epochs binds: the law alone would train a smaller model on more tokens")
+    if epochs > FREE_EPOCHS:
+        out.append(f"{epochs:.3g} epochs: beyond {FREE_EPOCHS:g} repeated tokens lose much of their worth")
+    return out
+
+
+def of_rounding(fit: Fit, of: Surface, question: Question) -> str | None:
+    """How far exponents printed with two digits leave the plan open, if they are."""
+    names = [name for name in ("alpha", "beta") if name in fit.params]
+    if not names or any(fit.params[name] != round(fit.params[name], ROUNDED_DIGITS) for name in names):
+        return None
+    half = 0.5 * 10.0**-ROUNDED_DIGITS
+    steps = np.array(list(product((-half, half), repeat=len(names))))
+    params_S = {name: np.full(len(steps), fit.params[name]) for name in of.params_S}
+    params_S |= {name: params_S[name] + steps[:, i] for i, name in enumerate(names)}
+    moved = replace(of, params_S=params_S, broken_S=np.zeros(len(steps), dtype=bool))
+    found = [np.exp(log_x[np.isfinite(log_x)]) for log_x in answer(moved, question)]
+    what, values = max(zip("ND", found, strict=True), key=lambda pair: np.ptp(np.log(pair[1])))
+    return (
+        f"{' and '.join(names)} are rounded to {ROUNDED_DIGITS} digits: the last digit alone moves {what} "
+        f"between {human(values.min())} and {human(values.max())}"
+    )
