@@ -1,0 +1,76 @@
+"""The figures of a plan: titles carry its numbers, tables the curve, and every one renders."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from isoloss.errors import InputError
+from isoloss.figures import plan as figures
+from isoloss.figures.render import render
+from isoloss.laws import fit
+from isoloss.plans import plan
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    flops = np.repeat(np.geomspace(1e18, 1e21, 6), 5)
+    params = np.sqrt(flops / 120) * np.tile(np.geomspace(0.25, 4, 5), 6)
+    tokens = flops / (6 * params)
+    loss = 1.8172 + 482 * params**-0.3478 + 2085 * tokens**-0.3658
+    loss = loss + 0.01 * np.random.default_rng(0).standard_normal(30)
+    return fit("chinchilla", {"params": params, "tokens": tokens}, loss)
+
+
+@pytest.fixture(scope="module")
+def planned(fitted):
+    return plan(fitted, flops=1e22)
+
+
+def test_frontier(fitted, planned):
+    drawn = figures.frontier(fitted, planned)
+    low, high = planned.intervals["loss"]
+    assert f"{planned.loss:.3f} [{low:.3f}, {high:.3f}]" in drawn.title
+    table = drawn.table
+    assert np.all(np.diff(table["loss"]) < 0)
+    assert (table["low"] < table["loss"]).all()
+    assert (table["loss"] < table["high"]).all()
+    np.testing.assert_allclose(6 * table["params"] * table["tokens"], table["flops"])
+    at_plan = np.exp(np.interp(np.log(1e22), np.log(table["flops"]), np.log(table["loss"])))
+    assert at_plan == pytest.approx(planned.loss, abs=2e-3)
+    assert len(render(drawn).png) > 10_000
+
+
+def test_allocation(fitted, planned):
+    drawn = figures.allocation(fitted, planned)
+    assert f"{planned.tokens_per_param:.3g} tokens each" in drawn.title
+    sizes = drawn.table.filter(drawn.table["panel"] == "params")
+    inside = (sizes["low"] <= sizes["value"]) & (sizes["value"] <= sizes["high"])
+    assert inside.all()
+    alpha, beta = fitted.params["alpha"], fitted.params["beta"]
+    assert f"C^{beta / (alpha + beta):.2f}" in drawn.shows
+    assert len(render(drawn).svg) > 10_000
+
+
+def test_penalty(planned):
+    drawn = figures.penalty(planned)
+    low, high = planned.penalty.within_10_percent
+    assert f"From {low:.2f} to {high:.2f} times" in drawn.title
+    assert drawn.table["factor"].to_list() == list(planned.penalty.factor)
+    assert len(render(drawn).svg) > 10_000
+
+
+def test_a_plan_of_fixed_size_has_no_penalty_figure(fitted):
+    fixed = plan(fitted, flops=1e22, params=1e9)
+    with pytest.raises(InputError, match="no penalty"):
+        figures.penalty(fixed)
+    assert "The plan for" in figures.allocation(fitted, fixed).title
+
+
+def test_without_intervals_nothing_is_claimed(fitted):
+    bare = replace(fitted, covariance=None)
+    planned = plan(bare, flops=1e22)
+    drawn = figures.frontier(bare, planned)
+    assert "[" not in drawn.title
+    assert drawn.table["low"].equals(drawn.table["loss"])
+    assert "[" not in figures.allocation(bare, planned).title
