@@ -9,7 +9,6 @@ import pytest
 
 from isoloss.errors import InputError
 from isoloss.laws import FORMS, Fit, FitStatus, Term, fit, form, power_sum
-from isoloss.laws.solve import Problem, descend, sharpen
 
 SIZES = np.geomspace(1e6, 1e8, 9)
 OBJECTIVES = ["squared", "squared-log", "huber-log"]
@@ -56,14 +55,6 @@ def test_danwood_to_eight_digits(own_form):
     assert found.objective.value == pytest.approx(4.3173084083e-03, rel=1e-8)
 
 
-@pytest.mark.parametrize("start", [(1.0, 5.0), (0.7, 4.0)])
-def test_danwood_from_both_certified_starts(start):
-    law = power_sum("danwood", (Term("b1", (("x", "b2"),)),), inputs=("x",))
-    problem = Problem(np.log(1 / DANWOOD_X)[None], DANWOOD_Y, np.ones(6), "squared", 1e-3)
-    theta = sharpen(law, problem, descend(law, problem, np.log([start]))[0])
-    np.testing.assert_allclose(np.exp(theta), [0.76886226176, 3.8604055871], rtol=1e-8)
-
-
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_l1_units_do_not_change_the_law(objective):
     y = _floor_data()
@@ -93,8 +84,8 @@ def test_l3_starts_agree_and_a_lone_best_start_is_not_trusted(monkeypatch):
     found = fit("power-floor", {"params": SIZES}, _floor_data())
     assert (found.starts.tried, found.starts.agreeing) == (4, 4)
     # Negative control: solvers that stop where they began must not be called converged.
-    monkeypatch.setattr("isoloss.laws.solve.descend", lambda form, problem, theta_Sp: theta_Sp)
-    monkeypatch.setattr("isoloss.laws.solve.sharpen", lambda form, problem, theta: theta)
+    monkeypatch.setattr("isoloss.laws.solve.descend", lambda problem, phi_SF: phi_SF)
+    monkeypatch.setattr("isoloss.laws.solve.sharpen", lambda problem, phi: phi)
     stuck = fit("power-floor", {"params": SIZES}, _floor_data(sigma=0.001))
     assert stuck.status is not FitStatus.CONVERGED
     assert stuck.covariance is None
@@ -170,18 +161,26 @@ def test_clusters_are_seeds_of_one_size():
     means = fit("power-floor", {"params": SIZES}, y.reshape(3, 9).mean(axis=0))
     assert found.params == pytest.approx(means.params, rel=1e-7)
     assert found.standard_errors == pytest.approx(means.standard_errors, rel=1e-6)
-    assert found.sigma == pytest.approx(np.sqrt(3) * means.sigma, rel=1e-6)
-    with pytest.raises(InputError, match="different values of params"):
-        fit("power-floor", {"params": seeds}, y, cluster=np.repeat(np.arange(9), 3))
+    within = [y[seeds == size].std(ddof=1) for size in SIZES]
+    assert found.seeds.sd == pytest.approx(np.sqrt(np.mean(np.square(within))), rel=1e-6)
+    assert found.sigma == pytest.approx(np.hypot(found.seeds.sd, found.seeds.form_sd))
 
 
-def test_shape_error_shared_by_seeds_makes_clusters_wider():
+def test_the_laws_own_error_is_seen_between_seeds_and_counts_designs():
     rng = np.random.default_rng(5)
-    shape = np.tile(0.01 * rng.standard_normal(9), 3)
-    y = 1.8 + 400 * np.tile(SIZES, 3) ** -0.35 + shape + 0.001 * rng.standard_normal(27)
-    alone = fit("power-floor", {"params": np.tile(SIZES, 3)}, y)
-    clustered = fit("power-floor", {"params": np.tile(SIZES, 3)}, y, cluster=np.tile(np.arange(9), 3))
-    assert clustered.standard_errors["a"] > 1.4 * alone.standard_errors["a"]
+    truth, seeds = 1.8 + 400 * np.tile(SIZES, 3) ** -0.35, 0.001 * rng.standard_normal(27)
+    y = truth + np.tile(0.01 * rng.standard_normal(9), 3) + seeds
+    found = fit("power-floor", {"params": np.tile(SIZES, 3)}, y)
+    assert found.seeds.p < 1e-6
+    assert (found.clusters, found.df) == (9, 6)
+    assert any("the law's own error" in text for text in found.warnings)
+    assert found.sigma == pytest.approx(np.hypot(found.seeds.sd, found.seeds.form_sd))
+    assert found.seeds.form_sd > 5 * found.seeds.sd
+    # Negative control: without that error every row counts, and nothing is said.
+    honest = fit("power-floor", {"params": np.tile(SIZES, 3)}, truth + seeds)
+    assert honest.seeds.p > 0.05
+    assert (honest.clusters, honest.df) == (None, 24)
+    assert found.standard_errors["a"] > 3 * honest.standard_errors["a"]
 
 
 def test_loop_total_recovers_its_truth():

@@ -3,7 +3,7 @@
 from isoloss.laws.context import context_mean, fit_context, where_it_stops
 from isoloss.laws.crossing import Crossing, crossing
 from isoloss.laws.fit import fit
-from isoloss.laws.forms import FORMS, Form, Term, form, power_sum, register
+from isoloss.laws.forms import FORMS, Form, Term, form, from_function, power_sum, register
 from isoloss.laws.noise import difference, paired_difference, paired_noise, pooled_noise
 from isoloss.laws.result import Fit, FitStatus, Prediction
 from isoloss.laws.table import fit_table
@@ -23,6 +23,7 @@ __all__ = [
     "fit_context",
     "fit_table",
     "form",
+    "from_function",
     "paired_difference",
     "paired_noise",
     "pooled_noise",

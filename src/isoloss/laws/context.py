@@ -9,8 +9,10 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws.fit import fit, parameter_intervals
+from isoloss.laws.fit import fit
 from isoloss.laws.forms import Array, form
+from isoloss.laws.intervals import t_intervals
+from isoloss.laws.model import Model, model
 from isoloss.laws.result import Fit, FitStatus, check_level
 from isoloss.laws.solve import Problem, scaled_gradient, sharpen
 
@@ -72,10 +74,7 @@ def fit_context(
         return replace(whole, sigma=None, df=seeds - 1, clusters=seeds, warnings=(warning,))
     covariance = np.cov(theta_Sp, rowvar=False) / seeds
     theta = np.array(whole.theta)
-    log_scale = np.log([whole.units.inputs["position"]])
-    errors, intervals = parameter_intervals(
-        law, theta, covariance, log_scale, float(np.log(whole.units.loss)), seeds - 1, level
-    )
+    errors, intervals = t_intervals(_model(whole, positions), theta, covariance, seeds - 1, level)
     few = ("two seeds: one degree of freedom, intervals are very wide",) if seeds == 2 else ()
     return replace(
         whole,
@@ -92,16 +91,23 @@ def fit_context(
 def _seed_thetas(whole: Fit, positions: Array, mean_ST: Array, count_ST: Array) -> tuple[Array, int]:
     """Each seed's own optimum, reached from the law of their mean, and how many were not reached."""
     law, unit = form("context"), whole.units
-    z_In = np.log(positions / unit.inputs["position"])[None]
+    shape = _model(whole, positions)
     thetas, failed = [], 0
     for mean_T, count_T in zip(mean_ST, count_ST, strict=True):
-        problem = Problem(z_In, mean_T / unit.loss, count_T / count_T.mean(), "squared", 1e-3)
-        theta = sharpen(law, problem, np.array(whole.theta))
+        problem = Problem(shape, mean_T / unit.loss, count_T / count_T.mean(), "squared", 1e-3)
+        theta = sharpen(problem, np.array(whole.theta))
         exponent = float(np.exp(theta[law.parameters.index("p")]))
         low, high = law.limits["p"]
-        failed += scaled_gradient(law, problem, theta) > 1e-6 or not low < exponent < high
+        failed += scaled_gradient(problem, theta) > 1e-6 or not low < exponent < high
         thetas.append(theta)
     return np.stack(thetas), failed
+
+
+def _model(whole: Fit, positions: Array) -> Model:
+    log_scale_I = np.log([whole.units.inputs["position"]])
+    return model(
+        form("context"), np.log(positions)[None] - log_scale_I, log_scale_I, np.log(whole.units.loss), {}
+    )
 
 
 class Plateau(Enum):

@@ -1,28 +1,27 @@
 """Fit a law to runs, with intervals that hold, or refuse."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from isoloss.errors import InputError, Refusal
+from isoloss.laws.bootstrap import with_bootstrap
 from isoloss.laws.forms import Array, Form, registered
-from isoloss.laws.result import Fit, FitStatus, Interval, Objective, Starts, Units, check_level, quantile
-from isoloss.laws.solve import (
-    OBJECTIVES,
-    Optimum,
-    Problem,
-    dispersion,
-    gain_statistic,
-    least_total,
-    solve,
-    spread,
-)
+from isoloss.laws.intervals import t_intervals
+from isoloss.laws.model import model
+from isoloss.laws.profile import with_profiles
+from isoloss.laws.result import Data, Fit, FitStatus, Objective, Starts, Units, check_level
+from isoloss.laws.rows import Points, checked, designs, points
+from isoloss.laws.seeds import Seeds, seed_noise
+from isoloss.laws.solve import OBJECTIVES, Optimum, Problem, solve
+from isoloss.laws.spread import covariance, jackknife, sigma
+from isoloss.laws.support import check_design, check_support
 
-NEEDED_SURE = 0.995  # one-sided: a law with one term too many is refused 99.5 times of 100
 SMALL_GRADIENT = 1e-6
+INTERVALS = ("t", "profile", "bootstrap")
+FORM_ERROR = 0.05  # below this p of the lack-of-fit test, intervals count designs instead of rows
 
 
 def fit(
@@ -35,283 +34,227 @@ def fit(
     objective: str = "squared",
     delta: float = 1e-3,
     level: float = 0.9,
+    fixed: Mapping[str, float] | None = None,
+    free: Sequence[str] = (),
+    tied: Sequence[Sequence[str]] = (),
+    intervals: str = "t",
+    bootstrap: int = 0,
+    seed: int = 0,
+    allow_negative: bool = False,
     curve_only: bool = False,
     source: Mapping[str, Any] | None = None,
 ) -> Fit:
     """Fit ``law`` to losses in nats per token, one row a run.
 
-    ``weights`` are relative precisions; rows of weight 0 are left out. ``cluster`` names rows that share
-    their inputs (the seeds of one size): their mean is one point, weighted by its rows, and the intervals
-    count clusters. ``objective`` is summed: "squared" residuals, "squared-log", or "huber-log" with
-    ``delta``. Intervals are t intervals with (points - parameters) degrees of freedom on the log scale.
-    With ``curve_only`` a law whose parameters the data leave open is kept for the curve that it draws, with
-    status CURVE_ONLY, the reason, and no interval.
+    ``weights`` are relative precisions; rows of weight 0 are left out, rows repeated exactly count once.
+    ``cluster`` names rows that hang together. Where they share their inputs (the seeds of one size) their
+    mean is one point; where not (the checkpoints of one run) the rows stay and the covariance comes from
+    leaving out one cluster at a time. Either way intervals count clusters.
+
+    ``objective`` is summed: "squared" residuals, "squared-log", or "huber-log" with ``delta``. ``fixed`` holds
+    parameters at plain values, ``free`` frees those that a law holds by default, ``tied`` groups exponents
+    that share one value. ``intervals``: "t" with (points - free parameters) degrees of freedom on the log
+    scale, "profile" likelihood, or "bootstrap" over points or clusters with ``bootstrap`` resamples (1,000
+    unless given) drawn from ``seed``. Losses at or below 0 need ``allow_negative`` and "squared".
+
+    When runs of equal inputs show that the law misses by more than their noise, the intervals count designs
+    and hold that error too. With ``curve_only`` a law whose parameters the data leave open is kept for the
+    curve that it draws, with status CURVE_ONLY, the reason, and no interval.
 
     Raises InputError, naming the row, for values that are not positive and finite, and Refusal when the data
     do not determine the law: too few points, too little range, a floor or a slope lost in the noise.
     """
     law = registered(law)
     level = check_level(level)
+    _check_options(law, objective, delta, intervals, bootstrap, allow_negative, free)
+    x, y_n, w_n, labels = checked(law, inputs, loss, weights, cluster, allow_negative)
+    shape = law.with_signed_floor() if allow_negative and law.with_signed_floor else law
+    data = Data(
+        {name: tuple(column.tolist()) for name, column in x.items()},
+        tuple(y_n.tolist()),
+        tuple(w_n.tolist()),
+        None if labels is None else tuple(labels.tolist()),
+    )
+    held = {name: value for name, value in shape.fixed.items() if name not in free} | dict(fixed or {})
+    logs = objective != "squared"
+    at = points(shape, x, y_n, w_n, labels, logs)
+    problem = problem_of(shape, at, objective, delta, held, tied)
+    check_design(problem.model, at.x_In)
+    best = solve(problem)
+    x_In, notes = np.stack([x[name] for name in law.inputs]), []
+    noise = None if at.dependent else seed_noise(problem, best, x_In, y_n, w_n)
+    if noise is not None and noise.p < FORM_ERROR and labels is None and noise.designs > len(best.phi):
+        # The law's own error is shared by the seeds of a design: the designs are what counts.
+        at = points(shape, x, y_n, w_n, designs(x_In).astype(str), logs)
+        problem = problem_of(shape, at, objective, delta, held, tied)
+        best = solve(problem)
+        notes.append(
+            f"seeds of one design agree better than the law fits (p = {noise.p:.2g}): intervals count the "
+            f"{noise.designs} designs and hold the law's own error inside the data"
+        )
+    df = len(at.y_n) - len(best.phi)
+    unsupported = ""
+    try:
+        check_support(problem, best, df)
+    except Refusal as refusal:
+        if not curve_only:
+            raise
+        unsupported = refusal.what
+    found = _result(
+        shape, problem, best, at, df, level, data, noise, unsupported, notes, held, tied, dict(source or {})
+    )
+    if found.covariance is None or (intervals == "t" and not bootstrap):
+        return found
+    if bootstrap or intervals == "bootstrap":
+        found = with_bootstrap(
+            found, problem, at, count=bootstrap or 1000, seed=seed, use=intervals != "profile"
+        )
+    return with_profiles(found, problem, at) if intervals == "profile" else found
+
+
+def _check_options(
+    law: Form,
+    objective: str,
+    delta: float,
+    intervals: str,
+    bootstrap: int,
+    allow_negative: bool,
+    free: Sequence[str],
+) -> None:
     if objective not in OBJECTIVES or not 1e-9 <= delta < np.inf:
         raise InputError(
             f"objective {objective!r} with delta {delta}",
             mend=f"choose one of {', '.join(OBJECTIVES)}; delta from 1e-9",
         )
-    x_In, y_n, w_n, labels = _rows(law, inputs, loss, weights, cluster)
-    rows, clusters = len(y_n), None
-    if labels is not None:
-        x_In, y_n, w_n = _cluster_means(law, x_In, y_n, w_n, labels, objective)
-        clusters = len(y_n)
-    _check_design(law, x_In)
+    if intervals not in INTERVALS:
+        raise InputError(
+            f"there are no {intervals!r} intervals", mend=f"choose one of {', '.join(INTERVALS)}"
+        )
+    if bootstrap < 0 or 0 < bootstrap < 100:
+        raise InputError(f"{bootstrap} resamples give no interval", mend="draw 1,000, or at least 100")
+    if allow_negative and objective != "squared":
+        raise InputError("a negative loss has no logarithm", mend="use the objective squared")
+    if unknown := set(free) - set(law.parameters):
+        raise InputError(
+            f"there is no parameter {min(unknown)!r}",
+            where=law.name,
+            mend=f"it has {', '.join(law.parameters)}",
+        )
 
-    log_x_In = np.log(x_In)
-    log_scale_I = (log_x_In.min(axis=1) + log_x_In.max(axis=1)) / 2
-    log_loss_scale = float(np.log(y_n.min()) + np.log(y_n.max())) / 2
-    problem = Problem(log_x_In - log_scale_I[:, None], y_n / np.exp(log_loss_scale), w_n, objective, delta)
-    df = len(y_n) - len(law.parameters)
-    best = solve(law, problem)
-    unsupported = ""
-    try:
-        _check_support(law, problem, best, df)
-    except Refusal as refusal:
-        if not curve_only:
-            raise
-        unsupported = refusal.what
-    log_params = law.log_params(best.theta, log_scale_I, log_loss_scale)
-    params = _plain(law, log_params)
 
+def problem_of(
+    law: Form,
+    at: Points,
+    objective: str,
+    delta: float,
+    fixed: Mapping[str, float],
+    tied: Sequence[Sequence[str]],
+) -> Problem:
+    """The points in units of their own middle."""
+    log_scale_I, log_loss_scale = scales(law, at)
+    with np.errstate(divide="ignore"):
+        z_In = np.log(at.x_In) - log_scale_I[:, None]
+    shape = model(law, np.maximum(z_In, -700.0), log_scale_I, log_loss_scale, fixed, tied)
+    return Problem(shape, at.y_n / np.exp(log_loss_scale), at.w_n, objective, delta)
+
+
+def scales(law: Form, at: Points) -> tuple[Array, float]:
+    """Logs of the middle of each unit's inputs and of the losses; 0 for laws written in plain units."""
+    if law.units is None:
+        return np.zeros(len(law.inputs)), 0.0
+    out = np.zeros(len(law.inputs))
+    for i, unit in enumerate(law.units):
+        if unit == "1":
+            continue
+        values = np.concatenate([x[x > 0] for x, of in zip(at.x_In, law.units, strict=True) if of == unit])
+        out[i] = (np.log(values.min()) + np.log(values.max())) / 2 if len(values) else 0.0
+    if at.y_n.min() > 0:
+        return out, float(np.log(at.y_n.min()) + np.log(at.y_n.max())) / 2
+    return out, float(np.log(np.max(np.abs(at.y_n)) or 1.0))
+
+
+def _result(
+    law: Form,
+    problem: Problem,
+    best: Optimum,
+    at: Points,
+    df: int,
+    level: float,
+    data: Data,
+    noise: Seeds | None,
+    unsupported: str,
+    notes: list[str],
+    held: Mapping[str, float],
+    tied: Sequence[Sequence[str]],
+    source: dict[str, Any],
+) -> Fit:
+    shape, objective = problem.model, problem.objective
+    theta = shape.theta(best.phi)
+    kappa = shape.unscale(theta)
+    if not np.all(np.abs(np.delete(kappa, shape.held_K)) < 700):
+        name = law.parameters[int(np.argmax(np.abs(kappa)))]
+        raise Refusal(
+            f"{name} exceeds the range of floats", mend="give inputs in larger units, such as millions"
+        )
+    params = law.plain(kappa) | {name: float(value) for name, value in held.items()}
     status = FitStatus.CURVE_ONLY if unsupported else _status(best)
-    warnings = _doubts(law, objective, df)
-    r_n = problem.residuals(law, best.theta)
-    condition, covariance = _covariance(law, problem, best.theta, r_n, df)
-    if status is not FitStatus.CONVERGED or (law.correlated and labels is None):
-        covariance = None
-    unit = float(np.exp(log_loss_scale)) if objective == "squared" else 1.0
-    errors, intervals = parameter_intervals(
-        law, best.theta, covariance, log_scale_I, log_loss_scale, df, level
-    )
-    value = best.total if objective == "huber-log" else 2 * best.total * unit**2
+    warnings = [*notes, *_doubts(law, objective, df, at)]
+    r_n = problem.residuals(best.phi)
+    condition, spread_FF = covariance(problem, best.phi, df)
+    if at.dependent:
+        df = at.groups - len(best.phi)
+        spread_FF = jackknife(problem, best.phi, at.group_n) if df >= 1 else None
+        if spread_FF is None:
+            warnings.append(f"{at.groups} runs carry {len(best.phi)} free parameters: no interval")
+    if status is not FitStatus.CONVERGED or (law.correlated and not at.clustered):
+        spread_FF = None
+    full = None
+    if spread_FF is not None:
+        chain = shape.chain(theta) if shape.constrained else np.eye(len(theta))
+        full = chain @ spread_FF @ chain.T
+    errors, ranges = t_intervals(shape, theta, full, max(df, 1), level)
+    unit = float(np.exp(shape.log_loss_scale)) if objective == "squared" else 1.0
+    one_run = unit * sigma(problem, r_n, len(at.y_n) - len(best.phi))
+    if noise is not None and at.clustered | bool(notes):
+        one_run = float(np.hypot(noise.sd, noise.form_sd))
     return Fit(
         law=law.name,
         status=status,
         reason=unsupported or status.value,
         params=params,
         standard_errors=errors,
-        intervals=intervals,
+        intervals=ranges,
         level=level,
-        objective=Objective(objective, delta if objective == "huber-log" else None, value),
-        n=rows,
-        clusters=clusters,
+        intervals_by="t",
+        objective=Objective(
+            objective,
+            problem.delta if objective == "huber-log" else None,
+            best.total if objective == "huber-log" else 2 * best.total * unit**2,
+        ),
+        fixed=dict(held),
+        tied=tuple(tuple(group) for group in tied),
+        n=at.rows,
+        clusters=at.groups if at.clustered or notes else None,
         df=df,
         starts=Starts(best.tried, best.agreeing),
+        gradient=best.gradient,
         condition=condition,
-        warnings=warnings,
+        warnings=tuple(warnings),
         residuals=tuple((-unit * r_n).tolist()),
-        sigma=unit * _sigma(problem, r_n, df),
-        theta=tuple(best.theta.tolist()),
-        covariance=None if covariance is None else tuple(tuple(row) for row in covariance.tolist()),
+        sigma=one_run,
+        seeds=noise,
+        theta=tuple(theta.tolist()),
+        covariance=None if full is None else tuple(tuple(row) for row in full.tolist()),
         units=Units(
-            dict(zip(law.inputs, np.exp(log_scale_I).tolist(), strict=True)), float(np.exp(log_loss_scale))
+            dict(zip(law.inputs, np.exp(shape.log_scale_I).tolist(), strict=True)),
+            float(np.exp(shape.log_loss_scale)),
         ),
-        ranges={name: (float(x.min()), float(x.max())) for name, x in zip(law.inputs, x_In, strict=True)},
-        source=dict(source or {}),
+        ranges={name: (float(x.min()), float(x.max())) for name, x in zip(law.inputs, at.x_In, strict=True)},
+        signed_floor=law.signed != registered(law.name).signed,
+        bootstrap=None,
+        data=data,
+        source=source,
     )
-
-
-def parameter_intervals(
-    law: Form,
-    theta: Array,
-    covariance: Array | None,
-    log_scale_I: Array,
-    log_loss_scale: float,
-    df: int,
-    level: float,
-) -> tuple[dict[str, float | None], dict[str, Interval | None]]:
-    """Standard errors of the plain parameters, and t intervals on their log scale."""
-    if covariance is None:
-        return dict.fromkeys(law.parameters), dict.fromkeys(law.parameters)
-    # A complex step gives the Jacobian of log_params to the last digit.
-    steps = theta + 1e-30j * np.eye(len(theta))
-    slopes = np.stack(
-        [np.imag(law.log_params(step, log_scale_I, log_loss_scale)) / 1e-30 for step in steps], axis=1
-    )
-    log_params = law.log_params(theta, log_scale_I, log_loss_scale)
-    log_errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, covariance, slopes), 0.0))
-    errors: dict[str, float | None] = {}
-    intervals: dict[str, Interval | None] = {}
-    for name, middle, error in zip(law.parameters, log_params, log_errors, strict=True):
-        errors[name] = float(np.exp(middle) * error)
-        reach = quantile(level, df) * error
-        intervals[name] = (_float_or_none(middle - reach), _float_or_none(middle + reach))
-    return errors, intervals
-
-
-def _float_or_none(log: float) -> float | None:
-    return float(np.exp(log)) if -700 < log < 700 else None
-
-
-def _numbers(name: str, values: ArrayLike) -> Array:
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "iufO":
-            raise TypeError(f"they are {array.dtype}")
-        array = array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} are not numbers ({error})", mend="give one number a run") from None
-    if array.ndim != 1:
-        raise InputError(f"{name} have {array.ndim} dimensions", mend="give one number a run")
-    return array
-
-
-def _rows(
-    law: Form,
-    inputs: Mapping[str, ArrayLike],
-    loss: ArrayLike,
-    weights: ArrayLike | None,
-    cluster: ArrayLike | None,
-) -> tuple[Array, Array, Array, Array | None]:
-    """Checked rows of positive weight: x_In, y_n, w_n of mean 1, cluster labels."""
-    if set(inputs) != set(law.inputs):
-        raise InputError(
-            f"the law takes {', '.join(law.inputs)}, not {', '.join(map(str, inputs)) or 'nothing'}",
-            where=law.name,
-            mend="give one array for each input",
-        )
-    columns = {name: _numbers(name, inputs[name]) for name in law.inputs} | {"loss": _numbers("loss", loss)}
-    size = len(columns["loss"])
-    w_n = np.ones(size) if weights is None else _numbers("weights", weights)
-    labels = None if cluster is None else np.asarray(cluster)
-    for name, column in [*columns.items(), ("weights", w_n), ("cluster", w_n if labels is None else labels)]:
-        if np.shape(column) != (size,):
-            raise InputError(
-                f"{name} has shape {np.shape(column)}, loss has {size} rows", mend="give one value a run"
-            )
-    if not np.all(np.isfinite(w_n) & (w_n >= 0)):
-        row = int(np.argmin(np.isfinite(w_n) & (w_n >= 0)))
-        raise InputError(
-            f"weights is {w_n[row]}", where=f"row {row + 1}", mend="weights are finite and not negative"
-        )
-    used = w_n > 0
-    for name, column in columns.items():
-        good = ~used | (np.isfinite(column) & (column > 0))
-        if not good.all():
-            row = int(np.argmin(good))
-            raise InputError(
-                f"{name} is {column[row]}, not positive and finite",
-                where=f"row {row + 1}",
-                mend="correct the row or leave it out",
-            )
-    if not used.any():
-        raise Refusal("there are no runs", mend=f"give at least {len(law.parameters) + 1}")
-    y_n = columns["loss"][used]
-    if np.log(y_n.max()) - np.log(y_n.min()) > np.log(1e6):
-        raise InputError(
-            "losses span more than a factor of a million", mend="put all losses in nats per token"
-        )
-    w_n = w_n[used] / w_n[used].max()
-    return (
-        np.stack([columns[name][used] for name in law.inputs]),
-        y_n,
-        w_n / w_n.mean(),
-        None if labels is None else labels[used],
-    )
-
-
-def _cluster_means(
-    law: Form, x_In: Array, y_n: Array, w_n: Array, labels: Array, objective: str
-) -> tuple[Array, Array, Array]:
-    """One point a cluster: its inputs, its weighted mean loss (of logs for a log objective), its weight."""
-    names, first, place_n = np.unique(labels.astype(str), return_index=True, return_inverse=True)
-    apart = ~np.isclose(x_In, x_In[:, first[place_n]], rtol=1e-9, atol=0.0)
-    if apart.any():
-        i, row = np.argwhere(apart)[0]
-        raise InputError(
-            f"cluster {names[place_n[row]]} holds different values of {law.inputs[i]}",
-            mend="a cluster holds runs that share their inputs, such as the seeds of one size",
-        )
-    weight = np.bincount(place_n, w_n)
-    values_n = y_n if objective == "squared" else np.log(y_n)
-    mean = np.bincount(place_n, w_n * values_n) / weight
-    return x_In[:, first], mean if objective == "squared" else np.exp(mean), weight
-
-
-def _check_design(law: Form, x_In: Array) -> None:
-    distinct = np.unique(x_In, axis=1).shape[1]
-    needed = max(len(law.parameters) + 1, law.min_points)
-    if distinct < needed:
-        raise Refusal(
-            f"{law.name} has {len(law.parameters)} parameters and needs at least {needed} different points, "
-            f"not {distinct}",
-            mend=f"add runs at other values of {', '.join(law.inputs)}",
-        )
-    for name, x in zip(law.inputs, x_In, strict=True):
-        if len(np.unique(x)) < 3:
-            raise Refusal(
-                f"{name} takes only {len(np.unique(x))} value(s), which do not determine an exponent",
-                mend=f"add runs until {name} takes at least 3 values",
-            )
-        decades = np.log10(x.max()) - np.log10(x.min())
-        if decades < 0.5 - 1e-9:
-            raise Refusal(
-                f"{name} spans a factor {10**decades:.3g}, too little for an exponent",
-                mend=f"add runs until {name} spans at least half a decade (a factor 3.2)",
-            )
-
-
-def _check_support(law: Form, problem: Problem, best: Optimum, df: int) -> None:
-    """Refuse a law of which a part is lost in the noise, or whose exponents the data leave open."""
-    r_n = problem.residuals(law, best.theta)
-    for nested in law.nested:
-        total = least_total(nested.form, problem)
-        # An F of one degree of freedom is a squared t; half its tail is the side that counts.
-        if gain_statistic(problem, r_n, total, df) < stdtrit(df, NEEDED_SURE) ** 2:
-            raise Refusal(nested.reason, mend=nested.mend)
-    condition, covariance = _covariance(law, problem, best.theta, r_n, df)
-    if covariance is None:
-        raise Refusal(
-            f"the parameters of {law.name} are not told apart (condition {condition:.3g})", mend=_WIDER
-        )
-    for place, name in enumerate(law.parameters):
-        if name not in law.limits:
-            continue
-        low, high = law.limits[name]
-        value = np.exp(best.theta[place])
-        if not low * 1.001 < value < high / 1.001:
-            raise Refusal(f"the exponent {name} runs to its limit ({value:.3g})", mend=_WIDER)
-        if quantile(0.9, df) * np.sqrt(covariance[place, place]) > np.log(10):
-            raise Refusal(f"the exponent {name} is not known within a factor of ten", mend=_WIDER)
-
-
-_WIDER = "add runs over a wider range, or more seeds"
-
-
-def _covariance(law: Form, problem: Problem, theta: Array, r_n: Array, df: int) -> tuple[float, Array | None]:
-    """Condition number of the Jacobian with columns of length 1, and the covariance of theta."""
-    columns = np.sqrt(problem.w_n)[:, None] * problem.jacobian(law, theta)
-    length = np.linalg.norm(columns, axis=0)
-    if not np.all(length > 1e-150):
-        return float("inf"), None
-    _, sizes, vt = np.linalg.svd(columns / length, full_matrices=False)
-    condition = float(sizes[0] / max(sizes[-1], 1e-300))
-    if condition > 1e10:
-        return condition, None
-    root = vt.T / sizes / length[:, None]
-    return condition, dispersion(problem, r_n, df) * (root @ root.T)
-
-
-def _sigma(problem: Problem, r_n: Array, df: int) -> float:
-    if problem.objective == "huber-log":
-        return spread(r_n) * float(np.sqrt(len(r_n) / df))
-    return float(np.sqrt(dispersion(problem, r_n, df)))
-
-
-def _plain(law: Form, log_params: Array) -> dict[str, float]:
-    if not np.all(np.abs(log_params) < 700):
-        name = law.parameters[int(np.argmax(np.abs(log_params)))]
-        raise Refusal(
-            f"{name} exceeds the range of floats", mend="give inputs in larger units, such as millions"
-        )
-    return dict(zip(law.parameters, np.exp(log_params).tolist(), strict=True))
 
 
 def _status(best: Optimum) -> FitStatus:
@@ -320,7 +263,7 @@ def _status(best: Optimum) -> FitStatus:
     return FitStatus.CONVERGED if best.agreeing >= 2 else FitStatus.STARTS_DISAGREE
 
 
-def _doubts(law: Form, objective: str, df: int) -> tuple[str, ...]:
+def _doubts(law: Form, objective: str, df: int, at: Points) -> list[str]:
     doubts = []
     if df < 3:
         doubts.append(f"only {df} degree(s) of freedom: intervals are wide and rest on normal noise")
@@ -328,8 +271,9 @@ def _doubts(law: Form, objective: str, df: int) -> tuple[str, ...]:
         doubts.append(
             "intervals of the Huber objective need about ten degrees of freedom; squared-log needs fewer"
         )
-    if law.correlated:
+    if law.correlated and not at.clustered:
         doubts.append(
-            f"rows along {law.correlated} of one run share their noise: intervals need several seeds"
+            f"rows along {law.correlated} of one run share their noise: intervals need several seeds, named "
+            "by cluster"
         )
-    return tuple(doubts)
+    return doubts

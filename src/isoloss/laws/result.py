@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 
 from isoloss.errors import InputError
 from isoloss.laws.forms import Array, Form, form
+from isoloss.laws.seeds import Seeds
 
 Interval = tuple[float | None, float | None]
 
@@ -24,6 +25,7 @@ class FitStatus(Enum):
     STARTS_DISAGREE = "not trusted: only one start reached the best optimum"
     CURVE_ONLY = "a curve through the data: they do not determine its parameters"
     GRADIENT_REMAINS = "not converged: the gradient does not vanish at the best point found"
+    PUBLISHED = "published: the constants are the paper's, nothing was fitted here"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Objective:
 
     name: str
     delta: float | None
-    value: float
+    value: float | None
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,33 @@ class Units:
 
     inputs: dict[str, float]
     loss: float
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows behind a fit, of positive weight, in their own order and units."""
+
+    inputs: dict[str, tuple[float, ...]]
+    loss: tuple[float, ...]
+    weights: tuple[float, ...]
+    cluster: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Refits of resampled data. ``theta`` holds those that worked, ``failed`` counts the rest.
+
+    ``unit`` is what was resampled. ``checked`` of them were solved again from a cold start and ``agreeing``
+    came to the same objective.
+    """
+
+    count: int
+    unit: str
+    seed: int
+    failed: int
+    checked: int
+    agreeing: int
+    theta: tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -69,11 +98,14 @@ class Prediction:
 class Fit:
     """A law with data.
 
-    ``intervals[name]`` is (low, high) at ``level``, an end being None where it exceeds every float, or None
-    as a whole when the data support no interval. ``residuals`` are observed minus fitted: losses for the
-    squared objective, log losses otherwise; one per row, or per cluster. ``sigma`` is the standard deviation
-    of one run on that scale. ``n`` counts rows, ``clusters`` what the intervals count, if given.
-    ``theta`` and ``covariance`` are the logarithms of the parameters in ``units``.
+    ``intervals[name]`` is (low, high) at ``level``, an end being None where it exceeds every float or where
+    a profile does not close, or None as a whole for held parameters and when the data support no interval;
+    ``intervals_by`` says how they were made. ``residuals`` are observed minus fitted: losses for the squared
+    objective, log losses otherwise; one per point. ``sigma`` is the standard deviation of one run on that
+    scale, the law's own error included where ``seeds`` shows one. ``n`` counts rows, ``clusters`` what the
+    intervals count, where that is not rows. ``theta`` and ``covariance`` are the coordinates of the
+    parameters in ``units`` (see ``isoloss.laws.forms``), zeros standing for held ones. ``gradient`` is the
+    largest cosine left between the residuals' pull and a column of the Jacobian.
     """
 
     law: str
@@ -83,20 +115,34 @@ class Fit:
     standard_errors: dict[str, float | None]
     intervals: dict[str, Interval | None]
     level: float
+    intervals_by: str
     objective: Objective
+    fixed: dict[str, float]
+    tied: tuple[tuple[str, ...], ...]
     n: int
     clusters: int | None
     df: int
     starts: Starts
+    gradient: float
     condition: float
     warnings: tuple[str, ...]
     residuals: tuple[float, ...]
     sigma: float | None
+    seeds: Seeds | None
     theta: tuple[float, ...]
     covariance: tuple[tuple[float, ...], ...] | None
     units: Units
     ranges: dict[str, tuple[float, float]]
+    signed_floor: bool
+    bootstrap: Bootstrap | None
+    data: Data | None
     source: dict[str, Any]
+
+    @property
+    def form(self) -> Form:
+        """The law's form, its floor free to be negative where the fit allowed that."""
+        law = form(self.law)
+        return law.with_signed_floor() if self.signed_floor and law.with_signed_floor else law
 
     def predict(self, *, level: float | None = None, **inputs: ArrayLike) -> Prediction:
         """Loss at new inputs, named as the law names them; arrays broadcast.
@@ -107,16 +153,19 @@ class Fit:
 
     def losses(self, theta_Sp: Array, **inputs: ArrayLike) -> Array:
         """Losses of S parameter vectors, shape (S, n), at n inputs."""
-        law = form(self.law)
+        law = self.form
         return self.units.loss * law.value(theta_Sp, _scaled(self, law, inputs)[0])
 
     def log_variance(self, **inputs: ArrayLike) -> Array:
         """Variance of the law's mean log loss at n inputs; zeros where there is no covariance."""
-        law = form(self.law)
+        law = self.form
         return _log_variance(self, law, _scaled(self, law, inputs)[0])
 
     def draws(self, count: int, rng: np.random.Generator) -> Array:
-        """``count`` vectors from the multivariate t around theta, shape (count, p)."""
+        """``count`` vectors, shape (count, p): bootstrap refits if there are any, else a multivariate t."""
+        if self.bootstrap is not None:
+            refits = np.array(self.bootstrap.theta)
+            return refits[rng.permutation(len(refits))[np.arange(count) % len(refits)]]
         if self.covariance is None:
             raise InputError(
                 "this fit has no covariance to draw from", where=self.law, mend="; ".join(self.warnings)
@@ -128,7 +177,7 @@ class Fit:
 
     def formula(self) -> str:
         """The law with its numbers, with just enough digits to predict within 0.05% over the data."""
-        law = form(self.law)
+        law = self.form
         x = {
             name: np.geomspace(low, high, 33) if len(law.inputs) == 1 else np.array([low, high])
             for name, (low, high) in self.ranges.items()
@@ -142,11 +191,24 @@ class Fit:
                 break
         return law.text.format(**shown)
 
+    def allocation(self) -> dict[str, float] | None:
+        """a and b of N_opt ~ C^a, D_opt ~ C^b where C is proportional to N D; None for other laws.
+
+        a = beta / (alpha + beta), Hoffmann et al. 2022, eq. 4; an outer exponent changes nothing.
+        """
+        if self.law in ("chinchilla", "outer-exponent"):
+            alpha, beta = self.params["alpha"], self.params["beta"]
+        elif self.law == "kaplan-nd":
+            alpha, beta = self.params["aN"] / self.params["aD"], 1.0
+        else:
+            return None
+        return {"a": beta / (alpha + beta), "b": alpha / (alpha + beta)}
+
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON; ``Fit.from_json`` gives the same fit back."""
         out = dataclasses.asdict(self)
         out["status"] = self.status.name
-        out["allocation"] = None  # no law here splits a compute budget between parameters and tokens
+        out["allocation"] = self.allocation()
         return _lists(out)
 
     @staticmethod
@@ -187,47 +249,55 @@ def _scaled(fit: Fit, law: Form, inputs: Mapping[str, ArrayLike]) -> tuple[Array
     except (TypeError, ValueError) as error:
         raise InputError(f"inputs are not numbers of one shape ({error})", where=law.name) from None
     for name, values in zip(law.inputs, x, strict=True):
-        if not np.all(np.isfinite(values) & (values > 0)):
+        if not np.all(np.isfinite(values) & ((values > 0) | ((values == 0) & (name in law.zeros)))):
             raise InputError(f"{name} holds a value that is not positive and finite", where=law.name)
     scale = [np.log(fit.units.inputs[name]) for name in law.inputs]
-    return np.stack([np.log(a.ravel()) - s for a, s in zip(x, scale, strict=True)]), x[0].shape
+    with np.errstate(divide="ignore"):
+        logs = [np.maximum(np.log(a.ravel()), -700.0) - s for a, s in zip(x, scale, strict=True)]
+    return np.stack(logs), x[0].shape
 
 
 def _log_variance(fit: Fit, law: Form, z_In: Array) -> Array:
+    """Of the mean log loss; of the mean loss in units of the fit where losses may be negative."""
     if fit.covariance is None:
         return np.zeros(z_In.shape[1])
     theta = np.array(fit.theta)
-    slope_np = law.gradient(theta, z_In) / law.value(theta, z_In)[:, None]
+    slope_np = law.gradient(theta, z_In)
+    if not fit.signed_floor:
+        slope_np = slope_np / law.value(theta, z_In)[:, None]
     return np.einsum("np,pq,nq->n", slope_np, np.array(fit.covariance), slope_np)
 
 
 def _predict(fit: Fit, level: float, inputs: Mapping[str, ArrayLike]) -> Prediction:
-    law = form(fit.law)
+    law = fit.form
     z_In, shape = _scaled(fit, law, inputs)
-    theta = np.array(fit.theta)
-    scaled_n = law.value(theta, z_In)
+    scaled_n = law.value(np.array(fit.theta), z_In)
 
     def shaped(values_n: Array) -> float | Array:
         return values_n.reshape(shape) if shape else float(values_n[0])
 
     band = interval = None
     if fit.covariance is not None:
-        var_n = _log_variance(fit, law, z_In)
-        # Residuals of the squared objective are losses: at this point they are a share sigma / loss of it.
-        noise_n = fit.sigma / (fit.units.loss * scaled_n) if fit.objective.name == "squared" else fit.sigma
-        t = quantile(level, fit.df)
-        ends = []
-        for width_n in (t * np.sqrt(var_n), t * np.sqrt(var_n + noise_n**2)):
-            width_n = np.minimum(width_n, 600.0)
-            ends.append(tuple(shaped(fit.units.loss * scaled_n * np.exp(s * width_n)) for s in (-1, 1)))
-        band, interval = ends
+        noise_n = np.full(z_In.shape[1], fit.sigma if fit.sigma is not None else np.nan)
+        if fit.objective.name == "squared":
+            noise_n = noise_n / fit.units.loss / (1.0 if fit.signed_floor else scaled_n)
+        band_n, interval_n = _reach(fit, law, z_In, scaled_n, noise_n, level)
+        band, interval = (
+            tuple(shaped(fit.units.loss * _moved(fit, scaled_n, reach)) for reach in reaches)
+            for reaches in (band_n, interval_n)
+        )
+        if fit.sigma is None:
+            interval = None
     outside, warnings = {}, list(fit.warnings)
     for name, z_n in zip(law.inputs, z_In, strict=True):
+        if name not in fit.ranges:
+            continue
         low, high = fit.ranges[name]
         x_n = np.exp(z_n) * fit.units.inputs[name]
         # The rounding of log and exp must not make an end of the data an extrapolation.
-        ratio_n = np.maximum(np.maximum(x_n / high, low / x_n), 1.0)
-        ratio_n = np.where(ratio_n < 1 + 1e-12, 1.0, ratio_n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio_n = np.maximum(np.maximum(x_n / high, low / x_n), 1.0)
+        ratio_n = np.where((ratio_n < 1 + 1e-12) | ~np.isfinite(ratio_n), 1.0, ratio_n)
         outside[name] = shaped(ratio_n)
         if (worst := float(ratio_n.max(initial=1.0))) > FAR:
             warnings.append(
@@ -236,6 +306,31 @@ def _predict(fit: Fit, level: float, inputs: Mapping[str, ArrayLike]) -> Predict
     if fit.status is not FitStatus.CONVERGED:
         warnings.append(fit.status.value)
     return Prediction(shaped(fit.units.loss * scaled_n), interval, band, level, outside, tuple(warnings))
+
+
+def _moved(fit: Fit, scaled_n: Array, reach_n: Array) -> Array:
+    return scaled_n + reach_n if fit.signed_floor else scaled_n * np.exp(np.clip(reach_n, -600.0, 600.0))
+
+
+def _reach(
+    fit: Fit, law: Form, z_In: Array, scaled_n: Array, noise_n: Array, level: float
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Ends of the law's mean and of one new run, as distances from it (of logs): t, or bootstrap refits."""
+    if fit.bootstrap is None:
+        var_n, t = _log_variance(fit, law, z_In), quantile(level, fit.df)
+        mean_n, new_n = t * np.sqrt(var_n), t * np.sqrt(var_n + noise_n**2)
+        return (-mean_n, mean_n), (-new_n, new_n)
+    refits_Sn = law.value(np.array(fit.bootstrap.theta), z_In)
+    away_Sn = refits_Sn - scaled_n if fit.signed_floor else np.log(refits_Sn / scaled_n)
+    # Resampled residuals are too small by the degrees of freedom that the fit used up.
+    points = len(fit.residuals)
+    away_Sn = away_Sn * np.sqrt(points / max(fit.df, 1))
+    drawn_S = np.random.default_rng(fit.bootstrap.seed).standard_t(fit.df, len(away_Sn))
+    ends = (0.5 - level / 2, 0.5 + level / 2)
+    return tuple(
+        tuple(np.nan_to_num(np.quantile(sample, end, axis=0)) for end in ends)
+        for sample in (away_Sn, away_Sn + drawn_S[:, None] * noise_n)
+    )
 
 
 def _lists(value: Any) -> Any:
@@ -250,6 +345,19 @@ def _pairs(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: None if pair is None else (pair[0], pair[1]) for name, pair in data.items()}
 
 
+def _bootstrap(data: Mapping[str, Any] | None) -> Bootstrap | None:
+    return data and Bootstrap(**{**data, "theta": tuple(tuple(row) for row in data["theta"])})
+
+
+def _data(data: Mapping[str, Any] | None) -> Data | None:
+    return data and Data(
+        {name: tuple(column) for name, column in data["inputs"].items()},
+        tuple(data["loss"]),
+        tuple(data["weights"]),
+        None if data["cluster"] is None else tuple(data["cluster"]),
+    )
+
+
 def _from_json(data: Mapping[str, Any]) -> Fit:
     names = {field.name for field in dataclasses.fields(Fit)}
     if missing := names - set(data):
@@ -262,6 +370,10 @@ def _from_json(data: Mapping[str, Any]) -> Fit:
             "intervals": _pairs(data["intervals"]),
             "objective": Objective(**data["objective"]),
             "starts": Starts(**data["starts"]),
+            "tied": tuple(tuple(group) for group in data["tied"]),
+            "seeds": None if data["seeds"] is None else Seeds(**data["seeds"]),
+            "bootstrap": _bootstrap(data["bootstrap"]),
+            "data": _data(data["data"]),
             "warnings": tuple(data["warnings"]),
             "residuals": tuple(data["residuals"]),
             "theta": tuple(data["theta"]),
@@ -272,6 +384,10 @@ def _from_json(data: Mapping[str, Any]) -> Fit:
     )
     size = len(form(fit.law).parameters)
     numbers = [*fit.theta, *fit.params.values(), fit.units.loss, *fit.units.inputs.values()]
+    if set(fit.params) != set(form(fit.law).parameters) or set(fit.units.inputs) != set(form(fit.law).inputs):
+        raise ValueError("params or units do not name those of the law")
+    if fit.bootstrap and any(len(row) != size for row in fit.bootstrap.theta):
+        raise ValueError("bootstrap refits do not match the law")
     square = fit.covariance is None or [len(row) for row in fit.covariance] == [size] * size
     if len(fit.theta) != size or not square or not all(math.isfinite(number) for number in numbers):
         raise ValueError("theta, params, units or covariance do not match the law")

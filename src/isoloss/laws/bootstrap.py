@@ -1,0 +1,145 @@
+"""Refits of resampled runs: thousands at once, each checked against a cold start on a sample."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from isoloss.errors import Refusal
+from isoloss.laws.forms import Array
+from isoloss.laws.intervals import kappa_errors, plain_end
+from isoloss.laws.result import Bootstrap, Fit, Interval
+from isoloss.laws.rows import Points
+from isoloss.laws.solve import Problem, candidates, descend
+from isoloss.laws.spread import covariance_S
+
+BATCH = 100
+FEWEST = 10
+CHECKED = 12
+_SAME = 1e-5  # of the objective
+
+
+def resample(
+    problem: Problem, at: Points, phi: Array, count: int, seed: int
+) -> tuple[Array, Array, tuple[int, int]]:
+    """``count`` refits: coordinates phi_SF, the weights w_Sn that gave them, and the cold-start check.
+
+    Whole groups are drawn with replacement (a run with its checkpoints, or a point). Refits start from the
+    optimum of all data; if a sample solved from cold starts finds better optima, all of them start again from
+    several points and the sample is taken anew.
+    """
+    rng = np.random.default_rng(seed)
+    w_Sn = rng.multinomial(at.groups, np.full(at.groups, 1 / at.groups), size=count)
+    w_Sn = w_Sn[:, at.group_n] * problem.w_n
+    phi_SF = _refits(problem, w_Sn, [phi])
+    check = cold_check(problem, phi_SF, w_Sn, seed + 1)
+    if check[1] < check[0]:
+        cold_GF = candidates(problem)
+        starts = cold_GF[np.unique(np.linspace(0, len(cold_GF) - 1, 4).astype(int))]
+        phi_SF = _refits(problem, w_Sn, [phi, *starts])
+        check = cold_check(problem, phi_SF, w_Sn, seed + 2)
+    return phi_SF, w_Sn, check
+
+
+def _refits(problem: Problem, w_Sn: Array, starts: list[Array]) -> Array:
+    """The best optimum of each resample over the starts."""
+    out = np.empty((len(w_Sn), len(starts[0])))
+    for first in range(0, len(w_Sn), BATCH):
+        batch = slice(first, first + BATCH)
+        part = replace(problem, w_n=w_Sn[batch])
+        found = [descend(part, np.tile(s, (len(part.w_n), 1)), tolerance=1e-9) for s in starts]
+        totals = np.stack([part.total(part.residuals(phi)) for phi in found])
+        out[batch] = np.stack(found)[np.argmin(totals, axis=0), np.arange(len(part.w_n))]
+    return out
+
+
+def cold_check(problem: Problem, phi_SF: Array, w_Sn: Array, seed: int) -> tuple[int, int]:
+    """How many of a sample were solved again from cold starts, and in how many that found nothing better."""
+    chosen = np.random.default_rng(seed).permutation(len(phi_SF))[:CHECKED]
+    agreeing = 0
+    for s in chosen:
+        part = replace(problem, w_n=w_Sn[s])
+        cold_GF = candidates(part)
+        ranks = np.unique(np.linspace(0, len(cold_GF) - 1, 6).astype(int))
+        least = part.total(part.residuals(descend(part, cold_GF[ranks], tolerance=1e-10))).min()
+        agreeing += bool(part.total(part.residuals(phi_SF[s])) <= least * (1 + _SAME) + 1e-24)
+    return len(chosen), agreeing
+
+
+def with_bootstrap(fit: Fit, problem: Problem, at: Points, *, count: int, seed: int, use: bool) -> Fit:
+    """The fit with ``count`` refits, and, with ``use``, intervals from them.
+
+    Studentised: the quantiles of (refit - estimate) / its own standard error, times the standard error of the
+    estimate, where standard errors come from the data themselves; percentiles where they come from leaving
+    out runs. Raises Refusal below ten points or clusters, and if more than a tenth of the refits fail.
+    """
+    if at.groups < FEWEST:
+        raise Refusal(
+            f"{at.groups} runs are too few to resample",
+            mend=f"use t or profile intervals, or train at least {FEWEST} runs",
+        )
+    shape = problem.model
+    theta = np.array(fit.theta)
+    phi = theta[shape.free]
+    phi_SF, w_Sn, (checked, agreeing) = resample(problem, at, phi, count, seed)
+    df = len(at.y_n) - len(phi)
+    condition_S, spread_SFF = covariance_S(replace(problem, w_n=w_Sn), phi_SF, df)
+    sound_S = np.isfinite(spread_SFF).all(axis=(1, 2)) & _within_limits(shape, phi_SF)
+    if sound_S.sum() < 0.9 * count:
+        raise Refusal(
+            f"{count - int(sound_S.sum())} of {count} resamples do not determine the law",
+            mend="use t or profile intervals, or add runs",
+        )
+    phi_SF, w_Sn, spread_SFF = phi_SF[sound_S], w_Sn[sound_S], spread_SFF[sound_S]
+    theta_Sp = shape.theta(phi_SF)
+    unit = "clusters" if at.clustered or fit.clusters else "rows"
+    refits = Bootstrap(
+        count, unit, seed, count - len(phi_SF), checked, agreeing, tuple(map(tuple, theta_Sp.tolist()))
+    )
+    warnings = list(fit.warnings)
+    if agreeing < checked:
+        warnings.append(f"{checked - agreeing} of {checked} refits have a better optimum from a cold start")
+    fit = replace(fit, bootstrap=refits, warnings=tuple(warnings))
+    if not use:
+        return fit
+    chain = shape.chain(theta_Sp) if shape.constrained else np.eye(len(theta))
+    full_Spp = chain @ spread_SFF @ np.swapaxes(chain, -1, -2)
+    kappa_Sp, error_Sp = kappa_errors(shape, theta_Sp, full_Spp)
+    intervals = _intervals(fit, problem, kappa_Sp, None if at.dependent else error_Sp)
+    errors = {
+        name: None if intervals[name] is None else float(np.std(_plain(fit, name, kappa_Sp[:, i])))
+        for i, name in enumerate(fit.form.parameters)
+    }
+    return replace(fit, intervals=intervals, standard_errors=errors, intervals_by="bootstrap")
+
+
+def _plain(fit: Fit, name: str, kappa_S: Array) -> Array:
+    return kappa_S if name in fit.form.signed else np.exp(np.clip(kappa_S, -700, 700))
+
+
+def _within_limits(shape, phi_SF: Array) -> Array:
+    """A resample whose exponent runs to its limit determines no law."""
+    sound_S = np.ones(len(phi_SF), dtype=bool)
+    for column, name in zip(phi_SF.T, shape.free_names, strict=True):
+        if name in shape.form.limits:
+            low, high = shape.form.limits[name]
+            values = column if name in shape.form.signed else np.exp(np.clip(column, -700, 700))
+            sound_S &= (values > low) & (values < high)
+    return sound_S
+
+
+def _intervals(
+    fit: Fit, problem: Problem, kappa_Sp: Array, error_Sp: Array | None
+) -> dict[str, Interval | None]:
+    shape, ends = problem.model, (0.5 + fit.level / 2, 0.5 - fit.level / 2)
+    kappa, errors = kappa_errors(shape, np.array(fit.theta), np.array(fit.covariance))
+    out: dict[str, Interval | None] = dict.fromkeys(fit.form.parameters)
+    for place, name in enumerate(fit.form.parameters):
+        if name in fit.fixed or errors[place] <= 0:
+            continue
+        signed, away_S = name in fit.form.signed, kappa_Sp[:, place] - kappa[place]
+        if error_Sp is None:
+            low, high = np.quantile(away_S, ends[::-1])
+        else:
+            low, high = (-errors[place] * np.quantile(away_S / error_Sp[:, place], end) for end in ends)
+        out[name] = (plain_end(kappa[place] + low, signed), plain_end(kappa[place] + high, signed))
+    return out

@@ -1,0 +1,105 @@
+"""Loss over parameters N and tokens D, as a sum of a floor and two falling terms, and what grew from it."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from isoloss.laws.forms.form import Array, Form, Nested
+from isoloss.laws.forms.sums import Term, power_sum
+from isoloss.laws.forms.warps import embedded, repeats
+
+PEARCE_SONG_G = 47_491.0  # arXiv 2406.12907: vocabulary 32,000, aspect ratio about 39
+
+POWER_FLOOR = power_sum(
+    "power-floor",
+    (Term("E"), Term("A", (("params", "a"),))),
+    inputs=("params",),
+    formula="L = E + A N^-a",
+    text="L = {E} + {A} N^-{a}",
+    source="Hoffmann et al. 2022, arXiv 2203.15556, eq. 2 at unlimited data",
+    mend_floor="use the law 'power', or add larger or smaller models",
+)
+
+_FLOOR, _PARAMS, _TOKENS = Term("E"), Term("A", (("params", "alpha"),)), Term("B", (("tokens", "beta"),))
+_MEND = "add larger models or more tokens"
+
+CHINCHILLA = power_sum(
+    "chinchilla",
+    (_FLOOR, _PARAMS, _TOKENS),
+    inputs=("params", "tokens"),
+    formula="L = E + A N^-alpha + B D^-beta",
+    text="L = {E} + {A} N^-{alpha} + {B} D^-{beta}",
+    source="Hoffmann et al. 2022, arXiv 2203.15556, eq. 2",
+    mend_floor=_MEND,
+)
+
+OUTER_EXPONENT = power_sum(
+    "outer-exponent",
+    (_FLOOR, _PARAMS, _TOKENS),
+    inputs=("params", "tokens"),
+    formula="L = E + (A N^-alpha + B D^-beta)^gamma",
+    text="L = {E} + ({A} N^-{alpha} + {B} D^-{beta})^{gamma}",
+    source="xLSTM scaling laws, arXiv 2510.02228; gamma = 1 is Hoffmann et al.",
+    mend_floor=_MEND,
+    outer="gamma",
+)
+
+_REPEATS = power_sum(
+    "data-constrained",
+    (_FLOOR, Term("A", (("effective_params", "alpha"),)), Term("B", (("effective_tokens", "beta"),))),
+    inputs=("params", "tokens", "unique_tokens"),
+    formula="L = E + A N'^-alpha + B D'^-beta, D' = U_D (1 + R_D (1 - exp(-(D/U_D - 1)/R_D))), N' likewise",
+    text="L = {E} + {A} N'^-{alpha} + {B} D'^-{beta} with R_D = {R_D}, R_N = {R_N}",
+    source="Muennighoff et al. 2023, arXiv 2305.16264",
+    mend_floor=_MEND,
+    warp=repeats(),
+    units=("params", "tokens", "tokens"),
+)
+DATA_CONSTRAINED = replace(
+    _REPEATS,
+    limits={**_REPEATS.limits, "R_D": (1e-2, 1e4), "R_N": (1e-2, 1e4)},
+    nested=(
+        *_REPEATS.nested,
+        Nested({"R_D": 1e4}, "repeated data are not told apart from new data", "add runs of more epochs"),
+        Nested(
+            {"R_N": 1e4},
+            "extra parameters are not seen to be wasted",
+            "add larger models on few unique tokens",
+        ),
+    ),
+)
+
+PEARCE_SONG = power_sum(
+    "pearce-song",
+    (_FLOOR, Term("A", (("params_all", "alpha"),)), _TOKENS),
+    inputs=("params", "tokens"),
+    formula="L = E + A (N + g N^(1/3))^-alpha + B D^-beta, N non-embedding",
+    text="L = {E} + {A} (N + {g} N^(1/3))^-{alpha} + {B} D^-{beta}",
+    source="Pearce and Song 2024, arXiv 2406.12907; g = 47,491 at a vocabulary of 32,000",
+    mend_floor=_MEND,
+    warp=embedded(),
+    fixed={"g": PEARCE_SONG_G},
+)
+
+
+def _power() -> Form:
+    """L = (Nc / N) ** a. Inside, the coefficient Nc ** a is fitted: Nc itself is far outside the data."""
+    inner = power_sum("power", (Term("A", (("params", "a"),)),), inputs=("params",))
+
+    def unscale(theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
+        out = np.array(theta)
+        out[..., 0] = (theta[..., 0] + log_loss_scale) / np.exp(theta[..., 1]) + log_scale_I[0]
+        return out
+
+    return replace(
+        inner,
+        formula="L = (Nc/N)^a",
+        text="L = ({Nc}/N)^{a}",
+        source="Kaplan et al. 2020, arXiv 2001.08361, eq. 1.1",
+        parameters=("Nc", "a"),
+        unscale=unscale,
+        loss=lambda params, x: (params["Nc"] / np.asarray(x["params"])) ** params["a"],
+    )
+
+
+POWER = _power()

@@ -1,0 +1,114 @@
+"""What a functional form is, and the table of their names.
+
+A form works on scaled inputs and an unconstrained vector, so that no unit can change a fit:
+
+* ``z_In``: for each of the I inputs, log(x / x0) at n points, where x0 is the middle of the data;
+* ``theta_p``: the logarithms of the parameters in those units, or, for parameters that may have either sign
+  (``signed``), the parameters themselves. The loss is divided by its own middle too.
+
+``unscale`` turns ``theta_p`` and the units back into the same coordinates of the plain parameters.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoloss.errors import InputError
+
+Array = NDArray[np.float64]
+
+ZERO = -700.0  # the coordinate of a positive parameter that is fixed at 0: its exponential is 1e-304
+
+
+@dataclass(frozen=True)
+class Nested:
+    """The form with some parameters fixed: if it fits about as well, the data do not support the whole."""
+
+    fixed: Mapping[str, float]
+    reason: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Form:
+    """One law.
+
+    ``value(theta_..p, z_In) -> L_..n`` in units of the loss scale, ``gradient -> (..., n, p)``,
+    ``start(z_In, y_n, w_n) -> theta_Sp`` candidates to start from,
+    ``unscale(theta_..p, log_scale_I, log_loss_scale) -> kappa_..p`` logs of the plain parameters,
+    ``loss(params, inputs) -> L`` the law as printed, in plain units.
+
+    ``units`` names what each input is measured in: inputs of one unit share a scale, those in "1" keep
+    theirs. ``units`` of None says that the law is written in plain units altogether. ``limits`` bound plain
+    parameters. ``fixed`` holds the parameters that are not fitted unless freed. ``correlated`` names an input
+    along which the rows of one run share their noise; ``zeros`` the inputs that may be 0. ``spans`` names the
+    parameters that an input's range must determine (all of them, where it is empty).
+    """
+
+    name: str
+    formula: str
+    text: str
+    source: str
+    inputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+    limits: Mapping[str, tuple[float, float]]
+    value: Callable[[Array, Array], Array]
+    gradient: Callable[[Array, Array], Array]
+    start: Callable[[Array, Array, Array], Array]
+    unscale: Callable[[Array, Array, float], Array]
+    loss: Callable[[Mapping[str, float], Mapping[str, Array]], Array]
+    nested: tuple[Nested, ...] = ()
+    units: tuple[str, ...] | None = ()
+    signed: tuple[str, ...] = ()
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    min_points: int = 0
+    spans: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    correlated: str | None = None
+    zeros: tuple[str, ...] = ()
+    with_signed_floor: Callable[[], "Form"] | None = None
+
+    def plain(self, kappa_p: Sequence[float] | Array) -> dict[str, float]:
+        """Parameters from their coordinates."""
+        return {
+            name: float(value) if name in self.signed else float(np.exp(value)) if value > ZERO else 0.0
+            for name, value in zip(self.parameters, kappa_p, strict=True)
+        }
+
+    def coordinate(self, name: str, value: float) -> float:
+        """The coordinate of one plain parameter. Raises InputError if it may not have that value."""
+        if not np.isfinite(value) or (name not in self.signed and value < 0):
+            raise InputError(
+                f"{name} cannot be {value}", where=self.name, mend="give a finite number, 0 or larger"
+            )
+        if name in self.signed:
+            return float(value)
+        return float(np.log(value)) if value > 0 else ZERO
+
+
+FORMS: dict[str, Form] = {}
+
+
+def form(name: str) -> Form:
+    """The registered form of that name. Raises InputError, listing the names."""
+    if name not in FORMS:
+        raise InputError(f"no law is named {name!r}", mend=f"choose one of {', '.join(sorted(FORMS))}")
+    return FORMS[name]
+
+
+def register(law: Form) -> Form:
+    """Add a form of your own under its name. Raises InputError if the name is taken."""
+    if law.name in FORMS:
+        raise InputError(f"a law named {law.name!r} exists", mend="choose another name")
+    FORMS[law.name] = law
+    return law
+
+
+def registered(law: str | Form) -> Form:
+    """A form by its name or itself. Raises InputError for one that is not registered."""
+    if isinstance(law, str):
+        return form(law)
+    if FORMS.get(law.name) is not law:
+        raise InputError("is not registered", where=law.name, mend="call register(form) first")
+    return law

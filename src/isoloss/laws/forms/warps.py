@@ -1,0 +1,173 @@
+"""Inputs as a law sees them: shifted, repeated, looped, with embeddings counted."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from isoloss.laws.forms.form import Array
+from isoloss.laws.forms.sums import Slopes, Warp
+
+REPEATS_SEEN = ("effective_params", "effective_tokens")
+
+
+def shifted(inputs: tuple[str, ...], shifts: tuple[str, ...]) -> Warp:
+    """x + t for each input x and its shift t."""
+
+    def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+        rows, slopes = [], {}
+        for i, name in enumerate(shifts):
+            x, t = np.exp(z_In[i]), np.exp(theta[name])[..., None]
+            rows.append(np.log(x + t))
+            slopes[i, name] = t / (x + t)
+        return np.stack(np.broadcast_arrays(*rows), axis=-2), slopes
+
+    return Warp(
+        parameters=shifts,
+        sees=tuple(f"shifted_{name}" for name in inputs),
+        apply=apply,
+        unscale=lambda name, theta, log_scale: theta[name] + log_scale[inputs[shifts.index(name)]],
+        starts=dict.fromkeys(shifts, (-5.0,)),
+        plain=lambda params, x: {
+            f"shifted_{name}": np.asarray(x[name]) + params[shift]
+            for name, shift in zip(inputs, shifts, strict=True)
+        },
+        units={f"shifted_{name}": name for name in inputs},
+        rescales=shifts,
+    )
+
+
+def _saturating(ratio: Array, half_life: Array) -> tuple[Array, Array]:
+    """R* (1 - exp(-R / R*)) and its derivative by log R*."""
+    x = ratio / half_life
+    kept = -np.expm1(-x)
+    return half_life * kept, half_life * (kept - x * np.exp(-x))
+
+
+def repeats() -> Warp:
+    """Data and parameters worth less when repeated: N', D' of Muennighoff et al.
+
+    D' = U_D (1 + R*_D (1 - exp(-R_D / R*_D))) with R_D = D / U_D - 1, and N' likewise with U_N, the
+    compute-optimal N for U_D unique tokens, log U_N = (log(alpha A / (beta B)) + beta log U_D) / alpha, never
+    above N.
+    """
+
+    def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+        z_N, z_D, z_U = z_In
+        alpha, beta = (np.exp(np.minimum(theta[name], 5.0))[..., None] for name in ("alpha", "beta"))
+        a, b, A, B = (theta[name][..., None] for name in ("alpha", "beta", "A", "B"))
+        balance = a + A - b - B + beta * z_U
+        best = balance / alpha
+        short = np.real(best) < z_N  # more parameters than the unique tokens can use
+        z_M = np.where(short, best, z_N)
+        extra_N = np.where(short, np.exp(np.minimum(np.where(short, z_N - best, 0.0), 300.0)) - 1, 0.0)
+        star_N, star_D = (np.exp(np.minimum(theta[name], 30.0))[..., None] for name in ("R_N", "R_D"))
+        more_N, dmore_N = _saturating(extra_N, star_N)
+        more_D, dmore_D = _saturating(np.exp(z_D - z_U) - 1, star_D)
+        eff_N, eff_D = 1 + more_N, 1 + more_D
+        # d log N' / d log U_N, zero where U_N = N.
+        pull = np.where(short, 1 - (extra_N + 1) * np.exp(-extra_N / star_N) / eff_N, 0.0)
+        slopes = {
+            (0, "R_N"): dmore_N / eff_N,
+            (1, "R_D"): dmore_D / eff_D,
+            (0, "A"): pull / alpha,
+            (0, "B"): -pull / alpha,
+            (0, "alpha"): pull * (1 - balance) / alpha,
+            (0, "beta"): pull * (beta * z_U - 1) / alpha,
+        }
+        rows = np.broadcast_arrays(z_M + np.log(eff_N), z_U + np.log(eff_D))
+        return np.stack(rows, axis=-2), slopes
+
+    def plain(params: Mapping[str, float], x: Mapping[str, Array]) -> Mapping[str, Array]:
+        N, D, U = (np.asarray(x[name], dtype=float) for name in ("params", "tokens", "unique_tokens"))
+        alpha, beta = params["alpha"], params["beta"]
+        best = (alpha * params["A"] / (beta * params["B"])) ** (1 / alpha) * U ** (beta / alpha)
+        M = np.minimum(N, best)
+        more_N, more_D = (
+            _saturating(ratio, params[star])[0] for ratio, star in ((N / M - 1, "R_N"), (D / U - 1, "R_D"))
+        )
+        return dict(zip(REPEATS_SEEN, (M * (1 + more_N), U * (1 + more_D)), strict=True))
+
+    return Warp(
+        parameters=("R_D", "R_N"),
+        sees=REPEATS_SEEN,
+        apply=apply,
+        unscale=lambda name, theta, log_scale: theta[name],
+        starts={"R_D": (1.0, 3.0), "R_N": (1.0, 3.0)},
+        plain=plain,
+        units={"effective_params": "params", "effective_tokens": "tokens"},
+    )
+
+
+def looped() -> Warp:
+    """N_eff = N_once + r^phi N_rec, and D as it is."""
+
+    def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+        z_once, z_rec, z_r, z_D = z_In
+        grown = np.exp(z_rec + theta["phi"][..., None] * z_r)
+        whole = np.exp(z_once) + grown
+        rows = np.broadcast_arrays(np.log(whole), z_D)
+        return np.stack(rows, axis=-2), {(0, "phi"): grown * z_r / whole}
+
+    def plain(params: Mapping[str, float], x: Mapping[str, Array]) -> Mapping[str, Array]:
+        grown = np.asarray(x["params_recurrent"]) * np.asarray(x["recurrence"]) ** params["phi"]
+        return {"params_effective": np.asarray(x["params_once"]) + grown, "tokens": np.asarray(x["tokens"])}
+
+    return Warp(
+        parameters=("phi",),
+        sees=("params_effective", "tokens"),
+        apply=apply,
+        unscale=lambda name, theta, log_scale: theta[name],
+        starts={"phi": (0.0, 0.5, 1.0)},
+        plain=plain,
+        units={"params_effective": "params_recurrent"},
+    )
+
+
+def embedded() -> Warp:
+    """N + g N^(1/3): non-embedding parameters N to all parameters, at a fixed vocabulary and aspect ratio."""
+
+    def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+        z_N, z_D = z_In
+        head = np.exp(theta["g"][..., None] + z_N / 3)
+        whole = np.exp(z_N) + head
+        return np.stack(np.broadcast_arrays(np.log(whole), z_D), axis=-2), {(0, "g"): head / whole}
+
+    return Warp(
+        parameters=("g",),
+        sees=("params_all", "tokens"),
+        apply=apply,
+        unscale=lambda name, theta, log_scale: theta[name] + 2 / 3 * log_scale["params"],
+        starts={"g": (-1.0,)},
+        plain=lambda params, x: {
+            "params_all": np.asarray(x["params"])
+            + params["g"] * np.cbrt(np.asarray(x["params"], dtype=float)),
+            "tokens": np.asarray(x["tokens"]),
+        },
+        units={"params_all": "params"},
+        rescales=("g",),
+    )
+
+
+def steeper() -> Warp:
+    """Position with an exponent that grows with size: T^-(p N^q) is (T^(N^q))^-p."""
+
+    def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+        z_N, z_T = z_In
+        bent = z_T * np.exp(theta["q"][..., None] * z_N)
+        return np.stack(np.broadcast_arrays(z_N, bent), axis=-2), {(1, "q"): bent * z_N}
+
+    def plain(params: Mapping[str, float], x: Mapping[str, Array]) -> Mapping[str, Array]:
+        N, T = np.broadcast_arrays(np.asarray(x["params"], float), np.asarray(x["position"], float))
+        return {"params": N, "bent_position": T ** (N ** params["q"])}
+
+    return Warp(
+        parameters=("q",),
+        sees=("params", "bent_position"),
+        apply=apply,
+        # p N^q with N in units of N0 is (p N0^q) (N / N0)^q.
+        unscale=lambda name, theta, log_scale: theta[name] - theta["q"] * log_scale["params"],
+        starts={"q": (0.0,)},
+        plain=plain,
+        units={"bent_position": "position"},
+        rescales=("p",),
+    )

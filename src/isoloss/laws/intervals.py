@@ -1,0 +1,41 @@
+"""Intervals of plain parameters from a covariance of the scaled ones."""
+
+import numpy as np
+
+from isoloss.laws.forms import Array
+from isoloss.laws.model import Model
+from isoloss.laws.result import Interval, quantile
+
+
+def kappa_errors(shape: Model, theta: Array, covariance: Array) -> tuple[Array, Array]:
+    """Coordinates of the plain parameters and their standard errors; 0 for held ones."""
+    slopes = shape.slopes(theta)
+    variances = np.einsum("...ij,...jk,...ik->...i", slopes, covariance, slopes)
+    return shape.unscale(theta), np.sqrt(np.maximum(variances, 0.0))
+
+
+def t_intervals(
+    shape: Model, theta: Array, covariance: Array | None, df: int, level: float
+) -> tuple[dict[str, float | None], dict[str, Interval | None]]:
+    """Standard errors of the plain parameters, and t intervals on their own scale; None for held ones."""
+    law = shape.form
+    errors: dict[str, float | None] = dict.fromkeys(law.parameters)
+    intervals: dict[str, Interval | None] = dict.fromkeys(law.parameters)
+    if covariance is None:
+        return errors, intervals
+    held = {law.parameters[place] for place in shape.held_K}
+    reach = quantile(level, df)
+    for name, middle, error in zip(law.parameters, *kappa_errors(shape, theta, covariance), strict=True):
+        if name in held:
+            continue
+        signed = name in law.signed
+        errors[name] = float(error if signed else np.exp(middle) * error)
+        intervals[name] = tuple(plain_end(middle + side * reach * error, signed) for side in (-1, 1))
+    return errors, intervals
+
+
+def plain_end(kappa: float, signed: bool) -> float | None:
+    """An end of an interval in plain units; None where it exceeds every float or is not there."""
+    if signed:
+        return float(kappa) if np.isfinite(kappa) else None
+    return float(np.exp(kappa)) if -700 < kappa < 700 else None

@@ -1,0 +1,148 @@
+"""A form on scaled data, with some of its parameters held at plain values or tied to each other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoloss.errors import InputError
+from isoloss.laws.forms import ZERO, Array, Form
+
+_STEP = 1e-30
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a solver moves is ``phi_..F``, the coordinates left free; ``theta_..p`` are all of them.
+
+    ``held_kK`` are the plain coordinates of the K held parameters, one row for all starts or one a start.
+    """
+
+    form: Form
+    z_In: Array
+    log_scale_I: Array
+    log_loss_scale: float
+    follows_p: NDArray[np.int64]
+    held_K: NDArray[np.int64]
+    held_kK: Array
+
+    @property
+    def free(self) -> list[int]:
+        """The place in theta of each free coordinate."""
+        return [int(np.argmax(self.follows_p == f)) for f in range(self.follows_p.max(initial=-1) + 1)]
+
+    @property
+    def free_names(self) -> list[str]:
+        return [self.form.parameters[place] for place in self.free]
+
+    def take(self, keep_S: NDArray) -> "Model":
+        return self if self.held_kK.ndim == 1 else replace(self, held_kK=self.held_kK[keep_S])
+
+    def value(self, phi: Array) -> Array:
+        return self.form.value(self.theta(phi), self.z_In)
+
+    def gradient(self, phi: Array) -> Array:
+        theta = self.theta(phi)
+        gradient = self.form.gradient(theta, self.z_In)
+        return gradient if not self.constrained else gradient @ self.chain(theta)
+
+    @property
+    def constrained(self) -> bool:
+        return len(self.held_K) > 0 or self.follows_p.max(initial=-1) + 1 < len(self.follows_p)
+
+    def unscale(self, theta: Array) -> Array:
+        return self.form.unscale(theta, self.log_scale_I, self.log_loss_scale)
+
+    def theta(self, phi: Array) -> Array:
+        if not self.constrained:
+            return phi
+        theta = np.zeros((*phi.shape[:-1], len(self.follows_p)), dtype=phi.dtype)
+        free = self.follows_p >= 0
+        theta[..., free] = phi[..., self.follows_p[free]]
+        theta[..., self.held_K] = self.held_kK
+        # Coordinates of coefficients shift with the exponents; two steps suffice, as they do so linearly.
+        for _ in range(3 if len(self.held_K) else 0):
+            at = np.flatnonzero(np.max(self.held_kK, axis=tuple(range(self.held_kK.ndim - 1))) > ZERO)
+            rows = self.held_K[at]
+            miss = self.held_kK[..., at] - self.unscale(theta)[..., rows]
+            if not len(at) or np.max(np.abs(miss), initial=0.0) < 1e-13:
+                break
+            slopes = self.slopes(theta)[..., rows[:, None], rows]
+            theta[..., rows] += np.linalg.solve(slopes, miss[..., None])[..., 0]
+        return theta
+
+    def chain(self, theta: Array) -> Array:
+        """Derivative of theta by phi, shape (..., p, F)."""
+        size, free = len(self.follows_p), self.follows_p >= 0
+        select = np.zeros((size, self.follows_p.max(initial=-1) + 1))
+        select[np.flatnonzero(free), self.follows_p[free]] = 1.0
+        at = np.flatnonzero(
+            np.max(self.held_kK, axis=tuple(range(self.held_kK.ndim - 1)), initial=ZERO) > ZERO
+        )
+        if not len(at):
+            return select
+        rows = self.held_K[at]
+        slopes = self.slopes(theta)[..., rows, :]
+        out = np.broadcast_to(select, (*theta.shape[:-1], *select.shape)).copy()
+        out[..., rows, :] = -np.linalg.solve(slopes[..., rows], slopes @ select)
+        return out
+
+    def slopes(self, theta: Array) -> Array:
+        """Derivative of the plain coordinates by theta, shape (..., p, p)."""
+        steps = theta[..., None, :].real + 1j * _STEP * np.eye(theta.shape[-1])
+        return np.swapaxes(np.imag(self.unscale(steps)) / _STEP, -1, -2)
+
+    def hold(self, fixed: Mapping[str, float | Array]) -> "Model":
+        """The model with more parameters held, at one plain coordinate each or one for each start."""
+        names = self.form.parameters
+        lead = {name: self.follows_p[names.index(name)] for name in fixed}
+        loose = [f for f in range(self.follows_p.max(initial=-1) + 1) if f not in lead.values()]
+        follows = np.array([loose.index(f) if f in loose else -1 for f in self.follows_p])
+        # Whatever was tied to a parameter that is now held is held at the same value.
+        held = {int(i): self.held_kK[..., k] for k, i in enumerate(self.held_K)}
+        for name, value in fixed.items():
+            places = np.flatnonzero(self.follows_p == lead[name]) if lead[name] >= 0 else [names.index(name)]
+            held |= {int(place): value for place in places}
+        values = np.broadcast_arrays(*(np.asarray(value, dtype=float) for value in held.values()))
+        return replace(
+            self, follows_p=follows, held_K=np.array(list(held)), held_kK=np.stack(values, axis=-1)
+        )
+
+
+def model(
+    form: Form,
+    z_In: Array,
+    log_scale_I: Array,
+    log_loss_scale: float,
+    fixed: Mapping[str, float],
+    tied: Sequence[Sequence[str]] = (),
+) -> Model:
+    """``fixed`` holds plain values; each group in ``tied`` shares one value.
+
+    Raises InputError for names that the law does not have and for a tie of two kinds of number.
+    """
+    names = form.parameters
+    for name in [*fixed, *(name for group in tied for name in group)]:
+        if name not in names:
+            raise InputError(
+                f"there is no parameter {name!r}", where=form.name, mend=f"it has {', '.join(names)}"
+            )
+    leader = {name: name for name in names}
+    for group in tied:
+        if any(name not in form.limits for name in group):
+            raise InputError(f"{', '.join(group)} cannot be tied", where=form.name, mend="tie exponents only")
+        if len({name in form.signed for name in group}) > 1:
+            raise InputError(
+                f"{', '.join(group)} cannot be tied", where=form.name, mend="one of them may be negative"
+            )
+        first = leader[group[0]]
+        leader = {
+            name: first if lead in {leader[g] for g in group} else lead for name, lead in leader.items()
+        }
+    order = list(dict.fromkeys(leader.values()))
+    follows = np.array([order.index(leader[name]) for name in names])
+    whole = Model(form, z_In, log_scale_I, log_loss_scale, follows, np.array([], dtype=int), np.zeros(0))
+    if not fixed:
+        return whole
+    return whole.hold({name: form.coordinate(name, value) for name, value in fixed.items()})

@@ -1,0 +1,150 @@
+"""Profile likelihood: how much worse the best fit becomes as one parameter is held away from its estimate."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+
+from isoloss.errors import InputError
+from isoloss.laws.forms import Array
+from isoloss.laws.intervals import kappa_errors, plain_end
+from isoloss.laws.result import Fit, Interval, quantile
+from isoloss.laws.rows import Points
+from isoloss.laws.solve import Problem, descend
+from isoloss.laws.spread import inside
+
+_WIDTHS = (0.4, 0.8, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0)
+_FARTHER = 4.0  # a second look reaches that much farther where the first does not close
+_LOOKS = 3
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The profile of one parameter.
+
+    ``values`` in plain units, ascending; ``distance`` the signed root of the rise of the objective, in units
+    of the noise: a straight line through 0 if the t interval is right. ``threshold`` is the t quantile that
+    it is held against; ``interval`` ends where it crosses, None where it never does.
+    """
+
+    parameter: str
+    values: tuple[float, ...]
+    distance: tuple[float, ...]
+    threshold: float
+    interval: Interval
+
+
+def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None = None) -> Profile:
+    """Hold ``parameter`` at values on both sides of its estimate and fit all others again.
+
+    The squared distance is 2 (rise) / noise, the F of one degree of freedom for least squares; for Huber it
+    is scaled so that its curvature at the estimate is that of the sandwich covariance. Raises InputError for
+    a parameter that is held or has no covariance.
+    """
+    law, shape = fit.form, problem.model
+    if parameter not in law.parameters or parameter in fit.fixed or fit.covariance is None:
+        raise InputError(
+            f"{parameter!r} has no profile",
+            where=fit.law,
+            mend=f"choose a fitted one of {', '.join(law.parameters)}",
+        )
+    place = law.parameters.index(parameter)
+    theta = np.array(fit.theta)
+    kappa_p, error_p = kappa_errors(shape, theta, np.array(fit.covariance))
+    kappa, error = float(kappa_p[place]), float(error_p[place])
+    scale = _scale(problem, theta[shape.free], place, fit.df) * error**2
+    threshold = quantile(fit.level if level is None else level, fit.df)
+    offsets, distances, widest = [0.0], [0.0], 1.0
+    for _ in range(_LOOKS):
+        new = [side * width * widest for side in (-1, 1) for width in _WIDTHS]
+        new = [o for o in new if _needed(o, offsets, distances, threshold)]
+        if not new:
+            break
+        found = _distances(problem, theta, parameter, kappa + error * np.array(new), error, new, scale)
+        offsets, distances = [*offsets, *new], [*distances, *found]
+        widest *= _FARTHER
+    order = np.argsort(offsets)
+    x, y = np.array(offsets)[order], np.array(distances)[order]
+    ends = (_crossing(x, y, -threshold), _crossing(x, y, threshold))
+    signed = parameter in law.signed
+    interval = tuple(None if end is None else plain_end(kappa + error * end, signed) for end in ends)
+    plain = kappa + error * x
+    values = plain if signed else np.exp(np.clip(plain, -700, 700))
+    return Profile(parameter, tuple(values.tolist()), tuple(y.tolist()), threshold, interval)
+
+
+def _needed(offset: float, offsets: list[float], distances: list[float], threshold: float) -> bool:
+    """Beyond what was seen on that side, as long as that side has not crossed."""
+    side = [(abs(o), abs(d)) for o, d in zip(offsets, distances, strict=True) if o * offset >= 0]
+    return abs(offset) > max(o for o, _ in side) and max(d for _, d in side) < threshold
+
+
+def _scale(problem: Problem, phi: Array, place: int, df: int) -> float:
+    """Noise-free curvature: 1 / [inverse(H)]_kk of the plain coordinate, with H the smoothed Hessian."""
+    shape = problem.model
+    r_n, jacobian = problem.residuals(phi), problem.jacobian(phi)
+    weight_n = problem.w_n * inside(problem, r_n)
+    length = np.sqrt((weight_n[:, None] * jacobian**2).sum(axis=0))
+    hessian = (jacobian / length).T @ (weight_n[:, None] * jacobian / length)
+    inverse = np.linalg.pinv(hessian, hermitian=True) / length[:, None] / length
+    theta = shape.theta(phi)
+    slope_F = shape.slopes(theta)[place] @ (shape.chain(theta) if shape.constrained else np.eye(len(theta)))
+    return 1.0 / float(slope_F @ inverse @ slope_F)
+
+
+def _distances(
+    problem: Problem,
+    theta: Array,
+    parameter: str,
+    kappa_S: Array,
+    error: float,
+    offsets: list[float],
+    scale: float,
+) -> list[float]:
+    shape = problem.model
+    held = shape.hold({parameter: kappa_S})
+    part = replace(problem, model=held)
+    phi_SF = np.tile(theta[held.free], (len(kappa_S), 1))
+    # From one estimate to the next: the nearest values are solved first and start the farther ones.
+    least = float(problem.total(problem.residuals(theta[shape.free])))
+    if phi_SF.shape[1]:
+        phi_SF = descend(part, phi_SF, tolerance=1e-10)
+        order = np.argsort(np.abs(offsets), kind="stable")
+        for side in (-1, 1):
+            chain = [s for s in order if np.sign(offsets[s]) == side]
+            for near, far in zip(chain, chain[1:], strict=False):
+                one = part.take(np.array([far]))
+                again = descend(one, phi_SF[[near]], tolerance=1e-10)
+                if one.total(one.residuals(again))[0] < part.total(part.residuals(phi_SF))[far]:
+                    phi_SF[far] = again[0]
+    rise_S = np.maximum(part.total(part.residuals(phi_SF)) - least, 0.0)
+    return (np.sign(offsets) * np.sqrt(2 * rise_S / scale)).tolist()
+
+
+def _crossing(x: Array, y: Array, threshold: float) -> float | None:
+    """Where y first crosses the threshold, going outwards from 0."""
+    side = np.sign(threshold)
+    keep = x * side >= 0
+    away, rise = np.abs(x[keep]), np.maximum.accumulate(np.abs(y[keep])[np.argsort(np.abs(x[keep]))])
+    away = np.sort(away)
+    if rise[-1] < abs(threshold):
+        return None
+    last = int(np.argmax(rise >= abs(threshold)))
+    keep = np.concatenate([[True], np.diff(rise[: last + 1]) > 0])
+    curve = PchipInterpolator(rise[: last + 1][keep], away[: last + 1][keep])
+    return float(side * curve(abs(threshold)))
+
+
+def with_profiles(fit: Fit, problem: Problem, at: Points) -> Fit:
+    """The fit with profile intervals. Raises InputError where rows are checkpoints of runs."""
+    if at.dependent:
+        raise InputError(
+            "checkpoints of one run have no likelihood of their own",
+            where="cluster",
+            mend="use intervals='bootstrap', or keep one row a run",
+        )
+    intervals = dict(fit.intervals)
+    for name in fit.form.parameters:
+        if name not in fit.fixed:
+            intervals[name] = profile(fit, problem, name).interval
+    return replace(fit, intervals=intervals, intervals_by="profile")

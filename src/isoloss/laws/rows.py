@@ -1,0 +1,141 @@
+"""Rows at the door of a fit: checked numbers, merged repeats, clusters, and what the runs of one design share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isoloss.errors import InputError, Refusal
+from isoloss.laws.forms import Array, Form
+
+
+@dataclass(frozen=True)
+class Points:
+    """What enters the fit: inputs x_In, losses y_n, weights w_n of mean 1.
+
+    ``group_n`` numbers what counts as independent: each point alone, or all points of one run.
+    ``rows`` counts the rows behind them, ``clustered`` says that a cluster column was given.
+    """
+
+    x_In: Array
+    y_n: Array
+    w_n: Array
+    group_n: NDArray[np.int64]
+    rows: int
+    clustered: bool
+
+    @property
+    def groups(self) -> int:
+        return int(self.group_n.max(initial=-1)) + 1
+
+    @property
+    def dependent(self) -> bool:
+        """Whether several points belong to one group."""
+        return self.groups < len(self.y_n)
+
+
+def numbers(name: str, values: ArrayLike) -> Array:
+    """One finite or non-finite float a run. Raises InputError for anything else."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iufO":
+            raise TypeError(f"they are {array.dtype}")
+        array = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{name} are not numbers ({error})", mend="give one number a run") from None
+    if array.ndim != 1:
+        raise InputError(f"{name} have {array.ndim} dimensions", mend="give one number a run")
+    return array
+
+
+def checked(
+    law: Form,
+    inputs: Mapping[str, ArrayLike],
+    loss: ArrayLike,
+    weights: ArrayLike | None,
+    cluster: ArrayLike | None,
+    negative: bool,
+) -> tuple[dict[str, Array], Array, Array, NDArray | None]:
+    """Rows of positive weight: inputs, losses, weights, cluster labels as text. Raises InputError naming a row."""
+    if set(inputs) != set(law.inputs):
+        raise InputError(
+            f"the law takes {', '.join(law.inputs)}, not {', '.join(map(str, inputs)) or 'nothing'}",
+            where=law.name,
+            mend="give one array for each input",
+        )
+    columns = {name: numbers(name, inputs[name]) for name in law.inputs} | {"loss": numbers("loss", loss)}
+    size = len(columns["loss"])
+    w_n = np.ones(size) if weights is None else numbers("weights", weights)
+    labels = None if cluster is None else np.asarray(cluster)
+    for name, column in [*columns.items(), ("weights", w_n), ("cluster", w_n if labels is None else labels)]:
+        if np.shape(column) != (size,):
+            raise InputError(
+                f"{name} has shape {np.shape(column)}, loss has {size} rows", mend="give one value a run"
+            )
+    good = np.isfinite(w_n) & (w_n >= 0)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(
+            f"weights is {w_n[row]}", where=f"row {row + 1}", mend="weights are finite and not negative"
+        )
+    used = w_n > 0
+    for name, column in columns.items():
+        may_be_low = (name == "loss" and negative) or name in law.zeros
+        good = ~used | (np.isfinite(column) & (may_be_low | (column > 0)))
+        if name in law.zeros:
+            good &= ~used | (column >= 0)
+        if not good.all():
+            row = int(np.argmin(good))
+            raise InputError(
+                f"{name} is {column[row]}, not positive and finite",
+                where=f"row {row + 1}",
+                mend="correct the row or leave it out"
+                + ("; a normalised loss may be negative with allow_negative" if name == "loss" else ""),
+            )
+    if not used.any():
+        raise Refusal("there are no runs", mend="give at least one more than the law has parameters")
+    y_n = columns.pop("loss")[used]
+    if not negative and np.log(y_n.max()) - np.log(y_n.min()) > np.log(1e6):
+        raise InputError(
+            "losses span more than a factor of a million", mend="put all losses in nats per token"
+        )
+    return (
+        {name: column[used] for name, column in columns.items()},
+        y_n,
+        w_n[used] / w_n[used].max(),
+        None if labels is None else labels[used].astype(str),
+    )
+
+
+def points(
+    law: Form, x: Mapping[str, Array], y_n: Array, w_n: Array, labels: NDArray | None, logs: bool
+) -> Points:
+    """Rows as points.
+
+    Without labels a row repeated exactly is one point of its summed weight, since it tells nothing new. A
+    cluster whose rows share their inputs (the seeds of one size) becomes its mean (of logs where the
+    objective is on logs), weighted by its rows; one whose rows differ (the checkpoints of one run) keeps its
+    rows, and counts once.
+    """
+    x_In = np.stack([x[name] for name in law.inputs])
+    rows = len(y_n)
+    if labels is None:
+        whole = np.concatenate([x_In, y_n[None]])
+        _, first, place_n = np.unique(whole, axis=1, return_index=True, return_inverse=True)
+        weight = np.bincount(place_n.ravel(), w_n)
+        order = np.argsort(first)
+        first, weight = first[order], weight[order]
+        return Points(x_In[:, first], y_n[first], weight / weight.mean(), np.arange(len(first)), rows, False)
+    _, first, place_n = np.unique(labels, return_index=True, return_inverse=True)
+    if np.isclose(x_In, x_In[:, first[place_n]], rtol=1e-9, atol=0.0).all():
+        weight = np.bincount(place_n, w_n)
+        mean = np.bincount(place_n, w_n * (np.log(y_n) if logs else y_n)) / weight
+        mean = np.exp(mean) if logs else mean
+        return Points(x_In[:, first], mean, weight / weight.mean(), np.arange(len(first)), rows, True)
+    return Points(x_In, y_n, w_n / w_n.mean(), place_n, rows, True)
+
+
+def designs(x_In: Array) -> NDArray[np.int64]:
+    """The number of its set of inputs, per row."""
+    return np.unique(x_In, axis=1, return_inverse=True)[1].ravel()

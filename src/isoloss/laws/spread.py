@@ -1,0 +1,93 @@
+"""How far parameters may be off: covariances for one fit or many at once, by formula or by leaving runs out."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from isoloss.laws.forms import Array
+from isoloss.laws.solve import Problem, descend
+
+WORST_CONDITION = 1e10
+
+
+def spread(r_n: Array) -> Array:
+    """Normal-consistent median absolute residual, over the last axis."""
+    return 1.4826 * np.median(np.abs(r_n), axis=-1)
+
+
+def inside(problem: Problem, r_n: Array) -> Array:
+    """For each residual, the smoothed chance of lying within delta; 1 for least squares.
+
+    Delta is often far below the noise, and then hardly a residual lies inside it: a normal kernel smooths.
+    Source: Powell 1991 for absolute values, with Silverman's bandwidth.
+    """
+    if problem.objective != "huber-log":
+        return np.ones_like(r_n)
+    width = 1.06 * np.maximum(spread(r_n), 1e-300) * r_n.shape[-1] ** -0.2
+    width = width[..., None] if r_n.ndim > 1 else width
+    return np.maximum(ndtr((problem.delta - r_n) / width) - ndtr((-problem.delta - r_n) / width), 1e-12)
+
+
+def covariance(problem: Problem, phi: Array, df: int) -> tuple[float, Array | None]:
+    """Condition number of the Jacobian with columns of length 1, and the covariance of phi; None if singular.
+
+    Least squares: residual variance times inverse(J' W J). Huber: the sandwich inverse(H) M inverse(H) n / df
+    with H = J' W diag(inside) J and M = J' diag(w psi)^2 J, which holds where the noise differs from run to
+    run (Huber and Ronchetti, Robust Statistics, section 7.6).
+    """
+    condition, covariances = covariance_S(problem, phi[None], df)
+    return float(condition[0]), covariances[0] if np.isfinite(covariances[0]).all() else None
+
+
+def covariance_S(problem: Problem, phi_SF: Array, df: int) -> tuple[Array, Array]:
+    """Condition numbers and covariances of S fits at once, NaN where a fit is singular."""
+    r_Sn = problem.residuals(phi_SF)
+    w_Sn = np.broadcast_to(problem.w_n, r_Sn.shape)
+    columns = np.sqrt(w_Sn)[..., None] * problem.jacobian(phi_SF)
+    length_SF = np.linalg.norm(columns, axis=1)
+    sound_S = np.all((length_SF > 1e-150) & np.isfinite(length_SF), axis=1)
+    scaled = np.where(sound_S[:, None, None], columns / np.maximum(length_SF, 1e-300)[:, None], 0.0)
+    _, sizes, vt = np.linalg.svd(np.nan_to_num(scaled), full_matrices=False)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        condition_S = np.where(sound_S, sizes[:, 0] / np.maximum(sizes[:, -1], 1e-300), np.inf)
+        sound_S &= condition_S <= WORST_CONDITION
+        root = np.swapaxes(vt, 1, 2) / sizes[:, None, :] / length_SF[..., None]
+        inverse = root @ np.swapaxes(root, 1, 2)
+        if problem.objective == "huber-log":
+            out = _sandwich(problem, r_Sn, w_Sn, columns, df)
+        else:
+            out = inverse * ((w_Sn * r_Sn**2).sum(axis=1) / df)[:, None, None]
+    return condition_S, np.where(sound_S[:, None, None], out, np.nan)
+
+
+def _sandwich(problem: Problem, r_Sn: Array, w_Sn: Array, columns: Array, df: int) -> Array:
+    bread = np.swapaxes(columns, 1, 2) @ (inside(problem, r_Sn)[..., None] * columns)
+    pulled = (np.sqrt(w_Sn) * problem.pull(r_Sn))[..., None] * columns
+    filling = np.swapaxes(pulled, 1, 2) @ pulled * (r_Sn.shape[1] / df)
+    length = np.sqrt(np.einsum("sff->sf", bread))
+    bread = bread / length[:, :, None] / length[:, None, :]
+    inverse = np.linalg.pinv(np.nan_to_num(bread), hermitian=True) / length[:, :, None] / length[:, None, :]
+    return inverse @ filling @ inverse
+
+
+def jackknife(problem: Problem, phi: Array, group_n: NDArray[np.int64]) -> Array | None:
+    """Covariance of phi by leaving out one run at a time: (G - 1) / G sum of squared deviations.
+
+    It counts runs however their checkpoints hang together. None if a run alone carries a parameter.
+    """
+    groups = int(group_n.max()) + 1
+    w_Gn = np.where(group_n == np.arange(groups)[:, None], 0.0, problem.w_n)
+    left_out = Problem(problem.model, problem.y_n, w_Gn, problem.objective, problem.delta)
+    phi_GF = descend(left_out, np.tile(phi, (groups, 1)))
+    condition_G, _ = covariance_S(left_out, phi_GF, 1)
+    if not np.all(condition_G <= WORST_CONDITION):
+        return None
+    away = phi_GF - phi_GF.mean(axis=0)
+    return (groups - 1) / groups * away.T @ away
+
+
+def sigma(problem: Problem, r_n: Array, df: int) -> float:
+    """Standard deviation of one run about the law: of losses, or of log losses."""
+    if problem.objective == "huber-log":
+        return float(spread(r_n)) * float(np.sqrt(len(r_n) / df))
+    return float(np.sqrt((problem.w_n * r_n**2).sum() / df))

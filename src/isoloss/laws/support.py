@@ -1,0 +1,99 @@
+"""Does a law stand on the data? Designs too thin, parts lost in the noise, exponents left open: refused."""
+
+import numpy as np
+from scipy.special import stdtrit
+
+from isoloss.errors import Refusal
+from isoloss.laws.forms import Array, Nested
+from isoloss.laws.model import Model
+from isoloss.laws.solve import Optimum, Problem, least_total
+from isoloss.laws.spread import covariance, inside
+
+NEEDED_SURE = 0.995  # one-sided: a law with one term too many is refused 99.5 times of 100
+_WIDER = "add runs over a wider range, or more seeds"
+
+
+def check_design(model: Model, x_In: Array) -> None:
+    """Raises Refusal for too few points, or too little range to determine the exponents that are free."""
+    law = model.form
+    free = len(model.free)
+    distinct = np.unique(x_In, axis=1).shape[1]
+    needed = max(free + 1, law.min_points)
+    if distinct < needed:
+        raise Refusal(
+            f"{law.name} has {free} free parameters and needs at least {needed} different points, "
+            f"not {distinct}",
+            mend=f"add runs at other values of {', '.join(law.inputs)}",
+        )
+    held = {law.parameters[place] for place in model.held_K}
+    for name, x in zip(law.inputs, x_In, strict=True):
+        if not set(law.spans.get(name, law.parameters if not law.spans else ())) - held:
+            continue
+        if len(np.unique(x)) < 3:
+            raise Refusal(
+                f"{name} takes only {len(np.unique(x))} value(s), which do not determine an exponent",
+                mend=f"add runs until {name} takes at least 3 values",
+            )
+        if x.min() <= 0:
+            continue
+        decades = np.log10(x.max()) - np.log10(x.min())
+        if decades < 0.5 - 1e-9 and model.form.units is not None:
+            raise Refusal(
+                f"{name} spans a factor {10**decades:.3g}, too little for an exponent",
+                mend=f"add runs until {name} spans at least half a decade (a factor 3.2)",
+            )
+
+
+def check_support(problem: Problem, best: Optimum, df: int) -> None:
+    """Raises Refusal for a law of which a part is lost in the noise, or whose exponents are left open."""
+    model, law = problem.model, problem.model.form
+    r_n = problem.residuals(best.phi)
+    for nested in law.nested:
+        smaller = without(model, nested)
+        if smaller is None:
+            continue
+        total = least_total(Problem(smaller, problem.y_n, problem.w_n, problem.objective, problem.delta))
+        # An F of one degree of freedom is a squared t; half its tail is the side that counts.
+        if gain_statistic(problem, r_n, total, df) < stdtrit(df, NEEDED_SURE) ** 2:
+            raise Refusal(nested.reason, mend=nested.mend)
+    condition, spread = covariance(problem, best.phi, df)
+    if spread is None:
+        raise Refusal(
+            f"the parameters of {law.name} are not told apart (condition {condition:.3g})", mend=_WIDER
+        )
+    for place, name in enumerate(model.free_names):
+        if name not in law.limits:
+            continue
+        low, high = law.limits[name]
+        signed = name in law.signed
+        value = best.phi[place] if signed else np.exp(best.phi[place])
+        inside_limits = low < value < high if signed else low * 1.001 < value < high / 1.001
+        if not inside_limits:
+            raise Refusal(f"{name} runs to its limit ({value:.3g})", mend=_WIDER)
+        reach = stdtrit(df, 0.95) * np.sqrt(spread[place, place])
+        if reach > (high - low) / 2 if signed else reach > np.log(10):
+            raise Refusal(
+                f"{name} is not known within {'its limits' if signed else 'a factor of ten'}", mend=_WIDER
+            )
+
+
+def without(model: Model, nested: Nested) -> Model | None:
+    """The model with a nested law's parameters held; None where it asks about what is held already."""
+    names = model.form.parameters
+    held = {names[place] for place in model.held_K}
+    if held & set(nested.fixed):
+        return None
+    fixed = {}
+    for name, value in nested.fixed.items():
+        partners = {names[p] for p in np.flatnonzero(model.follows_p == model.follows_p[names.index(name)])}
+        # An exponent tied to one that stays is still asked for.
+        if partners <= set(nested.fixed):
+            fixed[name] = model.form.coordinate(name, value)
+    return model.hold(fixed)
+
+
+def gain_statistic(problem: Problem, r_n: Array, total_nested: float, df: int) -> float:
+    """How much worse a nested law fits, in units of the noise: an F, or drop in dispersion for Huber."""
+    gain = 2 * (total_nested - float(problem.total(r_n)))
+    noise = float((problem.w_n * problem.pull(r_n) ** 2).sum()) / df
+    return gain * float(np.average(inside(problem, r_n), weights=problem.w_n)) / max(noise, 1e-26)
