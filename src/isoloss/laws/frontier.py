@@ -60,10 +60,13 @@ def frontier(
     """Least squares of log optimum on log flops, weighted by 1/variance of log optimum if given.
 
     The variances count as relative: the scatter about the line sets the scale, as t intervals need.
-    Raises Refusal for fewer than 3 optima or under half a decade of compute.
+    Raises InputError for columns that are not positive finite numbers of one length, and Refusal for fewer
+    than 3 optima or under half a decade of compute.
     """
-    x, y = np.log(flops), np.log(optimum)
-    weights = np.ones(len(x)) if variance is None else 1 / np.asarray(variance, dtype=np.float64)
+    given = {"flops": flops, "optimum": optimum}
+    table = columns(given if variance is None else given | {"variance": variance})
+    x, y = np.log(table["flops"]), np.log(table["optimum"])
+    weights = 1 / table.get("variance", np.ones(len(x)))
     if len(x) < LEAST:
         raise Refusal(
             f"{len(x)} usable optima are too few for a power law",

@@ -79,8 +79,9 @@ def _akima_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array, Array]:
     best = np.argmin(low_mS, axis=0)
     each = np.arange(y_nS.shape[1])
     at, low = x[best] + step[best, each], low_mS[best, each]
-    ends_2S = y_nS[[0, -1]]
-    return at, low, np.all(low < ends_2S, axis=0), ends_2S
+    ends_2S, rounding = y_nS[[0, -1]], 1e-9 * (x[-1] - x[0])
+    inside = (at > x[0] + rounding) & (at < x[-1] - rounding) & np.all(low < ends_2S, axis=0)
+    return at, low, inside, ends_2S
 
 
 def _parabola_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array, Array]:
