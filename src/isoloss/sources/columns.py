@@ -204,7 +204,7 @@ def _copies(table: pl.DataFrame, rows: pl.Series) -> tuple[tuple[int, ...], ...]
     if any(kind == pl.Object for kind in table.dtypes):
         return ()
     try:
-        numbered = table.rename({name: f"c{place}" for place, name in enumerate(table.columns)})
+        numbered = pl.DataFrame([column.alias(f"c{place}") for place, column in enumerate(table)])
         groups = numbered.with_columns(rows.alias("row")).group_by(numbered.columns).agg("row")
         groups = groups.filter(pl.col("row").list.len() > 1)["row"].to_list()
     except FAILURES:

@@ -21,19 +21,16 @@ def rules(*, bytes_per_token: float | None = None, tied_embeddings: bool | None 
     evaluation text); total against non-embedding parameters only with ``tied_embeddings``.
     """
     flops, params, tokens = pl.col("flops"), pl.col("params"), pl.col("tokens")
-    sequences = pl.col("batch_sequences") * pl.col("context")
     found = [
         Rule("tokens", ("steps", "batch_tokens"), "tokens = steps * batch_tokens",
              pl.col("steps") * pl.col("batch_tokens")),
-        Rule("tokens", ("steps", "batch_sequences", "context"),
-             "tokens = steps * batch_sequences * context", pl.col("steps") * sequences),
         Rule("tokens", ("unique_tokens", "epochs"), "tokens = unique_tokens * epochs",
              pl.col("unique_tokens") * pl.col("epochs")),
         Rule("tokens", ("flops", "params"), "tokens = flops / (6 params)", flops / (6 * params)),
         Rule("flops", ("params", "tokens"), "flops = 6 params tokens", 6 * params * tokens),
         Rule("params", ("flops", "tokens"), "params = flops / (6 tokens)", flops / (6 * tokens)),
         Rule("batch_tokens", ("batch_sequences", "context"), "batch_tokens = batch_sequences * context",
-             sequences),
+             pl.col("batch_sequences") * pl.col("context")),
         Rule("unique_tokens", ("tokens", "epochs"), "unique_tokens = tokens / epochs",
              tokens / pl.col("epochs")),
     ]  # fmt: skip

@@ -97,7 +97,7 @@ def download(url: str, path: Path, sha256: str, size: int, *, loopback: bool = F
     if size > MAX_BYTES:
         raise InputError(f"{size} bytes are more than {MAX_BYTES >> 20} MiB", where=url)
     try:
-        with contextlib.closing(_opener(loopback).open(url, timeout=_TIMEOUT_SECONDS)) as answer:
+        with contextlib.closing(_opener(loopback).open(fullurl=url, timeout=_TIMEOUT_SECONDS)) as answer:
             data = _content(answer, size)
     except urllib.error.HTTPError as error:
         with error:

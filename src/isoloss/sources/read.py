@@ -108,7 +108,7 @@ def _contents(path: Path) -> bytes:
         raise InputError("is not a regular file", where=str(path), mend="give a file")
     _ending(path)
     try:
-        with gzip.open(path) if path.name.lower().endswith(".gz") else open(path, "rb") as file:
+        with gzip.GzipFile(path) if path.name.lower().endswith(".gz") else open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(

@@ -54,9 +54,10 @@ def numbers(runs: Runs) -> Iterator[Finding]:
             yield Finding(
                 f"{name}-not-finite", "refuse", rows, f"{name} is not finite in {named(rows)}", mend
             )
-        rows = _rows(frame, finite & (frame[name] <= 0))
+        # 0 tokens are an evaluation before the first step, which is unfinished, not wrong.
+        rows = _rows(frame, finite & ((frame[name] < 0) if name == "tokens" else (frame[name] <= 0)))
         if rows and not (name == "loss" and runs.allow_negative):
-            text = f"{name} is 0 or less in {named(rows)}"
+            text = f"{name} is negative or 0 in {named(rows)}"
             more = ", or allow_negative, as for a unigram-normalised loss" if name == "loss" else ""
             yield Finding(f"{name}-not-positive", "refuse", rows, text, mend + more)
     for name in runs.needed:
@@ -69,7 +70,7 @@ def warmup(runs: Runs) -> Iterator[Finding]:
     """Runs that end inside their warmup (Porian et al. 2024 trace a wrong exponent to a long one)."""
     for done, name in (("tokens", "warmup_tokens"), ("steps", "warmup_steps")):
         if done in runs.frame.columns and runs.has(name):
-            data = runs.frame.filter(runs.frame[done] > 0)
+            data = runs.frame.filter(runs.frame[done] > 0)  # before the first step is unfinished
             if rows := _rows(data, data[done] <= data[name]):
                 yield Finding(
                     "in-warmup",
@@ -129,6 +130,9 @@ def unfinished(runs: Runs) -> dict[int, str]:
         for row, status in frame.select("row", "status").drop_nulls().iter_rows():
             if status.strip().lower() in UNFINISHED:
                 found[row] = f"status {status.strip()!r}"
+    for name in ("tokens", "steps"):
+        if name in frame.columns:
+            found |= dict.fromkeys(_rows(frame, frame[name] == 0), "not a step was made")
     if {"steps", "planned_steps"} <= set(frame.columns):
         early = frame.filter(frame["steps"] < 0.99 * frame["planned_steps"])  # some count from 0
         for row, steps, planned in early.select("row", "steps", "planned_steps").iter_rows():
@@ -155,7 +159,7 @@ def diverged(runs: Runs) -> dict[int, str]:
             for row, loss, vocab in guess.select("row", "loss", "vocab").iter_rows():
                 found[row] = f"loss {loss:.4g} above ln {vocab:g} = {math.log(vocab):.4g}"
     if {"params", "tokens"} <= set(frame.columns):
-        sizes = frame.drop_nulls(["params", "tokens", "loss"])
+        sizes = frame.filter(*(pl.col(name).is_finite() for name in ("params", "tokens", "loss")))
         if (
             "unique_tokens" in sizes.columns
         ):  # a run that repeats its data may overfit, which is no divergence
@@ -171,16 +175,15 @@ def _much_worse(data: pl.DataFrame) -> Iterator[tuple[int, str]]:
     """The second best of the smaller runs is the reference, so that one wrong low loss accuses nobody."""
     params, tokens, loss = (data[name].to_numpy() for name in ("params", "tokens", "loss"))
     rows = data["row"].to_list()
-    lowest = np.sort(loss)[:2]
-    if len(lowest) < 2 or not lowest[1] > 0:
+    if len(loss) < 3 or (lowest := float(np.partition(loss, 1)[1])) <= 0:
         return
-    for place in np.flatnonzero(loss > WORSE * lowest[1]):
+    for place in np.flatnonzero(loss > WORSE * lowest):
         smaller = (params <= params[place]) & (tokens <= tokens[place])
         smaller[place] = False
         below = loss[smaller]
         if len(below) < 2:
             continue
-        reference = np.partition(below, 1)[1]
+        reference = float(np.partition(below, 1)[1])
         if 0 < reference * WORSE < loss[place]:
             yield rows[place], f"loss {loss[place]:.4g} where smaller runs reach {reference:.4g}"
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
+import polars as pl
 
 from isoloss.sources.table import Finding, Runs, named
 
@@ -31,7 +32,7 @@ def counts(runs: Runs) -> Iterator[Finding]:
         if not runs.has(name):
             continue
         column = runs.columns[name]
-        data = runs.frame.select("row", name).drop_nulls().filter(runs.frame[name].drop_nulls() > 0)
+        data = _positive(runs.frame, name)
         if not data.height:
             continue
         rows, values = data["row"].to_numpy(), data[name].to_numpy()
@@ -53,26 +54,30 @@ def _mixed(values: np.ndarray) -> tuple[int, float] | None:
     """Place and factor of a jump from small counts to raw ones that no series of runs makes."""
     if len(values) < 2:
         return None
-    jumps = values[1:] / values[:-1]
-    place = int(jumps.argmax())
-    small, large, jump = values[place], values[place + 1], float(jumps[place])
+    place = int(np.diff(np.log(values)).argmax())
+    small, large = float(values[place]), float(values[place + 1])
+    jump = large / small
     return (place + 1, jump) if small < SMALL and large >= 1e6 and jump >= 300 else None
+
+
+def _positive(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
+    """Rows in which all ``names`` are positive and finite; the others are another check's."""
+    return frame.filter(*((pl.col(name) > 0) & pl.col(name).is_finite() for name in names))
 
 
 def tokens_per_param(runs: Runs) -> Iterator[Finding]:
     """One column in raw counts and the other not: the ratio says so. Runs in print have 0.01 to 1e4."""
     if not {"params", "tokens"} <= set(runs.frame.columns) or any(counts(runs)):
         return
-    data = runs.frame.select("params", "tokens").drop_nulls()
-    data = data.filter((data["params"] > 0) & (data["tokens"] > 0))
+    data = _positive(runs.frame, "params", "tokens")
     if not data.height:
         return
-    params, tokens = data["params"].to_numpy(), data["tokens"].to_numpy()
-    ratio = float(np.median(tokens / params))
+    params = data["params"].to_numpy()
+    ratio = _median(data["tokens"] / data["params"])
     if ratio < 1e-3:
-        name, severity = "tokens", "refuse"
-    elif params.max() < SMALL and ratio > 1e4:
-        name, severity = "params", "refuse" if ratio > 1e6 else "warn"
+        name, severity = "tokens", "refuse" if ratio < 1e-4 else "warn"
+    elif ratio > 1e4:
+        name, severity = "params", "refuse" if ratio > 1e6 and params.max() < SMALL else "warn"
     elif params.max() < SMALL and (params != np.round(params)).mean() > 0.5:
         name, severity = "params", "warn"
     else:
@@ -95,15 +100,15 @@ def loss(runs: Runs) -> Iterator[Finding]:
     for kind, pattern, unit in (
         ("loss-in-bits", r"\bbpb\b|(^|[_\W])bpb|bits", "bits"),
         ("loss-is-perplexity", r"perplexity|\bppl\b|_ppl|ppl_", "perplexity"),
-        ("loss-is-accuracy", r"accuracy|(^|[_\W])acc($|[_\W])|percent|%", "an accuracy or a share"),
+        ("loss-is-accuracy", r"accuracy|(^|[_\W])(acc|err)($|[_\W])|percent|%", "an accuracy or a share"),
     ):
         if re.search(pattern, name):
             yield Finding(kind, "warn", (), f"{column} is named like {unit}, not nats per token", mend)
             return
-    values = runs.frame["loss"].drop_nulls().drop_nans().to_numpy()
-    if not len(values):
+    losses = runs.frame["loss"].filter(runs.frame["loss"].is_finite())
+    if losses.is_empty():
         return
-    middle = float(np.median(values))
+    middle = _median(losses)
     vocab = runs.frame["vocab"].max() if "vocab" in runs.frame.columns else None
     if middle > 20:
         text = f"{column} has a median of {middle:.3g}: it looks like perplexity"
@@ -117,37 +122,45 @@ def batch(runs: Runs) -> Iterator[Finding]:
     """Tokens that are not steps times batch."""
     if not runs.has("tokens", "steps", "batch_tokens"):
         return
-    data = runs.frame.with_columns((runs.frame["steps"] * runs.frame["batch_tokens"]).alias("product"))
-    data = data.select("row", "tokens", "product").drop_nulls()
-    data = data.filter((data["product"] > 0) & (data["tokens"] > 0))
+    product = runs.frame["steps"] * runs.frame["batch_tokens"]
+    data = _positive(runs.frame.with_columns(product.alias("product")), "product", "tokens")
     if not data.height:
         return
-    factors = data["tokens"].to_numpy() / data["product"].to_numpy()
-    factor, spread = float(np.median(factors)), float(np.ptp(factors))
-    column = runs.columns["batch_tokens"]
-    if abs(factor - 1) > 0.02 and spread <= 0.02 * factor:
-        power = 2 ** round(math.log2(factor))
-        exact = f"{power}" if abs(factor / power - 1) < 0.02 else f"{factor:.4g}"
+    factors = data["tokens"] / data["product"]
+    factor, column = _median(factors), runs.columns["batch_tokens"]
+    off = (factors / factor - 1).abs() > 0.02
+    if abs(factor - 1) > 0.02 and not off.any():
+        exact = _whole(factor)
         sequences = f": it looks like sequences of {exact} tokens" if factor >= 16 else ""
         text = f"tokens are {exact} times steps * {column}{sequences}"
         yield Finding("batch-unit", "warn", (), text, "map it as batch_sequences, beside context")
-    elif abs(factor - 1) <= 0.02 and (off := np.abs(factors - 1) > 0.02).any():
-        rows = tuple(data["row"].to_numpy()[off].tolist())
+    elif abs(factor - 1) <= 0.02 and off.any():
+        rows = tuple(data["row"].filter(off).to_list())
         text = f"tokens are not steps * {column} in {named(rows)}"
         yield Finding("batch-unit", "warn", rows, text, "check tokens and steps of these rows")
+
+
+def _whole(factor: float) -> str:
+    """2047.6 -> '2048': a context is a power of two more often than not."""
+    power = 2 ** round(math.log2(factor)) if 16 <= factor < 2**40 else 1
+    return f"{power}" if abs(factor / power - 1) < 0.02 else f"{factor:.4g}"
+
+
+def _median(values: pl.Series) -> float:
+    return float(np.median(values.to_numpy()))
 
 
 def flops(runs: Runs) -> Iterator[Finding]:
     """FLOPs that are another multiple of params * tokens than 6."""
     if not runs.has("flops", "params", "tokens"):
         return
-    product = 6 * runs.frame["params"] * runs.frame["tokens"]
-    ratios = (runs.frame["flops"] / product).drop_nulls().to_numpy()
-    ratios = ratios[np.isfinite(ratios) & (ratios > 0)]
-    if not len(ratios):
+    data = _positive(runs.frame, "flops", "params", "tokens")
+    ratios = data["flops"] / (6 * data["params"] * data["tokens"])
+    ratios = ratios.filter(ratios.is_finite() & (ratios > 0))
+    if ratios.is_empty():
         return
-    factor, column = float(np.median(ratios)), runs.columns["flops"]
-    low, high = np.quantile(ratios, [0.1, 0.9])
+    factor, column = _median(ratios), runs.columns["flops"]
+    low, high = np.quantile(ratios.to_numpy(), [0.1, 0.9])
     if factor < 1e-6:
         unit = next((unit for size, unit in _FLOPS_UNITS.items() if 0.3 < factor / size < 3), "another unit")
         text = f"{column} is {factor:.2g} of 6 params tokens: it looks like {unit}"

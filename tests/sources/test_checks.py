@@ -1,0 +1,388 @@
+"""Checks: each finds what it is for and names the rows, and none speaks up over a good table."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isoloss.errors import InputError
+from isoloss.sources import accept, runs, usable
+
+EPOCH = "epoch-chinchilla/svg_extracted_data.csv"
+
+
+def grid(sizes=6, horizons=4, seed=0):
+    """A clean Chinchilla grid: 7e6 to 7e9 parameters, ratios of 5 to 160."""
+    rng = np.random.default_rng(seed)
+    params = np.repeat(np.geomspace(7e6, 7e9, sizes).round(), horizons)
+    tokens = (params * np.tile(np.geomspace(5, 160, horizons), sizes)).round()
+    noise = rng.normal(0, 0.005, len(params))
+    loss = (1.8 + 480 * params**-0.35 + 2100 * tokens**-0.37) * np.exp(noise)
+    return pl.DataFrame({"params": params, "tokens": tokens, "loss": loss})
+
+
+def kinds(found, severity=None):
+    return {finding.kind for finding in found.findings if severity in (None, finding.severity)}
+
+
+def one(found, kind):
+    (finding,) = [finding for finding in found.findings if finding.kind == kind]
+    assert finding.message
+    assert finding.mend
+    return finding
+
+
+def changed(rows, **values):
+    """A clean grid with other values in ``rows`` (counting from 1)."""
+    table = grid().with_row_index("row", offset=1)
+    for name, value in values.items():
+        table = table.with_columns(pl.when(pl.col("row").is_in(rows)).then(value).otherwise(name).alias(name))
+    return table.drop("row")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_clean_grids_raise_nothing(seed):
+    found = runs(grid(seed=seed))
+    assert found.findings == ()
+    assert accept(found) is found
+    assert usable(found).excluded == ()
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "ratio"),
+    [
+        (768, 1.5e9, 20),
+        (768, 1e5, 300),
+        (1e3, 1e5, 0.05),
+        (5e8, 1e12, 20),
+        (1e5, 1e8, 1e3),
+        (1e8, 1e10, 0.02),
+    ],
+)
+def test_clean_tables_of_any_scale_raise_no_alarm(least, most, ratio):
+    params = np.geomspace(least, most, 8).round()
+    table = pl.DataFrame({"params": params, "tokens": params * ratio, "loss": 3 * (params / 1e6) ** -0.08})
+    assert runs(table).findings == ()
+
+
+@pytest.mark.parametrize(("name", "columns", "where", "rows"), [
+    (EPOCH, {}, "loss < 3.41", 240),
+    (EPOCH, {}, None, 245),
+    ("kyo-takano-chinchilla/df.csv", {}, None, 234),
+    ("porian/isoflop_points.csv", {"params": "n", "tokens": "t"}, "dataset = 'rw'", None),
+    ("porian/isoflop_points.csv", {"params": "n", "tokens": "t"}, "dataset = 'owt2'", None),
+    ("gadre-overtraining/runs_104.csv", {"loss": "loss_c4_val"}, None, 104),
+    ("steplaw/dense_lr_bs_loss.csv", {}, "loss < 3.2", None),
+    ("steplaw/moe_lr_bs_loss.csv", {}, None, 708),
+])  # fmt: skip
+def test_good_public_tables_raise_nothing(run_tables, name, columns, where, rows):
+    found = runs(run_tables / name, columns=columns, where=where)
+    assert found.findings == ()
+    assert rows in (None, found.frame.height)
+
+
+@pytest.mark.parametrize(
+    ("names", "unit", "kind", "severity"),
+    [
+        (("params",), 1e9, "params-unit", "refuse"),
+        (("params",), 1e6, "params-unit", "refuse"),
+        (("params",), 1e3, "params-unit", "warn"),
+        (("tokens",), 1e9, "tokens-unit", "refuse"),
+        (("tokens",), 1e6, "tokens-unit", "refuse"),
+        (("params", "tokens"), 1e9, "params-unit", "refuse"),
+        (("params", "tokens"), 1e6, "params-unit", "warn"),  # might be a table of tiny models
+    ],
+)
+def test_counts_in_another_unit(names, unit, kind, severity):
+    found = runs(grid().with_columns(pl.col(name) / unit for name in names))
+    finding = one(found, kind)
+    assert (finding.severity, finding.mend) == (severity, "give raw counts: 7e9, not 7 for 7 billion")
+    if severity == "refuse":
+        with pytest.raises(InputError, match="thousands, millions, billions"):
+            accept(found)
+    else:
+        assert accept(found) is found
+
+
+def test_units_that_show_only_in_a_derived_column(run_tables):
+    millions = runs(run_tables / EPOCH).frame.select(pl.col("params") / 1e6, "flops", "loss")
+    found = runs(millions)
+    assert "params-unit" in kinds(found, "refuse")
+
+
+def test_a_column_of_two_units_is_refused_and_the_rows_named():
+    table = changed([2, 9, 24], tokens=pl.col("tokens") / 1e9)
+    finding = one(runs(table), "mixed-units")
+    assert (finding.severity, finding.rows) == ("refuse", (2, 9, 24))
+
+
+def test_the_unit_trap_of_datablations(run_tables):
+    table = pl.read_csv(run_tables / "datablations/runs.csv").with_row_index("row", offset=1)
+    fitted = pl.col("set") == "fit_182_outliers_removed"
+    names = ("params", "tokens", "unique_tokens")
+    assert not kinds(runs(table), "refuse")
+    billions = table.with_columns(pl.when(fitted).then(pl.col(n) / 1e9).otherwise(n).alias(n) for n in names)
+    found = runs(billions)
+    rows = tuple(billions.filter(fitted)["row"])
+    refused = [finding for finding in found.findings if finding.severity == "refuse"]
+    assert [(f.kind, f.rows) for f in refused] == [("mixed-units", rows)] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("val_bpb", "loss-in-bits"),
+        ("bits per byte", "loss-in-bits"),
+        ("loss_bits", "loss-in-bits"),
+        ("perplexity", "loss-is-perplexity"),
+        ("val_ppl", "loss-is-perplexity"),
+        ("top1_accuracy", "loss-is-accuracy"),
+        ("avg_acc", "loss-is-accuracy"),
+        ("err", "loss-is-accuracy"),
+    ],
+)
+def test_losses_named_like_something_else(name, kind):
+    found = runs(grid().rename({"loss": name}), columns={"loss": name})
+    assert one(found, kind).severity == "warn"
+
+
+@pytest.mark.parametrize(
+    "name", ["loss", "eval/paloma/macro_loss", "loss_accumulated", "exit_loss", "habit_loss"]
+)
+def test_losses_named_like_losses(name):
+    assert runs(grid().rename({"loss": name}), columns={"loss": name}).findings == ()
+
+
+def test_losses_that_behave_like_perplexity_or_bits():
+    assert one(runs(grid().with_columns(pl.col("loss").exp() * 2)), "loss-is-perplexity")
+    bytes_ = grid().with_columns(vocab=pl.lit(8), loss=pl.col("loss") * 0.05 + 1.7)
+    assert not kinds(runs(bytes_))
+    assert "loss-in-bits" in kinds(runs(bytes_.with_columns(pl.col("loss") / np.log(2))))
+
+
+def test_a_batch_in_sequences():
+    table = grid().with_columns(batch_tokens=pl.lit(256), steps=pl.col("tokens") / 256 / 2048)
+    finding = one(runs(table), "batch-unit")
+    assert "sequences of 2048 tokens" in finding.message
+    right = table.with_columns(pl.col("batch_tokens") * 2048)
+    assert not kinds(runs(right))
+    wrong = right.with_columns(
+        pl.when(pl.int_range(pl.len()) == 4).then(7.0).otherwise("steps").alias("steps")
+    )
+    assert one(runs(wrong), "batch-unit").rows == (5,)
+
+
+def test_steplaw_counts_its_batch_in_sequences(run_tables):
+    found = runs(run_tables / "steplaw/dense_lr_bs_loss.csv", columns={"steps": "ti", "batch_tokens": "bs"})
+    assert "sequences of 2048 tokens" in one(found, "batch-unit").message
+
+
+@pytest.mark.parametrize(
+    ("factor", "kind", "says"),
+    [
+        (1.0, None, ""),
+        (1 / 3, "flops-rule", "2 N D"),
+        (1 / 6, "flops-rule", "N D"),
+        (1.5, "flops-rule", "1.5 times"),
+        (1e-9, "flops-unit", "gigaFLOP"),
+        (1e-12, "flops-unit", "teraFLOP"),
+        (1 / 8.64e19, "flops-unit", "PF-days"),
+    ],
+)
+def test_flops_under_another_rule(factor, kind, says):
+    found = runs(grid().with_columns(flops=6 * factor * pl.col("params") * pl.col("tokens")))
+    assert kinds(found) == ({kind} if kind else set())
+    if kind:
+        assert says in one(found, kind).message
+
+
+def test_exact_flops_are_no_finding():
+    """Attention and head add a share that falls with size."""
+    exact = 6 * pl.col("params") * pl.col("tokens") * (1 + 1e3 * pl.col("params") ** -0.5)
+    assert not kinds(runs(grid().with_columns(flops=exact)))
+
+
+@pytest.mark.parametrize("export", ["comma", "dclm", "nemotron"])
+def test_tracker_exports_in_gigaflop(run_tables, export):
+    columns = {
+        "params": "parameter_count", "tokens": "throughput/total_tokens", "flops": "throughput/total_gflops",
+        "loss": "eval/paloma/macro_loss",
+    }  # fmt: skip
+    found = runs(run_tables / f"openathena-isoflops/isoflop-{export}.csv", columns=columns)
+    assert kinds(found) == {"flops-unit"}
+    assert "gigaFLOP" in one(found, "flops-unit").message
+
+
+@pytest.mark.parametrize("value", [-0.1, 0.0, float("nan"), float("inf"), float("-inf")])
+def test_losses_that_cannot_be(value):
+    found = runs(changed([3, 7], loss=pl.lit(value)))
+    kind = "loss-not-positive" if np.isfinite(value) else "loss-not-finite"
+    assert (one(found, kind).severity, one(found, kind).rows) == ("refuse", (3, 7))
+    with pytest.raises(InputError, match="rows 3, 7"):
+        accept(found)
+
+
+def test_negative_losses_on_request():
+    assert not kinds(runs(changed([3], loss=pl.lit(-0.1)), allow_negative=True), "refuse")
+    assert kinds(runs(changed([3], loss=pl.lit(np.nan)), allow_negative=True), "refuse") == {
+        "loss-not-finite"
+    }
+
+
+@pytest.mark.parametrize("name", ["params", "tokens", "flops", "unique_tokens"])
+def test_counts_that_cannot_be(name):
+    table = changed([4], params=-pl.col("params")) if name == "params" else grid()
+    if name != "params":
+        table = table.with_columns(
+            pl.when(pl.int_range(pl.len()) == 3).then(float("-inf")).otherwise(1e9).alias(name)
+        )
+    found = runs(table)
+    (finding,) = [f for f in found.findings if f.kind.startswith(f"{name}-not")]
+    assert (finding.severity, finding.rows) == ("refuse", (4,))
+
+
+def test_runs_inside_their_warmup():
+    for done, name in (("tokens", "warmup_tokens"), ("steps", "warmup_steps")):
+        table = grid().with_columns(steps=pl.col("tokens") / 1e5)
+        limit = table[done].sort()[2]
+        finding = one(runs(table.with_columns(pl.lit(limit).alias(name))), "in-warmup")
+        short = table.with_row_index("row", offset=1).filter(pl.col(done) <= limit)["row"]
+        assert (finding.severity, finding.rows) == ("refuse", tuple(short))
+
+
+def test_copies_and_near_copies_are_named():
+    table = pl.concat([grid(), grid()[[4, 9]]])
+    assert one(runs(table), "duplicate-rows").rows == (25, 26)
+    assert "5 = 25; 10 = 26" in one(runs(table), "duplicate-rows").message
+    near = pl.concat([grid(), grid()[[4, 9]].with_columns(pl.col("loss") * (1 + 1e-12))])
+    assert one(runs(near), "near-duplicates").rows == (5, 10, 25, 26)
+    assert "duplicate-rows" not in kinds(runs(near))
+    seeds = near.with_columns(seed=pl.int_range(pl.len()))
+    assert not kinds(runs(seeds))
+    noise = pl.concat([grid(), grid()[[4, 9]].with_columns(pl.col("loss") * (1 + 1e-4))])
+    assert not kinds(runs(noise))
+
+
+def test_copies_in_openathena(run_tables):
+    path = run_tables / "openathena-isoflops/isoflops_transform.csv"
+    flagged = pl.read_csv(path).with_row_index("row", offset=1)
+    pairs = runs(path, where="source = 'ml_scalefit'")
+    rows = one(pairs, "near-duplicates").rows
+    # Seven pairs, of each of which the authors flag one; two more that they flag differ in loss.
+    reasons = flagged.filter(pl.col("row").is_in(rows))["reason"].to_list()
+    assert (len(rows), reasons.count("exact_duplicate"), reasons.count("near_duplicate_params")) == (14, 4, 3)
+    both = one(runs(path, where="source <> 'marin_202603'"), "near-duplicates")
+    assert len(both.rows) > 200  # two readings of one figure
+    whole = pl.concat([flagged.drop("row"), flagged.drop("row")[:3]])
+    assert one(runs(whole), "duplicate-rows").rows == (506, 507, 508)
+
+
+def test_unfinished_runs():
+    table = grid().with_columns(status=pl.lit("finished"), steps=pl.lit(999.0), planned_steps=pl.lit(1000.0))
+    assert not kinds(runs(table))
+    crashed = table.with_columns(
+        status=pl.Series(["finished"] * 20 + ["Crashed", "running", "failed", "diverged"]),
+        steps=pl.Series([999.0] * 10 + [500.0] + [999.0] * 13),
+    )
+    found = runs(crashed)
+    assert one(found, "unfinished").rows == (11, 21, 22, 23)
+    assert one(found, "diverged").rows == (24,)
+    left = usable(found)
+    assert [(e.row, e.by_outcome) for e in left.excluded] == [
+        (11, False), (21, False), (22, False), (23, False), (24, True),
+    ]  # fmt: skip
+    assert left.excluded[0].reason == "unfinished: stopped at step 500 of 1000"
+    assert left.frame.height == left.source["rows_kept"] == 19
+    assert not kinds(left)
+
+
+def test_unknown_states_exclude_nothing():
+    assert not kinds(runs(grid().with_columns(state=pl.lit("California"))))
+
+
+def test_diverged_runs_are_those_that_smaller_ones_beat():
+    found = runs(changed([24], loss=pl.lit(5.0)))  # the largest, on most tokens
+    assert one(found, "diverged").rows == (24,)
+    assert [(e.row, e.by_outcome) for e in usable(found).excluded] == [(24, True)]
+    low = runs(changed([1], loss=pl.lit(0.5)))  # one loss too low accuses nobody
+    assert not kinds(low)
+    above = runs(grid().with_columns(vocab=pl.lit(50_000), loss=pl.Series([11.0] + [3.0] * 23)))
+    assert "ln 50000" in one(above, "diverged").message
+
+
+def test_runs_that_repeat_their_data_may_overfit():
+    table = changed([24], loss=pl.lit(5.0)).with_columns(unique_tokens=pl.col("tokens") / 3)
+    assert kinds(runs(table)) == {"epochs"}
+
+
+def test_epochs():
+    passes = [1.0, 1.0005, 1.5, 4.0, 5.0, 9000.0] + [1.0] * 18
+    table = grid().with_columns(unique_tokens=pl.col("tokens") / pl.Series(passes))
+    found = runs(table)
+    assert one(found, "epochs").rows == (3, 4)
+    assert one(found, "many-epochs").rows == (5, 6)
+    assert not kinds(found, "refuse")
+
+
+def test_mixed_vocabularies_are_refused_unless_in_bits_per_byte():
+    for name, values in (("vocab", [32_000, 50_000]), ("tokenizer", ["a", "b"])):
+        table = grid().with_columns(pl.Series(name, values * 12))
+        assert one(runs(table), "mixed-vocabularies").severity == "refuse"
+        bits = table.rename({"loss": "val_bpb"})
+        assert "mixed-vocabularies" not in kinds(runs(bits, columns={"loss": "val_bpb"}))
+        assert not kinds(runs(table, where=f"{name} = {values[0]!r}"))
+
+
+def test_checkpoints_beside_finals_and_single_layers():
+    table = grid().with_columns(cooled=pl.Series([False, True] * 12), n_layer=pl.Series([1, 2, 3, 4] * 6))
+    found = runs(table)
+    assert one(found, "mixed-cooldown").rows == tuple(range(1, 25, 2))
+    assert one(found, "one-layer").rows == tuple(range(1, 25, 4))
+    assert not kinds(runs(table, where="cooled AND n_layer > 1"))
+    assert not kinds(runs(table, where="NOT cooled AND n_layer = 1"))
+
+
+def test_the_dirty_rows_of_xlstm(run_tables):
+    path = run_tables / "xlstm/isoflop_runs.csv"
+    table = pl.read_csv(path).with_row_index("row", offset=1)
+    found = runs(path)
+    assert one(found, "no-loss").rows == tuple(table.filter(pl.col("final_val_loss").is_null())["row"])
+    assert len(one(found, "no-loss").rows) == 29
+    early = table.filter(pl.col("last_step") < pl.col("planned_steps"))["row"]
+    assert one(found, "unfinished").rows == tuple(early)
+    assert len(early) == 7
+    bad = table.filter(pl.col("final_val_loss") > 5)["row"]
+    assert one(found, "diverged").rows == tuple(bad)
+    left = usable(found)
+    assert left.frame.height + len(left.excluded) == 459
+    assert {e.row for e in left.excluded if e.by_outcome} == set(bad)
+    assert {e.row for e in left.excluded if e.reason.startswith("unfinished")} == set(early)
+    assert accept(left).findings == ()
+
+
+def test_steplaw_diverged(run_tables):
+    found = usable(runs(run_tables / "steplaw/dense_lr_bs_loss.csv"))
+    assert all(e.by_outcome for e in found.excluded)
+    assert found.frame["loss"].max() < 3.2
+    assert found.frame.height > 1700
+
+
+def test_missing_values_are_left_out_with_a_reason():
+    table = changed([2], loss=None).with_columns(
+        tokens=pl.when(pl.int_range(pl.len()) == 5).then(None).otherwise("tokens")
+    )
+    found = runs(table)
+    assert kinds(found) == {"no-loss", "no-tokens"}
+    assert [(e.row, e.reason, e.by_outcome) for e in usable(found).excluded] == [
+        (2, "no loss", False),
+        (6, "no tokens", False),
+    ]
+    again = usable(usable(found))
+    assert len(again.excluded) == 2
+    with pytest.raises(InputError, match="no row is usable"):
+        usable(runs(grid().with_columns(loss=pl.lit(None))))
+
+
+def test_evaluations_before_the_first_step_are_unfinished():
+    found = runs(changed([1], tokens=0.0))
+    assert one(found, "unfinished").rows == (1,)
+    assert not kinds(found, "refuse")

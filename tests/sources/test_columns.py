@@ -1,0 +1,214 @@
+"""Columns: mapped, known by name, or derived by a rule that is named; never guessed between two."""
+
+import hashlib
+import math
+
+import polars as pl
+import pytest
+
+from isoloss.errors import InputError
+from isoloss.sources import runs
+
+PARAMS = [1e6, 4e6, 1e7, 4e7]
+TOKENS = [2e8, 2e8, 8e8, 8e8]
+LOSS = [4.2, 3.9, 3.5, 3.3]
+PLAIN = pl.DataFrame({"params": PARAMS, "tokens": TOKENS, "loss": LOSS})
+
+
+def test_a_plain_table_is_taken_as_it_is():
+    found = runs(PLAIN)
+    assert found.frame.drop("row").equals(PLAIN)
+    assert found.frame["row"].to_list() == [1, 2, 3, 4]
+    assert found.source == {
+        "path": None, "sha256": None, "rows_read": 4, "rows_kept": 4, "where": None,
+        "columns": {"params": "params", "tokens": "tokens", "loss": "loss"}, "derived": {}, "notes": [],
+    }  # fmt: skip
+    assert found.findings == ()
+
+
+def test_a_file_is_named_by_its_hash(tmp_path):
+    path = tmp_path / "runs.csv"
+    PLAIN.write_csv(path)
+    assert runs(path).source["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("names", "noted"),
+    [
+        (("N", "D", "loss"), ("params is the column 'N'", "tokens is the column 'D'")),
+        (("Model Size", "Training Tokens", "val_loss"), ("params is the column 'Model Size'",)),
+        (("num-params", "tokens_seen", "Validation Loss"), ("loss is the column 'Validation Loss'",)),
+    ],
+)
+def test_well_known_names_are_taken_and_noted(names, noted):
+    found = runs(PLAIN.rename(dict(zip(PLAIN.columns, names, strict=True))))
+    assert found.frame.drop("row").equals(PLAIN)
+    assert set(noted) <= set(found.source["notes"])
+
+
+@pytest.mark.parametrize("name", ["n", "Nparams", "size", "my params", "params (B)"])
+def test_other_names_are_not(name):
+    with pytest.raises(InputError, match="no column for params") as caught:
+        runs(PLAIN.rename({"params": name}))
+    assert repr(name) in caught.value.mend
+    assert runs(PLAIN.rename({"params": name}), columns={"params": name}).columns["params"] == name
+
+
+def test_two_candidates_are_an_error_that_names_both():
+    table = PLAIN.with_columns(N=pl.col("params") * 1.1)
+    with pytest.raises(InputError, match="two columns could be params: 'params' and 'N'"):
+        runs(table)
+    found = runs(table, columns={"params": "N"})
+    assert found.frame["params"][0] == 1.1e6
+    assert any("'params' count parameters too" in note for note in found.source["notes"])
+
+
+def test_two_candidates_for_what_nobody_needs_are_left_out():
+    found = runs(PLAIN.with_columns(lr=pl.lit(1e-3), learning_rate=pl.lit(1e-3)))
+    assert "learning_rate" not in found.frame.columns
+    assert any("learning_rate is not read" in note for note in found.source["notes"])
+
+
+def test_what_nobody_needs_may_hold_anything():
+    found = runs(PLAIN.with_columns(seed=pl.lit("first")))
+    assert "seed" not in found.frame.columns
+    assert any("seed is left out" in note for note in found.source["notes"])
+
+
+def test_the_mapping_may_name_anything():
+    table = PLAIN.with_columns(group=pl.Series(list("aabb")), weird=pl.Series([1, 2, 3, 4]))
+    found = runs(table, columns={"cluster": "group", "d_gate": "weird"}, needed=("params", "loss", "d_gate"))
+    assert found.frame["cluster"].to_list() == list("aabb")
+    assert found.frame["d_gate"].to_list() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_where_uses_the_tables_own_names_and_keeps_row_numbers():
+    table = PLAIN.rename({"params": "Model Size"})
+    found = runs(table, where='"Model Size" > 3e6 AND loss < 3.6')
+    assert found.frame["row"].to_list() == [3, 4]
+    assert (found.source["rows_read"], found.source["rows_kept"]) == (4, 2)
+    assert runs(table, where="1 = 1").frame.height == 4
+    assert runs(table, where="loss <= AVG(loss)").frame["row"].to_list() == [3, 4]
+
+
+def test_where_may_meet_a_column_that_is_called_row():
+    table = PLAIN.with_columns(row=pl.Series([9, 8, 7, 6]), row_=pl.lit(0))
+    assert runs(table, where="row < 8").frame["row"].to_list() == [3, 4]
+    with pytest.raises(InputError, match="number of the row"):
+        runs(table, columns={"row": "row_"})
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "nothing > 1", "loss", "loss +", "", "loss > 'a'", "loss > 100", "(SELECT 1)", "*",
+        "1; DROP TABLE self", "read_csv('/etc/passwd')", "__import__('os').system('true')", "(" * 5000,
+        "loss > NULL", "COUNT(*)", "loss ~ '('",
+    ],
+)  # fmt: skip
+def test_a_where_that_does_not_work_is_an_error(where):
+    with pytest.raises(InputError, match="where"):
+        runs(PLAIN, where=where)
+
+
+@pytest.mark.parametrize(
+    ("given", "needed", "rule", "value"),
+    [
+        ({"params": 1e6, "flops": 1.2e15}, "tokens", "tokens = flops / (6 params)", 2e8),
+        ({"params": 1e6, "tokens": 2e8}, "flops", "flops = 6 params tokens", 1.2e15),
+        ({"tokens": 2e8, "flops": 1.2e15}, "params", "params = flops / (6 tokens)", 1e6),
+        ({"steps": 1000.0, "batch_tokens": 2e5}, "tokens", "tokens = steps * batch_tokens", 2e8),
+        ({"unique_tokens": 1e8, "epochs": 2.0}, "tokens", "tokens = unique_tokens * epochs", 2e8),
+        ({"tokens": 2e8, "epochs": 2.0}, "unique_tokens", "unique_tokens = tokens / epochs", 1e8),
+    ],
+)  # fmt: skip
+def test_what_is_needed_is_derived_by_a_rule_that_is_named(given, needed, rule, value):
+    table = pl.DataFrame({**given, "loss": 3.0})
+    found = runs(table, columns={name: name for name in given}, needed=(needed, "loss"))
+    assert found.frame[needed].to_list() == pytest.approx([value])
+    assert found.source["derived"] == {needed: rule}
+    assert needed not in found.columns
+
+
+def test_rules_follow_each_other():
+    table = pl.DataFrame({"params": 1e6, "steps": 1000.0, "bs": 100.0, "context": 2000.0, "loss": 3.0})
+    found = runs(table, columns={"batch_sequences": "bs"})
+    assert found.frame["tokens"].to_list() == [2e8]
+    assert list(found.source["derived"]) == ["batch_tokens", "tokens"]
+    table = pl.DataFrame({"params": 1e6, "steps": 1000.0, "batch_tokens": 2e5, "loss": 3.0})
+    found = runs(table, needed=("params", "flops", "loss"))
+    assert found.frame["flops"].to_list() == pytest.approx([1.2e15])
+    assert list(found.source["derived"]) == ["tokens", "flops"]
+
+
+def test_nothing_is_derived_that_is_there_or_not_needed():
+    found = runs(PLAIN.with_columns(C=pl.lit(1.0)), needed=("params", "tokens", "flops", "loss"))
+    assert found.source["derived"] == {}
+    assert found.frame["flops"].to_list() == [1.0] * 4
+    assert "flops" not in runs(PLAIN).frame.columns
+
+
+def test_total_parameters_need_the_head_to_be_told():
+    table = PLAIN.with_columns(vocab=pl.lit(1000), d_model=pl.lit(64))
+    needed = ("params_total", "tokens", "loss")
+    with pytest.raises(InputError, match="no column for params_total"):
+        runs(table, needed=needed)
+    for tied, extra in ((True, 64_000), (False, 128_000)):
+        found = runs(table, needed=needed, tied_embeddings=tied)
+        assert found.frame["params_total"][0] == 1e6 + extra
+        total = table.rename({"params": "params_total"})
+        assert runs(total, tied_embeddings=tied).frame["params"][0] == 1e6 - extra
+
+
+def test_bits_need_the_bytes_of_a_token():
+    table = PLAIN.rename({"loss": "bpb"})
+    with pytest.raises(InputError, match="no column for loss"):
+        runs(table)
+    found = runs(table, bytes_per_token=4.0)
+    assert found.frame["loss"].to_list() == pytest.approx([4 * math.log(2) * bits for bits in LOSS])
+    back = runs(PLAIN, needed=("bits_per_byte",), bytes_per_token=4.0)
+    assert back.frame["bits_per_byte"].to_list() == pytest.approx([nats / (4 * math.log(2)) for nats in LOSS])
+    for wrong in (0.0, -1.0, math.nan, math.inf):
+        with pytest.raises(InputError, match="bytes_per_token"):
+            runs(table, bytes_per_token=wrong)
+
+
+def test_a_missing_column_says_what_would_do():
+    with pytest.raises(InputError, match="no column for tokens") as caught:
+        runs(PLAIN.drop("tokens"))
+    assert "flops and params" in caught.value.mend
+    with pytest.raises(InputError, match="no column 'size' for params"):
+        runs(PLAIN, columns={"params": "size"})
+
+
+@pytest.mark.parametrize(
+    ("text", "mend"),
+    [
+        ("3,9", "no commas"),
+        ("4,000,000", "no commas"),
+        ("4 000 000", "no separators"),
+        ("4.000.000", "no separators"),
+        ("4'000'000", "no separators"),
+        ("4M", "write the number out"),
+        ("7B", "write the number out"),
+        ("about 4", "correct the row"),
+    ],
+)
+def test_numbers_written_as_text_name_row_column_and_way_out(text, mend):
+    table = PLAIN.with_columns(pl.Series("params", ["1000000", " 2e6 ", text, "3e6"]))
+    with pytest.raises(InputError, match="not a number") as caught:
+        runs(table)
+    assert caught.value.where == "row 3, column 'params'"
+    assert mend in caught.value.mend
+    assert runs(table, where="params <> '3e6' AND tokens < 5e8").frame["params"].to_list() == [1e6, 2e6]
+
+
+@pytest.mark.parametrize("values", [[True] * 4, [[1.0]] * 4, [b"1"] * 4, [{"a": 1}] * 4])
+def test_other_kinds_are_no_numbers(values):
+    with pytest.raises(InputError, match=r"not numbers"):
+        runs(PLAIN.with_columns(pl.Series("params", values)))
+
+
+def test_labels_are_no_lists():
+    with pytest.raises(InputError, match="not labels"):
+        runs(PLAIN.with_columns(tags=pl.Series([["a"]] * 4)), columns={"cluster": "tags"})
