@@ -24,7 +24,7 @@ from isoloss.laws.result import check_level
 
 GRID = 1500  # values of C for the running minimum, as in Hoffmann et al.
 REACH = math.log(1.25)  # runs without a curve are neighbours in compute within this factor
-FAILED_SHARE = 0.2
+FAILED_SHARE = 1 / 3
 
 
 class Choice(Enum):
@@ -59,7 +59,7 @@ class Envelope:
     """N* = G C^a and D* = H C^b through the handovers that count.
 
     ``params_interval`` and ``tokens_interval`` of the exponents are percentiles of a bootstrap over runs,
-    None, with the reason in ``warnings``, where over a fifth of the resamples gave no law. The t intervals
+    None, with the reason in ``warnings``, where over a third of the resamples gave no slope. The t intervals
     inside ``params`` and ``tokens`` take handovers as independent, although neighbours share a run.
     """
 
@@ -124,6 +124,13 @@ def envelope(
         table["tokens"] = table["flops"] / (6 * table["params"])
         warnings.append("no tokens were given: D = C/(6 N) is assumed, and a + b = 1 follows from that")
     runs, grid = _runs(table, run)
+    if choice == Choice.RUNNING_MINIMUM.value:
+        with_curve = [one for one in runs if len(one.x) > 1]
+        if len(with_curve) < len(runs):
+            warnings.append(f"{len(runs) - len(with_curve)} runs of one row have no curve and were left out")
+        runs = with_curve
+        if not runs:
+            raise InputError("no run has two rows", where="run", mend="name each row's run, or choose hull")
     found = _handovers(runs, grid, Choice(choice))
     used = [one for one in found if one.cut is None]
     if len(used) < LEAST:
@@ -134,12 +141,12 @@ def envelope(
             mend="add sizes, or train the smaller ones until larger ones overtake them",
         )
     N_law, D_law = _laws(used, level)
-    exponents = _bootstrap(runs, grid, Choice(choice), draws, level, seed)
+    exponents = _bootstrap(runs, grid, Choice(choice), draws, seed)
     failed = 1 - len(exponents) / draws if draws else 0.0
     intervals: list[tuple[float, float] | None] = [None, None]
     if draws and failed > FAILED_SHARE:
         warnings.append(
-            f"no bootstrap interval: {100 * failed:.0f}% of the resamples of {len(runs)} runs give no law"
+            f"no bootstrap interval: {100 * failed:.0f}% of the resamples of {len(runs)} runs give no slope"
         )
     elif draws:
         tail = (1 - level) / 2
@@ -229,7 +236,7 @@ def _cut(runs: Sequence[_Run], below: _Run, above: _Run, left: float, right: flo
         if min(one.x[0] for one in runs if one.size == above.size) >= right:
             return Cut.BEGAN
         return None
-    low, high = below.x[0] - REACH, above.x[-1] + REACH
+    low, high = min(below.x[0], above.x[0]) - REACH, max(below.x[-1], above.x[-1]) + REACH
     beside = [one.size for one in runs if one.x[0] <= high and one.x[-1] >= low]
     if min(beside) == below.size:
         return Cut.NO_SMALLER
@@ -252,9 +259,7 @@ def _laws(used: Sequence[Handover], level: float) -> tuple[Frontier, Frontier]:
     return frontier(C, N, level=level), frontier(C, D, level=level)
 
 
-def _bootstrap(
-    runs: Sequence[_Run], grid: Array, choice: Choice, draws: int, level: float, seed: int
-) -> list[list[float]]:
+def _bootstrap(runs: Sequence[_Run], grid: Array, choice: Choice, draws: int, seed: int) -> list[list[float]]:
     """Exponents (a, b) of the resamples of runs that give a law."""
     rng = np.random.default_rng(seed)
     out = []
@@ -262,7 +267,11 @@ def _bootstrap(
         drawn = np.unique(rng.integers(len(runs), size=len(runs)))  # a run drawn twice lowers no minimum
         try:
             found = _handovers([runs[i] for i in drawn], grid, choice)
-            out.append([law.exponent for law in _laws([one for one in found if one.cut is None], level)])
         except Refusal:
             continue
+        points = [(one.flops, one.params, one.tokens) for one in found if one.cut is None]
+        if len(points) > 1:  # two give no interval, but a slope
+            C, N, D = np.log(points).T
+            away = C - C.mean()
+            out.append([away @ N / (away @ away), away @ D / (away @ away)])
     return out

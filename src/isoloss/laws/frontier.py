@@ -14,6 +14,7 @@ from isoloss.laws.result import quantile
 
 LEAST = 3  # optima for a power law with an interval
 LEAST_DECADES = 0.5  # of compute
+SMALLEST, LARGEST = 1e-100, 1e100  # products and ratios of columns stay finite
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def thirds(flops: ArrayLike, optimum: ArrayLike, sigma: float) -> tuple[Third, .
 
 
 def columns(named: Mapping[str, Any]) -> dict[str, Array]:
-    """The columns as float arrays of one length. Raises InputError for what is not positive and finite."""
+    """The columns as float arrays of one length. Raises InputError naming row and column."""
     out = {}
     for name, values in named.items():
         try:
@@ -135,11 +136,11 @@ def columns(named: Mapping[str, Any]) -> dict[str, Array]:
             raise InputError(f"is not an array of numbers ({error})", where=name) from None
         if out[name].ndim != 1 or not len(out[name]):
             raise InputError("is not a column of numbers", where=name, mend="give one number a row")
-        good = np.isfinite(out[name]) & (out[name] > 0)
+        good = (out[name] > SMALLEST) & (out[name] < LARGEST)
         if not good.all():
             row = int(np.argmin(good))
             raise InputError(
-                f"is {out[name][row]}, not positive and finite",
+                f"is {out[name][row]}, not positive and finite (nor from {SMALLEST:g} to {LARGEST:g})",
                 where=f"row {row + 1}, {name}",
                 mend="correct or drop it",
             )
