@@ -82,7 +82,7 @@ def with_bootstrap(fit: Fit, problem: Problem, at: Points, *, count: int, seed: 
     phi = theta[shape.free]
     phi_SF, w_Sn, (checked, agreeing) = resample(problem, at, phi, count, seed)
     df = len(at.y_n) - len(phi)
-    condition_S, spread_SFF = covariance_S(replace(problem, w_n=w_Sn), phi_SF, df)
+    _, spread_SFF = covariance_S(replace(problem, w_n=w_Sn), phi_SF, df)
     sound_S = np.isfinite(spread_SFF).all(axis=(1, 2)) & _within_limits(shape, phi_SF)
     if sound_S.sum() < 0.9 * count:
         raise Refusal(

@@ -1,6 +1,7 @@
 """Fit a law to runs, with intervals that hold, or refuse."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from isoloss.errors import InputError, Refusal
 from isoloss.laws.bootstrap import with_bootstrap
 from isoloss.laws.forms import Array, Form, registered
 from isoloss.laws.intervals import t_intervals
+from isoloss.laws.likelihood import by_likelihood
 from isoloss.laws.model import model
 from isoloss.laws.profile import with_profiles
 from isoloss.laws.result import Data, Fit, FitStatus, Objective, Starts, Units, check_level
@@ -37,6 +39,7 @@ def fit(
     fixed: Mapping[str, float] | None = None,
     free: Sequence[str] = (),
     tied: Sequence[Sequence[str]] = (),
+    starts: Sequence[Mapping[str, float]] = (),
     intervals: str = "t",
     bootstrap: int = 0,
     seed: int = 0,
@@ -51,11 +54,14 @@ def fit(
     mean is one point; where not (the checkpoints of one run) the rows stay and the covariance comes from
     leaving out one cluster at a time. Either way intervals count clusters.
 
-    ``objective`` is summed: "squared" residuals, "squared-log", or "huber-log" with ``delta``. ``fixed`` holds
-    parameters at plain values, ``free`` frees those that a law holds by default, ``tied`` groups exponents
-    that share one value. ``intervals``: "t" with (points - free parameters) degrees of freedom on the log
-    scale, "profile" likelihood, or "bootstrap" over points or clusters with ``bootstrap`` resamples (1,000
-    unless given) drawn from ``seed``. Losses at or below 0 need ``allow_negative`` and "squared".
+    ``objective`` is summed: "squared" residuals, "squared-log", or "huber-log" with ``delta``; or it is the
+    "huber-likelihood", whose scale is fitted too. ``fixed`` holds parameters at plain values, ``free`` frees
+    those that a law holds by default, ``tied`` groups exponents that share one value. ``starts`` are plain
+    parameters to start from in place of the law's own grid.
+
+    ``intervals``: "t" with (points - free parameters) degrees of freedom on the log scale, "profile"
+    likelihood, or "bootstrap" over points or clusters with ``bootstrap`` resamples (1,000 unless given) drawn
+    from ``seed``. Losses at or below 0 need ``allow_negative`` and "squared".
 
     When runs of equal inputs show that the law misses by more than their noise, the intervals count designs
     and hold that error too. With ``curve_only`` a law whose parameters the data leave open is kept for the
@@ -80,14 +86,14 @@ def fit(
     at = points(shape, x, y_n, w_n, labels, logs)
     problem = problem_of(shape, at, objective, delta, held, tied)
     check_design(problem.model, at.x_In)
-    best = solve(problem)
+    problem, best, likelihood = optimum(problem, starts)
     x_In, notes = np.stack([x[name] for name in law.inputs]), []
     noise = None if at.dependent else seed_noise(problem, best, x_In, y_n, w_n)
     if noise is not None and noise.p < FORM_ERROR and labels is None and noise.designs > len(best.phi):
         # The law's own error is shared by the seeds of a design: the designs are what counts.
         at = points(shape, x, y_n, w_n, designs(x_In).astype(str), logs)
         problem = problem_of(shape, at, objective, delta, held, tied)
-        best = solve(problem)
+        problem, best, likelihood = optimum(problem, starts)
         notes.append(
             f"seeds of one design agree better than the law fits (p = {noise.p:.2g}): intervals count the "
             f"{noise.designs} designs and hold the law's own error inside the data"
@@ -103,6 +109,8 @@ def fit(
     found = _result(
         shape, problem, best, at, df, level, data, noise, unsupported, notes, held, tied, dict(source or {})
     )
+    if likelihood is not None:
+        found = replace(found, objective=Objective(objective, delta, likelihood))
     if found.covariance is None or (intervals == "t" and not bootstrap):
         return found
     if bootstrap or intervals == "bootstrap":
@@ -140,6 +148,14 @@ def _check_options(
             where=law.name,
             mend=f"it has {', '.join(law.parameters)}",
         )
+
+
+def optimum(problem: Problem, starts: Sequence[Mapping[str, float]]) -> tuple[Problem, Optimum, float | None]:
+    """The problem as solved, its optimum, and the negative log likelihood where that was the objective."""
+    given = np.stack([problem.model.start(start) for start in starts]) if starts else None
+    if problem.objective == "huber-likelihood":
+        return by_likelihood(problem, given)
+    return problem, solve(problem, given), None
 
 
 def problem_of(

@@ -63,7 +63,7 @@ class Model:
         theta[..., self.held_K] = self.held_kK
         # Coordinates of coefficients shift with the exponents; two steps suffice, as they do so linearly.
         for _ in range(3 if len(self.held_K) else 0):
-            at = np.flatnonzero(np.max(self.held_kK, axis=tuple(range(self.held_kK.ndim - 1))) > ZERO)
+            at = self._moving()
             rows = self.held_K[at]
             miss = self.held_kK[..., at] - self.unscale(theta)[..., rows]
             if not len(at) or np.max(np.abs(miss), initial=0.0) < 1e-13:
@@ -77,9 +77,7 @@ class Model:
         size, free = len(self.follows_p), self.follows_p >= 0
         select = np.zeros((size, self.follows_p.max(initial=-1) + 1))
         select[np.flatnonzero(free), self.follows_p[free]] = 1.0
-        at = np.flatnonzero(
-            np.max(self.held_kK, axis=tuple(range(self.held_kK.ndim - 1)), initial=ZERO) > ZERO
-        )
+        at = self._moving()
         if not len(at):
             return select
         rows = self.held_K[at]
@@ -87,6 +85,23 @@ class Model:
         out = np.broadcast_to(select, (*theta.shape[:-1], *select.shape)).copy()
         out[..., rows, :] = -np.linalg.solve(slopes[..., rows], slopes @ select)
         return out
+
+    def _moving(self) -> NDArray[np.int64]:
+        """Which of the held parameters are not 0."""
+        return np.flatnonzero(np.any(np.atleast_2d(self.held_kK) > ZERO, axis=0))
+
+    def start(self, params: Mapping[str, float]) -> Array:
+        """The free coordinates of plain parameters. Raises InputError if one is missing or cannot be."""
+        names = self.form.parameters
+        if unknown := set(params) - set(names):
+            raise InputError(f"a start names {min(unknown)!r}", where=self.form.name, mend="name parameters")
+        if missing := set(self.free_names) - set(params):
+            raise InputError(
+                f"a start lacks {', '.join(sorted(missing))}", where=self.form.name, mend="give it"
+            )
+        given = {name: self.form.coordinate(name, params.get(name, 1.0)) for name in names}
+        loose = replace(self, follows_p=np.arange(len(names)), held_K=self.held_K[:0], held_kK=np.zeros(0))
+        return loose.hold(given).theta(np.zeros(0))[self.free]
 
     def slopes(self, theta: Array) -> Array:
         """Derivative of the plain coordinates by theta, shape (..., p, p)."""
@@ -105,9 +120,8 @@ class Model:
             places = np.flatnonzero(self.follows_p == lead[name]) if lead[name] >= 0 else [names.index(name)]
             held |= {int(place): value for place in places}
         values = np.broadcast_arrays(*(np.asarray(value, dtype=float) for value in held.values()))
-        return replace(
-            self, follows_p=follows, held_K=np.array(list(held)), held_kK=np.stack(values, axis=-1)
-        )
+        held_kK = np.stack(values, axis=-1)
+        return replace(self, follows_p=follows, held_K=np.array(list(held)), held_kK=held_kK)
 
 
 def model(
@@ -137,9 +151,8 @@ def model(
                 f"{', '.join(group)} cannot be tied", where=form.name, mend="one of them may be negative"
             )
         first = leader[group[0]]
-        leader = {
-            name: first if lead in {leader[g] for g in group} else lead for name, lead in leader.items()
-        }
+        joined = {leader[name] for name in group}
+        leader = {name: first if lead in joined else lead for name, lead in leader.items()}
     order = list(dict.fromkeys(leader.values()))
     follows = np.array([order.index(leader[name]) for name in names])
     whole = Model(form, z_In, log_scale_I, log_loss_scale, follows, np.array([], dtype=int), np.zeros(0))

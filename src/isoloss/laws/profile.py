@@ -53,6 +53,8 @@ def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None =
     kappa_p, error_p = kappa_errors(shape, theta, np.array(fit.covariance))
     kappa, error = float(kappa_p[place]), float(error_p[place])
     scale = _scale(problem, theta[shape.free], place, fit.df) * error**2
+    # How the others move, to first order, per standard error of this one.
+    lean_p = np.array(fit.covariance) @ shape.slopes(theta)[place] / error
     threshold = quantile(fit.level if level is None else level, fit.df)
     offsets, distances, widest = [0.0], [0.0], 1.0
     for _ in range(_LOOKS):
@@ -60,7 +62,7 @@ def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None =
         new = [o for o in new if _needed(o, offsets, distances, threshold)]
         if not new:
             break
-        found = _distances(problem, theta, parameter, kappa + error * np.array(new), error, new, scale)
+        found = _distances(problem, theta, parameter, kappa + error * np.array(new), new, lean_p, scale)
         offsets, distances = [*offsets, *new], [*distances, *found]
         widest *= _FARTHER
     order = np.argsort(offsets)
@@ -97,28 +99,29 @@ def _distances(
     theta: Array,
     parameter: str,
     kappa_S: Array,
-    error: float,
     offsets: list[float],
+    lean_p: Array,
     scale: float,
 ) -> list[float]:
+    """Signed roots of the rise with the parameter held at ``kappa_S``, ``lean_p`` being where others go."""
     shape = problem.model
     held = shape.hold({parameter: kappa_S})
     part = replace(problem, model=held)
-    phi_SF = np.tile(theta[held.free], (len(kappa_S), 1))
-    # From one estimate to the next: the nearest values are solved first and start the farther ones.
     least = float(problem.total(problem.residuals(theta[shape.free])))
+    offset_S = np.array(offsets)
+    phi_SF = theta[held.free] + offset_S[:, None] * lean_p[held.free]
     if phi_SF.shape[1]:
         phi_SF = descend(part, phi_SF, tolerance=1e-10)
-        order = np.argsort(np.abs(offsets), kind="stable")
-        for side in (-1, 1):
-            chain = [s for s in order if np.sign(offsets[s]) == side]
-            for near, far in zip(chain, chain[1:], strict=False):
-                one = part.take(np.array([far]))
-                again = descend(one, phi_SF[[near]], tolerance=1e-10)
-                if one.total(one.residuals(again))[0] < part.total(part.residuals(phi_SF))[far]:
-                    phi_SF[far] = again[0]
+        # A neighbour's solution may lead to a better optimum than the estimate's.
+        order = np.argsort(offset_S)
+        for shift in (1, -1):
+            again = np.empty_like(phi_SF)
+            again[order] = phi_SF[np.roll(order, shift)]
+            again = descend(part, again, tolerance=1e-10)
+            better = part.total(part.residuals(again)) < part.total(part.residuals(phi_SF))
+            phi_SF = np.where(better[:, None], again, phi_SF)
     rise_S = np.maximum(part.total(part.residuals(phi_SF)) - least, 0.0)
-    return (np.sign(offsets) * np.sqrt(2 * rise_S / scale)).tolist()
+    return (np.sign(offset_S) * np.sqrt(2 * rise_S / scale)).tolist()
 
 
 def _crossing(x: Array, y: Array, threshold: float) -> float | None:

@@ -1,4 +1,4 @@
-"""Rows at the door of a fit: checked numbers, merged repeats, clusters, and what the runs of one design share."""
+"""Rows at the door of a fit: checked numbers, merged repeats, clusters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def checked(
     cluster: ArrayLike | None,
     negative: bool,
 ) -> tuple[dict[str, Array], Array, Array, NDArray | None]:
-    """Rows of positive weight: inputs, losses, weights, cluster labels as text. Raises InputError naming a row."""
+    """Rows of positive weight: inputs, losses, weights, labels as text. Raises InputError naming a row."""
     if set(inputs) != set(law.inputs):
         raise InputError(
             f"the law takes {', '.join(law.inputs)}, not {', '.join(map(str, inputs)) or 'nothing'}",

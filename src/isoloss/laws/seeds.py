@@ -11,7 +11,7 @@ from isoloss.laws.solve import Optimum, Problem
 
 @dataclass(frozen=True)
 class Seeds:
-    """``sd``: pooled standard deviation of one run about the mean of its design, with ``df`` degrees of freedom.
+    """``sd``: pooled standard deviation of one run about its design's mean, with ``df`` degrees of freedom.
 
     On the scale of the residuals: losses for the squared objective, log losses otherwise. ``form_sd`` is the
     law's own error beside it, 0 where none is seen; ``p`` the chance of so large a lack of fit if the law

@@ -9,7 +9,7 @@ from scipy.optimize import leastsq
 from isoloss.laws.forms import Array
 from isoloss.laws.model import Model
 
-OBJECTIVES = ("squared", "squared-log", "huber-log")
+OBJECTIVES = ("squared", "squared-log", "huber-log", "huber-likelihood")
 _MOST_STEPS = 100
 
 
@@ -165,12 +165,14 @@ def scaled_gradient(problem: Problem, phi: Array) -> float:
     return float(np.max(np.abs(columns.T @ pull) / np.maximum(length, 1e-30), initial=0.0))
 
 
-def solve(problem: Problem) -> Optimum:
-    """Best optimum over starts spread from the best to the worst point of the start grid."""
-    candidates_GF = candidates(problem)
-    starts = 4 if candidates_GF.shape[1] <= 3 else 8
-    ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, starts).astype(int))
-    phi_SF = descend(problem, candidates_GF[ranks])
+def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
+    """Best optimum over the starts, by default spread from the best to the worst point of the start grid."""
+    if starts_SF is None:
+        candidates_GF = candidates(problem)
+        count = 24 if problem.model.form.rugged else 4 if candidates_GF.shape[1] <= 3 else 8
+        ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
+        starts_SF = candidates_GF[ranks]
+    phi_SF = descend(problem, starts_SF)
     total_S = problem.total(problem.residuals(phi_SF))
     best = int(np.nanargmin(total_S))
     phi = sharpen(problem, phi_SF[best])
@@ -179,7 +181,7 @@ def solve(problem: Problem) -> Optimum:
         phi, total = phi_SF[best], float(total_S[best])
     slack = 1e-6 * total + 1e-24 * len(problem.y_n)
     agreeing = int(np.sum(total_S <= total + slack))
-    return Optimum(phi, total, scaled_gradient(problem, phi), len(ranks), agreeing)
+    return Optimum(phi, total, scaled_gradient(problem, phi), len(starts_SF), agreeing)
 
 
 def least_total(problem: Problem) -> float:

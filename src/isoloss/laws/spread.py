@@ -1,4 +1,4 @@
-"""How far parameters may be off: covariances for one fit or many at once, by formula or by leaving runs out."""
+"""How far parameters may be off: covariances, for many fits at once, by formula or by leaving runs out."""
 
 import numpy as np
 from numpy.typing import NDArray

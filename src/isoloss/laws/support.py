@@ -72,9 +72,8 @@ def check_support(problem: Problem, best: Optimum, df: int) -> None:
             raise Refusal(f"{name} runs to its limit ({value:.3g})", mend=_WIDER)
         reach = stdtrit(df, 0.95) * np.sqrt(spread[place, place])
         if reach > (high - low) / 2 if signed else reach > np.log(10):
-            raise Refusal(
-                f"{name} is not known within {'its limits' if signed else 'a factor of ten'}", mend=_WIDER
-            )
+            within = "its limits" if signed else "a factor of ten"
+            raise Refusal(f"{name} is not known within {within}", mend=_WIDER)
 
 
 def without(model: Model, nested: Nested) -> Model | None:

@@ -42,6 +42,7 @@ OUTER_EXPONENT = power_sum(
     source="xLSTM scaling laws, arXiv 2510.02228; gamma = 1 is Hoffmann et al.",
     mend_floor=_MEND,
     outer="gamma",
+    rugged=True,
 )
 
 _REPEATS = power_sum(
@@ -54,6 +55,7 @@ _REPEATS = power_sum(
     mend_floor=_MEND,
     warp=repeats(),
     units=("params", "tokens", "tokens"),
+    rugged=True,
 )
 DATA_CONSTRAINED = replace(
     _REPEATS,

@@ -19,7 +19,7 @@ CONTEXT = power_sum(
     correlated="position",
 )
 
-# No paper gives a law in N and T together; this one keeps D.5 at each size and lets a fall, b and p grow with N.
+# No paper gives a law in N and T together; this one keeps D.5 at each size: a falls, b and p grow with N.
 CONTEXT_PARAMS = power_sum(
     "context-params",
     (

@@ -44,7 +44,8 @@ class Form:
     theirs. ``units`` of None says that the law is written in plain units altogether. ``limits`` bound plain
     parameters. ``fixed`` holds the parameters that are not fitted unless freed. ``correlated`` names an input
     along which the rows of one run share their noise; ``zeros`` the inputs that may be 0. ``spans`` names the
-    parameters that an input's range must determine (all of them, where it is empty).
+    parameters that an input's range must determine (all of them, where it is empty). ``rugged`` says that
+    local optima are common, so that more starts are needed.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Form:
     spans: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     correlated: str | None = None
     zeros: tuple[str, ...] = ()
+    rugged: bool = False
     with_signed_floor: Callable[[], "Form"] | None = None
 
     def plain(self, kappa_p: Sequence[float] | Array) -> dict[str, float]:

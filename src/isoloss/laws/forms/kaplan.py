@@ -97,12 +97,16 @@ def _ns_value(theta: Array, z_In: Array) -> Array:
         size, steps, wait, _, aS, h = _ns_parts(theta, z_In, loss)
         slope = -steps * aS * h * wait / (1 + wait)  # of the right side by log L
         step = (size + steps - loss) / (loss - slope)
-        loss = loss * np.exp(
-            np.clip(step.real, -2, 2) + 1j * step.imag if np.iscomplexobj(step) else np.clip(step, -2, 2)
-        )
+        loss = loss * np.exp(_short(step))
         if np.max(np.abs(step)) < 1e-15:
             break
     return loss
+
+
+def _short(step: Array) -> Array:
+    """A Newton step of at most 2; its imaginary part, of a complex step, stays."""
+    short = np.clip(step.real, -2, 2)
+    return short + 1j * step.imag if np.iscomplexobj(step) else short
 
 
 def _ns_gradient(theta: Array, z_In: Array) -> Array:
@@ -132,16 +136,14 @@ def _ns_unscale(theta: Array, log_scale_I: Array, log_loss_scale: float) -> Arra
 
 
 def _ns_loss(params: Mapping[str, float], x: Mapping[str, Array]) -> Array:
-    N, S, B = np.broadcast_arrays(
-        *(np.asarray(x[name], float) for name in ("params", "steps", "batch_tokens"))
-    )
+    columns = (np.asarray(x[name], float) for name in ("params", "steps", "batch_tokens"))
+    N, S, B = np.broadcast_arrays(*columns)
     coordinates = [
         params["aN"] * np.log(params["Nc"]), np.log(params["aN"]), params["aS"] * np.log(params["Sc"]),
         np.log(params["aS"]), np.log(max(params["B_star"], 1e-300)), -np.log(params["aB"]),
     ]  # fmt: skip
-    return _ns_value(np.array(coordinates), np.log(np.stack([N.ravel(), S.ravel(), B.ravel()]))).reshape(
-        N.shape
-    )
+    z_In = np.log(np.stack([N.ravel(), S.ravel(), B.ravel()]))
+    return _ns_value(np.array(coordinates), z_In).reshape(N.shape)
 
 
 def _ns_start(z_In: Array, y_n: Array, w_n: Array) -> Array:
@@ -188,5 +190,6 @@ KAPLAN_NS = Form(
         ),
     ),
     units=("params", "steps", "batch_tokens"),
+    rugged=True,
     spans={"params": ("aN",), "steps": ("aS",), "batch_tokens": ("B_star",)},
 )

@@ -31,9 +31,7 @@ def _ouro(name: str, loops: str, source: str) -> Form:
 
 
 LOOP_TOTAL = _ouro("loop-total", "T_m", "Ouro, arXiv 2510.25741, total loss law")
-LOOP_STEP = _ouro(
-    "loop-step", "T", "Ouro, arXiv 2510.25741, step-wise law at one T_m; recurrence is the step T"
-)
+LOOP_STEP = _ouro("loop-step", "T", "Ouro, arXiv 2510.25741, step-wise law at one T_m; T is the step")
 
 LOOP_EQUIVALENCE = power_sum(
     "loop-equivalence",

@@ -16,10 +16,8 @@ def _value(theta: Array, z_In: Array) -> Array:
 def _gradient(theta: Array, z_In: Array) -> Array:
     log_least, best, bend = (theta[..., i, None] for i in range(3))
     least, curvature, away = np.exp(log_least), np.exp(bend), z_In[0] - best
-    return np.stack(
-        [least * (1 + curvature * away**2), -2 * least * curvature * away, least * curvature * away**2],
-        axis=-1,
-    )
+    rise = least * curvature
+    return np.stack([least + rise * away**2, -2 * rise * away, rise * away**2], axis=-1)
 
 
 def _unscale(theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:

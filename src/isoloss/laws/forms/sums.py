@@ -84,10 +84,12 @@ def _layout(
     spread_JKI = np.zeros((len(acting), len(terms), len(sees)))
     spread_JKI[np.arange(len(acting)), acting_J3[:, 1], acting_J3[:, 2]] = 1.0
     return _Layout(
-        tuple(names),
-        np.array(coefficients),
-        *acting_J3.T,
-        spread_JKI,
+        names=tuple(names),
+        coefficients_K=np.array(coefficients),
+        exponents_J=acting_J3[:, 0],
+        terms_J=acting_J3[:, 1],
+        inputs_J=acting_J3[:, 2],
+        spread_JKI=spread_JKI,
         floor_K=np.array([not term.exponents for term in terms]),
         signed_J=np.array([names[j] in signed for j, _, _ in acting], dtype=bool),
         signed_K=np.array([term.coefficient in signed for term in terms]),
@@ -187,7 +189,7 @@ class _Sum:
         return out
 
     def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
-        """Variable projection: on a grid of all else the coefficients follow from non-negative least squares."""
+        """Variable projection: a grid of all else; coefficients by non-negative least squares."""
         at = self.layout
         theta_Gp = self.grid()
         z_eff = self.seen(theta_Gp, z_In)[0]
@@ -201,7 +203,7 @@ class _Sum:
         return np.array(out)
 
     def solved(self, theta_p: Array, basis_Kn: Array, y_n: Array, w_n: Array, share: float) -> Array:
-        """``theta_p`` with its coefficients solved for; an outer exponent needs a floor, ``share`` of the least."""
+        """``theta_p`` with its coefficients; an outer exponent needs a floor, ``share`` of the least loss."""
         at, theta_p = self.layout, theta_p.copy()
         target_n, free_K = y_n * np.sqrt(w_n), np.ones(len(basis_Kn), dtype=bool)
         if at.outer is not None:
@@ -283,6 +285,7 @@ def power_sum(
     if outer:
         limits[outer] = EXPONENT_LIMITS
     floors = tuple(term.coefficient for term in terms if not term.exponents)
+    may_be_negative = bool(floors) and not outer and not set(floors) & set(signed)
 
     def with_signed_floor() -> Form:
         return power_sum(
@@ -308,9 +311,7 @@ def power_sum(
         units=inputs if units is None else units,
         spans=_spans(terms, inputs, warp) if spans is None else spans,
         signed=signed,
-        with_signed_floor=with_signed_floor
-        if floors and not outer and not set(floors) & set(signed)
-        else None,
+        with_signed_floor=with_signed_floor if may_be_negative else None,
         **more,
     )
 
@@ -338,9 +339,9 @@ def _nested(terms: tuple[Term, ...], mend_floor: str, signed: tuple[str, ...]) -
             nested.append(Nested({term.coefficient: 0.0}, reason, mend_floor))
             continue
         names = ", ".join(name for name, _ in term.exponents)
-        fixed = (
-            {term.coefficient: 0.0} | dict.fromkeys(own, 1.0) if len(terms) > 1 else dict.fromkeys(own, 0.0)
-        )
+        fixed = dict.fromkeys(own, 0.0)
+        if len(terms) > 1:
+            fixed = {term.coefficient: 0.0} | dict.fromkeys(own, 1.0)
         reason = f"the loss does not fall with {names} by more than its noise"
         nested.append(Nested(fixed, reason, f"add runs over a wider range of {names}, or more seeds"))
     return tuple(nested)

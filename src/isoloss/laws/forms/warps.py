@@ -92,7 +92,7 @@ def repeats() -> Warp:
         sees=REPEATS_SEEN,
         apply=apply,
         unscale=lambda name, theta, log_scale: theta[name],
-        starts={"R_D": (1.0, 3.0), "R_N": (1.0, 3.0)},
+        starts={"R_D": (1.0, 2.7, 4.6), "R_N": (0.5, 1.7, 3.5)},
         plain=plain,
         units={"effective_params": "params", "effective_tokens": "tokens"},
     )
@@ -139,8 +139,7 @@ def embedded() -> Warp:
         unscale=lambda name, theta, log_scale: theta[name] + 2 / 3 * log_scale["params"],
         starts={"g": (-1.0,)},
         plain=lambda params, x: {
-            "params_all": np.asarray(x["params"])
-            + params["g"] * np.cbrt(np.asarray(x["params"], dtype=float)),
+            "params_all": np.asarray(x["params"]) + params["g"] * np.asarray(x["params"]) ** (1 / 3),
             "tokens": np.asarray(x["tokens"]),
         },
         units={"params_all": "params"},
