@@ -64,15 +64,17 @@ def known():
     def make(params, law="chinchilla"):
         params = PUBLISHED.get(params, params) if isinstance(params, str) else params
         base, named = _template(), form(law)
-        signed = getattr(named, "signed", ())
-        theta = [params[name] if name in signed else np.log(params[name]) for name in named.parameters]
+        params = named.fixed | params
+        theta = [named.coordinate(name, float(params[name])) for name in named.parameters]
         return replace(
             base,
             law=law,
             params={name: float(params[name]) for name in named.parameters},
             standard_errors=dict.fromkeys(named.parameters),
             intervals=dict.fromkeys(named.parameters),
-            theta=tuple(float(value) for value in theta),
+            theta=tuple(theta),
+            fixed=dict(named.fixed),
+            data=None,
             covariance=None,
             units=replace(base.units, inputs=dict.fromkeys(named.inputs, 1.0), loss=1.0),
             ranges=dict.fromkeys(named.inputs, (1e6, 1e9)) | {"tokens": (1e9, 1e11)},

@@ -11,6 +11,7 @@ from isoloss.plans import plan
 from isoloss.plans.allocate import Question, answer, at_budget, at_loss, minimise_budget, minimise_cost
 from isoloss.plans.cost import Rates
 from isoloss.plans.rules import kaplan, twenty_tokens
+from isoloss.plans.setting import Setting
 from isoloss.plans.surface import plain_params, surface
 
 SIX = Rates(6.0)
@@ -18,7 +19,7 @@ SIX = Rates(6.0)
 
 def one(law):
     """The surface of a fit alone, without draws."""
-    return surface(law, np.empty((0, len(law.theta))), {}, None)
+    return surface(law, Setting(), 100, 0)
 
 
 @pytest.mark.parametrize(

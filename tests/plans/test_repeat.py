@@ -76,3 +76,13 @@ def test_a_target_beyond_the_data_is_refused(known):
     assert plan(law, loss=floor + 0.02, unique_tokens=1e8).epochs > 10
     with pytest.raises(Refusal, match="so few unique tokens"):
         plan(law, loss=floor + 0.02, unique_tokens=1e8, max_epochs=2)
+
+
+def test_repeats_and_serving_together(known):
+    law = known("besiroglu")
+    most = {"unique_tokens": 1e10, "serve_tokens": 1e12}
+    forth = plan(law, flops=1e23, **most)
+    assert forth.penalty.extra_loss[-1] is None or forth.penalty.extra_loss[-1] > 0
+    back = plan(law, loss=forth.loss, **most)
+    assert back.total_flops == pytest.approx(1e23, rel=1e-6)
+    assert back.params < plan(law, loss=forth.loss, unique_tokens=1e10).params

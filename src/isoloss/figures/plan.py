@@ -13,10 +13,11 @@ from isoloss.laws.result import Fit
 from isoloss.plans import Plan
 from isoloss.plans.curve import Optima, optima
 from isoloss.plans.rules import kaplan, twenty_tokens
+from isoloss.plans.setting import Setting, run_sizes
 
-WIDTH, HEIGHT = 560, 340
+WIDTH, HEIGHT = 640, 360
 PANEL = 330
-POINTS = 49
+POINTS, DRAWS = 49, 400
 _POWERS = "replace(format(datum.value, '.0e'), 'e+', 'e')"
 DECADES = 2.0
 """How far the curves go below the plan's budget where there are no data."""
@@ -29,15 +30,18 @@ def curve(fit: Fit, plan: Plan) -> Optima:
     runs = _runs(fit, plan)
     low = plan.flops / 10**DECADES if runs is None else min(runs["flops"].min(), plan.flops / 10)
     high = plan.flops if runs is None else max(runs["flops"].max(), plan.flops)
-    extra = {name: plan.given.get(name) for name in ("recurrence",)}
-    if "unique_tokens" in fit.ranges:
-        extra["unique_tokens"] = plan.given.get("unique_tokens")
+    setting = Setting(
+        plan.given.get("unique_tokens", np.inf),
+        plan.given.get("recurrence"),
+        plan.given.get("recurrent_share"),
+    )
     return optima(
         fit,
         np.geomspace(low, 3 * high, POINTS),
+        setting=setting,
         flops_per_token=plan.flops_per_token,
         level=plan.level,
-        **extra,
+        draws=DRAWS,
     )
 
 
@@ -76,7 +80,7 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
             title,
             f"{points}line: the least loss for each budget by the law {fit.law}, C = "
             f"{plan.flops_per_token:g} N D; {band}",
-            characters=72,
+            characters=80,
         ),
         title=title,
         description="Loss against training compute (log axis): runs, the law's frontier and band, the plan.",
@@ -170,16 +174,17 @@ def penalty(plan: Plan) -> Figure:
 
 
 def _runs(fit: Fit, plan: Plan) -> pl.DataFrame | None:
-    data = getattr(fit, "data", None)
-    if data is None:
+    """N, D, training FLOPs and loss of the runs behind the fit, counted as the plan counts."""
+    sizes = run_sizes(fit)
+    if sizes is None:
         return None
-    params, tokens = (np.asarray(data.inputs[name], dtype=float) for name in ("params", "tokens"))
+    params, tokens, executed = sizes
     return pl.DataFrame(
         {
             "params": params,
             "tokens": tokens,
-            "flops": plan.flops / (plan.params * plan.tokens) * params * tokens,
-            "loss": np.asarray(data.loss, dtype=float),
+            "flops": plan.flops_per_token * executed * tokens,
+            "loss": np.array(fit.data.loss),
         }
     )
 
@@ -234,7 +239,7 @@ def _allocation_panel(column: str, rows, rules, best: Optima, runs, plan: Plan) 
     dash = alt.StrokeDash(
         "rule:N",
         scale=alt.Scale(domain=list(RULES), range=[[7, 4], [2, 3]]),
-        legend=alt.Legend(title=None, orient="bottom", symbolStrokeColor=QUIET),
+        legend=alt.Legend(title=None, orient="bottom", symbolStrokeColor=QUIET, symbolSize=700),
     )
     parts = []
     if runs is not None:

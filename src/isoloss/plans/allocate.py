@@ -17,7 +17,8 @@ from scipy.optimize import elementwise
 
 from isoloss.laws.forms import Array
 from isoloss.plans.cost import Rates
-from isoloss.plans.surface import LARGEST_LOG, PowerTerms, Surface
+from isoloss.plans.setting import PowerTerms
+from isoloss.plans.surface import LARGEST_LOG, Surface
 
 GRID = 65
 

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError
-from isoloss.laws.forms import Array, form
+from isoloss.laws.forms import Array
 from isoloss.laws.result import Fit, check_level
 from isoloss.plans.allocate import Question, answer
 from isoloss.plans.cost import Rates
-from isoloss.plans.surface import fixed_inputs, passes, surface
+from isoloss.plans.setting import Setting, law_inputs, passes
+from isoloss.plans.surface import surface
 
 Ends = tuple[Array, Array]
 
@@ -36,24 +37,22 @@ def optima(
     fit: Fit,
     flops: ArrayLike,
     *,
-    recurrence: float | None = None,
-    unique_tokens: float | None = None,
+    setting: Setting | None = None,
     flops_per_token: float = 6.0,
     level: float = 0.9,
     draws: int = 1000,
     seed: int = 0,
 ) -> Optima:
-    """Plan every budget of training FLOPs, as ``plan`` does one. Raises InputError as it does."""
+    """Plan every budget of training FLOPs, as ``plan`` does one. ``setting`` holds loops and unique tokens.
+
+    Raises InputError as ``plan`` does.
+    """
     flops_F = np.atleast_1d(np.asarray(flops, dtype=np.float64))
     if not (np.all(np.isfinite(flops_F)) and np.all(flops_F > 0)):
         raise InputError("a budget is not positive and finite", mend="give FLOPs")
-    level, law = check_level(level), form(fit.law)
-    at = fixed_inputs(law, unique_tokens, recurrence)
-    theta_Sp = np.empty((0, len(fit.theta)))
-    if fit.covariance is not None:
-        theta_Sp = fit.draws(draws, np.random.default_rng(seed))
-    of = surface(fit, theta_Sp, at, None)
-    rates = Rates(flops_per_token, passes(fit, at))
+    level, setting = check_level(level), setting or Setting()
+    of = surface(fit, setting, draws, seed)
+    rates = Rates(flops_per_token, passes(of.law, setting))
     found_F = [answer(of, Question(rates, flops=float(one))) for one in flops_F]
     log_n_FS, log_d_FS = (np.array([pair[i] for pair in found_F]) for i in (0, 1))
     params_F, tokens_F = np.exp(log_n_FS[:, 0]), np.exp(log_d_FS[:, 0])
@@ -61,8 +60,9 @@ def optima(
     band = None
     good_F = np.isfinite(loss_F)
     if fit.covariance is not None and good_F.any():
-        fixed = {name: np.full(good_F.sum(), value) for name, value in at.items()}
-        predicted = fit.predict(level=level, params=params_F[good_F], tokens=tokens_F[good_F], **fixed)
+        predicted = fit.predict(
+            level=level, **law_inputs(of.law, setting, params_F[good_F], tokens_F[good_F])
+        )
         band = tuple(_spread(end, good_F) for end in predicted.band)
     return Optima(
         flops_F,

@@ -9,24 +9,25 @@ import numpy as np
 from isoloss.laws.result import FAR, Fit, FitStatus
 from isoloss.plans.allocate import Question, answer
 from isoloss.plans.repeat import FREE_EPOCHS, R_STAR
+from isoloss.plans.setting import run_sizes
 from isoloss.plans.surface import Surface
 from isoloss.units import human
 
 ROUNDED_DIGITS = 2
 
 
-def extrapolation(fit: Fit, question: Question, log_n: float, log_d: float) -> dict[str, float | None]:
+def extrapolation(fit: Fit, params: float, tokens: float, passes: float) -> dict[str, float | None]:
     """The factor by which parameters, tokens and FLOPs lie outside the data; 1 inside, None if unknown."""
-    here = {"params": np.exp(log_n), "tokens": np.exp(log_d)}
-    out: dict[str, float | None] = {
-        name: _outside(value, *fit.ranges[name]) if name in fit.ranges else None
-        for name, value in here.items()
-    }
-    out["flops"] = None
-    if (data := getattr(fit, "data", None)) is not None:
-        runs_n = np.asarray(data.inputs["params"]) * np.asarray(data.inputs["tokens"])
-        out["flops"] = _outside(here["params"] * here["tokens"], runs_n.min(), runs_n.max())
-    return out
+    here = {"params": params, "tokens": tokens, "flops": passes * params * tokens}
+    sizes = run_sizes(fit)
+    if sizes is None:
+        return {
+            name: _outside(value, *fit.ranges[name]) if name in fit.ranges else None
+            for name, value in here.items()
+        }
+    N_n, D_n, executed_n = sizes
+    seen = {"params": N_n, "tokens": D_n, "flops": executed_n * D_n}
+    return {name: _outside(value, seen[name].min(), seen[name].max()) for name, value in here.items()}
 
 
 def _outside(value: float, low: float, high: float) -> float:
@@ -64,8 +65,10 @@ def of_counting(fit: Fit, flops_per_token: float) -> str:
     return f"N is the column {column!r} and {rule}: count your budget and your model the same way"
 
 
-def of_repeats(epochs: float, most: float | None, assumed: bool) -> list[str]:
+def of_repeats(epochs: float | None, most: float | None, assumed: bool) -> list[str]:
     """Assumed decay of repeated tokens, and more epochs than are nearly free."""
+    if epochs is None:
+        return []
     out = []
     if assumed and epochs > 1:
         out.append(

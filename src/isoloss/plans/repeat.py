@@ -26,6 +26,11 @@ def effective_tokens(tokens: float | Array, unique_tokens: float, r_star: float 
     tokens_n = np.asarray(tokens, dtype=np.float64)
     if not (np.all(tokens_n > 0) and unique_tokens > 0 and r_star > 0):
         raise InputError("tokens, unique tokens and R* must be positive", mend="give counts of tokens")
+    return worth(tokens_n, unique_tokens, r_star)
+
+
+def worth(tokens_n: Array, unique_tokens: float, r_star: float) -> Array:
+    """``effective_tokens`` of checked numbers; NaN stays NaN."""
     repetitions_n = np.maximum(tokens_n / unique_tokens - 1, 0.0)
     return np.minimum(tokens_n, unique_tokens) - unique_tokens * r_star * np.expm1(-repetitions_n / r_star)
 

@@ -1,0 +1,122 @@
+"""What stands still while a plan moves N and D: loops, unique tokens; and how a law sees N and D then."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from isoloss.errors import InputError
+from isoloss.laws.forms import Array, Form
+from isoloss.laws.result import Fit
+from isoloss.plans.repeat import R_STAR, worth
+
+SPLIT = ("params_once", "params_recurrent")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """``unique_tokens`` at hand, infinite if they never run out; passes of a looped model, and the share of
+    its parameters that stands inside the loop."""
+
+    unique_tokens: float = np.inf
+    recurrence: float | None = None
+    recurrent_share: float | None = None
+
+
+@dataclass(frozen=True)
+class PowerTerms:
+    """L = E + (A / N^alpha + B / D^beta)^g, each an array over rows: the optimum has a closed form."""
+
+    E: Array
+    A: Array
+    alpha: Array
+    B: Array
+    beta: Array
+    g: Array
+
+
+def check_setting(law: Form, setting: Setting) -> None:
+    """Raises InputError for a law without N or D, and for what it lacks or does not know."""
+    sizes = SPLIT if set(SPLIT) <= set(law.inputs) else ("params",)
+    if not {*sizes, "tokens"} <= set(law.inputs):
+        raise InputError(
+            f"the law is one of {', '.join(law.inputs)}: a plan needs parameters and tokens",
+            where=law.name,
+            mend="fit a law of both, such as chinchilla",
+        )
+    wanted = {"recurrence": "recurrence" in law.inputs, "recurrent_share": sizes == SPLIT}
+    for name, needed in wanted.items():
+        if needed and getattr(setting, name) is None:
+            raise InputError(f"the law also takes {name}", where=law.name, mend=f"give {name}")
+        if not needed and getattr(setting, name) is not None:
+            raise InputError(f"the law knows no {name}", where=law.name, mend=f"leave {name} out")
+    if setting.recurrent_share is not None and setting.recurrent_share > 1:
+        raise InputError(f"recurrent_share is {setting.recurrent_share:g}", mend="give a share of N up to 1")
+    if others := set(law.inputs) - {*sizes, "tokens", "recurrence", "unique_tokens"}:
+        raise InputError(
+            f"the law also takes {', '.join(sorted(others))}, which a plan cannot hold fixed",
+            where=law.name,
+            mend="plan with a law of params and tokens",
+        )
+
+
+def law_inputs(law: Form, setting: Setting, params: Array, tokens: Array) -> dict[str, Array]:
+    """The inputs of ``law`` at so many parameters and tokens processed."""
+    x = {"params": params, "tokens": tokens}
+    if "unique_tokens" in law.inputs:
+        x["unique_tokens"] = np.minimum(tokens, setting.unique_tokens)
+    elif repeats_assumed(law, setting):
+        x["tokens"] = worth(tokens, setting.unique_tokens, R_STAR)
+    if "recurrence" in law.inputs:
+        x["recurrence"] = np.full(np.shape(params), setting.recurrence)
+    if SPLIT[1] in law.inputs:
+        x["params_once"] = (1 - setting.recurrent_share) * params
+        x["params_recurrent"] = setting.recurrent_share * params
+        del x["params"]
+    return x
+
+
+def repeats_assumed(law: Form, setting: Setting) -> bool:
+    """Whether the worth of repeated tokens is not the law's own."""
+    return np.isfinite(setting.unique_tokens) and "unique_tokens" not in law.inputs
+
+
+def passes(law: Form, setting: Setting) -> float:
+    """Executed over stored parameters: what loops multiply the FLOPs of a token by."""
+    if "recurrence" not in law.inputs:
+        return 1.0
+    # Without a split the whole stack is run again, as in Ouro.
+    share = 1.0 if setting.recurrent_share is None else setting.recurrent_share
+    return 1 - share + share * setting.recurrence
+
+
+def power_terms(law: Form, p: Mapping[str, Array], setting: Setting) -> PowerTerms | None:
+    """The law as a power sum of N and D, if it is one and no token repeats."""
+    if np.isfinite(setting.unique_tokens):
+        return None
+    if law.name == "chinchilla":
+        return PowerTerms(p["E"], p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"]))
+    if law.name == "outer-exponent":
+        return PowerTerms(p["E"], p["A"], p["alpha"], p["B"], p["beta"], p["gamma"])
+    if law.name == "kaplan-nd":
+        ratio = p["aN"] / p["aD"]
+        return PowerTerms(
+            np.zeros_like(ratio), p["Nc"] ** ratio, ratio, p["Dc"], np.ones_like(ratio), p["aD"]
+        )
+    if law.name == "loop-equivalence":
+        # N_eff = N (1 - s + s r^phi): the split only changes the amplitude.
+        share = setting.recurrent_share
+        kept = (1 - share + share * setting.recurrence ** p["phi"]) ** -p["alpha"]
+        return PowerTerms(p["E"], kept * p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"]))
+    return None
+
+
+def run_sizes(fit: Fit) -> tuple[Array, Array, Array] | None:
+    """N, D and executed N of the runs behind a fit; None where it has none."""
+    if fit.data is None:
+        return None
+    x = {name: np.array(column) for name, column in fit.data.inputs.items()}
+    loops = x.get("recurrence", 1.0)
+    if SPLIT[1] in x:
+        return x["params_once"] + x["params_recurrent"], x["tokens"], x["params_once"] + loops * x[SPLIT[1]]
+    return x["params"], x["tokens"], loops * x["params"]
