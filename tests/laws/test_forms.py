@@ -8,8 +8,8 @@ from isoloss.laws import FORMS, Term, form, power_sum, register
 
 SHIPPED = [
     "chinchilla", "context", "context-params", "data-constrained", "kaplan-nd", "kaplan-ns",
-    "loop-equivalence", "loop-step", "loop-total", "outer-exponent", "pearce-song", "power", "power-floor",
-    "shape", "width-depth",
+    "loop-equivalence", "loop-step", "loop-total", "optimal-params", "outer-exponent", "pearce-song",
+    "power", "power-floor", "shape", "width-depth",
 ]  # fmt: skip
 
 

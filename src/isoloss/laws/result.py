@@ -178,6 +178,8 @@ class Fit:
     def formula(self) -> str:
         """The law with its numbers, with just enough digits to predict within 0.05% over the data."""
         law = self.form
+        if set(self.ranges) != set(law.inputs):  # what the digits must serve is not known
+            return law.text.format(**{name: f"{value:.6g}" for name, value in self.params.items()})
         x = {
             name: np.geomspace(low, high, 33) if len(law.inputs) == 1 else np.array([low, high])
             for name, (low, high) in self.ranges.items()

@@ -3,6 +3,7 @@
 from isoloss.laws.forms.chinchilla import (
     CHINCHILLA,
     DATA_CONSTRAINED,
+    OPTIMAL_PARAMS,
     OUTER_EXPONENT,
     PEARCE_SONG,
     POWER,
@@ -25,6 +26,7 @@ for _form in (
     OUTER_EXPONENT,
     DATA_CONSTRAINED,
     PEARCE_SONG,
+    OPTIMAL_PARAMS,
     LOOP_TOTAL,
     LOOP_STEP,
     LOOP_EQUIVALENCE,

@@ -105,3 +105,31 @@ def _power() -> Form:
 
 
 POWER = _power()
+
+
+def _optimal_params() -> Form:
+    """N_opt = G C^a. What it gives is a number of parameters, not a loss: inside it falls with 1 / C."""
+    inner = power_sum("inner", (Term("G", (("flops", "a"),)),), inputs=("flops",))
+
+    def value(theta: Array, z_In: Array) -> Array:
+        return inner.value(theta, -z_In)
+
+    def unscale(theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
+        return inner.unscale(theta, -log_scale_I, log_loss_scale)
+
+    return replace(
+        inner,
+        name="optimal-params",
+        formula="N_opt = G C^a",
+        text="N_opt = {G} C^{a}",
+        source="Kaplan et al. 2020, arXiv 2001.08361, table 6; Hoffmann et al. 2022, approaches 1 and 2",
+        value=value,
+        gradient=lambda theta, z_In: inner.gradient(theta, -z_In),
+        start=lambda z_In, y_n, w_n: inner.start(-z_In, y_n, w_n),
+        unscale=unscale,
+        loss=lambda params, x: params["G"] * np.asarray(x["flops"]) ** params["a"],
+        gives="params",
+    )
+
+
+OPTIMAL_PARAMS = _optimal_params()

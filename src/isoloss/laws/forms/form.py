@@ -45,7 +45,7 @@ class Form:
     parameters. ``fixed`` holds the parameters that are not fitted unless freed. ``correlated`` names an input
     along which the rows of one run share their noise; ``zeros`` the inputs that may be 0. ``spans`` names the
     parameters that an input's range must determine (all of them, where it is empty). ``rugged`` says that
-    local optima are common, so that more starts are needed.
+    local optima are common, so that more starts are needed; ``gives`` what the value is, if not a loss.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Form:
     correlated: str | None = None
     zeros: tuple[str, ...] = ()
     rugged: bool = False
+    gives: str = "loss"
     with_signed_floor: Callable[[], "Form"] | None = None
 
     def plain(self, kappa_p: Sequence[float] | Array) -> dict[str, float]:

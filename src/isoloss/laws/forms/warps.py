@@ -53,6 +53,7 @@ def repeats() -> Warp:
 
     def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
         z_N, z_D, z_U = z_In
+        z_U = np.minimum(z_U, z_D)  # no more is unique than was seen
         alpha, beta = (np.exp(np.minimum(theta[name], 5.0))[..., None] for name in ("alpha", "beta"))
         a, b, A, B = (theta[name][..., None] for name in ("alpha", "beta", "A", "B"))
         balance = a + A - b - B + beta * z_U
@@ -79,6 +80,7 @@ def repeats() -> Warp:
 
     def plain(params: Mapping[str, float], x: Mapping[str, Array]) -> Mapping[str, Array]:
         N, D, U = (np.asarray(x[name], dtype=float) for name in ("params", "tokens", "unique_tokens"))
+        U = np.minimum(U, D)
         alpha, beta = params["alpha"], params["beta"]
         best = (alpha * params["A"] / (beta * params["B"])) ** (1 / alpha) * U ** (beta / alpha)
         M = np.minimum(N, best)

@@ -1,0 +1,80 @@
+"""A fit from constants that somebody printed: it predicts, and knows how little it knows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from isoloss.errors import InputError
+from isoloss.laws.forms import Form, registered
+from isoloss.laws.model import model
+from isoloss.laws.result import Fit, FitStatus, Interval, Objective, Starts, Units
+
+_UNCERTAIN = "no interval: the constants stand without the covariance that an interval needs"
+
+
+def known(
+    law: str | Form,
+    params: Mapping[str, float],
+    *,
+    standard_errors: Mapping[str, float] | None = None,
+    intervals: Mapping[str, Interval] | None = None,
+    level: float = 0.9,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    objective: str = "not reported",
+    n: int = 0,
+    warnings: Sequence[str] = (),
+    source: Mapping[str, Any] | None = None,
+) -> Fit:
+    """A Fit of ``law`` with plain ``params``, whose status is PUBLISHED.
+
+    Standard errors and intervals are those printed. Predictions have no interval, since those of A and alpha
+    alone, without their covariance, say nothing about a loss. ``ranges`` are the inputs that were trained,
+    where known. Raises InputError for parameters that are missing or cannot be.
+    """
+    law = registered(law)
+    whole = {**law.fixed, **params}
+    if missing := set(law.parameters) - set(whole):
+        raise InputError(f"lacks {', '.join(sorted(missing))}", where=law.name, mend="give each parameter")
+    ranges = dict(ranges or {})
+    # In units of the middle of the ranges, as a fit would be; of 1 where they are not known.
+    by_unit: dict[str, float] = {}
+    for name, unit in zip(law.inputs, law.units or law.inputs, strict=True):
+        low, high = ranges.get(name, (1.0, 1.0))
+        by_unit.setdefault(
+            unit, 0.0 if unit == "1" or law.units is None else (np.log(low) + np.log(high)) / 2
+        )
+    log_scale_I = np.array([by_unit[unit] for unit in law.units or law.inputs])
+    theta = model(law, np.zeros((len(law.inputs), 1)), log_scale_I, 0.0, whole).theta(np.zeros(0))
+    held = {name: value for name, value in law.fixed.items() if name not in params}
+    return Fit(
+        law=law.name,
+        status=FitStatus.PUBLISHED,
+        reason=FitStatus.PUBLISHED.value,
+        params={name: float(whole[name]) for name in law.parameters},
+        standard_errors={name: (standard_errors or {}).get(name) for name in law.parameters},
+        intervals={name: (intervals or {}).get(name) for name in law.parameters},
+        level=level,
+        intervals_by="as printed",
+        objective=Objective(objective, None, None),
+        fixed=held,
+        tied=(),
+        n=n,
+        clusters=None,
+        df=0,
+        starts=Starts(0, 0),
+        gradient=0.0,
+        condition=0.0,
+        warnings=(_UNCERTAIN, *warnings),
+        residuals=(),
+        sigma=None,
+        seeds=None,
+        theta=tuple(theta.tolist()),
+        covariance=None,
+        units=Units(dict(zip(law.inputs, np.exp(log_scale_I).tolist(), strict=True)), 1.0),
+        ranges=ranges,
+        signed_floor=False,
+        bootstrap=None,
+        data=None,
+        source=dict(source or {}),
+    )

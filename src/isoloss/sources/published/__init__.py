@@ -1,0 +1,52 @@
+"""Laws that papers printed, each a Fit with its citation."""
+
+import math
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from isoloss.errors import InputError, Refusal
+from isoloss.laws.known import known
+from isoloss.laws.result import Fit
+
+
+def published(name: str) -> Fit:
+    """The printed law of that name.
+
+    Raises InputError for an unknown name, Refusal for a law whose constants are not published.
+    """
+    table = _table()
+    if name in table["unpublished"]:
+        raise Refusal(table["unpublished"][name], where=name, mend="fit the form to runs of your own")
+    if name not in names():
+        raise InputError(f"there is no published law {name!r}", mend=f"choose one of {', '.join(names())}")
+    one = table[name]
+    exact = {parameter: math.exp(log) for parameter, log in one.get("logs", {}).items()}
+    return known(
+        one["law"],
+        one["params"] | exact,
+        standard_errors=one.get("standard_errors"),
+        intervals={key: tuple(ends) for key, ends in one.get("intervals", {}).items()},
+        level=one.get("level", 0.9),
+        ranges={key: tuple(ends) for key, ends in one.get("range", {}).items()},
+        objective=one.get("objective", "not reported"),
+        n=one.get("n", 0),
+        warnings=one.get("warnings", ()),
+        source={"published": name, "citation": one["cite"], "counts": one["counts"]},
+    )
+
+
+def names() -> tuple[str, ...]:
+    """The published laws that predict."""
+    return tuple(name for name in _table() if name != "unpublished")
+
+
+def unpublished() -> dict[str, str]:
+    """Laws of which a paper gives the form alone, and what it leaves out."""
+    return dict(_table()["unpublished"])
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("laws.toml").read_text("utf-8"))
