@@ -234,7 +234,7 @@ def test_the_interval_covers_and_a_narrower_one_does_not():
     rng, clean = np.random.default_rng(5), chinchilla(C, N)
     held = np.zeros(2)
     for _ in range(400):
-        law = isoflop(C, N, clean + 0.005 * rng.standard_normal(len(C)), draws=0).params
+        law = isoflop(C, N, clean + 0.005 * rng.standard_normal(len(C)), noise=0.005, draws=0).params
         off = abs(law.exponent - EXPONENT)
         half = (law.interval[1] - law.interval[0]) / 2
         held += [off <= half, off <= 0.7 * half]

@@ -21,7 +21,7 @@ from isoloss.laws.result import Fit
 WIDTH, HEIGHT = 560, 400
 RISE = 1.25
 """Losses up to this many times the largest minimum are drawn; steeper arms would flatten every minimum."""
-GRID, SIZES, DRAWS, SEED = 25, 241, 400, 11
+CURVE, GRID, SIZES, DRAWS, SEED = 90, 25, 241, 400, 11
 COLOURS = ("#0072B2", "#CC5500", "#00845f", "#3f3f3f")
 SHAPES = ("circle", "square", "triangle-up", "diamond")
 METHODS = {Method.AKIMA: "Akima interpolation", Method.PARABOLA: "a parabola"}
@@ -225,7 +225,7 @@ def _curves_chart(found: IsoFlop) -> alt.LayerChart:
     points = _curves_table(found).filter(pl.col("loss") <= top)
     lines = []
     for budget in found.budgets:
-        N = np.geomspace(budget.sizes[0], budget.sizes[-1], 40 * len(budget.sizes))
+        N = np.geomspace(budget.sizes[0], budget.sizes[-1], CURVE)
         drawn = pl.DataFrame({"flops": budget.flops, "params": N, "loss": curve(budget, found.method, N)})
         lines.append(drawn.filter(pl.col("loss").is_not_nan() & (pl.col("loss") <= top)))
     marks = pl.DataFrame(
@@ -235,11 +235,12 @@ def _curves_chart(found: IsoFlop) -> alt.LayerChart:
             "loss": [one.loss for one in found.budgets],
             "used": [one.used for one in found.budgets],
             "why": [" + ".join(SHORT[f] for f in one.flags if f.discards) for one in found.budgets],
+            "right": [one.params**2 > one.sizes[0] * one.sizes[-1] for one in found.budgets],
         }
     )
     smallest, largest = points["params"].min(), points["params"].max()
     room = 1.15
-    if not marks["used"].all():  # for the words to the left of open marks
+    if not marks["used"].all():  # for the words beside open marks
         words_px = 14 + 7 * marks["why"].str.len_chars().max()
         room = (largest / smallest) ** (words_px / (WIDTH - 2 * words_px))
     x = log_axis("params", "Parameters N", smallest, largest, room=room)
@@ -258,15 +259,17 @@ def _curves_chart(found: IsoFlop) -> alt.LayerChart:
     )
     colour = alt.Color("flops:Q", scale=scale, legend=bar)
     used, left_out = marks.filter("used"), marks.filter(~pl.col("used"))
-    why = chart_of(left_out).encode(x, y, text="why:N")
-    words = {"align": "right", "dx": -11, "fontSize": 12}
+    gap = 16 * (top - lowest) / HEIGHT
+    words = [
+        layer
+        for right in (False, True)
+        for layer in _reasons(left_out.filter(pl.col("right") == right), right, gap, x, y)
+    ]
     parts = [
         chart_of(pl.concat(lines))
         .mark_line(strokeWidth=1.5, opacity=0.75, clip=True)
         .encode(x, y, color=colour, detail="flops:N"),
-        # White below the words keeps lines out of them; points are drawn over both.
-        why.mark_text(**words, stroke="white", strokeWidth=5, strokeJoin="round"),
-        why.mark_text(**words, color=QUIET),
+        *words,
         chart_of(points)
         .mark_circle(size=22, opacity=0.8)
         .encode(x, y, color=alt.Color("flops:Q", scale=scale, legend=None)),
@@ -279,6 +282,20 @@ def _curves_chart(found: IsoFlop) -> alt.LayerChart:
     # Points that shared the lines' scale would turn the colour bar into a row of dots.
     drawn = alt.layer(*parts).resolve_scale(color="independent")
     return drawn.properties(width=WIDTH, height=HEIGHT)
+
+
+def _reasons(marks: pl.DataFrame, right: bool, gap: float, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Words beside open marks, on the side away from the curve, moved apart to ``gap``.
+
+    White below the words keeps lines out of them; points are drawn over both.
+    """
+    if marks.is_empty():
+        return []
+    placed = marks.with_columns(pl.Series("loss", spread(marks["loss"].to_list(), gap)))
+    words = {"align": "left" if right else "right", "dx": 11 if right else -11, "fontSize": 12}
+    text_of = chart_of(placed).encode(x, y, text="why:N")
+    halo = text_of.mark_text(**words, stroke="white", strokeWidth=5, strokeJoin="round")
+    return [halo, text_of.mark_text(**words, color=QUIET)]
 
 
 def _curves_table(found: IsoFlop) -> pl.DataFrame:

@@ -1,0 +1,136 @@
+"""IsoFLOP figures: the finding as title, every number in the table, left-out minima open and explained."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isoloss.errors import InputError
+from isoloss.figures.isoflop import (
+    curves_figure,
+    envelope_opinion,
+    frontier_figure,
+    isoflop_opinion,
+    parametric_opinion,
+)
+from isoloss.figures.render import render
+from isoloss.laws import fit
+from isoloss.laws.envelope import envelope
+from isoloss.laws.isoflop import isoflop
+from isoloss.laws.isoflop_bias import chinchilla_optimum
+
+LAW = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}
+EXPONENT = 0.28 / 0.62
+
+
+def table(largest=np.inf):
+    rng = np.random.default_rng(1)
+    C = np.repeat(np.geomspace(1e18, 1e22, 9), 15)
+    N = chinchilla_optimum(LAW, C) * np.tile(np.geomspace(1 / 40, 40, 15), 9)
+    kept = largest >= N
+    C, N = C[kept], N[kept]
+    loss = 1.69 + 406.4 * N**-0.34 + 410.7 * (C / 6 / N) ** -0.28
+    return C, N, loss * np.exp(0.001 * rng.standard_normal(len(C)))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return isoflop(*table(largest=1.02 * chinchilla_optimum(LAW, 10**20.5)), noise=0.003)
+
+
+def marks(chart):
+    """(mark, filled, rows) of each layer."""
+    spec = chart.to_dict(validate=False)
+    data = spec.get("datasets", {})
+    out = []
+    for layer in spec["layer"]:
+        source = layer["data"]
+        rows = source.get("values", data.get(source.get("name"), []))
+        mark = layer["mark"]
+        out.append((mark["type"], mark.get("filled"), rows))
+    return out
+
+
+def test_the_title_states_the_exponent_and_what_was_left_out(found):
+    figure = curves_figure(found, counting="all parameters")
+    low, high = found.params.interval
+    assert figure.title.startswith(
+        f"Optimal size grows as C^{found.params.exponent:.3f} [{low:.3f}, {high:.3f}]"
+    )
+    assert "6 of 9 compute budgets" in figure.title
+    assert figure.shows.count("is left out: the curve is lowest at") == 3
+    subtitle = " ".join(figure.chart.to_dict(validate=False)["title"]["subtitle"])
+    assert "open: 3 left out" in subtitle
+    assert "N: all parameters" in subtitle
+
+
+def test_left_out_minima_are_open_marks_with_their_reason(found):
+    drawn = marks(curves_figure(found).chart)
+    filled = [rows for mark, is_filled, rows in drawn if mark == "point" and is_filled]
+    opened = [rows for mark, is_filled, rows in drawn if mark == "point" and is_filled is False]
+    assert [len(rows) for rows in filled] == [6]
+    assert [len(rows) for rows in opened] == [3]
+    assert {row["why"] for row in opened[0]} == {"edge"}
+
+
+def test_no_left_out_minimum_leaves_no_open_mark():
+    whole = curves_figure(isoflop(*table(), noise=0.003))
+    assert "left out" not in whole.shows
+    assert not [rows for mark, is_filled, rows in marks(whole.chart) if is_filled is False and rows]
+
+
+def test_the_table_holds_every_point_and_optimum(found):
+    rows = curves_figure(found).table
+    assert rows.height == sum(len(one.sizes) for one in found.budgets)
+    assert rows.filter(~pl.col("used"))["flags"].str.starts_with("discarded").all()
+    assert rows["optimal_params"].unique().sort().to_list() == sorted(one.params for one in found.budgets)
+
+
+def test_figures_render(found):
+    C, N, loss = table()
+    law = fit("chinchilla", {"params": N, "tokens": C / 6 / N}, loss, objective="squared-log")
+    curves = envelope(C, N, loss, run=None, choice="hull", draws=50)
+    opinions = [
+        isoflop_opinion(found),
+        envelope_opinion(curves),
+        parametric_opinion(law, 1e18, 1e22),
+    ]
+    for figure in (curves_figure(found), frontier_figure(opinions)):
+        picture = render(figure)
+        assert picture.png.startswith(b"\x89PNG")
+        assert "log scale" in picture.svg
+        json.dumps(figure.chart.to_dict(validate=False), allow_nan=False)
+
+
+def test_a_parametric_opinion_finds_the_laws_own_optimum():
+    C, N, loss = table()
+    law = fit("chinchilla", {"params": N, "tokens": C / 6 / N}, loss, objective="squared-log")
+    one = parametric_opinion(law, 1e18, 1e22)
+    exact = law.params["beta"] / (law.params["alpha"] + law.params["beta"])
+    assert one.exponent == pytest.approx(exact, abs=1e-4)
+    assert one.law["params"].to_numpy() == pytest.approx(
+        chinchilla_optimum(law.params, one.law["flops"].to_numpy()), rel=1e-3
+    )
+    low, high = one.interval
+    assert low < EXPONENT < high
+    assert high - low < 0.05
+
+
+def test_opinions_that_disagree_say_so(found):
+    one = isoflop_opinion(found)
+    C, N, loss = table()
+    other = isoflop_opinion(isoflop(C, N * (C / 1e20) ** 0.2, loss, noise=0.003))
+    assert "do not all overlap" in frontier_figure([one, other]).title
+    assert "share a value" in frontier_figure([one, one]).title
+    assert "At C = 1e+22 N* is" in frontier_figure([one, other]).shows
+    assert "to the power" in frontier_figure([one]).title
+
+
+def test_wrong_opinions_are_input_errors():
+    with pytest.raises(InputError, match="no frontier"):
+        frontier_figure([])
+    N = np.geomspace(1e6, 1e9, 7)
+    power = fit("power", {"params": N}, 5 * N**-0.07 * (1 + 0.001 * np.cos(np.arange(7))))
+    with pytest.raises(InputError, match="params and tokens"):
+        parametric_opinion(power, 1e18, 1e20)
