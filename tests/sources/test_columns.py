@@ -79,6 +79,9 @@ def test_the_mapping_may_name_anything():
     table = PLAIN.with_columns(group=pl.Series(list("aabb")), weird=pl.Series([1, 2, 3, 4]))
     found = runs(table, columns={"cluster": "group", "d_gate": "weird"}, needed=("params", "loss", "d_gate"))
     assert found.frame["cluster"].to_list() == list("aabb")
+    assert (
+        runs(table, columns={"cluster": "group"}, needed=("params", "loss", "cluster")).needed[2] == "cluster"
+    )
     assert found.frame["d_gate"].to_list() == [1.0, 2.0, 3.0, 4.0]
 
 

@@ -8,7 +8,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import story
 
 from isoloss.errors import InputError
 from isoloss.sources import read, runs
@@ -60,9 +59,8 @@ def test_tables_of_every_library():
         assert read(table).equals(TABLE)
 
 
-def test_a_study(tmp_path):
-    folder = story.on_disk(tmp_path, story.LSTM_AHEAD)
-    found = runs(folder)
+def test_a_study(ahead):
+    found = runs(ahead.folder)
     assert {"params", "tokens", "loss", "family", "seed"} <= found.columns.keys()
     assert found.source["sha256"] is None
     assert [finding for finding in found.findings if finding.severity == "refuse"] == []

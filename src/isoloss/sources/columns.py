@@ -13,7 +13,7 @@ from isoloss import files
 from isoloss.errors import InputError
 from isoloss.sources import checks
 from isoloss.sources.derive import derive, rules
-from isoloss.sources.naming import NUMBERS, SYNONYMS, candidates, other_counts
+from isoloss.sources.naming import LABELS, NUMBERS, SYNONYMS, candidates, other_counts
 from isoloss.sources.read import FAILURES, read
 from isoloss.sources.table import Runs
 
@@ -164,7 +164,7 @@ def _values(series: pl.Series, name: str, column: str, rows: pl.Series, needed: 
     kind = series.dtype
     if kind in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
-    if name in NUMBERS or needed:
+    if name in NUMBERS or (needed and name not in LABELS):
         return _numbers(series, column, rows).alias(name)
     if kind.is_nested() or kind in (pl.Object, pl.Binary):
         raise InputError(f"holds {kind}, not labels", where=f"column {column!r}", mend="map another column")

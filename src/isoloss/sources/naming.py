@@ -39,10 +39,9 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "status": ("status", "state"),
 }  # fmt: skip
 
-# What holds numbers, mapped or guessed; anything else may hold labels.
-NUMBERS = frozenset(SYNONYMS) - {"family", "dataset", "tokenizer", "cooled", "status"} | {
-    "epochs", "batch_sequences",
-}  # fmt: skip
+# What holds labels, even where every row must have one; the other known names hold numbers.
+LABELS = frozenset({"family", "dataset", "tokenizer", "cooled", "status", "cluster", "run_id"})
+NUMBERS = (frozenset(SYNONYMS) | {"epochs", "batch_sequences"}) - LABELS
 
 # Other counts of the same parameters: which one is used is said.
 PARAMETER_COUNTS = frozenset({

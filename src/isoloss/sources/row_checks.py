@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 
-import numpy as np
 import polars as pl
 
 from isoloss.sources.table import Finding, Runs, named
@@ -172,20 +171,31 @@ def diverged(runs: Runs) -> dict[int, str]:
 
 
 def _much_worse(data: pl.DataFrame) -> Iterator[tuple[int, str]]:
-    """The second best of the smaller runs is the reference, so that one wrong low loss accuses nobody."""
-    params, tokens, loss = (data[name].to_numpy() for name in ("params", "tokens", "loss"))
-    rows = data["row"].to_list()
-    if len(loss) < 3 or (lowest := float(np.partition(loss, 1)[1])) <= 0:
-        return
-    for place in np.flatnonzero(loss > WORSE * lowest):
-        smaller = (params <= params[place]) & (tokens <= tokens[place])
-        smaller[place] = False
-        below = loss[smaller]
-        if len(below) < 2:
-            continue
-        reference = float(np.partition(below, 1)[1])
-        if 0 < reference * WORSE < loss[place]:
-            yield rows[place], f"loss {loss[place]:.4g} where smaller runs reach {reference:.4g}"
+    """The second best of the smaller runs is the reference, so that one wrong low loss accuses nobody.
+
+    Runs come in order of parameters; a Fenwick tree over the ranks of their tokens holds the two lowest
+    losses so far. Within a cell the lower loss comes first, so each run meets all that can accuse it.
+    """
+    data = data.sort("params", "tokens", "loss")
+    ranks = data["tokens"].rank("dense").cast(pl.Int64).to_list()
+    count = max(ranks, default=0)
+    best, second = [math.inf] * (count + 1), [math.inf] * (count + 1)
+    for row, rank, loss in zip(data["row"], ranks, data["loss"], strict=True):
+        place, lowest, reference = rank, math.inf, math.inf
+        while place:
+            lowest, reference = _two_lowest(lowest, reference, best[place])
+            reference = min(reference, second[place])
+            place &= place - 1
+        if 0 < reference * WORSE < loss:
+            yield row, f"loss {loss:.4g} where smaller runs reach {reference:.4g}"
+        place = rank
+        while place <= count and loss < second[place]:
+            best[place], second[place] = _two_lowest(best[place], second[place], loss)
+            place += place & -place
+
+
+def _two_lowest(lowest: float, next_lowest: float, value: float) -> tuple[float, float]:
+    return (value, lowest) if value < lowest else (lowest, min(next_lowest, value))
 
 
 def ended(runs: Runs) -> Iterator[Finding]:

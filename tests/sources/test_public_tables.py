@@ -1,0 +1,108 @@
+"""Checks over public run tables: the good ones raise nothing, the dirty ones are named row by row."""
+
+import polars as pl
+import pytest
+
+from isoloss.sources import accept, runs, usable
+
+EPOCH = "epoch-chinchilla/svg_extracted_data.csv"
+
+
+def kinds(found, severity=None):
+    return {finding.kind for finding in found.findings if severity in (None, finding.severity)}
+
+
+def one(found, kind):
+    (finding,) = [finding for finding in found.findings if finding.kind == kind]
+    assert finding.message
+    assert finding.mend
+    return finding
+
+
+@pytest.mark.parametrize(("name", "columns", "where", "rows"), [
+    (EPOCH, {}, "loss < 3.41", 240),
+    (EPOCH, {}, None, 245),
+    ("kyo-takano-chinchilla/df.csv", {}, None, 234),
+    ("porian/isoflop_points.csv", {"params": "n", "tokens": "t"}, "dataset = 'rw'", None),
+    ("porian/isoflop_points.csv", {"params": "n", "tokens": "t"}, "dataset = 'owt2'", None),
+    ("gadre-overtraining/runs_104.csv", {"loss": "loss_c4_val"}, None, 104),
+    ("steplaw/dense_lr_bs_loss.csv", {}, "loss < 3.2", None),
+    ("steplaw/moe_lr_bs_loss.csv", {}, None, 708),
+])  # fmt: skip
+def test_good_public_tables_raise_nothing(run_tables, name, columns, where, rows):
+    found = runs(run_tables / name, columns=columns, where=where)
+    assert found.findings == ()
+    assert rows in (None, found.frame.height)
+
+
+def test_units_that_show_only_in_a_derived_column(run_tables):
+    millions = runs(run_tables / EPOCH).frame.select(pl.col("params") / 1e6, "flops", "loss")
+    found = runs(millions)
+    assert "params-unit" in kinds(found, "refuse")
+
+
+def test_the_unit_trap_of_datablations(run_tables):
+    table = pl.read_csv(run_tables / "datablations/runs.csv").with_row_index("row", offset=1)
+    fitted = pl.col("set") == "fit_182_outliers_removed"
+    names = ("params", "tokens", "unique_tokens")
+    assert not kinds(runs(table), "refuse")
+    billions = table.with_columns(pl.when(fitted).then(pl.col(n) / 1e9).otherwise(n).alias(n) for n in names)
+    found = runs(billions)
+    rows = tuple(billions.filter(fitted)["row"])
+    refused = [finding for finding in found.findings if finding.severity == "refuse"]
+    assert [(f.kind, f.rows) for f in refused] == [("mixed-units", rows)] * 3
+
+
+def test_steplaw_counts_its_batch_in_sequences(run_tables):
+    found = runs(run_tables / "steplaw/dense_lr_bs_loss.csv", columns={"steps": "ti", "batch_tokens": "bs"})
+    assert "sequences of 2048 tokens" in one(found, "batch-unit").message
+
+
+@pytest.mark.parametrize("export", ["comma", "dclm", "nemotron"])
+def test_tracker_exports_in_gigaflop(run_tables, export):
+    columns = {
+        "params": "parameter_count", "tokens": "throughput/total_tokens", "flops": "throughput/total_gflops",
+        "loss": "eval/paloma/macro_loss",
+    }  # fmt: skip
+    found = runs(run_tables / f"openathena-isoflops/isoflop-{export}.csv", columns=columns)
+    assert kinds(found) == {"flops-unit"}
+    assert "gigaFLOP" in one(found, "flops-unit").message
+
+
+def test_copies_in_openathena(run_tables):
+    path = run_tables / "openathena-isoflops/isoflops_transform.csv"
+    flagged = pl.read_csv(path).with_row_index("row", offset=1)
+    pairs = runs(path, where="source = 'ml_scalefit'")
+    rows = one(pairs, "near-duplicates").rows
+    # Seven pairs, of each of which the authors flag one; two more that they flag differ in loss.
+    reasons = flagged.filter(pl.col("row").is_in(rows))["reason"].to_list()
+    assert (len(rows), reasons.count("exact_duplicate"), reasons.count("near_duplicate_params")) == (14, 4, 3)
+    both = one(runs(path, where="source <> 'marin_202603'"), "near-duplicates")
+    assert len(both.rows) > 200  # two readings of one figure
+    whole = pl.concat([flagged.drop("row"), flagged.drop("row")[:3]])
+    assert one(runs(whole), "duplicate-rows").rows == (506, 507, 508)
+
+
+def test_the_dirty_rows_of_xlstm(run_tables):
+    path = run_tables / "xlstm/isoflop_runs.csv"
+    table = pl.read_csv(path).with_row_index("row", offset=1)
+    found = runs(path)
+    assert one(found, "no-loss").rows == tuple(table.filter(pl.col("final_val_loss").is_null())["row"])
+    assert len(one(found, "no-loss").rows) == 29
+    early = table.filter(pl.col("last_step") < pl.col("planned_steps"))["row"]
+    assert one(found, "unfinished").rows == tuple(early)
+    assert len(early) == 7
+    bad = table.filter(pl.col("final_val_loss") > 5)["row"]
+    assert one(found, "diverged").rows == tuple(bad)
+    left = usable(found)
+    assert left.frame.height + len(left.excluded) == 459
+    assert {e.row for e in left.excluded if e.by_outcome} == set(bad)
+    assert {e.row for e in left.excluded if e.reason.startswith("unfinished")} == set(early)
+    assert accept(left).findings == ()
+
+
+def test_steplaw_diverged(run_tables):
+    found = usable(runs(run_tables / "steplaw/dense_lr_bs_loss.csv"))
+    assert all(e.by_outcome for e in found.excluded)
+    assert found.frame["loss"].max() < 3.2
+    assert found.frame.height > 1700
