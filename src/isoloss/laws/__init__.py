@@ -2,9 +2,11 @@
 
 from isoloss.laws.context import context_mean, fit_context, where_it_stops
 from isoloss.laws.crossing import Crossing, crossing
-from isoloss.laws.fit import fit
+from isoloss.laws.fit import again, fit
 from isoloss.laws.forms import FORMS, Form, Term, form, from_function, power_sum, register
+from isoloss.laws.known import known
 from isoloss.laws.noise import difference, paired_difference, paired_noise, pooled_noise
+from isoloss.laws.profile import Profile, profile
 from isoloss.laws.result import Fit, FitStatus, Prediction
 from isoloss.laws.table import fit_table
 
@@ -15,7 +17,9 @@ __all__ = [
     "FitStatus",
     "Form",
     "Prediction",
+    "Profile",
     "Term",
+    "again",
     "context_mean",
     "crossing",
     "difference",
@@ -24,10 +28,12 @@ __all__ = [
     "fit_table",
     "form",
     "from_function",
+    "known",
     "paired_difference",
     "paired_noise",
     "pooled_noise",
     "power_sum",
+    "profile",
     "register",
     "where_it_stops",
 ]

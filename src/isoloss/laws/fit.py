@@ -120,6 +120,29 @@ def fit(
     return with_profiles(found, problem, at) if intervals == "profile" else found
 
 
+def again(found: Fit) -> tuple[Problem, Points]:
+    """The problem and the points behind a fit, from the rows it carries: for profiles and refits.
+
+    Raises InputError for a fit without data, such as a published law.
+    """
+    if found.data is None:
+        raise InputError(
+            "carries no data", where=found.law, mend="fit the law to a table, or read a fit that was"
+        )
+    law, data = found.form, found.data
+    x = {name: np.array(column) for name, column in data.inputs.items()}
+    labels = None if data.cluster is None else np.array(data.cluster)
+    if labels is None and found.clusters is not None:
+        labels = designs(np.stack([x[name] for name in law.inputs])).astype(str)
+    logs = found.objective.name != "squared"
+    at = points(law, x, np.array(data.loss), np.array(data.weights), labels, logs)
+    objective, delta = found.objective.name, found.objective.delta
+    problem = problem_of(law, at, objective, 1e-3 if delta is None else delta, found.fixed, found.tied)
+    if objective == "huber-likelihood":
+        problem, _, _ = by_likelihood(problem, np.array(found.theta)[problem.model.free][None])
+    return problem, at
+
+
 def _check_options(
     law: Form,
     objective: str,
