@@ -57,10 +57,10 @@ def load(folder: str | Path) -> "StudyData":
 
 
 def fit(law: str, table: Any, **options: Any) -> "Fit":
-    """Fit a law to a table's columns; options as in ``isoloss.laws.fit_table``.
+    """Fit a law to a table; options as in ``isoloss.sources.fit_table`` and ``isoloss.laws.fit``.
 
     Raises InputError for a table that cannot be read so, Refusal where the data cannot answer.
     """
-    from isoloss.laws import fit_table
+    from isoloss.sources import fit_table
 
     return fit_table(law, table, **options)

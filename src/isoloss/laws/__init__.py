@@ -8,7 +8,6 @@ from isoloss.laws.known import known
 from isoloss.laws.noise import difference, paired_difference, paired_noise, pooled_noise
 from isoloss.laws.profile import Profile, profile
 from isoloss.laws.result import Fit, FitStatus, Prediction
-from isoloss.laws.table import fit_table
 
 __all__ = [
     "FORMS",
@@ -25,7 +24,6 @@ __all__ = [
     "difference",
     "fit",
     "fit_context",
-    "fit_table",
     "form",
     "from_function",
     "known",

@@ -2,7 +2,20 @@
 
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
+from isoloss.sources.fitting import columns_for, fit_table
+from isoloss.sources.published import published
 from isoloss.sources.read import read
 from isoloss.sources.table import Excluded, Finding, Runs
 
-__all__ = ["Excluded", "Finding", "Runs", "accept", "read", "runs", "usable"]
+__all__ = [
+    "Excluded",
+    "Finding",
+    "Runs",
+    "accept",
+    "columns_for",
+    "fit_table",
+    "published",
+    "read",
+    "runs",
+    "usable",
+]

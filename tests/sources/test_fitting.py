@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 from isoloss.errors import InputError
-from isoloss.laws import fit, fit_table
+from isoloss.laws import fit
+from isoloss.sources import fit_table
 
 SIZES = np.geomspace(1e6, 1e8, 7)
 LOSSES = 1.8 + 400 * SIZES**-0.35 + 0.005 * np.random.default_rng(0).standard_normal(7)
@@ -32,18 +33,20 @@ def _as(kind):
 def test_every_kind_of_table_gives_the_fit_of_its_arrays(kind):
     found = fit_table("power-floor", _as(kind), params="N", where="family = 'lstm'")
     assert found.params == fit("power-floor", {"params": SIZES}, LOSSES).params
-    assert found.source == {"rows": 7, "columns": {"params": "N", "loss": "loss"}}
+    assert (found.source["rows_read"], found.source["rows_kept"]) == (8, 7)
+    assert {"params": "N", "loss": "loss"}.items() <= found.source["columns"].items()
+    assert found.source["where"] == "family = 'lstm'"
 
 
 def test_where_takes_an_expression():
-    found = fit_table("power-floor", TABLE, params="N", where=pl.col("family") == "lstm", cluster="seed")
+    found = fit_table("power-floor", TABLE, params="N", where="family = 'lstm'", cluster="seed")
     assert found.clusters == 7
 
 
 def test_a_bad_value_names_row_and_column():
-    with pytest.raises(InputError, match="row 8, column loss"):
+    with pytest.raises(InputError, match="loss is not finite in row 8"):
         fit_table("power-floor", TABLE, params="N")
-    with pytest.raises(InputError, match="row 8, column loss"):
+    with pytest.raises(InputError, match="loss is not finite in row 8"):
         fit_table("power-floor", TABLE, params="N", where="family = 'looped'")
     empty = TABLE.with_columns(pl.when(pl.col("seed") == 2).then(None).otherwise(pl.col("N")).alias("N"))
     with pytest.raises(InputError, match="row 3, column N"):
@@ -54,7 +57,7 @@ def test_a_bad_value_names_row_and_column():
     ("arguments", "place"),
     [
         ({"params": "size"}, "no column 'size'"),
-        ({"params": "family"}, "column family"),
+        ({"params": "family"}, "column .family."),
         ({"params": "N", "cluster": "group", "where": "loss < 9"}, "no column 'group'"),
         ({"params": "N", "where": "familie = 'lstm'"}, "where does not work"),
         ({"params": "N", "where": "family = = 'lstm'"}, "where does not work"),
@@ -71,6 +74,6 @@ def test_not_a_table():
 
 
 def test_laws_import_without_torch():
-    code = "import sys; sys.modules['torch'] = None; import isoloss.laws; print('ok')"
+    code = "import sys; sys.modules['torch'] = None; import isoloss.laws, isoloss.sources; print('ok')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "ok\n", done.stderr

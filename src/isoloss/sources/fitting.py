@@ -1,0 +1,154 @@
+"""From a table to a fit, with everything the table's checks said."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isoloss.laws.fit import fit
+from isoloss.laws.forms import Form, registered
+from isoloss.laws.result import Fit
+from isoloss.sources.checks import accept, usable
+from isoloss.sources.columns import runs
+from isoloss.sources.table import Runs, named
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table as a law takes it: inputs, losses, and where asked for weights and clusters."""
+
+    runs: Runs
+    inputs: dict[str, np.ndarray]
+    loss: np.ndarray
+    weights: np.ndarray | None
+    cluster: np.ndarray | None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the checks doubt, and which rows were left out."""
+        doubts = [finding.message for finding in self.runs.findings if finding.severity == "warn"]
+        reasons: dict[str, list[int]] = {}
+        for one in self.runs.excluded:
+            reasons.setdefault(one.reason.split(":")[0], []).append(one.row)
+        return (*doubts, *(f"left out as {reason}: {named(rows)}" for reason, rows in reasons.items()))
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """Where the rows came from, which column is which, and which rows were left out, with the reasons."""
+        excluded = [
+            {"row": one.row, "reason": one.reason, "by_outcome": one.by_outcome} for one in self.runs.excluded
+        ]
+        findings = [
+            {"kind": f.kind, "rows": list(f.rows), "message": f.message, "mend": f.mend}
+            for f in self.runs.findings
+        ]
+        return {
+            **self.runs.source,
+            "columns": dict(self.runs.columns),
+            "excluded": excluded,
+            "findings": findings,
+        }
+
+
+def columns_for(
+    laws: str | Form | list[str],
+    table: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    where: str | None = None,
+    weights: str | None = None,
+    cluster: str | None = None,
+    bytes_per_token: float | None = None,
+    allow_negative: bool = False,
+    more: tuple[str, ...] = (),
+) -> Columns:
+    """The columns that ``laws`` need (and ``more``), read, checked, refused or excluded with their reasons.
+
+    Raises InputError as ``sources.runs`` and ``sources.accept`` do.
+    """
+    forms = [registered(law) for law in (laws if isinstance(laws, list) else [laws])]
+    needed = tuple(dict.fromkeys([name for law in forms for name in law.inputs] + ["loss", *more]))
+    extra = {name: column for name, column in (("weights", weights), ("cluster", cluster)) if column}
+    found = usable(
+        accept(
+            runs(
+                table,
+                columns={**(columns or {}), **extra},
+                where=where,
+                needed=(*needed, *extra),
+                bytes_per_token=bytes_per_token,
+                allow_negative=allow_negative,
+            )
+        )
+    )
+    frame = found.frame
+
+    def column(name: str) -> np.ndarray:
+        return frame[name].cast(pl.Float64).to_numpy()
+
+    return Columns(
+        found,
+        {name: column(name) for name in needed if name != "loss"},
+        column("loss"),
+        column("weights") if weights else None,
+        frame["cluster"].cast(pl.String).to_numpy() if cluster else None,
+    )
+
+
+def fit_table(
+    law: str | Form,
+    table: Any,
+    *,
+    params: str | None = None,
+    tokens: str | None = None,
+    flops: str | None = None,
+    loss: str | None = None,
+    recurrence: str | None = None,
+    position: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    where: str | None = None,
+    weights: str | None = None,
+    cluster: str | None = None,
+    bytes_per_token: float | None = None,
+    allow_negative: bool = False,
+    **options: Any,
+) -> Fit:
+    """Fit ``law`` to a table: a path to CSV, Parquet or NDJSON, a study's folder, or a frame in memory.
+
+    ``params`` and its like, and ``columns`` for all others, say which column holds what; well-known names are
+    found, and columns that follow from others are derived (tokens from FLOPs and parameters). ``where`` keeps
+    rows: polars SQL over the table's own names; no code is run. ``weights`` and ``cluster`` are columns too.
+    Other options are those of ``isoloss.laws.fit``. What the checks doubt becomes a warning of the fit; its
+    ``source`` holds the columns, the rules and every excluded row with the reason.
+
+    Raises InputError naming row (counted from 1 in the table as given) and column, and Refusal as
+    ``isoloss.laws.fit`` does.
+    """
+    law = registered(law)
+    named_here = {
+        "params": params, "tokens": tokens, "flops": flops, "loss": loss, "recurrence": recurrence,
+        "position": position,
+    }  # fmt: skip
+    read = columns_for(
+        law,
+        table,
+        columns={**{name: column for name, column in named_here.items() if column}, **(columns or {})},
+        where=where,
+        weights=weights,
+        cluster=cluster,
+        bytes_per_token=bytes_per_token,
+        allow_negative=allow_negative,
+    )
+    found = fit(
+        law,
+        {name: read.inputs[name] for name in law.inputs},
+        read.loss,
+        weights=read.weights,
+        cluster=read.cluster,
+        allow_negative=allow_negative,
+        source=read.source,
+        **options,
+    )
+    return replace(found, warnings=(*found.warnings, *read.warnings))
