@@ -48,9 +48,14 @@ def test_a_bad_value_names_row_and_column():
         fit_table("power-floor", TABLE, params="N")
     with pytest.raises(InputError, match="loss is not finite in row 8"):
         fit_table("power-floor", TABLE, params="N", where="family = 'looped'")
+
+
+def test_a_row_without_a_value_is_left_out_and_named():
     empty = TABLE.with_columns(pl.when(pl.col("seed") == 2).then(None).otherwise(pl.col("N")).alias("N"))
-    with pytest.raises(InputError, match="row 3, column N"):
-        fit_table("power-floor", empty, params="N")
+    found = fit_table("power-floor", empty, params="N", where="family = 'lstm'")
+    assert found.n == 6
+    assert found.source["excluded"] == [{"row": 3, "reason": "no params", "by_outcome": False}]
+    assert "left out as no params: row 3" in found.warnings
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,8 @@ def columns_for(
     forms = [registered(law) for law in (laws if isinstance(laws, list) else [laws])]
     needed = tuple(dict.fromkeys([name for law in forms for name in law.inputs] + ["loss", *more]))
     extra = {name: column for name, column in (("weights", weights), ("cluster", cluster)) if column}
-    found = usable(
-        accept(
+    found = accept(
+        usable(
             runs(
                 table,
                 columns={**(columns or {}), **extra},
