@@ -1,0 +1,193 @@
+"""Hidden runs are predicted from the visible ones alone, scored beside baselines, and judged."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isoloss.errors import InputError, Refusal
+from isoloss.laws import form
+from isoloss.plans.backtest import Standing, backtest, expanding
+from isoloss.plans.holdout import rung_of
+from isoloss.plans.scores import wilson
+
+LAW = {"E": 1.8, "A": 480.0, "alpha": 0.35, "B": 2000.0, "beta": 0.37}
+N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 1e11, 5)))
+GRID = {"params": N, "tokens": D}
+
+
+def noisy(seed, sd=0.01):
+    return form("chinchilla").loss(LAW, GRID) + sd * np.random.default_rng(seed).standard_normal(N.size)
+
+
+def test_the_true_law_beats_every_baseline_and_says_so():
+    found = backtest("chinchilla", GRID, noisy(0))
+    assert found.standing is Standing.AHEAD
+    assert found.gain[0] > 0
+    assert found.score.mean_abs_error < 0.01 < found.best_baseline.mean_abs_error
+    assert "the law beats the best baseline" in found.verdict()
+    assert "agrees with its level" in found.verdict()
+    assert {"nearest run", "frontier", "two largest rungs", "power law in all inputs"} <= {
+        score.name for score in found.baselines
+    }
+
+
+def test_a_law_without_an_advantage_is_not_called_ahead():
+    """Negative control: where the loss has gone flat, the largest visible runs predict as well as the law."""
+    sizes = np.geomspace(1e5, 1e9, 24)
+    ahead = 0
+    for seed in range(10):
+        loss = 2 + 1e3 * sizes**-0.6 + 0.01 * np.random.default_rng(seed).standard_normal(24)
+        found = backtest("power-floor", {"params": sizes}, loss, rungs=5)
+        ahead += found.standing is Standing.AHEAD
+        assert ("the law beats" in found.verdict()) == (found.standing is Standing.AHEAD)
+    assert ahead <= 2
+
+
+def test_no_prediction_sees_a_hidden_loss():
+    """Losses of hidden runs may be anything: no prediction of law or baseline moves."""
+    loss = noisy(2)
+    changed = np.where(N.max() == N, 7.0, loss)
+    one, other = (backtest("chinchilla", GRID, y) for y in (loss, changed))
+    assert one.score.predicted == other.score.predicted
+    assert [b.predicted for b in one.baselines] == [b.predicted for b in other.baselines]
+    assert other.coverage.share == 0.0
+    assert "too narrow" in other.verdict()
+
+
+def test_baselines_by_hand():
+    n = np.array([1e6, 1e7, 1e8, 1e9])
+    loss = np.array([4.0, 3.0, 2.5, 2.2])
+    x, y = np.append(n, n[:3] * 1.2), np.append(loss, loss[:3] + 0.1)
+    found = backtest("power", {"params": x}, y, holdout=x > 5e8)
+    by_name = {score.name: score.predicted[0] for score in found.baselines}
+    assert by_name["nearest run"] == pytest.approx(2.6)  # 1.2e8
+    # Masks order rungs by the first input: the two largest are 1.2e8 and 1e8.
+    assert by_name["mean of the largest rung"] == pytest.approx(2.6)
+    slope = np.log(2.6 / 2.5) / np.log(1.2)
+    assert by_name["two largest rungs"] == pytest.approx(2.6 * (1e9 / 1.2e8) ** slope)
+    slope, level = np.polyfit(np.log(x[x < 5e8]), np.log(y[x < 5e8]), 1)
+    assert by_name["power law in params"] == pytest.approx(np.exp(level + slope * np.log(1e9)))
+
+
+def test_intervals_cover_hidden_runs_at_their_level_and_narrower_ones_do_not():
+    sizes = np.geomspace(1e6, 1e9, 12)
+    rng = np.random.default_rng(8)
+    held = np.zeros(2)
+    for _ in range(300):
+        loss = 1.8 + 400 * sizes**-0.35 + 0.01 * rng.standard_normal(12)
+        (*_, run) = backtest("power-floor", {"params": sizes}, loss, rungs=2).runs
+        low, high = np.log(run.interval)
+        away = abs(np.log(run.observed) - (low + high) / 2) / (high - low) * 2
+        held += [run.inside, away <= 0.7]
+        assert run.inside == (away <= 1)
+    share, narrower = held / 300
+    assert 0.85 <= share <= 0.95
+    assert narrower < 0.85  # negative control: intervals 30% narrower
+
+
+def test_rungs_and_shares():
+    assert rung_of(np.array([1.0, 100.0, 98.0, 10.0, 1.02])).tolist() == [0, 2, 2, 1, 0]
+    loss = noisy(3)
+    assert sum(N.max() == N) == 5
+    assert len(backtest("chinchilla", GRID, loss).runs) == 5
+    assert len(backtest("chinchilla", GRID, loss, share=0.3).runs) == 10
+    assert len(backtest("chinchilla", GRID, loss, rungs=2).runs) == 10
+    by_flops = backtest("chinchilla", GRID, loss, holdout="largest-flops", rungs=1)
+    assert [run.scale for run in by_flops.runs] == [pytest.approx(6e20)]
+    assert "flops >= 6e+20" in by_flops.rule
+    mine = backtest("chinchilla", GRID, loss, holdout="largest-flops", rungs=1, flops=D)
+    assert {run.inputs["tokens"] for run in mine.runs} == {D.max()}
+
+
+def test_seeds_are_one_point_and_measure_the_noise():
+    x = {name: np.repeat(values, 3) for name, values in GRID.items()}
+    loss = form("chinchilla").loss(LAW, x) + 0.01 * np.random.default_rng(5).standard_normal(3 * N.size)
+    found = backtest("chinchilla", x, loss, cluster=np.repeat(np.arange(N.size), 3))
+    assert len(found.runs) == 15
+    assert found.coverage.points == 5
+    assert found.seed_noise == pytest.approx(0.01, rel=0.25)
+    assert found.rmse_in_noise == pytest.approx(found.score.rmse / found.seed_noise)
+    assert backtest("chinchilla", GRID, noisy(0)).rmse_in_noise is None
+
+
+def test_hiding_more_and_more():
+    steps = expanding("chinchilla", GRID, noisy(6))
+    assert len(steps) == 5
+    assert [len(step.runs) for step in steps[:3]] == [5, 10, 15]
+    assert isinstance(steps[-1], Refusal)
+    assert "top 5 of 6 rungs" in steps[-1].where
+    assert len(expanding("chinchilla", GRID, noisy(6), most=2)) == 2
+
+
+def test_refusals_name_what_was_hidden():
+    with pytest.raises(Refusal, match="params takes only 2") as caught:
+        backtest("chinchilla", GRID, noisy(0), rungs=4)
+    assert "top 4 of 6 rungs of params hidden" in str(caught.value)
+    with pytest.raises(Refusal, match="one rung"):
+        backtest("power", {"params": np.full(9, 1e8)}, np.full(9, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"holdout": "largest-width"}, "largest-params"),
+        ({"holdout": "params"}, "largest-params"),
+        ({"holdout": np.ones(N.size, dtype=bool)}, "all runs or none"),
+        ({"holdout": np.zeros(N.size)}, "mask"),
+        ({"share": 1.5}, "share"),
+        ({"rungs": 6}, "1 to 5"),
+        ({"flops": np.ones(3), "holdout": "largest-flops"}, "flops"),
+        ({"cluster": np.ones(3)}, "cluster"),
+        ({"weights": np.ones(3)}, "weights"),
+    ],
+)
+def test_bad_options_are_named(options, words):
+    with pytest.raises(InputError, match=words):
+        backtest("chinchilla", GRID, noisy(0), **options)
+
+
+def test_bad_rows_are_named_by_their_place_in_the_whole_table():
+    loss = noisy(0)
+    loss[7] = np.nan
+    with pytest.raises(InputError, match="row 8"):
+        backtest("chinchilla", GRID, loss)
+    with pytest.raises(InputError, match="tokens"):
+        backtest("chinchilla", {"params": N}, noisy(0))
+
+
+def test_json_is_strict():
+    found = backtest("chinchilla", GRID, noisy(0))
+    back = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert back["standing"] == "AHEAD"
+    assert back["verdict"] == found.verdict()
+    assert len(back["runs"]) == 5
+
+
+def test_wilson():
+    assert wilson(0.5, 10, 0.95) == pytest.approx((0.2366, 0.7634), abs=1e-4)
+    assert wilson(1.0, 5, 0.95)[1] == pytest.approx(1.0)
+    assert wilson(1.0, 5, 0.95)[0] == pytest.approx(0.5655, abs=1e-4)
+
+
+def test_a_published_extrapolation(run_tables):
+    """Gadre et al. 2024 (arXiv 2403.08540) miss 1.4B parameters at 640 tokens each by 0.71% and 6.9B at 20 by
+    0.73%, with one exponent for both terms and models of up to 412M parameters."""
+    runs = pl.read_csv(run_tables / "gadre-overtraining" / "runs_104.csv").filter(pl.col("dataset") == "rpj")
+    hide = (runs["params"] > 1e9).to_numpy()
+    found = backtest(
+        "chinchilla",
+        {"params": runs["params"], "tokens": runs["tokens"]},
+        runs["loss_c4_val"],
+        holdout=hide,
+        objective="huber-log",
+        tied=[("alpha", "beta")],
+    )
+    error = {
+        round(run.inputs["tokens"] / run.inputs["params"]): abs(run.relative_error) for run in found.runs
+    }
+    assert error[640] < 0.0071
+    assert max(error.values()) < 0.0073
+    assert found.best_baseline.mean_abs_error > 0.03
+    assert found.coverage.share == 1.0
