@@ -1,0 +1,140 @@
+"""The right form wins, forms that cannot be told apart are not, and refusals keep their reason."""
+
+import json
+
+import numpy as np
+import pytest
+
+from isoloss.errors import InputError, Refusal
+from isoloss.laws import form
+from isoloss.plans.compare import compare, nesting_faults
+
+LAW = {"E": 1.8, "A": 480.0, "alpha": 0.35, "B": 2000.0, "beta": 0.37}
+N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 1e11, 5)))
+GRID = {"params": N, "tokens": D}
+LAWS = ["power", "chinchilla", "kaplan-nd"]
+
+
+def noisy(seed, sd=0.005):
+    return form("chinchilla").loss(LAW, GRID) + sd * np.random.default_rng(seed).standard_normal(N.size)
+
+
+@pytest.fixture(scope="module")
+def compared():
+    return compare(LAWS, GRID, noisy(0))
+
+
+def by_law(comparison):
+    return {one.law: one for one in comparison.entries}
+
+
+def test_the_true_form_wins_on_every_count(compared):
+    assert compared.best.law == "chinchilla"
+    assert compared.best.behind_largest is None
+    assert compared.best.behind_criterion == 0
+    worse = by_law(compared)["power"]
+    assert worse.behind_folds.told_apart
+    assert worse.folds - compared.best.folds == pytest.approx(worse.behind_folds.value)
+    assert worse.behind_criterion > 20
+    assert "chinchilla errs least" in compared.verdict()
+    assert "prefer" not in compared.verdict()
+    assert compared.warnings == ()
+
+
+def test_the_other_truth_gives_the_other_winner():
+    """Negative control: the same check with data of the rival law."""
+    kaplan = {"Nc": 6.4e13, "aN": 0.076, "Dc": 1.8e13, "aD": 0.103}
+    loss = form("kaplan-nd").loss(kaplan, GRID) + 0.002 * np.random.default_rng(1).standard_normal(N.size)
+    found = compare(["power", "kaplan-nd"], GRID, loss)
+    assert found.best.law == "kaplan-nd"
+
+
+def test_equal_forms_are_not_told_apart():
+    """Counting the embeddings changes large models by less than their noise shows."""
+    x = {"params": N * 1e3, "tokens": D}
+    apart = 0
+    for seed in range(3):
+        loss = form("chinchilla").loss(LAW, x) + 0.003 * np.random.default_rng(seed).standard_normal(N.size)
+        found = compare(["chinchilla", "pearce-song"], x, loss, folds=2)
+        apart += found.entries[1].behind_folds is not None and found.entries[1].behind_folds.told_apart
+    assert apart <= 1
+
+
+def test_a_law_that_refuses_is_listed_with_its_reason():
+    x = {"params": np.geomspace(1e7, 1e9, 12)}
+    loss = (5e13 / x["params"]) ** 0.08 * (1 + 0.002 * np.random.default_rng(2).standard_normal(12))
+    found = compare(["power", "power-floor"], x, loss)
+    assert [one.law for one in found.entries] == ["power"]
+    assert found.refused[0][0] == "power-floor"
+    assert "floor" in found.refused[0][1]
+    assert "only form" in found.verdict()
+    with pytest.raises(Refusal, match="no form stands"):
+        compare(["power", "power-floor"], {"params": np.tile([1e8, 1.1e8], 6)}, loss, folds=2)
+
+
+def test_groups_never_stand_on_both_sides():
+    """A run's checkpoints share an offset. Folds by row see it on the other side; folds by run do not."""
+    x = {"params": np.repeat(np.geomspace(1e6, 1e9, 16), 4)}
+    run = np.repeat(np.arange(16), 4)
+    rng = np.random.default_rng(3)
+    offset = 0.05 * rng.standard_normal(16)
+    x["params"] = x["params"] * np.tile([1.0, 1.01, 1.02, 1.03], 16)
+    loss = 1.8 + 400 * x["params"] ** -0.35 + offset[run] + 0.001 * rng.standard_normal(64)
+    by_run = compare(["power", "power-floor"], x, loss, groups=run)
+    by_row = compare(["power", "power-floor"], x, loss)
+    assert by_run.groups == 16
+    assert by_row.groups == 64
+    assert by_law(by_run)["power-floor"].folds > by_law(by_row)["power-floor"].folds
+
+
+def test_a_larger_law_never_fits_worse():
+    found = compare(["power", "power-floor", "chinchilla", "outer-exponent"], GRID, noisy(4), folds=2)
+    assert found.warnings == ()
+
+
+def test_a_larger_law_that_fits_worse_is_flagged():
+    assert nesting_faults({"chinchilla": 1.0, "outer-exponent": 0.9}) == ()
+    assert nesting_faults({"chinchilla": 1.0, "power": 0.1}) == ()
+    (fault,) = nesting_faults({"chinchilla": 1.0, "outer-exponent": 1.1})
+    assert "outer-exponent contains chinchilla yet fits worse" in fault
+
+
+def test_the_criterion_is_that_of_the_textbook(compared):
+    one = by_law(compared)["power"]
+    designs = len(np.unique(np.stack([N, D]), axis=1)[0])
+    slope, level = np.polyfit(np.log(N), np.log(noisy(0)), 1)
+    rss = np.sum((np.log(noisy(0)) - level - slope * np.log(N)) ** 2)
+    assert one.criterion == pytest.approx(
+        designs * np.log(rss / designs) + 2 * 3 + 2 * 3 * 4 / (designs - 4), rel=1e-6
+    )
+
+
+def test_the_same_seed_gives_the_same_folds():
+    one, again, other = (compare(["power", "kaplan-nd"], GRID, noisy(0), seed=seed) for seed in (1, 1, 2))
+    assert again.to_json() == one.to_json()
+    assert other.best.folds != one.best.folds
+    assert other.best.largest == one.best.largest
+
+
+@pytest.mark.parametrize(
+    ("laws", "options", "words"),
+    [
+        (["power"], {}, "two or more"),
+        (["power", "power"], {}, "two or more"),
+        (["power", "nothing"], {}, "no law is named"),
+        (LAWS, {"folds": 1}, "folds"),
+        (LAWS, {"folds": 31}, "folds"),
+        (LAWS, {"holdout": "largest-width"}, "largest-params"),
+        (["power", "context"], {}, "position"),
+    ],
+)
+def test_bad_options_are_named(laws, options, words):
+    with pytest.raises(InputError, match=words):
+        compare(laws, GRID, noisy(0), **options)
+
+
+def test_json_is_strict(compared):
+    back = json.loads(json.dumps(compared.to_json(), allow_nan=False))
+    assert [one["law"] for one in back["entries"]] == [one.law for one in compared.entries]
+    assert back["criterion"] == "AICc of the squared-log fit"
+    assert back["verdict"] == compared.verdict()
