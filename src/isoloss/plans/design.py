@@ -1,0 +1,228 @@
+"""Which runs to buy next, so that one prediction becomes as sure as the budget allows."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isoloss.errors import InputError, Refusal
+from isoloss.laws import Fit
+from isoloss.laws.forms import Array
+from isoloss.laws.result import check_level, quantile
+from isoloss.plans.holdout import flops_6nd
+from isoloss.plans.purchase import Market, best_basket, d_gain, random_baskets, v_gain
+
+REACH = 10**0.5
+"""Candidates go this factor beyond the data, and never beyond the target."""
+
+_STEPS = {1: 25, 2: 11, 3: 7}
+_RANDOM = 200
+_KEPT = 0.98
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """One run to buy: ``half_width`` of the target's band is expected once it and those before it are in."""
+
+    inputs: dict[str, float]
+    flops: float
+    half_width: float
+
+
+@dataclass(frozen=True)
+class Design:
+    """The runs to buy, largest gain first.
+
+    Half-widths are of the band of the law's mean at ``target``, in nats at ``level``: now, expected after
+    these runs, after the D-optimal choice and, on average, after random choices of the same budget. All of
+    them take the law as true: no choice of runs guards against a wrong form.
+    """
+
+    law: str
+    target: dict[str, float]
+    loss: float
+    level: float
+    budget_flops: float
+    spent_flops: float
+    runs: tuple[Purchase, ...]
+    half_width_now: float
+    half_width_after: float
+    half_width_d_optimal: float
+    half_width_random: float
+    candidates: int
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for strict JSON."""
+        return dataclasses.asdict(self)
+
+
+def design(
+    fit: Fit,
+    *,
+    budget_flops: float,
+    target: Mapping[str, float],
+    candidates: Mapping[str, ArrayLike] | None = None,
+    cost: Callable[[Mapping[str, Array]], ArrayLike | None] = flops_6nd,
+    at_most: int = 8,
+    draws: int = 4000,
+    level: float | None = None,
+    seed: int = 20260422,
+) -> Design:
+    """The runs that are expected to narrow the prediction at ``target`` most, within ``budget_flops``.
+
+    V-optimality over draws of the law: with K the covariance over draws of the log losses at the target t and
+    at the candidates, and s_c the noise of one run there, buying candidate c leaves
+
+        var(t) - K_tc^2 / (K_cc + s_c^2),
+
+    and K is conditioned on c before the next choice. For a law linear in its parameters that is the
+    Sherman-Morrison update of its covariance; draws from several optima bring the spread between them too.
+    The set is grown greedily and improved by exchange. Sources: active design after arXiv 2604.22753; Fedorov
+    1972, Theory of Optimal Experiments.
+
+    ``candidates`` maps each input to one value a candidate; by default a log grid over the data and half a
+    decade beyond, never beyond the target. ``cost`` counts FLOPs, by default 6 N D with a loop counted at
+    each pass.
+
+    Raises InputError for a target, candidates or budget that cannot be used, Refusal if the fit has no
+    uncertainty to reduce or the budget buys no candidate.
+    """
+    level = fit.level if level is None else check_level(level)
+    if not (np.isfinite(budget_flops) and budget_flops > 0) or at_most < 1:
+        raise InputError(
+            f"budget is {budget_flops} FLOPs for at most {at_most} runs", mend="give positive numbers"
+        )
+    there = fit.predict(level=level, **target)
+    if there.band is None or not isinstance(there.loss, float):
+        raise Refusal(
+            "the fit supports no interval, so no run is known to narrow it"
+            if there.band is None
+            else "the target is more than one point",
+            where=fit.law,
+            mend=fit.reason if there.band is None else "design for one prediction at a time",
+        )
+    market, linear, x = markets_of(
+        fit, budget_flops, target, candidates=candidates, cost=cost, draws=draws, seed=seed
+    )
+    now = (there.band[1] - there.band[0]) / 2
+    t_now = quantile(level, fit.df)
+
+    def half_width(share_left: float, bought: int) -> float:
+        return float(now * np.sqrt(max(share_left, 0.0)) * quantile(level, fit.df + bought) / t_now)
+
+    chosen, left = best_basket(market, v_gain, budget_flops, at_most)
+    d_chosen, _ = best_basket(linear, d_gain, budget_flops, at_most)
+    rng = np.random.default_rng(seed + 1)
+    by_chance = random_baskets(market, budget_flops, at_most, _RANDOM, rng)
+    runs = tuple(
+        Purchase(
+            inputs={name: float(values[c]) for name, values in x.items()},
+            flops=float(market.cost_C[c]),
+            half_width=half_width(share, i + 1),
+        )
+        for i, (c, share) in enumerate(zip(chosen, left, strict=True))
+    )
+    return Design(
+        law=fit.law,
+        target={name: float(value) for name, value in target.items()},
+        loss=there.loss,
+        level=level,
+        budget_flops=float(budget_flops),
+        spent_flops=float(sum(run.flops for run in runs)),
+        runs=runs,
+        half_width_now=float(now),
+        half_width_after=runs[-1].half_width,
+        half_width_d_optimal=half_width(market.share_left(d_chosen), len(d_chosen)),
+        half_width_random=float(np.mean([half_width(market.share_left(b), len(b)) for b in by_chance])),
+        candidates=len(market.cost_C),
+        warnings=there.warnings,
+    )
+
+
+def markets_of(
+    fit: Fit,
+    budget_flops: float,
+    target: Mapping[str, float],
+    *,
+    candidates: Mapping[str, ArrayLike] | None = None,
+    cost: Callable[[Mapping[str, Array]], ArrayLike | None] = flops_6nd,
+    draws: int = 4000,
+    seed: int = 20260422,
+) -> tuple[Market, Market, dict[str, Array]]:
+    """The candidates that the budget buys: by draws, by the law made linear in its parameters, their inputs.
+
+    The second is what D-optimal choice works on: curvature would count there as further parameters.
+    """
+    x = _candidates(fit, target) if candidates is None else _given(fit, candidates)
+    x, cost_C = _affordable(fit, x, cost, budget_flops)
+    both = {name: np.append(values, target[name]) for name, values in x.items()}
+    theta_Sp = fit.draws(draws, np.random.default_rng(seed))
+    log_ST = np.log(fit.losses(theta_Sp, **both))
+    # Draws of a t with few degrees of freedom reach laws that no one believes, and a variance is all tail.
+    low, high = np.quantile(log_ST[:, -1], [(1 - _KEPT) / 2, (1 + _KEPT) / 2])
+    kept_S = np.isfinite(log_ST).all(axis=1) & (log_ST[:, -1] >= low) & (log_ST[:, -1] <= high)
+
+    theta, step = np.array(fit.theta), 1e-30
+    loss_T = fit.losses(theta[None], **both)[0]
+    slopes_pT = np.imag(fit.losses(theta + 1j * step * np.eye(len(theta)), **both)) / step / loss_T
+    linear_TT = slopes_pT.T @ np.cov(theta_Sp[kept_S], rowvar=False) @ slopes_pT
+
+    noise_C = fit.sigma / loss_T[:-1] if fit.objective.name == "squared" else np.full(len(cost_C), fit.sigma)
+    # Resampled residuals are too small by the degrees of freedom that the fit used up.
+    wider = 1.0 if fit.bootstrap is None else len(fit.residuals) / fit.df
+    by_draws, by_slope = (
+        Market(wider * cov_TT, noise_C**2, cost_C)
+        for cov_TT in (np.cov(log_ST[kept_S], rowvar=False), linear_TT)
+    )
+    return by_draws, by_slope, x
+
+
+def _affordable(
+    fit: Fit,
+    x: Mapping[str, Array],
+    cost: Callable[[Mapping[str, Array]], ArrayLike | None],
+    budget_flops: float,
+) -> tuple[dict[str, Array], Array]:
+    counted = cost(x)
+    if counted is None:
+        raise InputError(
+            f"the FLOPs of a run do not follow from {', '.join(x)}", where=fit.law, mend="give cost="
+        )
+    cost_C = np.asarray(counted, dtype=np.float64)
+    if cost_C.shape != next(iter(x.values())).shape or not np.all(np.isfinite(cost_C) & (cost_C > 0)):
+        raise InputError("cost does not give one positive number a candidate", mend="correct it")
+    keep_C = cost_C <= budget_flops
+    if not keep_C.any():
+        raise Refusal(
+            f"the budget of {budget_flops:.3g} FLOPs buys no run: the cheapest costs {cost_C.min():.3g}",
+            mend="raise the budget, or give smaller candidates",
+        )
+    return {name: values[keep_C] for name, values in x.items()}, cost_C[keep_C]
+
+
+def _candidates(fit: Fit, target: Mapping[str, float]) -> dict[str, Array]:
+    axes = []
+    for name, (low, high) in fit.ranges.items():
+        top = high if target[name] <= high else min(high * REACH, target[name])
+        axis = np.geomspace(low, top, _STEPS.get(len(fit.ranges), 4))
+        # A loop is run a whole number of times.
+        axes.append(np.unique(np.round(axis)) if name == "recurrence" else np.unique(axis))
+    grid = np.meshgrid(*axes, indexing="ij")
+    return {name: values.ravel() for name, values in zip(fit.ranges, grid, strict=True)}
+
+
+def _given(fit: Fit, candidates: Mapping[str, ArrayLike]) -> dict[str, Array]:
+    if set(candidates) != set(fit.ranges):
+        raise InputError(
+            f"candidates have {', '.join(candidates)}; the law takes {', '.join(fit.ranges)}",
+            where=fit.law,
+            mend="give one array for each input",
+        )
+    x = {name: np.atleast_1d(np.asarray(candidates[name], dtype=np.float64)) for name in fit.ranges}
+    if len({values.shape for values in x.values()}) != 1 or next(iter(x.values())).ndim != 1:
+        raise InputError("candidates differ in length", mend="give one value of each input a candidate")
+    return x
