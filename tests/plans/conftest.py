@@ -51,7 +51,7 @@ def runs():
     return _runs()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fitted():
     """Chinchilla's law fitted to ``runs``."""
     return _template()

@@ -20,7 +20,7 @@ from isoloss.plans.cost import Rates
 from isoloss.plans.setting import PowerTerms
 from isoloss.plans.surface import LARGEST_LOG, Surface
 
-GRID = 65
+GRID, ZOOMS = 65, 4
 
 
 @dataclass(frozen=True)
@@ -154,18 +154,26 @@ def minimise_cost(of: Surface, question: Question, loss: Array) -> tuple[Array, 
 
 def _minimise(value: Callable[[Array, Array], Array], low: Array, high: Array, question: Question) -> Array:
     """argmin over [low, high], row by row; NaN where it lies at an end that the question does not set."""
-    rows = np.arange(len(low))
-    grid_GS = np.linspace(low, high, GRID)
-    value_GS = value(grid_GS, np.broadcast_to(rows, grid_GS.shape))
-    best = np.argmin(np.where(np.isnan(value_GS), np.inf, value_GS), axis=0)
-    inner = (best > 0) & (best < GRID - 1)
-    # At the low end D is as large as it may be: an answer if the question bounds D.
-    bound = (best == 0) & (question.most_tokens is not None)
-    out = np.where(bound, low, np.nan)
-    if inner.any():
-        at, own = best[inner], rows[inner]
-        bracket = tuple(grid_GS[at + step, own] for step in (-1, 0, 1))
-        out[inner] = elementwise.find_minimum(value, bracket, args=(own,)).x
+    low, high, rows = low.copy(), high.copy(), np.arange(len(low))
+    bracket_3S, ended_S = np.empty((3, len(low))), np.zeros(len(low), dtype=int)
+    for _ in range(ZOOMS):
+        grid_GR = np.linspace(low[rows], high[rows], GRID)
+        value_GR = value(grid_GR, np.broadcast_to(rows, grid_GR.shape))
+        best_R, each = np.argmin(np.where(np.isnan(value_GR), np.inf, value_GR), axis=0), np.arange(len(rows))
+        ended_S[rows] = (best_R == GRID - 1).astype(int) - (best_R == 0)
+        middle_R = np.clip(best_R, 1, GRID - 2)
+        bracket_3S[:, rows] = [grid_GR[middle_R + step, each] for step in (-1, 0, 1)]
+        # The optimum may hide between an end and its neighbour: look there again.
+        low[rows], high[rows] = bracket_3S[0, rows], bracket_3S[2, rows]
+        low[ended_S > 0], high[ended_S < 0] = bracket_3S[1, ended_S > 0], bracket_3S[1, ended_S < 0]
+        rows = rows[ended_S[rows] != 0]
+        if not len(rows):
+            break
+    # At a low end above one parameter D is as large as it may be: an answer if the question bounds D.
+    out = np.where((ended_S < 0) & (low > 0) & (question.most_tokens is not None), low, np.nan)
+    inner = np.flatnonzero(ended_S == 0)
+    if len(inner):
+        out[inner] = elementwise.find_minimum(value, tuple(bracket_3S[:, inner]), args=(inner,)).x
     return out
 
 

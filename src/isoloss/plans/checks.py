@@ -11,7 +11,7 @@ def checked(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[str,
     """What was given, as floats; raises InputError where it is not positive or contradicts itself."""
     given = {}
     for name, value in numbers.items():
-        if value is None:
+        if value is None and name != "flops_per_token":
             continue
         try:
             number = float(value)
