@@ -71,7 +71,7 @@ class Optimum:
     agreeing: int
 
 
-def descend(problem: Problem, phi_SF: Array, *, tolerance: float = 1e-14) -> Array:
+def descend(problem: Problem, phi_SF: Array, *, tolerance: float = 1e-10) -> Array:
     """Levenberg-Marquardt from S starts at once, until a step promises less than ``tolerance`` of the total.
 
     Huber's delta narrows from the largest residual down: near the end its function is almost an absolute
@@ -133,9 +133,9 @@ def _step(
 
 
 def sharpen(problem: Problem, phi: Array) -> Array:
-    """The last digits of a least-squares optimum: MINPACK's QR steps do not square the condition number."""
+    """The last digits of an optimum; for least squares by MINPACK, whose QR steps do not square the condition."""
     if problem.objective == "huber-log":
-        return phi
+        return _descend(problem, phi[None], 1e-14)[0]
     root_n = np.sqrt(problem.w_n)
     with np.errstate(over="ignore"):  # of a covariance that is not used
         return _minpack(problem, root_n, phi)
@@ -172,6 +172,7 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         count = 24 if problem.model.form.rugged else 4 if candidates_GF.shape[1] <= 3 else 8
         ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
         starts_SF = candidates_GF[ranks]
+    # Near enough to tell which starts agree; only the best goes on to the last digits.
     phi_SF = descend(problem, starts_SF)
     total_S = problem.total(problem.residuals(phi_SF))
     best = int(np.nanargmin(total_S))
