@@ -230,8 +230,11 @@ def _result(
     shape, objective = problem.model, problem.objective
     theta = shape.theta(best.phi)
     kappa = shape.unscale(theta)
-    if not np.all(np.abs(np.delete(kappa, shape.held_K)) < 700):
-        name = law.parameters[int(np.argmax(np.abs(kappa)))]
+    most_p = np.where([name in law.signed for name in law.parameters], np.inf, 700.0)
+    possible_p = np.abs(kappa) < most_p
+    possible_p[shape.held_K] = True
+    if not possible_p.all():
+        name = law.parameters[int(np.argmin(possible_p))]
         raise Refusal(
             f"{name} exceeds the range of floats", mend="give inputs in larger units, such as millions"
         )

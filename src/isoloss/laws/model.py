@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ class Model:
     held_K: NDArray[np.int64]
     held_kK: Array
 
-    @property
+    @cached_property
     def free(self) -> list[int]:
         """The place in theta of each free coordinate."""
         return [int(np.argmax(self.follows_p == f)) for f in range(self.follows_p.max(initial=-1) + 1)]
@@ -35,6 +36,11 @@ class Model:
     @property
     def free_names(self) -> list[str]:
         return [self.form.parameters[place] for place in self.free]
+
+    @property
+    def signed_F(self) -> NDArray[np.bool_]:
+        """Which free coordinates may have either sign, and so are no logarithms."""
+        return np.array([name in self.form.signed for name in self.free_names], dtype=bool)
 
     def take(self, keep_S: NDArray) -> "Model":
         return self if self.held_kK.ndim == 1 else replace(self, held_kK=self.held_kK[keep_S])
@@ -47,7 +53,7 @@ class Model:
         gradient = self.form.gradient(theta, self.z_In)
         return gradient if not self.constrained else gradient @ self.chain(theta)
 
-    @property
+    @cached_property
     def constrained(self) -> bool:
         return len(self.held_K) > 0 or self.follows_p.max(initial=-1) + 1 < len(self.follows_p)
 
@@ -61,12 +67,12 @@ class Model:
         free = self.follows_p >= 0
         theta[..., free] = phi[..., self.follows_p[free]]
         theta[..., self.held_K] = self.held_kK
+        at = self._moving
         # Coordinates of coefficients shift with the exponents; two steps suffice, as they do so linearly.
-        for _ in range(3 if len(self.held_K) else 0):
-            at = self._moving()
+        for _ in range(3 if len(at) else 0):
             rows = self.held_K[at]
             miss = self.held_kK[..., at] - self.unscale(theta)[..., rows]
-            if not len(at) or np.max(np.abs(miss), initial=0.0) < 1e-13:
+            if np.max(np.abs(miss)) < 1e-13:
                 break
             slopes = self.slopes(theta)[..., rows[:, None], rows]
             theta[..., rows] += np.linalg.solve(slopes, miss[..., None])[..., 0]
@@ -74,10 +80,7 @@ class Model:
 
     def chain(self, theta: Array) -> Array:
         """Derivative of theta by phi, shape (..., p, F)."""
-        size, free = len(self.follows_p), self.follows_p >= 0
-        select = np.zeros((size, self.follows_p.max(initial=-1) + 1))
-        select[np.flatnonzero(free), self.follows_p[free]] = 1.0
-        at = self._moving()
+        at, select = self._moving, self._select
         if not len(at):
             return select
         rows = self.held_K[at]
@@ -86,9 +89,20 @@ class Model:
         out[..., rows, :] = -np.linalg.solve(slopes[..., rows], slopes @ select)
         return out
 
+    @cached_property
+    def _select(self) -> Array:
+        """Which free coordinate each of theta follows, shape (p, F)."""
+        free = self.follows_p >= 0
+        select = np.zeros((len(free), self.follows_p.max(initial=-1) + 1))
+        select[np.flatnonzero(free), self.follows_p[free]] = 1.0
+        return select
+
+    @cached_property
     def _moving(self) -> NDArray[np.int64]:
-        """Which of the held parameters are not 0."""
-        return np.flatnonzero(np.any(np.atleast_2d(self.held_kK) > ZERO, axis=0))
+        """Which of the held parameters are not 0 and have other coordinates in scaled units than in plain."""
+        probe = 0.1 + 0.01 * np.arange(len(self.follows_p))
+        shifts = self.unscale(probe) != probe
+        return np.flatnonzero(np.any(np.atleast_2d(self.held_kK) > ZERO, axis=0) & shifts[self.held_K])
 
     def start(self, params: Mapping[str, float]) -> Array:
         """The free coordinates of plain parameters. Raises InputError if one is missing or cannot be."""

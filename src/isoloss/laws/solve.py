@@ -11,6 +11,7 @@ from isoloss.laws.model import Model
 
 OBJECTIVES = ("squared", "squared-log", "huber-log", "huber-likelihood")
 _MOST_STEPS = 100
+_SHARPENED = 3
 
 
 @dataclass(frozen=True)
@@ -128,12 +129,14 @@ def _step(
         weighted_SnF = weighted_SnF * (np.abs(r_Sn) <= problem.delta)[..., None]
     hessian_SFF = weighted_SnF.transpose(0, 2, 1) @ jacobian_SnF
     hessian_SFF[:, diagonal, diagonal] += damping_S[:, None] * length_SF + 1e-30
-    step_SF = np.clip(np.linalg.solve(hessian_SFF, -gradient_SF[..., None])[..., 0], -2.0, 2.0)
+    # A step of 2 is a factor of 7 for a logarithm; a parameter of either sign may be of any size.
+    far_SF = 2.0 + np.where(problem.model.signed_F, np.abs(phi_SF), 0.0)
+    step_SF = np.clip(np.linalg.solve(hessian_SFF, -gradient_SF[..., None])[..., 0], -far_SF, far_SF)
     return step_SF, np.abs((gradient_SF * step_SF).sum(axis=1))
 
 
 def sharpen(problem: Problem, phi: Array) -> Array:
-    """The last digits of an optimum; for least squares by MINPACK, whose QR steps do not square the condition."""
+    """The last digits of an optimum; of least squares by MINPACK: QR does not square the condition number."""
     if problem.objective == "huber-log":
         return _descend(problem, phi[None], 1e-14)[0]
     root_n = np.sqrt(problem.w_n)
@@ -175,14 +178,30 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
     # Near enough to tell which starts agree; only the best goes on to the last digits.
     phi_SF = descend(problem, starts_SF)
     total_S = problem.total(problem.residuals(phi_SF))
-    best = int(np.nanargmin(total_S))
-    phi = sharpen(problem, phi_SF[best])
-    total = float(problem.total(problem.residuals(phi)))
-    if not total <= total_S[best]:
-        phi, total = phi_SF[best], float(total_S[best])
-    slack = 1e-6 * total + 1e-24 * len(problem.y_n)
-    agreeing = int(np.sum(total_S <= total + slack))
-    return Optimum(phi, total, scaled_gradient(problem, phi), len(starts_SF), agreeing)
+    first, *others = np.argsort(total_S)
+    phi, total_S[first] = _sharpest(problem, phi_SF[first], total_S[first])
+    best = first
+    for s in others[:_SHARPENED]:
+        if _agreeing(problem, total_S) >= 2:
+            break
+        # A valley may be too long for the common descent, and still lead to the same place.
+        end, total_S[s] = _sharpest(problem, phi_SF[s], total_S[s])
+        if total_S[s] < total_S[best]:
+            best, phi = s, end
+    gradient = scaled_gradient(problem, phi)
+    return Optimum(phi, float(total_S[best]), gradient, len(starts_SF), _agreeing(problem, total_S))
+
+
+def _sharpest(problem: Problem, phi: Array, total: float) -> tuple[Array, float]:
+    """``sharpen``, unless that made it worse."""
+    end = sharpen(problem, phi)
+    reached = float(problem.total(problem.residuals(end)))
+    return (end, reached) if reached <= total else (phi, float(total))
+
+
+def _agreeing(problem: Problem, total_S: Array) -> int:
+    least = np.nanmin(total_S)
+    return int(np.sum(total_S <= least + 1e-6 * least + 1e-24 * len(problem.y_n)))
 
 
 def least_total(problem: Problem) -> float:
