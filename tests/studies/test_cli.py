@@ -273,11 +273,22 @@ def commands():
 
 def test_the_commands_are_these():
     assert {" ".join(path) for path in commands()} == {
-        "run",
-        "report",
-        "corpus list",
+        "backtest",
+        "bench",
+        "compare",
         "corpus add",
+        "corpus list",
         "corpus tokenize",
+        "data fetch",
+        "data list",
+        "design",
+        "fit",
+        "isoflop",
+        "laws",
+        "plan",
+        "predict",
+        "report",
+        "run",
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isoloss.errors import InputError
 from isoloss.laws.fit import fit
 from isoloss.laws.forms import Form, registered
 from isoloss.laws.result import Fit
@@ -94,6 +95,25 @@ def columns_for(
         column("loss"),
         column("weights") if weights else None,
         frame["cluster"].cast(pl.String).to_numpy() if cluster else None,
+    )
+
+
+def equal_to(series: pl.Series, value: str, column: str) -> np.ndarray:
+    """Rows whose value is ``value``, written as in the table. Raises InputError if none or all are."""
+    if series.dtype.is_numeric():
+        try:
+            mask = (series.cast(pl.Float64) == float(value)).fill_null(False).to_numpy()
+        except ValueError:
+            mask = np.zeros(len(series), dtype=bool)
+    else:
+        mask = (series.cast(pl.String).str.to_lowercase() == value.lower()).fill_null(False).to_numpy()
+    if mask.any() and not mask.all():
+        return mask
+    values = ", ".join(map(str, series.unique().sort()[:8]))
+    raise InputError(
+        f"{'every' if mask.all() else 'no'} row has {column} = {value}",
+        where="holdout",
+        mend=f"hold out some rows; {column} takes {values}",
     )
 
 

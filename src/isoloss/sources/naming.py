@@ -40,7 +40,9 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 # What holds labels, even where every row must have one; the other known names hold numbers.
-LABELS = frozenset({"family", "dataset", "tokenizer", "cooled", "status", "cluster", "run_id"})
+LABELS = frozenset({
+    "family", "dataset", "tokenizer", "cooled", "status", "cluster", "run_id", "holdout",
+})  # fmt: skip
 NUMBERS = (frozenset(SYNONYMS) | {"epochs", "batch_sequences"}) - LABELS
 
 # Other counts of the same parameters: which one is used is said.

@@ -1,0 +1,38 @@
+"""The command line: one function a verb, no logic. Results on stdout, progress on stderr.
+
+Exit codes: 0 done, 1 failed or stopped, 2 wrong usage or input, 3 refused.
+"""
+
+import sys
+
+from isoloss.cli import studies, laws, judging, plans, bench, data, corpus  # isort: skip (the order of the help)
+from isoloss.cli.app import app
+from isoloss.errors import IsolossError
+
+__all__ = ["app", "bench", "corpus", "data", "judging", "laws", "main", "plans", "studies"]
+
+INTERRUPTED = 130
+"""What the command-line library exits with after Ctrl-C."""
+
+
+def main() -> None:
+    """Entry point: errors of ours become one message and their exit code."""
+    try:
+        app()
+    except SystemExit as end:
+        if end.code != INTERRUPTED:
+            raise
+        print("isoloss: stopped. Run the same command again to go on.", file=sys.stderr)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        print("isoloss: training needs PyTorch\n  To mend it: pip install 'isoloss[train]'", file=sys.stderr)
+        sys.exit(2)
+    except IsolossError as error:
+        print(f"isoloss: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except OSError as error:  # disk full, no permission: the system's own words and the place
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"isoloss: {place}{error.strerror or error}", file=sys.stderr)
+        sys.exit(1)

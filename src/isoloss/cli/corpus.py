@@ -1,0 +1,111 @@
+"""`isoloss corpus list|add|tokenize`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isoloss import units
+from isoloss.cli.app import AsJson, app
+
+corpus_app = typer.Typer(name="corpus", help="Text to train on: list, add, tokenize.", no_args_is_help=True)
+app.add_typer(corpus_app)
+
+
+@corpus_app.command("list")
+def corpus_list(as_json: AsJson = False) -> None:
+    """List the corpora at hand, with their sizes and hashes.
+
+    isoloss corpus list
+    """
+    from dataclasses import asdict
+
+    from isoloss.corpus import library
+
+    infos = [library.info(name) for name in library.names()]
+    if as_json:
+        print(json.dumps([asdict(info) for info in infos], indent=1))
+        return
+    for info in infos:
+        print(
+            f"{info.name}: {info.train_documents} training documents ({units.human(info.train_bytes, 'B')}), "
+            f"{info.validation_documents} for validation ({units.human(info.validation_bytes, 'B')}), "
+            f"hash {info.corpus_hash[:12]}"
+        )
+
+
+@corpus_app.command("add")
+def corpus_add(
+    name: Annotated[str, typer.Argument(help="What to call it: a-z, 0-9 and '-'.")],
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="Text, JSONL or Parquet files, folders of them, .gz/.xz/.zst too; or hf:OWNER/NAME."
+        ),
+    ],
+    text_column: Annotated[str, typer.Option(help="The column or key that holds the text.")] = "text",
+    separator: Annotated[
+        str | None,
+        typer.Option(help=r"Cuts a text file into documents, e.g. '\n\n\n'. Default: one document a file."),
+    ] = None,
+    validation: Annotated[
+        float, typer.Option(help="Share of the bytes held out, by whole documents.")
+    ] = 0.08,
+    as_json: AsJson = False,
+) -> None:
+    """Read text, split it by document into training and validation, and keep it under a name.
+
+    isoloss corpus add novels novels/ more.jsonl.zst
+    isoloss run architectures --set corpus=novels
+    """
+    from dataclasses import asdict
+
+    from isoloss.corpus import library
+
+    if separator is not None:
+        separator = separator.replace("\\n", "\n").replace("\\t", "\t")
+    info = library.add(
+        name, paths, text_column=text_column, separator=separator, validation_fraction=validation
+    )
+    if as_json:
+        print(json.dumps(asdict(info), indent=1))
+        return
+    print(f"{info.name}: {'there already, unchanged' if info.already_there else 'added'}")
+    print(f"  training    {info.train_documents} documents, {units.human(info.train_bytes, 'B')}")
+    print(f"  validation  {info.validation_documents} documents, {units.human(info.validation_bytes, 'B')}")
+    print(
+        f"  removed     {info.duplicates_removed} repeated documents, "
+        f"{info.paragraphs_removed} shared paragraphs"
+    )
+
+
+@corpus_app.command("tokenize")
+def corpus_tokenize(
+    name: Annotated[str, typer.Argument(help="A corpus from `isoloss corpus list`.")],
+    vocabulary: Annotated[int, typer.Option(help="Entries of the byte-level BPE to train.")] = 1024,
+    tokenizer: Annotated[Path | None, typer.Option(help="A tokenizer.json to use instead.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the token files of a corpus now; `isoloss run` does it by itself when needed.
+
+    isoloss corpus tokenize starter --vocabulary 2048
+    """
+    from isoloss.corpus import library
+
+    made = library.tokenize(name, vocabulary, tokenizer)
+    facts = {
+        "folder": str(made.tokenizer_path.parent),
+        "vocab": made.vocab,
+        "train_tokens": made.train.tokens,
+        "validation_tokens": made.validation.tokens,
+        "train_bytes_per_token": made.train.bytes_per_token,
+        "validation_bytes_per_token": made.validation.bytes_per_token,
+        "corpus_hash": made.corpus_hash,
+        "tokenizer_hash": made.tokenizer_hash,
+    }
+    if as_json:
+        print(json.dumps(facts, indent=1))
+        return
+    for key, value in facts.items():
+        print(f"{key}: {value}")

@@ -1,0 +1,105 @@
+"""`isoloss plan` and `isoloss design`."""
+
+from typing import Annotated
+
+import typer
+
+from isoloss.cli import columns as c
+from isoloss.cli.app import AsJson, app, doubts, show_json
+from isoloss.cli.laws import Fit
+
+
+@app.command()
+def plan(
+    source: Fit,
+    flops: Annotated[float | None, typer.Option(help="Training budget C in FLOPs, e.g. 1e21.")] = None,
+    loss: Annotated[float | None, typer.Option(help="Target loss, in place of a budget.")] = None,
+    params: Annotated[float | None, typer.Option(help="Fixes N; tokens follow.")] = None,
+    tokens: Annotated[float | None, typer.Option(help="Fixes D; parameters follow.")] = None,
+    serve_tokens: Annotated[
+        float | None,
+        typer.Option(help="Tokens that the model will process in its life, to count their cost."),
+    ] = None,
+    unique_tokens: Annotated[
+        float | None, typer.Option(help="Tokens at hand; more than that repeat them.")
+    ] = None,
+    max_epochs: Annotated[float | None, typer.Option(help="Repeat them at most so often.")] = None,
+    recurrence: Annotated[float | None, typer.Option(help="Loops of a looped model.")] = None,
+    recurrent_share: Annotated[
+        float | None, typer.Option(help="Share of the parameters inside the loop.")
+    ] = None,
+    flops_per_token: Annotated[float, typer.Option(help="k in C = k N D.")] = 6.0,
+    gpu: Annotated[str, typer.Option(help="Accelerator, for hours.")] = "h100",
+    mfu: Annotated[float, typer.Option(help="Share of its dense bf16 peak that training reaches.")] = 0.4,
+    price_per_gpu_hour: Annotated[float | None, typer.Option(help="For money.")] = None,
+    level: c.Level = 0.9,
+    seed: Annotated[int, typer.Option(help="Of the draws behind the intervals.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Which model for how many tokens: at a budget, to a target loss, or with one of them fixed.
+
+    isoloss plan fit.json --flops 1e21 --gpu h100 --price-per-gpu-hour 2.5
+    isoloss plan chinchilla-epoch --loss 2.0
+    isoloss plan fit.json --loss 2.2 --serve-tokens 1e13
+    isoloss plan muennighoff --flops 1e22 --unique-tokens 1e11
+    """
+    from isoloss.plans import plan as planned
+    from isoloss.report.words import plan_lines
+    from isoloss.sources.fits import read_fit
+
+    found = planned(
+        read_fit(source),
+        flops=flops,
+        loss=loss,
+        params=params,
+        tokens=tokens,
+        serve_tokens=serve_tokens,
+        unique_tokens=unique_tokens,
+        max_epochs=max_epochs,
+        recurrence=recurrence,
+        recurrent_share=recurrent_share,
+        flops_per_token=flops_per_token,
+        gpu=gpu,
+        mfu=mfu,
+        price_per_gpu_hour=price_per_gpu_hour,
+        level=level,
+        seed=seed,
+    )
+    if as_json:
+        show_json(found.to_json())
+        return
+    for line in plan_lines(found):
+        print(line)
+    doubts(found.warnings)
+
+
+@app.command()
+def design(
+    source: Fit,
+    budget: Annotated[float, typer.Option(help="FLOPs to spend on the next runs.")],
+    params: Annotated[float | None, typer.Option(help="N of the prediction that matters.")] = None,
+    tokens: Annotated[float | None, typer.Option(help="D of the prediction that matters.")] = None,
+    recurrence: Annotated[float | None, typer.Option(help="Its loops.")] = None,
+    others: Annotated[list[str] | None, typer.Option("--input", help="NAME=VALUE for other inputs.")] = None,
+    at_most: Annotated[int, typer.Option(help="Runs to propose at most.")] = 8,
+    seed: Annotated[int, typer.Option(help="Of the draws and the random choices.")] = 20260422,
+    as_json: AsJson = False,
+) -> None:
+    """Which runs to buy next, so that one prediction becomes surest for the money.
+
+    isoloss design fit.json --budget 1e20 --params 7e9 --tokens 1.4e11
+    """
+    from isoloss.plans.design import design as designed
+    from isoloss.report.words import design_lines
+    from isoloss.sources.fits import inputs_for, read_fit
+
+    found = read_fit(source)
+    given = {"params": params, "tokens": tokens, "recurrence": recurrence}
+    told = {name: value for name, value in given.items() if value is not None} | c.numbers(others, "--input")
+    chosen = designed(found, budget_flops=budget, target=inputs_for(found, told), at_most=at_most, seed=seed)
+    if as_json:
+        show_json(chosen.to_json())
+        return
+    for line in design_lines(chosen):
+        print(line)
+    doubts(chosen.warnings)

@@ -1,0 +1,166 @@
+"""`isoloss run` and `isoloss report`."""
+
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from isoloss import units
+from isoloss.cli.app import AsJson, app, progress, show_json
+from isoloss.errors import InputError
+
+
+@app.command()
+def run(
+    study: Annotated[
+        str, typer.Argument(help="A shipped study (architectures, learning-rates) or a .toml file.")
+    ],
+    scale: Annotated[str, typer.Option(help="Which scale of the study: mini, gpu, paper.")] = "mini",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the study. Default: studies/NAME-SCALE.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="Where to train. Only 'local' exists so far.")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes at once. Default: cores, or GPUs.")
+    ] = None,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(min=0.0, help="Seconds between a run's checkpoints: what a kill can cost.")
+    ] = 30.0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print every run with its cost; train nothing.")
+    ] = False,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE changes to the scale, e.g. --set seeds=[0,1,2]."),
+    ] = None,
+    families: Annotated[
+        list[Path] | None,
+        typer.Option("--family", help="A Python file of yours that registers a model family."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a study: every run that its folder does not hold yet.
+
+    Stop it at any moment and run it again: it goes on where it was. Ctrl-C keeps a checkpoint first.
+
+      isoloss run architectures --scale mini
+      isoloss run architectures --scale gpu --dry-run
+      isoloss run my-study.toml --family my_family.py --set seeds=[0,1,2]
+    """
+    from isoloss.studies import start
+
+    if engine != "local":
+        raise InputError(f"there is no engine {engine!r} yet", where="--engine", mend="use local")
+    if dry_run:
+        show_plan(start.foresee(study, scale, changes or [], families or []), workers, as_json)
+        return
+    outcome = start.start(
+        study,
+        scale=scale,
+        out=out,
+        changes=changes or [],
+        workers=workers,
+        family_files=families or [],
+        checkpoint_seconds=checkpoint_seconds,
+        console=progress,
+    )
+    show_outcome(outcome, as_json)
+    if outcome.failed or outcome.stopped:
+        raise typer.Exit(1)
+
+
+def show_plan(foreseen, workers: int | None, as_json: bool) -> None:
+    from isoloss.studies import runner
+
+    if as_json:
+        rows = [run.as_row() for run in foreseen.runs]
+        print(json.dumps({"study": foreseen.study, "scale": foreseen.scale, "runs": rows}, indent=1))
+        return
+    table = Table(title=f"{foreseen.study}, scale {foreseen.scale}: {len(foreseen.runs)} runs")
+    columns = "run seed params total executed tokens 6ND exact-FLOPs rate time memory"
+    for name in columns.split():
+        table.add_column(name, justify="left" if name == "run" else "right")
+    for run in foreseen.runs:
+        row = run.as_row()
+        counts = ("params", "params_total", "params_executed", "tokens", "flops_6nd", "flops_exact")
+        table.add_row(
+            row["label"],
+            str(row["seed"]),
+            *[units.human(row[name]) for name in counts],
+            f"{row['learning_rate']:g}",
+            runner.clock(row["seconds"]),
+            units.human(row["memory_bytes"], "B"),
+        )
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
+    count = workers or foreseen.workers
+    print(f"about {runner.estimated_wall(foreseen.runs, count)} on {count} worker(s); {foreseen.basis}")
+    for warning in foreseen.warnings:
+        print(f"mind: {warning}")
+
+
+def show_outcome(outcome, as_json: bool) -> None:
+    if as_json:
+        print(
+            json.dumps(
+                {
+                    "folder": str(outcome.folder),
+                    "planned": outcome.planned,
+                    "already": outcome.already,
+                    "ended": outcome.ended,
+                    "failed": outcome.failed,
+                    "diverged": outcome.diverged,
+                    "stopped": outcome.stopped,
+                }
+            )
+        )
+        return
+    if outcome.already == outcome.planned:
+        print(f"Nothing to do: all {outcome.planned} runs of {outcome.folder} are there.")
+        return
+    there = outcome.already + outcome.ended
+    print(f"{there} of {outcome.planned} runs are in {outcome.folder} ({outcome.ended} new).")
+    for run_id, reason in outcome.diverged.items():
+        print(f"diverged: {run_id}: {reason}")
+    for run_id, reason in outcome.failed.items():
+        print(f"failed: {run_id}: {reason}")
+    if outcome.failed:
+        print("Run the same command again to retry what failed.")
+    if outcome.stopped:
+        # A second Ctrl-C must not cut the last words short.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        print("Stopped. Run the same command again to go on where it was.")
+
+
+@app.command()
+def report(
+    source: Annotated[Path, typer.Argument(help="A study's folder, or a FIT.json of `isoloss fit -o`.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the report. Default: beside the source.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write one self-contained HTML page of a study or a fit, with each figure as SVG, PNG, PDF and CSV.
+
+    isoloss report studies/architectures-mini
+    isoloss report fit.json
+    """
+    from isoloss import report as reports
+
+    if source.is_file():
+        result = reports.write_fit(source, out)
+        findings, lines = [], [result.summary]
+    else:
+        result = reports.write(source, out)
+        findings = [{"key": f.key, "sentence": f.sentence, "numbers": f.numbers} for f in result.findings]
+        lines = [f"{number}. {finding.sentence}" for number, finding in enumerate(result.findings, start=1)]
+    if as_json:
+        show_json({"path": str(result.path), "findings": findings})
+        return
+    print(f"Report: {result.path.resolve()}" + ("" if result.written else " (up to date)"))
+    for line in lines:
+        print(line)

@@ -1,0 +1,60 @@
+"""Fits on disk and fits by name."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from isoloss import files
+from isoloss.errors import InputError
+from isoloss.laws.result import Fit
+from isoloss.sources.published import names, published, unpublished
+
+
+def read_fit(source: str | Path) -> Fit:
+    """A FIT.json, or the published law of that name.
+
+    Raises InputError for neither, and for a file that is no fit; Refusal for a law whose constants no paper
+    prints.
+    """
+    path = Path(source)
+    if path.is_file():
+        data = files.read_json(path)
+        if not isinstance(data, dict):
+            raise InputError("is not a fit", where=str(path), mend="write it with isoloss fit -o")
+        try:
+            return Fit.from_json(data)
+        except InputError as error:
+            raise InputError(error.what, where=str(path), mend="write it with isoloss fit -o") from None
+    if str(source) in names() or str(source) in unpublished():
+        return published(str(source))
+    raise InputError(
+        "is neither a file nor a published law",
+        where=str(source),
+        mend=f"write one with isoloss fit -o, or choose one of {', '.join(names())}",
+    )
+
+
+def inputs_for(fit: Fit, told: Mapping[str, float]) -> dict[str, float]:
+    """What the law takes, out of what was told; tokens from FLOPs and parameters, or one of them from two.
+
+    Raises InputError for an input that is missing, one that the law does not take, or three that disagree.
+    """
+    told, needed = dict(told), fit.form.inputs
+    if {"params", "tokens"} <= set(needed) and "flops" in told:
+        flops = told.pop("flops")
+        if "params" in told and "tokens" not in told:
+            told["tokens"] = flops / (6 * told["params"])
+        elif "tokens" in told and "params" not in told:
+            told["params"] = flops / (6 * told["tokens"])
+        else:
+            raise InputError("needs one of params and tokens beside flops", mend="give one; C = 6 N D")
+    if extra := sorted(set(told) - set(needed)):
+        raise InputError(
+            f"the law takes {', '.join(needed)}, not {', '.join(extra)}", where=fit.law, mend="leave it out"
+        )
+    if missing := [name for name in needed if name not in told]:
+        raise InputError(
+            f"the law takes {', '.join(needed)}: {', '.join(missing)} is missing",
+            where=fit.law,
+            mend="give each as an option, or as --input NAME=VALUE",
+        )
+    return told
