@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,9 @@ from scipy.special import stdtrit
 from isoloss.errors import InputError
 from isoloss.laws.forms import Array, Form, form
 from isoloss.laws.seeds import Seeds
+
+if TYPE_CHECKING:
+    from isoloss.plans.plan import Plan
 
 Interval = tuple[float | None, float | None]
 
@@ -151,6 +154,18 @@ class Fit:
         """
         return _predict(self, self.level if level is None else check_level(level), inputs)
 
+    def plan(self, **question: Any) -> "Plan":
+        """Which model for how many tokens: ``isoloss.plans.plan`` of this fit, with its options."""
+        from isoloss.plans.plan import plan
+
+        return plan(self, **question)
+
+    def plot(self) -> Any:
+        """The fit with its data, an altair chart; notebooks show it."""
+        from isoloss.figures.fit import plot
+
+        return plot(self)
+
     def losses(self, theta_Sp: Array, **inputs: ArrayLike) -> Array:
         """Losses of S parameter vectors, shape (S, n), at n inputs."""
         law = self.form
@@ -164,8 +179,10 @@ class Fit:
     def draws(self, count: int, rng: np.random.Generator) -> Array:
         """``count`` vectors, shape (count, p): bootstrap refits if there are any, else a multivariate t."""
         if self.bootstrap is not None:
-            refits = np.array(self.bootstrap.theta)
-            return refits[rng.permutation(len(refits))[np.arange(count) % len(refits)]]
+            # Resampled residuals are too small by the degrees of freedom that the fit used up.
+            away = np.array(self.bootstrap.theta) - np.array(self.theta)
+            away = away * np.sqrt(len(self.residuals) / max(self.df, 1))
+            return np.array(self.theta) + away[rng.permutation(len(away))[np.arange(count) % len(away)]]
         if self.covariance is None:
             raise InputError(
                 "this fit has no covariance to draw from", where=self.law, mend="; ".join(self.warnings)

@@ -1,0 +1,247 @@
+"""The verbs of the laws on files: fit, predict, plan, compare, isoflop, backtest, design, laws, data, bench."""
+
+import json
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isoloss import cli
+
+CONTRACT = {
+    "fit": (
+        "law status reason params intervals level objective n starts condition warnings allocation source"
+    ),
+    "predict": "loss interval level extrapolation warnings",
+    "plan": "flops params tokens loss intervals",
+}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with runs.csv, a Chinchilla grid under other people's names, to stand in."""
+    rng = np.random.default_rng(2)
+    N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 1e11, 6)))
+    loss = (1.8 + 480 * N**-0.35 + 2100 * D**-0.37) * np.exp(0.003 * rng.standard_normal(36))
+    table = pl.DataFrame(
+        {"size": N, "seen": D, "val": loss, "corpus": ["web", "books"] * 18, "run": range(36)}
+    )
+    table.write_csv(tmp_path / "runs.csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def isoloss(monkeypatch, capsys, here):
+    """isoloss('fit', ...) -> (exit code, stdout, stderr), through the entry point."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["isoloss", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as exit_:
+            code = exit_.code or 0
+        return (code, *capsys.readouterr())
+
+    return call
+
+
+NAMES = ("--params", "size", "--tokens", "seen", "--loss", "val")
+
+
+@pytest.fixture
+def fitted(isoloss):
+    code, _, talk = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "fit.json")
+    assert code == 0, talk
+    return "fit.json"
+
+
+def test_fit_says_what_it_found_and_what_it_rests_on(isoloss, here):
+    code, said, _ = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "fit.json")
+    assert code == 0
+    assert "chinchilla: L = 1.798 + 445" in said
+    assert "converged" in said
+    assert "8 of 8 starts agree" in said
+    assert "36 rows, 31 degrees of freedom" in said
+    assert "compute-optimal: N ~ C^0.5" in said
+    assert json.loads((here / "fit.json").read_text())["law"] == "chinchilla"
+
+
+def test_fit_prints_the_contract_as_json(isoloss):
+    code, said, _ = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--json")
+    found = json.loads(said)
+    assert code == 0
+    assert set(CONTRACT["fit"].split()) <= set(found)
+    assert found["source"]["columns"]["params"] == "size"
+    assert found["allocation"]["a"] + found["allocation"]["b"] == pytest.approx(1)
+    assert found["n"] == 36
+
+
+def test_fit_takes_its_options(isoloss):
+    options = ("--tied", "alpha,beta", "--where", "corpus = 'web'", "--objective", "squared-log")
+    code, said, talk = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, *options, "--json")
+    assert code == 0, talk
+    found = json.loads(said)
+    assert found["params"]["alpha"] == found["params"]["beta"]
+    assert (found["n"], found["objective"]["name"]) == (18, "squared-log")
+    options = ("--fixed", "E=1.8", "--bootstrap", "200", "--cluster", "run")
+    code, said, talk = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, *options, "--json")
+    assert code == 0, talk
+    found = json.loads(said)
+    assert found["params"]["E"] == 1.8
+    assert found["intervals"]["E"] is None
+    assert found["bootstrap"]["unit"] == "clusters"
+
+
+def test_predict_keeps_the_contract(isoloss, fitted):
+    code, said, _ = isoloss("predict", fitted, "--params", "7e9", "--tokens", "1.4e11", "--json")
+    answer = json.loads(said)
+    assert code == 0
+    assert set(CONTRACT["predict"].split()) <= set(answer)
+    truth = 1.8 + 480 * 7e9**-0.35 + 2100 * 1.4e11**-0.37
+    assert answer["interval"][0] < truth < answer["interval"][1]
+    assert answer["extrapolation"]["params"] == pytest.approx(7)
+    wide = json.loads(
+        isoloss("predict", fitted, "--params", "7e9", "--tokens", "1.4e11", "--level", "0.99", "--json")[1]
+    )
+    assert wide["interval"][0] < answer["interval"][0]
+    # Training FLOPs stand for the tokens.
+    same = json.loads(isoloss("predict", fitted, "--params", "7e9", "--flops", "5.88e21", "--json")[1])
+    assert same["loss"] == pytest.approx(answer["loss"])
+
+
+def test_predict_takes_a_published_law(isoloss):
+    code, said, _ = isoloss("predict", "chinchilla-epoch", "--params", "7e10", "--tokens", "1.4e12")
+    assert code == 0
+    assert "loss 1.9734 nats" in said
+    assert "no interval" in said
+    code, _, talk = isoloss("predict", "ouro", "--params", "1e9")
+    assert code == 3
+    assert "no constant" in talk
+
+
+def test_plan_keeps_the_contract(isoloss, fitted):
+    code, said, _ = isoloss("plan", fitted, "--flops", "1e21", "--price-per-gpu-hour", "2", "--json")
+    found = json.loads(said)
+    assert code == 0
+    assert set(CONTRACT["plan"].split()) <= set(found)
+    assert found["params"] * found["tokens"] * 6 == pytest.approx(1e21)
+    assert found["money"] == pytest.approx(2 * found["gpu_hours"])
+    low, high = found["intervals"]["params"]
+    assert low < found["params"] < high
+    code, said, _ = isoloss("plan", fitted, "--loss", "2.2")
+    assert code == 0
+    assert "loss" in said
+    code, _, talk = isoloss("plan", fitted, "--loss", "1.2")
+    assert code == 3
+    assert "To mend it" in talk
+
+
+def test_compare_ranks(isoloss):
+    code, said, talk = isoloss("compare", "runs.csv", "--laws", "chinchilla,kaplan-nd", *NAMES, "--json")
+    assert code == 0, talk
+    found = json.loads(said)
+    assert [entry["law"] for entry in found["entries"]][0] == "chinchilla"
+    assert "verdict" in found
+    assert "chinchilla" in isoloss("compare", "runs.csv", "--laws", "chinchilla,kaplan-nd", *NAMES)[1]
+
+
+def test_backtest_hides_the_largest_or_what_it_is_told(isoloss, here):
+    code, said, talk = isoloss("backtest", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "pictures")
+    assert code == 0, talk
+    assert "hidden run" in said
+    assert any(path.suffix == ".svg" for path in (here / "pictures").iterdir())
+    options = (*NAMES, "--holdout", "corpus=books", "--json")
+    code, said, talk = isoloss("backtest", "runs.csv", "--law", "chinchilla", *options)
+    assert code == 0, talk
+    assert len(json.loads(said)["runs"]) == 18
+    code, _, talk = isoloss("backtest", "runs.csv", "--law", "chinchilla", *NAMES, "--holdout", "corpus=code")
+    assert code == 2
+    assert "takes books, web" in talk
+
+
+def test_isoflop_reads_minima(isoloss, here):
+    sizes, rows = np.geomspace(1e7, 3e9, 9), []
+    for C in np.geomspace(1e18, 1e20, 5):
+        best = 0.1 * C**0.5
+        rows += [
+            {"N": n, "C": C, "loss": 2 + 1e3 * C**-0.15 * (1 + 0.05 * np.log(n / best) ** 2)}
+            for n in best * sizes / 1.7e8
+        ]
+    pl.DataFrame(rows).write_csv(here / "iso.csv")
+    code, said, talk = isoloss("isoflop", "iso.csv", "--json")
+    assert code == 0, talk
+    assert json.loads(said)["params"]["exponent"] == pytest.approx(0.5, abs=0.01)
+    assert "N* = " in isoloss("isoflop", "iso.csv", "--method", "parabola", "-o", "pictures")[1]
+    assert (here / "pictures").is_dir()
+
+
+def test_design_proposes_runs_within_the_budget(isoloss, fitted):
+    target = ("--params", "7e9", "--tokens", "1.4e11")
+    code, said, talk = isoloss("design", fitted, "--budget", "1e20", *target, "--json")
+    assert code == 0, talk
+    found = json.loads(said)
+    assert sum(run["flops"] for run in found["runs"]) <= 1e20
+    assert found["half_width_after"] < found["half_width_now"]
+    assert "D-optimal" in isoloss("design", fitted, "--budget", "1e20", *target)[1]
+
+
+def test_laws_and_data_are_listed(isoloss):
+    code, said, _ = isoloss("laws")
+    assert code == 0
+    assert "loop-equivalence" in said
+    assert "chinchilla-epoch" in said
+    listed = json.loads(isoloss("laws", "--json")[1])
+    assert set(listed) == {"laws", "published", "unpublished"}
+    code, said, _ = isoloss("data", "list")
+    assert code == 0
+    assert "licence" in said
+    assert json.loads(isoloss("data", "list", "--json")[1])
+
+
+def test_bench_times_both_ways_on_the_same_runs(isoloss):
+    code, said, _ = isoloss("bench", "fit", "--starts", "6", "--refits", "100", "--json")
+    assert code == 0
+    ours, _, grid = json.loads(said)
+    assert ours["objective"] <= grid["objective"] * (1 + 1e-9)
+    assert isoloss("bench", "sweep")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "place"),
+    [
+        (("fit", "none.csv", "--law", "chinchilla"), 2, "none.csv"),
+        (("fit", "runs.csv", "--law", "chincilla", *NAMES), 2, "'chincilla'"),
+        (("fit", "runs.csv", "--law", "chinchilla"), 2, "params"),
+        (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--where", "size ="), 2, "where does not work"),
+        (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--fixed", "E"), 2, "--fixed"),
+        (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--fixed", "E=much"), 2, "not a number"),
+        (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--tied", "A,alpha"), 2, "tied"),
+        (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--intervals", "z"), 2, "intervals"),
+        (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--where", "size < 2e7"), 3, "params"),
+        (("predict", "nothing", "--params", "1"), 2, "nothing"),
+        (("predict", "runs.csv", "--params", "1"), 2, "runs.csv"),
+        (("predict", "chinchilla", "--params", "1e9"), 2, "tokens is missing"),
+        (("predict", "chinchilla", "--params", "1e9", "--tokens", "1e9", "--recurrence", "2"), 2, "leave it"),
+        (("predict", "chinchilla", "--flops", "1e9"), 2, "beside flops"),
+        (("plan", "kaplan-n", "--flops", "1e20"), 2, "needs parameters and tokens"),
+        (("plan", "chinchilla", "--flops", "1e20", "--gpu", "abacus"), 2, "abacus"),
+        (("design", "chinchilla", "--budget", "1e20", "--params", "1e9", "--tokens", "1e9"), 3, "interval"),
+        (("backtest", "runs.csv", "--law", "chinchilla", *NAMES, "--holdout", "largest-moon"), 2, "moon"),
+        (("data", "fetch", "porian"), 2, "pickle"),
+        (("data", "fetch", "nothing"), 2, "nothing"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else None,
+)
+def test_errors_name_the_place_and_write_nothing(isoloss, here, arguments, code, place):
+    before = sorted(here.rglob("*"))
+    got, said, talk = isoloss(*arguments)
+    assert got == code, talk
+    assert place in talk
+    assert "Traceback" not in talk
+    assert "To mend it" in talk
+    assert said == ""
+    assert sorted(here.rglob("*")) == before
