@@ -29,6 +29,14 @@ from isoloss.errors import InputError
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,127}")
 
 
+def home() -> Path:
+    """Where corpora and fetched tables live: ISOLOSS_HOME, else the user's data folder."""
+    if named := os.environ.get("ISOLOSS_HOME"):
+        return Path(named)
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "isoloss"
+
+
 def safe_child(folder: Path, name: str) -> Path:
     """``folder/name`` for a plain name: no separators, no leading dot, no link out of the folder.
 

@@ -82,3 +82,37 @@ def test_laws_import_without_torch():
     code = "import sys; sys.modules['torch'] = None; import isoloss.laws, isoloss.sources; print('ok')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "ok\n", done.stderr
+
+
+def test_loops_of_a_study_become_the_parameters_of_the_loop():
+    """Executed minus unique parameters, over the extra passes: what is inside the loop."""
+    rng = np.random.default_rng(0)
+    grid = [(d, r, D) for d in (64, 96, 128, 192) for r in (1, 2, 4, 8) for D in (1e8, 4e8, 2e9)]
+    width, loops, tokens = (np.array(column, dtype=float) for column in zip(*grid, strict=True))
+    once, inside = 48.0 * width**2, 96.0 * width**2
+    effective = once + loops**0.5 * inside
+    loss = 1.6 + 60 * effective**-0.3 + 900 * tokens**-0.36 + 0.003 * rng.standard_normal(len(grid))
+    table = pl.DataFrame(
+        {
+            "params": once + inside,
+            "params_executed": once + loops * inside,
+            "recurrence": loops,
+            "tokens": tokens,
+            "loss": loss,
+        }
+    )
+    found = fit_table("loop-equivalence", table)
+    assert set(found.source["derived"]) == {"params_once", "params_recurrent"}
+    low, high = found.intervals["phi"]
+    assert low < 0.5 < high
+    direct = fit(
+        "loop-equivalence",
+        {
+            "params_once": np.where(loops > 1, once, 0.0),
+            "params_recurrent": np.where(loops > 1, inside, once + inside),
+            "recurrence": loops,
+            "tokens": tokens,
+        },
+        loss,
+    )
+    assert found.params["phi"] == pytest.approx(direct.params["phi"], rel=1e-6)

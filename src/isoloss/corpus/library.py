@@ -9,7 +9,6 @@ The corpus ``starter`` comes with the package.
 
 import importlib.resources
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -245,12 +244,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def _home(home: Path | None) -> Path:
-    if home is not None:
-        return home
-    if named := os.environ.get("ISOLOSS_HOME"):
-        return Path(named)
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "isoloss"
+    return files.home() if home is None else home
 
 
 def _folder(name: str, home: Path | None) -> Path:

@@ -21,6 +21,9 @@ def rules(*, bytes_per_token: float | None = None, tied_embeddings: bool | None 
     evaluation text); total against non-embedding parameters only with ``tied_embeddings``.
     """
     flops, params, tokens = pl.col("flops"), pl.col("params"), pl.col("tokens")
+    loops = pl.col("recurrence")
+    # A stack run r times executes N_once + r N_rec; at r = 1 nothing needs to tell the two apart.
+    looped = pl.when(loops > 1).then((pl.col("params_executed") - params) / (loops - 1)).otherwise(params)
     found = [
         Rule("tokens", ("steps", "batch_tokens"), "tokens = steps * batch_tokens",
              pl.col("steps") * pl.col("batch_tokens")),
@@ -33,6 +36,10 @@ def rules(*, bytes_per_token: float | None = None, tied_embeddings: bool | None 
              pl.col("batch_sequences") * pl.col("context")),
         Rule("unique_tokens", ("tokens", "epochs"), "unique_tokens = tokens / epochs",
              tokens / pl.col("epochs")),
+        Rule("params_recurrent", ("params", "params_executed", "recurrence"),
+             "params_recurrent = (params_executed - params) / (recurrence - 1)", looped),
+        Rule("params_once", ("params", "params_recurrent"), "params_once = params - params_recurrent",
+             (params - pl.col("params_recurrent")).clip(0)),
     ]  # fmt: skip
     if tied_embeddings is not None:
         tables = 1 if tied_embeddings else 2

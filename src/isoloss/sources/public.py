@@ -7,7 +7,6 @@ licence and citation.
 import contextlib
 import hashlib
 import http.client
-import os
 import sys
 import tomllib
 import urllib.error
@@ -80,7 +79,7 @@ def fetch(name: str, folder: Path | None = None) -> Path:
         raise InputError(
             f"{name} cannot be fetched: {table.reason}", where=table.url, mend="write it out as CSV yourself"
         )
-    path = (folder or _home() / "tables") / f"{name}.csv"
+    path = (folder or files.home() / "tables") / f"{name}.csv"
     print(table.about, file=sys.stderr)
     if not (path.is_file() and files.sha256(path) == table.sha256):
         download(table.url, path, table.sha256, table.bytes)
@@ -160,10 +159,3 @@ def _opener(loopback: bool) -> urllib.request.OpenerDirector:
     ):
         opener.add_handler(handler)
     return opener
-
-
-def _home() -> Path:
-    if named := os.environ.get("ISOLOSS_HOME"):
-        return Path(named)
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "isoloss"
