@@ -32,7 +32,7 @@ def _as(kind):
 @pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "pyarrow"])
 def test_every_kind_of_table_gives_the_fit_of_its_arrays(kind):
     found = fit_table("power-floor", _as(kind), params="N", where="family = 'lstm'")
-    assert found.params == fit("power-floor", {"params": SIZES}, LOSSES).params
+    assert found.params == fit("power-floor", {"params": SIZES}, LOSSES, objective="huber-log").params
     assert (found.source["rows_read"], found.source["rows_kept"]) == (8, 7)
     assert {"params": "N", "loss": "loss"}.items() <= found.source["columns"].items()
     assert found.source["where"] == "family = 'lstm'"
@@ -114,5 +114,22 @@ def test_loops_of_a_study_become_the_parameters_of_the_loop():
             "tokens": tokens,
         },
         loss,
+        objective="huber-log",
     )
     assert found.params["phi"] == pytest.approx(direct.params["phi"], rel=1e-6)
+
+
+def test_checkpoints_of_one_run_are_one_cluster():
+    N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 12), np.geomspace(1e9, 3e10, 4)))
+    rng = np.random.default_rng(1)
+    runs = np.tile(np.arange(12), 4)
+    loss = 1.8 + 480 * N**-0.35 + 2100 * D**-0.37 + 0.01 * rng.standard_normal(12)[runs]
+    table = pl.DataFrame({"params": N, "tokens": D, "loss": loss + 0.001 * rng.standard_normal(48)})
+    named = table.with_columns(pl.Series("run_id", runs))
+    found = fit_table("chinchilla", named, objective="squared")
+    assert (found.n, found.clusters) == (48, 12)
+    assert "rows of one run_id count once" in found.source["notes"]
+    # Negative control: without names every checkpoint counts, and the intervals are too narrow.
+    naive = fit_table("chinchilla", table, objective="squared")
+    assert naive.clusters is None
+    assert found.standard_errors["alpha"] > 1.5 * naive.standard_errors["alpha"]

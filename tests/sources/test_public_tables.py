@@ -25,7 +25,7 @@ def one(found, kind):
     ("kyo-takano-chinchilla/df.csv", {}, None, 234),
     ("porian/isoflop_points.csv", {"params": "n", "tokens": "t"}, "dataset = 'rw'", None),
     ("porian/isoflop_points.csv", {"params": "n", "tokens": "t"}, "dataset = 'owt2'", None),
-    ("gadre-overtraining/runs_104.csv", {"loss": "loss_c4_val"}, None, 104),
+    ("gadre-overtraining/runs_104.csv", {"loss": "loss_c4_val"}, "dataset = 'rpj'", 35),
     ("steplaw/dense_lr_bs_loss.csv", {}, "loss < 3.2", None),
     ("steplaw/moe_lr_bs_loss.csv", {}, None, 708),
 ])  # fmt: skip
@@ -33,6 +33,12 @@ def test_good_public_tables_raise_nothing(run_tables, name, columns, where, rows
     found = runs(run_tables / name, columns=columns, where=where)
     assert found.findings == ()
     assert rows in (None, found.frame.height)
+
+
+def test_several_data_sets_under_one_law_are_told(run_tables):
+    found = runs(run_tables / "gadre-overtraining/runs_104.csv", columns={"loss": "loss_c4_val"})
+    assert kinds(found) == {"mixed-dataset"}
+    assert "3 values" in one(found, "mixed-dataset").message
 
 
 def test_units_that_show_only_in_a_derived_column(run_tables):
@@ -98,7 +104,9 @@ def test_the_dirty_rows_of_xlstm(run_tables):
     assert left.frame.height + len(left.excluded) == 459
     assert {e.row for e in left.excluded if e.by_outcome} == set(bad)
     assert {e.row for e in left.excluded if e.reason.startswith("unfinished")} == set(early)
-    assert accept(left).findings == ()
+    assert kinds(accept(left)) == {"mixed-family", "mixed-context"}
+    alone = runs(path, where="arch = 'llama' AND context = 2048")
+    assert accept(usable(alone)).findings == ()
 
 
 def test_steplaw_diverged(run_tables):

@@ -85,6 +85,13 @@ def columns_for(
         )
     )
     frame = found.frame
+    if not cluster and "run_id" in frame.columns and frame["run_id"].n_unique() < frame.height:
+        # Rows of one run are its checkpoints: they share its noise.
+        frame = frame.with_columns(pl.col("run_id").alias("cluster"))
+        cluster = "run_id"
+        found = replace(
+            found, source={**found.source, "notes": [*found.source["notes"], "rows of one run_id count once"]}
+        )
 
     def column(name: str) -> np.ndarray:
         return frame[name].cast(pl.Float64).to_numpy()
@@ -133,6 +140,7 @@ def fit_table(
     cluster: str | None = None,
     bytes_per_token: float | None = None,
     allow_negative: bool = False,
+    objective: str = "huber-log",
     **options: Any,
 ) -> Fit:
     """Fit ``law`` to a table: a path to CSV, Parquet or NDJSON, a study's folder, or a frame in memory.
@@ -140,8 +148,11 @@ def fit_table(
     ``params`` and its like, and ``columns`` for all others, say which column holds what; well-known names are
     found, and columns that follow from others are derived (tokens from FLOPs and parameters). ``where`` keeps
     rows: polars SQL over the table's own names; no code is run. ``weights`` and ``cluster`` are columns too.
-    Other options are those of ``isoloss.laws.fit``. What the checks doubt becomes a warning of the fit; its
-    ``source`` holds the columns, the rules and every excluded row with the reason.
+    Rows of one ``run_id`` are one cluster unless told otherwise. Other options are those of
+    ``isoloss.laws.fit``, the objective being "huber-log" by default.
+
+    What the checks doubt becomes a warning of the fit; its ``source`` holds the columns, the rules and every
+    excluded row with the reason.
 
     Raises InputError naming row (counted from 1 in the table as given) and column, and Refusal as
     ``isoloss.laws.fit`` does.
@@ -168,6 +179,7 @@ def fit_table(
         weights=read.weights,
         cluster=read.cluster,
         allow_negative=allow_negative,
+        objective=objective,
         source=read.source,
         **options,
     )

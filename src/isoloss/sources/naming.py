@@ -19,6 +19,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "bits_per_byte": ("bits_per_byte", "bpb", "val_bpb"),
     "recurrence": ("recurrence",),
     "position": ("position",),
+    "run_id": ("run_id",),
     "family": ("family", "arch", "architecture"),
     "dataset": ("dataset", "corpus"),
     "tokenizer": ("tokenizer",),

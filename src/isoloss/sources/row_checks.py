@@ -218,6 +218,10 @@ def together(runs: Runs) -> Iterator[Finding]:
                 text = f"{runs.columns[name]} has {kinds} values: losses per token do not compare across them"
                 mend = "keep one with where, or compare bits per byte"
                 yield Finding("mixed-vocabularies", "refuse", (), text, mend)
+    for name, what in (("family", "architectures"), ("dataset", "data sets"), ("context", "context lengths")):
+        if name in runs.columns and (kinds := frame[name].drop_nulls().n_unique()) > 1:
+            text = f"{runs.columns[name]} has {kinds} values: one law over several {what}"
+            yield Finding(f"mixed-{name}", "warn", (), text, "keep one with where")
     if {"tokens", "unique_tokens"} <= set(frame.columns):
         epochs = frame["tokens"] / frame["unique_tokens"]
         mend = "fit data-constrained, or keep them out with where"
