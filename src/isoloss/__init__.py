@@ -3,6 +3,7 @@
     isoloss.run("architectures", scale="mini")     train a study, or go on with it
     isoloss.load(folder).table()                    its losses, one row per run and evaluation
     isoloss.fit("power", table)                     a law, with intervals, or a refusal
+    isoloss.published("chinchilla-epoch")           a law that a paper printed
 
 Fitting and reading import no deep-learning framework; training does.
 """
@@ -19,7 +20,17 @@ if TYPE_CHECKING:
     from isoloss.records import StudyData
 
 
-__all__ = ["InputError", "IsolossError", "Refusal", "RunError", "__version__", "fit", "load", "run"]
+__all__ = [
+    "InputError",
+    "IsolossError",
+    "Refusal",
+    "RunError",
+    "__version__",
+    "fit",
+    "load",
+    "published",
+    "run",
+]
 
 
 def run(
@@ -64,3 +75,13 @@ def fit(law: str, table: Any, **options: Any) -> "Fit":
     from isoloss.sources import fit_table
 
     return fit_table(law, table, **options)
+
+
+def published(name: str) -> "Fit":
+    """The law that a paper printed, with its citation; ``isoloss laws`` lists them.
+
+    Raises InputError for an unknown name, Refusal for a law whose constants no paper prints.
+    """
+    from isoloss.sources import published
+
+    return published(name)
