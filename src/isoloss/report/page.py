@@ -1,19 +1,12 @@
 """One self-contained HTML file: static pictures, tables, no script, nothing fetched."""
 
-import html
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-
-import jinja2
-from markupsafe import Markup
 
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.figures import render
-from isoloss.figures.figure import Figure
 from isoloss.figures.render import Picture
 from isoloss.records import load
 from isoloss.report import fresh
@@ -29,6 +22,7 @@ from isoloss.report.tables import (
     sweep_tables,
     table_of,
 )
+from isoloss.report.templates import filled, inline
 
 
 @dataclass(frozen=True)
@@ -81,18 +75,15 @@ def page(
 ) -> str:
     """The HTML. Every text is escaped by the template; only our own pictures go in as they are."""
     study = analysis.study
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    template = environment.from_string(
-        resources.files("isoloss.report").joinpath("template.html").read_text("utf-8")
-    )
-    return template.render(
+    return filled(
+        "study.html",
         study=study.plan["study"],
         title=study.plan["title"],
         scale=study.plan["scale"],
         findings=found,
         sections=parts,
         inline={
-            figure.name: Markup(inline(figure, pictures[figure.name].svg))  # noqa: S704 (our own SVG)
+            figure.name: inline(figure, pictures[figure.name].svg)
             for part in parts
             for figure in part.figures
         },
@@ -106,26 +97,4 @@ def page(
         recipe=[recipe_table(study), *sweep_tables(study)],
         provenance=provenance_tables(study),
         command=command(study),
-    )
-
-
-_OPENING = re.compile(r"<svg\b[^>]*>")
-_INNER_ROLES = re.compile(r' role="graphics-[a-z]+"| aria-roledescription="[^"]*"')
-
-
-def inline(figure: Figure, svg: str) -> str:
-    """The SVG for a page: one image with a name and a description, scaled by its viewBox.
-
-    Vega gives its groups roles of their own, without names: inside one image they only disturb.
-    """
-    opening = _OPENING.match(svg)
-    box = re.search(r'viewBox="([^"]+)"', opening.group(0)).group(1)
-    width = box.split()[2]
-    body = _INNER_ROLES.sub("", svg[opening.end() :])
-    title, description = f"{figure.name}-title", f"{figure.name}-description"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{title}" '
-        f'aria-describedby="{description}" viewBox="{box}" width="{width}">'
-        f'<title id="{title}">{html.escape(figure.title)}</title>'
-        f'<desc id="{description}">{html.escape(figure.description)}</desc>{body}'
     )

@@ -1,0 +1,45 @@
+"""The pages' templates. Every text that goes in is escaped; only our own pictures are marked as safe."""
+
+import html
+import re
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from isoloss.figures.figure import Figure
+
+_OPENING = re.compile(r"<svg\b[^>]*>")
+_INNER_ROLES = re.compile(r' role="graphics-[a-z]+"| aria-roledescription="[^"]*"')
+
+
+def filled(template: str, **values: Any) -> str:
+    """The HTML of a template beside this module."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(
+            lambda name: resources.files("isoloss.report").joinpath(name).read_text("utf-8")
+        ),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    return environment.get_template(template).render(**values)
+
+
+def inline(figure: Figure, svg: str) -> Markup:
+    """The SVG for a page: one image with a name and a description, scaled by its viewBox.
+
+    Vega gives its groups roles of their own, without names: inside one image they only disturb.
+    """
+    opening = _OPENING.match(svg)
+    box = re.search(r'viewBox="([^"]+)"', opening.group(0)).group(1)
+    width = box.split()[2]
+    body = _INNER_ROLES.sub("", svg[opening.end() :])
+    title, description = f"{figure.name}-title", f"{figure.name}-description"
+    return Markup(  # noqa: S704 - our own SVG, its words escaped
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{title}" '
+        f'aria-describedby="{description}" viewBox="{box}" width="{width}">'
+        f'<title id="{title}">{html.escape(figure.title)}</title>'
+        f'<desc id="{description}">{html.escape(figure.description)}</desc>{body}'
+    )
