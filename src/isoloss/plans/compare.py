@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Fit, Form, fit
-from isoloss.laws.forms import Array, registered
+from isoloss.laws import Fit, Form
+from isoloss.laws.forms import registered
 from isoloss.laws.result import check_level
-from isoloss.plans.holdout import columns_of, hide, kept, points_of
+from isoloss.plans.holdout import columns_of, hide, points_of
 from isoloss.plans.scores import paired_interval
+from isoloss.plans.trial import Runs, Trial, tried
 
 CRITERION = "AICc of the squared-log fit"
 
@@ -160,12 +160,12 @@ def compare(
     group_n = points_of(x_In, cluster if groups is None else groups)
     fold_n = _folds(group_n, folds, seed)
     level = check_level(level)
-    data = _Data(dict(zip(names, x_In, strict=True)), y_n, weights, cluster, options | {"level": level})
+    data = Runs(dict(zip(names, x_In, strict=True)), y_n, weights, cluster, options | {"level": level})
     # Rows of the same inputs are one point for every law, whichever of the inputs it takes.
     by_design = dataclasses.replace(data, cluster=points_of(x_In, None))
 
     masks = {"largest": [hidden.mask_n], "folds": [fold_n == fold for fold in range(folds)]}
-    trials = [_tried(law, data, by_design, masks, group_n, objective) for law in forms]
+    trials = [tried(law, data, by_design, masks, group_n, objective) for law in forms]
     standing = [one for one in trials if one.fit is not None]
     refused = tuple((one.law, one.refusal) for one in trials if one.fit is None)
     if not standing:
@@ -198,85 +198,7 @@ def nesting_faults(totals: Mapping[str, float]) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True)
-class _Data:
-    x: Mapping[str, Array]
-    y_n: Array
-    weights: ArrayLike | None
-    cluster: ArrayLike | None
-    options: Mapping[str, Any]
-
-    def fit(self, law: Form, see_n: np.ndarray | None = None, **options: Any) -> Fit:
-        see_n = np.ones(len(self.y_n), dtype=bool) if see_n is None else see_n
-        return fit(
-            law,
-            {name: self.x[name][see_n] for name in law.inputs},
-            self.y_n[see_n],
-            weights=kept("weights", self.weights, see_n),
-            cluster=kept("cluster", self.cluster, see_n),
-            **self.options | options,
-        )
-
-    def errors(
-        self, law: Form, masks: Sequence[np.ndarray], group_n: np.ndarray, objective: str
-    ) -> dict[int, float]:
-        """Mean absolute relative error of each group that one of the masks hides."""
-        out = {}
-        for hide_n in masks:
-            found = self.fit(law, ~hide_n, objective=objective, curve_only=True)
-            predicted = found.predict(**{name: self.x[name][hide_n] for name in law.inputs}).loss
-            error_h = np.abs(predicted / self.y_n[hide_n] - 1)
-            group_h = group_n[hide_n]
-            out |= {int(group): float(error_h[group_h == group].mean()) for group in np.unique(group_h)}
-        return out
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """What one form did; ``errors`` maps "largest" and "folds" to the mean error of each hidden group."""
-
-    law: str
-    fit: Fit | None
-    refusal: str
-    total: float | None
-    criterion: float | None
-    errors: Mapping[str, Mapping[int, float]]
-    left_out: tuple[str, ...]
-
-
-def _tried(
-    law: Form,
-    data: _Data,
-    by_design: _Data,
-    masks: Mapping[str, Sequence[np.ndarray]],
-    group_n: np.ndarray,
-    objective: str,
-) -> _Trial:
-    found, refusal, curve = None, "", None
-    try:
-        found = data.fit(law, objective=objective)
-    except Refusal as why:
-        refusal = why.what
-    with suppress(Refusal):
-        curve = by_design.fit(law, objective="squared-log", curve_only=True)
-    errors, left_out = {}, []
-    for part in masks if found is not None else ():
-        try:
-            errors[part] = data.errors(law, masks[part], group_n, objective)
-        except Refusal as why:
-            left_out.append(f"{part}: {why.what}")
-    return _Trial(
-        law.name,
-        found,
-        refusal,
-        None if curve is None else curve.objective.value,
-        None if curve is None else _aicc(curve),
-        errors,
-        tuple(left_out),
-    )
-
-
-def _ranked(trials: Sequence[_Trial], level: float) -> tuple[Entry, ...]:
+def _ranked(trials: Sequence[Trial], level: float) -> tuple[Entry, ...]:
     # One interval a form beside the best: all hold together at the level asked for.
     each = 1 - (1 - level) / max(len(trials) - 1, 1)
     gaps = {
@@ -341,12 +263,3 @@ def _gaps(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[str, 
             float(difference_g.mean()), interval, told_apart=interval is not None and interval[0] > 0
         )
     return out
-
-
-def _aicc(found: Fit) -> float | None:
-    """None where the correction has no degrees of freedom left, or nothing is left over to explain."""
-    n = len(found.residuals)
-    k = n - found.df + 1
-    if n - k - 1 < 1 or found.objective.value <= 0:
-        return None
-    return float(n * np.log(found.objective.value / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1))
