@@ -21,7 +21,7 @@ def bench(
     refits: Annotated[int, typer.Option(help="Bootstrap refits to time.")] = 4000,
     as_json: AsJson = False,
 ) -> None:
-    """Time one Chinchilla fit and its bootstrap beside a plain SciPy grid of starts: CPU seconds and objective.
+    """Time one fit and its bootstrap beside a plain SciPy grid of starts: CPU seconds and objective.
 
     isoloss bench fit
     isoloss bench fit --starts 500 --table runs.csv

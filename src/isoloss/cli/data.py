@@ -25,7 +25,7 @@ def data_list(as_json: AsJson = False) -> None:
     if as_json:
         show_json({name: asdict(table) for name, table in tables.items()})
         return
-    for name, table in tables.items():
+    for table in tables.values():
         print(table.about)
         if table.reason:
             print(f"    cannot be fetched: {table.reason}")

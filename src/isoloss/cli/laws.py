@@ -194,7 +194,7 @@ def isoflop(
 
     isoloss isoflop runs.csv --flops budget --params N --loss loss
     """
-    from isoloss.laws.isoflop import isoflop as by_budget
+    from isoloss.plans.opinions import opinions
     from isoloss.report.words import isoflop_lines
     from isoloss.sources import columns_for
 
@@ -205,7 +205,7 @@ def isoflop(
         where=where,
         more=("flops", "params", *(("tokens",) if tokens else ())),
     )
-    found = by_budget(
+    found = opinions(
         read.inputs["flops"],
         read.inputs["params"],
         read.loss,
@@ -219,8 +219,8 @@ def isoflop(
         from isoloss.figures import render
 
         for figure in (
-            figures.curves_figure(found),
-            figures.frontier_figure([figures.isoflop_opinion(found)]),
+            figures.curves_figure(found.isoflop),
+            figures.frontier_figure(figures.all_opinions(found)),
         ):
             render.write(figure, render.render(figure), out)
     if as_json:

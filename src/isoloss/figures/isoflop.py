@@ -1,6 +1,7 @@
 """IsoFLOP curves with their minima, and the compute frontier N*(C) as several methods see it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import altair as alt
@@ -17,6 +18,7 @@ from isoloss.laws.forms import Array
 from isoloss.laws.frontier import Frontier
 from isoloss.laws.isoflop import Budget, Flag, IsoFlop, Method, curve
 from isoloss.laws.result import Fit
+from isoloss.plans.opinions import Opinions
 
 WIDTH, HEIGHT = 560, 400
 RISE = 1.25
@@ -162,6 +164,16 @@ def parametric_opinion(fit: Fit, low: float, high: float, *, level: float = 0.9)
         slopes = np.polyfit(np.log(C), drawn.T, 1)[0]
         interval = tuple(np.quantile(slopes, tails).tolist())
     return Opinion(f"law, {fit.law}", slope, interval, level, _points([]), law)
+
+
+def all_opinions(found: Opinions) -> list[Opinion]:
+    """The chosen reading of the budgets and, where the runs determine one, the law, for one picture."""
+    drawn = [isoflop_opinion(found.isoflop)]
+    if found.law is not None:
+        flops = [budget.flops for budget in found.isoflop.budgets]
+        with suppress(Refusal):
+            drawn.append(parametric_opinion(found.law, min(flops), max(flops), level=found.level))
+    return drawn
 
 
 def _optima(fit: Fit, theta_Sp: Array, C: Array) -> Array:

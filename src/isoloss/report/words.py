@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from isoloss.laws.isoflop import IsoFlop
 from isoloss.laws.result import Fit, Interval
 from isoloss.plans.backtest import Backtest
 from isoloss.plans.compare import Comparison
 from isoloss.plans.design import Design
+from isoloss.plans.opinions import Opinions
 from isoloss.plans.plan import Plan
 from isoloss.units import human
 
@@ -196,7 +196,8 @@ def design_lines(found: Design) -> Iterator[str]:
     )
 
 
-def isoflop_lines(found: IsoFlop) -> Iterator[str]:
+def isoflop_lines(opinions: Opinions) -> Iterator[str]:
+    found = opinions.isoflop
     for name, line in (("N", found.params), ("D", found.tokens)):
         low, high = line.interval
         yield (
@@ -207,6 +208,23 @@ def isoflop_lines(found: IsoFlop) -> Iterator[str]:
         line = found.params_weighted
         low, high = line.interval
         yield f"N* weighted by noise: C^{line.exponent:.3f} ({low:.3f} to {high:.3f})"
+    yield ""
+    yield from columns(
+        ("opinion on a, N* ~ C^a", "a", f"{opinions.level:.0%} interval", "its grid's bias"),
+        [
+            (
+                one.method,
+                "none" if one.exponent is None else f"{one.exponent:.3f}",
+                "no interval" if one.interval is None else f"{one.interval[0]:.3f} to {one.interval[1]:.3f}",
+                "" if one.bias is None else f"{one.bias:+.3f}",
+            )
+            for one in opinions.each
+        ],
+    )
+    for one in opinions.each:
+        if one.refused is not None:
+            yield f"  {one.method}: refused: {one.refused}"
+    yield ""
     yield f"a + b = {found.exponent_sum:.3f}; D: {found.token_rule.value}; noise: {found.noise}"
     if found.thirds:
         slopes = ", ".join(f"{third.exponent:.3f} ± {third.standard_error:.3f}" for third in found.thirds)

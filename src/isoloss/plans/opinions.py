@@ -1,0 +1,101 @@
+"""How the best size grows with compute, by every method that the runs allow, side by side."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isoloss.errors import Refusal
+from isoloss.laws.fit import fit
+from isoloss.laws.isoflop import IsoFlop, isoflop
+from isoloss.laws.isoflop_bias import grid_bias
+from isoloss.laws.result import Fit, FitStatus
+
+METHODS = ("akima", "parabola")
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """The exponent a of N* ~ C^a by one method, or why it gives none.
+
+    ``bias`` is what its grid would add to the exponent if the law fitted to the same runs were exact.
+    """
+
+    method: str
+    exponent: float | None
+    interval: tuple[float, float] | None
+    bias: float | None
+    refused: str | None
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """``isoflop`` is the reading by the chosen method, ``each`` all of them, ``law`` the fit behind one."""
+
+    isoflop: IsoFlop
+    law: Fit | None
+    each: tuple[Opinion, ...]
+    level: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The chosen reading with, under ``opinions``, all of them."""
+        return self.isoflop.to_json() | {"opinions": [asdict(one) for one in self.each]}
+
+
+def opinions(
+    flops: ArrayLike,
+    params: ArrayLike,
+    loss: ArrayLike,
+    *,
+    tokens: ArrayLike | None = None,
+    method: str = "akima",
+    noise: float | None = None,
+    level: float = 0.9,
+) -> Opinions:
+    """N*(C) by the chosen reading of each budget, by the other, and by a Chinchilla law of the same runs.
+
+    The law is fitted to log losses (Huber, delta 1e-3) with D = C / (6 N) unless tokens are given; its
+    interval comes from draws. Raises what ``isoflop`` raises for the chosen method; what another method
+    cannot say stands in its opinion.
+    """
+    chosen = isoflop(flops, params, loss, tokens=tokens, method=method, noise=noise, level=level)
+    N = np.asarray(params, dtype=np.float64)
+    D = np.asarray(flops, dtype=np.float64) / (6 * N) if tokens is None else tokens
+    law, why = None, ""
+    try:
+        law = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log", level=level)
+    except Refusal as refusal:
+        why = refusal.what
+    each = [
+        _read(name, chosen, law, (flops, params, loss, tokens, noise, level))
+        for name in (method, *(other for other in METHODS if other != method))
+    ]
+    return Opinions(chosen, law, (*each, _by_law(law, why, level)), level)
+
+
+def _read(name: str, chosen: IsoFlop, law: Fit | None, rows: tuple) -> Opinion:
+    flops, params, loss, tokens, noise, level = rows
+    try:
+        found = chosen
+        if name != chosen.method.value:
+            found = isoflop(flops, params, loss, tokens=tokens, method=name, noise=noise, level=level)
+        bias = None
+        if law is not None and law.status is FitStatus.CONVERGED:
+            own = grid_bias(found, law.params)
+            bias = own.read - own.exponent
+    except Refusal as refusal:
+        return Opinion(f"IsoFLOP, {name}", None, None, None, refusal.what)
+    return Opinion(f"IsoFLOP, {name}", found.params.exponent, found.params.interval, bias, None)
+
+
+def _by_law(law: Fit | None, why: str, level: float) -> Opinion:
+    if law is None:
+        return Opinion("law, chinchilla", None, None, None, why)
+    place = [law.form.parameters.index(name) for name in ("alpha", "beta")]
+    interval = None
+    if law.covariance is not None:
+        alpha, beta = np.exp(law.draws(4000, np.random.default_rng(0))[:, place]).T
+        low, high = np.quantile(beta / (alpha + beta), [(1 - level) / 2, (1 + level) / 2])
+        interval = (float(low), float(high))
+    return Opinion("law, chinchilla", law.allocation()["a"], interval, None, None)

@@ -1,0 +1,59 @@
+"""Three opinions on the exponent of N*(C): they agree where they should, and each says what it cannot."""
+
+import numpy as np
+import pytest
+
+from isoloss.errors import Refusal
+from isoloss.plans.opinions import opinions
+
+LAW = {"E": 1.8, "A": 480.0, "alpha": 0.35, "B": 2100.0, "beta": 0.37}
+TRUTH = LAW["beta"] / (LAW["alpha"] + LAW["beta"])
+
+
+def _runs(decades=0.6, sigma=0.001, budgets=7, centre=1.0):
+    C = np.repeat(np.geomspace(1e18, 1e21, budgets), 9)
+    G = (LAW["alpha"] * LAW["A"] / (LAW["beta"] * LAW["B"])) ** (1 / (LAW["alpha"] + LAW["beta"]))
+    best = G * (C / 6) ** TRUTH
+    N = best * centre * np.tile(10.0 ** np.linspace(-decades, decades, 9), budgets)
+    loss = LAW["E"] + LAW["A"] * N ** -LAW["alpha"] + LAW["B"] * (C / (6 * N)) ** -LAW["beta"]
+    return C, N, loss + sigma * np.random.default_rng(0).standard_normal(len(C))
+
+
+def test_all_three_find_the_exponent():
+    found = opinions(*_runs(), noise=0.001)
+    assert [one.method for one in found.each] == ["IsoFLOP, akima", "IsoFLOP, parabola", "law, chinchilla"]
+    for one in found.each:
+        low, high = one.interval
+        assert low - 0.02 < TRUTH < high + 0.02
+        assert one.exponent == pytest.approx(TRUTH, abs=0.02)
+    assert len(found.to_json()["opinions"]) == 3
+
+
+def test_the_parabolas_bias_is_told_on_a_drifting_grid():
+    """With unlike exponents, grids whose centres drift with the budget bend the parabola's exponent."""
+    A, alpha, B, beta = 4000.0, 0.465, 40.0, 0.155
+    truth = beta / (alpha + beta)
+    C = np.repeat(np.geomspace(1e18, 1e21, 7), 11)
+    best = (alpha * A / (beta * B)) ** (1 / (alpha + beta)) * (C / 6) ** truth
+    spread = np.tile(10.0 ** np.linspace(-0.9, 0.9, 11), 7)
+    N = best * spread * np.repeat(np.geomspace(0.35, 2.8, 7), 11)
+    loss = 1.5 + A * N**-alpha + B * (C / (6 * N)) ** -beta
+    noise = 1e-4 * np.random.default_rng(1).standard_normal(len(C))
+    akima, parabola, law = opinions(C, N, loss + noise, noise=1e-4).each
+    assert abs(parabola.bias) > 0.003
+    assert abs(akima.bias) < abs(parabola.bias) / 5
+    assert parabola.exponent - parabola.bias == pytest.approx(truth, abs=0.001)
+    # Negative control: uncorrected it is off by more.
+    assert abs(parabola.exponent - truth) > 2 * abs(parabola.exponent - parabola.bias - truth)
+    assert law.exponent == pytest.approx(truth, abs=0.01)
+
+
+def test_what_one_cannot_say_the_others_still_do():
+    C, N, loss = _runs()
+    flat = 2.0 + 3e4 * C**-0.25 * (
+        1 + 0.05 * np.log(N / (0.1 * C**0.5)) ** 2
+    )  # rises again: no Chinchilla law
+    found = opinions(C, N, flat, noise=1e-4)
+    assert found.each[0].exponent is not None
+    with pytest.raises(Refusal):
+        opinions(C[:18], N[:18], loss[:18])
