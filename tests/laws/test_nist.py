@@ -68,9 +68,7 @@ def _compare(law, x, y, certified, starts, squares, **more):
     alone = [fit(law, {"x": x}, y, starts=[start], **more) for start in starts]
     both = fit(law, {"x": x}, y, starts=starts, **more)
     for found in (*alone, both):
-        assert found.params == pytest.approx(
-            {name: value for name, (value, _) in certified.items()}, rel=1e-8
-        )
+        assert found.params == pytest.approx(values, rel=1e-8)
         assert found.objective.value == pytest.approx(squares, rel=1e-8)
         assert found.df == len(x) - len(certified)
         assert found.gradient < 1e-9

@@ -15,6 +15,7 @@ from isoloss.laws.spread import covariance_S
 BATCH = 100
 FEWEST = 10
 CHECKED = 12
+COLD = 6
 _SAME = 1e-5  # of the objective
 
 
@@ -55,22 +56,29 @@ def _refits(problem: Problem, w_Sn: Array, starts: list[Array]) -> Array:
 def cold_check(problem: Problem, phi_SF: Array, w_Sn: Array, seed: int) -> tuple[int, int]:
     """How many of a sample were solved again from cold starts, and in how many that found nothing better."""
     chosen = np.random.default_rng(seed).permutation(len(phi_SF))[:CHECKED]
-    agreeing = 0
+    starts, rows = [], []
     for s in chosen:
-        part = replace(problem, w_n=w_Sn[s])
-        cold_GF = candidates(part)
-        ranks = np.unique(np.linspace(0, len(cold_GF) - 1, 6).astype(int))
-        least = part.total(part.residuals(descend(part, cold_GF[ranks], tolerance=1e-10))).min()
-        agreeing += bool(part.total(part.residuals(phi_SF[s])) <= least * (1 + _SAME) + 1e-24)
-    return len(chosen), agreeing
+        cold_GF = candidates(replace(problem, w_n=w_Sn[s]))
+        ranks = np.unique(np.linspace(0, len(cold_GF) - 1, COLD).astype(int))
+        starts.append(cold_GF[ranks])
+        rows += [s] * len(ranks)
+    part = replace(problem, w_n=w_Sn[rows])
+    cold_total = part.total(part.residuals(descend(part, np.concatenate(starts))))
+    firsts = np.cumsum([0, *(len(phi) for phi in starts[:-1])])
+    part = replace(problem, w_n=w_Sn[chosen])
+    warm_total = part.total(part.residuals(phi_SF[chosen]))
+    agreeing = warm_total <= np.minimum.reduceat(cold_total, firsts) * (1 + _SAME) + 1e-24
+    return len(chosen), int(agreeing.sum())
 
 
 def with_bootstrap(fit: Fit, problem: Problem, at: Points, *, count: int, seed: int, use: bool) -> Fit:
     """The fit with ``count`` refits, and, with ``use``, intervals from them.
 
-    Studentised: the quantiles of (refit - estimate) / its own standard error, times the standard error of the
-    estimate, where standard errors come from the data themselves; percentiles where they come from leaving
-    out runs. Raises Refusal below ten points or clusters, and if more than a tenth of the refits fail.
+    Least squares: studentised, by the quantiles of (refit - estimate) / its own standard error, times the
+    standard error of the estimate. Otherwise percentiles of (refit - estimate), widened by the degrees of
+    freedom that the fit used up: standard errors from leaving out runs are too dear to repeat, and that of a
+    Huber refit rests on how many residuals lie near 0, which rows drawn twice distort. Raises Refusal below
+    ten points or clusters, and if more than a tenth of the refits fail.
     """
     if at.groups < FEWEST:
         raise Refusal(
@@ -104,7 +112,8 @@ def with_bootstrap(fit: Fit, problem: Problem, at: Points, *, count: int, seed: 
     chain = shape.chain(theta_Sp) if shape.constrained else np.eye(len(theta))
     full_Spp = chain @ spread_SFF @ np.swapaxes(chain, -1, -2)
     kappa_Sp, error_Sp = kappa_errors(shape, theta_Sp, full_Spp)
-    intervals = _intervals(fit, problem, kappa_Sp, None if at.dependent else error_Sp)
+    studentised = not at.dependent and problem.objective != "huber-log"
+    intervals = _intervals(fit, problem, kappa_Sp, error_Sp if studentised else None)
     errors = {
         name: None if intervals[name] is None else float(np.std(_plain(fit, name, kappa_Sp[:, i])))
         for i, name in enumerate(fit.form.parameters)
@@ -138,7 +147,7 @@ def _intervals(
             continue
         signed, away_S = name in fit.form.signed, kappa_Sp[:, place] - kappa[place]
         if error_Sp is None:
-            low, high = np.quantile(away_S, ends[::-1])
+            low, high = fit.widening * np.quantile(away_S, ends[::-1])
         else:
             low, high = (-errors[place] * np.quantile(away_S / error_Sp[:, place], end) for end in ends)
         out[name] = (plain_end(kappa[place] + low, signed), plain_end(kappa[place] + high, signed))

@@ -147,6 +147,11 @@ class Fit:
         law = form(self.law)
         return law.with_signed_floor() if self.signed_floor and law.with_signed_floor else law
 
+    @property
+    def widening(self) -> float:
+        """sqrt(n / df): resampled residuals are too small by the degrees of freedom that the fit used up."""
+        return math.sqrt((self.clusters or len(self.residuals)) / max(self.df, 1))
+
     def predict(self, *, level: float | None = None, **inputs: ArrayLike) -> Prediction:
         """Loss at new inputs, named as the law names them; arrays broadcast.
 
@@ -341,9 +346,7 @@ def _reach(
         return (-mean_n, mean_n), (-new_n, new_n)
     refits_Sn = law.value(np.array(fit.bootstrap.theta), z_In)
     away_Sn = refits_Sn - scaled_n if fit.signed_floor else np.log(refits_Sn / scaled_n)
-    # Resampled residuals are too small by the degrees of freedom that the fit used up.
-    points = len(fit.residuals)
-    away_Sn = away_Sn * np.sqrt(points / max(fit.df, 1))
+    away_Sn = away_Sn * fit.widening
     drawn_S = np.random.default_rng(fit.bootstrap.seed).standard_t(fit.df, len(away_Sn))
     ends = (0.5 - level / 2, 0.5 + level / 2)
     return tuple(
