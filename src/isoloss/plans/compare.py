@@ -67,7 +67,7 @@ class Entry:
 class Comparison:
     """Forms in order of their error on the hidden largest runs; ``refused`` holds (law, reason).
 
-    ``level`` is that of all intervals together: each is widened for the number of forms (Bonferroni).
+    ``level`` is that of all intervals together: each is widened for the number of pairs (Bonferroni).
     """
 
     entries: tuple[Entry, ...]
@@ -199,10 +199,8 @@ def nesting_faults(totals: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def _ranked(trials: Sequence[Trial], level: float) -> tuple[Entry, ...]:
-    # One interval a form beside the best: all hold together at the level asked for.
-    each = 1 - (1 - level) / max(len(trials) - 1, 1)
     gaps = {
-        part: _gaps({one.law: one.errors[part] for one in trials if part in one.errors}, each)
+        part: gaps_of({one.law: one.errors[part] for one in trials if part in one.errors}, level)
         for part in ("largest", "folds")
     }
     least = min((one.criterion for one in trials if one.criterion is not None), default=0.0)
@@ -247,18 +245,23 @@ def _mean(errors: Mapping[int, float] | None) -> float | None:
     return None if errors is None else float(np.mean(list(errors.values())))
 
 
-def _gaps(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[str, Gap]:
-    """Each form against the one of least mean error, paired by group; the best itself has no gap."""
+def gaps_of(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[str, Gap]:
+    """Each form against the one of least mean error, paired by group; the best itself has no gap.
+
+    Which form is best is itself chosen by the errors, so the level is kept over all pairs of forms
+    (Bonferroni): equal forms are told apart in at most 1 - ``level`` of all comparisons.
+    """
     if not errors:
         return {}
     best = min(errors, key=lambda name: _mean(errors[name]))
+    each = 1 - (1 - level) / max(len(errors) * (len(errors) - 1) / 2, 1)
     groups = sorted(errors[best])
     out = {}
     for name in errors:
         if name == best:
             continue
         difference_g = np.array([errors[name][group] - errors[best][group] for group in groups])
-        interval = paired_interval(difference_g, level)
+        interval = paired_interval(difference_g, each)
         out[name] = Gap(
             float(difference_g.mean()), interval, told_apart=interval is not None and interval[0] > 0
         )
