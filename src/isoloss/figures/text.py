@@ -25,7 +25,9 @@ def signed(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.2g}%"
+    """Two digits, or all before the point: '0.12%', '12%', '120%'."""
+    value = 100 * share
+    return f"{value:.0f}%" if abs(value) >= 99.5 else f"{value:.2g}%"
 
 
 def between(interval: tuple[float, float] | None, write=signed) -> str:

@@ -231,7 +231,8 @@ def _result(
     theta = shape.theta(best.phi)
     kappa = shape.unscale(theta)
     most_p = np.where([name in law.signed for name in law.parameters], np.inf, 700.0)
-    possible_p = np.abs(kappa) < most_p
+    # A curve may do without a term: its coefficient is then 0.
+    possible_p = np.where(kappa < 0, bool(unsupported) | (kappa > -most_p), kappa < most_p)
     possible_p[shape.held_K] = True
     if not possible_p.all():
         name = law.parameters[int(np.argmin(possible_p))]

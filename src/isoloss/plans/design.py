@@ -212,7 +212,22 @@ def _candidates(fit: Fit, target: Mapping[str, float]) -> dict[str, Array]:
         # A loop is run a whole number of times.
         axes.append(np.unique(np.round(axis)) if name == "recurrence" else np.unique(axis))
     grid = np.meshgrid(*axes, indexing="ij")
-    return {name: values.ravel() for name, values in zip(fit.ranges, grid, strict=True)}
+    x = {name: values.ravel() for name, values in zip(fit.ranges, grid, strict=True)}
+    return _like_the_data(fit, target, x)
+
+
+def _like_the_data(fit: Fit, target: Mapping[str, float], x: dict[str, Array]) -> dict[str, Array]:
+    """Candidates whose tokens per parameter somebody has trained, within a factor of ``REACH``.
+
+    The law was never tried on a giant of a few tokens, and the corners of a grid are full of those.
+    """
+    if fit.data is None or not {"params", "tokens"} <= set(x):
+        return x
+    ratio_n = np.array(fit.data.inputs["tokens"]) / np.array(fit.data.inputs["params"])
+    wanted = target["tokens"] / target["params"]
+    low, high = min(ratio_n.min(), wanted) / REACH, max(ratio_n.max(), wanted) * REACH
+    ratio = x["tokens"] / x["params"]
+    return {name: values[(ratio >= low) & (ratio <= high)] for name, values in x.items()}
 
 
 def _given(fit: Fit, candidates: Mapping[str, ArrayLike]) -> dict[str, Array]:

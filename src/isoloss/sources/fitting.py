@@ -13,6 +13,7 @@ from isoloss.laws.forms import Form, registered
 from isoloss.laws.result import Fit
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
+from isoloss.sources.naming import LABELS
 from isoloss.sources.table import Runs, named
 
 
@@ -98,7 +99,7 @@ def columns_for(
 
     return Columns(
         found,
-        {name: column(name) for name in needed if name != "loss"},
+        {name: column(name) for name in needed if name != "loss" and name not in LABELS},
         column("loss"),
         column("weights") if weights else None,
         frame["cluster"].cast(pl.String).to_numpy() if cluster else None,
