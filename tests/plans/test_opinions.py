@@ -21,12 +21,17 @@ def _runs(decades=0.6, sigma=0.001, budgets=7, centre=1.0):
 
 def test_all_three_find_the_exponent():
     found = opinions(*_runs(), noise=0.001)
-    assert [one.method for one in found.each] == ["IsoFLOP, akima", "IsoFLOP, parabola", "law, chinchilla"]
-    for one in found.each:
+    assert [one.method for one in found.each] == [
+        "IsoFLOP, akima",
+        "IsoFLOP, parabola",
+        "envelope, hull",
+        "law, chinchilla",
+    ]
+    for one in (found.each[0], found.each[1], found.each[3]):
         low, high = one.interval
         assert low - 0.02 < TRUTH < high + 0.02
         assert one.exponent == pytest.approx(TRUTH, abs=0.02)
-    assert len(found.to_json()["opinions"]) == 3
+    assert len(found.to_json()["opinions"]) == 4
 
 
 def test_the_parabolas_bias_is_told_on_a_drifting_grid():
@@ -39,7 +44,7 @@ def test_the_parabolas_bias_is_told_on_a_drifting_grid():
     N = best * spread * np.repeat(np.geomspace(0.35, 2.8, 7), 11)
     loss = 1.5 + A * N**-alpha + B * (C / (6 * N)) ** -beta
     noise = 1e-4 * np.random.default_rng(1).standard_normal(len(C))
-    akima, parabola, law = opinions(C, N, loss + noise, noise=1e-4).each
+    akima, parabola, _, law = opinions(C, N, loss + noise, noise=1e-4).each
     assert abs(parabola.bias) > 0.003
     assert abs(akima.bias) < abs(parabola.bias) / 5
     assert parabola.exponent - parabola.bias == pytest.approx(truth, abs=0.001)
@@ -57,3 +62,16 @@ def test_what_one_cannot_say_the_others_still_do():
     assert found.each[0].exponent is not None
     with pytest.raises(Refusal):
         opinions(C[:18], N[:18], loss[:18])
+
+
+def test_curves_have_an_envelope_and_no_budgets():
+    N = np.repeat(np.geomspace(2e7, 2e9, 9), 60)
+    D = N * np.tile(np.geomspace(2, 300, 60), 9)
+    loss = LAW["E"] + LAW["A"] * N ** -LAW["alpha"] + LAW["B"] * D ** -LAW["beta"]
+    found = opinions(6 * N * D, N, loss, tokens=D, run=[f"{n:.0f}" for n in N])
+    assert found.isoflop is None
+    assert "budget" in found.each[0].refused
+    outer = found.each[2]
+    assert outer.exponent == pytest.approx(TRUTH, abs=0.01)
+    with pytest.raises(Refusal):
+        opinions(6 * N * D, N, loss, tokens=D)

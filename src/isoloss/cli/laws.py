@@ -182,6 +182,9 @@ def isoflop(
     flops: c.Flops = None,
     loss: c.Loss = None,
     where: c.Where = None,
+    run: Annotated[
+        str | None, typer.Option(help="Column naming runs, where rows are points of training curves.")
+    ] = None,
     method: Annotated[str, typer.Option(help="akima or parabola.")] = "akima",
     noise: Annotated[
         float | None, typer.Option(help="Standard deviation of one run's loss. Default: estimated.")
@@ -190,7 +193,7 @@ def isoflop(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read the best size off the curve of each compute budget, and its power law in C.
+    """Read the best size at each compute off the runs, by budget, by envelope and by law, side by side.
 
     isoloss isoflop runs.csv --flops budget --params N --loss loss
     """
@@ -203,6 +206,7 @@ def isoflop(
         table,
         columns=c.mapping(params, tokens, flops, loss),
         where=where,
+        cluster=run,
         more=("flops", "params", *(("tokens",) if tokens else ())),
     )
     found = opinions(
@@ -210,6 +214,7 @@ def isoflop(
         read.inputs["params"],
         read.loss,
         tokens=read.inputs.get("tokens"),
+        run=None if run is None else read.cluster.tolist(),
         method=method,
         noise=noise,
         level=level,
@@ -218,10 +223,7 @@ def isoflop(
         from isoloss.figures import isoflop as figures
         from isoloss.figures import render
 
-        for figure in (
-            figures.curves_figure(found.isoflop),
-            figures.frontier_figure(figures.all_opinions(found)),
-        ):
+        for figure in figures.pictures(found):
             render.write(figure, render.render(figure), out)
     if as_json:
         show_json(found.to_json())

@@ -166,11 +166,22 @@ def parametric_opinion(fit: Fit, low: float, high: float, *, level: float = 0.9)
     return Opinion(f"law, {fit.law}", slope, interval, level, _points([]), law)
 
 
+def pictures(found: Opinions) -> list[Figure]:
+    """The curves by budget, and the compute frontier by every method that gives one."""
+    curves = [] if found.isoflop is None else [curves_figure(found.isoflop)]
+    opinions = all_opinions(found)
+    return [*curves, frontier_figure(opinions)] if opinions else curves
+
+
 def all_opinions(found: Opinions) -> list[Opinion]:
-    """The chosen reading of the budgets and, where the runs determine one, the law, for one picture."""
-    drawn = [isoflop_opinion(found.isoflop)]
-    if found.law is not None:
-        flops = [budget.flops for budget in found.isoflop.budgets]
+    """The budgets' reading, the envelope and the law, as far as there are any, for one picture."""
+    drawn = []
+    if found.isoflop is not None:
+        drawn.append(isoflop_opinion(found.isoflop))
+    if found.envelope is not None:
+        drawn.append(envelope_opinion(found.envelope))
+    if found.law is not None and drawn:
+        flops = np.concatenate([one.points["flops"].to_numpy() for one in drawn]).tolist()
         with suppress(Refusal):
             drawn.append(parametric_opinion(found.law, min(flops), max(flops), level=found.level))
     return drawn

@@ -196,19 +196,7 @@ def design_lines(found: Design) -> Iterator[str]:
     )
 
 
-def isoflop_lines(opinions: Opinions) -> Iterator[str]:
-    found = opinions.isoflop
-    for name, line in (("N", found.params), ("D", found.tokens)):
-        low, high = line.interval
-        yield (
-            f"{name}* = {line.coefficient:.4g} C^{line.exponent:.3f}  ({low:.3f} to {high:.3f}, "
-            f"{line.level:.0%} t over {line.df + 2} budgets)"
-        )
-    if found.params_weighted is not None:
-        line = found.params_weighted
-        low, high = line.interval
-        yield f"N* weighted by noise: C^{line.exponent:.3f} ({low:.3f} to {high:.3f})"
-    yield ""
+def _opinions(opinions: Opinions) -> Iterator[str]:
     yield from columns(
         ("opinion on a, N* ~ C^a", "a", f"{opinions.level:.0%} interval", "its grid's bias"),
         [
@@ -224,7 +212,23 @@ def isoflop_lines(opinions: Opinions) -> Iterator[str]:
     for one in opinions.each:
         if one.refused is not None:
             yield f"  {one.method}: refused: {one.refused}"
+
+
+def isoflop_lines(opinions: Opinions) -> Iterator[str]:
+    yield from _opinions(opinions)
+    if (found := opinions.isoflop) is None:
+        return
     yield ""
+    for name, line in (("N", found.params), ("D", found.tokens)):
+        low, high = line.interval
+        yield (
+            f"{name}* = {line.coefficient:.4g} C^{line.exponent:.3f}  ({low:.3f} to {high:.3f}, "
+            f"{line.level:.0%} t over {line.df + 2} budgets)"
+        )
+    if found.params_weighted is not None:
+        line = found.params_weighted
+        low, high = line.interval
+        yield f"N* weighted by noise: C^{line.exponent:.3f} ({low:.3f} to {high:.3f})"
     yield f"a + b = {found.exponent_sum:.3f}; D: {found.token_rule.value}; noise: {found.noise}"
     if found.thirds:
         slopes = ", ".join(f"{third.exponent:.3f} ± {third.standard_error:.3f}" for third in found.thirds)
