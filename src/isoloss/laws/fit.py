@@ -237,7 +237,8 @@ def _result(
     if not possible_p.all():
         name = law.parameters[int(np.argmin(possible_p))]
         raise Refusal(
-            f"{name} exceeds the range of floats", mend="give inputs in larger units, such as millions"
+            unsupported or f"{name} exceeds the range of floats",
+            mend="give inputs in larger units, such as millions",
         )
     params = law.plain(kappa) | {name: float(value) for name, value in held.items()}
     status = FitStatus.CURVE_ONLY if unsupported else _status(best)

@@ -72,8 +72,10 @@ class Optimum:
     agreeing: int
 
 
-def descend(problem: Problem, phi_SF: Array, *, tolerance: float = 1e-10) -> Array:
+def descend(problem: Problem, phi_SF: Array, *, tolerance: float = 1e-10, bound: float = np.inf) -> Array:
     """Levenberg-Marquardt from S starts at once, until a step promises less than ``tolerance`` of the total.
+
+    A start also ends where ``_MOST_STEPS`` more steps such as its last would not bring it below ``bound``.
 
     Huber's delta narrows from the largest residual down: near the end its function is almost an absolute
     value, where a cold start crawls.
@@ -84,10 +86,10 @@ def descend(problem: Problem, phi_SF: Array, *, tolerance: float = 1e-10) -> Arr
         while delta > problem.delta:
             phi_SF = _descend(replace(problem, delta=delta), phi_SF, max(tolerance, 1e-6))
             delta = max(delta / 10.0, problem.delta)
-    return _descend(problem, phi_SF, tolerance)
+    return _descend(problem, phi_SF, tolerance, bound)
 
 
-def _descend(problem: Problem, phi_SF: Array, tolerance: float) -> Array:
+def _descend(problem: Problem, phi_SF: Array, tolerance: float, bound: float = np.inf) -> Array:
     out_SF, at_S = np.array(phi_SF), np.arange(len(phi_SF))
     r_Sn = problem.residuals(phi_SF)
     total_S = problem.total(r_Sn)
@@ -97,6 +99,7 @@ def _descend(problem: Problem, phi_SF: Array, tolerance: float) -> Array:
         step_SF, promise_S = _step(problem, phi_SF, r_Sn, damping_S, diagonal)
         # Done: the step promises less than the rounding of the objective, or no step helps any more.
         done_S = (promise_S <= tolerance * total_S + 1e-30) | (damping_S > 1e10)
+        done_S |= _MOST_STEPS * promise_S < total_S - bound
         if done_S.sum() > 0.3 * len(done_S):
             out_SF[at_S[done_S]] = phi_SF[done_S]
             rest = ~done_S
@@ -137,6 +140,8 @@ def _step(
 
 def sharpen(problem: Problem, phi: Array) -> Array:
     """The last digits of an optimum; of least squares by MINPACK: QR does not square the condition number."""
+    if not len(phi):
+        return phi
     if problem.objective == "huber-log":
         return _descend(problem, phi[None], 1e-14)[0]
     root_n = np.sqrt(problem.w_n)
@@ -169,14 +174,18 @@ def scaled_gradient(problem: Problem, phi: Array) -> float:
 
 
 def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
-    """Best optimum over the starts, by default spread from the best to the worst point of the start grid."""
-    if starts_SF is None:
+    """Best optimum over the starts, by default spread from the best to the worst point of the start grid.
+
+    Starts that are given lead to the optima that they belong to, without a detour over a wider Huber delta.
+    """
+    if starts_SF is not None:
+        phi_SF = _descend(problem, starts_SF, 1e-10)
+    else:
         candidates_GF = candidates(problem)
         count = 24 if problem.model.form.rugged else 4 if candidates_GF.shape[1] <= 3 else 8
         ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
-        starts_SF = candidates_GF[ranks]
+        phi_SF = descend(problem, candidates_GF[ranks])
     # Near enough to tell which starts agree; only the best goes on to the last digits.
-    phi_SF = descend(problem, starts_SF)
     total_S = problem.total(problem.residuals(phi_SF))
     first, *others = np.argsort(total_S)
     phi, total_S[first] = _sharpest(problem, phi_SF[first], total_S[first])
@@ -189,7 +198,7 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         if total_S[s] < total_S[best]:
             best, phi = s, end
     gradient = scaled_gradient(problem, phi)
-    return Optimum(phi, float(total_S[best]), gradient, len(starts_SF), _agreeing(problem, total_S))
+    return Optimum(phi, float(total_S[best]), gradient, len(phi_SF), _agreeing(problem, total_S))
 
 
 def _sharpest(problem: Problem, phi: Array, total: float) -> tuple[Array, float]:
@@ -204,11 +213,12 @@ def _agreeing(problem: Problem, total_S: Array) -> int:
     return int(np.sum(total_S <= least + 1e-6 * least + 1e-24 * len(problem.y_n)))
 
 
-def least_total(problem: Problem) -> float:
-    """The objective of a simpler law, from the best point of its start grid alone."""
+def least_total(problem: Problem, bound: float = np.inf) -> float:
+    """The objective of a simpler law, from the best point of its start grid alone, or some value above
+    ``bound`` if it lies there."""
     phi_1F = candidates(problem)[:1]
     if phi_1F.shape[1]:
-        phi_1F = descend(problem, phi_1F)
+        phi_1F = descend(problem, phi_1F, bound=bound)
     return float(problem.total(problem.residuals(phi_1F))[0])
 
 

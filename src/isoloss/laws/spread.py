@@ -41,6 +41,8 @@ def covariance(problem: Problem, phi: Array, df: int) -> tuple[float, Array | No
 
 def covariance_S(problem: Problem, phi_SF: Array, df: int) -> tuple[Array, Array]:
     """Condition numbers and covariances of S fits at once, NaN where a fit is singular."""
+    if not phi_SF.shape[1]:
+        return np.ones(len(phi_SF)), np.zeros((len(phi_SF), 0, 0))
     r_Sn = problem.residuals(phi_SF)
     w_Sn = np.broadcast_to(problem.w_n, r_Sn.shape)
     columns = np.sqrt(w_Sn)[..., None] * problem.jacobian(phi_SF)

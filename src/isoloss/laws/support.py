@@ -47,14 +47,13 @@ def check_design(model: Model, x_In: Array) -> None:
 def check_support(problem: Problem, best: Optimum, df: int) -> None:
     """Raises Refusal for a law of which a part is lost in the noise, or whose exponents are left open."""
     model, law = problem.model, problem.model.form
-    r_n = problem.residuals(best.phi)
+    bearable = bearable_total(problem, problem.residuals(best.phi), df)
     for nested in law.nested:
         smaller = without(model, nested)
         if smaller is None:
             continue
-        total = least_total(Problem(smaller, problem.y_n, problem.w_n, problem.objective, problem.delta))
-        # An F of one degree of freedom is a squared t; half its tail is the side that counts.
-        if gain_statistic(problem, r_n, total, df) < stdtrit(df, NEEDED_SURE) ** 2:
+        part = Problem(smaller, problem.y_n, problem.w_n, problem.objective, problem.delta)
+        if least_total(part, bearable) < bearable:
             raise Refusal(nested.reason, mend=nested.mend)
     condition, spread = covariance(problem, best.phi, df)
     if spread is None:
@@ -91,8 +90,11 @@ def without(model: Model, nested: Nested) -> Model | None:
     return model.hold(fixed)
 
 
-def gain_statistic(problem: Problem, r_n: Array, total_nested: float, df: int) -> float:
-    """How much worse a nested law fits, in units of the noise: an F, or drop in dispersion for Huber."""
-    gain = 2 * (total_nested - float(problem.total(r_n)))
+def bearable_total(problem: Problem, r_n: Array, df: int) -> float:
+    """The objective below which a smaller law fits about as well: an F, or a drop in dispersion for Huber.
+
+    An F of one degree of freedom is a squared t; half its tail is the side that counts.
+    """
     noise = float((problem.w_n * problem.pull(r_n) ** 2).sum()) / df
-    return gain * float(np.average(inside(problem, r_n), weights=problem.w_n)) / max(noise, 1e-26)
+    share = float(np.average(inside(problem, r_n), weights=problem.w_n))
+    return float(problem.total(r_n)) + stdtrit(df, NEEDED_SURE) ** 2 * max(noise, 1e-26) / (2 * share)
