@@ -1,0 +1,201 @@
+"""The rows behind a fit as its figures see them: words, axes, fitted values, residuals."""
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from isoloss.errors import Refusal
+from isoloss.figures import text
+from isoloss.figures.style import log_ticks
+from isoloss.laws.forms import Array
+from isoloss.laws.result import Fit, FitStatus
+
+WORDS = {
+    "params": "Parameters N",
+    "tokens": "Training tokens D",
+    "flops": "Training compute C, FLOPs",
+    "recurrence": "Loops T_m",
+    "position": "Token index in the context T",
+    "unique_tokens": "Unique tokens U_D",
+    "steps": "Training steps S",
+    "batch_tokens": "Batch B, tokens",
+    "ratio": "Ratio of the shape",
+    "d_model": "Width d_model",
+    "n_layer": "Layers n_layer",
+    "params_once": "Parameters outside the loop",
+    "params_recurrent": "Parameters inside the loop",
+}
+SYMBOLS = {
+    "params": "N",
+    "tokens": "D",
+    "flops": "C",
+    "recurrence": "T_m",
+    "position": "T",
+    "unique_tokens": "U_D",
+    "steps": "S",
+    "batch_tokens": "B",
+    "params_once": "N_once",
+    "params_recurrent": "N_rec",
+}
+POWERS = "replace(format(datum.value, '.0e'), 'e+', 'e')"
+FEW = 7
+"""Up to so many distinct values of an input are shown as they are: as ticks, as lines of the law."""
+
+
+def words(name: str) -> str:
+    return WORDS.get(name, name.replace("_", " "))
+
+
+def symbol(name: str) -> str:
+    return SYMBOLS.get(name, name)
+
+
+def amount(name: str, low: float, high: float | None = None) -> str:
+    """'N = 1.2M' or 'N = 1.2M to 3M'; FLOPs as powers of ten."""
+    ends = [low] if high is None or high == low else [low, high]
+    write = (lambda value: f"{value:.3g}".replace("e+", "e")) if name == "flops" else text.count
+    return f"{symbol(name)} = {' to '.join(write(end) for end in ends)}"
+
+
+def value_words(fit: Fit) -> str:
+    return "Loss (nats per token)" if fit.form.gives == "loss" else "Best number of parameters N_opt"
+
+
+def on_logs(fit: Fit) -> bool:
+    """Whether residuals are of logarithms."""
+    return fit.objective.name != "squared"
+
+
+def exact(fit: Fit) -> bool:
+    """Whether the law misses its runs by no more than the rounding of numbers."""
+    scale = 1.0 if on_logs(fit) else fit.units.loss
+    return fit.sigma is not None and fit.sigma < 1e-12 * scale
+
+
+def residual_words(fit: Fit) -> str:
+    return "Residual: 100 ln(observed / law)" if on_logs(fit) else "Residual: observed − law (nats)"
+
+
+def spread_words(fit: Fit, value: float) -> str:
+    """A distance on the scale of the residuals, such as sigma: '0.35%' or '0.0123 nats'."""
+    return f"{100 * value:.2g}%" if on_logs(fit) else f"{value:.2g} nats"
+
+
+def inputs_of(fit: Fit) -> dict[str, Array]:
+    """Columns of the rows behind the fit. Raises Refusal where it carries none."""
+    if fit.data is None:
+        raise Refusal("this fit carries no rows", mend="fit the law to a table, or read a fit that was")
+    return {name: np.array(column) for name, column in fit.data.inputs.items()}
+
+
+def rows(fit: Fit) -> pl.DataFrame:
+    """A row each: inputs, observed, law, residual (in units of ``residual_words``), low, high, label.
+
+    ``low`` and ``high`` hold one new run at the fit's level, null without an interval; ``label`` names what
+    counts as independent. Raises Refusal for a fit without data.
+    """
+    x = inputs_of(fit)
+    observed = np.array(fit.data.loss)
+    predicted = fit.predict(**x)
+    law = np.asarray(predicted.loss)
+    residual = 100 * np.log(observed / law) if on_logs(fit) else observed - law
+    low, high = predicted.interval or (None, None)
+    labels = fit.data.cluster
+    if labels is None:
+        labels = np.unique(np.stack(list(x.values())), axis=1, return_inverse=True)[1].ravel().astype(str)
+    return pl.DataFrame(x).with_columns(
+        pl.Series("observed", observed),
+        pl.Series("law", law),
+        pl.Series("residual", residual),
+        pl.Series("low", low, dtype=pl.Float64) if low is not None else pl.lit(None, pl.Float64).alias("low"),
+        pl.Series("high", high, dtype=pl.Float64)
+        if high is not None
+        else pl.lit(None, pl.Float64).alias("high"),
+        pl.Series("label", list(labels)),
+    )
+
+
+def row_words(fit: Fit) -> str:
+    return f"{fit.n} rows" + ("" if fit.clusters is None else f" in {fit.clusters} clusters")
+
+
+def ranges_of(fit: Fit) -> dict[str, tuple[float, float]]:
+    """The range of each input. Raises Refusal where a published law does not say what was trained."""
+    if missing := set(fit.form.inputs) - set(fit.ranges):
+        raise Refusal(
+            f"the range of {text.listed(sorted(missing))} that the law was fitted to is not known",
+            mend="fit the law to a table",
+        )
+    return {name: fit.ranges[name] for name in fit.form.inputs}
+
+
+def varied(fit: Fit) -> list[str]:
+    """The inputs that were varied, in the law's order."""
+    return [name for name, (low, high) in ranges_of(fit).items() if high > low * (1 + 1e-9)]
+
+
+def middle(low: float, high: float) -> float:
+    return float(np.sqrt(low * high)) if low > 0 else high / 2
+
+
+def claim(fit: Fit) -> str:
+    """What the law may be called: the start of every title."""
+    return {
+        FitStatus.CONVERGED: fit.formula(),
+        FitStatus.PUBLISHED: f"As printed, {fit.formula()}",
+        FitStatus.CURVE_ONLY: f"Only a curve: {fit.formula()}",
+        FitStatus.STARTS_DISAGREE: f"Not trusted (one start alone came here): {fit.formula()}",
+        FitStatus.GRADIENT_REMAINS: f"Not converged: {fit.formula()}",
+    }[fit.status]
+
+
+def axis(
+    channel: type[alt.X] | type[alt.Y],
+    column: str,
+    title: str,
+    values: Array,
+    *,
+    log: bool = True,
+    room: float = 1.15,
+    narrow: bool = False,
+):
+    """An axis over ``values`` with a little room, whose ticks can be read whatever the range."""
+    values = np.asarray(values, dtype=float)
+    low, high = float(values.min()), float(values.max())
+    if not log:
+        spare = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
+        scale = alt.Scale(domain=[low - spare, high + spare], zero=False, nice=False)
+        return channel(f"{column}:Q", title=title, scale=scale).axis(
+            tickCount=3 if narrow else 6, **number_format(low, high)
+        )
+    low, high = low / room, high * room
+    distinct = np.unique(np.round(values, 12))
+    ticks = log_ticks(low, high)
+    if len(distinct) <= FEW and np.all(np.diff(np.log(distinct)) > (0.5 if narrow else 0.25)):
+        ticks = distinct.tolist()
+    if narrow and len(ticks) > 5:
+        ticks = ticks[:: -(-len(ticks) // 5)]
+    options = {"values": ticks} if len(ticks) > 1 else {"tickCount": 3}
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    return channel(f"{column}:Q", title=f"{title} (log scale)", scale=scale).axis(
+        labelFlush=False, **options, **number_format(low, high)
+    )
+
+
+def number_format(low: float, high: float) -> dict:
+    """1e16 and more as powers, thousands with their letter, the rest as it is written."""
+    if high >= 1e16:
+        return {"labelExpr": POWERS}
+    return {"format": ".3~s" if high >= 1e4 and low >= 1 else ".4~g"}
+
+
+def renamed(channel, column: str):
+    """The same axis for another column."""
+    other = channel.copy()
+    other.shorthand = f"{column}:Q"
+    return other
+
+
+def number(value: float) -> str:
+    """Four digits: a parameter or an end of its interval."""
+    return f"{value:.4g}".replace("e+", "e").replace("-", "−")

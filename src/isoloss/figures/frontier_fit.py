@@ -1,0 +1,62 @@
+"""The compute frontier of a fit: loss, N and D over compute, planned at the largest run's budget."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from isoloss.errors import InputError, Refusal
+from isoloss.figures import plan as plans
+from isoloss.figures.figure import Figure
+from isoloss.figures.fit_rows import middle, ranges_of
+from isoloss.laws.result import Fit
+from isoloss.plans import plan
+from isoloss.plans.setting import SPLIT, run_sizes
+
+DRAWS = 400
+
+
+def figures(fit: Fit) -> tuple[Figure, ...]:
+    """Frontier and allocation, planned at the compute of the largest run.
+
+    A looped law is planned at the middle of its loops and of the share of parameters inside them. Raises
+    Refusal for a law without N and D, and where no optimum exists.
+    """
+    law = fit.form
+    sized = set(SPLIT) <= set(law.inputs) or "params" in law.inputs
+    if not sized or "tokens" not in law.inputs or law.gives != "loss":
+        raise Refusal(
+            f"a law of {', '.join(law.inputs)} has no compute frontier",
+            mend="fit a law of parameters and tokens, such as chinchilla",
+        )
+    setting = _setting(fit)
+    try:
+        found = plan(fit, flops=_largest(fit, setting), draws=DRAWS, level=fit.level, **setting)
+        drawn = plans.frontier(fit, found), plans.allocation(fit, found)
+    except InputError as error:
+        raise Refusal(error.what, where=error.where, mend=error.mend) from None
+    where = "Planned at the compute of the largest run"
+    if setting:
+        where += f", {', '.join(f'{name} {value:.3g}' for name, value in setting.items())}"
+    return tuple(replace(figure, shows=f"{where}. {figure.shows}") for figure in drawn)
+
+
+def _setting(fit: Fit) -> dict[str, float]:
+    law, ranges = fit.form, ranges_of(fit)
+    out = {}
+    if "recurrence" in law.inputs:
+        out["recurrence"] = middle(*ranges["recurrence"])
+    if set(SPLIT) <= set(law.inputs):
+        once, inside = (middle(*ranges[name]) for name in SPLIT)
+        out["recurrent_share"] = inside / (once + inside)
+    return out
+
+
+def _largest(fit: Fit, setting: dict[str, float]) -> float:
+    """FLOPs of the largest run by 6 N D, N counting each pass through a loop."""
+    sizes = run_sizes(fit)
+    if sizes is not None:
+        _, tokens, executed = sizes
+        return float(np.max(6 * executed * tokens))
+    ranges = fit.ranges
+    params = sum(ranges[name][1] for name in (SPLIT if SPLIT[1] in ranges else ("params",)))
+    return 6 * params * setting.get("recurrence", 1.0) * ranges["tokens"][1]

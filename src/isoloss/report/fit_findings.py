@@ -1,0 +1,121 @@
+"""A fit in sentences: the law, how sure it is, what the objective and single runs do to it."""
+
+from isoloss.errors import Refusal
+from isoloss.figures import text
+from isoloss.figures.fit_rows import number, row_words, spread_words
+from isoloss.laws.result import Fit, FitStatus
+from isoloss.report.findings import Finding
+from isoloss.report.fit_tables import allocation_interval, exponents
+from isoloss.report.refits import LeaveOneOut
+from isoloss.report.tables import interval
+
+Refits = list[tuple[str, float | None, Fit | Refusal]]
+
+
+def findings(fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal) -> tuple[Finding, ...]:
+    out = [_law(fit), _certainty(fit)]
+    if fit.allocation() is not None:
+        out.append(_allocation(fit))
+    return (*out, _objective(fit, refits), _influence(fit, without))
+
+
+def _law(fit: Fit) -> Finding:
+    origin = fit.source.get("citation") or row_words(fit)
+    sentence = f"{fit.formula()}, from {origin}. Status: {fit.status.value}"
+    sentence += "." if fit.reason == fit.status.value else f"; {fit.reason}."
+    form = f"The form is {fit.form.formula} ({fit.form.source})."
+    return Finding("law", "The law", sentence, {"params": dict(fit.params)}, (form,))
+
+
+def _certainty(fit: Fit) -> Finding:
+    names = exponents(fit)
+    known = [name for name in names if fit.intervals[name] is not None]
+    numbers = {"intervals": {name: fit.intervals[name] for name in known}, "level": fit.level}
+    if not known:
+        sentence = f"No interval: {_why(fit)}."
+    else:
+        each = [f"{name} = {number(fit.params[name])} {interval(fit.intervals[name])}" for name in known]
+        sentence = f"{text.listed(each)}: {text.level(fit.level)} intervals"
+        printed = fit.status is FitStatus.PUBLISHED
+        sentence += ", as printed." if printed else f" ({fit.intervals_by}), {_degrees(fit.df)}."
+    if fit.sigma is not None:
+        sentence += f" One run scatters by {spread_words(fit, fit.sigma)} about the law."
+    if fit.seeds is not None:
+        seen = "shows" if fit.seeds.p < 0.05 else "does not show"
+        sentence += (
+            f" The spread between seeds, {spread_words(fit, fit.seeds.sd)}, {seen} that the law misses "
+            f"(p = {fit.seeds.p:.2g})."
+        )
+    return Finding("certainty", "How sure it is", sentence, numbers, fit.warnings)
+
+
+def _degrees(df: int) -> str:
+    return f"{df} degree{'' if df == 1 else 's'} of freedom"
+
+
+def _why(fit: Fit) -> str:
+    if fit.status not in (FitStatus.CONVERGED, FitStatus.PUBLISHED):
+        return fit.reason
+    reasons = [one.removeprefix("no interval: ").removesuffix(": no interval") for one in fit.warnings]
+    return "; ".join(reasons) or "the data support none"
+
+
+def _allocation(fit: Fit) -> Finding:
+    a, ends = fit.allocation()["a"], allocation_interval(fit)
+    between = "" if ends is None else f" [{ends[0]:.3f}, {ends[1]:.3f}]"
+    sentence = f"The best N grows as C^{a:.3f}{between} and the best D as C^{1 - a:.3f}, with C = 6 N D."
+    return Finding("allocation", "What the law says to do", sentence, {"a": a, "interval": ends}, ())
+
+
+def _objective(fit: Fit, refits: Refits | Refusal) -> Finding:
+    title = "What the objective does"
+    if isinstance(refits, Refusal):
+        return _unanswered("objective", title, refits)
+    solved = [(_name(*which), one) for *which, one in refits if isinstance(one, Fit)]
+    refused = len(refits) - len(solved)
+    if len(refits) == 1:
+        sentence = "Losses at or below 0 have no logarithm: squared is the only objective for them."
+        return Finding("objective", title, sentence, {}, ())
+    out, numbers = [], {}
+    for name in exponents(fit):
+        values = [one.params[name] for _, one in solved]
+        numbers[name] = {objective: one.params[name] for objective, one in solved}
+        ends = fit.intervals[name]
+        words = f"{name} from {number(min(values))} to {number(max(values))}"
+        if ends is not None and None not in ends:
+            stays = ends[0] <= min(values) and max(values) <= ends[1]
+            words += f" ({'inside' if stays else 'beyond'} its interval)"
+        out.append(words)
+    sentence = f"Over {len(solved)} objectives {text.listed(out)}."
+    if refused:
+        sentence += f" {refused} more refuse the data."
+    caveat = "An interval holds for its own objective: it does not cover the choice of another."
+    return Finding("objective", title, sentence, numbers, (caveat,))
+
+
+def _name(objective: str, delta: float | None) -> str:
+    return objective if delta is None else f"{objective} {delta:g}"
+
+
+def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
+    title = "Which run it rests on"
+    if isinstance(without, Refusal):
+        return _unanswered("influence", title, without)
+    worst = without.each[0]
+    lost = sum(one.moved is None for one in without.each)
+    if worst.moved is None:
+        sentence = f"Without {worst.what} the rest does not determine the law"
+        sentence += "." if lost == 1 else f"; so with {lost} of {len(without.each)} runs."
+        return Finding("influence", title, sentence, {"left_out": worst.what, "moved": None}, ())
+    moves = [f"{name} {number(fit.params[name])} to {number(worst.params[name])}" for name in exponents(fit)]
+    sentence = (
+        f"The run at {worst.what} moves the law most: without it the law shifts by {worst.moved:.2f} "
+        f"standard deviations of a run, {text.listed(moves)}."
+    )
+    numbers = {"left_out": worst.what, "moved": worst.moved, "params": dict(worst.params)}
+    return Finding("influence", title, sentence, numbers, ())
+
+
+def _unanswered(key: str, title: str, reason: Refusal) -> Finding:
+    sentence = f"Not answered: {reason.what}. What would answer it: {reason.mend}."
+    return Finding(key, title, sentence, {}, ())
