@@ -98,7 +98,7 @@ def test_t_intervals_of_the_huber_objective(worlds):
     _check(*_coverage(world, ["a"], 400, seed=3, objective="huber-log"), 400)
 
 
-@pytest.mark.parametrize(("sizes", "objective"), [(12, "squared"), (30, "huber-log")])
+@pytest.mark.parametrize(("sizes", "objective"), [(12, "squared"), (12, "huber-log")])
 def test_bootstrap_intervals(worlds, sizes, objective):
     world = replace(worlds["power-floor"], inputs={"params": np.geomspace(1e6, 1e8, sizes)})
     options = {"objective": objective, "intervals": "bootstrap", "bootstrap": 100}

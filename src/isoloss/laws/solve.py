@@ -12,6 +12,7 @@ from isoloss.laws.model import Model
 OBJECTIVES = ("squared", "squared-log", "huber-log", "huber-likelihood")
 _MOST_STEPS = 100
 _SHARPENED = 3
+_AROUND, _ROUNDS = 16, 4  # looks for deeper pits
 
 
 @dataclass(frozen=True)
@@ -185,6 +186,8 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         count = 24 if problem.model.form.rugged else 4 if candidates_GF.shape[1] <= 3 else 8
         ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
         phi_SF = descend(problem, candidates_GF[ranks])
+        if problem.objective == "huber-log" and problem.model.form.rugged:
+            phi_SF = np.concatenate([phi_SF, *_pits(problem, phi_SF)])
     # Near enough to tell which starts agree; only the best goes on to the last digits.
     total_S = problem.total(problem.residuals(phi_SF))
     first, *others = np.argsort(total_S)
@@ -199,6 +202,30 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
             best, phi = s, end
     gradient = scaled_gradient(problem, phi)
     return Optimum(phi, float(total_S[best]), gradient, len(phi_SF), _agreeing(problem, total_S))
+
+
+def _pits(problem: Problem, phi_SF: Array) -> list[Array]:
+    """Where descents end that begin around the best optimum, as far off as noise may move it.
+
+    At a delta far below the noise the sum is full of pits, and the way there over wider deltas leads all
+    starts into the same one. A round that finds a deeper pit is followed by another around it.
+    """
+    rng, out = np.random.default_rng(0), []
+    totals = problem.total(problem.residuals(phi_SF))
+    best, least = phi_SF[np.nanargmin(totals)], float(np.nanmin(totals))
+    for _ in range(_ROUNDS):
+        r_n = problem.residuals(best)
+        columns = np.sqrt(problem.w_n)[:, None] * problem.jacobian(best)
+        _, sizes, vt = np.linalg.svd(columns, full_matrices=False)
+        noise = np.sqrt(float(np.average(r_n**2, weights=problem.w_n)))
+        reach_F = np.minimum(noise / np.maximum(sizes, 1e-300), 1.0)
+        around_SF = best + (rng.standard_normal((_AROUND, len(best))) * reach_F) @ vt
+        out.append(_descend(problem, around_SF, 1e-10))
+        totals = problem.total(problem.residuals(out[-1]))
+        if not np.nanmin(totals) < least * (1 - 1e-6):
+            break
+        best, least = out[-1][np.nanargmin(totals)], float(np.nanmin(totals))
+    return out
 
 
 def _sharpest(problem: Problem, phi: Array, total: float) -> tuple[Array, float]:
