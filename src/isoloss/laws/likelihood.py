@@ -76,11 +76,14 @@ def least_absolute(problem: Problem, best: Optimum) -> Optimum:
 
 
 def _scale(r_n: Array, w_n: Array, delta: float) -> float:
-    """The best scale for given residuals: n = sum psi(r / s) r / s, by fixed-point steps."""
+    """The best scale for given residuals: n = sum psi(r / s) r / s, by fixed-point steps on a root of it.
+
+    The root settles both ends: s^2 is the mean square at a wide delta, s the mean size at a narrow one.
+    """
     s = delta * float(np.average(np.abs(r_n), weights=w_n))
     for _ in range(200):
         z_n = r_n / s
-        new = s * float(np.average(np.clip(z_n, -delta, delta) * z_n, weights=w_n))
+        new = s * float(np.sqrt(np.average(np.clip(z_n, -delta, delta) * z_n, weights=w_n)))
         if abs(new / s - 1) < 1e-13:
             break
         s = new
