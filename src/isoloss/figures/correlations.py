@@ -6,7 +6,7 @@ import polars as pl
 
 from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import chart_of
+from isoloss.figures.fit_rows import chart_of
 from isoloss.figures.style import INK, titled
 from isoloss.laws.forms import Array
 from isoloss.laws.result import Fit

@@ -11,6 +11,7 @@ from isoloss.figures.fit_rows import (
     FEW,
     amount,
     axis,
+    chart_of,
     claim,
     middle,
     number_format,
@@ -25,7 +26,6 @@ from isoloss.figures.fit_rows import (
     varied,
     words,
 )
-from isoloss.figures.lines import chart_of
 from isoloss.figures.style import INK, PREDICTED, QUIET, RAMP, REAL, configured, titled
 from isoloss.laws.forms import Array
 from isoloss.laws.result import Fit

@@ -12,6 +12,7 @@ from isoloss.figures.fit_rows import (
     FEW,
     amount,
     axis,
+    chart_of,
     on_logs,
     renamed,
     residual_words,
@@ -22,7 +23,6 @@ from isoloss.figures.fit_rows import (
     varied,
     words,
 )
-from isoloss.figures.lines import chart_of
 from isoloss.figures.style import PREDICTED, QUIET, REAL, titled
 from isoloss.laws.forms import Array
 from isoloss.laws.result import Fit, quantile

@@ -189,6 +189,11 @@ def number_format(low: float, high: float) -> dict:
     return {"format": ".3~s" if high >= 1e4 and low >= 1 else ".4~g"}
 
 
+def chart_of(table: pl.DataFrame) -> alt.Chart:
+    """A chart of inline data. They are one JSON text: Altair copies data at every step, value by value."""
+    return alt.Chart(alt.InlineData(values=table.write_json(), format=alt.JsonDataFormat(type="json")))
+
+
 def renamed(channel, column: str):
     """The same axis for another column."""
     other = channel.copy()

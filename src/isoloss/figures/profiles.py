@@ -9,8 +9,7 @@ from isoloss.figures import text
 from isoloss.figures.correlations import plain_covariance
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit import in_rows
-from isoloss.figures.fit_rows import axis, exact, number, renamed
-from isoloss.figures.lines import chart_of
+from isoloss.figures.fit_rows import axis, chart_of, exact, number, renamed
 from isoloss.figures.style import INK, PREDICTED, QUIET, REAL, titled
 from isoloss.laws import Profile, again, profile
 from isoloss.laws.result import Fit, Interval, quantile
@@ -136,8 +135,9 @@ def _panel(fit: Fit, one: Profile, place: int) -> alt.LayerChart:
         curve.mark_line(color=INK, strokeDash=[5, 4], strokeWidth=1.3, clip=True).encode(
             x, renamed(y, "t_distance")
         ),
-        curve.mark_line(color=PREDICTED, strokeWidth=2.5, clip=True).encode(x, y),
-        curve.mark_point(filled=True, size=26, color=PREDICTED, opacity=1, clip=True).encode(x, y),
+        curve.mark_line(
+            color=PREDICTED, strokeWidth=2.5, clip=True, point={"size": 26, "color": PREDICTED}
+        ).encode(x, y),
         chart_of(centre)
         .mark_point(filled=True, size=60, color=REAL, shape="diamond", opacity=1)
         .encode(x, y),
