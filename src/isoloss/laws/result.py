@@ -182,11 +182,9 @@ class Fit:
         return _log_variance(self, law, _scaled(self, law, inputs)[0])
 
     def draws(self, count: int, rng: np.random.Generator) -> Array:
-        """``count`` vectors, shape (count, p): bootstrap refits if there are any, else a multivariate t."""
+        """``count`` vectors, shape (count, p): bootstrap refits, widened, if there are any; else multivariate t."""
         if self.bootstrap is not None:
-            # Resampled residuals are too small by the degrees of freedom that the fit used up.
-            away = np.array(self.bootstrap.theta) - np.array(self.theta)
-            away = away * np.sqrt(len(self.residuals) / max(self.df, 1))
+            away = self.widening * (np.array(self.bootstrap.theta) - np.array(self.theta))
             return np.array(self.theta) + away[rng.permutation(len(away))[np.arange(count) % len(away)]]
         if self.covariance is None:
             raise InputError(
