@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy.special import stdtrit
 
-from isoloss.errors import Refusal
+from isoloss.errors import InputError, Refusal
 from isoloss.figures import correlations, fit_residuals, profiles
 from isoloss.figures import fit as figures
 from isoloss.figures.fit_rows import rows
@@ -180,3 +180,16 @@ def test_parameters_outside_the_loop_may_be_none():
 def test_a_fit_draws_itself(law):
     spec = law.plot().to_dict(validate=False)
     assert law.formula() in " ".join(spec["title"]["text"])
+
+
+def test_printed_laws_are_drawn_beside_a_law_of_the_same_input():
+    own = fitted.fitted("context")
+    others = [published(f"kaplan-context-{i}") for i in range(1, 7)]
+    picture = render(figures.law(own, others))
+    for other in others:
+        assert other.source["published"] in picture.svg
+    assert "kaplan-context" not in render(figures.law(own)).svg
+    with pytest.raises(InputError, match="position"):
+        figures.law(fitted.fitted("power-floor"), others)
+    with pytest.raises(InputError, match="several inputs"):
+        figures.law(fitted.fitted("chinchilla"), [published("kaplan-n")])

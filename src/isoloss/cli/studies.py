@@ -138,9 +138,15 @@ def show_outcome(outcome, as_json: bool) -> None:
 
 @app.command()
 def report(
-    source: Annotated[Path, typer.Argument(help="A study's folder, or a FIT.json of `isoloss fit -o`.")],
+    source: Annotated[
+        str, typer.Argument(help="A study's folder, a FIT.json of `isoloss fit -o`, or a published law.")
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the report. Default: beside the source.")
+    ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(help="Published laws to draw beside a law of one input, e.g. 'kaplan-context-*'."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -148,11 +154,15 @@ def report(
 
     isoloss report studies/architectures-mini
     isoloss report fit.json
+    isoloss report fit.json --beside kaplan-n
     """
     from isoloss import report as reports
 
-    if source.is_file():
-        result = reports.write_fit(source, out)
+    if not Path(source).is_dir():
+        from isoloss.sources.published import matching
+
+        others = [law for pattern in beside or [] for law in matching(pattern)]
+        result = reports.write_fit(source, out, beside=others)
         findings, lines = [], [result.summary]
     else:
         result = reports.write(source, out)

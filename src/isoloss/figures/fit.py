@@ -1,11 +1,13 @@
 """The law among its runs, with its band and its residuals."""
 
+from collections.abc import Sequence
+
 import altair as alt
 import numpy as np
 import polars as pl
 
-from isoloss.errors import Refusal
-from isoloss.figures import text
+from isoloss.errors import InputError, Refusal
+from isoloss.figures import beside, text
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit_rows import (
     FEW,
@@ -37,25 +39,28 @@ BETWEEN, WITHIN = 0.14, 0.3
 """Opacities of the interval of a new run and of the band of the mean."""
 
 
-def plot(fit: Fit) -> alt.TopLevelMixin:
+def plot(fit: Fit, others: Sequence[Fit] = ()) -> alt.TopLevelMixin:
     """The law among its runs, for a notebook. Raises Refusal where no range is known to draw it over."""
-    return configured(law(fit).chart)
+    return configured(law(fit, others).chart)
 
 
-def law(fit: Fit) -> Figure:
+def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
     """Loss over the inputs: rows, law, band, and the residuals below.
 
     Where one input varies it is a line with the band of its mean and the interval of a new run. Of two, it
     is lines along the first at values of the second. Of more, each input has a panel with the others held at
-    their middle, and each row is moved there along the law (a partial residual). Raises Refusal where the
-    range of an input is not known, or none varies.
+    their middle, and each row is moved there along the law (a partial residual). ``others`` are laws to draw
+    beside one of one input. Raises Refusal where the range of an input is not known, or none varies, and
+    InputError for others of other inputs.
     """
     points = None if fit.data is None else rows(fit)
     drawn = varied(fit)
     if not drawn:
         raise Refusal("no input of the law varies", mend="fit the law to runs that differ")
     if len(drawn) == 1:
-        chart, table, how = _one(fit, points, drawn[0])
+        chart, table, how = _one(fit, points, drawn[0], others)
+    elif others:
+        raise InputError("is of several inputs", where=fit.law, mend="draw others beside a law of one input")
     elif len(drawn) == 2 and len(fit.form.inputs) == 2:
         chart, table, how = _two(fit, points, drawn)
     else:
@@ -89,13 +94,18 @@ def _line(fit: Fit, x: dict[str, Array], **constants) -> pl.DataFrame:
     return pl.DataFrame(columns).with_columns(pl.lit(value).alias(name) for name, value in constants.items())
 
 
-def _one(fit: Fit, points: pl.DataFrame | None, name: str) -> tuple[alt.TopLevelMixin, pl.DataFrame, str]:
-    """A line along the one input that varies."""
+def _one(
+    fit: Fit, points: pl.DataFrame | None, name: str, others: Sequence[Fit]
+) -> tuple[alt.TopLevelMixin, pl.DataFrame, str]:
+    """A line along the one input that varies, and the lines of other laws."""
     low, high = ranges_of(fit)[name]
     line = _line(fit, _at(_centre(fit), name, np.geomspace(low, high, GRID)))
     log = fit.form.gives != "loss"
     x = axis(alt.X, name, words(name), line[name])
+    printed = beside.table(fit, others, name, line[name].to_numpy()) if others else None
     values = line["law"] if points is None else np.concatenate([line["law"], points["observed"]])
+    if printed is not None:
+        values = np.concatenate([values, printed["other"]])
     y = axis(alt.Y, "observed", value_words(fit), values, log=log)
     parts = [
         chart_of(line).mark_area(color=PREDICTED, opacity=opacity, clip=True).encode(
@@ -114,12 +124,15 @@ def _one(fit: Fit, points: pl.DataFrame | None, name: str) -> tuple[alt.TopLevel
             filled=True, size=42, color=REAL, opacity=0.75
         )
         parts.append(dots.encode(x, y))
+    if printed is not None:
+        parts += beside.lines(printed, name, x, y, gap=0.045 * float(np.ptp(values)))
     upper = alt.layer(*parts).properties(width=WIDTH, height=HEIGHT)
     how = (
         f"dark band: {text.level(fit.level)} interval of the law's mean, light: of one new run"
         if fit.covariance is not None
         else "line: the law, without an interval"
     )
+    how += "; dashed: laws that papers printed, of other models and text" * bool(others)
     if points is None:
         return upper, line, how
     strip = _strip(fit, points, x, alt.value(REAL))

@@ -165,11 +165,11 @@ class Fit:
 
         return plan(self, **question)
 
-    def plot(self) -> Any:
-        """The fit with its data, an altair chart; notebooks show it."""
+    def plot(self, *others: "Fit") -> Any:
+        """The fit with its data, an altair chart; ``others`` are laws to draw beside it."""
         from isoloss.figures.fit import plot
 
-        return plot(self)
+        return plot(self, others)
 
     def losses(self, theta_Sp: Array, **inputs: ArrayLike) -> Array:
         """Losses of S parameter vectors, shape (S, n), at n inputs."""
@@ -182,7 +182,7 @@ class Fit:
         return _log_variance(self, law, _scaled(self, law, inputs)[0])
 
     def draws(self, count: int, rng: np.random.Generator) -> Array:
-        """``count`` vectors, shape (count, p): bootstrap refits, widened, if there are any; else multivariate t."""
+        """``count`` vectors, shape (count, p): widened bootstrap refits, if there are any, else multivariate t."""
         if self.bootstrap is not None:
             away = self.widening * (np.array(self.bootstrap.theta) - np.array(self.theta))
             return np.array(self.theta) + away[rng.permutation(len(away))[np.arange(count) % len(away)]]

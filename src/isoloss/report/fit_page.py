@@ -38,23 +38,26 @@ class FitReport:
         return self.findings[0].sentence
 
 
-def write(source: str | Path | Fit, out: str | Path | None = None) -> FitReport:
+def write(
+    source: str | Path | Fit, out: str | Path | None = None, *, beside: Sequence[Fit] = ()
+) -> FitReport:
     """Report on a fit: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
 
     ``source`` is a FIT.json, a published law's name, or a fit. ``out`` is FIT-report beside FIT.json by
-    default. A report of the same fit there is left as it is. Raises InputError for a file that is no fit and
-    for a place that cannot be written to.
+    default. ``beside`` are laws to draw beside one of one input. A report of the same fit there is left as
+    it is. Raises InputError for a file that is no fit, for a place that cannot be written to and for laws of
+    other inputs.
     """
     fit = source if isinstance(source, Fit) else read_fit(source)
     out = Path(out) if out is not None else _beside(source)
     if out.exists() and not out.is_dir():
         raise InputError("is not a folder", where=str(out), mend="move it away: the report goes there")
-    made_of = files.hash_of([__version__, fit.to_json()])
+    made_of = files.hash_of([__version__, fit.to_json(), *(other.to_json() for other in beside)])
     if there := fresh.kept(out, made_of):
         return FitReport(out / "index.html", *there, written=False)
     refits, without = attempt(lambda: objectives(fit)), attempt(lambda: leave_one_out(fit))
     found = findings(fit, refits, without)
-    parts = _sections(fit, refits, without)
+    parts = _sections(fit, refits, without, beside)
     figures = [figure for part in parts for figure in part.figures]
     pictures = {figure.name: render.render(figure) for figure in figures}
     for figure in figures:
@@ -75,12 +78,17 @@ def _beside(source: str | Path | Fit) -> Path:
     return path.with_name(f"{path.stem if path.is_file() else path.name}-report")
 
 
-def _sections(fit: Fit, refits, without) -> list[Section]:
+def _sections(fit: Fit, refits, without, beside: Sequence[Fit]) -> list[Section]:
     left = without if isinstance(without, Refusal) else fit_tables.left_out(fit, without)
     other = refits if isinstance(refits, Refusal) else fit_tables.sensitivity(fit, refits)
     drawn = attempt(lambda: frontier_fit.figures(fit))
     return [
-        section("parameters", "The law", _drawn(fit, fit_figures.law), [fit_tables.parameters(fit)]),
+        section(
+            "parameters",
+            "The law",
+            [attempt(lambda: fit_figures.law(fit, beside))],
+            [fit_tables.parameters(fit)],
+        ),
         section(
             "misses",
             "Where it misses",

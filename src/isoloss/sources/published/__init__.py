@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -35,6 +36,12 @@ def published(name: str) -> Fit:
         warnings=one.get("warnings", ()),
         source={"published": name, "citation": one["cite"], "counts": one["counts"]},
     )
+
+
+def matching(pattern: str) -> list[Fit]:
+    """The printed laws whose names match: "kaplan-n", "kaplan-context-*". Raises as ``published``."""
+    found = [name for name in names() if fnmatchcase(name, pattern)]
+    return [published(name) for name in found or [pattern]]
 
 
 def names() -> tuple[str, ...]:
