@@ -182,7 +182,7 @@ class Fit:
         return _log_variance(self, law, _scaled(self, law, inputs)[0])
 
     def draws(self, count: int, rng: np.random.Generator) -> Array:
-        """``count`` vectors, shape (count, p): widened bootstrap refits, if there are any, else multivariate t."""
+        """``count`` vectors, shape (count, p): widened bootstrap refits if there are any, else t draws."""
         if self.bootstrap is not None:
             away = self.widening * (np.array(self.bootstrap.theta) - np.array(self.theta))
             return np.array(self.theta) + away[rng.permutation(len(away))[np.arange(count) % len(away)]]
