@@ -99,6 +99,7 @@ def test_the_share_that_an_entropy_bonus_could_explain(worlds):
     assert entropy_share(found, 0.05, 4).share == pytest.approx(entropy_share(found, 0.1, 4).share / 2)
     assert entropy_share(found, 0.0).share == 0
     assert entropy_share(found, 9.0).share == 1
+    assert entropy_share(found, share.enough).bonus == pytest.approx(share.fall)
 
 
 def test_a_bonus_alone_is_explained_as_a_whole(worlds):

@@ -246,7 +246,7 @@ def _result(
     r_n = problem.residuals(best.phi)
     condition, spread_FF = covariance(problem, best.phi, df)
     if at.dependent:
-        df = at.groups - len(best.phi)
+        df = max(at.groups - len(best.phi), 0)
         spread_FF = jackknife(problem, best.phi, at.group_n) if df >= 1 else None
         if spread_FF is None:
             warnings.append(f"{at.groups} runs carry {len(best.phi)} free parameters: no interval")
@@ -282,7 +282,7 @@ def _result(
         df=df,
         starts=Starts(best.tried, best.agreeing),
         gradient=best.gradient,
-        condition=condition,
+        condition=min(condition, 1e300),
         warnings=tuple(warnings),
         residuals=tuple((-unit * r_n).tolist()),
         sigma=one_run,

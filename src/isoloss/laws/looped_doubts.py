@@ -7,12 +7,15 @@ import numpy as np
 from isoloss.errors import InputError
 from isoloss.laws.result import Fit
 
+OURO_BETA = 0.1  # the larger of the entropy weights in arXiv 2510.25741; the smaller is half of it
+
 
 @dataclass(frozen=True)
 class EntropyShare:
     """From ``least`` to ``recurrence`` loops: the fall of C (T + t3)^-gamma and of -beta ln T, in nats.
 
-    ``share`` is the part of the fall that the bonus could explain alone, at most 1; ``sentence`` says so.
+    ``share`` is the part of the fall that the bonus could explain alone, at most 1; ``enough`` the weight
+    that would explain all of it; ``sentence`` says so.
     """
 
     recurrence: float
@@ -21,6 +24,7 @@ class EntropyShare:
     fall: float
     bonus: float
     share: float
+    enough: float
     sentence: str
 
 
@@ -52,9 +56,10 @@ def entropy_share(
     fall = float(C * ((least + t3) ** -gamma - (recurrence + t3) ** -gamma))
     bonus = float(beta * np.log(recurrence / least))
     share = min(bonus / fall, 1.0) if fall > 0 else 1.0
+    enough = max(fall, 0.0) / float(np.log(recurrence / least))
     sentence = (
         f"From {least:g} to {recurrence:g} loops the law falls by {fall:.3f} nats; an entropy bonus of "
         f"weight {beta:g} alone could lower the total objective by up to {bonus:.3f} nats, {share:.0%} of "
-        "that, without better predictions."
+        f"that, without better predictions; a weight of {enough:.3g} could explain all of it."
     )
-    return EntropyShare(float(recurrence), float(least), float(beta), fall, bonus, share, sentence)
+    return EntropyShare(float(recurrence), float(least), float(beta), fall, bonus, share, enough, sentence)

@@ -1,8 +1,11 @@
 """A fit in sentences: the law, how sure it is, what the objective and single runs do to it."""
 
+from dataclasses import asdict
+
 from isoloss.errors import Refusal
 from isoloss.figures import text
 from isoloss.figures.fit_rows import number, row_words, spread_words
+from isoloss.laws.looped_doubts import OURO_BETA, entropy_share
 from isoloss.laws.result import Fit, FitStatus
 from isoloss.report.findings import Finding
 from isoloss.report.fit_tables import allocation_interval, exponents
@@ -16,6 +19,8 @@ def findings(fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal)
     out = [_law(fit), _certainty(fit)]
     if fit.allocation() is not None:
         out.append(_allocation(fit))
+    if fit.law == "loop-total":
+        out.append(_bonus(fit))
     return (*out, _objective(fit, refits), _influence(fit, without))
 
 
@@ -65,6 +70,16 @@ def _allocation(fit: Fit) -> Finding:
     between = "" if ends is None else f" [{ends[0]:.3f}, {ends[1]:.3f}]"
     sentence = f"The best N grows as C^{a:.3f}{between} and the best D as C^{1 - a:.3f}, with C = 6 N D."
     return Finding("allocation", "What the law says to do", sentence, {"a": a, "interval": ends}, ())
+
+
+def _bonus(fit: Fit) -> Finding:
+    found = entropy_share(fit, OURO_BETA)
+    caveat = (
+        "The bonus is at most beta times the logarithm of the number of exits; total loss hides what it was."
+    )
+    return Finding(
+        "entropy-bonus", "What the entropy bonus could do", found.sentence, asdict(found), (caveat,)
+    )
 
 
 def _objective(fit: Fit, refits: Refits | Refusal) -> Finding:

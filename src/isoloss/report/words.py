@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from isoloss.laws.looped_doubts import OURO_BETA, entropy_share
 from isoloss.laws.result import Fit, Interval
 from isoloss.plans.backtest import Backtest
 from isoloss.plans.compare import Comparison
@@ -39,6 +40,8 @@ def fit_lines(fit: Fit) -> Iterator[str]:
             f"seeds of one design scatter by {fit.seeds.sd:.3g}{scale}; lack of fit: p = {fit.seeds.p:.2g}, "
             f"the law's own error {fit.seeds.form_sd:.3g}"
         )
+    if fit.law == "loop-total":
+        yield entropy_share(fit, OURO_BETA).sentence
     if fit.bootstrap is not None:
         boot = fit.bootstrap
         yield (
