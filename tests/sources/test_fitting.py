@@ -133,3 +133,22 @@ def test_checkpoints_of_one_run_are_one_cluster():
     naive = fit_table("chinchilla", table, objective="squared")
     assert naive.clusters is None
     assert found.standard_errors["alpha"] > 1.5 * naive.standard_errors["alpha"]
+
+
+def test_the_count_of_parameters_is_a_choice():
+    """The same runs under another count give another exponent; totals follow from vocabulary and width."""
+    width = np.array([64, 96, 128, 192, 256, 384, 512.0])
+    table = pl.DataFrame({"params": 12 * 4 * width**2, "d_model": width, "vocab": [8192] * 7})
+    total = table["params"].to_numpy() + 8192 * width
+    noise = 0.001 * np.random.default_rng(0).standard_normal(7)
+    table = table.with_columns(pl.Series("loss", 1.8 + 400 * total**-0.35 + noise))
+    counted = fit_table("power-floor", table, count="params_total", tied_embeddings=True, objective="squared")
+    low, high = counted.intervals["a"]
+    assert low < 0.35 < high
+    assert counted.ranges["params"] == (total.min(), total.max())
+    assert "params_total" in counted.source["derived"]
+    # Negative control: counted without embeddings the exponent is another.
+    bare = fit_table("power-floor", table, objective="squared")
+    assert bare.params["a"] < low
+    with pytest.raises(InputError, match="no count 'weights'"):
+        fit_table("power-floor", table, count="weights")

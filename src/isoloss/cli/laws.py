@@ -36,6 +36,16 @@ def fit(
     bytes_per_token: Annotated[
         float | None, typer.Option(help="Turns bits per byte into nats a token.")
     ] = None,
+    count: Annotated[
+        str, typer.Option(help="Which count is N: params, params_total or params_executed.")
+    ] = "params",
+    tied_embeddings: Annotated[
+        bool | None,
+        typer.Option(
+            "--tied-embeddings/--untied-embeddings",
+            help="Lets one count follow from another.",
+        ),
+    ] = None,
     allow_negative: Annotated[
         bool, typer.Option("--allow-negative", help="For losses minus a baseline; needs squared.")
     ] = False,
@@ -58,6 +68,8 @@ def fit(
         cluster=cluster,
         weights=weights,
         bytes_per_token=bytes_per_token,
+        count=count,
+        tied_embeddings=tied_embeddings,
         allow_negative=allow_negative,
         objective=objective,
         delta=delta,

@@ -10,7 +10,7 @@ from isoloss.figures import correlations, fit_residuals, frontier_fit, profiles,
 from isoloss.figures import fit as fit_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws.result import Fit
-from isoloss.report import fit_tables, fresh
+from isoloss.report import fit_tables, fresh, trials
 from isoloss.report.analysis import attempt
 from isoloss.report.findings import Finding
 from isoloss.report.fit_findings import findings
@@ -96,11 +96,17 @@ def _sections(fit: Fit, refits, without, beside: Sequence[Fit]) -> list[Section]
             [],
         ),
         section("doubts", "Its parameters", _drawn(fit, correlations.figure, profiles.figure), []),
-        section("frontier", "Compute", [drawn] if isinstance(drawn, Refusal) else list(drawn), []),
+        section("frontier", "Compute", _listed(drawn), []),
+        section("trial", "On runs it did not see", [attempt(lambda: trials.hidden_runs(fit))], []),
+        section("opinions", "Without a law", _listed(attempt(lambda: trials.without_a_law(fit))), []),
         section("refits", "Other objectives, fewer runs", [], [other, left]),
         section("solution", "How it was solved", [], [fit_tables.solution(fit)]),
         section("source", "Where the rows come from", [], fit_tables.source(fit)),
     ]
+
+
+def _listed(drawn: Sequence[Figure] | Refusal) -> list[Figure | Refusal]:
+    return [drawn] if isinstance(drawn, Refusal) else list(drawn)
 
 
 def _drawn(fit: Fit, *draw) -> list[Figure | Refusal]:

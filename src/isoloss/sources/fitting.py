@@ -16,6 +16,8 @@ from isoloss.sources.columns import runs
 from isoloss.sources.naming import LABELS
 from isoloss.sources.table import Runs, named
 
+COUNTS = ("params", "params_total", "params_executed")
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -63,15 +65,22 @@ def columns_for(
     weights: str | None = None,
     cluster: str | None = None,
     bytes_per_token: float | None = None,
+    tied_embeddings: bool | None = None,
+    count: str = "params",
     allow_negative: bool = False,
     more: tuple[str, ...] = (),
 ) -> Columns:
     """The columns that ``laws`` need (and ``more``), read, checked, refused or excluded with their reasons.
 
-    Raises InputError as ``sources.runs`` and ``sources.accept`` do.
+    ``count`` is the rule by which N is counted: params, params_total or params_executed. Raises InputError as
+    ``sources.runs`` and ``sources.accept`` do.
     """
     forms = [registered(law) for law in (laws if isinstance(laws, list) else [laws])]
-    needed = tuple(dict.fromkeys([name for law in forms for name in law.inputs] + ["loss", *more]))
+    if count not in COUNTS:
+        raise InputError(f"there is no count {count!r}", mend=f"choose one of {', '.join(COUNTS)}")
+    inputs = dict.fromkeys([name for law in forms for name in law.inputs] + list(more))
+    of = {name: count if name == "params" else name for name in inputs}
+    needed = (*of.values(), "loss")
     extra = {name: column for name, column in (("weights", weights), ("cluster", cluster)) if column}
     found = accept(
         usable(
@@ -81,6 +90,7 @@ def columns_for(
                 where=where,
                 needed=(*needed, *extra),
                 bytes_per_token=bytes_per_token,
+                tied_embeddings=tied_embeddings,
                 allow_negative=allow_negative,
             )
         )
@@ -99,7 +109,7 @@ def columns_for(
 
     return Columns(
         found,
-        {name: column(name) for name in needed if name != "loss" and name not in LABELS},
+        {name: column(own) for name, own in of.items() if name not in LABELS},
         column("loss"),
         column("weights") if weights else None,
         frame["cluster"].cast(pl.String).to_numpy() if cluster else None,
@@ -140,6 +150,8 @@ def fit_table(
     weights: str | None = None,
     cluster: str | None = None,
     bytes_per_token: float | None = None,
+    tied_embeddings: bool | None = None,
+    count: str = "params",
     allow_negative: bool = False,
     objective: str = "huber-log",
     **options: Any,
@@ -149,6 +161,7 @@ def fit_table(
     ``params`` and its like, and ``columns`` for all others, say which column holds what; well-known names are
     found, and columns that follow from others are derived (tokens from FLOPs and parameters). ``where`` keeps
     rows: polars SQL over the table's own names; no code is run. ``weights`` and ``cluster`` are columns too.
+    ``count`` takes params_total or params_executed for N; ``tied_embeddings`` lets one follow from another.
     Rows of one ``run_id`` are one cluster unless told otherwise. Other options are those of
     ``isoloss.laws.fit``, the objective being "huber-log" by default.
 
@@ -171,6 +184,8 @@ def fit_table(
         weights=weights,
         cluster=cluster,
         bytes_per_token=bytes_per_token,
+        tied_embeddings=tied_embeddings,
+        count=count,
         allow_negative=allow_negative,
     )
     found = fit(
