@@ -86,7 +86,7 @@ def test_every_chart_is_drawn(opened, written):
             [...svg.querySelectorAll('.mark-line path, .mark-symbol path, .mark-area path, .mark-rect path')]
             .filter(mark => mark.getBoundingClientRect().width > 0).length)"""
     )
-    assert len(drawn) == len(written.figures) == 5
+    assert len(drawn) == len(written.figures) == 6
     assert min(drawn) >= 4
 
 
