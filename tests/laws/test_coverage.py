@@ -95,10 +95,10 @@ def test_t_and_profile_intervals_of_the_looped_grid(worlds):
 
 def test_t_intervals_of_the_huber_objective(worlds):
     world = replace(worlds["power-floor"], inputs={"params": np.geomspace(1e6, 1e8, 30)})
-    _check(*_coverage(world, ["a"], 400, seed=3, objective="huber-log"), 400)
+    _check(*_coverage(world, ["a"], 200, seed=3, objective="huber-log"), 200)
 
 
-@pytest.mark.parametrize(("sizes", "objective"), [(12, "squared"), (12, "huber-log")])
+@pytest.mark.parametrize(("sizes", "objective"), [(12, "squared"), (30, "huber-log")])
 def test_bootstrap_intervals(worlds, sizes, objective):
     world = replace(worlds["power-floor"], inputs={"params": np.geomspace(1e6, 1e8, sizes)})
     options = {"objective": objective, "intervals": "bootstrap", "bootstrap": 100}

