@@ -19,7 +19,7 @@ from scipy.optimize import least_squares
 
 from isoloss.laws import Fit, fit, form
 from isoloss.laws.forms import Array
-from isoloss.laws.result import quantile
+from isoloss.laws.level import quantile
 from isoloss.plans.design import markets_of
 from isoloss.plans.purchase import best_basket, d_gain, random_baskets, v_gain
 

@@ -304,3 +304,15 @@ def test_curve_only_keeps_the_curve_and_nothing_else():
     assert curve.status.value in prediction.warnings
     supported = fit("power", {"params": params}, loss, curve_only=True)
     assert supported.status is FitStatus.CONVERGED, "a law that the data support is untouched"
+
+
+def test_an_exponent_that_no_published_law_has_is_doubted():
+    rng = np.random.default_rng(0)
+    sizes = np.geomspace(1e6, 1e8, 12)
+    steep = 2 + 1e9 * sizes**-1.5 + 1e-3 * rng.standard_normal(12)
+    found = fit("power-floor", {"params": sizes}, steep)
+    assert any("published exponents" in text for text in found.warnings)
+    held = fit("power-floor", {"params": sizes}, steep, fixed={"a": 1.5})
+    assert not any("published exponents" in text for text in held.warnings)
+    usual = fit("power-floor", {"params": sizes}, 2 + 400 * sizes**-0.35 + 1e-3 * rng.standard_normal(12))
+    assert not any("published exponents" in text for text in usual.warnings)

@@ -8,8 +8,8 @@ import polars as pl
 
 from isoloss.errors import Refusal
 from isoloss.figures.points import LEVEL
+from isoloss.laws.level import quantile
 from isoloss.laws.noise import Noise, pooled_noise
-from isoloss.laws.result import quantile
 
 
 @dataclass(frozen=True)

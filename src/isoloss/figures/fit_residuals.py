@@ -25,7 +25,8 @@ from isoloss.figures.fit_rows import (
 )
 from isoloss.figures.style import PREDICTED, QUIET, REAL, titled
 from isoloss.laws.forms import Array
-from isoloss.laws.result import Fit, quantile
+from isoloss.laws.level import quantile
+from isoloss.laws.result import Fit
 
 OUTSIDE = "#CC5500"
 BINS = 6

@@ -12,7 +12,8 @@ from isoloss.figures.fit import in_rows
 from isoloss.figures.fit_rows import axis, chart_of, exact, number, renamed
 from isoloss.figures.style import INK, PREDICTED, QUIET, REAL, titled
 from isoloss.laws import Profile, again, profile
-from isoloss.laws.result import Fit, Interval, quantile
+from isoloss.laws.level import quantile
+from isoloss.laws.result import Fit, Interval
 
 WIDTH, HEIGHT = 250, 210
 DRAWN = 1.8

@@ -6,8 +6,9 @@ from isoloss.laws.fit import again, fit
 from isoloss.laws.forms import FORMS, Form, Term, form, from_function, power_sum, register
 from isoloss.laws.known import known
 from isoloss.laws.noise import difference, paired_difference, paired_noise, pooled_noise
+from isoloss.laws.predict import Prediction
 from isoloss.laws.profile import Profile, profile
-from isoloss.laws.result import Fit, FitStatus, Prediction
+from isoloss.laws.result import Fit, FitStatus
 
 __all__ = [
     "FORMS",

@@ -12,8 +12,9 @@ from isoloss.errors import InputError, Refusal
 from isoloss.laws.fit import fit
 from isoloss.laws.forms import Array, form
 from isoloss.laws.intervals import t_intervals
+from isoloss.laws.level import check_level
 from isoloss.laws.model import Model, model
-from isoloss.laws.result import Fit, FitStatus, check_level
+from isoloss.laws.result import Fit, FitStatus
 from isoloss.laws.solve import Problem, scaled_gradient, sharpen
 
 _SURE = 0.05  # chance that noise alone makes any of the looks see a gain

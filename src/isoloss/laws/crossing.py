@@ -9,7 +9,8 @@ from scipy.special import stdtrit
 
 from isoloss.errors import InputError
 from isoloss.laws.forms import Array
-from isoloss.laws.result import Fit, check_level
+from isoloss.laws.level import check_level
+from isoloss.laws.result import Fit
 
 _DRAWS = 4000
 _SEED = 20200123

@@ -11,10 +11,11 @@ from isoloss.errors import InputError, Refusal
 from isoloss.laws.bootstrap import with_bootstrap
 from isoloss.laws.forms import Array, Form, registered
 from isoloss.laws.intervals import t_intervals
+from isoloss.laws.level import check_level
 from isoloss.laws.likelihood import by_likelihood
 from isoloss.laws.model import model
 from isoloss.laws.profile import with_profiles
-from isoloss.laws.result import Data, Fit, FitStatus, Objective, Starts, Units, check_level
+from isoloss.laws.result import Data, Fit, FitStatus, Objective, Starts, Units
 from isoloss.laws.rows import Points, checked, designs, points
 from isoloss.laws.seeds import Seeds, seed_noise
 from isoloss.laws.solve import OBJECTIVES, Optimum, Problem, solve
@@ -22,6 +23,7 @@ from isoloss.laws.spread import covariance, jackknife, sigma
 from isoloss.laws.support import check_design, check_support
 
 SMALL_GRADIENT = 1e-6
+STEEP = 1.0  # arXiv 2604.12946 prints 0.78, the largest of sources/published
 INTERVALS = ("t", "profile", "bootstrap")
 FORM_ERROR = 0.05  # below this p of the lack-of-fit test, intervals count designs instead of rows
 
@@ -242,7 +244,7 @@ def _result(
         )
     params = law.plain(kappa) | {name: float(value) for name, value in held.items()}
     status = FitStatus.CURVE_ONLY if unsupported else _status(best)
-    warnings = [*notes, *_doubts(law, objective, df, at)]
+    warnings = [*notes, *_doubts(law, objective, df, at), *_steep(law, params, held)]
     r_n = problem.residuals(best.phi)
     condition, spread_FF = covariance(problem, best.phi, df)
     if at.dependent:
@@ -305,6 +307,17 @@ def _status(best: Optimum) -> FitStatus:
     if best.gradient > SMALL_GRADIENT:
         return FitStatus.GRADIENT_REMAINS
     return FitStatus.CONVERGED if best.agreeing >= 2 else FitStatus.STARTS_DISAGREE
+
+
+def _steep(law: Form, params: Mapping[str, float], held: Mapping[str, float]) -> list[str]:
+    """Exponents of N and D that no published law has: a sign of too little range, however sure they look."""
+    return [
+        f"{name} is {params[name]:.3g}: published exponents of N and D lie below {STEEP:g}, and a free fit "
+        "runs off to larger ones where the runs do not determine it"
+        for of in ("params", "tokens")
+        for name in law.spans.get(of, ())
+        if name not in held and name in law.limits and params[name] > STEEP
+    ]
 
 
 def _doubts(law: Form, objective: str, df: int, at: Points) -> list[str]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws.forms import Array
-from isoloss.laws.result import quantile
+from isoloss.laws.level import quantile
 
 LEAST = 3  # optima for a power law with an interval
 LEAST_DECADES = 0.5  # of compute

@@ -3,8 +3,9 @@
 import numpy as np
 
 from isoloss.laws.forms import Array
+from isoloss.laws.level import quantile
 from isoloss.laws.model import Model
-from isoloss.laws.result import Interval, quantile
+from isoloss.laws.result import Interval
 
 
 def kappa_errors(shape: Model, theta: Array, covariance: Array) -> tuple[Array, Array]:

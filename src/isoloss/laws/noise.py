@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws.result import check_level, quantile
+from isoloss.laws.level import check_level, quantile
 
 
 @dataclass(frozen=True)

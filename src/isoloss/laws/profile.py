@@ -8,7 +8,8 @@ from scipy.interpolate import PchipInterpolator
 from isoloss.errors import InputError
 from isoloss.laws.forms import Array
 from isoloss.laws.intervals import kappa_errors, plain_end
-from isoloss.laws.result import Fit, Interval, quantile
+from isoloss.laws.level import quantile
+from isoloss.laws.result import Fit, Interval
 from isoloss.laws.rows import Points
 from isoloss.laws.solve import Problem, descend
 from isoloss.laws.spread import inside

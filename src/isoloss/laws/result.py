@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from isoloss.errors import InputError
 from isoloss.laws.forms import Array, Form, form
+from isoloss.laws.level import check_level
+from isoloss.laws.predict import Prediction, log_variance, predict, scaled
 from isoloss.laws.seeds import Seeds
 
 if TYPE_CHECKING:
     from isoloss.plans.plan import Plan
 
 Interval = tuple[float | None, float | None]
-
-FAR = 10.0  # an extrapolation beyond this factor is warned about
 
 
 class FitStatus(Enum):
@@ -79,22 +78,6 @@ class Bootstrap:
     checked: int
     agreeing: int
     theta: tuple[tuple[float, ...], ...]
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Losses in nats per token, floats if every input was one.
-
-    ``band`` holds the law's mean, ``interval`` one new run; None when the fit supports no interval.
-    ``extrapolation`` is, per input, the factor by which it lies outside the data, 1 inside.
-    """
-
-    loss: float | Array
-    interval: tuple[float | Array, float | Array] | None
-    band: tuple[float | Array, float | Array] | None
-    level: float
-    extrapolation: dict[str, float | Array]
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -157,7 +140,7 @@ class Fit:
 
         Raises InputError for missing, unknown, non-finite or non-positive inputs.
         """
-        return _predict(self, self.level if level is None else check_level(level), inputs)
+        return predict(self, self.level if level is None else check_level(level), inputs)
 
     def plan(self, **question: Any) -> "Plan":
         """Which model for how many tokens: ``isoloss.plans.plan`` of this fit, with its options."""
@@ -174,12 +157,12 @@ class Fit:
     def losses(self, theta_Sp: Array, **inputs: ArrayLike) -> Array:
         """Losses of S parameter vectors, shape (S, n), at n inputs."""
         law = self.form
-        return self.units.loss * law.value(theta_Sp, _scaled(self, law, inputs)[0])
+        return self.units.loss * law.value(theta_Sp, scaled(self, law, inputs)[0])
 
     def log_variance(self, **inputs: ArrayLike) -> Array:
         """Variance of the law's mean log loss at n inputs; zeros where there is no covariance."""
         law = self.form
-        return _log_variance(self, law, _scaled(self, law, inputs)[0])
+        return log_variance(self, law, scaled(self, law, inputs)[0])
 
     def draws(self, count: int, rng: np.random.Generator) -> Array:
         """``count`` vectors, shape (count, p): widened bootstrap refits if there are any, else t draws."""
@@ -242,115 +225,9 @@ class Fit:
             raise InputError(f"is not a fit ({error!r})", mend="write it with Fit.to_json") from None
 
 
-def check_level(level: float) -> float:
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {level}", mend="give a share between 0 and 1, such as 0.9")
-    return float(level)
-
-
-def quantile(level: float, df: int) -> float:
-    """Half-width of a two-sided t interval in standard errors."""
-    return float(stdtrit(df, 0.5 + level / 2))
-
-
 def _written(value: float, digits: int) -> str:
     mantissa, _, exponent = f"{value:#.{digits}g}".partition("e")
     return mantissa.rstrip(".") + (f"e{int(exponent)}" if exponent else "")
-
-
-def _scaled(fit: Fit, law: Form, inputs: Mapping[str, ArrayLike]) -> tuple[Array, tuple[int, ...]]:
-    """Log inputs in units of the fit, shape (I, n), and the shape of the broadcast inputs."""
-    if set(inputs) != set(law.inputs):
-        raise InputError(
-            f"the law takes {', '.join(law.inputs)}, not {', '.join(sorted(inputs)) or 'nothing'}",
-            where=law.name,
-            mend="name each input once",
-        )
-    try:
-        x = np.broadcast_arrays(*(np.asarray(inputs[name], dtype=np.float64) for name in law.inputs))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"inputs are not numbers of one shape ({error})", where=law.name) from None
-    for name, values in zip(law.inputs, x, strict=True):
-        if not np.all(np.isfinite(values) & ((values > 0) | ((values == 0) & (name in law.zeros)))):
-            raise InputError(f"{name} holds a value that is not positive and finite", where=law.name)
-    scale = [np.log(fit.units.inputs[name]) for name in law.inputs]
-    with np.errstate(divide="ignore"):
-        logs = [np.maximum(np.log(a.ravel()), -700.0) - s for a, s in zip(x, scale, strict=True)]
-    return np.stack(logs), x[0].shape
-
-
-def _log_variance(fit: Fit, law: Form, z_In: Array) -> Array:
-    """Of the mean log loss; of the mean loss in units of the fit where losses may be negative."""
-    if fit.covariance is None:
-        return np.zeros(z_In.shape[1])
-    theta = np.array(fit.theta)
-    slope_np = law.gradient(theta, z_In)
-    if not fit.signed_floor:
-        slope_np = slope_np / law.value(theta, z_In)[:, None]
-    return np.einsum("np,pq,nq->n", slope_np, np.array(fit.covariance), slope_np)
-
-
-def _predict(fit: Fit, level: float, inputs: Mapping[str, ArrayLike]) -> Prediction:
-    law = fit.form
-    z_In, shape = _scaled(fit, law, inputs)
-    scaled_n = law.value(np.array(fit.theta), z_In)
-
-    def shaped(values_n: Array) -> float | Array:
-        return values_n.reshape(shape) if shape else float(values_n[0])
-
-    band = interval = None
-    if fit.covariance is not None:
-        noise_n = np.full(z_In.shape[1], fit.sigma if fit.sigma is not None else np.nan)
-        if fit.objective.name == "squared":
-            noise_n = noise_n / fit.units.loss / (1.0 if fit.signed_floor else scaled_n)
-        band_n, interval_n = _reach(fit, law, z_In, scaled_n, noise_n, level)
-        band, interval = (
-            tuple(shaped(fit.units.loss * _moved(fit, scaled_n, reach)) for reach in reaches)
-            for reaches in (band_n, interval_n)
-        )
-        if fit.sigma is None:
-            interval = None
-    outside, warnings = {}, list(fit.warnings)
-    for name, z_n in zip(law.inputs, z_In, strict=True):
-        if name not in fit.ranges:
-            continue
-        low, high = fit.ranges[name]
-        x_n = np.exp(z_n) * fit.units.inputs[name]
-        # The rounding of log and exp must not make an end of the data an extrapolation.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio_n = np.maximum(np.maximum(x_n / high, low / x_n), 1.0)
-        ratio_n = np.where((ratio_n < 1 + 1e-12) | ~np.isfinite(ratio_n), 1.0, ratio_n)
-        outside[name] = shaped(ratio_n)
-        if (worst := float(ratio_n.max(initial=1.0))) > FAR:
-            warnings.append(
-                f"{name} lies a factor {worst:.3g} outside the data: no interval covers a wrong law"
-            )
-    if fit.status is not FitStatus.CONVERGED:
-        warnings.append(fit.status.value)
-    return Prediction(shaped(fit.units.loss * scaled_n), interval, band, level, outside, tuple(warnings))
-
-
-def _moved(fit: Fit, scaled_n: Array, reach_n: Array) -> Array:
-    return scaled_n + reach_n if fit.signed_floor else scaled_n * np.exp(np.clip(reach_n, -600.0, 600.0))
-
-
-def _reach(
-    fit: Fit, law: Form, z_In: Array, scaled_n: Array, noise_n: Array, level: float
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Ends of the law's mean and of one new run, as distances from it (of logs): t, or bootstrap refits."""
-    if fit.bootstrap is None:
-        var_n, t = _log_variance(fit, law, z_In), quantile(level, fit.df)
-        mean_n, new_n = t * np.sqrt(var_n), t * np.sqrt(var_n + noise_n**2)
-        return (-mean_n, mean_n), (-new_n, new_n)
-    refits_Sn = law.value(np.array(fit.bootstrap.theta), z_In)
-    away_Sn = refits_Sn - scaled_n if fit.signed_floor else np.log(refits_Sn / scaled_n)
-    away_Sn = away_Sn * fit.widening
-    drawn_S = np.random.default_rng(fit.bootstrap.seed).standard_t(fit.df, len(away_Sn))
-    ends = (0.5 - level / 2, 0.5 + level / 2)
-    return tuple(
-        tuple(np.nan_to_num(np.quantile(sample, end, axis=0)) for end in ends)
-        for sample in (away_Sn, away_Sn + drawn_S[:, None] * noise_n)
-    )
 
 
 def _lists(value: Any) -> Any:

@@ -70,7 +70,7 @@ def check_support(problem: Problem, best: Optimum, df: int) -> None:
         if not inside_limits:
             raise Refusal(f"{name} runs to its limit ({value:.3g})", mend=_WIDER)
         reach = stdtrit(df, 0.95) * np.sqrt(spread[place, place])
-        if reach > (high - low) / 2 if signed else reach > np.log(10):
+        if reach > (high - low) / 2 if signed else 2 * reach > np.log(10):
             within = "its limits" if signed else "a factor of ten"
             raise Refusal(f"{name} is not known within {within}", mend=_WIDER)
 

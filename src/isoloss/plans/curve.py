@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError
 from isoloss.laws.forms import Array
-from isoloss.laws.result import Fit, check_level
+from isoloss.laws.level import check_level
+from isoloss.laws.result import Fit
 from isoloss.plans.allocate import Question, answer
 from isoloss.plans.cost import Rates
 from isoloss.plans.setting import Setting, law_inputs, passes

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Fit
 from isoloss.laws.forms import Array
-from isoloss.laws.result import check_level, quantile
+from isoloss.laws.level import check_level, quantile
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.purchase import Market, best_basket, d_gain, random_baskets, v_gain
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from isoloss.laws.forms import Array
-from isoloss.laws.result import Fit, Interval, check_level
+from isoloss.laws.level import check_level
+from isoloss.laws.result import Fit, Interval
 from isoloss.plans import doubts
 from isoloss.plans.allocate import Question, answer
 from isoloss.plans.checks import check_answer, check_reach, checked

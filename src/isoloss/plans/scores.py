@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from isoloss.errors import Refusal
 from isoloss.laws import pooled_noise
-from isoloss.laws.result import quantile
+from isoloss.laws.level import quantile
 
 
 @dataclass(frozen=True)
