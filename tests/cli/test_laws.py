@@ -1,13 +1,10 @@
 """The verbs of the laws on files: from fit and predict to design and bench."""
 
 import json
-import sys
 
 import numpy as np
 import polars as pl
 import pytest
-
-from isoloss import cli
 
 CONTRACT = {
     "fit": (
@@ -18,7 +15,7 @@ CONTRACT = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     """A folder with runs.csv, a Chinchilla grid under other people's names, to stand in."""
     rng = np.random.default_rng(2)
@@ -30,23 +27,6 @@ def here(tmp_path, monkeypatch):
     table.write_csv(tmp_path / "runs.csv")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def isoloss(monkeypatch, capsys, here):
-    """isoloss('fit', ...) -> (exit code, stdout, stderr), through the entry point."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["isoloss", *map(str, arguments)])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as exit_:
-            code = exit_.code or 0
-        return (code, *capsys.readouterr())
-
-    return call
 
 
 NAMES = ("--params", "size", "--tokens", "seen", "--loss", "val")

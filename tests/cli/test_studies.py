@@ -37,23 +37,6 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def isoloss(monkeypatch, capsys):
-    """isoloss('run', ...) -> (exit code, stdout, stderr), through the entry point."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["isoloss", *map(str, arguments)])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as exit_:
-            code = exit_.code or 0
-        return (code, *capsys.readouterr())
-
-    return call
-
-
-@pytest.fixture
 def tree(here):
     """tree() -> every path under the folder we stand in, with its bytes."""
     return lambda: {path: path.read_bytes() if path.is_file() else None for path in here.rglob("*")}
