@@ -19,7 +19,7 @@ from isoloss.laws.result import Data, Fit, FitStatus, Objective, Starts, Units
 from isoloss.laws.rows import Points, checked, designs, points
 from isoloss.laws.seeds import Seeds, seed_noise
 from isoloss.laws.solve import OBJECTIVES, Optimum, Problem, solve
-from isoloss.laws.spread import covariance, jackknife, sigma
+from isoloss.laws.spread import FEW, covariance, jackknife, sigma
 from isoloss.laws.support import check_design, check_support
 
 SMALL_GRADIENT = 1e-6
@@ -324,9 +324,9 @@ def _doubts(law: Form, objective: str, df: int, at: Points) -> list[str]:
     doubts = []
     if df < 3:
         doubts.append(f"only {df} degree(s) of freedom: intervals are wide and rest on normal noise")
-    if objective == "huber-log" and df < 10:
+    if objective in ("huber-log", "huber-likelihood") and df < FEW:
         doubts.append(
-            "intervals of the Huber objective need about ten degrees of freedom; squared-log needs fewer"
+            f"with {df} degrees of freedom Huber's intervals rest on normal noise; squared-log's are narrower"
         )
     if law.correlated and not at.clustered:
         doubts.append(

@@ -12,7 +12,7 @@ from isoloss.laws.level import quantile
 from isoloss.laws.result import Fit, Interval
 from isoloss.laws.rows import Points
 from isoloss.laws.solve import Problem, descend
-from isoloss.laws.spread import inside
+from isoloss.laws.spread import FEW, inside, normal_huber
 
 _WIDTHS = (0.4, 0.8, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0)
 _FARTHER = 4.0  # a second look reaches that much farther where the first does not close
@@ -86,7 +86,10 @@ def _scale(problem: Problem, phi: Array, place: int, df: int) -> float:
     """Noise-free curvature: 1 / [inverse(H)]_kk of the plain coordinate, with H the smoothed Hessian."""
     shape = problem.model
     r_n, jacobian = problem.residuals(phi), problem.jacobian(phi)
-    weight_n = problem.w_n * inside(problem, r_n)
+    share_n = inside(problem, r_n)
+    if problem.objective == "huber-log" and df < FEW:
+        share_n = np.full_like(r_n, normal_huber(problem, r_n, df)[2])
+    weight_n = problem.w_n * share_n
     length = np.sqrt((weight_n[:, None] * jacobian**2).sum(axis=0))
     hessian = (jacobian / length).T @ (weight_n[:, None] * jacobian / length)
     inverse = np.linalg.pinv(hessian, hermitian=True) / length[:, None] / length

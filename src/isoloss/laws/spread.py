@@ -28,12 +28,30 @@ def inside(problem: Problem, r_n: Array) -> Array:
     return np.maximum(ndtr((problem.delta - r_n) / width) - ndtr((-problem.delta - r_n) / width), 1e-12)
 
 
+FEW = 20  # degrees of freedom below which no kernel knows the density of the residuals
+
+
+def normal_huber(problem: Problem, r_Sn: Array, df: int) -> tuple[Array, Array, Array]:
+    """Variance, mean psi^2 and chance of lying within delta, of normal noise with the residuals' variance.
+
+    With few degrees of freedom Huber's fit runs through several points, and what is left of the others says
+    little about density or spread; their squares still do.
+    """
+    variance_S = (problem.w_n * r_Sn**2).sum(axis=-1) / df
+    c_S = problem.delta / np.sqrt(np.maximum(variance_S, 1e-300))
+    inside_S = np.maximum(2 * ndtr(c_S) - 1, 1e-12)
+    density_S = np.exp(-(c_S**2) / 2) / np.sqrt(2 * np.pi)
+    psi_S = variance_S * (inside_S - 2 * c_S * density_S + c_S**2 * (1 - inside_S))
+    return variance_S, psi_S, inside_S
+
+
 def covariance(problem: Problem, phi: Array, df: int) -> tuple[float, Array | None]:
     """Condition number of the Jacobian with columns of length 1, and the covariance of phi; None if singular.
 
     Least squares: residual variance times inverse(J' W J). Huber: the sandwich inverse(H) M inverse(H) n / df
     with H = J' W diag(inside) J and M = J' diag(w psi)^2 J, which holds where the noise differs from run to
-    run (Huber and Ronchetti, Robust Statistics, section 7.6).
+    run (Huber and Ronchetti, Robust Statistics, section 7.6); below ``FEW`` degrees of freedom normal theory,
+    E psi^2 / P(inside)^2 times inverse(J' W J).
     """
     condition, covariances = covariance_S(problem, phi[None], df)
     return float(condition[0]), covariances[0] if np.isfinite(covariances[0]).all() else None
@@ -55,7 +73,10 @@ def covariance_S(problem: Problem, phi_SF: Array, df: int) -> tuple[Array, Array
         sound_S &= condition_S <= WORST_CONDITION
         root = np.swapaxes(vt, 1, 2) / sizes[:, None, :] / length_SF[..., None]
         inverse = root @ np.swapaxes(root, 1, 2)
-        if problem.objective == "huber-log":
+        if problem.objective == "huber-log" and df < FEW:
+            _, psi_S, inside_S = normal_huber(problem, r_Sn, df)
+            out = inverse * (psi_S / inside_S**2)[:, None, None]
+        elif problem.objective == "huber-log":
             out = _sandwich(problem, r_Sn, w_Sn, columns, df)
         else:
             out = inverse * ((w_Sn * r_Sn**2).sum(axis=1) / df)[:, None, None]
@@ -90,6 +111,6 @@ def jackknife(problem: Problem, phi: Array, group_n: NDArray[np.int64]) -> Array
 
 def sigma(problem: Problem, r_n: Array, df: int) -> float:
     """Standard deviation of one run about the law: of losses, or of log losses."""
-    if problem.objective == "huber-log":
+    if problem.objective == "huber-log" and df >= FEW:
         return float(spread(r_n)) * float(np.sqrt(len(r_n) / df))
     return float(np.sqrt((problem.w_n * r_n**2).sum() / df))

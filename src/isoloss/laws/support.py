@@ -7,7 +7,7 @@ from isoloss.errors import Refusal
 from isoloss.laws.forms import Array, Nested
 from isoloss.laws.model import Model
 from isoloss.laws.solve import Optimum, Problem, least_total
-from isoloss.laws.spread import covariance, inside
+from isoloss.laws.spread import FEW, covariance, inside, normal_huber
 
 NEEDED_SURE = 0.995  # one-sided: a law with one term too many is refused 99.5 times of 100
 _WIDER = "add runs over a wider range, or more seeds"
@@ -95,6 +95,9 @@ def bearable_total(problem: Problem, r_n: Array, df: int) -> float:
 
     An F of one degree of freedom is a squared t; half its tail is the side that counts.
     """
-    noise = float((problem.w_n * problem.pull(r_n) ** 2).sum()) / df
-    share = float(np.average(inside(problem, r_n), weights=problem.w_n))
+    if problem.objective == "huber-log" and df < FEW:
+        _, noise, share = (float(value) for value in normal_huber(problem, r_n, df))
+    else:
+        noise = float((problem.w_n * problem.pull(r_n) ** 2).sum()) / df
+        share = float(np.average(inside(problem, r_n), weights=problem.w_n))
     return float(problem.total(r_n)) + stdtrit(df, NEEDED_SURE) ** 2 * max(noise, 1e-26) / (2 * share)

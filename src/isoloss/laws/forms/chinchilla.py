@@ -62,7 +62,11 @@ DATA_CONSTRAINED = replace(
     limits={**_REPEATS.limits, "R_D": (1e-2, 1e4), "R_N": (1e-2, 1e4)},
     nested=(
         *_REPEATS.nested,
-        Nested({"R_D": 1e4}, "repeated data are not told apart from new data", "add runs of more epochs"),
+        Nested(
+            {"R_D": 1e4},
+            "repeated data are not told apart from new data",
+            "add runs that differ in their epochs alone, or more seeds",
+        ),
         Nested(
             {"R_N": 1e4},
             "extra parameters are not seen to be wasted",
@@ -128,6 +132,9 @@ def _optimal_params() -> Form:
         start=lambda z_In, y_n, w_n: inner.start(-z_In, y_n, w_n),
         unscale=unscale,
         loss=lambda params, x: params["G"] * np.asarray(x["flops"]) ** params["a"],
+        nested=(
+            Nested({"a": 0.0}, "the best N does not grow with flops by more than its noise", "add budgets"),
+        ),
         gives="params",
     )
 

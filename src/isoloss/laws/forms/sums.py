@@ -333,7 +333,8 @@ def _nested(terms: tuple[Term, ...], mend_floor: str, signed: tuple[str, ...]) -
     """The sum without each of its terms in turn; a lone term without its slope."""
     nested = []
     used: list[str] = []
-    for term in terms:
+    # A loss that does not fall has no floor either: the slopes are asked first.
+    for term in sorted(terms, key=lambda term: not term.exponents):
         own = [exponent for _, exponent in term.exponents if exponent not in used]
         used += own
         if not term.exponents:
