@@ -66,7 +66,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:
-    """Call ``write(temporary path)``, then move the result over ``path`` in one step."""
+    """Call ``write(temporary path)``, then move the result over ``path`` in one step.
+
+    Raises InputError if ``path`` is there and is no regular file: a device or a folder must not be replaced.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError("is no regular file", where=str(path), mend="name a file to write")
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)

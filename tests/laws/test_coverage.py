@@ -129,3 +129,28 @@ def test_checkpoints_of_one_run_count_once():
     assert low <= min(exponent, mean) <= max(exponent, mean) <= high, (exponent, mean)
     # Negative control: rows taken for runs.
     assert max(exponent_by_rows, mean_by_rows) < low, (exponent_by_rows, mean_by_rows)
+
+
+@pytest.mark.parametrize("sizes", [6, 8])
+def test_huber_with_few_runs_is_no_narrower_than_it_says(sizes):
+    """Huber's fit runs through several of few points; intervals rest on the squares of the residuals then."""
+    rng = np.random.default_rng(sizes)
+    N = np.geomspace(1e6, 1e8, sizes)
+    mean, far = 1.8 + 400 * N**-0.35, 1.8 + 400 * 1e9**-0.35
+    held = []
+    for _ in range(150):
+        try:
+            found = fit(
+                "power-floor",
+                {"params": N},
+                mean * np.exp(0.004 * rng.standard_normal(sizes)),
+                objective="huber-log",
+            )
+        except Refusal:
+            continue
+        there = found.predict(params=1e9)
+        held.append(
+            [found.intervals["a"][0] < 0.35 < found.intervals["a"][1], there.band[0] < far < there.band[1]]
+        )
+    assert len(held) > 120
+    assert np.min(np.mean(held, axis=0)) >= 0.84

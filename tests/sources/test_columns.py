@@ -20,7 +20,7 @@ def test_a_plain_table_is_taken_as_it_is():
     assert found.frame.drop("row").equals(PLAIN)
     assert found.frame["row"].to_list() == [1, 2, 3, 4]
     assert found.source == {
-        "path": None, "sha256": None, "rows_read": 4, "rows_kept": 4, "where": None,
+        "path": None, "sha256": None, "study": False, "rows_read": 4, "rows_kept": 4, "where": None,
         "columns": {"params": "params", "tokens": "tokens", "loss": "loss"}, "derived": {}, "notes": [],
     }  # fmt: skip
     assert found.findings == ()
@@ -215,3 +215,55 @@ def test_other_kinds_are_no_numbers(values):
 def test_labels_are_no_lists():
     with pytest.raises(InputError, match="not labels"):
         runs(PLAIN.with_columns(tags=pl.Series([["a"]] * 4)), columns={"cluster": "tags"})
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "loss IN (SELECT column_1 FROM read_csv('/etc/passwd'))",
+        "loss < (SELECT 3)",
+        "loss < read_csv('http://127.0.0.1:9/x.csv')",
+        "\"read_parquet\"('/etc/hostname') = 1",
+        "read_csv ('/etc/passwd') IS NULL",
+        "loss < 3 -- a comment",
+        "loss < 3; tokens > 1",
+        "EXISTS (SELECT 1)",
+        "loss IN (TABLE runs)",
+    ],
+)
+def test_where_reads_nothing_but_its_table(where, monkeypatch):
+    table = pl.DataFrame({"params": [1e6, 1e7], "tokens": [1e8, 1e9], "loss": [3.5, 3.0]})
+    monkeypatch.setattr(pl, "sql_expr", lambda text: pytest.fail(f"polars was given {text}"))
+    with pytest.raises(InputError) as caught:
+        runs(table, where=where)
+    assert "root" not in str(caught.value)
+    assert caught.value.mend
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "loss < 3.2 AND params BETWEEN 1e6 AND 2e7",
+        "NOT (loss > 3.2)",
+        "lower(family) IN ('lstm', 'select from')",
+        "\"family\" LIKE 'l%' OR abs(loss - 3) < 0.1",
+        "CASE WHEN loss < 3.2 THEN family = 'lstm' ELSE false END",
+    ],
+)
+def test_where_takes_what_rows_need(where):
+    table = pl.DataFrame(
+        {"params": [1e6, 1e7], "tokens": [1e8, 1e9], "loss": [3.5, 3.0], "family": ["looped", "LSTM"]}
+    ).with_columns(pl.col("family").str.to_lowercase())
+    assert runs(table, where=where).frame["loss"].to_list() == [3.0] or "LIKE" in where
+
+
+def test_a_column_is_mapped_once():
+    table = pl.DataFrame({"a": [1e6, 1e7], "b": [3.5, 3.0]})
+    with pytest.raises(InputError, match="mapped to params and to tokens"):
+        runs(table, columns={"params": "a", "tokens": "a", "loss": "b"})
+    assert (
+        runs(
+            table, columns={"params": "a", "cluster": "a", "loss": "b"}, needed=("params", "loss")
+        ).frame.height
+        == 2
+    )

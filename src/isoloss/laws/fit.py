@@ -11,7 +11,7 @@ from isoloss.errors import InputError, Refusal
 from isoloss.laws.bootstrap import with_bootstrap
 from isoloss.laws.forms import Array, Form, registered
 from isoloss.laws.intervals import t_intervals
-from isoloss.laws.level import check_level
+from isoloss.laws.level import check_level, check_seed
 from isoloss.laws.likelihood import by_likelihood
 from isoloss.laws.model import model
 from isoloss.laws.profile import with_profiles
@@ -74,7 +74,7 @@ def fit(
     """
     law = registered(law)
     level = check_level(level)
-    _check_options(law, objective, delta, intervals, bootstrap, allow_negative, free)
+    _check_options(law, objective, delta, intervals, bootstrap, seed, allow_negative, free)
     x, y_n, w_n, labels = checked(law, inputs, loss, weights, cluster, allow_negative)
     shape = law.with_signed_floor() if allow_negative and law.with_signed_floor else law
     data = Data(
@@ -151,6 +151,7 @@ def _check_options(
     delta: float,
     intervals: str,
     bootstrap: int,
+    seed: int,
     allow_negative: bool,
     free: Sequence[str],
 ) -> None:
@@ -163,8 +164,9 @@ def _check_options(
         raise InputError(
             f"there are no {intervals!r} intervals", mend=f"choose one of {', '.join(INTERVALS)}"
         )
-    if bootstrap < 0 or 0 < bootstrap < 100:
+    if not isinstance(bootstrap, int) or bootstrap < 0 or 0 < bootstrap < 100:
         raise InputError(f"{bootstrap} resamples give no interval", mend="draw 1,000, or at least 100")
+    check_seed(seed)
     if allow_negative and objective != "squared":
         raise InputError("a negative loss has no logarithm", mend="use the objective squared")
     if unknown := set(free) - set(law.parameters):
@@ -277,7 +279,7 @@ def _result(
             problem.delta if objective == "huber-log" else None,
             best.total if objective == "huber-log" else 2 * best.total * unit**2,
         ),
-        fixed=dict(held),
+        fixed={law.parameters[place]: params[law.parameters[place]] for place in shape.held_K},
         tied=tuple(tuple(group) for group in tied),
         n=at.rows,
         clusters=at.groups if at.clustered or notes else None,

@@ -5,7 +5,15 @@ from scipy.special import stdtrit
 from isoloss.errors import InputError
 
 
+def check_seed(seed: int) -> int:
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed is {seed}", mend="give a whole number, 0 or larger")
+    return seed
+
+
 def check_level(level: float) -> float:
+    if not isinstance(level, int | float):
+        raise InputError(f"level is {level!r}", mend="give a share between 0 and 1, such as 0.9")
     if not 0.0 < level < 1.0:
         raise InputError(f"level is {level}", mend="give a share between 0 and 1, such as 0.9")
     return float(level)

@@ -151,6 +151,13 @@ def model(
     Raises InputError for names that the law does not have and for a tie of two kinds of number.
     """
     names = form.parameters
+    for group in tied:
+        if isinstance(group, str) or len(group) < 2:
+            raise InputError(
+                f"{group!r} ties nothing",
+                where=form.name,
+                mend="give groups of two names, such as [('a', 'b')]",
+            )
     for name in [*fixed, *(name for group in tied for name in group)]:
         if name not in names:
             raise InputError(

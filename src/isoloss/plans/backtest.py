@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import bdtr
 
 from isoloss.errors import Refusal
 from isoloss.laws import Form, fit
@@ -17,6 +18,9 @@ from isoloss.laws.result import Fit
 from isoloss.plans.baselines import baselines
 from isoloss.plans.holdout import Holdout, columns_of, hide, kept, points_of, rung_count
 from isoloss.plans.scores import Coverage, Score, by_point, coverage_of, paired_interval, score_of, seed_noise
+
+_UNLIKELY = 0.05  # of so few hits if the interval held as often as it says
+_FEW = 3
 
 
 class Standing(Enum):
@@ -81,12 +85,15 @@ class Backtest:
         )
         if self.coverage is None:
             return f"{errors}; the fit supports no interval."
-        share, (low, high) = self.coverage.share, self.coverage.interval
+        share, (low, _) = self.coverage.share, self.coverage.interval
         held = f"the {self.level:.0%} interval held {share:.0%} of {self.coverage.points} hidden points"
-        if high < self.level:
+        hits = round(share * self.coverage.points)
+        if bdtr(hits, self.coverage.points, self.level) < _UNLIKELY:
             return f"{errors}; {held}: it is too narrow."
         if low > self.level:
             return f"{errors}; {held}: it is wider than it says."
+        if self.coverage.points < _FEW:
+            return f"{errors}; {held}, too few to judge it."
         return f"{errors}; {held}, which agrees with its level."
 
     def to_json(self) -> dict[str, Any]:

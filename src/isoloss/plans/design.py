@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Fit
 from isoloss.laws.forms import Array
-from isoloss.laws.level import check_level, quantile
+from isoloss.laws.level import check_level, check_seed, quantile
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.purchase import Market, best_basket, d_gain, random_baskets, v_gain
 
@@ -92,6 +92,7 @@ def design(
     uncertainty to reduce or the budget buys no candidate.
     """
     level = fit.level if level is None else check_level(level)
+    check_seed(seed)
     if not (np.isfinite(budget_flops) and budget_flops > 0) or at_most < 1:
         raise InputError(
             f"budget is {budget_flops} FLOPs for at most {at_most} runs", mend="give positive numbers"
@@ -103,7 +104,7 @@ def design(
             if there.band is None
             else "the target is more than one point",
             where=fit.law,
-            mend=fit.reason if there.band is None else "design for one prediction at a time",
+            mend="fit the law to runs of your own" if there.band is None else "design for one at a time",
         )
     market, linear, x = markets_of(
         fit, budget_flops, target, candidates=candidates, cost=cost, draws=draws, seed=seed

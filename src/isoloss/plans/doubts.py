@@ -56,9 +56,10 @@ def of_counting(fit: Fit, flops_per_token: float) -> str:
     """By which rule N and C are counted: the classic way to get a wrong exponent (arXiv 2406.19146)."""
     rule = f"C = {flops_per_token:g} N D"
     column = (fit.source.get("columns") or {}).get("params")
+    ours = bool(fit.source.get("study"))  # whose columns say what they count
     if column is None:
         return f"{rule} counts N as the fit's data did, which it does not say: embeddings in or out?"
-    if column == "params" or "non_emb" in column:
+    if (ours and column == "params") or "non_emb" in column or "no_emb" in column:
         return (
             f"N is the column {column!r}, without embeddings, so {rule} leaves out the output head (and "
             "attention): small models look cheaper than they are and N_opt grows too fast with C"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from isoloss.laws.forms import Array
-from isoloss.laws.level import check_level
+from isoloss.laws.level import check_level, check_seed
 from isoloss.laws.result import Fit, Interval
 from isoloss.plans import doubts
 from isoloss.plans.allocate import Question, answer
@@ -113,6 +113,7 @@ def plan(
     }  # fmt: skip
     given = checked(numbers, signed_loss=fit.signed_floor)
     level, machine = check_level(level), hardware(gpu, mfu)
+    check_seed(seed)
     setting = Setting(
         given.get("unique_tokens", np.inf), given.get("recurrence"), given.get("recurrent_share")
     )

@@ -16,8 +16,10 @@ from isoloss.sources.derive import derive, rules
 from isoloss.sources.naming import LABELS, NUMBERS, SYNONYMS, candidates, other_counts
 from isoloss.sources.read import FAILURES, read
 from isoloss.sources.table import Runs
+from isoloss.sources.where import expression
 
 NEEDED = ("params", "tokens", "loss")
+BESIDE = ("cluster", "holdout", "weights")  # may be a column that something else is too
 
 
 def runs(
@@ -92,9 +94,10 @@ def _check_options(bytes_per_token: float | None, columns: Mapping[str, str]) ->
 
 def _origin(source: Any) -> dict[str, Any]:
     if not isinstance(source, str | Path):
-        return {"path": None, "sha256": None}
+        return {"path": None, "sha256": None, "study": False}
     path = Path(source)
-    return {"path": str(path), "sha256": files.sha256(path) if path.is_file() else None}
+    sha256 = files.sha256(path) if path.is_file() else None
+    return {"path": str(path), "sha256": sha256, "study": path.is_dir()}
 
 
 def _kept(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, pl.Series]:
@@ -105,7 +108,10 @@ def _kept(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, pl.Seri
     while mark in table.columns:
         mark += "_"
     try:
-        kept = table.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))
+        wanted = expression(where)
+        kept = table.with_columns(rows.alias(mark)).filter(wanted)
+    except InputError:
+        raise
     except FAILURES as error:
         reason = str(error).splitlines()[0][:200]
         raise InputError(
@@ -130,7 +136,16 @@ def _named(
         if column not in there:
             raise InputError(f"there is no column {column!r} for {name}", mend=_has(there))
     taken, notes = dict(columns), []
-    free = [column for column in there if column not in columns.values()]
+    used: dict[str, str] = {}
+    for name, column in columns.items():
+        if name in BESIDE:
+            continue
+        if column in used:
+            raise InputError(
+                f"column {column!r} is mapped to {used[column]} and to {name}", mend="map it once"
+            )
+        used[column] = name
+    free = [column for column in there if column not in used]
     for name in dict.fromkeys([*needed, *SYNONYMS]):
         if name in taken or name == "row":
             continue
@@ -138,7 +153,7 @@ def _named(
         if len(found) > 1 and name in needed:
             raise InputError(
                 f"two columns could be {name}: {' and '.join(map(repr, found[:2]))}",
-                mend=f"say which one, columns={{{name!r}: {found[0]!r}}}",
+                mend=f"say which one: --column {name}={found[0]!r}, or columns={{{name!r}: {found[0]!r}}}",
             )
         if len(found) > 1:
             notes.append(f"{name} is not read: {' or '.join(map(repr, found))}?")
@@ -156,7 +171,7 @@ def _missing(name: str, there: Sequence[str], known: Sequence[Any]) -> InputErro
     derivable = f", or columns for {' or for '.join(ways)}" if ways else ""
     return InputError(
         f"there is no column for {name}",
-        mend=f"map one, columns={{{name!r}: ...}}{derivable}; {_has(there)}",
+        mend=f"map one: --column {name}=COLUMN, or columns={{{name!r}: ...}}{derivable}; {_has(there)}",
     )
 
 

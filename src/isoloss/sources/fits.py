@@ -17,9 +17,13 @@ def read_fit(source: str | Path) -> Fit:
     """
     path = Path(source)
     if path.is_file():
-        data = files.read_json(path)
+        table = f"if it is a table of runs, fit it first: isoloss fit {path} --law ..."
+        try:
+            data = files.read_json(path)
+        except InputError as error:
+            raise InputError(f"is not a fit: it {error.what}", where=str(path), mend=table) from None
         if not isinstance(data, dict):
-            raise InputError("is not a fit", where=str(path), mend="write it with isoloss fit -o")
+            raise InputError("is not a fit", where=str(path), mend=table)
         try:
             return Fit.from_json(data)
         except InputError as error:

@@ -228,7 +228,8 @@ def together(runs: Runs) -> Iterator[Finding]:
         many = epochs > 4 * ONE_EPOCH
         for kind, mask, least in (("many-epochs", many, 4), ("epochs", (epochs > ONE_EPOCH) & ~many, 1)):
             if rows := _rows(frame, mask):
-                text = f"{named(rows)} passed more than {least} times over their data"
+                times = "once" if least == 1 else f"{least} times"
+                text = f"{named(rows)} passed more than {times} over their data"
                 yield Finding(kind, "warn", rows, text, mend)
     if "cooled" in frame.columns and frame["cooled"].dtype == pl.Boolean:
         trunk = _rows(frame, ~frame["cooled"])

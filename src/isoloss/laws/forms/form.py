@@ -81,6 +81,8 @@ class Form:
 
     def coordinate(self, name: str, value: float) -> float:
         """The coordinate of one plain parameter. Raises InputError if it may not have that value."""
+        if not isinstance(value, int | float | np.number):
+            raise InputError(f"{name} cannot be {value!r}", where=self.name, mend="give a number")
         if not np.isfinite(value) or (name not in self.signed and value < 0):
             raise InputError(
                 f"{name} cannot be {value}", where=self.name, mend="give a finite number, 0 or larger"
@@ -112,6 +114,8 @@ def registered(law: str | Form) -> Form:
     """A form by its name or itself. Raises InputError for one that is not registered."""
     if isinstance(law, str):
         return form(law)
+    if not isinstance(law, Form):
+        raise InputError(f"a {type(law).__name__} is no law", mend="give its name, then the table")
     if FORMS.get(law.name) is not law:
         raise InputError("is not registered", where=law.name, mend="call register(form) first")
     return law

@@ -1,0 +1,48 @@
+"""Which rows to keep: an expression over the table's columns, and nothing that could read anything else."""
+
+import re
+
+import polars as pl
+
+from isoloss.errors import InputError
+
+# polars' SQL knows subqueries and functions that open files and addresses: rows need none of them.
+FUNCTIONS = frozenset({
+    "abs", "avg", "cast", "ceil", "coalesce", "concat", "count", "ends_with", "exp", "floor", "greatest",
+    "if", "ifnull", "least", "left", "length", "ln", "log", "log10", "log2", "lower", "ltrim", "max",
+    "median", "min", "mod", "nullif", "pow", "power", "quantile_cont", "regexp_like", "replace", "reverse", "right",
+    "round", "rtrim", "sign", "sqrt", "starts_with", "stddev", "strpos", "substr", "sum", "trim", "upper",
+})  # fmt: skip
+WORDS = frozenset({
+    "and", "between", "else", "ilike", "in", "like", "not", "or", "regexp", "rlike", "then", "when",
+})  # fmt: skip
+FORBIDDEN = frozenset({"from", "join", "over", "select", "union", "with", "exists", "values", "table"})
+
+_TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[A-Za-z_]\w*|.", re.DOTALL)
+
+
+def expression(where: str) -> pl.Expr:
+    """The expression of ``where``: comparisons, arithmetic, LIKE, IN, BETWEEN, CASE, functions of a row and
+    means, least and largest of a column.
+
+    Raises InputError for subqueries, other functions, comments and what is not an expression.
+    """
+    tokens = [token for token in _TOKEN.findall(where) if not token.isspace()]
+    for place, token in enumerate(tokens):
+        word, following = token.lower(), tokens[place + 1 : place + 2]
+        if word in FORBIDDEN:
+            raise _refused(where, f"{token.upper()} is not taken here")
+        called = following == ["("] and re.fullmatch(r"[a-z_]\w*|\".*\"", word, re.DOTALL)
+        if called and word not in FUNCTIONS | WORDS:
+            raise _refused(where, f"there is no function {token}")
+        if word == ";" or [word, *following] in (["-", "-"], ["/", "*"]):
+            raise _refused(where, "comments and several statements are not taken here")
+    return pl.sql_expr(where)
+
+
+def _refused(where: str, what: str) -> InputError:
+    return InputError(
+        f"where does not take this: {what}",
+        where=where[:200],
+        mend="compare columns with values, such as \"cooled AND loss < 5 AND family IN ('lstm', 'looped')\"",
+    )
