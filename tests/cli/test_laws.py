@@ -5,6 +5,10 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
+
+from isoloss import __version__ as isoloss_version
+from isoloss import cli
 
 CONTRACT = {
     "fit": (
@@ -225,3 +229,60 @@ def test_errors_name_the_place_and_write_nothing(isoloss, here, arguments, code,
     assert "To mend it" in talk
     assert said == ""
     assert sorted(here.rglob("*")) == before
+
+
+def test_control_characters_of_a_file_do_not_steer_the_terminal(isoloss, fitted, here):
+    data = json.loads((here / fitted).read_text())
+    (here / "hostile.json").write_text(json.dumps(data | {"warnings": ["\x1b[31mred\x07"]}))
+    code, said, _ = isoloss("predict", "hostile.json", "--params", "1e9", "--tokens", "1e10")
+    assert code == 0
+    assert "\x1b" not in said
+    assert "?[31mred?" in said
+
+
+def test_a_table_is_not_taken_for_a_fit_nor_told_to_be_deleted(isoloss):
+    code, _, talk = isoloss("report", "runs.csv")
+    assert code == 2
+    assert "fit it first" in talk
+    assert "delete" not in talk
+
+
+def test_devices_and_folders_are_not_replaced(isoloss, here):
+    (here / "folder").mkdir()
+    for target in ("/dev/null", "folder"):
+        code, _, talk = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", target)
+        assert code == 2
+        assert "no regular file" in talk
+    assert (here / "folder").is_dir()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", "chinchilla", "--flops", "1e22", "--seed", "-1"),
+        ("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--bootstrap", "200", "--seed", "-1"),
+        ("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--tied", "alpha"),
+        ("predict", "chinchilla", "--params", "1e9", "--tokens", "1e10", "--input", "params=2e9"),
+    ],
+    ids=lambda arguments: " ".join(arguments[-2:]),
+)
+def test_what_cannot_be_meant_is_an_input_error(isoloss, arguments):
+    code, said, talk = isoloss(*arguments)
+    assert (code, said) == (2, "")
+    assert "To mend it" in talk
+
+
+def test_a_column_that_is_an_input_may_be_held_out(isoloss):
+    options = (*NAMES, "--holdout", "seen=1e11", "--json")
+    code, said, talk = isoloss("backtest", "runs.csv", "--law", "chinchilla", *options)
+    assert code == 0, talk
+    assert {run["inputs"]["tokens"] for run in json.loads(said)["runs"]} == {1e11}
+
+
+def test_the_report_of_a_fit_tells_its_findings(isoloss, fitted):
+    findings = json.loads(isoloss("report", fitted, "--json")[1])["findings"]
+    assert {"law", "certainty", "allocation"} <= {one["key"] for one in findings}
+
+
+def test_version():
+    assert CliRunner().invoke(cli.app, ["--version"]).output == f"isoloss {isoloss_version}\n"

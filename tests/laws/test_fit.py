@@ -267,3 +267,40 @@ def test_rows_along_a_context_give_no_interval():
     assert found.covariance is None
     assert any("several seeds" in text for text in found.warnings)
     assert form("context").correlated == "position"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"df": "x"},
+        {"df": None},
+        {"sigma": "x"},
+        {"sigma": {}},
+        {"fixed": None},
+        {"level": "high"},
+        {"n": 1.5},
+        {"condition": [1]},
+        {"standard_errors": {"E": "much"}},
+        {"warnings": "one"},
+        {"residuals": {"0": 1}},
+        {"tied": "alpha"},
+        {"clusters": "ten"},
+        {"intervals": {"E": [1]}},
+        {"data": {"inputs": {"params": [1.0]}, "loss": [1.0, 2.0], "weights": [1.0], "cluster": None}},
+        {"ranges": {"moons": [1, 2]}},
+        {"extra": 1},
+        {"theta": [float("nan")] * 3},
+        {"units": {"inputs": {"params": 0.0}, "loss": 1.0}},
+    ],
+    ids=str,
+)
+def test_json_of_another_type_is_an_input_error(change):
+    good = fit("power-floor", {"params": SIZES}, _floor_data()).to_json()
+    assert Fit.from_json(good)
+    with pytest.raises(InputError, match="not a fit"):
+        Fit.from_json(good | change)
+
+
+def test_a_fit_prints_as_its_law():
+    found = fit("power-floor", {"params": SIZES}, _floor_data())
+    assert str(found) == f"power-floor: {found.formula()} ({found.status.value})"

@@ -3,10 +3,11 @@
 Exit codes: 0 done, 1 failed or stopped, 2 wrong usage or input, 3 refused.
 """
 
+import os
 import sys
 
 from isoloss.cli import studies, laws, judging, plans, bench, data, corpus  # isort: skip (the order of the help)
-from isoloss.cli.app import app
+from isoloss.cli.app import app, plain
 from isoloss.errors import IsolossError
 
 __all__ = ["app", "bench", "corpus", "data", "judging", "laws", "main", "plans", "studies"]
@@ -27,11 +28,18 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        print("isoloss: training needs PyTorch\n  To mend it: pip install 'isoloss[train]'", file=sys.stderr)
+        print(
+            "isoloss: training needs PyTorch\n"
+            "  To mend it: pip install torch, or in a clone pip install '.[train]'",
+            file=sys.stderr,
+        )
         sys.exit(2)
     except IsolossError as error:
-        print(f"isoloss: {error}", file=sys.stderr)
+        print(plain(f"isoloss: {error}"), file=sys.stderr)
         sys.exit(error.exit_code)
+    except BrokenPipeError:  # the reader of stdout has gone, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except OSError as error:  # disk full, no permission: the system's own words and the place
         place = f"{error.filename}: " if error.filename else ""
         print(f"isoloss: {place}{error.strerror or error}", file=sys.stderr)

@@ -1,10 +1,14 @@
 """The command line's root, and what its commands share: where results and talk go."""
 
 import json
+import re
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+
+from isoloss.version import __version__
 
 app = typer.Typer(
     name="isoloss",
@@ -16,7 +20,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"isoloss {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
 progress = Console(stderr=True)
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -26,7 +48,20 @@ def show_json(value: Any) -> None:
     print(json.dumps(value, indent=1, allow_nan=False))
 
 
-def doubts(warnings: tuple[str, ...] | list[str]) -> None:
+def say(text: str) -> None:
+    """A line on stdout. What a file holds may not steer the terminal: control characters become '?'."""
+    print(plain(text))
+
+
+def plain(text: str) -> str:
+    return _CONTROL.sub("?", text)
+
+
+def show(lines: Iterable[str]) -> None:
+    for line in lines:
+        say(line)
+
+
+def doubts(warnings: Iterable[str]) -> None:
     """Reasons to doubt the result, a line each."""
-    for warning in warnings:
-        print(f"mind: {warning}")
+    show(f"mind: {warning}" for warning in warnings)

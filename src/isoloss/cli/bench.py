@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from isoloss.cli.app import AsJson, app, progress, show_json
+from isoloss.cli.app import AsJson, app, progress, say, show_json
 from isoloss.errors import InputError
 
 
@@ -35,4 +35,4 @@ def bench(
         show_json([row.to_json() for row in rows])
         return
     for row in rows:
-        print(row.line())
+        say(row.line())

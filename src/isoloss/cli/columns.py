@@ -72,6 +72,15 @@ def numbers(items: list[str] | None, option: str) -> dict[str, float]:
     return out
 
 
+def inputs(given: dict[str, float | None], others: list[str] | None) -> dict[str, float]:
+    """The inputs that options and --input gave. Raises InputError for one given twice."""
+    told = {name: value for name, value in given.items() if value is not None}
+    more = numbers(others, "--input")
+    if twice := set(told) & set(more):
+        raise InputError(f"{min(twice)} is given twice", where="--input", mend="give it once")
+    return told | more
+
+
 def groups(items: list[str] | None) -> list[tuple[str, ...]]:
     """A,B items as groups of names."""
     return [tuple(part.strip() for part in item.split(",")) for item in items or []]

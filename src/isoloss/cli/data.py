@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from isoloss.cli.app import AsJson, app, show_json
+from isoloss.cli.app import AsJson, app, say, show_json
 
 data_app = typer.Typer(name="data", help="Public tables of runs: list, fetch.", no_args_is_help=True)
 app.add_typer(data_app)
@@ -26,9 +26,9 @@ def data_list(as_json: AsJson = False) -> None:
         show_json({name: asdict(table) for name, table in tables.items()})
         return
     for table in tables.values():
-        print(table.about)
+        say(table.about)
         if table.reason:
-            print(f"    cannot be fetched: {table.reason}")
+            say(f"    cannot be fetched: {table.reason}")
 
 
 @data_app.command("fetch")
@@ -50,7 +50,7 @@ def data_fetch(
     if as_json:
         show_json({"path": str(path), "columns": dict(table.columns), "where": table.where})
         return
-    print(path)
+    say(str(path))
     options = " ".join(f"--column {ours}='{theirs}'" for ours, theirs in table.columns.items())
     where = f' --where "{table.where}"' if table.where else ""
-    print(f"To fit it: isoloss fit {path} --law chinchilla {options}{where}")
+    say(f"To fit it: isoloss fit {path} --law chinchilla {options}{where}")

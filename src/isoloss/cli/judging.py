@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from isoloss.cli import columns as c
-from isoloss.cli.app import AsJson, app, doubts, progress, show_json
+from isoloss.cli.app import AsJson, app, doubts, progress, show, show_json
 from isoloss.errors import InputError
 
 Holdout = Annotated[
@@ -59,8 +59,7 @@ def compare(
     if as_json:
         show_json(found.to_json())
         return
-    for line in comparison_lines(found):
-        print(line)
+    show(comparison_lines(found))
     doubts([*found.warnings, *read.warnings])
 
 
@@ -122,8 +121,7 @@ def backtest(
     if as_json:
         show_json(found.to_json())
         return
-    for line in backtest_lines(found):
-        print(line)
+    show(backtest_lines(found))
     doubts([*found.warnings, *read.warnings])
 
 

@@ -7,7 +7,7 @@ import typer
 
 from isoloss import files, units
 from isoloss.cli import columns as c
-from isoloss.cli.app import AsJson, app, doubts, show_json
+from isoloss.cli.app import AsJson, app, doubts, say, show, show_json
 
 
 @app.command()
@@ -88,11 +88,10 @@ def fit(
         return
     from isoloss.report.words import fit_lines
 
-    for line in fit_lines(found):
-        print(line)
+    show(fit_lines(found))
     doubts(found.warnings)
     if out is not None:
-        print(
+        say(
             f"Written to {out}. Next: isoloss report {out}, isoloss predict {out} ..., isoloss plan {out} ..."
         )
 
@@ -127,7 +126,7 @@ def predict(
         "recurrence": recurrence,
         "position": position,
     }
-    told = {name: value for name, value in given.items() if value is not None} | c.numbers(others, "--input")
+    told = c.inputs(given, others)
     answer = found.predict(level=level, **inputs_for(found, told))
     what = found.form.gives
     if as_json:
@@ -145,12 +144,12 @@ def predict(
         )
         return
     if what != "loss":
-        print(f"{what} {units.human(answer.loss)}, by {found.formula()}")
+        say(f"{what} {units.count(answer.loss)}, by {found.formula()}")
     else:
-        print(f"loss {answer.loss:.4f} nats a token, by {found.formula()}")
+        say(f"loss {answer.loss:.4f} nats a token, by {found.formula()}")
     if answer.interval is not None:
-        print(f"a new run: {answer.interval[0]:.4f} to {answer.interval[1]:.4f} ({answer.level:.0%})")
-        print(f"the law's mean: {answer.band[0]:.4f} to {answer.band[1]:.4f}")
+        say(f"a new run: {answer.interval[0]:.4f} to {answer.interval[1]:.4f} ({answer.level:.0%})")
+        say(f"the law's mean: {answer.band[0]:.4f} to {answer.band[1]:.4f}")
     doubts(answer.warnings)
 
 
@@ -177,13 +176,13 @@ def laws(as_json: AsJson = False) -> None:
         )
         return
     for law in FORMS.values():
-        print(f"{law.name}: {law.formula}\n    of {', '.join(law.inputs)}; {law.source}")
-    print("\nPublished, for predict and plan:")
+        say(f"{law.name}: {law.formula}\n    of {', '.join(law.inputs)}; {law.source}")
+    say("\nPublished, for predict and plan:")
     for name, one in printed.items():
-        print(f"{name}: {one.formula()}\n    {one.source['citation']}")
-    print("\nOf these, papers print the form alone:")
+        say(f"{name}: {one.formula()}\n    {one.source['citation']}")
+    say("\nOf these, papers print the form alone:")
     for name, reason in unpublished().items():
-        print(f"{name}: {reason}")
+        say(f"{name}: {reason}")
 
 
 @app.command()
@@ -240,6 +239,5 @@ def isoflop(
     if as_json:
         show_json(found.to_json())
         return
-    for line in isoflop_lines(found):
-        print(line)
+    show(isoflop_lines(found))
     doubts(read.warnings)

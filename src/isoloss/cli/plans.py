@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from isoloss.cli import columns as c
-from isoloss.cli.app import AsJson, app, doubts, show_json
+from isoloss.cli.app import AsJson, app, doubts, show, show_json
 from isoloss.cli.laws import Fit
 
 
@@ -68,8 +68,7 @@ def plan(
     if as_json:
         show_json(found.to_json())
         return
-    for line in plan_lines(found):
-        print(line)
+    show(plan_lines(found))
     doubts(found.warnings)
 
 
@@ -95,11 +94,10 @@ def design(
 
     found = read_fit(source)
     given = {"params": params, "tokens": tokens, "recurrence": recurrence}
-    told = {name: value for name, value in given.items() if value is not None} | c.numbers(others, "--input")
+    told = c.inputs(given, others)
     chosen = designed(found, budget_flops=budget, target=inputs_for(found, told), at_most=at_most, seed=seed)
     if as_json:
         show_json(chosen.to_json())
         return
-    for line in design_lines(chosen):
-        print(line)
+    show(design_lines(chosen))
     doubts(chosen.warnings)

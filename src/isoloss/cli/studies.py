@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from isoloss import units
-from isoloss.cli.app import AsJson, app, progress, show_json
+from isoloss.cli.app import AsJson, app, progress, show, show_json
 from isoloss.errors import InputError
 
 
@@ -159,18 +159,23 @@ def report(
     from isoloss import report as reports
 
     if not Path(source).is_dir():
-        from isoloss.sources.published import matching
+        from isoloss.sources.published import matching, names
 
+        if not Path(source).exists() and source not in names():
+            raise InputError(
+                "holds no study and is no fit",
+                where=source,
+                mend="name a study's folder, a FIT.json of isoloss fit -o, or a law from isoloss laws",
+            )
         others = [law for pattern in beside or [] for law in matching(pattern)]
         result = reports.write_fit(source, out, beside=others)
-        findings, lines = [], [result.summary]
+        lines = [result.summary]
     else:
         result = reports.write(source, out)
-        findings = [{"key": f.key, "sentence": f.sentence, "numbers": f.numbers} for f in result.findings]
         lines = [f"{number}. {finding.sentence}" for number, finding in enumerate(result.findings, start=1)]
     if as_json:
+        findings = [{"key": f.key, "sentence": f.sentence, "numbers": f.numbers} for f in result.findings]
         show_json({"path": str(result.path), "findings": findings})
         return
     print(f"Report: {result.path.resolve()}" + ("" if result.written else " (up to date)"))
-    for line in lines:
-        print(line)
+    show(lines)

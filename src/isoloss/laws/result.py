@@ -1,14 +1,17 @@
 """What a fit returns: the law, its intervals, and every reason to doubt them."""
 
 import dataclasses
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import TypeAdapter, ValidationError
 
 from isoloss.errors import InputError
 from isoloss.laws.forms import Array, Form, form
@@ -124,6 +127,9 @@ class Fit:
     data: Data | None
     source: dict[str, Any]
 
+    def __str__(self) -> str:
+        return f"{self.law}: {self.formula()} ({self.status.value})"
+
     @property
     def form(self) -> Form:
         """The law's form, its floor free to be negative where the fit allowed that."""
@@ -221,8 +227,15 @@ class Fit:
         """Raises InputError if ``data`` is not what ``to_json`` wrote."""
         try:
             return _from_json(data)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"is not a fit ({error!r})", mend="write it with Fit.to_json") from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise InputError(f"is not a fit ({place}: {first['msg']})", mend=_WRITE) from None
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise InputError(f"is not a fit ({error})", mend=_WRITE) from None
+
+
+_WRITE = "write it with isoloss fit -o, or Fit.to_json"
 
 
 def _written(value: float, digits: int) -> str:
@@ -238,54 +251,38 @@ def _lists(value: Any) -> Any:
     return value
 
 
-def _pairs(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: None if pair is None else (pair[0], pair[1]) for name, pair in data.items()}
-
-
-def _bootstrap(data: Mapping[str, Any] | None) -> Bootstrap | None:
-    return data and Bootstrap(**{**data, "theta": tuple(tuple(row) for row in data["theta"])})
-
-
-def _data(data: Mapping[str, Any] | None) -> Data | None:
-    return data and Data(
-        {name: tuple(column) for name, column in data["inputs"].items()},
-        tuple(data["loss"]),
-        tuple(data["weights"]),
-        None if data["cluster"] is None else tuple(data["cluster"]),
-    )
+@cache
+def _reader() -> TypeAdapter[Fit]:
+    """Checks every field's type; a list is taken for a tuple, text never for a number."""
+    return TypeAdapter(Fit)
 
 
 def _from_json(data: Mapping[str, Any]) -> Fit:
+    given = {name: data[name] for name in data if name != "allocation"}
     names = {field.name for field in dataclasses.fields(Fit)}
-    if missing := names - set(data):
+    if missing := names - set(given):
         raise KeyError(f"without {', '.join(sorted(missing))}")
-    covariance = data["covariance"]
-    fit = Fit(
-        **{name: data[name] for name in names}
-        | {
-            "status": FitStatus[data["status"]],
-            "intervals": _pairs(data["intervals"]),
-            "objective": Objective(**data["objective"]),
-            "starts": Starts(**data["starts"]),
-            "tied": tuple(tuple(group) for group in data["tied"]),
-            "seeds": None if data["seeds"] is None else Seeds(**data["seeds"]),
-            "bootstrap": _bootstrap(data["bootstrap"]),
-            "data": _data(data["data"]),
-            "warnings": tuple(data["warnings"]),
-            "residuals": tuple(data["residuals"]),
-            "theta": tuple(data["theta"]),
-            "covariance": None if covariance is None else tuple(tuple(row) for row in covariance),
-            "units": Units(**data["units"]),
-            "ranges": _pairs(data["ranges"]),
-        }
-    )
-    size = len(form(fit.law).parameters)
-    numbers = [*fit.theta, *fit.params.values(), fit.units.loss, *fit.units.inputs.values()]
-    if set(fit.params) != set(form(fit.law).parameters) or set(fit.units.inputs) != set(form(fit.law).inputs):
+    if more := set(given) - names:
+        raise KeyError(f"with {', '.join(sorted(map(str, more)))[:80]}")
+    given["status"] = FitStatus[given["status"]].value
+    fit = _reader().validate_json(json.dumps(given, allow_nan=False), strict=True)
+    law = form(fit.law)
+    size, numbers = len(law.parameters), [*fit.theta, *fit.params.values(), fit.units.loss]
+    if set(fit.params) != set(law.parameters) or set(fit.units.inputs) != set(law.inputs):
         raise ValueError("params or units do not name those of the law")
+    if fit.data and (set(fit.data.inputs) != set(law.inputs) or not _even(fit.data)):
+        raise ValueError("data do not fit the law")
     if fit.bootstrap and any(len(row) != size for row in fit.bootstrap.theta):
         raise ValueError("bootstrap refits do not match the law")
     square = fit.covariance is None or [len(row) for row in fit.covariance] == [size] * size
-    if len(fit.theta) != size or not square or not all(math.isfinite(number) for number in numbers):
+    finite = all(math.isfinite(number) for number in [*numbers, *fit.units.inputs.values()])
+    if len(fit.theta) != size or not square or not finite or min(fit.units.inputs.values()) <= 0:
         raise ValueError("theta, params, units or covariance do not match the law")
+    if not set(fit.ranges) <= set(law.inputs) or not set(fit.fixed) <= set(law.parameters):
+        raise ValueError("ranges or fixed name what the law has not")
     return fit
+
+
+def _even(data: Data) -> bool:
+    columns = [*data.inputs.values(), data.weights, *([data.cluster] if data.cluster is not None else [])]
+    return all(len(column) == len(data.loss) for column in columns)

@@ -89,7 +89,7 @@ class Comparison:
         if len(self.entries) == 1:
             return f"{self.best.law} is the only form that the runs determine."
         best, rest = self.best, self.entries[1:]
-        words = f"{best.law} errs least on the largest runs"
+        words = f"{best.law} errs least on the hidden runs"
         words += f" ({100 * best.largest:.2g}%)" if best.largest is not None else ""
         open_ = [one.law for one in rest if one.behind_largest and not one.behind_largest.told_apart]
         words += f"; not told apart from it: {', '.join(open_)}" if open_ else ""

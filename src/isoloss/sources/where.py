@@ -10,7 +10,8 @@ from isoloss.errors import InputError
 FUNCTIONS = frozenset({
     "abs", "avg", "cast", "ceil", "coalesce", "concat", "count", "ends_with", "exp", "floor", "greatest",
     "if", "ifnull", "least", "left", "length", "ln", "log", "log10", "log2", "lower", "ltrim", "max",
-    "median", "min", "mod", "nullif", "pow", "power", "quantile_cont", "regexp_like", "replace", "reverse", "right",
+    "median", "min", "mod", "nullif", "pow", "power", "quantile_cont", "regexp_like", "replace",
+    "reverse", "right",
     "round", "rtrim", "sign", "sqrt", "starts_with", "stddev", "strpos", "substr", "sum", "trim", "upper",
 })  # fmt: skip
 WORDS = frozenset({
