@@ -152,3 +152,42 @@ def test_the_count_of_parameters_is_a_choice():
     assert bare.params["a"] < low
     with pytest.raises(InputError, match="no count 'weights'"):
         fit_table("power-floor", table, count="weights")
+
+
+def test_copies_of_a_run_count_once():
+    rng = np.random.default_rng(0)
+    N = np.geomspace(1e6, 1e8, 9)
+    table = pl.DataFrame({"params": N, "loss": 1.8 + 400 * N**-0.35 + 0.005 * rng.standard_normal(9)})
+    once = fit_table("power-floor", table, objective="squared")
+    doubled = pl.concat([table, table.head(4)])
+    found = fit_table("power-floor", doubled, objective="squared")
+    assert found.params == once.params
+    assert [one["row"] for one in found.source["excluded"]] == [10, 11, 12, 13]
+    # Negative control: rows of equal values that are told to be other seeds are other runs.
+    seeds = doubled.with_columns(seed=pl.Series([0] * 9 + [1] * 4))
+    assert fit_table("power-floor", seeds, objective="squared").source["excluded"] == []
+
+
+def test_rows_of_other_settings_are_no_seeds():
+    rng = np.random.default_rng(0)
+    N = np.repeat(np.geomspace(1e6, 1e8, 7), 2)
+    table = pl.DataFrame(
+        {
+            "params": N,
+            "loss": 1.8 + 400 * N**-0.35 + 0.005 * rng.standard_normal(14),
+            "learning_rate": [1e-3, 3e-3] * 7,
+        }
+    )
+    assert any("no seeds" in text for text in fit_table("power-floor", table).warnings)
+    alike = table.with_columns(learning_rate=pl.lit(1e-3))
+    assert not any("no seeds" in text for text in fit_table("power-floor", alike).warnings)
+
+
+def test_best_sizes_are_not_taken_for_losses():
+    C = np.geomspace(1e17, 1e21, 8)
+    sizes = 0.1 * C**0.5 * np.exp(0.02 * np.random.default_rng(0).standard_normal(8))
+    table = pl.DataFrame({"flops": C, "best": sizes})
+    found = fit_table("optimal-params", table, loss="best", objective="squared-log")
+    assert not any("loss" in text or "perplexity" in text for text in found.warnings)
+    low, high = found.intervals["a"]
+    assert low < 0.5 < high

@@ -14,7 +14,7 @@ from isoloss.laws.result import Fit
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
 from isoloss.sources.naming import LABELS
-from isoloss.sources.table import Runs, named
+from isoloss.sources.table import Excluded, Finding, Runs, named
 
 COUNTS = ("params", "params_total", "params_executed")
 
@@ -95,6 +95,7 @@ def columns_for(
             )
         )
     )
+    found = _told(_without_copies(found), forms)
     frame = found.frame
     if not cluster and "run_id" in frame.columns and frame["run_id"].n_unique() < frame.height:
         # Rows of one run are its checkpoints: they share its noise.
@@ -114,6 +115,45 @@ def columns_for(
         column("weights") if weights else None,
         frame["cluster"].cast(pl.String).to_numpy() if cluster else None,
     )
+
+
+SETTINGS = (
+    "family", "dataset", "vocab", "context", "n_layer", "d_model", "d_ff", "n_head", "learning_rate",
+    "batch_tokens",
+)  # fmt: skip
+
+
+def _without_copies(found: Runs) -> Runs:
+    """Rows that repeat another in all that a fit needs, and in seed and run, are one run."""
+    if "weights" in found.frame.columns:
+        return found
+    same = [*found.needed, *(name for name in ("seed", "run_id") if name in found.frame.columns)]
+    first = found.frame.group_by(same, maintain_order=True).agg(pl.col("row").min())["row"]
+    copies = found.frame.filter(~pl.col("row").is_in(first.to_list()))["row"].to_list()
+    if not copies:
+        return found
+    gone = tuple(Excluded(row, "a copy: repeats another row", False) for row in copies)
+    return replace(
+        found,
+        frame=found.frame.filter(pl.col("row").is_in(first.to_list())),
+        source={**found.source, "rows_kept": first.len()},
+        excluded=(*found.excluded, *gone),
+    )
+
+
+def _told(found: Runs, forms: list[Form]) -> Runs:
+    """Findings about what the laws ask: sizes are no losses, and seeds of a design share their settings."""
+    findings = list(found.findings)
+    if all(law.gives != "loss" for law in forms) and forms:
+        findings = [one for one in findings if not one.kind.startswith("loss-")]
+    inputs = [name for name in found.needed if name in {i for law in forms for i in law.inputs}]
+    there = [name for name in SETTINGS if name in found.frame.columns and name not in inputs]
+    if inputs and there:
+        kinds = found.frame.group_by(inputs).agg(pl.col(there).n_unique())
+        if mixed := [name for name in there if (kinds[name] > 1).any()]:
+            text = f"rows of equal {', '.join(inputs)} differ in {', '.join(mixed)}: they are no seeds"
+            findings.append(Finding("no-seeds", "warn", (), text, "keep one setting with where"))
+    return replace(found, findings=tuple(findings))
 
 
 def equal_to(series: pl.Series, value: str, column: str) -> np.ndarray:
