@@ -30,7 +30,7 @@ from isoloss.figures.fit_rows import (
 )
 from isoloss.figures.style import INK, PREDICTED, QUIET, RAMP, REAL, configured, titled
 from isoloss.laws.forms import Array
-from isoloss.laws.result import Fit
+from isoloss.laws.result import Fit, FitStatus
 
 WIDTH, HEIGHT, STRIP = 620, 340, 110
 PANEL, PANELS_A_ROW = 270, 3
@@ -78,6 +78,8 @@ def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
         would_change=(
             "Runs outside the range drawn: the band holds the law's parameters, not another law."
             if fit.covariance is not None
+            else "Nothing here: the constants are a paper's."
+            if fit.status is FitStatus.PUBLISHED
             else "More runs, or several seeds: this fit has no interval."
         ),
         table=table,

@@ -8,7 +8,7 @@ import numpy as np
 from isoloss.errors import Refusal
 from isoloss.figures import text
 from isoloss.figures.fit_rows import number, spread_words
-from isoloss.laws.result import Fit
+from isoloss.laws.result import Fit, FitStatus
 from isoloss.plans.surface import plain_params
 from isoloss.report.refits import LeaveOneOut
 from isoloss.report.tables import Table, interval, status_words, text_table
@@ -41,7 +41,8 @@ def parameters(fit: Fit) -> Table:
     rows = []
     for name, value in fit.params.items():
         tied = [group for group in fit.tied if name in group]
-        how = "held" if name in fit.fixed else f"tied: {' = '.join(tied[0])}" if tied else "fitted"
+        made = "printed" if fit.status is FitStatus.PUBLISHED else "fitted"
+        how = "held" if name in fit.fixed else f"tied: {' = '.join(tied[0])}" if tied else made
         ends = NOT_FITTED if name in fit.fixed else interval(fit.intervals[name])
         error = fit.standard_errors[name]
         rows.append((name, number(value), None if error is None else number(error), ends, how))
