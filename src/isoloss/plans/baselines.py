@@ -1,6 +1,7 @@
 """What anyone could predict without a law: the bar that a law has to clear."""
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from isoloss.laws.forms import Array
 from isoloss.plans.holdout import Holdout, rung_of
@@ -45,10 +46,10 @@ def baselines(names: tuple[str, ...], x_In: Array, y_n: Array, hidden: Holdout) 
 def _nearest(seen_Iv: Array, target_v: Array, hidden_Ih: Array) -> Array:
     width_I = np.ptp(seen_Iv, axis=1, keepdims=True)
     width_I = np.where(width_I > 0, width_I, 1.0)
-    distance_hv = np.sum(((hidden_Ih[:, :, None] - seen_Iv[:, None, :]) / width_I[:, :, None]) ** 2, axis=0)
-    # Seeds of one point are equally near: their mean.
-    near_hv = distance_hv <= distance_hv.min(axis=1, keepdims=True) + 1e-12
-    return (near_hv * target_v).sum(axis=1) / near_hv.sum(axis=1)
+    tree, at_hI = cKDTree((seen_Iv / width_I).T), (hidden_Ih / width_I).T
+    # What is equally near, such as the seeds of one point, counts alike: their mean.
+    reach_h = tree.query(at_hI)[0] + 1e-9
+    return np.array([target_v[near].mean() for near in tree.query_ball_point(at_hI, reach_h)])
 
 
 def _design(z_In: Array) -> Array:
