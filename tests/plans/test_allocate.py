@@ -294,8 +294,11 @@ def test_doubts_are_said(known, fitted):
     assert far.extrapolation["params"] > 10
     assert any("outside the data" in warning for warning in far.warnings)
     assert not any("outside the data" in warning for warning in near.warnings)
-    by_column = replace(fitted, source={"columns": {"params": "params"}})
+    by_column = replace(fitted, source={"columns": {"params": "params"}, "study": True})
     assert any("output head" in warning for warning in plan(by_column, flops=1e20).warnings)
+    # In other people's tables the name alone does not say what it counts.
+    theirs = replace(fitted, source={"columns": {"params": "params"}})
+    assert not any("output head" in warning for warning in plan(theirs, flops=1e20).warnings)
     by_total = replace(fitted, source={"columns": {"params": "params_total"}})
     assert not any("output head" in warning for warning in plan(by_total, flops=1e20).warnings)
 
