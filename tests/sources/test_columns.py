@@ -226,6 +226,7 @@ def test_labels_are_no_lists():
         "\"read_parquet\"('/etc/hostname') = 1",
         "read_csv ('/etc/passwd') IS NULL",
         "loss < 3 -- a comment",
+        "loss < 3 /* a comment */",
         "loss < 3; tokens > 1",
         "EXISTS (SELECT 1)",
         "loss IN (TABLE runs)",
@@ -245,6 +246,7 @@ def test_where_reads_nothing_but_its_table(where, monkeypatch):
     [
         "loss < 3.2 AND params BETWEEN 1e6 AND 2e7",
         "NOT (loss > 3.2)",
+        "loss < 2.2 - -1",
         "lower(family) IN ('lstm', 'select from')",
         "\"family\" LIKE 'l%' OR abs(loss - 3) < 0.1",
         "CASE WHEN loss < 3.2 THEN family = 'lstm' ELSE false END",

@@ -47,7 +47,11 @@ def scaled(fit: "Fit", law: Form, inputs: Mapping[str, ArrayLike]) -> tuple[Arra
         raise InputError(f"inputs are not numbers of one shape ({error})", where=law.name) from None
     for name, values in zip(law.inputs, x, strict=True):
         if not np.all(np.isfinite(values) & ((values > 0) | ((values == 0) & (name in law.zeros)))):
-            raise InputError(f"{name} holds a value that is not positive and finite", where=law.name)
+            raise InputError(
+                f"{name} holds a value that is not positive and finite",
+                where=law.name,
+                mend="give raw counts, such as 7e9",
+            )
     scale = [np.log(fit.units.inputs[name]) for name in law.inputs]
     with np.errstate(divide="ignore"):
         logs = [np.maximum(np.log(a.ravel()), -700.0) - s for a, s in zip(x, scale, strict=True)]

@@ -16,7 +16,7 @@ from isoloss.sources.derive import derive, rules
 from isoloss.sources.naming import LABELS, NUMBERS, SYNONYMS, candidates, other_counts
 from isoloss.sources.read import FAILURES, read
 from isoloss.sources.table import Runs
-from isoloss.sources.where import expression
+from isoloss.sources.where import allowed
 
 NEEDED = ("params", "tokens", "loss")
 BESIDE = ("cluster", "holdout", "weights")  # may be a column that something else is too
@@ -107,11 +107,9 @@ def _kept(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, pl.Seri
     mark = "row"
     while mark in table.columns:
         mark += "_"
+    where = allowed(where)
     try:
-        wanted = expression(where)
-        kept = table.with_columns(rows.alias(mark)).filter(wanted)
-    except InputError:
-        raise
+        kept = table.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))
     except FAILURES as error:
         reason = str(error).splitlines()[0][:200]
         raise InputError(
