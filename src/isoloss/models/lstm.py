@@ -43,14 +43,26 @@ def count(shape: LSTMShape, vocab: int, context: int) -> units.Count:
     )
 
 
-def initialise(layer: nn.LSTM) -> None:
+def initialise(layer: nn.LSTM, forget_bias: float = 1.0) -> None:
     d = layer.hidden_size
     nn.init.normal_(layer.weight_ih_l0, std=d**-0.5)
     for gate in range(4):
         nn.init.orthogonal_(layer.weight_hh_l0[gate * d : (gate + 1) * d])
     nn.init.zeros_(layer.bias_ih_l0)
     nn.init.zeros_(layer.bias_hh_l0)
-    nn.init.ones_(layer.bias_ih_l0[d : 2 * d])  # gate order in torch: i, f, g, o
+    nn.init.constant_(layer.bias_ih_l0[d : 2 * d], forget_bias)  # gate order in torch: i, f, g, o
+
+
+def initialise_chrono(layer: nn.LSTM, longest: int) -> None:
+    """As ``initialise``, with gates that start at time scales from 1 to ``longest`` steps.
+
+    b_f = log U(1, longest - 1), b_i = -b_f (Tallec and Ollivier 2018, arXiv 1804.11188).
+    """
+    d = layer.hidden_size
+    initialise(layer)
+    b_f = torch.empty(d).uniform_(1.0, max(2.0, longest - 1.0)).log()
+    layer.bias_ih_l0[d : 2 * d] = b_f
+    layer.bias_ih_l0[:d] = -b_f
 
 
 class LSTM(nn.Module):

@@ -84,12 +84,20 @@ def count(shape: TransformerShape, vocab: int, context: int) -> units.Count:
     )
 
 
+def causal_attention(q_NHTC: Tensor, k_NHTC: Tensor, v_NHTC: Tensor) -> Tensor:
+    """softmax(q k^T / sqrt(C) + causal mask) v, fused."""
+    return F.scaled_dot_product_attention(q_NHTC, k_NHTC, v_NHTC, is_causal=True)
+
+
 class Attention(nn.Module):
+    """``mix`` turns queries, keys and values into mixed values; replace it to record or to ablate a layer."""
+
     def __init__(self, shape: BlockShape, context: int, residual_gain: float):
         super().__init__()
         self.n_head, self.rotary = shape.n_head, shape.positions == "rotary"
         self.qkv = Linear(shape.d_model, 3 * shape.d_attn)
         self.out = Linear(shape.d_attn, shape.d_model, gain=residual_gain)
+        self.mix = causal_attention
         cos, sin = rotary_table(context, shape.d_head)
         self.register_buffer("cos_TC", cos, persistent=False)
         self.register_buffer("sin_TC", sin, persistent=False)
@@ -101,7 +109,7 @@ class Attention(nn.Module):
         if self.rotary:
             q_NHTC = rotate(q_NHTC, self.cos_TC, self.sin_TC)
             k_NHTC = rotate(k_NHTC, self.cos_TC, self.sin_TC)
-        y_NHTC = F.scaled_dot_product_attention(q_NHTC, k_NHTC, v_NHTC, is_causal=True)
+        y_NHTC = self.mix(q_NHTC, k_NHTC, v_NHTC)
         return self.out(y_NHTC.transpose(1, 2).reshape(K, B, T, -1))
 
 

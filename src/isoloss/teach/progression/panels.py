@@ -1,0 +1,3 @@
+from isoloss.teach.panel import Panel
+
+PANELS: tuple[Panel, ...] = ()

@@ -1,0 +1,134 @@
+"""What a measurement leaves behind: tables, sentences, the machine, its age. Plain JSON, checked when read."""
+
+import os
+import platform
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from isoloss import files
+from isoloss.errors import InputError
+from isoloss.teach import words
+from isoloss.version import __version__
+
+Row = dict[str, str | int | float | bool | None]
+Tables = dict[str, list[Row]]
+"""Long tables by name; every measured column has ``low`` and ``high`` beside it, and ``n``."""
+
+Badge = Literal["LIVE", "RECORDED", "EXACT"]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Sentence(Part):
+    """One statement made from the tables. ``exact``: a count or a closed form, true on every machine."""
+
+    key: str
+    text: str
+    exact: bool = False
+
+    @field_validator("text")
+    @classmethod
+    def _may_be_said(cls, text: str) -> str:
+        return words.checked(text)
+
+
+class Basis(Part):
+    """What stands behind the numbers: ``n`` ``units`` each, over ``seeds`` seeds, with which interval."""
+
+    n: int = Field(gt=0)
+    units: str
+    seeds: int | None = None
+    interval: str
+
+    def line(self) -> str:
+        seeds = "" if self.seeds is None else f" · {self.seeds} seed{'s' * (self.seeds != 1)}"
+        return f"n = {self.n:,} {self.units}{seeds} · {self.interval}"
+
+
+class Machine(Part):
+    """Where it was measured."""
+
+    cpu: str
+    cores: int
+    threads: int
+    device: str = "cpu"
+    platform: str
+    python: str
+    numpy: str
+    torch: str | None
+    isoloss: str
+
+    def line(self) -> str:
+        torch = f", torch {self.torch}" if self.torch else ""
+        return f"{self.cpu}, {self.threads} thread{'s' * (self.threads != 1)} on {self.device}{torch}"
+
+
+class Result(Part):
+    """One panel measured once. ``experiment``: hash of the code that measured; another hash means stale."""
+
+    version: Literal[1] = 1
+    panel: str
+    settings: dict[str, Any]
+    tables: Tables
+    sentences: list[Sentence]
+    basis: Basis
+    machine: Machine
+    made: str
+    cpu_seconds: float
+    wall_seconds: float
+    experiment: str
+
+
+def machine(threads: int, device: str = "cpu") -> Machine:
+    return Machine(
+        cpu=processor(),
+        cores=os.cpu_count() or 1,
+        threads=threads,
+        device=device,
+        platform=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        numpy=metadata.version("numpy"),
+        torch=torch_version(),
+        isoloss=__version__,
+    )
+
+
+def processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text("utf-8").splitlines() if cpuinfo.is_file() else []
+    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
+
+
+def torch_version() -> str | None:
+    try:
+        return metadata.version("torch")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def write(result: Result, folder: Path) -> Path:
+    path = files.safe_child(folder, f"{result.panel}.json")
+    files.write_json(path, result.model_dump(mode="json"))
+    return path
+
+
+def read(path: Path) -> Result:
+    """A recorded result. Raises InputError naming the file and the key that is wrong."""
+    try:
+        return Result.model_validate(files.read_json(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        mend = "record it again: isoloss demo NAME -o FOLDER"
+        raise InputError(f"{key}: {first['msg']}", where=str(path), mend=mend) from None

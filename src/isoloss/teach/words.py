@@ -1,0 +1,44 @@
+"""What no sentence here may say: claims that the measurements do not carry."""
+
+import re
+
+from isoloss.errors import RunError
+
+FORBIDDEN = (
+    r"mathematical(ly)? proof|mathematically prove",
+    r"forgotten entirely|forgets? everything",
+    r"vanishing gradient destroyed",
+    r"\bcannot\b|\bcan not\b|\bcan't\b|\bis unable\b|\bimpossible\b",
+    r"O\(1\) (parallel )?(transformer|process|architecture|context)",
+    r"infinitely (better|faster)",
+    r"loss to (zero|0)\b",
+    r"\bperfect(ly)?\b",
+    r"exactly \d+(\.\d+)? ?%",
+    r"absorbs? \d",
+    r"\bdestroy",
+    r"hallucinat",
+    r"x faster at training",
+    r"how ChatGPT works",
+)
+"""Patterns, whatever the case. "cannot" is among them since a capped run only says "not within N updates"."""
+
+_PERCENT = re.compile(r"\d\s?%")
+_COUNTED = re.compile(r"\bn\s?=\s?[\d,]*\d|\b\d[\d,]* (unseen |held-out |fresh )?[a-z]+s\b")
+
+
+def faults(sentence: str) -> list[str]:
+    """What is wrong with a sentence about measurements: a forbidden claim, a percentage without n."""
+    found = [
+        f"says {match.group(0)!r}" for p in FORBIDDEN if (match := re.search(p, sentence, re.IGNORECASE))
+    ]
+    measured = re.sub(r"\b\d+(\.\d+)?\s?% (Wilson |t |bootstrap )?interval", "interval", sentence)
+    if _PERCENT.search(measured) and not _COUNTED.search(measured):
+        found.append("has a percentage without n")
+    return found
+
+
+def checked(sentence: str) -> str:
+    """The sentence, if it may be said. Raises RunError otherwise: a fault of the program, not of its user."""
+    if wrong := faults(sentence):
+        raise RunError(f"a sentence that must not be shown: it {' and '.join(wrong)}", where=repr(sentence))
+    return sentence
