@@ -6,11 +6,11 @@ Exit codes: 0 done, 1 failed or stopped, 2 wrong usage or input, 3 refused.
 import os
 import sys
 
-from isoloss.cli import studies, laws, judging, plans, bench, data, corpus  # isort: skip (the order of the help)
+from isoloss.cli import studies, laws, judging, plans, teaching, bench, data, corpus  # isort: skip (the order of the help)
 from isoloss.cli.app import app, plain
 from isoloss.errors import IsolossError
 
-__all__ = ["app", "bench", "corpus", "data", "judging", "laws", "main", "plans", "studies"]
+__all__ = ["app", "bench", "corpus", "data", "judging", "laws", "main", "plans", "studies", "teaching"]
 
 INTERRUPTED = 130
 """What the command-line library exits with after Ctrl-C."""

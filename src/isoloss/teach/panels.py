@@ -3,14 +3,15 @@
 from isoloss.errors import InputError
 from isoloss.teach.amnesia.panels import PANELS as AMNESIA
 from isoloss.teach.attention.panels import PANELS as ATTENTION
+from isoloss.teach.machine.panels import PANELS as MACHINE
 from isoloss.teach.panel import Panel
 from isoloss.teach.progression.panels import PANELS as PROGRESSION
 from isoloss.teach.race.panels import PANELS as RACE
 from isoloss.teach.showdown.panels import PANELS as SHOWDOWN
 
-PANELS: tuple[Panel, ...] = (*AMNESIA, *ATTENTION, *PROGRESSION, *RACE, *SHOWDOWN)
+PANELS: tuple[Panel, ...] = (*MACHINE, *AMNESIA, *ATTENTION, *PROGRESSION, *RACE, *SHOWDOWN)
 
-DEMOS = ("amnesia", "attention", "training", "race", "showdown")
+DEMOS = ("machine", "amnesia", "attention", "training", "race", "showdown")
 
 
 def panel(name: str) -> Panel:

@@ -1,0 +1,147 @@
+"""`isoloss demo` and `isoloss deck`: why Transformers replaced LSTMs, measured here."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isoloss.cli.app import AsJson, app, progress, say, show, show_json
+
+PLAIN_SECONDS = 5.0
+
+
+@app.command()
+def demo(
+    name: Annotated[
+        str,
+        typer.Argument(help="amnesia, attention, training, race, showdown, machine, or all of them: all."),
+    ],
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, max=20, help="Random seeds of each panel. Default: the deck's, 3 to 5."),
+    ] = None,
+    only: Annotated[str | None, typer.Option("--panel", help="Only this panel of the demo.")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE changes to the panels' settings, e.g. --set lengths=[20,64]."),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="The sizes of the shipped recording: more seeds, wider sweeps.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for PANEL.json, which `deck --results` shows.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a demo here and now, and say what came out, with seeds and intervals.
+
+    isoloss demo amnesia
+    isoloss demo attention --set "sentence=the bank of the river"
+    isoloss demo showdown --set "prompt=It was a dark night"
+    isoloss demo all --full -o results
+    """
+    from isoloss.teach import result as results
+    from isoloss.teach.panel import measured
+    from isoloss.teach.start import chosen, ready
+
+    made = []
+    for panel, settings in chosen(name, only=only, seeds=seeds, changes=changes or [], full=full):
+        ready(panel)
+        with Ticker(panel.name) as ticker:
+            result = measured(panel, settings, ticker)
+        if out is not None:
+            results.write(result, out)
+        if as_json:
+            made.append(result.model_dump(mode="json"))
+        else:
+            show_result(panel, settings, result)
+    if as_json:
+        show_json(made)
+
+
+def show_result(panel, settings, result) -> None:
+    say(f"\n{panel.title}\n{panel.question}\n")
+    blind = getattr(panel.telling, "blind_lines", None)
+    if blind is not None:
+        show(blind(settings, result.tables))
+        vote()
+        show(panel.telling.reveal_lines(settings, result.tables))
+    else:
+        show(panel.telling.lines(settings, result.tables))
+    for sentence in result.sentences:
+        say(f"{'EXACT' if sentence.exact else 'LIVE '}  {sentence.text}")
+    say(f"What this does not show: {panel.doubt}")
+    say(f"[{result.basis.line()}; {result.cpu_seconds:.1f} CPU-seconds; {result.machine.line()}]")
+
+
+def vote() -> None:
+    """A vote before the reveal, where somebody is there to cast it."""
+    import sys
+
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        cast = typer.prompt("Which text is better? (a, b, or s for the same)", default="s")
+        say(f"Your vote: {cast.strip()[:1].upper() or 'S'}. Now the names:")
+
+
+class Ticker:
+    """Progress on stderr: one live line on a terminal, a line now and then elsewhere."""
+
+    def __init__(self, name: str):
+        self.name, self.begin = name, time.monotonic()
+        self.last = self.begin
+        self.status = progress.status(f"{name}: starting") if progress.is_terminal else None
+
+    def __enter__(self) -> "Ticker":
+        if self.status:
+            self.status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.status:
+            self.status.stop()
+
+    def __call__(self, done: float, text: str, tables: object = None) -> None:
+        now = time.monotonic()
+        left = (now - self.begin) * (1 - done) / done if done > 0.02 and now - self.begin > 2 else None
+        line = f"{self.name} {done:4.0%}{'' if left is None else f', about {left:.0f} s left'}: {text}"
+        if self.status:
+            from rich.text import Text
+
+            self.status.update(Text(line))
+        elif now - self.last >= PLAIN_SECONDS:
+            self.last = now
+            progress.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+@app.command()
+def deck(
+    build: Annotated[
+        Path | None,
+        typer.Option(help="Write one self-contained HTML file with recorded results and serve nothing."),
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Recorded results of yours, from `isoloss demo all -o FOLDER`.")
+    ] = None,
+    study: Annotated[
+        Path | None, typer.Option(help="A study of yours for the last slide. Default: the recorded one.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser; print the address.")] = False,
+) -> None:
+    """The slides "The Great Shift", live: its panels train and measure on this machine. Ctrl-C ends it.
+
+    isoloss deck
+    isoloss deck --build the-great-shift.html
+    isoloss deck --study studies/architectures-mini
+    """
+    if build is not None:
+        from isoloss import files
+        from isoloss.teach.deck import page
+
+        files.write_text(build, page.build(results=results, study=study))
+        say(f"Deck: {build.resolve()}")
+        return
+    from isoloss.teach.deck import server
+
+    server.serve(port=port, open_browser=not no_open, results=results, study=study)

@@ -1,0 +1,60 @@
+"""From a command's words to panels with settings, and a process made ready to measure."""
+
+import tomllib
+from collections.abc import Sequence
+from typing import Any
+
+from isoloss.errors import InputError
+from isoloss.teach import panels
+from isoloss.teach.panel import Panel, Seeded, Settings
+
+
+def chosen(
+    name: str, *, only: str | None, seeds: int | None, changes: Sequence[str], full: bool
+) -> list[tuple[Panel, Settings]]:
+    """The panels of a demo ("all": of every one) with their settings.
+
+    A change must fit at least one of them; those that have no such setting keep theirs. Raises InputError.
+    """
+    wanted = list(panels.PANELS) if name == "all" else panels.of_demo(name)
+    if only is not None:
+        wanted = [panel for panel in wanted if panel.name == only]
+        if not wanted:
+            names = ", ".join(panel.name for panel in panels.of_demo(name)) if name != "all" else "its panels"
+            raise InputError(
+                f"demo {name} has no panel {only!r}", where="--panel", mend=f"use one of {names}"
+            )
+    values = dict(changed(change) for change in changes)
+    known = {key for panel in wanted for key in panel.settings.model_fields}
+    if unknown := sorted(values.keys() - known):
+        mend = f"{name} takes {', '.join(sorted(known))}"
+        raise InputError(f"there is no setting {unknown[0]!r}", where="--set", mend=mend)
+    return [(panel, settings_of(panel, values, seeds, full)) for panel in wanted]
+
+
+def settings_of(panel: Panel, values: dict[str, Any], seeds: int | None, full: bool) -> Settings:
+    own = {key: value for key, value in values.items() if key in panel.settings.model_fields}
+    if seeds is not None and issubclass(panel.settings, Seeded):
+        own = {"seeds": seeds} | own
+    return panel.settings_from((panel.full if full else {}) | own)
+
+
+def changed(change: str) -> tuple[str, Any]:
+    """KEY=VALUE with a TOML value; a bare word or sentence is text."""
+    key, equals, text = change.partition("=")
+    if not equals or not key.strip():
+        raise InputError(f"{change!r} is not KEY=VALUE", where="--set", mend="write it as --set width=32")
+    try:
+        return key.strip(), tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), text
+
+
+def ready(panel: Panel) -> None:
+    """Threads and memory of this process, as the deck's workers have them."""
+    import torch
+
+    from isoloss.training.device import keep_freed_memory
+
+    torch.set_num_threads(panel.threads)
+    keep_freed_memory()
