@@ -43,6 +43,7 @@ def count(shape: LSTMShape, vocab: int, context: int) -> units.Count:
     )
 
 
+@torch.no_grad()
 def initialise(layer: nn.LSTM, forget_bias: float = 1.0) -> None:
     d = layer.hidden_size
     nn.init.normal_(layer.weight_ih_l0, std=d**-0.5)
@@ -53,6 +54,7 @@ def initialise(layer: nn.LSTM, forget_bias: float = 1.0) -> None:
     nn.init.constant_(layer.bias_ih_l0[d : 2 * d], forget_bias)  # gate order in torch: i, f, g, o
 
 
+@torch.no_grad()
 def initialise_chrono(layer: nn.LSTM, longest: int) -> None:
     """As ``initialise``, with gates that start at time scales from 1 to ``longest`` steps.
 

@@ -74,7 +74,7 @@ def build(side: Side, task: Task, members: Sequence[Member]) -> nn.Module:
     model = build_cohort(kind, shape, task.vocab, task.context, [member.seed for member in members])
     if side.start is not None:
         for member, single in zip(members, singles(model), strict=True):
-            with torch.random.fork_rng(devices=[]):
+            with torch.random.fork_rng(devices=[]), torch.no_grad():
                 torch.manual_seed(member.seed)
                 side.start(single)
     return model
