@@ -29,12 +29,14 @@ class Picture:
 
 def render(figure: Figure) -> Picture:
     """Drawn once, as SVG; PNG and PDF are made from it."""
+    drawn = svg(figure)
+    return Picture(drawn, vl_convert.svg_to_png(drawn, scale=PNG_SCALE), vl_convert.svg_to_pdf(drawn))
+
+
+def svg(figure: Figure) -> str:
     # Altair checks each part as it is built; checking the whole again takes as long as drawing it.
     specification = configured(figure.chart).to_dict(validate=False)
-    drawn = vl_convert.vegalite_to_svg(specification, vl_version=VEGA_LITE)
-    svg = with_own_ids(drawn, figure.name)
-    png = vl_convert.svg_to_png(svg, scale=PNG_SCALE)
-    return Picture(svg, png, vl_convert.svg_to_pdf(svg))
+    return with_own_ids(vl_convert.vegalite_to_svg(specification, vl_version=VEGA_LITE), figure.name)
 
 
 def with_own_ids(svg: str, name: str) -> str:

@@ -62,7 +62,7 @@ class Panel:
     ``depends``: what else under ``isoloss`` decides the numbers, as files or folders; its hash, with the
     measuring module's, is the experiment's. ``full``: settings of the recording that ships, larger than the
     defaults, which are the deck's live sizes. ``cap_seconds``: wall time after which a live run is ended.
-    ``doubt``: what this does not show.
+    ``alone``: it measures time, so nothing else may run beside it. ``doubt``: what this does not show.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Panel:
     full: dict[str, Any] = field(default_factory=dict)
     cap_seconds: float = 180.0
     threads: int = 1
+    alone: bool = False
 
     @property
     def telling(self) -> Telling:

@@ -1,0 +1,349 @@
+/* The deck: keys, focus, panels and their jobs. reveal.js keeps the slides' state, address and history. */
+(function () {
+  "use strict";
+
+  const root = document.documentElement;
+  const live = root.hasAttribute("data-live");
+  const title = document.title;
+  const slides = Array.from(document.querySelectorAll(".slides > section"));
+  const results = new Map();
+  root.classList.add("js");
+
+  const one = (selector, inside = document) => inside.querySelector(selector);
+  const all = (selector, inside = document) => Array.from(inside.querySelectorAll(selector));
+
+  // --- words for screen readers: the newest, at most one in five seconds ---------------------------------
+
+  const QUIET = 5000;
+  const region = one("#live");
+  let waiting = "", timer = null, said = -QUIET;
+
+  function announce(text) {
+    waiting = text;
+    if (timer !== null) return;
+    timer = setTimeout(function () {
+      region.textContent = waiting;
+      said = performance.now();
+      timer = null;
+    }, Math.max(0, said + QUIET - performance.now()));
+  }
+
+  // --- slides --------------------------------------------------------------------------------------------
+
+  const deck = new Reveal(one(".reveal"), {
+    disableLayout: true, center: false, transition: "none", backgroundTransition: "none",
+    hash: true, history: true, hashOneBasedIndex: true,
+    keyboard: false, overview: false, touch: false, controls: false, progress: true, pause: false,
+    jumpToSlide: false, help: false, autoAnimate: false, postMessage: false, postMessageEvents: false,
+    focusBodyOnPageVisibilityChange: false, view: null, scrollActivationWidth: null,
+  });
+
+  function shown() {
+    const number = deck.getIndices().h;
+    slides.forEach(function (slide, i) {
+      slide.hidden = i !== number;
+      slide.inert = i !== number;
+    });
+    const heading = one("h2", slides[number]);
+    one(".counter").textContent = number + 1 + " / " + slides.length;
+    document.title = heading.textContent + " · " + (number + 1) + " / " + slides.length + " · " + title;
+    one("[data-do=previous]").disabled = number === 0;
+    one("[data-do=next]").disabled = number === slides.length - 1;
+    all(".contents a").forEach((link, i) => link.toggleAttribute("aria-current", i === number));
+    window.scrollTo(0, 0);
+    heading.focus({ preventScroll: true });
+  }
+
+  const current = () => slides[deck.getIndices().h];
+
+  const actions = {
+    next: () => deck.next(),
+    previous: () => deck.prev(),
+    first: () => deck.slide(0),
+    last: () => deck.slide(slides.length - 1),
+    overview: () => one("#overview").showModal(),
+    help: () => one("#help").showModal(),
+    goto: function () {
+      one("#goto input").value = "";
+      one("#goto").showModal();
+    },
+    notes: function () {
+      const on = root.classList.toggle("with-notes");
+      one("[data-do=notes]").setAttribute("aria-pressed", String(on));
+    },
+    tables: function () {
+      const tables = all(".numbers", current());
+      const open = tables.some((part) => !part.open);
+      tables.forEach((part) => { part.open = open; });
+    },
+    run: () => chosen().forEach(run),
+    cancel: () => chosen().forEach(cancel),
+    seed: () => chosen().forEach((panel) => { if (nextSeeds(panel)) run(panel); }),
+    "run-all": () => post("run-all", {}).catch((error) => announce(error.message)),
+    export: exportResults,
+    close: function () {
+      if (root.classList.contains("with-notes")) actions.notes();
+    },
+  };
+
+  // --- keys and touch ------------------------------------------------------------------------------------
+
+  const KEYS = {
+    ArrowRight: "next", PageDown: "next", " ": "next", ArrowLeft: "previous", PageUp: "previous",
+    Home: "first", End: "last", Escape: "close", "?": "help",
+  };
+  const LETTERS = {
+    g: "goto", o: "overview", p: "notes", t: "tables", ...(live && { r: "run", x: "cancel", s: "seed" }),
+  };
+  const letters = one("#letters");
+
+  function remembered(value) {
+    // Storage may be closed to a file: then the choice lasts as long as the page.
+    try {
+      if (value !== undefined) localStorage.setItem("isoloss-letters", value);
+      return localStorage.getItem("isoloss-letters");
+    } catch {
+      return null;
+    }
+  }
+
+  const scrolls = (place) => place !== null && place.scrollWidth > place.clientWidth;
+
+  document.addEventListener("keydown", function (event) {
+    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
+    const place = event.target instanceof Element ? event.target : document.body;
+    if (one("dialog[open]") || place.closest("input, select, textarea, [contenteditable]")) return;
+    if (event.key === " " && place.closest("button, a, summary")) return;
+    if (event.key.startsWith("Arrow") && scrolls(place.closest(".scroll"))) return;
+    const back = event.key === " " && event.shiftKey;
+    const name = back ? "previous" : KEYS[event.key] || (letters.checked ? LETTERS[event.key] : undefined);
+    if (name === undefined) return;
+    event.preventDefault();
+    actions[name]();
+  });
+
+  let touch = null;
+  document.addEventListener("touchstart", function (event) {
+    const busy = event.touches.length > 1 || event.target.closest("input, dialog") !== null;
+    touch = busy || scrolls(event.target.closest(".scroll")) ? null : event.touches[0];
+  }, { passive: true });
+  document.addEventListener("touchend", function (event) {
+    if (touch === null) return;
+    const x = event.changedTouches[0].clientX - touch.clientX;
+    const y = event.changedTouches[0].clientY - touch.clientY;
+    touch = null;
+    if (Math.abs(x) > 60 && Math.abs(x) > 2 * Math.abs(y)) actions[x < 0 ? "next" : "previous"]();
+  }, { passive: true });
+
+  document.addEventListener("click", function (event) {
+    const button = event.target.closest("[data-do]");
+    if (button) actions[button.dataset.do]();
+    const link = event.target.closest(".contents a");
+    if (link) {
+      event.preventDefault();
+      one("#overview").close();
+      deck.slide(Number(link.dataset.slide) - 1);
+    }
+    const vote = event.target.closest("[data-vote]");
+    if (vote) voted(vote);
+    if (event.target.closest(".cancel")) cancel(event.target.closest(".panel"));
+  });
+
+  // --- panels --------------------------------------------------------------------------------------------
+
+  const token = new URLSearchParams(location.search).get("token") || "";
+
+  async function post(path, body) {
+    const answer = await fetch(path, {
+      method: "POST", body: JSON.stringify(body),
+      headers: { "Content-Type": "application/json", "X-Isoloss-Token": token },
+    });
+    if (answer.ok) return;
+    const said = await answer.json().catch(() => ({}));
+    throw new Error(said.error || "The server refused, with status " + answer.status + ".");
+  }
+
+  const panels = () => all(".panel[data-panel]");
+  const named = (name) => panels().filter((panel) => panel.dataset.panel === name);
+
+  /** The panel that has the focus, else all of the slide. */
+  function chosen() {
+    const focused = document.activeElement && document.activeElement.closest(".panel");
+    return focused ? [focused] : all(".panel", current());
+  }
+
+  function value(input) {
+    const kind = input.dataset.kind;
+    if (kind === "boolean") return input.checked;
+    const text = input.value.trim();
+    if (kind === "string") return input.value;
+    if (kind === "strings") return text.split(",").map((part) => part.trim());
+    if (text === "") return null;
+    return kind.endsWith("s") ? text.split(/[,\s]+/).map(Number) : Number(text);
+  }
+
+  function settings(form) {
+    return Object.fromEntries(all("[data-kind]", form).map((input) => [input.name, value(input)]));
+  }
+
+  function run(panel) {
+    const form = one("form", panel);
+    if (form === null || one(".run", panel).disabled) return;
+    if (!form.checkValidity()) {
+      const details = one(".settings", panel);
+      if (details) details.open = true;
+      form.reportValidity();
+      return;
+    }
+    problem(panel, "");
+    post("run", { panel: panel.dataset.panel, settings: settings(form) })
+      .catch((error) => problem(panel, error.message));
+  }
+
+  function cancel(panel) {
+    if (one(".cancel:not([disabled])", panel) === null) return;
+    post("cancel", { panel: panel.dataset.panel }).catch((error) => problem(panel, error.message));
+  }
+
+  function nextSeeds(panel) {
+    const first = one("input[name=first_seed], input[name=seed]", panel);
+    if (first === null) return false;
+    const step = one("input[name=seeds]", panel);
+    const next = Number(first.value) + (step ? Number(step.value) : 1);
+    first.value = first.max && next > Number(first.max) ? first.min || 0 : next;
+    return true;
+  }
+
+  function problem(panel, text) {
+    const place = one(".problem", panel);
+    place.textContent = text;
+    place.hidden = text === "";
+  }
+
+  /** What the server says of a panel: its state, and its newest output if that has changed. */
+  function heard(message) {
+    const busy = message.state === "queued" || message.state === "running";
+    const failed = message.state === "failed";
+    named(message.panel).forEach(function (panel) {
+      panel.dataset.state = message.state;
+      const held = document.activeElement;
+      one(".run", panel).disabled = busy;
+      one(".cancel", panel).disabled = !busy;
+      if (held && held.disabled) one(busy ? ".cancel" : ".run", panel).focus();
+      one("progress", panel).value = message.done;
+      one(".state", panel).textContent = failed ? "failed" : stateText(message);
+      problem(panel, failed ? "This measurement " + message.text : "");
+      if (message.html) output(panel, message.html);
+    });
+    if (message.result) {
+      results.set(message.panel, message.result);
+      quote(message.panel, message.result);
+    }
+    announceState(message);
+  }
+
+  function stateText(message) {
+    if (message.state === "queued") return "waiting for its turn";
+    if (message.state !== "running") return message.text;
+    return Math.round(100 * message.done) + " % done: " + message.text;
+  }
+
+  function announceState(message) {
+    const first = one("h2", current());
+    const here = named(message.panel).some((panel) => current().contains(panel));
+    if (!here || first === null) return;
+    const name = message.panel.replace(/[-_]/g, " ");
+    if (message.state === "done" && message.result) announce(name + ": " + message.result.sentences[0].text);
+    else announce(name + ": " + (message.state === "failed" ? "failed. " + message.text : stateText(message)));
+  }
+
+  function output(panel, html) {
+    const place = one(".output", panel);
+    const open = one(".numbers[open]", place) !== null;
+    place.innerHTML = html;
+    const numbers = one(".numbers", place);
+    if (numbers) numbers.open = open;
+    prepare(place);
+  }
+
+  /** Sentences quoted on other slides, such as the last one. */
+  function quote(name, result) {
+    all("[data-verdict]").filter((place) => place.dataset.verdict === name).forEach(function (place) {
+      const found = result.sentences.find((sentence) => sentence.key === place.dataset.key);
+      if (found === undefined) return;
+      place.classList.remove("unmeasured");
+      one(".said", place).textContent = found.text;
+      one(".badge", place).textContent = found.exact ? "EXACT" : "LIVE";
+      one(".badge", place).className = "badge " + (found.exact ? "exact" : "live");
+      const basis = result.basis, seeds = basis.seeds === null ? "" : " · " + basis.seeds + " seeds";
+      one(".basis", place).textContent = "n = " + basis.n + " " + basis.units + seeds + " · " + basis.interval;
+    });
+  }
+
+  /** Hide what a vote will reveal; say how old a recording is. */
+  function prepare(place) {
+    if (one("[data-vote]", place)) all("[data-reveal]", place).forEach((part) => { part.hidden = true; });
+    all("time[datetime]", place).forEach(function (time) {
+      const days = Math.floor((Date.now() - Date.parse(time.dateTime)) / 86400000);
+      if (days > 0) time.textContent += " (" + days + (days === 1 ? " day" : " days") + " ago)";
+    });
+  }
+
+  function voted(button) {
+    const place = button.closest(".panel") || button.closest("section");
+    all("[data-vote]", place).forEach((one) => one.setAttribute("aria-pressed", String(one === button)));
+    all("[data-reveal]", place).forEach((part) => { part.hidden = false; });
+    announce("Your vote: " + button.textContent.trim() + ". The answer is shown.");
+  }
+
+  function exportResults() {
+    if (results.size === 0) return announce("Nothing was measured live yet.");
+    const made = { title: title, made: new Date().toISOString(), results: Array.from(results.values()) };
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([JSON.stringify(made, null, 1)], { type: "application/json" }));
+    link.download = "results.json";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  // --- begin ---------------------------------------------------------------------------------------------
+
+  function listen() {
+    const stream = new EventSource("events?token=" + encodeURIComponent(token));
+    const link = one(".link");
+    const tell = function (state, mark) {
+      link.textContent = mark;
+      link.setAttribute("aria-label", state);
+      link.title = state;
+    };
+    stream.onopen = () => tell("connected", "●");
+    stream.onmessage = (event) => heard(JSON.parse(event.data));
+    stream.onerror = function () {
+      tell("the deck's server does not answer; what was measured stays", "○");
+      announce("The deck's server does not answer.");
+    };
+  }
+
+  one("#overview").append(one(".contents"));
+  letters.checked = remembered() !== "off";
+  letters.addEventListener("change", () => remembered(letters.checked ? "on" : "off"));
+  one("#goto form").addEventListener("submit", () => deck.slide(Number(one("#goto input").value) - 1));
+  all(".panel form").forEach((form) => form.addEventListener("submit", function (event) {
+    event.preventDefault();
+    run(form.closest(".panel"));
+  }));
+  prepare(document);
+
+  deck.on("slidechanged", shown);
+  deck.initialize().then(function () {
+    // Mends: an application role stops line reading; its status element reads whole slides aloud.
+    one(".reveal").removeAttribute("role");
+    all(".aria-status").forEach((part) => {
+      part.removeAttribute("aria-live");
+      part.setAttribute("aria-hidden", "true");
+    });
+    shown();
+    root.classList.add("ready");
+    if (live) listen();
+  });
+})();

@@ -1,0 +1,178 @@
+"""What the panels are doing: a queue, at most two workers, one state a panel, and who hears of it."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from isoloss.errors import Refusal
+from isoloss.teach.deck.process import COMMAND, Worker, WorkerDied
+from isoloss.teach.panel import Panel
+
+WORKERS = 2
+UNHEARD = 500
+"""Messages that a page may lag behind before it is let go; it comes back and gets the whole picture."""
+
+ACTIVE = ("queued", "running")
+
+
+@dataclass
+class State:
+    """A panel's job. ``html`` and ``result``: the newest output, kept until a newer one comes."""
+
+    panel: str
+    state: Literal["queued", "running", "done", "failed", "cancelled"] = "queued"
+    done: float = 0.0
+    text: str = ""
+    html: str | None = None
+    result: dict[str, Any] | None = None
+
+    def message(self, *, output: bool) -> dict[str, Any]:
+        told = {"panel": self.panel, "state": self.state, "done": self.done, "text": self.text}
+        return told | ({"html": self.html, "result": self.result} if output and self.html else {})
+
+
+class Jobs:
+    """Use inside one event loop. ``command`` starts a worker."""
+
+    def __init__(self, panels: Sequence[Panel], *, command: Sequence[str] = COMMAND, workers: int = WORKERS):
+        self.panels = {panel.name: panel for panel in panels}
+        self.states: dict[str, State] = {}
+        self._command, self._workers = command, workers
+        self._queue: deque[tuple[str, dict[str, Any]]] = deque()
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._idle: list[Worker] = []
+        self._pages: set[asyncio.Queue[dict[str, Any] | None]] = set()
+
+    def run(self, name: str, values: dict[str, Any]) -> None:
+        """Queue a panel: one job each, so that the queue is never longer than the deck.
+
+        Raises InputError for settings that the panel does not take, Refusal if it is under way already.
+        """
+        settings = self.panels[name].settings_from(values).model_dump(mode="json")
+        if self.active(name):
+            raise Refusal(f"{name} is under way already", mend="wait for it, or cancel it")
+        before = self.states.get(name)
+        self.states[name] = State(name, html=before and before.html, result=before and before.result)
+        self._queue.append((name, settings))
+        self._tell(name)
+        self._start_what_may()
+
+    def run_all(self) -> None:
+        for name in self.panels:
+            if not self.active(name):
+                self.run(name, {})
+
+    def active(self, name: str) -> bool:
+        return name in self.states and self.states[name].state in ACTIVE
+
+    def cancel(self, name: str) -> None:
+        """End a job; nothing happens if there is none."""
+        if name in self._running:
+            self._running[name].cancel()
+        elif self.active(name):
+            self._queue = deque(order for order in self._queue if order[0] != name)
+            self._end(name, "cancelled", "cancelled before it began")
+
+    def cancel_all(self) -> None:
+        for name in list(self.states):
+            self.cancel(name)
+
+    async def close(self) -> None:
+        """End everything: no process outlives the server."""
+        self.cancel_all()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await asyncio.gather(*(worker.kill() for worker in self._idle))
+        self._idle.clear()
+
+    def join(self) -> "asyncio.Queue[dict[str, Any] | None]":
+        """A page: its queue begins with how things stand. None means that it lagged too far behind."""
+        page: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        for state in self.states.values():
+            page.put_nowait(state.message(output=True))
+        self._pages.add(page)
+        return page
+
+    def leave(self, page: "asyncio.Queue[dict[str, Any] | None]") -> None:
+        self._pages.discard(page)
+
+    @property
+    def watched(self) -> bool:
+        return bool(self._pages)
+
+    def _tell(self, name: str, *, output: bool = False) -> None:
+        for page in list(self._pages):
+            if page.qsize() >= UNHEARD:
+                self.leave(page)
+                page.put_nowait(None)
+            else:
+                page.put_nowait(self.states[name].message(output=output))
+
+    def _start_what_may(self) -> None:
+        """In order; what measures time runs alone."""
+        while self._queue:
+            alone = self.panels[self._queue[0][0]].alone or any(
+                self.panels[name].alone for name in self._running
+            )
+            if len(self._running) >= (1 if alone else self._workers):
+                return
+            name, settings = self._queue.popleft()
+            self._running[name] = asyncio.create_task(self._work(name, settings))
+            self._running[name].add_done_callback(lambda task, name=name: self._left(name, task))
+
+    async def _work(self, name: str, settings: dict[str, Any]) -> None:
+        panel, worker = self.panels[name], None
+        self.states[name].state, self.states[name].text = "running", "starting"
+        self._tell(name)
+        try:
+            async with asyncio.timeout(panel.cap_seconds):
+                worker = await self._worker()
+                async for event in worker.measure(name, settings):
+                    self._heard(name, event)
+            self._idle.append(worker)
+            worker = None
+        except TimeoutError:
+            self._end(name, "failed", f"ended: it took more than its cap of {panel.cap_seconds:.0f} seconds")
+        except (WorkerDied, OSError) as error:
+            self._end(name, "failed", f"its process ended early. Its last words: {error}")
+        finally:
+            if worker is not None:
+                await worker.kill()
+
+    def _left(self, name: str, task: asyncio.Task[None]) -> None:
+        """A task that was cancelled may not even have begun, so this is where every job ends."""
+        del self._running[name]
+        if task.cancelled():
+            self._end(name, "cancelled", "cancelled")
+        elif error := task.exception():
+            self._end(name, "failed", f"{type(error).__name__}: {error}")
+        self._start_what_may()
+
+    async def _worker(self) -> Worker:
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.alive:
+                return worker
+            await worker.kill()
+        return await Worker.start(self._command)
+
+    def _heard(self, name: str, event: dict[str, Any]) -> None:
+        state = self.states[name]
+        match event["event"]:
+            case "progress":
+                state.done, state.text = event["done"], event["text"]
+                self._tell(name)
+            case "partial":
+                state.html = event["html"]
+                self._tell(name, output=True)
+            case "result":
+                state.html, state.result = event["html"], event["result"]
+                self._end(name, "done", "done")
+            case "failed":
+                self._end(name, "failed", event["message"])
+
+    def _end(self, name: str, how: Literal["done", "failed", "cancelled"], text: str) -> None:
+        state = self.states[name]
+        state.state, state.text, state.done = how, text, float(how == "done")
+        self._tell(name, output=how == "done")

@@ -1,0 +1,161 @@
+"""The deck as one HTML page: thirteen slides, everything inline, nothing fetched.
+
+The page that the server shows and the file that ``--build`` writes differ in one thing: on a live page the
+panels have forms, and the script may talk to the server that it came from.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from isoloss.errors import InputError
+from isoloss.records import load
+from isoloss.report.findings import findings
+from isoloss.teach import result
+from isoloss.teach.deck import forms, fragment
+from isoloss.teach.deck.templates import filled, filled_text, text
+from isoloss.teach.panel import Panel
+from isoloss.teach.panels import PANELS
+from isoloss.teach.result import Result, Sentence
+
+TITLE = "The Great Shift"
+SCRIPTS = ("vendor/reveal/reveal.js", "interactive.js", "deck.js")
+
+_HEADING = re.compile(r"<h2>(.*?)</h2>", re.DOTALL)
+_TAGS = re.compile(r"<[^>]+>")
+
+
+@dataclass(frozen=True)
+class Slide:
+    number: int
+    title: str
+    html: Markup
+
+
+def build(
+    results: Path | None = None,
+    study: Path | None = None,
+    *,
+    live: bool = False,
+    panels: Sequence[Panel] = PANELS,
+    sources: Sequence[str] | None = None,
+) -> str:
+    """The whole page. ``results``: a folder of PANEL.json; by default those that ship.
+
+    ``study``: a folder of a study, whose findings the last slide quotes. ``sources``: the slides' templates.
+    Raises InputError for results or a study that cannot be read.
+    """
+    parts = Parts(panels, recorded(panels, results), study, live)
+    slides = [_slide(number, one, parts) for number, one in enumerate(sources or shipped(), 1)]
+    scripts = [text(name) for name in SCRIPTS]
+    return filled(
+        "deck.html",
+        title=TITLE,
+        slides=slides,
+        live=live,
+        style=Markup(text("deck.css")),  # noqa: S704 - our own file
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files and reveal.js
+        policy=policy(scripts, live),
+    )
+
+
+def shipped() -> list[str]:
+    """The slides that ship, in the order of their names."""
+    folder = resources.files("isoloss.teach.deck").joinpath("slides")
+    names = sorted(part.name for part in folder.iterdir() if part.name.endswith(".html"))
+    return [folder.joinpath(name).read_text("utf-8") for name in names]
+
+
+def policy(scripts: Sequence[str], live: bool) -> str:
+    """Content-Security-Policy: these very scripts, our own styles, and the server only on a live page."""
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    connect = "; connect-src 'self'" if live else ""
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        f"base-uri 'none'; form-action 'none'{connect}"
+    )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
+def recorded(panels: Sequence[Panel], folder: Path | None) -> dict[str, Result]:
+    """What was measured before, by panel: from a folder of the user's, else what ships."""
+    if folder is not None and not folder.is_dir():
+        raise InputError("is not a folder", where=str(folder), mend="isoloss demo all -o FOLDER makes one")
+    if folder is not None:
+        return _read(panels, folder)
+    with resources.as_file(resources.files("isoloss.teach").joinpath("recorded")) as place:
+        return _read(panels, place)
+
+
+def _read(panels: Sequence[Panel], folder: Path) -> dict[str, Result]:
+    paths = {panel.name: folder / f"{panel.name}.json" for panel in panels}
+    return {name: result.read(path) for name, path in paths.items() if path.is_file()}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a slide's template may call: ``panel``, ``verdict``, ``study_findings``."""
+
+    panels: Sequence[Panel]
+    results: Mapping[str, Result]
+    study: Path | None
+    live: bool
+
+    def panel(self, name: str) -> Markup:
+        """A panel with its form (live) and its recorded output."""
+        panel = self._named(name)
+        found = self.results.get(name)
+        return filled(
+            "panel.html",
+            panel=panel,
+            live=self.live,
+            fields=forms.fields(panel) if self.live else [],
+            recorded=fragment.whole(panel, found, "RECORDED") if found else None,
+        )
+
+    def verdict(self, name: str, key: str) -> Markup:
+        """One sentence of a panel, wherever it is quoted: grey until measured, live once it has run."""
+        panel = self._named(name)
+        found = self.results.get(name)
+        said = next((one for one in found.sentences if one.key == key), None) if found else None
+        return filled("verdict.html", panel=panel, key=key, sentence=said, badge=_badge(said), result=found)
+
+    def study_findings(self) -> Markup:
+        """The findings of a scaling study of the user's, if one was given."""
+        found = findings(load(self.study)) if self.study is not None else None
+        return filled("study.html", findings=found)
+
+    def names(self) -> Mapping[str, Any]:
+        return {"panel": self.panel, "verdict": self.verdict, "study_findings": self.study_findings}
+
+    def _named(self, name: str) -> Panel:
+        for panel in self.panels:
+            if panel.name == name:
+                return panel
+        names = ", ".join(panel.name for panel in self.panels)
+        raise InputError(f"there is no panel {name!r}", where="a slide", mend=f"use one of {names}")
+
+
+def _badge(sentence: Sentence | None) -> str:
+    return "EXACT" if sentence is not None and sentence.exact else "RECORDED"
+
+
+def _slide(number: int, source: str, parts: Parts) -> Slide:
+    """A slide begins with a bare <h2>, which gets the id and the focus of its slide."""
+    html = str(filled_text(source, **parts.names())).strip()
+    heading = _HEADING.match(html)
+    if heading is None:
+        raise InputError("a slide must begin with <h2>", where=f"slide {number}")
+    opening = f'<h2 id="slide-{number}" tabindex="-1">{heading.group(1)}</h2>'
+    title = Markup(_TAGS.sub("", heading.group(1)))  # noqa: S704 - escaped by the template already
+    return Slide(number, title, Markup(opening + html[heading.end() :]))  # noqa: S704

@@ -1,0 +1,81 @@
+"""A worker process as the server sees it: orders in, events out, killed when told to."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+COMMAND = (sys.executable, "-m", "isoloss.teach.deck.worker")
+
+LONGEST_LINE = 2**26
+LAST_WORDS = 6
+ENDING = ("result", "failed")
+
+
+class WorkerDied(Exception):
+    """The process ended, or spoke nonsense, in the middle of a job. The message holds its last words."""
+
+
+class Worker:
+    """One process. Its threads are bounded by each panel's own number, not by the libraries' guess."""
+
+    def __init__(self, process: asyncio.subprocess.Process):
+        self._process = process
+        self._stderr: deque[str] = deque(maxlen=LAST_WORDS)
+        self._hearing = asyncio.create_task(self._hear_errors())
+
+    @classmethod
+    async def start(cls, command: Sequence[str] = COMMAND) -> "Worker":
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+            limit=LONGEST_LINE,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            start_new_session=True,  # Ctrl-C is for the server, which then ends its workers
+        )
+        return cls(process)
+
+    @property
+    def alive(self) -> bool:
+        return self._process.returncode is None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def measure(self, panel: str, settings: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
+        """The events of one job, the last of which is its result or its failure. Raises WorkerDied."""
+        try:
+            self._process.stdin.write(json.dumps({"panel": panel, "settings": settings}).encode() + b"\n")
+            await self._process.stdin.drain()
+            while line := await self._process.stdout.readline():
+                event = json.loads(line)
+                yield event
+                if event["event"] in ENDING:
+                    return
+        except (OSError, ValueError) as error:
+            raise WorkerDied(f"{type(error).__name__}: {error}") from error
+        await self._process.wait()
+        await self._hearing
+        raise WorkerDied("\n".join(self._stderr) or f"exit code {self._process.returncode}")
+
+    async def kill(self) -> None:
+        """End it and everything that it started."""
+        if self.alive:
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+        await self._process.wait()
+        await self._hearing
+
+    async def _hear_errors(self) -> None:
+        while line := await self._process.stderr.readline():
+            self._stderr.append(line.decode("utf-8", "replace").rstrip()[:500])

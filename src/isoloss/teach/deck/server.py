@@ -1,0 +1,215 @@
+"""The live deck's server: this machine only, a token, four routes, no file.
+
+GET  /         the page
+GET  /events   server-sent events: how every panel stands, then what changes
+POST /run      {"panel": name, "settings": {...}}
+POST /cancel   {"panel": name}
+POST /run-all
+"""
+
+import asyncio
+import json
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from pydantic import BaseModel, ConfigDict, ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from isoloss.errors import InputError, IsolossError, Refusal
+from isoloss.teach.deck import page
+from isoloss.teach.deck.guard import Guard
+from isoloss.teach.deck.jobs import Jobs
+from isoloss.teach.deck.process import COMMAND
+from isoloss.teach.panel import Panel
+from isoloss.teach.panels import PANELS
+
+HOST = "127.0.0.1"
+LARGEST_BODY = 200_000
+HEARTBEAT_SECONDS = 10.0
+LOOK_SECONDS = 0.5
+GRACE_SECONDS = 5.0
+"""A reload takes a moment; a page that stays away this long has been closed, and its jobs end."""
+
+
+class Order(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    panel: str
+    settings: dict[str, Any] = {}
+
+
+def serve(
+    port: int = 0,
+    open_browser: bool = True,
+    results: Path | None = None,
+    study: Path | None = None,
+    *,
+    panels: Sequence[Panel] = PANELS,
+    sources: Sequence[str] | None = None,
+    command: Sequence[str] = COMMAND,
+) -> None:
+    """Show the live deck until Ctrl-C. Raises InputError if the port is taken or the results are wrong."""
+    html = page.build(results, study, live=True, panels=panels, sources=sources)
+    with listening(port) as ear:
+        port = ear.getsockname()[1]
+        token = secrets.token_urlsafe(24)
+        address = f"http://{HOST}:{port}/?token={token}"
+        print(f"The deck is at {address}\nCtrl-C ends it, and every measurement with it.", file=sys.stderr)
+        if open_browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        _run(ear, html, Jobs(panels, command=command), token)
+    print("The deck has ended.", file=sys.stderr)
+
+
+def listening(port: int) -> socket.socket:
+    ear = socket.socket()
+    try:
+        ear.bind((HOST, port))
+    except OSError as error:
+        ear.close()
+        raise InputError(
+            f"port {port} is taken", where=HOST, mend="leave --port out for a free one"
+        ) from error
+    ear.listen()
+    return ear
+
+
+def _run(ear: socket.socket, html: str, jobs: Jobs, token: str) -> None:
+    """Serve until a signal. uvicorn raises it again when all has ended, which is no error here."""
+    app = application(html, jobs, token=token, port=ear.getsockname()[1], ending=lambda: server.should_exit)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=2,
+        )
+    )
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[ear])
+
+
+def application(
+    html: str,
+    jobs: Jobs,
+    *,
+    token: str,
+    port: int,
+    ending: Callable[[], bool] = lambda: False,
+    grace: float = GRACE_SECONDS,
+) -> Guard:
+    """The guarded application. ``ending``: streams end when it says so."""
+    routes = Routes(html, jobs, ending, grace)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await jobs.close()
+
+    app = Starlette(
+        lifespan=lifespan,
+        routes=[
+            Route("/", routes.page, methods=["GET"]),
+            Route("/events", routes.events, methods=["GET"]),
+            Route("/run", routes.run, methods=["POST"]),
+            Route("/cancel", routes.cancel, methods=["POST"]),
+            Route("/run-all", routes.run_all, methods=["POST"]),
+        ],
+        exception_handlers={IsolossError: refused},
+    )
+    app.router.redirect_slashes = False
+    return Guard(app, token=token, port=port)
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    status = 422 if isinstance(error, InputError) else 409
+    return JSONResponse({"error": str(error)}, status_code=status)
+
+
+class Routes:
+    def __init__(self, html: str, jobs: Jobs, ending: Callable[[], bool], grace: float):
+        self.html, self.jobs, self.ending, self.grace = html, jobs, ending, grace
+
+    async def page(self, request: Request) -> Response:
+        return HTMLResponse(self.html)
+
+    async def run(self, request: Request) -> Response:
+        order = await self._order(request)
+        self._must_be_watched()
+        self.jobs.run(order.panel, order.settings)
+        return Response(status_code=202)
+
+    async def cancel(self, request: Request) -> Response:
+        order = await self._order(request)
+        self.jobs.cancel(order.panel)
+        return Response(status_code=202)
+
+    async def run_all(self, request: Request) -> Response:
+        self._must_be_watched()
+        self.jobs.run_all()
+        return Response(status_code=202)
+
+    async def events(self, request: Request) -> Response:
+        return StreamingResponse(
+            self._stream(),
+            media_type="text/event-stream",
+            headers={"Connection": "close"},
+        )
+
+    async def _order(self, request: Request) -> Order:
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > LARGEST_BODY:
+                raise InputError(f"an order has at most {LARGEST_BODY:,} bytes")
+        try:
+            order = Order.model_validate_json(bytes(body))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the order"
+            raise InputError(f"{where}: {first['msg']}") from error
+        if order.panel not in self.jobs.panels:
+            raise InputError(f"there is no panel {order.panel!r}")
+        return order
+
+    def _must_be_watched(self) -> None:
+        """A job lives as long as a page looks at it."""
+        if not self.jobs.watched:
+            raise Refusal("no page of the deck is open")
+
+    async def _stream(self) -> AsyncIterator[str]:
+        view = self.jobs.join()
+        try:
+            yield "retry: 1000\n\n"
+            quiet = 0.0
+            while not self.ending():
+                try:
+                    message = await asyncio.wait_for(view.get(), LOOK_SECONDS)
+                except TimeoutError:
+                    quiet += LOOK_SECONDS
+                    if quiet >= HEARTBEAT_SECONDS:
+                        quiet = 0.0
+                        yield ": still here\n\n"
+                    continue
+                if message is None:
+                    return
+                yield f"data: {json.dumps(message)}\n\n"
+        finally:
+            self.jobs.leave(view)
+            asyncio.get_running_loop().call_later(self.grace, self._end_if_alone)
+
+    def _end_if_alone(self) -> None:
+        if not self.jobs.watched:
+            self.jobs.cancel_all()

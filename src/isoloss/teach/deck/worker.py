@@ -1,0 +1,114 @@
+"""A process that measures panels, one after another, so that torch is imported once.
+
+JSON lines: an order on stdin {"panel", "settings"}; on stdout {"event": "progress" | "partial" | "result" |
+"failed", ...} with markup that is ready to show. The process ends when its stdin does, whatever it is doing.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO
+
+from isoloss.errors import IsolossError
+from isoloss.teach import start
+from isoloss.teach.deck import fragment
+from isoloss.teach.panel import Panel, Settings, told
+from isoloss.teach.panels import PANELS
+from isoloss.teach.result import Result, Tables
+
+Say = Callable[..., None]
+
+PROGRESS_SECONDS = 0.2
+PICTURE_SECONDS = 1.5
+PICTURE_SHARE = 8
+"""Pictures on the way: at most one in so many seconds, and at most an eighth of the time."""
+
+
+def main(panels: Sequence[Panel] = PANELS) -> None:
+    say = _speaker(_own_stdout())
+    orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+    known = {panel.name: panel for panel in panels}
+    while True:
+        order = orders.get()
+        _obey(known[order["panel"]], order["settings"], say)
+
+
+def _own_stdout() -> TextIO:
+    """The pipe to the server; whatever a library prints goes to stderr instead."""
+    sys.stdout.flush()
+    pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return pipe
+
+
+def _speaker(pipe: TextIO) -> Say:
+    def say(event: str, **values: Any) -> None:
+        pipe.write(json.dumps({"event": event, **values}, allow_nan=False) + "\n")
+        pipe.flush()
+
+    return say
+
+
+def _listen(orders: "queue.SimpleQueue[dict[str, Any]]") -> None:
+    for line in sys.stdin:
+        orders.put(json.loads(line))
+    os._exit(0)  # the server has gone: nobody waits for the rest
+
+
+def _obey(panel: Panel, values: dict[str, Any], say: Say) -> None:
+    """Measure and tell. An error fails the job, not the process."""
+    try:
+        start.ready(panel)
+        settings = panel.settings_from(values)
+        result = _measured(panel, settings, Reporter(panel, settings, say))
+        say("result", html=fragment.whole(panel, result, "LIVE"), result=result.model_dump(mode="json"))
+    except IsolossError as error:
+        say("failed", message=str(error))
+    except Exception as error:
+        traceback.print_exc()
+        say("failed", message=f"{type(error).__name__}: {error}")
+
+
+def _measured(panel: Panel, settings: Settings, reporter: "Reporter") -> Result:
+    """Its costs do not count the pictures drawn on the way."""
+    wall, cpu = time.monotonic(), time.process_time()
+    tables = panel.measure(settings, reporter)
+    return told(
+        panel,
+        settings,
+        tables,
+        wall_seconds=time.monotonic() - wall - reporter.wall_seconds,
+        cpu_seconds=time.process_time() - cpu - reporter.cpu_seconds,
+    )
+
+
+class Reporter:
+    """Hears a measurement often, passes on what a reader can follow, and knows what that cost."""
+
+    def __init__(self, panel: Panel, settings: Settings, say: Say):
+        self.panel, self.settings, self.say = panel, settings, say
+        self.wall_seconds = self.cpu_seconds = 0.0
+        self.next_progress = 0.0
+        self.next_picture = time.monotonic() + PICTURE_SECONDS / 2
+
+    def __call__(self, done: float, text: str, tables: Tables | None = None) -> None:
+        wall, cpu = time.monotonic(), time.process_time()
+        if wall >= self.next_progress:
+            self.next_progress = wall + PROGRESS_SECONDS
+            self.say("progress", done=min(max(float(done), 0.0), 1.0), text=text)
+        if tables is not None and wall >= self.next_picture:
+            self.say("partial", html=fragment.so_far(self.panel, self.settings, tables))
+            cost = time.monotonic() - wall
+            self.next_picture = wall + max(PICTURE_SECONDS, PICTURE_SHARE * cost)
+        self.wall_seconds += time.monotonic() - wall
+        self.cpu_seconds += time.process_time() - cpu
+
+
+if __name__ == "__main__":
+    main()

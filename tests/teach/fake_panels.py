@@ -1,0 +1,178 @@
+"""Quick panels for the deck's tests, and the two processes that show them. No torch, no statistics.
+
+    python fake_panels.py worker          what the server starts for a job
+    python fake_panels.py serve [FOLDER]  the live deck with these panels; FOLDER: recorded results
+"""
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Literal
+
+import altair as alt
+import polars as pl
+from markupsafe import Markup, escape
+from pydantic import Field
+
+from isoloss.figures.figure import Figure
+from isoloss.teach import start
+from isoloss.teach.deck import server, worker
+from isoloss.teach.panel import Panel, Seeded, told
+from isoloss.teach.result import Basis, Sentence
+
+HOSTILE = "<script>alert(1)</script> & \"quotes\" 'n' more"
+COMMAND = (sys.executable, __file__, "worker")
+
+
+class Quick(Seeded):
+    points: int = Field(default=4, ge=1, le=50, description="How many points")
+    prompt: str = Field(default="We propose a", max_length=40, description="The prompt")
+    rates: tuple[float, ...] = Field(
+        default=(0.1, 0.2), strict=False, min_length=1, max_length=4, description="The rates"
+    )
+    device: Literal["cpu", "gpu"] = Field(default="cpu", description="Where")
+    loud: bool = Field(default=False, description="Print something")
+    seconds: float = Field(default=0.0, ge=0, le=600, description="How long it takes")
+    end: Literal["well", "raise", "die"] = Field(default="well", description="How it ends")
+
+
+def measure(settings, report):
+    if settings.loud:
+        print("a library prints this to stdout")
+    rows, steps = [], max(settings.points, int(settings.seconds * 20))
+    for step in range(steps):
+        rows.append({"x": step, "value": step * 0.1, "low": step * 0.05, "high": step * 0.2, "n": 2000})
+        report((step + 1) / steps, f"step {step + 1} of {steps}", {"points": rows})
+        time.sleep(settings.seconds / steps)
+        if step == steps // 2 and settings.end == "raise":
+            raise ValueError("the measurement met a wall")
+        if step == steps // 2 and settings.end == "die":
+            print("out of memory, says the kernel", file=sys.stderr, flush=True)
+            os._exit(7)
+    return {"points": rows}
+
+
+def basis(settings, tables):
+    return Basis(n=2000, units="unseen strings", seeds=settings.seeds, interval="Wilson interval")
+
+
+def sentences(settings, tables):
+    top = max(row["value"] for row in tables["points"])
+    return [
+        Sentence(key="top", text=f"From {settings.prompt}: the highest of the points is {top:.1f} nats."),
+        Sentence(key="count", text=f"There are {len(tables['points'])} points.", exact=True),
+    ]
+
+
+def figures(settings, tables):
+    rows = tables["points"]
+    chart = alt.Chart(alt.Data(values=rows)).mark_line(point=True).encode(x="x:Q", y="value:Q")
+    return [
+        Figure(
+            name="points",
+            chart=chart.properties(width=560, height=240, title=f"Points of {settings.prompt}"),
+            title=f"Points of {settings.prompt}",
+            description="A line that rises.",
+            shows="Each point with its interval in the table.",
+            would_change="",
+            table=pl.DataFrame(rows),
+        )
+    ]
+
+
+def lines(settings, tables):
+    return ["points"]
+
+
+def html(settings, tables):
+    return Markup("<p>Told by the panel itself: {}</p>").format(escape(settings.prompt))
+
+
+def blind(settings, tables):
+    return Markup(
+        "<p>Text 1 and text 2.</p>"
+        '<p><button type="button" data-vote="a">Text 1</button> '
+        '<button type="button" data-vote="b">Text 2</button></p>'
+    )
+
+
+PLAIN = SimpleNamespace(
+    measure=measure, basis=basis, sentences=sentences, figures=figures, lines=lines, html=html
+)
+BLIND = SimpleNamespace(**PLAIN.__dict__ | {"html": blind, "blind_lines": lines})
+
+
+@dataclass(frozen=True)
+class Fake(Panel):
+    """A panel whose module is here instead of in the package."""
+
+    @property
+    def telling(self):
+        return BLIND if self.told_by == "blind" else PLAIN
+
+    @property
+    def measure(self):
+        return measure
+
+    def experiment(self):
+        return "a" * 64
+
+
+def fake(name, **values):
+    given = {
+        "demo": "fake",
+        "title": f"Panel {name} & co",
+        "question": f"What does {name} say about <letters>?",
+        "doubt": "It shows nothing at all: a test made it.",
+        "settings": Quick,
+        "measured_by": "here",
+        "told_by": "here",
+    }
+    return Fake(name=name, **given | values)
+
+
+PANELS = (
+    fake("quick"),
+    fake("second"),
+    fake("timed", alone=True),
+    fake("capped", cap_seconds=1.0),
+    fake("taste", told_by="blind"),
+)
+
+
+def slide(number):
+    notes = f'<aside class="notes"><p>Say {number} first.</p></aside>'
+    body = {
+        2: '<div data-interactive="valves"><p>Static valves.</p></div>',
+        3: '{{ panel("quick") }}',
+        4: '{{ panel("second") }}\n{{ panel("timed") }}',
+        5: '{{ panel("capped") }}',
+        7: '<div data-interactive="dictionary"><p>Static dictionary.</p></div>',
+        12: '{{ panel("taste") }}',
+        13: '{{ verdict("quick", "top") }}\n{{ study_findings() }}\n<p><a href="#slide-1">Begin</a></p>',
+    }
+    return f"<h2>Slide {number}: words &amp; more</h2>\n<p class='lead'>Lead.</p>\n{body.get(number, '')}\n{notes}"
+
+
+SLIDES = tuple(slide(number) for number in range(1, 14))
+
+
+def recorded(panel=PANELS[0], *, experiment=None, prompt="a record"):
+    """A result as it would have been recorded a while ago."""
+    settings = panel.settings_from({"prompt": prompt})
+    tables = measure(settings, lambda *_: None)
+    made = told(panel, settings, tables, wall_seconds=1.0, cpu_seconds=1.5)
+    changes = {"made": "2026-01-02T03:04:05+00:00"}
+    return made.model_copy(update=changes | ({"experiment": experiment} if experiment else {}))
+
+
+if __name__ == "__main__":
+    start.ready = lambda panel: None  # these measure without torch
+    if sys.argv[1] == "worker":
+        worker.main(PANELS)
+    else:
+        folder = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+        server.serve(open_browser=False, results=folder, panels=PANELS, sources=SLIDES, command=COMMAND)
