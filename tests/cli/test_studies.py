@@ -264,6 +264,8 @@ def test_the_commands_are_these():
         "corpus tokenize",
         "data fetch",
         "data list",
+        "deck",
+        "demo",
         "design",
         "fit",
         "isoflop",

@@ -57,10 +57,12 @@ def so_far(panel: Panel, settings: Settings, tables: Tables) -> Markup:
 
 def drawn(panel: Panel, settings: Settings, tables: Tables) -> list[Drawn]:
     found: Sequence[Figure] = panel.telling.figures(settings, tables)
-    return [_drawn(replace(figure, name=f"{panel.name}-{figure.name}")) for figure in found]
+    return [picture(figure, panel.name) for figure in found]
 
 
-def _drawn(figure: Figure) -> Drawn:
+def picture(figure: Figure, owner: str) -> Drawn:
+    """``owner`` keeps the ids of one page's pictures apart."""
+    figure = replace(figure, name=f"{owner}-{figure.name}")
     return Drawn(figure.name, inline(figure, render.svg(figure)), figure.shows, _table(figure))
 
 

@@ -16,10 +16,8 @@ from typing import Any
 from markupsafe import Markup
 
 from isoloss.errors import InputError
-from isoloss.records import load
-from isoloss.report.findings import findings
 from isoloss.teach import result
-from isoloss.teach.deck import forms, fragment
+from isoloss.teach.deck import forms, fragment, study
 from isoloss.teach.deck.templates import filled, filled_text, text
 from isoloss.teach.panel import Panel
 from isoloss.teach.panels import PANELS
@@ -49,7 +47,7 @@ def build(
 ) -> str:
     """The whole page. ``results``: a folder of PANEL.json; by default those that ship.
 
-    ``study``: a folder of a study, whose findings the last slide quotes. ``sources``: the slides' templates.
+    ``study``: a folder of a study for the last slide; by default the one that ships. ``sources``: the slides' templates.
     Raises InputError for results or a study that cannot be read.
     """
     parts = Parts(panels, recorded(panels, results), study, live)
@@ -131,9 +129,8 @@ class Parts:
         return filled("verdict.html", panel=panel, key=key, sentence=said, badge=_badge(said), result=found)
 
     def study_findings(self) -> Markup:
-        """The findings of a scaling study of the user's, if one was given."""
-        found = findings(load(self.study)) if self.study is not None else None
-        return filled("study.html", findings=found)
+        """What a scaling study found, with its figures: the user's, else the one that ships."""
+        return study.section(self.study)
 
     def names(self) -> Mapping[str, Any]:
         return {"panel": self.panel, "verdict": self.verdict, "study_findings": self.study_findings}

@@ -1,0 +1,72 @@
+"""A scaling study on the last slide: loss against N, loss by position, the looped grid, and what they say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from markupsafe import Markup
+
+from isoloss.errors import Refusal
+from isoloss.figures import looped_grid, loss_by_params, loss_by_position
+from isoloss.records import StudyData, load
+from isoloss.report.analysis import Analysis, analyse
+from isoloss.report.findings import Finding, findings_of
+from isoloss.report.sections import made
+from isoloss.teach.deck.fragment import Drawn, picture
+from isoloss.teach.deck.templates import filled
+
+
+@dataclass(frozen=True)
+class Question:
+    """A finding of a study with the figure that shows it, or the reason why there is none."""
+
+    finding: Finding
+    picture: Drawn | None
+    missing: str
+
+
+def section(folder: Path | None) -> Markup:
+    """The findings of the study in ``folder``, or of the one that ships, each with its figure.
+
+    Raises InputError for a folder that holds no study or records that cannot be trusted.
+    """
+    if folder is not None:
+        return _told(folder, shipped=False)
+    with resources.as_file(resources.files("isoloss.teach").joinpath("recorded", "study")) as place:
+        return _told(place, shipped=True) if (place / "study.json").is_file() else Markup("")
+
+
+def _told(folder: Path, *, shipped: bool) -> Markup:
+    analysis = analyse(load(folder))
+    return filled(
+        "study.html", questions=questions(analysis), basis=basis(analysis.study), shipped=shipped
+    )
+
+
+def questions(analysis: Analysis) -> list[Question]:
+    figures = {
+        "families": made(analysis.by_params, loss_by_params.figure),
+        "positions": made(analysis.by_position, loss_by_position.figure),
+        "loops": made(analysis.loops, looped_grid.figure),
+    }
+    return [_question(finding, figures) for finding in findings_of(analysis)]
+
+
+def _question(finding: Finding, figures: Mapping[str, object]) -> Question:
+    figure = figures[finding.key]
+    if isinstance(figure, Refusal):
+        return Question(finding, None, f"{figure.what}. {figure.mend}")
+    return Question(finding, picture(figure, "study"), "")
+
+
+def basis(study: StudyData) -> str:
+    """Runs, scale, machines and days: where these numbers come from."""
+    records = [record for record in study.records if record.status == "finished"]
+    machines = sorted({record.environment.device_name for record in records})
+    days = sorted({event.time[:10] for record in records for event in record.events})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return (
+        f"n = {len(records)} runs of {study.plan['study']}, scale {study.plan['scale']}, "
+        f"{', '.join(machines)}, {when}"
+    )
