@@ -52,6 +52,13 @@ def member_slices(model: nn.Module) -> list[tuple[nn.Parameter, slice]]:
     return [(p, slice(None)) for p in model.parameters()]
 
 
+def member_weights(model: nn.Module, k: int) -> dict[str, Tensor]:
+    """Member k's parameters, named as in the cohort of one that ``load_state_dict`` takes them to."""
+    if isinstance(model, OneByOne):
+        return {f"members.0.{name}": p.detach() for name, p in model.members[k].named_parameters()}
+    return {name: p.detach()[k : k + 1] for name, p in model.named_parameters()}
+
+
 def set_generators(model: nn.Module, generators: list[torch.Generator]) -> None:
     """Give every dropout its members' generators."""
     if isinstance(model, OneByOne):

@@ -8,6 +8,7 @@
         failure.json               why the last attempt failed, if it did
         positions.parquet          per-position sums at every evaluation
         curve.parquet              training loss at every step
+        weights.safetensors        weights at the last D point, if they were to be kept
         record.json                the record, written last: the run is finished
 
 A run folder belongs to whoever holds its ``claim.lock``.

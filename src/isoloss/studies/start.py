@@ -52,6 +52,7 @@ def start(
     workers: int | None = None,
     family_files: Sequence[Path] = (),
     checkpoint_seconds: float = 30.0,
+    keep_weights: bool = False,
     console: Console | None = None,
 ) -> runner.Outcome:
     """Train what the study's folder does not hold yet. Raises InputError before anything is written."""
@@ -59,7 +60,10 @@ def start(
     runs = plan_of(study, chosen, gpu=find(chosen.device).type == "cuda")
     folder = Path(out) if out is not None else Path("studies") / f"{read.name}-{scale}"
     execution = Execution(
-        device=chosen.device, micro_batches=chosen.micro_batches, checkpoint_seconds=checkpoint_seconds
+        device=chosen.device,
+        micro_batches=chosen.micro_batches,
+        checkpoint_seconds=checkpoint_seconds,
+        keep_weights=keep_weights,
     )
     return runner.run(
         read,

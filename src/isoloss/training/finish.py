@@ -9,6 +9,7 @@ from isoloss.corpus.library import TokenizedCorpus
 from isoloss.models import count, family, shape_of
 from isoloss.records.schema import Counts, Data, Environment, Evaluation, Event, Record
 from isoloss.records.store import POSITION_COLUMNS, write_parquet
+from isoloss.training import weights
 from isoloss.training.evaluation import PositionSums
 from isoloss.training.schedule import segments
 from isoloss.training.settings import RunSettings
@@ -31,6 +32,8 @@ def write_records(
             "curve.parquet": curve(member, state, k, parts),
         }
         written = {name: write_parquet(member.folder / name, table) for name, table in tables.items()}
+        if (kept := member.folder / weights.NAME).is_file():
+            written[weights.NAME] = files.sha256(kept)
         record = Record(
             run_id=member.run_id,
             study=task.study,

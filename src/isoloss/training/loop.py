@@ -12,8 +12,9 @@ from isoloss.corpus.batches import evaluation_windows, lane_batch, train_batch, 
 from isoloss.corpus.library import open_tokenized
 from isoloss.errors import InputError
 from isoloss.models import family, shape_of
+from isoloss.models.cohort import member_weights
 from isoloss.records.schema import Event
-from isoloss.training import checkpoint
+from isoloss.training import checkpoint, weights
 from isoloss.training import state as states
 from isoloss.training.device import Device, choose, environment
 from isoloss.training.evaluation import evaluate
@@ -48,6 +49,7 @@ def train(
             run.save_if_due()
         if segment.cooled:
             run.measure(segment)
+            run.keep_weights(segment)
             states.put_back(run.state, run.state.trunk)
             run.state.trunk = None
         else:
@@ -171,6 +173,12 @@ class Run:
                 self.note("diverged", f"{self.run_ids[k]}: validation loss not finite")
         living = [s if self.state.diverged[k] is None else None for k, s in enumerate(sums)]
         self.state.measured.append(Measured(self.state.step, segment.branch, living))
+
+    def keep_weights(self, segment: Segment) -> None:
+        """The weights just measured at the last D point, if wanted: the trunk is about to replace them."""
+        if self.task.execution.keep_weights and segment.branch == len(self.first.tokens):
+            for k, member in enumerate(self.task.members):
+                weights.write(member.folder / weights.NAME, member_weights(self.state.model, k))
 
     def next_segment(self) -> None:
         self.state.segment += 1

@@ -111,9 +111,13 @@ class RunSettings(Strict):
 
 
 class Execution(Strict):
-    """How to compute, which changes a number by rounding at most: device, micro-batches, safety saves."""
+    """How to compute, which changes a number by rounding at most: device, micro-batches, safety saves.
+
+    ``keep_weights``: leave each member's weights at its last D point beside its record.
+    """
 
     device: str = "auto"
     micro_batches: int = Field(default=1, gt=0)
     checkpoint_seconds: float = Field(default=30.0, ge=0.0)
     checkpoint_steps: int | None = Field(default=None, gt=0)
+    keep_weights: bool = False
