@@ -1,3 +1,71 @@
-from isoloss.teach.panel import Panel
+"""The training demo's panel and its settings."""
 
-PANELS: tuple[Panel, ...] = ()
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from isoloss.teach.panel import Panel, Seeded
+from isoloss.teach.progression.corpus import Corpus, corpus_of
+
+
+class TrainingSettings(Seeded):
+    updates: int = Field(
+        default=120, ge=10, le=1_000, description="Updates of each model, all sentences each"
+    )
+    d_model: int = Field(default=24, ge=8, le=64, multiple_of=4, description="Width of both models")
+    rates: tuple[float, ...] = Field(
+        default=(1e-2, 3e-2),
+        strict=False,
+        min_length=1,
+        max_length=4,
+        description="Learning rates tried on the first seed, the same for both models",
+    )
+    held_out: float = Field(default=0.2, ge=0.05, le=0.5, description="Share of sentences held out")
+    split_seed: int = Field(default=0, ge=0, le=10_000, description="Which sentences are held out")
+    prompt: str = Field(default="we propose a", max_length=200, description="How every sample begins")
+    samples: int = Field(default=240, ge=200, le=2_000, description="Samples at a checkpoint, over all seeds")
+    corpus: str = Field(
+        default="", max_length=20_000, description="Own sentences, one a line; empty: those that ship"
+    )
+
+    @model_validator(mode="after")
+    def _can_be_read(self) -> Self:
+        """Raises InputError, so that a corpus or a prompt that is no use is told before anything starts."""
+        self.read().beginning(self.prompt)
+        if len(set(self.rates)) < len(self.rates) or any(not 1e-5 <= rate <= 0.3 for rate in self.rates):
+            raise ValueError("rates differ and lie between 0.00001 and 0.3")
+        return self
+
+    def read(self) -> Corpus:
+        return corpus_of(self.corpus, self.held_out, self.split_seed)
+
+
+PANELS: tuple[Panel, ...] = (
+    Panel(
+        name="training",
+        demo="training",
+        title="Watching a model learn, and when to stop",
+        question="What does a model learn from a hundred sentences: a language, or the sentences?",
+        doubt=(
+            "One split of a hundred made-up sentences, with the best point picked on the held-out sentences "
+            "themselves: the intervals cover seeds, not the choice of sentences. The rates were tried on one "
+            "seed, and models this small say nothing about large ones."
+        ),
+        settings=TrainingSettings,
+        measured_by="progression.training",
+        told_by="progression.telling",
+        depends=(
+            "teach/progression/corpus.py",
+            "teach/progression/curves.py",
+            "teach/progression/sentences.txt",
+            "teach/progression/writing.py",
+            "teach/learner.py",
+            "teach/shares.py",
+            "teach/tasks.py",
+            "models",
+            "training/objective.py",
+            "training/optimizer.py",
+        ),
+        full={"seeds": 10, "updates": 300, "rates": [3e-3, 1e-2, 3e-2, 1e-1], "samples": 1_000},
+    ),
+)

@@ -1,0 +1,192 @@
+"""Measure the training demo: both models on the same sentences, with held-out loss and samples on the way.
+
+Each update reads all training sentences, so seeds differ by their first weights alone. The learning rate is
+chosen on the first seed, by the lowest training loss at the end: held-out sentences have no say in it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from isoloss.errors import RunError
+from isoloss.teach.learner import Cohort, Member, Side, asked_loss, params
+from isoloss.teach.panel import Report
+from isoloss.teach.progression import curves
+from isoloss.teach.progression.corpus import END, UNKNOWN, Corpus, Reading, Sentence, longest_copied
+from isoloss.teach.progression.panels import TrainingSettings
+from isoloss.teach.progression.writing import write
+from isoloss.teach.result import Row, Tables
+from isoloss.teach.shares import Share
+
+CHECKS = 24
+GREEDY, DRAWN = "greedy", "drawn at temperature 1"
+
+
+def sides(d_model: int) -> list[Side]:
+    """Two layers each. With a feed-forward of 2 d both have 16 d^2 weights a pair of layers, and one table.
+
+    Beyond that the Transformer has d a position, the LSTM 16 d biases.
+    """
+    transformer = {"d_model": d_model, "n_layer": 2, "n_head": 2, "d_ff": 2 * d_model, "positions": "learned"}
+    return [
+        Side("Transformer", "transformer", transformer),
+        Side("LSTM", "lstm", {"d_model": d_model, "n_layer": 2}),
+    ]
+
+
+def checks(updates: int) -> list[int]:
+    """Updates after which the losses are taken: about ``CHECKS``, evenly, with the first and the last."""
+    return sorted({*range(0, updates, max(1, updates // CHECKS)), updates})
+
+
+def sampled(looks: Sequence[int]) -> set[int]:
+    """Those after which samples are written too: closer in the first half, where most is learned."""
+    last = len(looks) - 1
+    return {looks[last * eighths // 8] for eighths in (0, 1, 2, 3, 4, 6, 8)}
+
+
+def measure(settings: TrainingSettings, report: Report) -> Tables:
+    corpus = settings.read()
+    tables: Tables = {"corpus": [corpus_row(corpus, settings)], "runs": [], "copies": [], "samples": []}
+    tables |= {"rates": [], "losses": [], "best": []}
+    lesson = Lesson(corpus, settings, tables, report)
+    for side in sides(settings.d_model):
+        first, *others = settings.seed_numbers
+        lesson.take(side, [Member(first, rate) for rate in settings.rates])
+        rate = choose(side, settings, tables)
+        if others:
+            lesson.take(side, [Member(seed, rate) for seed in others])
+    found = [(side, own) for side in curves.SIDES if (own := curves.curves(tables, side))]
+    tables["losses"], tables["best"] = curves.loss_rows(found), curves.best_rows(found)
+    return tables
+
+
+def choose(side: Side, settings: TrainingSettings, tables: Tables) -> float:
+    """The rate with the lowest training loss at the last update."""
+
+    def losses(which: str, rate: float) -> list[float]:
+        run = (side.name, settings.first_seed, rate, which)
+        rows = tables["runs"]
+        return [r["value"] for r in rows if (r["side"], r["seed"], r["rate"], r["which"]) == run]
+
+    def last(rate: float) -> float:
+        return losses(curves.TRAINING, rate)[-1]
+
+    chosen = min(settings.rates, key=last)
+    tables["rates"] += [
+        {
+            "side": side.name,
+            "rate": rate,
+            "seed": settings.first_seed,
+            "training_at_end": last(rate),
+            "held_out_at_best": min(losses(curves.HELD_OUT, rate)),
+            "chosen": rate == chosen,
+        }
+        for rate in settings.rates
+    ]
+    return chosen
+
+
+@dataclass
+class Lesson:
+    """Trains cohorts one after the other and writes down what it sees of them."""
+
+    corpus: Corpus
+    settings: TrainingSettings
+    tables: Tables
+    report: Report
+    done: int = 0
+
+    def __post_init__(self) -> None:
+        vocab, context = self.corpus.vocab, self.corpus.context
+        self.training = Reading(self.corpus.training, vocab, context)
+        self.held_out = Reading(self.corpus.held_out, vocab, context)
+        self.prompt = self.corpus.beginning(self.settings.prompt)
+        self.looks = checks(self.settings.updates)
+        self.samples = -(-self.settings.samples // self.settings.seeds)
+        runs = 2 * (self.settings.seeds + len(self.settings.rates) - 1)
+        self.all = runs * len(self.looks)
+
+    def take(self, side: Side, members: list[Member]) -> None:
+        cohort = Cohort(side, self.training, members)
+        writing = sampled(self.looks)
+        for update in self.looks:
+            while cohort.done < update:
+                cohort.update()
+            self.tables["runs"] += self.losses(cohort)
+            if update in writing:
+                self.write(cohort)
+            self.done += len(members)
+            text = f"{side.name}, {params(cohort.model, len(members)):,} parameters: update {update}"
+            self.report(self.done / self.all, text, self.tables)
+
+    def losses(self, cohort: Cohort) -> list[Row]:
+        return [
+            row_of(cohort, member, which=which, value=float(loss), tokens=reading.asked)
+            for which, reading in ((curves.TRAINING, self.training), (curves.HELD_OUT, self.held_out))
+            for member, loss in zip(cohort.members, mean_loss(cohort, reading), strict=True)
+        ]
+
+    def write(self, cohort: Cohort) -> None:
+        seeds = [member.seed for member in cohort.members]
+        context = self.corpus.context
+        written = write(cohort.model, self.prompt, context, seeds, cohort.done, self.samples)
+        known = {(*sentence, END) for sentence in self.corpus.training}
+        for member, (greedy, *drawn) in zip(cohort.members, written, strict=True):
+            share = Share(sum(sentence in known for sentence in drawn), len(drawn))
+            self.tables["copies"].append(row_of(cohort, member, hits=share.hits, **share.row()))
+            self.tables["samples"] += [
+                row_of(cohort, member, decoding=decoding, **self.shown(sentence, known))
+                for decoding, sentence in ((GREEDY, greedy), (DRAWN, drawn[0]))
+            ]
+
+    def shown(self, sentence: Sentence, known: set[Sentence]) -> Row:
+        """What is said of a sentence; ``longest``: its longest run of own words that training has too."""
+        words = sentence[:-1] if sentence[-1] == END else sentence
+        own = words[len(self.prompt) :]
+        return {
+            "text": self.corpus.text(words) + ("" if sentence[-1] == END else " …"),
+            "copied": sentence in known,
+            "longest": longest_copied(own, self.corpus.training),
+            "words": len(own),
+        }
+
+
+def mean_loss(cohort: Cohort, reading: Reading) -> np.ndarray:
+    """Nats a token over all sentences, (K,)."""
+    members = len(cohort.members)
+    x_KBT, y_KBT = (
+        torch.from_numpy(part).expand(members, -1, -1)
+        for part in reading.batch(np.random.default_rng(0), len(reading.sentences))
+    )
+    with torch.inference_mode():
+        loss_K = asked_loss(cohort.model, x_KBT, y_KBT).double().numpy()
+    if not np.isfinite(loss_K).all():
+        raise RunError(f"a loss of the {cohort.side.name} is not finite", mend="try smaller rates")
+    return loss_K
+
+
+def row_of(cohort: Cohort, member: Member, **values: str | int | float | bool | None) -> Row:
+    run = {"side": cohort.side.name, "seed": member.seed, "rate": member.rate, "update": cohort.done}
+    return run | values
+
+
+def corpus_row(corpus: Corpus, settings: TrainingSettings) -> Row:
+    prompt = corpus.beginning(settings.prompt)
+    vocab, context = corpus.vocab, corpus.context
+    training, held_out = (Reading(some, vocab, context) for some in (corpus.training, corpus.held_out))
+    return {
+        "training": len(corpus.training),
+        "held_out": len(corpus.held_out),
+        "repeats_dropped": corpus.dropped,
+        "vocabulary": vocab,
+        "training_tokens": training.asked,
+        "held_out_tokens": held_out.asked,
+        "held_out_unknown": sum(sentence.count(UNKNOWN) for sentence in corpus.held_out),
+        "floor": corpus.floor,
+        "uniform": corpus.uniform,
+        "own_sentences": bool(settings.corpus.strip()),
+        "begin_with_prompt": sum(s[: len(prompt)] == prompt for s in corpus.training),
+    }
