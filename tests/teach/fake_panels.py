@@ -1,7 +1,7 @@
 """Quick panels for the deck's tests, and the two processes that show them. No torch, no statistics.
 
-    python fake_panels.py worker          what the server starts for a job
-    python fake_panels.py serve [FOLDER]  the live deck with these panels; FOLDER: recorded results
+python fake_panels.py worker          what the server starts for a job
+python fake_panels.py serve [FOLDER]  the live deck with these panels; FOLDER: recorded results
 """
 
 import os
@@ -25,6 +25,8 @@ from isoloss.teach.result import Basis, Sentence
 
 HOSTILE = "<script>alert(1)</script> & \"quotes\" 'n' more"
 COMMAND = (sys.executable, __file__, "worker")
+LIGHT = (sys.executable, str(Path(__file__).with_name("fake_worker.py")))
+"""A worker without any of this, for what needs a process and no panel."""
 
 
 class Quick(Seeded):
@@ -36,7 +38,7 @@ class Quick(Seeded):
     device: Literal["cpu", "gpu"] = Field(default="cpu", description="Where")
     loud: bool = Field(default=False, description="Print something")
     seconds: float = Field(default=0.0, ge=0, le=600, description="How long it takes")
-    end: Literal["well", "raise", "die"] = Field(default="well", description="How it ends")
+    end: Literal["well", "raise", "die", "nonsense"] = Field(default="well", description="How it ends")
 
 
 def measure(settings, report):
@@ -154,7 +156,8 @@ def slide(number):
         12: '{{ panel("taste") }}',
         13: '{{ verdict("quick", "top") }}\n{{ study_findings() }}\n<p><a href="#slide-1">Begin</a></p>',
     }
-    return f"<h2>Slide {number}: words &amp; more</h2>\n<p class='lead'>Lead.</p>\n{body.get(number, '')}\n{notes}"
+    heading = f"<h2>Slide {number}: words &amp; more</h2>\n<p class='lead'>Lead.</p>"
+    return f"{heading}\n{body.get(number, '')}\n{notes}"
 
 
 SLIDES = tuple(slide(number) for number in range(1, 14))

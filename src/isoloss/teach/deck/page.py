@@ -47,13 +47,13 @@ def build(
 ) -> str:
     """The whole page. ``results``: a folder of PANEL.json; by default those that ship.
 
-    ``study``: a folder of a study for the last slide; by default the one that ships. ``sources``: the slides' templates.
-    Raises InputError for results or a study that cannot be read.
+    ``study``: a folder of a study for the last slide; by default the one that ships. ``sources``: templates
+    of slides. Raises InputError for results or a study that cannot be read.
     """
     parts = Parts(panels, recorded(panels, results), study, live)
     slides = [_slide(number, one, parts) for number, one in enumerate(sources or shipped(), 1)]
     scripts = [text(name) for name in SCRIPTS]
-    return filled(
+    html = filled(
         "deck.html",
         title=TITLE,
         slides=slides,
@@ -62,6 +62,7 @@ def build(
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files and reveal.js
         policy=policy(scripts, live),
     )
+    return str(html)
 
 
 def shipped() -> list[str]:

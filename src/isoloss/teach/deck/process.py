@@ -73,6 +73,8 @@ class Worker:
                 os.killpg(self._process.pid, signal.SIGKILL)
             else:
                 self._process.kill()
+        self._process.stdin.close()
+        await self._process.stdout.read()  # the pipes close once they are empty
         await self._process.wait()
         await self._hearing
 

@@ -39,9 +39,7 @@ def section(folder: Path | None) -> Markup:
 
 def _told(folder: Path, *, shipped: bool) -> Markup:
     analysis = analyse(load(folder))
-    return filled(
-        "study.html", questions=questions(analysis), basis=basis(analysis.study), shipped=shipped
-    )
+    return filled("study.html", questions=questions(analysis), basis=basis(analysis.study), shipped=shipped)
 
 
 def questions(analysis: Analysis) -> list[Question]:

@@ -1,0 +1,262 @@
+"""The deck's jobs: real processes that measure nothing, so that only the handling is tested."""
+
+import asyncio
+import os
+import sys
+
+import pytest
+from fake_panels import LIGHT, PANELS
+
+from isoloss.errors import InputError, Refusal
+from isoloss.teach.deck.jobs import Jobs
+from isoloss.teach.deck.process import Worker, WorkerDied
+
+LONG = {"seconds": 500.0}
+
+
+async def until(true, seconds=20.0):
+    async with asyncio.timeout(seconds):
+        while not true():
+            await asyncio.sleep(0.01)
+
+
+def state(jobs, name="quick"):
+    return jobs.states[name].state
+
+
+def in_a_loop(test, *, command=LIGHT, panels=PANELS, workers=2):
+    """Run a coroutine over fresh jobs, and close them whatever happens."""
+
+    async def whole():
+        jobs = Jobs(panels, command=command, workers=workers)
+        try:
+            return await test(jobs)
+        finally:
+            await jobs.close()
+
+    return asyncio.run(whole())
+
+
+def is_there(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def pid_of(jobs, name="quick"):
+    return int(jobs.states[name].text.rsplit(" ", 1)[1])
+
+
+def test_a_job_streams_and_finishes_and_its_process_serves_the_next_one():
+    async def go(jobs):
+        page = jobs.join()
+        jobs.run("quick", {"prompt": "one"})
+        await until(lambda: state(jobs) == "done")
+        heard = [page.get_nowait() for _ in range(page.qsize())]
+        first = jobs.states["quick"].result
+        jobs.run("quick", {"prompt": "two"})
+        assert jobs.states["quick"].html == "<p>one</p>"  # kept until a newer one comes
+        await until(lambda: state(jobs) == "done")
+        return heard, first, jobs.states["quick"]
+
+    heard, first, last = in_a_loop(go)
+    assert [message["state"] for message in heard] == ["queued", "running", "running", "running", "done"]
+    assert [message.get("html") for message in heard] == [None, None, None, "<p>so far</p>", "<p>one</p>"]
+    assert last.html == "<p>two</p>"
+    assert last.result == first
+
+
+def test_a_page_that_comes_late_sees_how_things_stand():
+    async def go(jobs):
+        jobs.run("quick", {"prompt": "one"})
+        await until(lambda: state(jobs) == "done")
+        return jobs.join().get_nowait()
+
+    told = in_a_loop(go)
+    assert (told["panel"], told["state"], told["html"]) == ("quick", "done", "<p>one</p>")
+
+
+def test_cancelling_ends_the_process_and_the_next_job_gets_a_new_one():
+    async def go(jobs):
+        jobs.run("quick", LONG)
+        await until(lambda: "half way" in jobs.states["quick"].text)
+        pid = pid_of(jobs)
+        assert is_there(pid)
+        jobs.cancel("quick")
+        await until(lambda: state(jobs) == "cancelled")
+        assert not is_there(pid)
+        jobs.run("quick", {})
+        await until(lambda: state(jobs) == "done")
+        return pid, jobs.states["quick"].result["pid"]
+
+    before, after = in_a_loop(go)
+    assert before != after
+
+
+def test_a_job_may_be_cancelled_before_it_begins():
+    async def go(jobs):
+        jobs.run("quick", LONG)
+        jobs.cancel("quick")  # its task has not taken its first step yet
+        jobs.run("second", {})
+        jobs.run("timed", {})
+        jobs.cancel("timed")  # still waiting in the queue
+        await until(lambda: state(jobs) == "cancelled" and state(jobs, "second") == "done")
+        return state(jobs, "timed"), jobs._running
+
+    assert in_a_loop(go) == ("cancelled", {})
+
+
+def test_a_dead_process_is_an_error_with_its_last_words_and_the_deck_lives_on():
+    async def go(jobs):
+        jobs.run("quick", {"end": "die"})
+        await until(lambda: state(jobs) == "failed")
+        words = jobs.states["quick"].text
+        jobs.run("quick", {})
+        await until(lambda: state(jobs) == "done")
+        return words
+
+    assert "out of memory, says the kernel" in in_a_loop(go)
+
+
+@pytest.mark.parametrize(("end", "words"), [("nonsense", "JSONDecodeError"), ("raise", "it met a wall")])
+def test_a_failure_is_told(end, words):
+    async def go(jobs):
+        jobs.run("quick", {"end": end})
+        await until(lambda: state(jobs) == "failed")
+        return jobs.states["quick"].text
+
+    assert words in in_a_loop(go)
+
+
+def test_a_worker_that_does_not_start_is_told():
+    async def go(jobs):
+        jobs.run("quick", {})
+        await until(lambda: state(jobs) == "failed")
+        return jobs.states["quick"].text
+
+    assert "No such file" in in_a_loop(go, command=("/no/such/program",))
+    assert "exit code 3" in in_a_loop(go, command=(sys.executable, "-c", "import sys; sys.exit(3)"))
+
+
+def test_a_job_over_its_cap_is_ended_and_says_so():
+    async def go(jobs):
+        jobs.run("capped", LONG)
+        await until(lambda: state(jobs, "capped") == "failed")
+        return jobs.states["capped"].text
+
+    assert "more than its cap of 1 seconds" in in_a_loop(go)
+
+
+def test_two_run_at_a_time_and_what_measures_time_runs_alone():
+    async def go(jobs):
+        seen = []
+        for name in ("quick", "second", "timed", "taste"):
+            jobs.run(name, {"seconds": 0.2})
+        while any(jobs.active(name) for name in jobs.panels):
+            seen.append({name for name in jobs.states if state(jobs, name) == "running"})
+            await asyncio.sleep(0.005)
+        return seen
+
+    seen = in_a_loop(go)
+    assert max(len(running) for running in seen) == 2
+    assert {"timed"} in seen
+    assert all(running == {"timed"} for running in seen if "timed" in running)
+    # Negative control: one that does not measure time runs beside others.
+    assert {"quick", "second"} in seen
+
+
+def test_run_all_queues_each_panel_once():
+    async def go(jobs):
+        jobs.run("quick", {"prompt": "mine", "seconds": 0.3})
+        jobs.run_all()
+        jobs.run_all()
+        await until(lambda: not any(jobs.active(name) for name in jobs.panels))
+        return {name: state(jobs, name) for name in jobs.panels}, jobs.states["quick"].html
+
+    states, html = in_a_loop(go)
+    assert set(states) == {panel.name for panel in PANELS}
+    assert set(states.values()) == {"done"}
+    assert html == "<p>mine</p>"
+
+
+def test_a_panel_under_way_and_settings_it_does_not_take_are_refused():
+    async def go(jobs):
+        jobs.run("quick", LONG)
+        with pytest.raises(Refusal, match="under way"):
+            jobs.run("quick", {})
+        for values in ({"points": 10**9}, {"points": "4"}, {"poker": 1}, {"prompt": "x" * 41}):
+            with pytest.raises(InputError, match="panel second"):
+                jobs.run("second", values)
+        return "second" in jobs.states
+
+    assert in_a_loop(go) is False
+
+
+def test_closing_ends_every_process():
+    async def go(jobs):
+        jobs.run("quick", LONG)
+        jobs.run("second", LONG)
+        await until(lambda: all("half way" in jobs.states[name].text for name in ("quick", "second")))
+        return [pid_of(jobs, name) for name in ("quick", "second")]
+
+    assert [is_there(pid) for pid in in_a_loop(go)] == [False, False]
+
+
+def test_a_page_that_lags_far_behind_is_let_go():
+    async def go(jobs):
+        page = jobs.join()
+        for _ in range(600):
+            jobs.run("quick", {})
+            jobs.cancel("quick")
+        return jobs.watched, [page.get_nowait() for _ in range(page.qsize())][-1]
+
+    watched, last = in_a_loop(go, workers=0)
+    assert watched is False
+    assert last is None
+
+
+def test_the_workers_own_process_ends_with_its_stdin():
+    async def go():
+        worker = await Worker.start(LIGHT)
+        events = worker.measure("quick", {"end": "well", **LONG})
+        await anext(events)
+        worker._process.stdin.close()
+        async with asyncio.timeout(20):
+            with pytest.raises(WorkerDied, match="exit code 0"):
+                async for _ in events:
+                    pass
+        await worker.kill()
+
+    asyncio.run(go())
+
+
+def test_the_real_worker_measures_tells_and_survives_an_error():
+    """The package's own worker, with panels of this test: its markup, its errors, a library that prints."""
+    from fake_panels import COMMAND, HOSTILE
+
+    async def go(jobs):
+        jobs.run("quick", {"loud": True, "prompt": HOSTILE[:40], "seconds": 2.0})
+        await until(lambda: jobs.states["quick"].html is not None, 60)
+        partial = jobs.states["quick"].html
+        await until(lambda: state(jobs) == "done", 60)
+        first = jobs.states["quick"]
+        jobs.run("second", {"end": "raise"})
+        await until(lambda: state(jobs, "second") == "failed", 60)
+        failed = jobs.states["second"].text
+        jobs.run("second", {})
+        await until(lambda: state(jobs, "second") == "done", 60)
+        return partial, first, failed
+
+    partial, first, failed = in_a_loop(go, command=COMMAND, workers=1)
+    assert "So far" in partial
+    assert "<svg" in partial
+    assert "LIVE" in first.html
+    assert "EXACT" in first.html
+    assert "n = 2,000 unseen strings · 3 seeds · Wilson interval" in first.html
+    assert "<script" not in first.html
+    assert "&lt;script&gt;" in first.html
+    assert first.result["sentences"][0]["key"] == "top"
+    assert first.result["cpu_seconds"] < 2.0  # it slept; pictures on the way are not counted
+    assert "ValueError: the measurement met a wall" in failed

@@ -1,0 +1,230 @@
+"""The deck as one file: thirteen slides, nothing fetched, nothing unescaped, badges that tell the truth."""
+
+import base64
+import hashlib
+import re
+import tomllib
+from html.parser import HTMLParser
+from importlib import resources
+
+import fake_panels
+import pytest
+from fake_panels import HOSTILE, PANELS, SLIDES, fake
+from pydantic import Field
+
+from isoloss.errors import InputError
+from isoloss.teach import result
+from isoloss.teach.deck import forms, fragment, page
+from isoloss.teach.panel import Seeded
+
+VENDORED = resources.files("isoloss.teach.deck").joinpath("vendor/reveal")
+
+
+class Read(HTMLParser):
+    """Tags with their attributes, scripts with their text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.scripts, self._script = [], [], False
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+        self._script = tag == "script"
+
+    def handle_endtag(self, tag):
+        self._script = self._script and tag != "script"
+
+    def handle_data(self, data):
+        if self._script:
+            self.scripts[-1] += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def build(results=None, **values):
+    return page.build(results, **{"panels": PANELS, "sources": SLIDES} | values)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    result.write(fake_panels.recorded(prompt=HOSTILE[:40]), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(results):
+    return build(results)
+
+
+@pytest.fixture(scope="module")
+def live(results):
+    return build(results, live=True)
+
+
+@pytest.fixture(params=["built", "live"])
+def either(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_there_are_thirteen_slides_with_a_heading_each(either):
+    read = Read(either)
+    assert len(read.all("section")) == 13
+    ids = [attributes.get("id") for attributes in read.all("h2")]
+    assert ids[:13] == [f"slide-{number}" for number in range(1, 14)]
+    assert all(attributes["aria-labelledby"] in ids for attributes in read.all("section"))
+    assert [link["href"] for link in read.all("a")][:13] == [f"#slide-{n}" for n in range(1, 14)]
+
+
+def test_nothing_is_fetched(either):
+    read = Read(either)
+    assert not [attributes for _, attributes in read.tags if "src" in attributes]
+    links = [attributes["href"] for _, attributes in read.tags if "href" in attributes]
+    assert all(link.startswith(("#", "data:")) for link in links)
+    style = either[either.index("<style>") : either.index("</style>")]
+    assert "@import" not in style
+    assert "url(" not in style
+
+
+def test_every_script_is_named_by_its_hash_and_none_is_elsewhere(either):
+    read = Read(either)
+    (policy,) = [meta["content"] for meta in read.all("meta") if "http-equiv" in meta]
+    hashes = re.findall(r"'sha256-([^']+)'", policy)
+    found = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in read.scripts]
+    assert found == hashes
+    assert len(found) == 3
+    assert "unsafe-eval" not in policy
+    assert "script-src 'sha256-" in policy
+    assert policy.startswith("default-src 'none'")
+    assert not [name for _, attributes in read.tags for name in attributes if name.startswith("on")]
+    assert not [script for script in read.all("script") if script]  # classic scripts without attributes
+
+
+def test_only_a_live_page_may_talk_to_its_server(built, live):
+    assert "connect-src &#39;self&#39;" in live
+    assert "connect-src" not in built
+    assert "data-live" in live.split(">", 2)[1]
+    assert "<form class=" not in built
+    assert "Run all" not in built
+    for name in ("token", "127.0.0.1"):
+        assert name not in re.sub(r"<script>.*?</script>", "", built, flags=re.DOTALL)
+
+
+def test_ids_are_unique(either):
+    ids = [attributes["id"] for _, attributes in Read(either).tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_words_of_users_and_results_are_escaped(either):
+    outside = re.sub(r"<(script|style)>.*?</\1>", "", either, flags=re.DOTALL)
+    assert "alert(1)" in outside
+    assert "<script>alert" not in outside
+    assert "&lt;letters&gt;" in outside
+    assert "&amp;lt;" not in outside
+
+
+def test_a_recording_carries_its_badge_basis_and_date(built):
+    assert "RECORDED" in built
+    assert "n = 2,000 unseen strings · 3 seeds · Wilson interval · 1.5 CPU-seconds" in built
+    assert '<time datetime="2026-01-02T03:04:05+00:00">2026-01-02</time>' in built
+    assert "stale" not in re.sub(r"<style>.*?</style>", "", built, flags=re.DOTALL)
+    assert "LIVE" not in re.sub(r"<script>.*?</script>", "", built, flags=re.DOTALL)
+    assert built.count("Not measured yet") == len(PANELS) - 1
+
+
+def test_a_recording_by_other_code_is_called_stale():
+    html = fragment.whole(PANELS[0], fake_panels.recorded(experiment="b" * 64), "RECORDED")
+    assert "stale: the code has changed since" in html
+
+
+def test_a_quoted_sentence_is_grey_until_it_is_measured(built, tmp_path):
+    assert 'class="verdict" data-verdict="quick" data-key="top"' in built
+    assert "NOT MEASURED" in build(tmp_path)
+    assert 'class="verdict unmeasured" data-verdict="quick" data-key="top"' in build(tmp_path)
+
+
+def test_a_figure_has_one_name_one_description_and_a_table_with_its_interval(built):
+    read = Read(built)
+    (picture,) = [svg for svg in read.all("svg") if svg.get("role") == "img"]
+    ids = [attributes.get("id") for _, attributes in read.tags]
+    assert picture["aria-labelledby"] in ids
+    assert picture["aria-describedby"] in ids
+    assert "graphics-" not in built
+    assert '<th scope="col" class="number">low</th><th scope="col" class="number">high</th>' in built
+
+
+def test_a_long_table_says_that_it_is_cut():
+    tables = {"points": [{"x": x, "value": 1.0, "low": 0.0, "high": 2.0, "n": 9} for x in range(250)]}
+    (drawn,) = fragment.drawn(PANELS[0], PANELS[0].settings(), tables)
+    assert len(drawn.table.rows) == 200
+    assert "the first 200 of 250 rows" in drawn.table.caption
+
+
+def test_what_a_vote_hides_is_marked():
+    taste = next(panel for panel in PANELS if panel.name == "taste")
+    html = fragment.whole(taste, fake_panels.recorded(taste), "RECORDED")
+    assert html.index("data-vote") < html.index("data-reveal") < html.index("the highest of the points")
+    settings = taste.settings()
+    tables = fake_panels.measure(settings, lambda *_: None)
+    assert "<svg" not in fragment.so_far(taste, settings, tables)
+    assert "<svg" in fragment.so_far(PANELS[0], settings, tables)
+
+
+def test_settings_become_fields_with_their_bounds(live):
+    found = {field.name: field for field in forms.fields(PANELS[0])}
+    assert (found["points"].kind, found["points"].low, found["points"].high) == ("integer", 1, 50)
+    assert (found["rates"].kind, found["rates"].value) == ("numbers", "0.1, 0.2")
+    assert (found["prompt"].kind, found["prompt"].longest) == ("string", 40)
+    assert found["device"].choices == ("cpu", "gpu")
+    assert (found["loud"].kind, found["loud"].checked) == ("boolean", False)
+    read = Read(live)
+    named = [
+        attributes for tag in ("input", "select") for attributes in read.all(tag) if "name" in attributes
+    ]
+    assert len(named) == len(PANELS) * len(found)
+    labels = {label["for"] for label in read.all("label") if "for" in label}
+    assert all(attributes["id"] in labels for attributes in named)
+
+
+def test_a_setting_that_no_field_can_hold_is_an_error():
+    class Nested(Seeded):
+        shape: dict[str, int] = Field(default_factory=dict)
+
+    with pytest.raises(TypeError, match="object"):
+        forms.fields(fake("nested", settings=Nested))
+
+
+def test_a_slide_without_a_heading_and_an_unknown_panel_are_errors():
+    with pytest.raises(InputError, match="must begin with <h2>"):
+        build(sources=["<p>no heading</p>"])
+    with pytest.raises(InputError, match="no panel 'nope'"):
+        build(sources=['<h2>x</h2>{{ panel("nope") }}'])
+
+
+def test_results_that_are_no_folder_or_no_results_are_errors(tmp_path):
+    with pytest.raises(InputError, match="is not a folder"):
+        build(tmp_path / "nothing")
+    (tmp_path / "quick.json").write_text("{}")
+    with pytest.raises(InputError, match=r"quick\.json"):
+        build(tmp_path)
+
+
+def test_reveal_is_vendored_without_a_change():
+    manifest = tomllib.loads(VENDORED.joinpath("manifest.toml").read_text("utf-8"))
+    assert (manifest["name"], manifest["licence"]) == ("reveal.js", "MIT")
+    files = {part.name: part.read_bytes() for part in VENDORED.iterdir() if part.name != "manifest.toml"}
+    assert {name: hashlib.sha256(data).hexdigest() for name, data in files.items()} == manifest["sha256"]
+    assert b"Copyright (C) 2011-2026 Hakim El Hattab" in files["LICENSE"]
+    assert manifest["version"].encode() in files["reveal.js"]
+
+
+def test_no_winner_has_a_colour():
+    style = resources.files("isoloss.teach.deck").joinpath("deck.css").read_text("utf-8")
+    assert not re.search(r"\b(win|winner|lose|loser|good|bad)\b", style)
+    assert "#0072b2" in style
+    assert "#cc5500" in style
