@@ -1,3 +1,103 @@
-from isoloss.teach.panel import Panel
+from typing import Annotated, Self
 
-PANELS: tuple[Panel, ...] = ()
+from pydantic import Field, model_validator
+
+from isoloss.teach.panel import Panel, Settings
+
+MOST_SCORES = 2**26
+"""Attention alone stores batch x T x T scores: 256 MiB of them at most, and as much again a few times."""
+
+Length = Annotated[int, Field(ge=16, le=4096)]
+Threads = Annotated[int, Field(ge=0, le=64)]
+
+
+class RaceSettings(Settings):
+    lengths: tuple[Length, ...] = Field(
+        default=(64, 256, 512), strict=False, min_length=1, max_length=8, description="Tokens T to read"
+    )
+    d_model: int = Field(default=128, ge=32, le=512, multiple_of=32, description="Width of every runner")
+    batch: int = Field(default=4, ge=1, le=64, description="Sequences read at once")
+    repeats: int = Field(default=6, ge=6, le=30, description="Times each runner is timed")
+    threads: tuple[Threads, ...] = Field(
+        default=(1, 0), strict=False, min_length=1, max_length=4, description="CPU threads; 0: all cores"
+    )
+    gpu: bool = Field(default=True, description="Race on the GPU too, if there is one")
+    budget_seconds: float = Field(
+        default=7.0, ge=1.0, le=600.0, description="Time for all runs; what does not fit is listed"
+    )
+
+    @model_validator(mode="after")
+    def _fits_in_memory(self) -> Self:
+        if self.batch * max(self.lengths) ** 2 > MOST_SCORES:
+            raise ValueError(f"batch times the longest length squared must be at most {MOST_SCORES:,}")
+        return self
+
+
+class BillSettings(Settings):
+    lengths: tuple[Length, ...] = Field(
+        default=(64, 256, 1024, 4096),
+        strict=False,
+        min_length=1,
+        max_length=12,
+        description="Tokens n already read",
+    )
+    d_model: int = Field(default=128, ge=32, le=512, multiple_of=32, description="Width of both layers")
+    repeats: int = Field(default=12, ge=6, le=60, description="Times each layer is timed")
+    tokens: int = Field(default=16, ge=1, le=256, description="Steps timed as one, to beat the clock's grain")
+
+
+PANELS: tuple[Panel, ...] = (
+    Panel(
+        name="race",
+        demo="race",
+        title="LSTM-vs-Transformer race, with a referee",
+        question="Which layer reads T tokens sooner, and does the answer depend on who is raced?",
+        doubt=(
+            "One width, one batch size, 32-bit floats and this machine only: a GPU, longer batches or other "
+            "kernels may turn the order. A layer's time says nothing of what a model learns from a token."
+        ),
+        settings=RaceSettings,
+        measured_by="race.race",
+        told_by="race.race_told",
+        depends=(
+            "teach/race/counts.py",
+            "teach/race/ratios.py",
+            "teach/race/runners.py",
+            "teach/race/timing.py",
+            "models/lstm.py",
+            "models/transformer.py",
+            "models/layers.py",
+            "units.py",
+        ),
+        full={
+            "lengths": [64, 256, 1024, 4096],
+            "repeats": 9,
+            "budget_seconds": 140.0,
+        },
+        cap_seconds=600.0,
+    ),
+    Panel(
+        name="bill",
+        demo="race",
+        title="The bill at writing time",
+        question="What does one more token cost after n tokens, in time and in memory?",
+        doubt=(
+            "One layer, one sequence, one CPU thread. A server answers many sequences at once, and models "
+            "that share keys between heads or keep a window of them store less than 2 n d floats."
+        ),
+        settings=BillSettings,
+        measured_by="race.bill",
+        told_by="race.bill_told",
+        depends=(
+            "teach/race/counts.py",
+            "teach/race/ratios.py",
+            "teach/race/steps.py",
+            "teach/race/timing.py",
+            "models/lstm.py",
+            "models/transformer.py",
+            "models/layers.py",
+        ),
+        full={"lengths": [16, 64, 128, 256, 512, 1024, 2048, 4096], "repeats": 30},
+        cap_seconds=120.0,
+    ),
+)

@@ -1,0 +1,89 @@
+"""Time one more token after n: a causal block with its keys and values, an LSTM layer with its state."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from isoloss.teach.panel import Report
+from isoloss.teach.race import ratios
+from isoloss.teach.race.counts import BLOCK, FLOAT_BYTES, LSTM, kept_floats
+from isoloss.teach.race.panels import BillSettings
+from isoloss.teach.race.runners import causal_block, lstm_layer
+from isoloss.teach.race.steps import attention_step, lstm_step, read, started
+from isoloss.teach.race.timing import spread
+from isoloss.teach.result import Row, Tables
+
+Steps = dict[tuple[int, str], Callable[[], object]]
+
+
+def measure(settings: BillSettings, report: Report) -> Tables:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        with torch.inference_mode():
+            return tables_of(settings, timed(settings, report))
+    finally:
+        torch.set_num_threads(before)
+
+
+def timed(settings: BillSettings, report: Report) -> dict[tuple[int, str], list[float]]:
+    """Milliseconds of CPU time of one step, by n and layer: a value a repeat, in an order drawn each time."""
+    found = steps_of(settings)
+    rng, keys = np.random.default_rng(0), list(found)
+    times: dict[tuple[int, str], list[float]] = {key: [] for key in keys}
+    for number in range(settings.repeats + 1):
+        report(number / (settings.repeats + 1), f"round {number} of {settings.repeats}")
+        for i in rng.permutation(len(keys)):
+            started_at = time.process_time()
+            for _ in range(settings.tokens):
+                found[keys[i]]()
+            spent = 1e3 * (time.process_time() - started_at) / settings.tokens
+            if number > 0:  # round 0 warms up
+                times[keys[i]].append(spent)
+    return times
+
+
+def steps_of(settings: BillSettings) -> Steps:
+    """The token after n, again and again: the same place in the cache, the same state before it."""
+    torch.manual_seed(0)
+    D, lengths = settings.d_model, sorted(set(settings.lengths))
+    layer, block = lstm_layer(D), causal_block(D, lengths[-1] + 1)
+    steps: Steps = {}
+    for n in lengths:
+        x_TBD, new_1BD = torch.randn(n, 1, D), torch.randn(1, 1, D)
+        state, cache = started(layer, x_TBD), read(block, x_TBD.view(1, 1, n, D), room=n + 1)
+        steps[n, BLOCK.name] = lambda n=n, c=cache, x=new_1BD: attention_step(block, x[None], c, n)
+        steps[n, LSTM.name] = lambda s=state, x=new_1BD: lstm_step(layer, x, s)
+    return steps
+
+
+def tables_of(settings: BillSettings, times: dict[tuple[int, str], list[float]]) -> Tables:
+    lengths = sorted({n for n, _ in times})
+    ratio: list[Row] = [
+        {"n_before": n, **ratios.paired(times[n, BLOCK.name], times[n, LSTM.name]).row()} for n in lengths
+    ]
+    growth: list[Row] = [
+        {
+            "runner": one.name,
+            "n_first": lengths[0],
+            "n_last": lengths[-1],
+            **ratios.paired(times[lengths[-1], one.name], times[lengths[0], one.name]).row(),
+        }
+        for one in (BLOCK, LSTM)
+    ]
+    return {
+        "growth": growth,
+        "times": [
+            {"n_before": n, "runner": name, "clock": "CPU time", **spread(values)}
+            for (n, name), values in sorted(times.items())
+        ],
+        "ratios": ratio,
+        "memory": [
+            {"n_before": n, "runner": one.name, "floats": floats, "bytes": FLOAT_BYTES * floats}
+            for n in lengths
+            for one in (BLOCK, LSTM)
+            for floats in [kept_floats(one, n, settings.d_model)]
+        ],
+    }

@@ -1,0 +1,133 @@
+"""Time the five runners at several lengths, forward and with backward, on one thread, on all, on a GPU."""
+
+import os
+import time
+from collections.abc import Callable
+from functools import cache
+
+import torch
+
+from isoloss.teach.panel import Report
+from isoloss.teach.race import counts, timing
+from isoloss.teach.race.panels import RaceSettings
+from isoloss.teach.race.runners import Entry, entries
+from isoloss.teach.race.timing import BOTH, MODES, Job, Race, Setup
+from isoloss.teach.result import Row, Tables
+
+LOOP_TRIAL, LAYER_TRIAL = 8, 128
+"""Tokens of the trials from which longer runs are predicted, in proportion to FLOPs."""
+
+
+def measure(settings: RaceSettings, report: Report) -> Tables:
+    before = torch.get_num_threads()
+    try:
+        return _measure(settings, report)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _measure(settings: RaceSettings, report: Report) -> Tables:
+    setups = setups_of(settings, os.cpu_count() or 1, gpu=torch.cuda.is_available())
+    predicted: dict[Job, float] = {}
+    started = time.process_time()
+    for setup in setups:
+        predicted |= predictions(settings, setup, report)
+    # Trials are part of the bill, but on a machine that is busy elsewhere they must not eat all of it.
+    budget = max(0.5 * settings.budget_seconds, settings.budget_seconds - time.process_time() + started)
+    clock, runs = stopwatch(settings), 0
+    exact = counts.exact_rows(settings.lengths, settings.d_model, settings.batch)
+
+    def timed(job: Job) -> tuple[float, float]:
+        nonlocal runs
+        runs += 1
+        done = runs / (len(predicted) * (settings.repeats + 1))
+        report(done, f"T = {job.length:,}, {job.mode}: {job.runner}, {job.setup.name}")
+        return clock(job)
+
+    def tables(race: Race) -> Tables:
+        return {
+            "times": timing.time_rows(race.samples),
+            "ratios": timing.ratio_rows(race.samples),
+            "gains": timing.gain_rows(race.samples),
+            "not_run": [not_run(job, seconds) for job, seconds in race.left_out.items()],
+            "exact": exact,
+        }
+
+    def seen(race: Race) -> None:
+        done = runs / (len(predicted) * (settings.repeats + 1))
+        report(done, f"{len(race.samples):,} runs timed", tables(race))
+
+    race = timing.run(predicted, settings.repeats, budget, enter=enter, timed=timed, seen=seen)
+    return tables(race)
+
+
+def setups_of(settings: RaceSettings, cores: int, *, gpu: bool) -> list[Setup]:
+    """At most as many threads as there are cores: more would only queue."""
+    threads = sorted({min(count or cores, cores) for count in settings.threads})
+    cpu = [Setup("cpu", count) for count in threads]
+    return [*cpu, Setup("cuda", 1)] if gpu and settings.gpu else cpu
+
+
+def enter(setup: Setup) -> None:
+    """Change the thread count, and let the new threads start and the old ones stop before a clock runs."""
+    torch.set_num_threads(setup.threads)
+    some = torch.ones(256, 256, device=setup.device)
+    for _ in range(3):
+        some = some @ some * 0.0
+    _wait(setup)
+
+
+def predictions(settings: RaceSettings, setup: Setup, report: Report) -> dict[Job, float]:
+    """Seconds of one run of every job of a set-up, from a short trial."""
+    enter(setup)
+    timed, shape, found = stopwatch(settings), (settings.d_model, settings.batch), {}
+    for one in counts.RUNNERS:
+        trial = LOOP_TRIAL if one.python_loop else LAYER_TRIAL
+        for mode in MODES:
+            report(0.0, f"trial of {one.name}, {mode}, {setup.name}")
+            ms = min(setup.cost(*timed(Job(setup, trial, mode, one.name))) for _ in range(2))
+            for length in settings.lengths:
+                more = counts.flops(one, length, *shape) / counts.flops(one, trial, *shape)
+                found[Job(setup, length, mode, one.name)] = ms / 1e3 * more
+    return found
+
+
+def not_run(job: Job, seconds: float) -> Row:
+    return {
+        "setup": job.setup.name,
+        "length": job.length,
+        "mode": job.mode,
+        "runner": job.runner,
+        "predicted_seconds": seconds,
+    }
+
+
+def stopwatch(settings: RaceSettings) -> Callable[[Job], tuple[float, float]]:
+    """A function that runs a job once: milliseconds of the process's CPU time and of wall time."""
+
+    @cache
+    def on(device: str, length: int) -> dict[str, Entry]:
+        return entries(length, settings.d_model, settings.batch, device)
+
+    def timed(job: Job) -> tuple[float, float]:
+        entry = on(job.setup.device, job.length)[job.runner]
+        x = torch.randn(entry.shape, device=job.setup.device, requires_grad=job.mode == BOTH)
+        gradient = torch.randn_like(x)
+        for weight in entry.weights:
+            weight.grad = None
+        _wait(job.setup)
+        cpu, wall = time.process_time(), time.perf_counter()
+        if job.mode == BOTH:
+            entry.forward(x).backward(gradient)
+        else:
+            with torch.no_grad():
+                entry.forward(x)
+        _wait(job.setup)
+        return 1e3 * (time.process_time() - cpu), 1e3 * (time.perf_counter() - wall)
+
+    return timed
+
+
+def _wait(setup: Setup) -> None:
+    if setup.device == "cuda":
+        torch.cuda.synchronize()

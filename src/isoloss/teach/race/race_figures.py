@@ -1,0 +1,173 @@
+"""Two pictures of a race: every runner's time, and the whole block against the LSTM layer everywhere."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import polars as pl
+
+from isoloss.figures.figure import Figure
+from isoloss.figures.lines import chart_of
+from isoloss.figures.style import FAMILY_COLOURS, INK, OTHER_COLOURS, QUIET, log_ticks, shades, spread, titled
+from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE
+from isoloss.teach.race.timing import BOTH, FORWARD, MODES
+from isoloss.teach.race.verdict import compared, sentence
+from isoloss.teach.result import Row, Tables
+
+WIDTH, HEIGHT = 290, 300
+LSTM_SHADES, ATTENTION_SHADES = (shades(FAMILY_COLOURS[name], 3) for name in ("lstm", "transformer"))
+LOOKS = {
+    NAIVE.name: (LSTM_SHADES[2], "triangle-up", [2, 3]),
+    FUSED.name: (LSTM_SHADES[1], "diamond", [7, 4]),
+    LSTM.name: (LSTM_SHADES[0], "circle", [1, 0]),
+    ALONE.name: (ATTENTION_SHADES[2], "square", [7, 4]),
+    BLOCK.name: (ATTENTION_SHADES[0], "cross", [1, 0]),
+}
+"""Colour, point and dash: vermilion for what computes an LSTM, blue for attention."""
+
+
+def times(tables: Tables, setup: str, fair: Mapping[str, Sequence[Row]]) -> Figure:
+    """Time against length on one set-up, a panel a mode. ``fair``: block against LSTM layer, by mode."""
+    rows = [row for row in tables["times"] if row["setup"] == setup]
+    clock = rows[0]["clock"]
+    drawn = pl.DataFrame(
+        [
+            {key: row[key] for key in ("mode", "runner", "length", "value", "low", "high", "n")} | look(row)
+            for row in rows
+        ]
+    )
+    axes = _axes(drawn, f"{clock}, ms (log scale)")
+    panels = [_panel(drawn.filter(pl.col("mode") == mode), mode, axes, dash=LOOKS) for mode in MODES]
+    verdict = compared(fair.get(BOTH) or fair[FORWARD], BLOCK.name, LSTM.name, "length", numbers=False)
+    mode = BOTH if fair.get(BOTH) else FORWARD
+    title = sentence(f"{setup}, {mode}: {verdict}") if verdict else f"Times so far on {setup}"
+    n = rows[0]["n"]
+    subtitle = f"Median of n = {n} repeats in random order; bars from the smallest to the largest"
+    return Figure(
+        name="race-times",
+        chart=titled(alt.hconcat(*panels, spacing=8), title, subtitle),
+        title=title,
+        description=f"Two panels, forward and with backward: {clock} of five runners against T, log-log.",
+        shows=(
+            "The two loops and the LSTM layer compute the same numbers from the same weights: what parts "
+            "them is the price of calling small kernels from Python. Attention alone is a part of the block."
+        ),
+        would_change=(
+            "The block below the LSTM layer at every T would show a machine on which its shorter chain of "
+            "matmuls pays, or kernels that do attention for less."
+        ),
+        table=drawn.drop("colour", "shape", "label"),
+    )
+
+
+def look(row: Row) -> Row:
+    colour, shape, _ = LOOKS[row["runner"]]
+    return {"colour": colour, "shape": shape, "label": row["runner"]}
+
+
+def referee(rows: Sequence[Row], set_ups: int) -> Figure:
+    """Block over LSTM layer with intervals, a line a set-up: above 1 the LSTM layer is faster."""
+    names = list(dict.fromkeys(row["setup"] for row in rows))
+    colours = (INK, OTHER_COLOURS[0], OTHER_COLOURS[1], QUIET)
+    dashes = ([1, 0], [7, 4], [2, 3], [9, 3, 2, 3])
+    looks = {
+        name: (colours[i % 4], ("circle", "square", "triangle-up", "diamond")[i % 4], dashes[i % 4])
+        for i, name in enumerate(names)
+    }
+    drawn = pl.DataFrame(
+        [
+            {key: row[key] for key in ("mode", "setup", "clock", "length", "value", "low", "high", "n")}
+            | {"runner": row["setup"], "label": row["setup"]}
+            | {"colour": looks[row["setup"]][0], "shape": looks[row["setup"]][1]}
+            # Set-ups stand side by side, or their bars would hide each other.
+            | {"place": row["length"] * 1.08 ** (names.index(row["setup"]) - (len(names) - 1) / 2)}
+            for row in rows
+        ]
+    )
+    axes = _axes(drawn, "Block's time / LSTM layer's (log scale)", column="place", also=1.0)
+    panels = [_panel(drawn.filter(pl.col("mode") == m), m, axes, dash=looks, even=True) for m in MODES]
+    title = _referees_finding(rows)
+    n = rows[0]["n"]
+    subtitle = (
+        f"Median of n = {n} paired ratios with an order-statistic interval of 95 % or more; "
+        f"above 1 the LSTM layer is faster; {set_ups} set-up{'s' * (set_ups != 1)}"
+    )
+    return Figure(
+        name="race-referee",
+        chart=titled(alt.hconcat(*panels, spacing=8), title, subtitle),
+        title=title,
+        description="Causal block's time over the LSTM layer's against T, by set-up, with intervals.",
+        shows="Whether the whole block or the library's LSTM layer reads T tokens sooner, and how surely.",
+        would_change="An interval on the other side of 1 would change who is faster at that T.",
+        table=drawn.drop("colour", "shape", "label", "place", "runner"),
+    )
+
+
+def _referees_finding(rows: Sequence[Row]) -> str:
+    parts = []
+    for setup in dict.fromkeys(row["setup"] for row in rows):
+        own = [row for row in rows if row["setup"] == setup]
+        mode = BOTH if any(row["mode"] == BOTH for row in own) else FORWARD
+        own = [row for row in own if row["mode"] == mode]
+        parts.append(f"{setup}, {mode}: {compared(own, BLOCK.name, LSTM.name, 'length', numbers=False)}")
+    return sentence(". ".join(parts))
+
+
+def _axes(drawn: pl.DataFrame, y_title: str, column: str = "length", also: float | None = None) -> dict:
+    lengths = sorted(set(drawn["length"]))
+    low, high = drawn["low"].min(), drawn["high"].max()
+    if also is not None:
+        low, high = min(low, also), max(high, also)
+    ticks = [tick for tick in log_ticks(low * 0.5, high * 2) if low * 0.75 <= tick <= high * 1.3]
+    x = (
+        alt.X(f"{column}:Q", title="Tokens T (log scale)")
+        .scale(type="log", base=2, domain=[lengths[0] / 1.3, lengths[-1] * 1.3], nice=False)
+        .axis(values=lengths, format=",d")
+    )
+    y = (
+        alt.Y("value:Q", title=y_title)
+        .scale(type="log", domain=[low * 0.75, high * 1.3], nice=False)
+        .axis(values=ticks, format="~g")
+    )
+    return {"x": x, "y": y, "domain": (low * 0.75, high * 1.3)}
+
+
+def _panel(own: pl.DataFrame, mode: str, axes: dict, *, dash: Mapping, even: bool = False) -> alt.LayerChart:
+    x, y, colour = axes["x"], axes["y"], alt.Color("colour:N", scale=None)
+    parts = []
+    if even:
+        equal = y.copy()
+        equal.shorthand = "one:Q"
+        rule = alt.Chart(alt.InlineData(values=[{"one": 1}])).mark_rule(strokeWidth=1.5, color=QUIET)
+        parts.append(rule.encode(equal))
+    for name, (_, _, pattern) in dash.items():
+        line = own.filter(pl.col("runner") == name)
+        if len(line):
+            parts.append(chart_of(line).mark_line(strokeWidth=2, strokeDash=pattern).encode(x, y, colour))
+    bars = y.copy()
+    bars.shorthand = "low:Q"
+    parts.append(chart_of(own).mark_rule(strokeWidth=1.5, opacity=0.7).encode(x, bars, colour, y2="high:Q"))
+    shape = alt.Shape("shape:N", scale=None)
+    parts.append(chart_of(own).mark_point(filled=True, size=60, opacity=1).encode(x, y, colour, shape))
+    if len(own):
+        parts.append(_labels(own, axes))
+    return alt.layer(*parts).properties(
+        width=WIDTH, height=HEIGHT, title=alt.TitleParams(mode, fontSize=13, fontWeight="normal", offset=4)
+    )
+
+
+def _labels(own: pl.DataFrame, axes: dict) -> alt.Chart:
+    """Names in the lines' colours, right of the panel, moved apart where lines end close."""
+    low, high = (math.log(edge) for edge in axes["domain"])
+    ends = own.sort("length").group_by("runner", maintain_order=True).last()
+    gap = 16 * (high - low) / HEIGHT
+    places = spread([math.log(value) for value in ends["value"]], gap)
+    rows = [
+        {"text": label, "colour": colour, "value": math.exp(place)}
+        for label, colour, place in zip(ends["label"], ends["colour"], places, strict=True)
+    ]
+    return (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_text(align="left", dx=6, fontSize=12, fontWeight="bold", clip=False)
+        .encode(x=alt.value(WIDTH), y=axes["y"], text="text:N", color=alt.Color("colour:N", scale=None))
+    )
