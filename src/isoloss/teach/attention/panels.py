@@ -1,3 +1,99 @@
-from isoloss.teach.panel import Panel
+"""Slide 8: every step of one head, what nothing looks like, and a head with a known right answer."""
 
-PANELS: tuple[Panel, ...] = ()
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from isoloss.teach.attention.sentence import CHARACTERS, SentenceText
+from isoloss.teach.panel import Panel, Seeded, Settings
+
+SENTENCE = "a small model reads every word we give it"
+
+
+class StepsSettings(Settings):
+    sentence: SentenceText = Field(
+        default=SENTENCE, max_length=CHARACTERS, description="Two to twelve words, separated by spaces"
+    )
+    d_model: int = Field(default=4, ge=2, le=8, description="Width of the head: numbers per word")
+    seed: int = Field(default=0, ge=0, le=10_000, description="Seed of the random weights")
+
+
+class UntrainedSettings(Seeded):
+    sentence: SentenceText = Field(
+        default=SENTENCE, max_length=CHARACTERS, description="Two to twelve words, separated by spaces"
+    )
+    seeds: int = Field(default=5, ge=2, le=10, description="How many random networks")
+    d_model: int = Field(default=32, ge=2, le=64, description="Width of the head: numbers per word")
+
+
+class RightSlotSettings(Seeded):
+    pairs: int = Field(default=4, ge=2, le=12, description="Key-value pairs in a string")
+    keys: int = Field(default=64, ge=2, le=128, description="How many different keys there are")
+    values: int = Field(default=32, ge=2, le=64, description="How many different values there are")
+    updates: int = Field(default=300, ge=1, le=2_000, description="Updates of training")
+    every: int = Field(default=25, ge=5, le=500, description="Updates between two looks")
+    batch: int = Field(default=64, ge=8, le=128, description="Strings in a batch")
+    rate: float = Field(default=3e-3, ge=1e-4, le=3e-2, description="Learning rate")
+
+    @model_validator(mode="after")
+    def _enough_keys(self) -> Self:
+        if self.keys < self.pairs:
+            raise ValueError(f"{self.pairs} pairs need as many different keys, got {self.keys}")
+        return self
+
+
+HEAD = ("teach/attention/head.py", "teach/attention/trace.py", "teach/attention/sentence.py", "models")
+
+PANELS = (
+    Panel(
+        name="steps",
+        demo="attention",
+        title="Attention step by step",
+        question="What does one attention head compute, number by number?",
+        doubt="The weights are random: the numbers show how attention is computed, nothing about the words. "
+        "A real model has many heads and layers, a feed-forward part and a residual stream around them.",
+        settings=StepsSettings,
+        measured_by="attention.steps",
+        told_by="attention.steps_telling",
+        depends=(*HEAD, "teach/attention/mixing.py"),
+        full={},
+        cap_seconds=30.0,
+    ),
+    Panel(
+        name="untrained",
+        demo="attention",
+        title="What nothing looks like",
+        question="How much meaning is in the attention map of an untrained network?",
+        doubt="One sentence and a handful of random networks: enough to see that a pattern may mean nothing, "
+        "too few to give the spread of random maps precisely.",
+        settings=UntrainedSettings,
+        measured_by="attention.untrained",
+        told_by="attention.untrained_telling",
+        depends=(*HEAD, "teach/attention/mixing.py"),
+        full={"seeds": 10},
+        cap_seconds=30.0,
+    ),
+    Panel(
+        name="right-slot",
+        demo="attention",
+        title="Attention with a known right answer",
+        question="Does training move attention to the right slot, and does the answer depend on it?",
+        doubt="A task made for two small layers with one head each. In larger models many heads share the "
+        "work: weight on a slot need not mean that the answer depends on it. Every map needs its ablation.",
+        settings=RightSlotSettings,
+        measured_by="attention.right_slot",
+        told_by="attention.right_slot_telling",
+        depends=(
+            "teach/attention/mixing.py",
+            "teach/attention/slots.py",
+            "teach/learner.py",
+            "teach/tasks.py",
+            "teach/shares.py",
+            "training/objective.py",
+            "training/optimizer.py",
+            "models",
+        ),
+        full={"seeds": 10, "pairs": 8, "updates": 600},
+        cap_seconds=180.0,
+    ),
+)

@@ -1,0 +1,142 @@
+"""Train two-layer Transformers to bind keys to values; follow the weight on right slots; flatten a layer."""
+
+from collections import Counter
+
+import numpy as np
+
+from isoloss.laws.level import quantile
+from isoloss.teach.attention import slots
+from isoloss.teach.attention.mixing import mixed_by, uniform
+from isoloss.teach.attention.panels import RightSlotSettings
+from isoloss.teach.learner import TEST_STREAM, UNSEEN, Cohort, Member, Side, params
+from isoloss.teach.panel import Report
+from isoloss.teach.result import Row, Tables
+from isoloss.teach.shares import LEVEL, Share
+from isoloss.teach.tasks import Binding
+
+SHAPE = {"n_layer": 2, "n_head": 1, "d_model": 32, "positions": "rotary", "tied": False}
+"""With a tied head the same networks take twice as many updates to find the circuit."""
+
+GLANCE = 500
+"""Unseen strings at each look on the way; before and after training it is UNSEEN."""
+
+FORCED = {"none": (), "layer 1": (0,), "layer 2": (1,)}
+
+
+def measure(settings: RightSlotSettings, report: Report) -> Tables:
+    """Tables ``accuracy``, ``mass``, ``ablation``, ``baselines``, ``map``, ``string``, ``network``."""
+    task = Binding(settings.pairs, settings.keys, settings.values)
+    asked = Binding(settings.pairs, settings.keys, settings.values, one_query=True)
+    members = [Member(seed, settings.rate) for seed in settings.seed_numbers]
+    cohort = Cohort(Side("transformer", "transformer", SHAPE), task, members, batch=settings.batch)
+    strings, _ = task.batch(np.random.default_rng([TEST_STREAM, GLANCE, 1]), GLANCE)
+    tables: Tables = {
+        "accuracy": [],
+        "mass": [],
+        "ablation": ablated(cohort, asked, "untrained"),
+        "baselines": baselines(task),
+        "map": map_rows(cohort, strings[0], "untrained"),
+        "string": string_rows(strings[0], settings),
+        "network": [{"params": params(cohort.model, len(members)), "task": repr(task)}],
+    }
+    look(cohort, asked, strings, tables)
+    report(0.01, "before training", tables)
+    while cohort.done < settings.updates:
+        cohort.update()
+        share = cohort.done / settings.updates
+        if cohort.done % settings.every == 0 or cohort.done == settings.updates:
+            look(cohort, asked, strings, tables)
+            report(0.95 * share, f"update {cohort.done} of {settings.updates}", tables)
+        elif cohort.done % 5 == 0:
+            report(0.95 * share, f"update {cohort.done} of {settings.updates}")
+    tables["map"] += map_rows(cohort, strings[0], "trained")
+    tables["ablation"] += ablated(cohort, asked, "trained")
+    return tables
+
+
+def look(cohort: Cohort, asked: Binding, strings: np.ndarray, tables: Tables) -> None:
+    """Accuracy and the weight on the right slots now, a row a seed."""
+    for check in cohort.check(asked, strings=GLANCE):
+        tables["accuracy"].append({"seed": check.seed, "update": check.update, **check.share.row()})
+    maps = slots.attention_maps(cohort.model, strings, len(cohort.members))
+    for layer, weights_KBTS in enumerate(maps):
+        mass_KB = slots.right_mass(weights_KBTS, slots.slots(layer, strings))
+        for member, mass_B in zip(cohort.members, mass_KB, strict=True):
+            where: Row = {"seed": member.seed, "layer": layer + 1, "update": cohort.done}
+            tables["mass"].append(where | mean_row(mass_B))
+
+
+def mean_row(values: np.ndarray) -> Row:
+    """Mean over strings of what lies between 0 and 1, with a t interval cut off there."""
+    mean = float(values.mean())
+    reach = quantile(LEVEL, len(values) - 1) * float(values.std(ddof=1)) / len(values) ** 0.5
+    return {"value": mean, "low": max(0.0, mean - reach), "high": min(1.0, mean + reach), "n": len(values)}
+
+
+def ablated(cohort: Cohort, asked: Binding, state: str) -> list[Row]:
+    """Accuracy of each seed as it is, and with one layer's attention forced uniform over the past."""
+    rows: list[Row] = []
+    for forced, layers in FORCED.items():
+        with mixed_by(cohort.model, dict.fromkeys(layers, uniform)):
+            right_KB = cohort.right(asked)
+        for member, right_B in zip(cohort.members, right_KB, strict=True):
+            share = Share(int(right_B.sum()), len(right_B))
+            rows.append({"state": state, "forced": forced, "seed": member.seed, **share.row()})
+    return rows
+
+
+def baselines(task: Binding) -> list[Row]:
+    """What can be had without attention to the right slot.
+
+    ``uniform``: any value, exactly 1 / values. ``value set``: the most frequent value of the string, which
+    answers max_v count_v / pairs of its queries; estimated on unseen strings.
+    """
+    x_BT, _ = task.batch(np.random.default_rng([TEST_STREAM, UNSEEN]), UNSEEN)
+    values_BD = x_BT[:, 1 : 2 * task.pairs : 2]
+    best_B = np.array([Counter(row).most_common(1)[0][1] / task.pairs for row in values_BD.tolist()])
+    chance = 1 / task.values
+    return [
+        {"baseline": "uniform", "value": chance, "low": chance, "high": chance, "n": UNSEEN},
+        {"baseline": "value set", **mean_row(best_B)},
+    ]
+
+
+def map_rows(cohort: Cohort, string_T: np.ndarray, state: str) -> list[Row]:
+    """Both layers' maps of one unseen string: the first seed's weight, lowest and highest over seeds."""
+    rows: list[Row] = []
+    for layer, weights_KBTS in enumerate(
+        slots.attention_maps(cohort.model, string_T[None], len(cohort.members))
+    ):
+        found = slots.slots(layer, string_T[None])
+        right = dict(zip(found.looks_BD[0].tolist(), found.right_BD[0].tolist(), strict=True))
+        weights_KTS = weights_KBTS[:, 0]
+        low_TS, high_TS, first_TS = weights_KTS.min(0), weights_KTS.max(0), weights_KTS[0]
+        rows += [
+            {
+                "state": state,
+                "layer": layer + 1,
+                "seed": cohort.members[0].seed,
+                "place": t,
+                "looks_at": s,
+                "right": right.get(t) == s,
+                "value": float(first_TS[t, s]),
+                "low": float(low_TS[t, s]),
+                "high": float(high_TS[t, s]),
+                "n": len(cohort.members),
+            }
+            for t in range(len(string_T))
+            for s in range(t + 1)
+        ]
+    return rows
+
+
+def string_rows(string_T: np.ndarray, settings: RightSlotSettings) -> list[Row]:
+    """The tokens of the string shown: keys k0, k1 .., values v0, v1 .., queries k0?, k1? .."""
+    D, rows = settings.pairs, []
+    for place, token in enumerate(string_T.tolist()):
+        if place >= 2 * D:
+            role, name = "query", f"k{token}?"
+        else:
+            role, name = ("value", f"v{token - settings.keys}") if place % 2 else ("key", f"k{token}")
+        rows.append({"place": place, "token": name, "role": role})
+    return rows

@@ -1,0 +1,223 @@
+"""Figures of the right-slot panel: the change by update; maps before and after beside their ablation."""
+
+from collections.abc import Sequence
+from statistics import fmean, median
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from isoloss.figures.figure import Figure
+from isoloss.figures.style import INK, QUIET, family_colour, titled
+from isoloss.teach.attention.heat import shaded
+from isoloss.teach.attention.panels import RightSlotSettings
+from isoloss.teach.attention.right_slot_rows import (
+    LAYERS,
+    LOOKS,
+    accuracies,
+    baseline,
+    kept,
+    seed_count,
+    solved,
+    token_labels,
+    uniform_mass,
+)
+from isoloss.teach.attention.sentence import labels_of
+from isoloss.teach.result import Row, Tables
+from isoloss.teach.shares import percent
+
+BLUE, RIGHT = family_colour("transformer"), "#CC5500"
+UNIT = alt.Scale(domain=[0, 1])
+
+
+def progress_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
+    """Accuracy and weight on the right slots by update: a thin line a seed, the median thick."""
+    rows = [{"measure": "accuracy", **row} for row in tables["accuracy"]]
+    rows += [{"measure": f"layer {row['layer']}", **row} for row in tables["mass"]]
+    panels = [
+        progress_panel(
+            tables["accuracy"],
+            "Accuracy on unseen strings",
+            {
+                "value set": baseline(tables, "value set"),
+                "guessing": baseline(tables, "uniform"),
+            },
+        )
+    ]
+    for layer in LAYERS:
+        own = [row for row in tables["mass"] if row["layer"] == layer]
+        even = {"even": uniform_mass(layer, settings.pairs)}
+        panels.append(progress_panel(own, f"Layer {layer}: {LOOKS[layer]}", even))
+    title = progress_title(tables)
+    n = ", ".join(sorted({f"{row['n']:,}" for row in tables["accuracy"]}))
+    subtitle = (
+        f"{seed_count(tables)} seeds, a thin line each, median thick; {n} unseen strings at each look. "
+        "Right panels: weight on the right slot. Dashed: what is had without binding."
+        " Value set: always the string's most frequent value."
+    )
+    return Figure(
+        name="right-slot-progress",
+        chart=titled(alt.hconcat(*panels, spacing=18), title, subtitle, characters=96),
+        title=title,
+        description="Three panels over updates: accuracy, weight on the right slot in layer 1, in layer 2.",
+        shows=f"{title}. The panels share their updates: see what moves first.",
+        would_change="More pairs or another learning rate move the change, or put it past the last update.",
+        table=pl.DataFrame(rows).drop("layer", strict=False) if rows else pl.DataFrame(),
+    )
+
+
+def progress_title(tables: Tables) -> str:
+    last = max(int(row["update"]) for row in tables["accuracy"])
+    rows = [float(row["value"]) for row in tables["accuracy"] if row["update"] == last]
+    n = tables["accuracy"][0]["n"]
+    found = {}
+    for layer in LAYERS:
+        own = [r for r in tables["mass"] if r["layer"] == layer and r["update"] == last]
+        found[layer] = fmean(float(r["value"]) for r in own)
+    weights = " and ".join(f"{found[layer]:.2f} (layer {layer})" for layer in LAYERS)
+    return (
+        f"After {last} updates: mean accuracy {percent(fmean(rows))} (n = {n} a seed), "
+        f"mean weight on the right slot {weights}"
+    )
+
+
+def progress_panel(rows: Sequence[Row], name: str, lines: dict[str, float]) -> alt.LayerChart:
+    updates = sorted({int(row["update"]) for row in rows})
+    middle = [
+        {"update": u, "value": median(float(r["value"]) for r in rows if r["update"] == u)} for u in updates
+    ]
+    x = alt.X("update:Q", title="Updates", scale=alt.Scale(domain=[0, updates[-1]], nice=False)).axis(
+        tickCount=5
+    )
+    y = alt.Y("value:Q", title=None, scale=UNIT)
+    seeds = alt.Chart(alt.InlineData(values=list(rows)))
+    thin = seeds.mark_line(strokeWidth=1, opacity=0.5, color=BLUE).encode(x, y, detail="seed:N")
+    band = seeds.mark_rule(strokeWidth=1, opacity=0.35, color=BLUE).encode(
+        x, alt.Y("low:Q", scale=UNIT), y2="high:Q"
+    )
+    thick = (
+        alt.Chart(alt.InlineData(values=middle))
+        .mark_line(strokeWidth=2.5, color=BLUE, point=alt.OverlayMarkDef(size=28, color=BLUE))
+        .encode(x, y)
+    )
+    return alt.layer(*references(lines), band, thin, thick).properties(
+        width=240, height=220, title=alt.TitleParams(text=name, fontSize=13, anchor="start", offset=6)
+    )
+
+
+def references(lines: dict[str, float], *, right: bool = True) -> list[alt.Chart]:
+    """Dashed levels with their names above them."""
+    data = alt.InlineData(values=[{"level": v, "label": f"{name}: {v:.2f}"} for name, v in lines.items()])
+    y = alt.Y("level:Q", scale=UNIT, title=None)
+    return [
+        alt.Chart(data).mark_rule(strokeDash=[6, 4], color=QUIET).encode(y),
+        alt.Chart(data)
+        .mark_text(
+            align="right" if right else "left",
+            baseline="bottom",
+            dx=-3 if right else 3,
+            dy=-2,
+            fontSize=11,
+            color=INK,
+        )
+        .encode(y, x=alt.value("width" if right else 0), text="label:N"),
+    ]
+
+
+def maps_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
+    """Both layers' maps before and after, right slots outlined, beside what flattening a layer does."""
+    labels = labels_of(token_labels(tables))
+    side = max(150, 12 * len(labels))
+    columns = [
+        alt.vconcat(*(one_map(tables, state, layer, labels, side) for state in ("untrained", "trained")))
+        for layer in LAYERS
+    ]
+    maps = alt.hconcat(*columns).resolve_scale(color="shared")
+    chart = alt.hconcat(maps, ablation_chart(tables, 2 * side), spacing=24).resolve_scale(
+        color="independent", shape="independent"
+    )
+    title = maps_title(tables)
+    seed = tables["map"][0]["seed"]
+    n = f"{tables['ablation'][0]['n']:,}"
+    subtitle = (
+        f"Left: one unseen string, seed {seed}, a row the place that looks; outlined: the right slot. "
+        f"Right: accuracy of each of {seed_count(tables)} seeds, trained (circles) and untrained (squares), "
+        f"with a layer forced to look evenly; n = {n} strings a point, Wilson 95 %."
+    )
+    return Figure(
+        name="right-slot-maps",
+        chart=titled(chart, title, subtitle, characters=96),
+        title=title,
+        description=(
+            "Four heat maps, layers 1 and 2 before and after training, and a dot plot of accuracy with no "
+            "layer, layer 1 or layer 2 forced to look evenly at the past, before and after training."
+        ),
+        shows=f"{title}. A map shows where the weight is; the ablation, whether answers depend on it.",
+        would_change="More seeds, more pairs, or several heads that share the work.",
+        table=pl.DataFrame(tables["ablation"]),
+    )
+
+
+def maps_title(tables: Tables) -> str:
+    seeds = kept(tables)
+    means = [
+        fmean(accuracies(tables, "trained", forced)[seed].value for seed in seeds)
+        for forced in ("none", "layer 1", "layer 2")
+    ]
+    whole, first, second = (percent(mean) for mean in means)
+    which = (
+        f"{len(solved(tables))} of {seed_count(tables)} seeds that got there"
+        if solved(tables)
+        else "no seed learned it"
+    )
+    n = f"{tables['ablation'][0]['n']:,}"
+    return (
+        f"Accuracy {whole}; with layer 1 even {first}, with layer 2 even {second} (n = {n} strings; {which})"
+    )
+
+
+def one_map(tables: Tables, state: str, layer: int, labels: list[str], side: int) -> alt.LayerChart:
+    rows: list[dict[str, Any]] = [
+        {
+            "looks": labels[int(row["place"])],
+            "looks at": labels[int(row["looks_at"])],
+            "weight": row["value"],
+            "right": row["right"],
+        }
+        for row in tables["map"]
+        if row["state"] == state and row["layer"] == layer
+    ]
+    cells = shaded(rows, labels)
+    outline = (
+        alt.Chart(alt.InlineData(values=[row for row in rows if row["right"]]))
+        .mark_rect(filled=False, stroke=RIGHT, strokeWidth=1.6)
+        .encode(alt.X("looks at:N", sort=labels), alt.Y("looks:N", sort=labels))
+    )
+    name = f"Layer {layer}, {state}"
+    return alt.layer(cells, outline).properties(
+        width=side, height=side, title=alt.TitleParams(text=name, fontSize=13, anchor="start", offset=6)
+    )
+
+
+def ablation_chart(tables: Tables, height: int) -> alt.LayerChart:
+    names = {"none": "as it is", "layer 1": "layer 1 even", "layer 2": "layer 2 even"}
+    rows = [
+        {**row, "forced": names[str(row["forced"])], "seed": str(row["seed"])} for row in tables["ablation"]
+    ]
+    states = ["trained", "untrained"]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        alt.X("forced:N", sort=list(names.values()), title=None).axis(labelAngle=-35),
+        xOffset=alt.XOffset("seed:N"),
+        color=alt.Color("state:N", scale=alt.Scale(domain=states, range=[BLUE, QUIET]), legend=None),
+    )
+    bars = base.mark_rule(strokeWidth=1.4).encode(alt.Y("low:Q", scale=UNIT, title="Accuracy"), y2="high:Q")
+    dots = base.mark_point(filled=True, size=55, opacity=0.9).encode(
+        alt.Y("value:Q", scale=UNIT, title="Accuracy"),
+        shape=alt.Shape("state:N", scale=alt.Scale(domain=states, range=["circle", "square"]), legend=None),
+    )
+    levels = {"value set": baseline(tables, "value set"), "guessing": baseline(tables, "uniform")}
+    return (
+        alt.layer(*references(levels, right=False), bars, dots)
+        .properties(width=210, height=height)
+        .resolve_scale(color="shared")
+    )
