@@ -5,6 +5,7 @@ from (a task, drawn afresh) and what is measured (right answers on unseen string
 strings, batch size, clipping and warm-up.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class Check:
             "rate": self.rate,
             "update": self.update,
             **self.share.row(),
-            "loss": self.loss,
+            "loss": self.loss if math.isfinite(self.loss) else None,
             "cpu_seconds": self.cpu_seconds,
         }
 
@@ -182,10 +183,13 @@ def learn(
     test: Task | None = None,
     batch: int = BATCH,
     seen: Callable[[Check], None] = lambda check: None,
+    stepped: Callable[[Cohort], None] = lambda cohort: None,
+    ended: Callable[[Cohort], None] = lambda cohort: None,
 ) -> list[Check]:
     """Train until every member answers ``enough`` of the unseen strings, or for ``cap`` updates.
 
-    ``test``: the task to score, if it differs from the one trained. ``seen`` hears of each check.
+    ``test``: the task to score, if it differs from the one trained. ``seen`` hears of each check,
+    ``stepped`` of each update, ``ended`` of each cohort that has finished.
     """
     found = []
     for cohort in cohorts(side, task, members, batch=batch):
@@ -198,4 +202,6 @@ def learn(
                 break
             for _ in range(min(every, cap - cohort.done)):
                 cohort.update()
+                stepped(cohort)
+        ended(cohort)
     return found
