@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from isoloss import files
@@ -13,6 +13,6 @@ NAME = "weights.safetensors"
 
 
 def write(path: Path, named: Mapping[str, Tensor], dtype: torch.dtype | None = None) -> None:
-    """Write them in one step, in ``dtype`` if given. Clones, since safetensors refuses shared memory."""
+    """Write them in one step, in ``dtype`` if given. Copies, since safetensors refuses shared memory."""
     own = {name: tensor.detach().to("cpu", dtype, copy=True).contiguous() for name, tensor in named.items()}
-    files.replace_file(path, lambda temporary: save_file(own, temporary))
+    files.write_bytes(path, save(own))
