@@ -154,7 +154,7 @@ def slide(number):
         5: '{{ panel("capped") }}',
         7: '<div data-interactive="dictionary"><p>Static dictionary.</p></div>',
         12: '{{ panel("taste") }}',
-        13: '{{ verdict("quick", "top") }}\n{{ study_findings() }}\n<p><a href="#slide-1">Begin</a></p>',
+        13: '{{ verdict("quick", "top") }}\n<p><a href="#slide-1">Begin</a></p>',
     }
     heading = f"<h2>Slide {number}: words &amp; more</h2>\n<p class='lead'>Lead.</p>"
     return f"{heading}\n{body.get(number, '')}\n{notes}"

@@ -226,6 +226,7 @@
     const failed = message.state === "failed";
     named(message.panel).forEach(function (panel) {
       panel.dataset.state = message.state;
+      if (message.state === "queued") delete panel.dataset.vote;
       const held = document.activeElement;
       one(".run", panel).disabled = busy;
       one(".cancel", panel).disabled = !busy;
@@ -264,6 +265,8 @@
     const numbers = one(".numbers", place);
     if (numbers) numbers.open = open;
     prepare(place);
+    const vote = all("[data-vote]", place).find((button) => button.dataset.vote === panel.dataset.vote);
+    if (vote) reveal(vote, panel);
   }
 
   /** Sentences quoted on other slides, such as the last one. */
@@ -291,9 +294,14 @@
 
   function voted(button) {
     const place = button.closest(".panel") || button.closest("section");
+    place.dataset.vote = button.dataset.vote;
+    reveal(button, place);
+    announce("Your vote: " + button.textContent.trim() + ". The answer is shown.");
+  }
+
+  function reveal(button, place) {
     all("[data-vote]", place).forEach((one) => one.setAttribute("aria-pressed", String(one === button)));
     all("[data-reveal]", place).forEach((part) => { part.hidden = false; });
-    announce("Your vote: " + button.textContent.trim() + ". The answer is shown.");
   }
 
   function exportResults() {
