@@ -66,6 +66,6 @@ PANELS: tuple[Panel, ...] = (
             "training/objective.py",
             "training/optimizer.py",
         ),
-        full={"seeds": 10, "updates": 300, "rates": [3e-3, 1e-2, 3e-2, 1e-1], "samples": 1_000},
+        full={"seeds": 10, "rates": [1e-2, 3e-2, 1e-1], "samples": 1_000},
     ),
 )

@@ -73,7 +73,7 @@ def loss_title(tables: Tables) -> str:
         verdict = f"the {lower} is lower at its best"
     turned = [side for side, own in found.items() if own.turns_up]
     turns = {2: "turns up for both", 1: f"turns up for the {''.join(turned)}", 0: "shows no clear turn"}
-    best = " against ".join(f"{lows[side]:.2f}" for side in found)
+    best = ", ".join(f"{lows[side]:.2f}" for side in found)
     return f"Held-out loss {turns[len(turned)]}; {verdict} ({best} nats)"
 
 
@@ -178,8 +178,8 @@ def copy_title(tables: Tables, pooled: Sequence[Row]) -> str:
         return "Samples copied from training so far"
     last = max(row["update"] for row in pooled)
     ends = [row for row in pooled if row["update"] == last]
-    said = " and ".join(f"{percent(row['value'])} ({row['side']})" for row in ends)
-    return f"After {last} updates {said} of n = {ends[0]['n']:,} samples are training sentences"
+    said = ", ".join(f"{percent(row['value'])} ({row['side']})" for row in ends)
+    return f"Copied after {last} updates: {said} of n = {ends[0]['n']:,} samples"
 
 
 def _copy_chart(copies: Sequence[Row], pooled: Sequence[Row]) -> alt.LayerChart:

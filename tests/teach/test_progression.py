@@ -1,0 +1,297 @@
+"""The training demo's corpus and telling, on tables made by hand: no model is trained here."""
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from isoloss.errors import InputError
+from isoloss.teach import words
+from isoloss.teach.panels import panel
+from isoloss.teach.progression import telling
+from isoloss.teach.progression.corpus import (
+    END,
+    UNKNOWN,
+    Reading,
+    corpus_of,
+    entropy_floor,
+    longest_copied,
+    shipped,
+)
+from isoloss.teach.progression.curves import curves
+from isoloss.teach.progression.panels import TrainingSettings
+from isoloss.teach.tasks import NOT_ASKED
+
+KNOWN = (
+    ([(2, 3), (2, 4)], 2 * math.log(2) / 6),
+    ([(2, 3), (2, 3)], 0.0),
+    ([(2,), (2, 3)], 2 * math.log(2) / 5),
+    ([(2, 3, 4), (5, 3, 6)], 2 * math.log(2) / 8),
+    ([(2,), (2,), (3,)], (3 * math.log(3) - 2 * math.log(2)) / 6),
+)
+UPDATES = (0, 10, 20, 30, 40)
+
+
+def brute_force(sentences):
+    """Every position by itself: who shares its whole prefix, and what did they do next?"""
+    whole = [(*sentence, END) for sentence in sentences]
+    nats = [
+        -math.log(sum(w[: t + 1] == s[: t + 1] for w in whole) / sum(w[:t] == s[:t] for w in whole))
+        for s in whole
+        for t in range(len(s))
+    ]
+    return sum(nats) / len(nats)
+
+
+def bigram_floor(sentences):
+    """Wrong on purpose: it looks one word back instead of at the whole prefix."""
+    pairs = Counter(pair for s in sentences for pair in pairwise((END, *s, END)))
+    firsts = Counter()
+    for (first, _), count in pairs.items():
+        firsts[first] += count
+    return -sum(c * math.log(c / firsts[a]) for (a, _), c in pairs.items()) / sum(pairs.values())
+
+
+def is_exact(floor):
+    known = all(math.isclose(floor(s), answer, abs_tol=1e-12) for s, answer in KNOWN)
+    rng = np.random.default_rng(0)
+    drawn = [[tuple(rng.integers(2, 5, rng.integers(1, 5)).tolist()) for _ in range(12)] for _ in range(40)]
+    return known and all(math.isclose(floor(s), brute_force(s), abs_tol=1e-12) for s in drawn)
+
+
+def test_the_floor_is_what_brute_force_finds_and_a_wrong_one_is_caught():
+    assert is_exact(entropy_floor)
+    assert not is_exact(bigram_floor)
+    assert not is_exact(lambda sentences: 1.001 * entropy_floor(sentences))
+
+
+def test_the_shipped_floor_follows_from_the_chain_rule():
+    # Different sentences: the tokens of one together have the entropy ln S of which sentence it is.
+    corpus = corpus_of("", 0.2, 0)
+    tokens = sum(1 + len(sentence) for sentence in corpus.training)
+    assert corpus.floor == pytest.approx(80 * math.log(80) / tokens, abs=1e-12)
+    assert 0.3 < corpus.floor < corpus.uniform
+
+
+def test_the_shipped_sentences_are_short_different_and_in_plain_letters():
+    lines = shipped().splitlines()
+    assert len(lines) == len(set(lines)) == 100
+    assert all(7 <= len(line.split()) <= 10 for line in lines)
+    assert all(line == line.lower() and line.replace(" ", "").isalpha() for line in lines)
+    assert sum(line.startswith("we propose a ") for line in lines) >= 20
+
+
+def test_the_split_is_disjoint_and_fixed_by_its_seed():
+    one, again, other = (corpus_of("", 0.2, seed) for seed in (0, 0, 1))
+    assert one == again
+    assert set(one.held_out) != set(other.held_out)
+    assert not set(one.training) & set(one.held_out)
+    assert (len(one.training), len(one.held_out)) == (80, 20)
+
+
+def test_words_are_numbered_in_order_of_appearance():
+    corpus = corpus_of("", 0.2, 0)
+    appearing = list(dict.fromkeys(token for sentence in corpus.training for token in sentence))
+    assert appearing == list(range(2, corpus.vocab))
+
+
+def own_corpus():
+    """Ten sentences, each with a last word that no other has."""
+    return "\n".join(f"we like the number {'i' * number}" for number in range(1, 11))
+
+
+def test_a_held_out_word_that_is_not_trained_is_read_but_never_asked():
+    corpus = corpus_of(own_corpus(), 0.2, 0)
+    x_BT, y_BT = Reading(corpus.held_out, corpus.vocab, corpus.context).batch(np.random.default_rng(0), 1)
+    assert len(corpus.held_out) == 2
+    assert (x_BT[:, 5] == UNKNOWN).all()
+    assert (y_BT[:, 4] == NOT_ASKED).all()
+    assert (y_BT != UNKNOWN).all()
+    assert (y_BT[:, 5] == END).all()
+    assert Reading(corpus.held_out, corpus.vocab, corpus.context).asked == (y_BT != NOT_ASKED).sum() == 10
+
+
+def test_a_sentence_that_comes_twice_is_kept_once():
+    corpus = corpus_of(own_corpus() + "\nWe like the number III.\n", 0.2, 0)
+    assert corpus.dropped == 1
+    assert len(corpus.training) + len(corpus.held_out) == 10
+
+
+def test_the_longest_copied_run():
+    training = [(2, 3, 4, 5), (6, 7)]
+    assert longest_copied((9, 3, 4, 5, 6), training) == 3
+    assert longest_copied((5, 6), training) == 1
+    assert longest_copied((9, 9), training) == 0
+    assert longest_copied((), training) == 0
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"prompt": ""},
+        {"prompt": " \n "},
+        {"prompt": "we " * 100_000},
+        {"prompt": "we " * 40},
+        {"prompt": "<script>alert(1)</script>"},
+        {"prompt": "we propose\0 a"},
+        {"prompt": "we \u202epropose"},
+        {"corpus": "one"},
+        {"corpus": "one sentence alone"},
+        {"corpus": "word " * 100_000},
+        {"corpus": "\n".join(f"we like {n}" for n in range(400))},
+        {"corpus": "\n".join(f"we like {n} " + "very " * 40 for n in range(12)), "prompt": "we"},
+        {"corpus": own_corpus() + "\n\0", "prompt": "we"},
+        {"corpus": own_corpus()},
+        {"corpus": ["we"]},
+        {"rates": []},
+        {"rates": [0.01, 0.01]},
+        {"rates": [math.nan]},
+        {"rates": [10.0]},
+        {"held_out": 0.9},
+        {"samples": 10},
+        {"d_model": 10},
+        {"updates": 10**9},
+        {"unheard_of": 1},
+    ],
+)
+def test_hostile_settings_are_input_errors(hostile):
+    with pytest.raises(InputError):
+        panel("training").settings_from(hostile)
+
+
+def test_own_sentences_with_a_prompt_of_theirs_are_taken():
+    settings = panel("training").settings_from({"corpus": own_corpus(), "prompt": "We like"})
+    assert settings.read().beginning(settings.prompt) == (2, 3)
+
+
+def made(transformer, lstm, *, seeds=3, floor=0.4, end=0.42, hits=(70, 70), prompt=17, noise=0.02):
+    """Tables of a run whose held-out losses at ``UPDATES`` are given; seeds differ by ``noise``."""
+    tables = {name: [] for name in ("runs", "copies", "samples", "rates", "losses", "best")}
+    tables["corpus"] = [
+        {"training": 80, "held_out": 20, "floor": floor, "uniform": 4.7, "vocabulary": 115}
+        | {"begin_with_prompt": prompt}
+    ]
+    for side, held_out, hit in zip(("Transformer", "LSTM"), (transformer, lstm), hits, strict=True):
+        tables["rates"].append({"side": side, "rate": 0.03, "chosen": True})
+        for seed in range(seeds):
+            away = noise * (seed - (seeds - 1) / 2)
+            run = {"side": side, "seed": seed, "rate": 0.03}
+            for update, loss in zip(UPDATES, held_out, strict=True):
+                training = 4.7 + (end - 4.7) * update / UPDATES[-1]
+                tables["runs"] += [
+                    run | {"update": update, "which": "training", "value": training},
+                    run | {"update": update, "which": "held-out", "value": loss + away},
+                ]
+                copied = hit if update == UPDATES[-1] else 0
+                tables["copies"].append(
+                    run | {"update": update, "hits": copied, "n": 80, "value": copied / 80}
+                )
+    tables["losses"] = [{"finished": True}]
+    return tables
+
+
+def swapped(tables):
+    other = {"Transformer": "LSTM", "LSTM": "Transformer"}
+    return {
+        name: [row | {"side": other[row["side"]]} if "side" in row else row for row in rows]
+        for name, rows in tables.items()
+    }
+
+
+def said(tables, key, **settings):
+    return {s.key: s.text for s in telling.sentences(TrainingSettings(**settings), tables)}[key]
+
+
+LOW, HIGH = (4.7, 3.0, 2.0, 2.6, 3.2), (4.7, 3.2, 2.5, 2.9, 3.4)
+
+
+def test_the_verdict_flips_when_the_sides_are_swapped():
+    tables = made(LOW, HIGH)
+    assert "the Transformer is lower" in said(tables, "best")
+    assert "the LSTM is lower" in said(swapped(tables), "best")
+    assert "the Transformer is lower" in telling.figures(TrainingSettings(), tables)[0].title
+    assert "the LSTM is lower" in telling.figures(TrainingSettings(), swapped(tables))[0].title
+
+
+def test_overlapping_intervals_give_no_clear_difference():
+    tables = made(LOW, HIGH, noise=1.0)
+    for each in (tables, swapped(tables)):
+        assert "no clear difference" in said(each, "best")
+        assert "no clear difference" in telling.figures(TrainingSettings(), each)[0].title
+
+
+def test_who_copies_more_flips_too():
+    tables = made(LOW, HIGH, hits=(78, 40))
+    assert "the Transformer copies more" in said(tables, "copied")
+    assert "the LSTM copies more" in said(swapped(tables), "copied")
+    assert "no clear difference" in said(made(LOW, HIGH, hits=(70, 68)), "copied")
+
+
+def test_the_turn_is_told_only_where_there_is_one():
+    rising, falling, flat = LOW, (4.7, 4.0, 3.5, 3.2, 3.0), (4.7, 3.0, 2.0, 2.02, 2.03)
+    tables = made(rising, falling)
+    assert "turns up after update 20" in said(tables, "memorising-transformer")
+    assert "memorising made visible" in said(tables, "memorising-transformer")
+    assert "lowest at the last of 40 updates" in said(tables, "memorising-lstm")
+    assert "turns up after update 20" in said(swapped(tables), "memorising-lstm")
+    assert "does not clearly rise within 40 updates" in said(made(flat, flat), "memorising-lstm")
+
+
+def test_a_capped_run_reads_not_within_its_updates():
+    text = said(made(LOW, HIGH, end=1.0), "memorising-lstm")
+    assert "not within 0.05 nats of the floor within 40 updates" in text
+    assert "memorising made visible" not in text
+    assert "in 3 of 3 seeds" in said(made(LOW, HIGH), "memorising-lstm")
+
+
+def test_one_seed_gives_no_verdict():
+    tables = made(LOW, HIGH, seeds=1)
+    assert "no verdict" in said(tables, "best", seeds=1)
+    assert "one seed gives no interval" in said(tables, "memorising-lstm", seeds=1)
+    assert "one seed gives no verdict" in said(tables, "copied", seeds=1)
+
+
+def test_a_prompt_that_begins_no_training_sentence_is_told():
+    assert "No training sentence begins with the prompt" in said(made(LOW, HIGH, prompt=0), "copied")
+
+
+def test_nothing_is_claimed_of_a_run_that_goes_on():
+    tables = made(LOW, HIGH) | {"losses": []}
+    assert [s.key for s in telling.sentences(TrainingSettings(), tables)] == ["floor"]
+    titles = [figure.title for figure in telling.figures(TrainingSettings(), tables)]
+    assert all(title.endswith("so far") for title in titles)
+
+
+def test_figures_are_drawn_from_any_part_of_the_tables():
+    tables = made(LOW, HIGH)
+    assert telling.figures(TrainingSettings(), {"corpus": tables["corpus"]}) == []
+    first = {"corpus": tables["corpus"], "runs": tables["runs"][:2], "copies": tables["copies"][:1]}
+    for figure in (*telling.figures(TrainingSettings(), first), *telling.figures(TrainingSettings(), tables)):
+        assert figure.chart.to_dict()
+        assert words.faults(figure.title) == []
+        assert not figure.table.is_empty()
+
+
+def test_only_the_chosen_rate_is_told():
+    tables = made(LOW, HIGH)
+    other = [row | {"rate": 0.01, "value": 0.0} for row in tables["runs"]]
+    tables["runs"] = [*other, *tables["runs"]]
+    tables["rates"] += [row | {"rate": 0.01, "chosen": False} for row in tables["rates"]]
+    assert curves(tables, "LSTM").best[0][0] == pytest.approx(2.48)
+
+
+def test_markup_in_own_sentences_is_escaped():
+    own = "\n".join(f"we like <b>bold</b> <script>x</script> {n}" for n in range(12))
+    settings = TrainingSettings(corpus=own, prompt="we like <b>bold</b>")
+    tables = made(LOW, HIGH)
+    tables["samples"] = [
+        {"side": "LSTM", "seed": 0, "rate": 0.03, "update": 40, "decoding": "greedy", "copied": True}
+        | {"text": "we like <b>bold</b> <script>x</script> 3", "longest": 4, "words": 4}
+    ]
+    page = telling.html(settings, tables)
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert "&lt;script&gt;" in page
+    assert any("<script>x</script>" in line for line in telling.lines(settings, tables))
