@@ -102,23 +102,23 @@ def run(
     """Rounds over all jobs whose predicted seconds (one run each) fit; round 0 warms up and is dropped.
 
     Each round first looks at what the rounds before really took: what no longer fits the budget and a third
-    is left out, samples and all. ``enter`` is told of each change of set-up, ``seen`` of each round.
+    is left out, samples and all. What was spent on it is not charged to the others: threads that collapse on
+    a busy machine must not cost the others their race. ``enter`` is told of each change of set-up, ``seen``
+    of each round.
     """
-    race, rng, spent = Race([], {}), np.random.default_rng(0), 0.0
+    race, rng = Race([], {}), np.random.default_rng(0)
     took: dict[Job, list[float]] = {job: [] for job in predicted}
     for number in range(repeats + 1):
         one = {job: float(np.mean(took[job] or [predicted[job]])) for job in took}
-        left = (budget if number == 0 else budget * OVERRUN) - spent
-        going = fitting({job: (repeats + 1 - number) * one[job] for job in took}, left)
+        limit = budget if number == 0 else budget * OVERRUN
+        going = fitting({job: (repeats + 1) * one[job] for job in took}, limit)
         for job in set(took) - set(going):
             race.left_out[job] = (repeats + 1) * one[job]
             del took[job]
         race.samples = [sample for sample in race.samples if sample.job in took]
         for job in shuffled(list(took), rng, enter):
             cpu, wall = timed(job)
-            seconds = job.setup.cost(cpu, wall) / 1e3
-            took[job].append(seconds)
-            spent += seconds
+            took[job].append(job.setup.cost(cpu, wall) / 1e3)
             if number > 0:
                 race.samples.append(Sample(job, number, cpu, wall))
         seen(race)

@@ -1,0 +1,127 @@
+"""The bill: a step with a cache is the whole block's last output, memory a count, the crossing measured."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from isoloss.figures.render import svg
+from isoloss.teach import panels
+from isoloss.teach.panel import told
+from isoloss.teach.race import bill, bill_told
+from isoloss.teach.race.counts import BLOCK, LSTM, kept_floats
+from isoloss.teach.race.panels import BillSettings
+from isoloss.teach.race.runners import causal_block, lstm_layer
+from isoloss.teach.race.steps import attention_step, lstm_step, read, started
+
+D = 32
+SETTINGS = BillSettings(lengths=(64, 256, 1024, 4096))
+
+
+@pytest.mark.parametrize("n", [1, 7, 12])
+def test_a_step_with_a_cache_is_the_whole_blocks_last_output(n: int) -> None:
+    torch.manual_seed(n)
+    block, x_KBTD = causal_block(D, 20), torch.randn(1, 2, n + 1, D)
+    whole = block(x_KBTD)[:, :, -1:]
+    cache = read(block, x_KBTD[:, :, :n], room=n + 1)
+    assert torch.allclose(attention_step(block, x_KBTD[:, :, -1:], cache, n), whole, atol=1e-5)
+
+
+def test_step_after_step_is_the_whole_block() -> None:
+    torch.manual_seed(0)
+    block, x_KBTD = causal_block(D, 20), torch.randn(1, 1, 6, D)
+    cache = read(block, x_KBTD[:, :, :1], room=6)
+    steps = [attention_step(block, x_KBTD[:, :, n : n + 1], cache, n) for n in range(1, 6)]
+    assert torch.allclose(torch.cat(steps, 2), block(x_KBTD)[:, :, 1:], atol=1e-5)
+
+
+def test_a_cache_of_another_text_or_a_wrong_place_is_found_out() -> None:
+    torch.manual_seed(0)
+    block, x_KBTD = causal_block(D, 20), torch.randn(1, 1, 8, D)
+    whole = block(x_KBTD)[:, :, -1:]
+    other = read(block, torch.randn(1, 1, 7, D), room=8)
+    short = read(block, x_KBTD[:, :, :7], room=8)
+    assert not torch.allclose(attention_step(block, x_KBTD[:, :, -1:], other, 7), whole, atol=1e-3)
+    assert not torch.allclose(attention_step(block, x_KBTD[:, :, -1:], short, 6), whole, atol=1e-3)
+
+
+def test_a_step_of_the_lstm_is_the_layers_last_output() -> None:
+    torch.manual_seed(0)
+    layer, x_TBD = lstm_layer(D), torch.randn(9, 1, D)
+    h_1BD, _ = lstm_step(layer, x_TBD[-1:], started(layer, x_TBD[:-1]))
+    assert torch.allclose(h_1BD[0], layer(x_TBD)[0][-1], atol=1e-6)
+    h_1BD, _ = lstm_step(layer, x_TBD[-1:], started(layer, x_TBD[:-2]))
+    assert not torch.allclose(h_1BD[0], layer(x_TBD)[0][-1], atol=1e-3)
+
+
+def test_floats_kept_are_those_of_the_tensors() -> None:
+    x_TBD = torch.randn(9, 1, D)
+    cache = read(causal_block(D, 9), x_TBD.view(1, 1, 9, D), room=9)
+    assert kept_floats(BLOCK, 9, D) == cache.k_BHTC.numel() + cache.v_BHTC.numel() == 2 * 9 * D
+    assert kept_floats(LSTM, 9, D) == sum(part.numel() for part in started(lstm_layer(D), x_TBD)) == 2 * D
+
+
+def made(block_ms, lstm_ms=1.0, noise=0.01):
+    """``block_ms``: milliseconds of the block's step at 64, 256, 1,024 and 4,096."""
+    rng, times = np.random.default_rng(0), {}
+    for (n, ms), name in itertools.product(
+        zip(SETTINGS.lengths, block_ms, strict=True), (BLOCK.name, LSTM.name)
+    ):
+        value = ms if name == BLOCK.name else lstm_ms
+        times[n, name] = [value * float(np.exp(noise * e)) for e in rng.standard_normal(12)]
+    return bill.tables_of(SETTINGS, times)
+
+
+def said(tables, key: str) -> str:
+    return next(one.text for one in bill_told.sentences(SETTINGS, tables) if one.key == key)
+
+
+def test_the_crossing_is_bracketed_by_what_the_intervals_decide() -> None:
+    assert "becomes the dearer one between n = 256 and 1,024" in said(made([0.5, 0.8, 1.5, 4.0]), "crossing")
+    assert "between n = 64 and 1,024" in said(made([0.5, 1.0, 1.5, 4.0]), "crossing")
+    assert "dearer one at every n measured, 64 to 4,096" in said(made([2.0, 2.0, 3.0, 4.0]), "crossing")
+    assert "cheaper one at every n measured" in said(made([0.5, 0.5, 0.6, 0.7]), "crossing")
+    assert "not decided between n = 64 and 4,096" in said(made([1.0] * 4, noise=0.2), "crossing")
+    assert "from n = 4,096 on; below that it is not decided" in said(made([1.0, 1.0, 1.0, 4.0]), "crossing")
+
+
+def test_the_verdict_flips_and_may_be_open() -> None:
+    assert "the LSTM layer is faster at n = 64 (2.0" in said(made([2.0] * 4), "step")
+    assert "the causal block is faster at n = 64 (2.0" in said(made([0.5] * 4), "step")
+    assert "no clear difference" in said(made([1.0] * 4, noise=0.2), "step")
+    titles = [bill_told.figures(SETTINGS, made([ms] * 4))[0].title for ms in (2.0, 0.5)]
+    assert "LSTM layer is faster" in titles[0]
+    assert "causal block is faster" in titles[1]
+
+
+def test_growth_is_said_of_the_side_that_grows() -> None:
+    text = said(made([1.0, 1.0, 2.0, 4.0]), "growth")
+    assert "more for the causal block (4.0" in text or "more for the causal block (3.9" in text
+    assert "no clear difference for the LSTM layer" in text
+    assert "no clear difference for the causal block" in said(made([1.0] * 4), "growth")
+
+
+def test_memory_is_exact_and_the_same_whatever_the_clock_says() -> None:
+    sentences = [
+        next(s for s in bill_told.sentences(SETTINGS, made([ms] * 4)) if s.key == "memory") for ms in (1, 9)
+    ]
+    assert sentences[0] == sentences[1]
+    assert sentences[0].exact
+    assert "4.19MB after n = 4,096" in sentences[0].text
+
+
+def test_a_real_bill_is_measured_told_and_drawn_and_leaves_the_threads_alone() -> None:
+    panel, heard = panels.panel("bill"), []
+    settings = BillSettings(lengths=(16, 32), d_model=32, repeats=6, tokens=2)
+    before = torch.get_num_threads()
+    found = panel.measure(settings, lambda done, text, tables=None: heard.append(done))
+    assert torch.get_num_threads() == before
+    assert heard == sorted(heard)
+    assert [row["n"] for row in found["times"]] == [6] * 4
+    result = told(panel, settings, found, wall_seconds=1.0, cpu_seconds=1.0)
+    assert {s.key for s in result.sentences} == {"step", "crossing", "growth", "memory"}
+    for figure in bill_told.figures(settings, found):
+        assert "<svg" in svg(figure)
+    assert len(bill_told.lines(settings, found)) == 3
+    assert bill_told.figures(settings, {}) == []
