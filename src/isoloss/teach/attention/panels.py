@@ -93,7 +93,7 @@ PANELS = (
             "training/optimizer.py",
             "models",
         ),
-        full={"seeds": 10, "pairs": 8, "updates": 600},
+        full={"seeds": 10, "updates": 400},
         cap_seconds=180.0,
     ),
 )

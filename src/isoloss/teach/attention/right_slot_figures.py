@@ -166,7 +166,7 @@ def maps_title(tables: Tables) -> str:
     ]
     whole, first, second = (percent(mean) for mean in means)
     which = (
-        f"{len(solved(tables))} of {seed_count(tables)} seeds that got there"
+        f"{len(solved(tables))} of {seed_count(tables)} seeds learned it"
         if solved(tables)
         else "no seed learned it"
     )

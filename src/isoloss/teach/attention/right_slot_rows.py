@@ -1,4 +1,4 @@
-"""Reading the tables of the right-slot panel: who got there, what moved. No torch."""
+"""Reading the tables of the right-slot panel: who learned the task, what moved. No torch."""
 
 from isoloss.teach.attention.over_seeds import mean_of
 from isoloss.teach.result import Tables
@@ -25,7 +25,7 @@ def solved(tables: Tables) -> list[int]:
 
 
 def kept(tables: Tables) -> list[int]:
-    """The seeds whose mechanism is told: those that got there, or all if none did."""
+    """The seeds whose mechanism is told: those that learned the task, or all if none did."""
     return solved(tables) or list(accuracies(tables, "trained", "none"))
 
 

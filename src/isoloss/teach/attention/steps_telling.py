@@ -99,8 +99,18 @@ def lines(settings: StepsSettings, tables: Tables) -> list[str]:
 
 
 def html(settings: StepsSettings, tables: Tables) -> Markup:
-    return Markup('<div class="steps">{}</div>').format(
-        Markup("").join(html_of(matrix) for matrix in matrices(settings, tables))
+    """Every matrix as a table; the weighted values, one matrix a word, fold away."""
+    every = list(matrices(settings, tables))
+    first = next(i for i, matrix in enumerate(every) if ". Z 1:" in matrix.caption)
+    last = first + len(tables["words"])
+    return Markup(
+        '<div class="steps">{}<details><summary>Weighted values, a matrix a word</summary>{}</details>{}</div>'
+    ).format(*(side_by_side(part) for part in (every[:first], every[first:last], every[last:])))
+
+
+def side_by_side(parts: list[Matrix]) -> Markup:
+    return Markup('<div style="display:flex;flex-wrap:wrap;gap:1rem;align-items:flex-start">{}</div>').format(
+        Markup("").join(html_of(matrix) for matrix in parts)
     )
 
 
