@@ -193,9 +193,9 @@ def test_figures_of_parts_and_of_all(tables):
     start["mass"] = [row for row in tables["mass"] if row["update"] == 0]
     assert right_slot_telling.figures(SETTINGS, start) == []
     names = [figure.name for figure in right_slot_telling.figures(SETTINGS, tables)]
-    assert names == ["right-slot-progress", "right-slot-maps"]
+    assert names == ["progress", "maps"]
     half = {**tables, "ablation": start["ablation"]}
-    assert [f.name for f in right_slot_telling.figures(SETTINGS, half)] == ["right-slot-progress"]
+    assert [f.name for f in right_slot_telling.figures(SETTINGS, half)] == ["progress"]
     assert any("forced even: layer 2" in line for line in right_slot_telling.lines(SETTINGS, tables))
 
 

@@ -81,7 +81,7 @@ def shade(value: float | None, largest: float) -> str:
 def html_of(matrix: Matrix) -> Markup:
     """The matrix as a table with a caption and headed rows and columns; all labels escaped."""
     heads = [*matrix.columns, *(["sum"] if matrix.sums is not None else [])]
-    head = Markup("").join(Markup('<th scope="col">{}</th>').format(name) for name in heads)
+    head = Markup("").join(Markup('<th scope="col" class="number">{}</th>').format(name) for name in heads)
     body = Markup("").join(
         Markup('<tr><th scope="row">{}</th>{}{}</tr>').format(
             label, Markup("").join(cell(value, matrix.largest) for value in row), total(matrix, place)

@@ -56,7 +56,7 @@ def progress_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
         " Value set: always the string's most frequent value."
     )
     return Figure(
-        name="right-slot-progress",
+        name="progress",
         chart=titled(alt.hconcat(*panels, spacing=18), title, subtitle, characters=96),
         title=title,
         description="Three panels over updates: accuracy, weight on the right slot in layer 1, in layer 2.",
@@ -145,7 +145,7 @@ def maps_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
         f"with a layer forced to look evenly; n = {n} strings a point, Wilson 95 %."
     )
     return Figure(
-        name="right-slot-maps",
+        name="maps",
         chart=titled(chart, title, subtitle, characters=96),
         title=title,
         description=(

@@ -104,13 +104,14 @@ def html(settings: StepsSettings, tables: Tables) -> Markup:
     first = next(i for i, matrix in enumerate(every) if ". Z 1:" in matrix.caption)
     last = first + len(tables["words"])
     return Markup(
-        '<div class="steps">{}<details><summary>Weighted values, a matrix a word</summary>{}</details>{}</div>'
+        '<div class="steps">{}<details><summary>Weighted values, one a word</summary>{}</details>{}</div>'
     ).format(*(side_by_side(part) for part in (every[:first], every[first:last], every[last:])))
 
 
 def side_by_side(parts: list[Matrix]) -> Markup:
-    return Markup('<div style="display:flex;flex-wrap:wrap;gap:1rem;align-items:flex-start">{}</div>').format(
-        Markup("").join(html_of(matrix) for matrix in parts)
+    style = "display:flex;flex-wrap:wrap;gap:1rem;align-items:flex-start"
+    return Markup('<div style="{}">{}</div>').format(
+        style, Markup("").join(html_of(matrix) for matrix in parts)
     )
 
 
@@ -132,7 +133,7 @@ def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:
     chart: alt.LayerChart = numbered_map(rows, words).properties(width=side, height=0.7 * side)
     return [
         Figure(
-            name="steps-softmax",
+            name="softmax",
             chart=titled(
                 chart,
                 title,

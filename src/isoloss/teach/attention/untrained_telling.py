@@ -98,7 +98,7 @@ def figures(settings: UntrainedSettings, tables: Tables) -> list[Figure]:
     )
     return [
         Figure(
-            name="untrained-maps",
+            name="maps",
             chart=titled(
                 maps,
                 title,
@@ -160,7 +160,7 @@ def cell_figure(tables: Tables, labels: list[str]) -> Figure:
     )
     chart = alt.layer(dots, rule, label).properties(width=560, height=220)
     return Figure(
-        name="untrained-cell",
+        name="cell",
         chart=titled(chart, title, f"{len(seeds_of(tables))} seeds, a mark each; dashed: even attention."),
         title=title,
         description="Weights of the last word on each word, a mark a seed; dashed: the even share.",
