@@ -1,3 +1,129 @@
-from isoloss.teach.panel import Panel
+"""The amnesia demo: how far a gradient reaches, and three tests of memory that ask different things."""
 
-PANELS: tuple[Panel, ...] = ()
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from isoloss.teach.panel import Panel, Seeded
+
+Rate = Annotated[float, Field(ge=1e-5, le=0.1)]
+Width = Annotated[int, Field(ge=8, le=96, multiple_of=4)]
+
+
+def several(default: tuple, description: str) -> Any:
+    return Field(default=default, strict=False, min_length=1, max_length=4, description=description)
+
+
+class Contest(Seeded):
+    """What the three tests share: both sides get the same rates, updates, strings and sizes."""
+
+    widths: tuple[Width, ...] = several(
+        (32,), "d_model of the Transformer; the LSTM's is chosen to match its parameters"
+    )
+    rates: tuple[Rate, ...] = several((3e-3,), "Learning rates, the same for both sides")
+    cap: int = Field(default=200, ge=1, le=10_000, description="Updates after which training ends")
+    every: int = Field(default=50, ge=5, le=1_000, description="Updates from one look to the next")
+    batch: int = Field(default=64, ge=4, le=256, description="Strings an update")
+
+
+class ReachSettings(Seeded):
+    length: int = Field(default=128, ge=8, le=512, description="Tokens T of a string")
+    width: int = Field(default=64, ge=8, le=128, multiple_of=4, description="Width of input and state")
+    strings: int = Field(default=32, ge=2, le=512, description="Random strings a seed")
+    seeds: int = Field(default=5, ge=1, le=20, description="How many random seeds")
+
+
+class FirstLetterSettings(Contest):
+    lengths: tuple[Annotated[int, Field(ge=3, le=256)], ...] = several(
+        (20,), "Letters T of a string: the answer is T - 1 steps back"
+    )
+
+
+class RandomPlaceSettings(Contest):
+    lengths: tuple[Annotated[int, Field(ge=4, le=256)], ...] = several(
+        (24,), "Letters T of a string: the answer is 1 to T - 2 steps back"
+    )
+    cap: int = Field(default=300, ge=1, le=10_000, description="Updates after which training ends")
+
+
+class BindingSettings(Contest):
+    pairs: tuple[Annotated[int, Field(ge=1, le=32)], ...] = several(
+        (4,), "Key-value pairs D of a string; its length is 3 D"
+    )
+    keys: tuple[Annotated[int, Field(ge=2, le=128)], ...] = several(
+        (64,), "Different keys; there are as many values, but at most 32"
+    )
+    cap: int = Field(default=500, ge=1, le=10_000, description="Updates after which training ends")
+
+
+LEARNED = (
+    "teach/learner.py",
+    "teach/tasks.py",
+    "teach/amnesia/contest.py",
+    "teach/amnesia/sides.py",
+    "models",
+)
+GRID = (1e-3, 3e-3, 1e-2)
+
+PANELS: tuple[Panel, ...] = (
+    Panel(
+        name="reach",
+        demo="amnesia",
+        title="How far does blame travel?",
+        question="How much of the last output's gradient reaches a token k steps back, before any training?",
+        doubt=(
+            "Only the start of training: a gradient that is small at first can grow, and one that arrives "
+            "need not be used. Each curve is relative to its own last token, so flat does not mean large."
+        ),
+        settings=ReachSettings,
+        measured_by="amnesia.reach",
+        told_by="amnesia.reach_told",
+        depends=("models",),
+        full={"seeds": 10, "strings": 128},
+    ),
+    Panel(
+        name="first-letter",
+        demo="amnesia",
+        title="Amnesia test I: the first letter",
+        question="Who says the first letter of a random string, and what does the LSTM's start change?",
+        doubt=(
+            "A fixed address, fresh strings, few updates and one small size. Other lengths, longer training "
+            "or another recipe may give another order; the sweeps show some of it."
+        ),
+        settings=FirstLetterSettings,
+        measured_by="amnesia.first_letter",
+        told_by="amnesia.first_letter_told",
+        depends=LEARNED,
+        full={"seeds": 5, "lengths": [20, 48], "rates": list(GRID), "cap": 300},
+    ),
+    Panel(
+        name="random-place",
+        demo="amnesia",
+        title="Amnesia test II: somewhere in here",
+        question="A mark stands anywhere; who says the letter after it, from which distance?",
+        doubt=(
+            "Short strings, where near answers train the far ones, and equal updates, not equal seconds. "
+            "Whether a tuned or longer trained Transformer closes the gap at greater lengths is not tested."
+        ),
+        settings=RandomPlaceSettings,
+        measured_by="amnesia.random_place",
+        told_by="amnesia.random_place_told",
+        depends=LEARNED,
+        full={"seeds": 5, "lengths": [32], "rates": list(GRID), "cap": 500},
+    ),
+    Panel(
+        name="binding",
+        demo="amnesia",
+        title="Amnesia test III: who belongs to whom?",
+        question="After several key-value pairs, who answers each key with its own value?",
+        doubt=(
+            "Within a number of updates: an LSTM on the value-set line has not bound the pairs yet. With few "
+            "keys it arrives when it is trained longer; a wider one or another recipe may arrive sooner."
+        ),
+        settings=BindingSettings,
+        measured_by="amnesia.binding",
+        told_by="amnesia.binding_told",
+        depends=LEARNED,
+        full={"seeds": 5, "pairs": [2, 4, 8], "keys": [64, 8], "rates": [3e-3, 1e-2], "cap": 800},
+    ),
+)

@@ -1,0 +1,126 @@
+"""Tell binding: who has learned which value belongs to which key, and who only knows the values. No torch."""
+
+from isoloss.figures.figure import Figure
+from isoloss.figures.style import titled
+from isoloss.teach.amnesia import charts
+from isoloss.teach.amnesia.names import ATTENTION, BIAS_1
+from isoloss.teach.amnesia.outcomes import Outcome, cells, outcomes
+from isoloss.teach.amnesia.panels import BindingSettings
+from isoloss.teach.amnesia.value_set import FORMULA
+from isoloss.teach.amnesia.verdicts import (
+    account,
+    bests,
+    counted,
+    headline,
+    span,
+    strings,
+    table_lines,
+    verdict,
+)
+from isoloss.teach.result import Basis, Row, Sentence, Tables
+
+NAMES = ("keys", "pairs", "width")
+BASELINES = (("value_set", "knows the values only"), ("chance", "chance"))
+
+
+def basis(settings: BindingSettings, tables: Tables) -> Basis:
+    return counted(tables["curves"], settings.seeds)
+
+
+def sentences(settings: BindingSettings, tables: Tables) -> list[Sentence]:
+    found: list[Sentence] = []
+    for (keys, pairs, width), rows in cells(tables["curves"], NAMES).items():
+        where = "" if not found else f"-{keys}-{pairs}-{width}"
+        said = f"{pairs} pairs of {keys} keys"
+        found.extend(Sentence(key=key + where, text=f"{said}: {text}") for key, text in told(rows))
+        found.append(Sentence(key=f"baselines{where}", text=f"{said}: {baselines(rows[0])}", exact=True))
+    return found
+
+
+def told(rows: list[Row]) -> list[tuple[str, str]]:
+    sides, ended = outcomes(rows), bests(rows)
+    texts = []
+    if ATTENTION in ended and BIAS_1 in ended:
+        texts.append(("verdict", verdict(ended[ATTENTION], ended[BIAS_1])))
+    for number, (side, rates) in enumerate(sides.items()):
+        texts.append((f"side-{number}", account(rates)))
+        texts.append((f"line-{number}", against_line(ended[side], rows[0]["value_set"])))
+    return texts
+
+
+def against_line(one: Outcome, line: float) -> str:
+    """Where each seed's Wilson interval lies against the value-set line."""
+    intervals = [share.interval for share in one.shares]
+    above, below = sum(low > line for low, _ in intervals), sum(high < line for _, high in intervals)
+    on = one.seeds - above - below
+    text = (
+        f"{one.side} ended above the value-set line of {line:.3f} in {above} of {one.seeds} seeds, on it in {on}, "
+        f"below it in {below} (Wilson intervals; {span([s.value for s in one.shares])}, {strings(one)})"
+    )
+    if on == one.seeds:
+        text += f": within {one.last:,} updates it answers no better than who knows the values but not the pairing"
+    return f"{text}."
+
+
+def baselines(row: Row) -> str:
+    return (
+        f"guessing any of {row['values']} values is right {row['chance']:.3f} of the time, always the most frequent "
+        f"value of the string {row['value_set']:.3f} = {FORMULA}."
+    )
+
+
+def figures(settings: BindingSettings, tables: Tables) -> list[Figure]:
+    rows = tables.get("curves", [])
+    if not any(row["update"] for row in rows):
+        return []
+    groups = cells(rows, NAMES)
+    key, first = next(iter(groups.items()))
+    found = [_curves(key, first)]
+    return [*found, _sweep(rows)] if len(groups) > 1 else found
+
+
+def _curves(key: tuple, rows: list[Row]) -> Figure:
+    keys, pairs, _ = key
+    chart, table = charts.curves(rows, [(rows[0][column], name) for column, name in BASELINES])
+    title = headline(dict(told(rows)).get("verdict", "Binding, so far"))
+    return Figure(
+        name="binding",
+        chart=titled(
+            chart,
+            title,
+            f"{pairs} pairs, {keys} keys, {rows[0]['values']} values. {charts.how_counted(rows)}",
+            characters=charts.TITLE_CHARACTERS,
+        ),
+        title=title,
+        description=(
+            "Accuracy against updates for a Transformer and an LSTM, with the chance line and the value-set line."
+        ),
+        shows=(
+            "The upper dotted line is what memory without binding earns: always the string's most frequent value. "
+            "A side that leaves it has begun to answer by key."
+        ),
+        would_change="The LSTM leaving the value-set line within these updates, or the Transformer staying on it.",
+        table=table,
+    )
+
+
+def _sweep(rows: list[Row]) -> Figure:
+    chart, table = charts.sweep(rows, NAMES, ("value_set", "chance"))
+    title = "Binding: where every seed ended, by keys and pairs"
+    return Figure(
+        name="binding-sweep",
+        chart=titled(
+            chart,
+            title,
+            "A point a seed at its side's best rate, with Wilson 95 % intervals; ticks: chance and value-set line",
+        ),
+        title=title,
+        description="Final accuracy of each seed, a panel a number of keys and pairs, a row a side.",
+        shows="Fewer keys and pairs are bound sooner: capacity and learnability, not distance.",
+        would_change="An LSTM off its value-set line at many pairs within these updates.",
+        table=table,
+    )
+
+
+def lines(settings: BindingSettings, tables: Tables) -> list[str]:
+    return table_lines(tables["curves"], NAMES, BASELINES)

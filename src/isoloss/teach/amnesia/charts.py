@@ -1,0 +1,157 @@
+"""Learning curves (a thin line a seed, the median thick), a sweep over cells, accuracy by distance."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from isoloss.figures.lines import chart_of
+from isoloss.figures.style import INK, QUIET, spread
+from isoloss.teach.amnesia.names import LOOKS
+from isoloss.teach.amnesia.verdicts import bests
+from isoloss.teach.result import Row
+
+WIDTH, HEIGHT, LABEL_GAP = 560, 330, 0.055
+TITLE_CHARACTERS = 78
+COLOUR = alt.Color("colour:N", scale=None)
+DASH = alt.StrokeDash("side:N", legend=None).scale(
+    domain=list(LOOKS), range=[dash for _, dash, _ in LOOKS.values()]
+)
+SHAPE = alt.Shape("shape:N", scale=None)
+
+
+def looks(side: str) -> Row:
+    colour, _, shape = LOOKS[side]
+    return {"colour": colour, "shape": shape}
+
+
+def at_best_rate(rows: Sequence[Row]) -> list[Row]:
+    chosen = {side: one.rate for side, one in bests(rows).items()}
+    return [row for row in rows if row["rate"] == chosen[row["side"]]]
+
+
+def how_counted(rows: Sequence[Row]) -> str:
+    return (
+        f"Thin: a seed with its Wilson 95 % interval; thick: the median of seeds; n = {rows[0]['n']:,} unseen "
+        "strings a point; each side at its best rate, ended at 99 % or the cap"
+    )
+
+
+def accuracy_axis() -> alt.Y:
+    return (
+        alt.Y("value:Q", title="Right answers, share of unseen strings")
+        .scale(domain=[0, 1.03], nice=False)
+        .axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".0%")
+    )
+
+
+def curves(
+    rows: Sequence[Row], baselines: Sequence[tuple[float, str]]
+) -> tuple[alt.LayerChart, pl.DataFrame]:
+    """Accuracy against updates of one cell, each side at its best rate. ``baselines``: height and name."""
+    drawn = [row | looks(row["side"]) for row in at_best_rate(rows)]
+    last = max(row["update"] for row in drawn)
+    x = alt.X("update:Q", title="Updates").scale(domain=[0, last], nice=False)
+    return _chart(drawn, "update", x, last, baselines)
+
+
+def by_distance(
+    rows: Sequence[Row], baselines: Sequence[tuple[float, str]]
+) -> tuple[alt.LayerChart, pl.DataFrame]:
+    """Accuracy against the distance from the answer to the question."""
+    drawn = [row | looks(row["side"]) for row in rows]
+    far = max(row["distance"] for row in drawn)
+    ticks = sorted({row["distance"] for row in drawn})
+    x = (
+        alt.X("distance:Q", title="Distance from the letter to the question, tokens (log scale)")
+        .scale(type="log", domain=[0.93, far * 1.05], nice=False)
+        .axis(values=ticks, format="d")
+    )
+    return _chart(drawn, "distance", x, far, baselines)
+
+
+def _chart(
+    drawn: list[Row], across: str, x: alt.X, end: float, baselines: Sequence[tuple[float, str]]
+) -> tuple[alt.LayerChart, pl.DataFrame]:
+    table, y = pl.DataFrame(drawn, infer_schema_length=None), accuracy_axis()
+    middle = table.group_by("side", "colour", "shape", across, maintain_order=True).agg(
+        pl.col("value").median()
+    )
+    base = pl.DataFrame([{"value": height, "end": end} for height, _ in baselines])
+    parts = [
+        chart_of(base).mark_rule(strokeDash=[3, 3], color=QUIET).encode(y),
+        chart_of(table)
+        .mark_rule(opacity=0.5, strokeWidth=1)
+        .encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color=COLOUR),
+        chart_of(table)
+        .mark_line(strokeWidth=1, opacity=0.45)
+        .encode(x, y, color=COLOUR, detail=["side:N", "seed:N"]),
+        chart_of(middle).mark_line(strokeWidth=2.6).encode(x, y, color=COLOUR, strokeDash=DASH),
+        chart_of(middle).mark_point(filled=True, size=52, opacity=1).encode(x, y, color=COLOUR, shape=SHAPE),
+        _labels(middle, across, end, x, y, baselines),
+    ]
+    columns = [name for name in table.columns if name not in ("colour", "shape")]
+    return alt.layer(*parts).properties(width=WIDTH, height=HEIGHT), table.select(columns)
+
+
+def _labels(
+    middle: pl.DataFrame, across: str, end: float, x: alt.X, y: alt.Y, baselines: Sequence[tuple[float, str]]
+) -> alt.Chart:
+    """Names right of the panel at the lines' ends, moved apart; baselines among them."""
+    ends = [
+        (own.sort(across)["value"][-1], side, LOOKS[side][0])
+        for (side,), own in middle.group_by("side", maintain_order=True)
+    ]
+    ends += [(height, name, INK) for height, name in baselines]
+    heights = spread([value for value, _, _ in ends], LABEL_GAP)
+    lift = max(0.0, 0.01 - min(heights))
+    rows = [
+        {across: end, "value": place + lift, "label": name, "colour": colour}
+        for place, (_, name, colour) in zip(heights, ends, strict=True)
+    ]
+    return (
+        chart_of(pl.DataFrame(rows))
+        .mark_text(align="left", dx=10, fontSize=12, fontWeight="bold", clip=False)
+        .encode(x, y, text="label:N", color=COLOUR)
+    )
+
+
+def sweep(
+    rows: Sequence[Row], names: Sequence[str], marks: Sequence[str]
+) -> tuple[alt.LayerChart, pl.DataFrame]:
+    """Where every seed ended, a row of points a side and cell, each side at its best rate in the cell."""
+    ends: dict[tuple, Row] = {}
+    for row in rows:
+        key = (*(row[name] for name in names), row["side"], row["rate"], row["seed"])
+        if key not in ends or ends[key]["update"] <= row["update"]:
+            ends[key] = row
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    chosen = {(key, side): one.rate for key, own in groups.items() for side, one in bests(own).items()}
+    drawn = [
+        row | looks(row["side"]) | {"cell": ", ".join(f"{name} {row[name]}" for name in names)}
+        for row in ends.values()
+        if chosen[(tuple(row[name] for name in names), row["side"])] == row["rate"]
+    ]
+    table = pl.DataFrame(drawn, infer_schema_length=None)
+    x = (
+        alt.X("value:Q", title="Right answers at the end, share of unseen strings")
+        .scale(domain=[0, 1.03])
+        .axis(format=".0%")
+    )
+    y = alt.Y("side:N", title=None, sort=list(LOOKS)).axis(labelLimit=200)
+    base = chart_of(table)
+    parts = [
+        base.mark_rule(opacity=0.6).encode(alt.X("low:Q"), alt.X2("high:Q"), y, color=COLOUR),
+        base.mark_point(filled=True, size=60, opacity=0.9).encode(x, y, color=COLOUR, shape=SHAPE),
+        *(base.mark_tick(color=INK, thickness=1.5, size=22).encode(alt.X(f"{mark}:Q"), y) for mark in marks),
+    ]
+    inside = alt.layer(*parts).properties(width=WIDTH, height=26 * table["side"].n_unique())
+    chart = inside.facet(
+        row=alt.Row("cell:N", title=None, sort=None).header(
+            labelAngle=0, labelAlign="left", labelOrient="top"
+        )
+    )
+    columns = [name for name in table.columns if name not in ("colour", "shape")]
+    return chart, table.select(columns)

@@ -1,0 +1,118 @@
+"""From looks to outcomes: where each seed ended, how soon it got there, which rate suits a side. No torch."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import sqrt
+from statistics import fmean, median, variance
+
+from isoloss.laws.level import quantile
+from isoloss.teach.result import Row
+from isoloss.teach.shares import LEVEL, Share
+
+ENOUGH = 0.99
+"""The share of unseen strings at which training ends."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One side at one rate: per seed the last share and the update that first reached ``ENOUGH``, if any.
+
+    ``every``: updates between looks, which is how coarsely ``reached`` is known; ``last``: the latest update.
+    """
+
+    side: str
+    params: int
+    rate: float
+    shares: list[Share]
+    reached: list[int | None]
+    every: int
+    last: int
+
+    @property
+    def mean(self) -> float:
+        return fmean(share.value for share in self.shares)
+
+    @property
+    def n(self) -> int:
+        return self.shares[0].n
+
+    @property
+    def seeds(self) -> int:
+        return len(self.shares)
+
+    @property
+    def arrived(self) -> list[int]:
+        return [update for update in self.reached if update is not None]
+
+    @property
+    def all_arrived(self) -> bool:
+        return len(self.arrived) == self.seeds
+
+
+def share_of(row: Row) -> Share:
+    return Share(round(row["value"] * row["n"]), row["n"])
+
+
+def cells(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple, list[Row]]:
+    """Rows by the values of ``names``, in the order of their first row."""
+    found: dict[tuple, list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return found
+
+
+def outcomes(rows: Iterable[Row]) -> dict[str, list[Outcome]]:
+    """The sides of one cell, each with an outcome a rate."""
+    found: dict[str, list[Outcome]] = {}
+    for (side, rate), own in cells(list(rows), ("side", "rate")).items():
+        found.setdefault(side, []).append(_outcome(side, rate, own))
+    return found
+
+
+def _outcome(side: str, rate: float, rows: Sequence[Row]) -> Outcome:
+    by_seed = [
+        list(own)
+        for _, own in groupby(sorted(rows, key=lambda r: (r["seed"], r["update"])), lambda r: r["seed"])
+    ]
+    looks = sorted({row["update"] for row in rows})
+    return Outcome(
+        side=side,
+        params=rows[0]["params"],
+        rate=rate,
+        shares=[share_of(own[-1]) for own in by_seed],
+        reached=[next((row["update"] for row in own if row["value"] >= ENOUGH), None) for own in by_seed],
+        every=looks[1] - looks[0] if len(looks) > 1 else 0,
+        last=looks[-1],
+    )
+
+
+def best(rates: Sequence[Outcome]) -> Outcome:
+    """The rate of the highest mean share; where all seeds arrive, that of the fewest updates."""
+    return max(rates, key=lambda one: (min(one.mean, ENOUGH), -median(one.arrived or [one.last]), one.mean))
+
+
+@dataclass(frozen=True)
+class Sooner:
+    """Mean updates of one side minus the other's until ``ENOUGH``, with a t interval over seeds."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def decided(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+
+def sooner(a: Outcome, b: Outcome) -> Sooner | None:
+    """Of two sides whose seeds have all arrived. None with fewer than two seeds a side.
+
+    The variance of a seed is at least every^2 / 12, that of a reading known to one look.
+    """
+    if min(a.seeds, b.seeds) < 2:
+        return None
+    value = fmean(a.arrived) - fmean(b.arrived)
+    se = sqrt(sum(max(variance(one.arrived), one.every**2 / 12) / one.seeds for one in (a, b)))
+    far = quantile(LEVEL, min(a.seeds, b.seeds) - 1) * se
+    return Sooner(value, value - far, value + far)

@@ -1,0 +1,182 @@
+"""Tell how far a gradient reaches: by start, at one distance, and what the gate alone would give. No torch."""
+
+from math import exp, log
+
+import altair as alt
+import polars as pl
+
+from isoloss.figures.figure import Figure
+from isoloss.figures.lines import chart_of
+from isoloss.figures.style import spread, titled
+from isoloss.laws.level import quantile
+from isoloss.teach.amnesia import charts
+from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT, LOOKS
+from isoloss.teach.amnesia.outcomes import cells
+from isoloss.teach.amnesia.panels import ReachSettings
+from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.teach.shares import LEVEL
+
+AT, FLOOR = 19, 1e-12
+"""The distance of the first of 20 letters; and where the drawing ends below."""
+
+
+def basis(settings: ReachSettings, tables: Tables) -> Basis:
+    return Basis(
+        n=settings.strings,
+        units="random strings a seed",
+        seeds=settings.seeds,
+        interval="95 % t interval of log10",
+    )
+
+
+def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
+    at = min(AT, settings.length - 1)
+    sides = {side: own for (side,), own in cells(tables["reach"], ("side",)).items()}
+    there = {side: own[at] for side, own in sides.items()}
+    found = []
+    if DEFAULT in there and BIAS_3 in there:
+        found.append(Sentence(key="verdict", text=orders(there[BIAS_3], there[DEFAULT])))
+    if BLOCK in sides:
+        found.append(Sentence(key="flat", text=flat(sides[BLOCK])))
+    found += [Sentence(key=f"side-{number}", text=at_k(row)) for number, row in enumerate(there.values())]
+    return [*found, Sentence(key="gate", text=gate(at), exact=True)]
+
+
+def at_k(row: Row) -> str:
+    return (
+        f"{row['side']}: {row['value']:.1e} of the last token's gradient reaches {row['k']} steps back "
+        f"(95 % t interval {row['low']:.1e} to {row['high']:.1e}, n = {row['n']} strings, {row['seeds']} seeds)."
+    )
+
+
+def orders(a: Row, b: Row) -> str:
+    """How many orders of magnitude one start reaches farther than another at one distance."""
+    if a["seeds"] < 2:
+        return f"{a['side']} against {b['side']}: one seed a side gives no interval and no verdict."
+    value = a["log10"] - b["log10"]
+    far = quantile(LEVEL, a["seeds"] - 1) * (a["log10_se"] ** 2 + b["log10_se"] ** 2) ** 0.5
+    of = f"n = {a['n']} strings, {a['seeds']} seeds a side"
+    if abs(value) <= far:
+        return f"No clear difference between {a['side']} and {b['side']} {a['k']} steps back ({of})."
+    more, less = (a, b) if value > 0 else (b, a)
+    return (
+        f"{more['side']} reaches farther than {less['side']}: {abs(value):.1f} orders of magnitude more of its "
+        f"gradient {a['k']} steps back (95 % t interval {abs(value) - far:.1f} to {abs(value) + far:.1f}, {of})."
+    )
+
+
+def flat(own: list[Row]) -> str:
+    """Whether a side is flat from 1 step back to the end: largest over smallest."""
+    values = [row["value"] for row in own[1:]]
+    return (
+        f"{own[0]['side']}: from 1 to {own[-1]['k']} steps back the largest share is {max(values) / min(values):.1f} "
+        f"times the smallest, and the mean is {sum(values) / len(values):.1e}: "
+        f"{'flat' if max(values) < 5 * min(values) else 'not flat'}, which is not the same as large, since a token's "
+        f"own residual carries its gradient past attention (n = {own[0]['n']} strings, {own[0]['seeds']} seeds)."
+    )
+
+
+def gate(k: int) -> str:
+    """What a forget gate at its starting bias alone passes on: sigma(b)^k and the half-life ln(1/2) / ln sigma(b)."""
+    parts = [
+        f"bias {bias}: {sigmoid(bias) ** k:.1e}, half-life {log(0.5) / log(sigmoid(bias)):.1f} steps"
+        for bias in (0, 1, 3)
+    ]
+    return f"The forget gate is the clock, sigma(b)^{k} = what it alone passes on over {k} steps: {'; '.join(parts)}."
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + exp(-x))
+
+
+def figures(settings: ReachSettings, tables: Tables) -> list[Figure]:
+    rows = tables.get("reach", [])
+    if not rows:
+        return []
+    text = {sentence.key: sentence.text for sentence in sentences(settings, tables)}
+    title = text.get("verdict", "How far a gradient reaches, so far").split(" (")[0]
+    chart, table = _chart(rows)
+    return [
+        Figure(
+            name="reach",
+            chart=titled(
+                chart,
+                title,
+                f"Untrained layers of width {settings.width}; geometric mean over {settings.seeds} seeds of "
+                f"n = {settings.strings} random strings each, band: 95 % t interval; each relative to its own k = 0",
+                characters=charts.TITLE_CHARACTERS,
+            ),
+            title=title,
+            description=(
+                "Share of the last token's gradient against steps back, logarithmic, for a tanh RNN, four starts "
+                "of an LSTM and one causal block."
+            ),
+            shows=(
+                "What decides is the forget gate's start: at bias 0 it halves the memory at every step. The block "
+                "is flat, because every earlier token is one step away; it is low, because its own residual is "
+                "larger."
+            ),
+            would_change="Curves of the LSTM starts lying on one another would make the start irrelevant.",
+            table=table,
+        )
+    ]
+
+
+def _chart(rows: list[Row]) -> tuple[alt.LayerChart, pl.DataFrame]:
+    drawn = [row | charts.looks(row["side"]) | {"bottom": max(row["low"], FLOOR)} for row in rows]
+    table = pl.DataFrame([row for row in drawn if row["value"] >= FLOOR])
+    last = max(row["k"] for row in rows)
+    x = alt.X("k:Q", title="Steps back k").scale(domain=[0, last], nice=False)
+    ticks = [10.0**power for power in range(-12, 2, 2)]
+    y = (
+        alt.Y("value:Q", title="|d out_T / d x_(T-k)| relative to k = 0 (log scale)")
+        .scale(type="log", domain=[FLOOR, 3.0], nice=False)
+        .axis(values=ticks, format=".0e")
+    )
+    marked = table.filter((pl.col("k") % max(1, last // 12)) == 0)
+    parts = [
+        chart_of(table)
+        .mark_area(opacity=0.15, clip=True)
+        .encode(x, alt.Y("bottom:Q"), alt.Y2("high:Q"), color=charts.COLOUR, detail="side:N"),
+        chart_of(table).mark_line(strokeWidth=2.4).encode(x, y, color=charts.COLOUR, strokeDash=charts.DASH),
+        chart_of(marked)
+        .mark_point(filled=True, size=44, opacity=1)
+        .encode(x, y, color=charts.COLOUR, shape=charts.SHAPE),
+        _labels(table, last, x, y),
+    ]
+    return (
+        alt.layer(*parts).properties(width=charts.WIDTH, height=charts.HEIGHT),
+        table.drop("colour", "shape", "bottom"),
+    )
+
+
+def _labels(table: pl.DataFrame, last: int, x: alt.X, y: alt.Y) -> alt.Chart:
+    """At the end of each line; where it leaves the picture below, at the place where it does."""
+    ends = [
+        (own["k"][-1], own["log10"][-1], side) for (side,), own in table.group_by("side", maintain_order=True)
+    ]
+    inside = [end for end in ends if end[0] == last]
+    heights = spread([height for _, height, _ in inside], 0.75)
+    placed = [(k, height, side) for (k, _, side), height in zip(inside, heights, strict=True)]
+    leaving = [
+        (k, log(FLOOR, 10) + 0.6 * (1 + i), side)
+        for i, (k, _, side) in enumerate(e for e in ends if e[0] < last)
+    ]
+    rows = [
+        {"k": k, "value": 10.0**height, "label": side, "colour": LOOKS[side][0]}
+        for k, height, side in placed + leaving
+    ]
+    return (
+        chart_of(pl.DataFrame(rows))
+        .mark_text(align="left", dx=10, fontSize=12, fontWeight="bold", clip=False)
+        .encode(x, y, text="label:N", color=charts.COLOUR)
+    )
+
+
+def lines(settings: ReachSettings, tables: Tables) -> list[str]:
+    """Shares by distance, a row a side: log10 as a number, so that no shade is needed."""
+    ks = [k for k in (1, 4, 9, 19, 39, 79, 127, 255, 511) if k < settings.length]
+    found = ["share of the last token's gradient k steps back", f"{'k':<22}" + "".join(f"{k:>9}" for k in ks)]
+    for (side,), own in cells(tables["reach"], ("side",)).items():
+        found.append(f"{side:<22}" + "".join(f"{own[k]['value']:>9.0e}" for k in ks))
+    return found
