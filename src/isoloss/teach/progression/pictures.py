@@ -97,8 +97,13 @@ def _panel(tables: Tables, side: str, rows: Sequence[Row], top: float) -> alt.La
     if (own := curves(tables, side)) is not None:
         parts += _best(own, x, y)
     return alt.layer(*parts).properties(
-        width=WIDTH, height=HEIGHT, title=alt.TitleParams(side, color=colour, fontSize=14)
+        width=WIDTH, height=HEIGHT, title=alt.TitleParams(_name(tables, side), color=colour, fontSize=14)
     )
+
+
+def _name(tables: Tables, side: str) -> str:
+    rates = [row["rate"] for row in tables.get("rates", []) if row["side"] == side and row["chosen"]]
+    return f"{side}, rate {rates[0]:g}" if rates else side
 
 
 def _curves(rows: Sequence[Row], colour: str, x: alt.X, y: alt.Y) -> list[alt.Chart]:
@@ -109,15 +114,17 @@ def _curves(rows: Sequence[Row], colour: str, x: alt.X, y: alt.Y) -> list[alt.Ch
         middle = _median(own)
         thick = alt.Chart(alt.InlineData(values=middle))
         last = middle[-1]["update"]
-        highest = max(row["value"] for row in own if row["update"] == last)
-        end = {"update": last, "value": highest, "label": which}
+        ends = [row["value"] for row in own if row["update"] == last]
+        # Held-out below its lines and training above: between the two there is room.
+        place, dy = (min(ends), 12) if which == HELD_OUT else (max(ends), -10)
+        end = {"update": last, "value": place, "label": which}
         parts += [
             thin.mark_line(strokeWidth=0.8, opacity=0.5, color=colour, strokeDash=dash).encode(
                 x, y, detail="seed:N"
             ),
             thick.mark_line(strokeWidth=2.5, color=colour, strokeDash=dash).encode(x, y),
             alt.Chart(alt.InlineData(values=[end]))
-            .mark_text(align="right", dy=-10, color=colour, fontSize=12, fontWeight="bold")
+            .mark_text(align="right", dy=dy, color=colour, fontSize=12, fontWeight="bold")
             .encode(x, y, text="label:N"),
         ]
     return parts

@@ -46,7 +46,7 @@ def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
         return told
     found = {side: own for side in SIDES if (own := curves(tables, side))}
     told += [
-        Sentence(key=f"memorising-{side.lower()}", text=memorising(side, own, corpus), exact=False)
+        Sentence(key=f"memorising-{side.lower()}", text=memorising(side, own, tables), exact=False)
         for side, own in found.items()
     ]
     told.append(Sentence(key="best", text=best_sentence(found, corpus), exact=False))
@@ -62,10 +62,12 @@ def floor_sentence(corpus: Row) -> str:
     )
 
 
-def memorising(side: str, own: Curves, corpus: Row) -> str:
-    by_heart = own.turns_up and len(own.reached(corpus["floor"])) == len(own.seeds)
+def memorising(side: str, own: Curves, tables: Tables) -> str:
+    floor = tables["corpus"][0]["floor"]
+    rate = next(row["rate"] for row in tables["rates"] if row["chosen"] and row["side"] == side)
+    by_heart = own.turns_up and len(own.reached(floor)) == len(own.seeds)
     seen = ": memorising made visible" if by_heart else ""
-    return f"{side}: {fit_clause(own, corpus['floor'])}, and {held_out_clause(own)}{seen}."
+    return f"{side}, at rate {rate:g}: {fit_clause(own, floor)}, and {held_out_clause(own)}{seen}."
 
 
 def fit_clause(own: Curves, floor: float) -> str:
