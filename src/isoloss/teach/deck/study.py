@@ -46,7 +46,7 @@ def questions(analysis: Analysis) -> list[Question]:
     figures = {
         "families": made(analysis.by_params, loss_by_params.figure),
         "positions": made(analysis.by_position, loss_by_position.figure),
-        "loops": made(analysis.loops, looped_grid.figure),
+        "loops": made(analysis.loops, looped_grid.grid_figure),
     }
     return [_question(finding, figures) for finding in findings_of(analysis)]
 
