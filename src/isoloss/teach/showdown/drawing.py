@@ -1,0 +1,117 @@
+"""The pictures of the reveal: loss by position, and what the texts share with the training text."""
+
+import altair as alt
+import polars as pl
+
+from isoloss.figures.figure import Figure
+from isoloss.figures.lines import chart_of
+from isoloss.figures.style import QUIET, family_colour, linear_axis, log_axis, spread, titled
+from isoloss.teach.result import Tables
+
+WIDTH, HEIGHT = 560, 340
+LOOKS = {
+    "transformer": ("Transformer", "circle", [1, 0]),
+    "lstm": ("LSTM", "square", [6, 3]),
+    "held-out text": ("Held-out text, by people", "diamond", [2, 2]),
+}
+
+
+def by_position(tables: Tables, *, judgement: str) -> Figure:
+    table = pl.DataFrame(tables["positions"])
+    about, seeds = tables["recorded"][0], int(table["n"].min())
+    context = int(table["last"].max())
+    drawn = looking(table, "family")
+    x = log_axis("position", "Token index in the window", 1, context, room=1.05)
+    y = linear_axis("value", "Held-out loss (nats per token)", table["low"].min(), table["high"].max())
+    colour, one = alt.Color("colour:N", scale=None), alt.Detail("name:N")
+    ends = drawn.filter(pl.col("last") == context)
+    gap = 19 * (table["high"].max() - table["low"].min()) / HEIGHT
+    ends = ends.with_columns(
+        pl.lit(context * 1.05).alias("position"), pl.Series("value", spread(ends["value"].to_list(), gap))
+    )
+    chart = alt.layer(
+        chart_of(drawn)
+        .mark_area(opacity=0.18)
+        .encode(x, alt.Y("low:Q"), y2="high:Q", color=colour, detail=one),
+        *[
+            chart_of(drawn.filter(pl.col("family") == family))
+            .mark_line(strokeWidth=2, strokeDash=LOOKS[family][2])
+            .encode(x, y, color=colour)
+            for family in table["family"].unique(maintain_order=True)
+        ],
+        chart_of(drawn)
+        .mark_point(filled=True, size=34, opacity=1)
+        .encode(x, y, color=colour, shape=alt.Shape("shape:N", scale=None)),
+        labels(ends, x, y),
+    ).properties(width=WIDTH, height=HEIGHT)
+    title = finding("Loss by position", judgement)
+    subtitle = (
+        f"RECORDED. Mean of {seeds} seeds of each family; shade: 95 % t interval over seeds, noise pooled. "
+        f"{about['vocab']:,}-token vocabulary, windows of {context}; a bin an octave."
+    )
+    return Figure(
+        name="loss-by-position",
+        chart=titled(chart, title, subtitle),
+        title=title,
+        description="Held-out loss against token index on a log axis, a curve with a band for each family.",
+        shows=judgement,
+        would_change="Longer windows, more training, larger models. Both read the same windows: wiggles that "
+        "they share are the text's.",
+        table=table,
+    )
+
+
+def by_copies(tables: Tables, *, judgement: str) -> Figure:
+    table = pl.DataFrame(tables["novelty"]).filter(pl.col("measure").is_in(["copied_4", "copied_8"]))
+    runs = {"copied_4": "runs of 4 words", "copied_8": "runs of 8 words"}
+    drawn = looking(table, "side").with_columns(pl.col("measure").replace_strict(runs).alias("run"))
+    order = [LOOKS[side][0] for side in LOOKS]
+    x = alt.X("value:Q", title="Share of a text's runs that the training text holds").axis(format=".0%")
+    y = alt.Y("name:N", title=None, sort=order)
+    colour = alt.Color("colour:N", scale=None)
+    row = alt.Row("run:N", title=None).header(labelAngle=0, labelAlign="left", labelOrient="top")
+    base = alt.Chart(alt.InlineData(values=drawn.to_dicts()))
+    chart = (
+        alt.layer(
+            base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=colour),
+            base.mark_point(filled=True, size=90, opacity=1).encode(
+                x, y, color=colour, shape=alt.Shape("shape:N", scale=None)
+            ),
+        )
+        .properties(width=WIDTH - 120, height=90)
+        .facet(row=row)
+    )
+    title = finding("Runs of words also found in the training text", judgement.split(". ")[0])
+    subtitle = (
+        f"LIVE. Mean over {table['n'].min()} texts a side, 95 % interval over texts (t; Wilson if all are 0)."
+    )
+    return Figure(
+        name="copied-runs",
+        chart=titled(chart, title, subtitle),
+        title=title,
+        description="A point with its interval for each side, for runs of 4 and of 8 words.",
+        shows=judgement,
+        would_change="Longer texts, lower temperature, and training that reads its text many times.",
+        table=table,
+    )
+
+
+def looking(table: pl.DataFrame, column: str) -> pl.DataFrame:
+    """With each side's name, colour and marker."""
+    looks = [LOOKS[side] for side in table[column]]
+    colours = [family_colour(side) if side != "held-out text" else QUIET for side in table[column]]
+    return table.with_columns(
+        pl.Series("name", [look[0] for look in looks]),
+        pl.Series("shape", [look[1] for look in looks]),
+        pl.Series("colour", colours),
+    )
+
+
+def labels(ends: pl.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
+    words = chart_of(ends).mark_text(align="left", dx=8, fontSize=12, fontWeight="bold", clip=False)
+    return words.encode(x, y, text="name:N", color=alt.Color("colour:N", scale=None))
+
+
+def finding(subject: str, judgement: str) -> str:
+    """The verdict at the end of a sentence, as a title."""
+    return f"{subject}: {judgement.rstrip('.').rsplit(': ', 1)[-1]}"

@@ -1,0 +1,232 @@
+"""Two texts from one prompt, written live by the packaged models, and what is known of their writers.
+
+steps       what each text was about to say, token by token
+texts       the two texts shown, as A and B
+order       who is A and who is B: drawn from the operating system's randomness, last to be given out
+samples     of every text that was written: copied and distinct n-grams
+novelty     their means, beside held-out text of people
+held_out    recorded losses of the trained models
+positions   the same by position in the context
+rates       recorded losses at half and twice the learning rate, and at the recipe's, of seed 0
+recorded    how they were trained
+"""
+
+import re
+import secrets
+from collections.abc import Callable
+from math import sqrt
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from isoloss.teach.panel import Report
+from isoloss.teach.result import Row, Tables
+from isoloss.teach.showdown import checkpoints, copying
+from isoloss.teach.showdown.checkpoints import FAMILIES, Card, Trained
+from isoloss.teach.showdown.copying import Copied, copied, distinct, word_hashes
+from isoloss.teach.showdown.decoding import dice
+from isoloss.teach.showdown.panels import EARLY, MODEL_SEEDS, ShowdownSettings
+from isoloss.teach.showdown.summary import mean_share, means
+from isoloss.teach.showdown.writing import Writer, candidates, cleaned, prompt_ids
+
+PEOPLE = "held-out text"
+NORMAL_95 = 1.959964
+SHARES = ("copied_4", "copied_8", "distinct_1", "distinct_2")
+
+_WORD = r"[A-Za-z0-9'\x80-\U0010ffff]+"
+_TORN = re.compile(rf"\A{_WORD}|{_WORD}\Z")
+
+
+def measure(settings: ShowdownSettings, report: Report) -> Tables:
+    report(0.0, "checking and loading the models")
+    about, tokenizer = checkpoints.card(), checkpoints.tokenizer()
+    writers = writers_of(settings, about, tokenizer)
+    order = drawn_order()
+    tables = write(settings, tokenizer, writers, order, report)
+    report(0.9, "comparing with the training text")
+    samples = counted(tokenizer, writers)
+    return {
+        **tables,
+        "order": [{"label": label, "family": name} for label, name in order.items()],
+        "samples": [{"side": name, **row} for name, rows in samples.items() for row in rows],
+        "novelty": novelty(samples),
+        "held_out": held_out(about),
+        "positions": positions(about),
+        "rates": rates(about),
+        "recorded": [recorded(about)],
+    }
+
+
+def writers_of(settings: ShowdownSettings, about: Card, tokenizer: Tokenizer) -> dict[str, Writer]:
+    prompt, seeds = prompt_ids(tokenizer, settings.prompt), range(MODEL_SEEDS)
+    return {
+        name: Writer(
+            checkpoints.cohort(about, name, seeds),
+            prompt,
+            members=MODEL_SEEDS,
+            samples=settings.samples,
+            context=about.context,
+        )
+        for name in FAMILIES
+    }
+
+
+def drawn_order(below: Callable[[int], int] = secrets.randbelow) -> dict[str, str]:
+    """Who is A and who is B: no seed tells."""
+    first = below(2)
+    return {"A": FAMILIES[first], "B": FAMILIES[1 - first]}
+
+
+def write(
+    settings: ShowdownSettings,
+    tokenizer: Tokenizer,
+    writers: dict[str, Writer],
+    order: dict[str, str],
+    report: Report,
+) -> Tables:
+    """Both sides in turn, a token each, with the same dice; reports name A and B only."""
+    dice_KBT = dice(settings.seed, MODEL_SEEDS, settings.samples, settings.tokens)
+    steps: list[Row] = []
+    texts: list[Row] = []
+    for step in range(settings.tokens):
+        latest, texts = [], []
+        for label, name in order.items():
+            writer = writers[name]
+            chance_KBV = writer.write(
+                dice_KBT[..., step], temperature=settings.temperature, top_k=settings.top_k
+            )
+            written = writer.written(settings.model_seed, 0)
+            found = candidates(tokenizer, chance_KBV[settings.model_seed, 0], written[-1])
+            latest += [{"label": label, "step": step + 1, **row} for row in found]
+            text = tokenizer.decode(written)
+            texts.append({"label": label, "prompt": cleaned(settings.prompt), "text": text})
+        steps += latest
+        share = (step + 1) / settings.tokens
+        report(
+            0.05 + 0.85 * share, f"token {step + 1} of {settings.tokens}", {"steps": latest, "texts": texts}
+        )
+    return {"steps": steps, "texts": texts}
+
+
+def counted(tokenizer: Tokenizer, writers: dict[str, Writer]) -> dict[str, list[Row]]:
+    """A row a text of each side, and of as many passages of held-out text, as long as a middling text."""
+    words = {name: written_words(tokenizer, writer) for name, writer in writers.items()}
+    lengths = [len(text) for texts in words.values() for text in texts]
+    words[PEOPLE] = copying.held_out_passages(len(lengths) // len(writers), max(1, int(np.median(lengths))))
+    every = [text for texts in words.values() for text in texts]
+    found = iter(copied(every, copying.training_words()))
+    return {
+        side: [{"sample": i, **counts(text, next(found))} for i, text in enumerate(texts)]
+        for side, texts in words.items()
+    }
+
+
+def written_words(tokenizer: Tokenizer, writer: Writer) -> list[np.ndarray]:
+    """Of every text of every member, the members in turn."""
+    K, B, _ = writer.ids_KBT.shape
+    texts = tokenizer.decode_batch([writer.written(k, b) for k in range(K) for b in range(B)])
+    return [whole_words(text) for text in texts]
+
+
+def whole_words(text: str) -> np.ndarray:
+    """Hashes of a text's words without those at its ends, which may be torn."""
+    return word_hashes(_TORN.sub("", text))
+
+
+def counts(words: np.ndarray, one: Copied) -> Row:
+    """None where a text is too short to have such an n-gram."""
+    return {
+        "words": one.words,
+        "copied_4": one.share(4),
+        "copied_8": one.share(8),
+        "longest": one.longest,
+        "distinct_1": distinct(words, 1),
+        "distinct_2": distinct(words, 2),
+    }
+
+
+def novelty(samples: dict[str, list[Row]]) -> list[Row]:
+    """Mean over texts with its interval, by side and measure; no row where fewer than two texts have one."""
+    rows: list[Row] = []
+    for side, texts in samples.items():
+        for measure in (*SHARES, "longest"):
+            values = [float(text[measure]) for text in texts if text[measure] is not None]
+            if len(values) > 1:
+                row = mean_share(values) if measure in SHARES else means({side: values})[side]
+                rows.append({"side": side, "measure": measure, **row})
+    return rows
+
+
+def held_out(about: Card) -> list[Row]:
+    """Recorded loss of each run, with a 95 % interval over its ``n`` held-out windows.
+
+    ``early`` and ``late``: its loss over the first positions of a window, and over the second half.
+    """
+    early, late = (1, EARLY), (about.context // 2 + 1, about.context)
+    return [
+        {
+            "family": run.family,
+            "seed": run.seed,
+            "params_total": run.params_total,
+            "learning_rate": run.learning_rate,
+            "loss": run.loss,
+            "low": run.loss - NORMAL_95 * run.loss_se,
+            "high": run.loss + NORMAL_95 * run.loss_se,
+            "n": run.windows,
+            "early": span(run, *early),
+            "late": span(run, *late),
+        }
+        for run in about.runs
+    ]
+
+
+def positions(about: Card) -> list[Row]:
+    """Recorded loss in bins of position (1-based): mean over the ``n`` seeds of a family, with a t interval.
+
+    Its noise is pooled over both families, bin by bin.
+    """
+    rows: list[Row] = []
+    for first, last in octaves(about.context):
+        groups = {
+            name: [span(run, first, last) for run in about.runs if run.family == name] for name in FAMILIES
+        }
+        for name, row in means(groups).items():
+            rows.append({"family": name, "first": first, "last": last, "position": sqrt(first * last), **row})
+    return rows
+
+
+def octaves(context: int) -> list[tuple[int, int]]:
+    """(first, last) of each bin, 1-based: 1, 2, 3-4, 5-8, 9-16, ..., up to ``context``."""
+    bins = [(1, 1)]
+    while bins[-1][1] < context:
+        last = bins[-1][1]
+        bins.append((last + 1, min(2 * last, context)))
+    return bins
+
+
+def span(run: Trained, first: int, last: int) -> float:
+    """Mean held-out loss of a run over positions first .. last."""
+    return sum(run.sum_T[first - 1 : last]) / (run.windows * (last - first + 1))
+
+
+def recorded(about: Card) -> Row:
+    cpu = sum(run.cpu_seconds for run in about.runs)
+    return {**about.model_dump(exclude={"runs", "other_rates"}), "cpu_seconds": round(cpu, 1)}
+
+
+def rates(about: Card) -> list[Row]:
+    """Recorded loss of seed 0 by learning rate: the recipe's, half of it and twice it."""
+    found = [run for run in (*about.runs, *about.other_rates) if run.seed == 0]
+    rows: list[Row] = [
+        {
+            "family": run.family,
+            "learning_rate": run.learning_rate,
+            "recipe": run in about.runs,
+            "loss": run.loss,
+            "low": run.loss - NORMAL_95 * run.loss_se,
+            "high": run.loss + NORMAL_95 * run.loss_se,
+            "n": about.runs[0].windows,
+        }
+        for run in found
+    ]
+    return sorted(rows, key=lambda row: (row["family"], row["learning_rate"]))

@@ -1,0 +1,246 @@
+"""What the showdown rests on: decoding, n-grams of the training text, packaged checkpoints."""
+
+import shutil
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from isoloss import files
+from isoloss.corpus import library
+from isoloss.corpus.batches import evaluation_windows
+from isoloss.corpus.split import text_bytes
+from isoloss.corpus.tokenfile import open_tokens, write_tokens
+from isoloss.corpus.tokenizer import encode, tokenizer_hash
+from isoloss.errors import InputError
+from isoloss.teach.showdown import checkpoints, copying
+from isoloss.teach.showdown.checkpoints import FAMILIES
+from isoloss.teach.showdown.decoding import chances, chosen, dice
+from isoloss.teach.showdown.panels import MODEL_SEEDS
+from isoloss.teach.showdown.tasting import whole_words
+from isoloss.training.evaluation import evaluate
+
+MOST_BYTES = 2_500_000
+ROUNDING = 0.002
+"""Nats: what float16 weights may move a mean loss; other weights move the loss by position far more."""
+
+
+# Decoding
+
+
+def reference(logits_V, temperature, top_k):
+    """Softmax over the k likeliest, one token after the other."""
+    kept = sorted(range(len(logits_V)), key=lambda token: (-logits_V[token], token))[:top_k]
+    weights = {token: np.exp(logits_V[token] / temperature) for token in kept}
+    return [weights.get(token, 0.0) / sum(weights.values()) for token in range(len(logits_V))]
+
+
+@pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 40), (0.5, 3), (2.0, 7), (0.1, 1), (1.0, 1_000)])
+def test_chances_against_a_reference(temperature, top_k):
+    logits_BV = np.random.default_rng(0).normal(0, 3, (5, 12)).astype(np.float32)
+    found = chances(logits_BV, temperature=temperature, top_k=top_k)
+    wanted = [reference(row.astype(float), temperature, top_k) for row in logits_BV]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-12)
+    assert ((found > 0).sum(-1) <= top_k).all()
+    hotter = [reference(row.astype(float), 1.5 * temperature, top_k) for row in logits_BV]
+    assert top_k == 1 or not np.allclose(found, hotter, rtol=1e-5, atol=1e-12)
+
+
+def test_equal_logits_keep_exactly_k():
+    assert (chances(np.zeros((1, 9)), temperature=1.0, top_k=4) > 0).sum() == 4
+
+
+def test_dice_fall_as_often_as_the_chances_say():
+    chance_V = np.array([0.05, 0.5, 0.0, 0.3, 0.15])
+    n = 20_000
+    drawn = chosen(np.tile(chance_V, (n, 1)), np.random.default_rng(1).random(n))
+    share_V = np.bincount(drawn, minlength=5) / n
+    error_V = 4 * np.sqrt(chance_V * (1 - chance_V) / n)
+    assert (np.abs(share_V - chance_V) <= error_V).all()
+    assert not (np.abs(share_V - chance_V[::-1]) <= error_V).all()
+
+
+def test_the_dices_ends_are_tokens_that_may_be_taken():
+    chance_BV = np.array([[0.0, 0.4, 0.6, 0.0]] * 2)
+    assert chosen(chance_BV, np.array([0.0, np.nextafter(1.0, 0.0)])).tolist() == [2, 1]
+
+
+def test_dice_depend_on_seed_member_and_sample_alone():
+    few, many = dice(5, 2, 2, 8), dice(5, 3, 4, 20)
+    assert np.array_equal(few, many[:2, :2, :8])
+    assert not np.array_equal(few, dice(6, 2, 2, 8))
+    assert len(np.unique(many)) == many.size
+
+
+# Words and what the training text holds
+
+
+def plain_words(text):
+    kept = "".join(c if c.isalnum() or c == "'" else " " for c in text.lower())
+    return kept.split()
+
+
+def test_copies_against_sets_of_words():
+    rng = np.random.default_rng(2)
+    vocabulary = ["the", "cat", "dog's", "sat", "on", "mat"]
+    training, text = (" ".join(rng.choice(vocabulary, size)) for size in (400, 60))
+    found = copying.copied([copying.word_hashes(text)], copying.word_hashes(training))[0]
+    there, here = plain_words(training), plain_words(text)
+
+    def runs(words, n):
+        return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+
+    for n in copying.GRAMS:
+        assert found.held[n] == sum(run in set(runs(there, n)) for run in runs(here, n))
+        assert found.grams[n] == len(here) - n + 1
+    longest = max(n for n in range(1, 61) if set(runs(here, n)) & set(runs(there, n)))
+    assert found.longest == longest
+    assert 0 < found.held[4] < found.grams[4]
+
+
+def test_words_are_told_apart_by_letters_alone():
+    assert np.array_equal(copying.word_hashes("The CAT,\n sat!"), copying.word_hashes("the  cat sat"))
+    one = copying.word_hashes("ab ba a b aab aba baa")
+    assert len(np.unique(one)) == 7
+    assert copying.word_hashes(" .,;\n").size == 0
+
+
+def test_a_training_passage_is_copied_and_the_same_words_shuffled_are_not():
+    training_N = copying.training_words()
+    rng = np.random.default_rng(3)
+    firsts = rng.integers(0, len(training_N) - 60, 20)
+    passages = [training_N[first : first + 60] for first in firsts]
+    passages = [passage[passage != 0] for passage in passages if (passage != 0).all()]
+    assert len(passages) > 10
+    for one in copying.copied(passages, training_N):
+        assert one.share(4) == one.share(8) == 1.0
+        assert one.longest == one.words
+    shuffled = copying.copied([rng.permutation(passage) for passage in passages], training_N)
+    assert np.mean([one.share(4) for one in shuffled]) < 0.02
+    assert all(one.share(8) == 0.0 for one in shuffled)
+
+
+def test_no_run_crosses_two_training_documents():
+    one, two = (document.text for document in library.load("starter").train[:2])
+    last, first = copying.word_hashes(one)[-4:], copying.word_hashes(two)[:4]
+    seam = np.concatenate([last, first])
+    found = copying.copied([seam, last], copying.training_words())
+    assert found[1].share(4) == 1.0
+    assert found[0].longest < 8
+
+
+def test_short_and_empty_texts_have_no_share():
+    none, three = copying.copied(
+        [copying.word_hashes(""), copying.word_hashes("the the the")], copying.training_words()
+    )
+    assert none.share(4) is None
+    assert none.longest == 0
+    assert three.share(4) is None
+    assert copying.distinct(copying.word_hashes(""), 1) is None
+    assert copying.distinct(copying.word_hashes("a b a b"), 1) == 0.5
+    assert copying.distinct(copying.word_hashes("a b a b"), 2) == pytest.approx(2 / 3)
+
+
+def test_torn_words_at_the_ends_do_not_count():
+    assert np.array_equal(whole_words("rk night fell, and the wi"), copying.word_hashes("night fell and the"))
+    assert np.array_equal(whole_words(" night fell."), copying.word_hashes("night fell"))
+
+
+# Packaged checkpoints
+
+
+@pytest.fixture(scope="module")
+def about():
+    return checkpoints.card()
+
+
+def test_the_two_sides_are_of_one_size_and_one_budget(about):
+    assert Counter(run.family for run in about.runs) == dict.fromkeys(FAMILIES, MODEL_SEEDS)
+    sizes = [run.params_total for run in about.runs]
+    assert max(sizes) / min(sizes) <= 1.1
+    assert tokenizer_hash(checkpoints.tokenizer()) == about.tokenizer_hash
+    assert about.corpus_hash == library.info("starter").corpus_hash
+
+
+def test_every_packaged_file_is_in_the_manifest_and_they_are_small():
+    folder = checkpoints.packaged()
+    there = {path.name: len(path.read_bytes()) for path in folder.iterdir()}
+    listed = files.read_json(folder / checkpoints.MANIFEST)["sha256"]
+    assert there.keys() == listed.keys() | {checkpoints.MANIFEST}
+    assert sum(there.values()) <= MOST_BYTES
+    for name in listed:
+        checkpoints.checked(name, folder)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_checkpoints_load_and_hold_the_parameters_of_the_card(about, name):
+    model = checkpoints.cohort(about, name, range(MODEL_SEEDS))
+    total = sum(parameter.numel() for parameter in model.parameters())
+    assert total == MODEL_SEEDS * about.run(name, 0).params_total
+
+
+@pytest.mark.parametrize("name", ["lstm-1.safetensors", "card.json", "tokenizer.json"])
+def test_a_changed_or_missing_file_is_refused(about, tmp_path, name):
+    folder = tmp_path / "checkpoints"
+    shutil.copytree(str(checkpoints.packaged()), folder)
+    data = bytearray((folder / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / name).write_bytes(data)
+
+    def use():
+        checkpoints.tokenizer(folder)
+        checkpoints.cohort(checkpoints.card(folder), "lstm", [0, 1, 2], folder)
+
+    with pytest.raises(InputError, match="does not match the sha256"):
+        use()
+    (folder / name).unlink()
+    with pytest.raises(InputError, match="is missing"):
+        use()
+
+
+def test_weights_of_another_shape_are_refused(about, tmp_path):
+    folder = tmp_path / "checkpoints"
+    shutil.copytree(str(checkpoints.packaged()), folder)
+    shutil.copyfile(folder / "transformer-0.safetensors", folder / "lstm-0.safetensors")
+    listed = files.read_json(folder / checkpoints.MANIFEST)
+    listed["sha256"]["lstm-0.safetensors"] = files.sha256(folder / "lstm-0.safetensors")
+    files.write_json(folder / checkpoints.MANIFEST, listed)
+    with pytest.raises(InputError, match="does not fit the shape"):
+        checkpoints.cohort(about, "lstm", [0], folder)
+
+
+@pytest.fixture(scope="module")
+def held_out_windows(about, tmp_path_factory):
+    """The very windows of the recorded losses, from the packaged tokenizer."""
+    documents = library.load("starter").validation
+    place = tmp_path_factory.mktemp("held-out") / "validation.tokens"
+    write_tokens(
+        place,
+        encode(checkpoints.tokenizer(), [document.text for document in documents]),
+        split="validation",
+        vocabulary=about.vocab,
+        documents=len(documents),
+        text_bytes=sum(map(text_bytes, documents)),
+        tokenizer_hash=about.tokenizer_hash,
+        corpus_hash=about.corpus_hash,
+    )
+    return evaluation_windows(open_tokens(place), count=about.runs[0].windows, context=about.context)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_packaged_weights_give_the_recorded_losses(about, held_out_windows, name):
+    run, other = about.run(name, 0), about.run(name, 1)
+    model = checkpoints.cohort(about, name, [0])
+    x_MT, y_MT = held_out_windows
+    sums = evaluate(model, x_MT, y_MT, members=1, device=torch.device("cpu"))[0]
+    assert abs(sums.mean("exit_1") - run.loss) < min(ROUNDING, 1.96 * run.loss_se)
+    by_position_T = sums.sum_T["exit_1"] / sums.windows
+
+    def apart(from_run):
+        return np.abs(by_position_T - np.array(from_run.sum_T) / from_run.windows).mean()
+
+    assert apart(run) < ROUNDING
+    assert apart(other) > 5 * ROUNDING
+    elsewhere = about.run(FAMILIES[1 - FAMILIES.index(name)], 0)
+    assert abs(sums.mean("exit_1") - elsewhere.loss) > 1.96 * elsewhere.loss_se
