@@ -207,7 +207,7 @@ def figures(settings: ShowdownSettings, tables: Tables) -> list[Figure]:
 
 
 def lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
-    return [*blind_lines(settings, tables), "", *reveal_lines(settings, tables)]
+    return [*blind_lines(settings, tables), *reveal_lines(settings, tables)]
 
 
 def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
@@ -225,7 +225,7 @@ def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
 
 def reveal_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
     about = tables["recorded"][0]
-    found = [" · ".join(f"{row['label']} = {NAMES[str(row['family'])]}" for row in tables["order"]), ""]
+    found = ["", " · ".join(f"{row['label']} = {NAMES[str(row['family'])]}" for row in tables["order"]), ""]
     found.append(f"{'mean over texts (low to high)':32}" + "".join(f"{name:>24}" for name in SIDES.values()))
     for key, words in MEASURES.items():
         rows = measured(tables, key)
