@@ -70,7 +70,7 @@ def show_result(panel, settings, result) -> None:
     else:
         show(panel.telling.lines(settings, result.tables))
     for sentence in result.sentences:
-        say(f"{'EXACT' if sentence.exact else 'LIVE '}  {sentence.text}")
+        say(f"{sentence.badge('LIVE'):<8} {sentence.text}")
     say(f"What this does not show: {panel.doubt}")
     say(f"[{result.basis.line()}; {result.cpu_seconds:.1f} CPU-seconds; {result.machine.line()}]")
 

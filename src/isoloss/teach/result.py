@@ -26,16 +26,25 @@ class Part(BaseModel):
 
 
 class Sentence(Part):
-    """One statement made from the tables. ``exact``: a count or a closed form, true on every machine."""
+    """One statement made from the tables.
+
+    ``exact``: a count or a closed form, true on every machine. ``recorded``: about what was measured elsewhere
+    and ships, such as trained models' losses, whenever the panel runs.
+    """
 
     key: str
     text: str
     exact: bool = False
+    recorded: bool = False
 
     @field_validator("text")
     @classmethod
     def _may_be_said(cls, text: str) -> str:
         return words.checked(text)
+
+
+    def badge(self, otherwise: Badge) -> Badge:
+        return "EXACT" if self.exact else "RECORDED" if self.recorded else otherwise
 
 
 class Basis(Part):

@@ -41,9 +41,9 @@ def sentences(settings: ShowdownSettings, tables: Tables) -> list[Sentence]:
     """All of them name the families, so all are for after the vote."""
     return [
         Sentence(key="reveal-identities", text=identities(settings, tables), exact=True),
-        Sentence(key="reveal-loss", text=loss(tables)),
-        Sentence(key="reveal-rates", text=tuning(tables)),
-        Sentence(key="reveal-positions", text=context(tables)),
+        Sentence(key="reveal-loss", text=loss(tables), recorded=True),
+        Sentence(key="reveal-rates", text=tuning(tables), recorded=True),
+        Sentence(key="reveal-positions", text=context(tables), recorded=True),
         Sentence(key="reveal-copied", text=copies(tables)),
         Sentence(key="reveal-distinct", text=variety(tables)),
     ]
