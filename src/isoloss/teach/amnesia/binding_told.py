@@ -1,4 +1,4 @@
-"""Tell binding: who has learned which value belongs to which key, and who only knows the values. No torch."""
+"""Tell binding: who has learned which value belongs to which key, and who only knows the values."""
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import titled
@@ -54,18 +54,19 @@ def against_line(one: Outcome, line: float) -> str:
     above, below = sum(low > line for low, _ in intervals), sum(high < line for _, high in intervals)
     on = one.seeds - above - below
     text = (
-        f"{one.side} ended above the value-set line of {line:.3f} in {above} of {one.seeds} seeds, on it in {on}, "
-        f"below it in {below} (Wilson intervals; {span([s.value for s in one.shares])}, {strings(one)})"
+        f"{one.side} ended above the value-set line of {line:.3f} in {above} of {one.seeds} seeds, "
+        f"on it in {on}, below it in {below} (Wilson intervals; "
+        f"{span([s.value for s in one.shares])}, {strings(one)})"
     )
     if on == one.seeds:
-        text += f": within {one.last:,} updates it answers no better than who knows the values but not the pairing"
+        text += f": within {one.last:,} updates no better than knowing the values but not the pairing"
     return f"{text}."
 
 
 def baselines(row: Row) -> str:
     return (
-        f"guessing any of {row['values']} values is right {row['chance']:.3f} of the time, always the most frequent "
-        f"value of the string {row['value_set']:.3f} = {FORMULA}."
+        f"guessing any of {row['values']} values is right {row['chance']:.3f} of the time, always "
+        f"the most frequent value of the string {row['value_set']:.3f} = {FORMULA}."
     )
 
 
@@ -82,7 +83,7 @@ def figures(settings: BindingSettings, tables: Tables) -> list[Figure]:
 def _curves(key: tuple, rows: list[Row]) -> Figure:
     keys, pairs, _ = key
     chart, table = charts.curves(rows, [(rows[0][column], name) for column, name in BASELINES])
-    title = headline(dict(told(rows)).get("verdict", "Binding, so far"))
+    title = f"Binding {pairs} pairs: {headline(dict(told(rows)).get('verdict', 'so far'))}"
     return Figure(
         name="binding",
         chart=titled(
@@ -93,13 +94,13 @@ def _curves(key: tuple, rows: list[Row]) -> Figure:
         ),
         title=title,
         description=(
-            "Accuracy against updates for a Transformer and an LSTM, with the chance line and the value-set line."
+            "Accuracy against updates for a Transformer and an LSTM, with chance and the value-set line."
         ),
         shows=(
-            "The upper dotted line is what memory without binding earns: always the string's most frequent value. "
-            "A side that leaves it has begun to answer by key."
+            "The upper dotted line is what memory without binding earns: always the string's most frequent "
+            "value. A side that leaves it has begun to answer by key."
         ),
-        would_change="The LSTM leaving the value-set line within these updates, or the Transformer staying on it.",
+        would_change="The LSTM leaving the value-set line, or the Transformer staying on it.",
         table=table,
     )
 
@@ -112,7 +113,7 @@ def _sweep(rows: list[Row]) -> Figure:
         chart=titled(
             chart,
             title,
-            "A point a seed at its side's best rate, with Wilson 95 % intervals; ticks: chance and value-set line",
+            "A point a seed at its side's best rate, with Wilson 95 % intervals; ticks: both baselines",
         ),
         title=title,
         description="Final accuracy of each seed, a panel a number of keys and pairs, a row a side.",

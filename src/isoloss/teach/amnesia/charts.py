@@ -8,6 +8,7 @@ import polars as pl
 from isoloss.figures.lines import chart_of
 from isoloss.figures.style import INK, QUIET, spread
 from isoloss.teach.amnesia.names import LOOKS
+from isoloss.teach.amnesia.outcomes import cells
 from isoloss.teach.amnesia.verdicts import bests
 from isoloss.teach.result import Row
 
@@ -32,8 +33,8 @@ def at_best_rate(rows: Sequence[Row]) -> list[Row]:
 
 def how_counted(rows: Sequence[Row]) -> str:
     return (
-        f"Thin: a seed with its Wilson 95 % interval; thick: the median of seeds; n = {rows[0]['n']:,} unseen "
-        "strings a point; each side at its best rate, ended at 99 % or the cap"
+        f"Thin: a seed with its Wilson 95 % interval; thick: the median of seeds; n = {rows[0]['n']:,} "
+        "unseen strings a point; each side at its best rate, ended at 99 % or the cap"
     )
 
 
@@ -74,8 +75,10 @@ def _chart(
     drawn: list[Row], across: str, x: alt.X, end: float, baselines: Sequence[tuple[float, str]]
 ) -> tuple[alt.LayerChart, pl.DataFrame]:
     table, y = pl.DataFrame(drawn, infer_schema_length=None), accuracy_axis()
-    middle = table.group_by("side", "colour", "shape", across, maintain_order=True).agg(
-        pl.col("value").median()
+    middle = (
+        pl.DataFrame(held(drawn, across))
+        .group_by("side", "colour", "shape", across, maintain_order=True)
+        .agg(pl.col("value").median())
     )
     base = pl.DataFrame([{"value": height, "end": end} for height, _ in baselines])
     parts = [
@@ -92,6 +95,24 @@ def _chart(
     ]
     columns = [name for name in table.columns if name not in ("colour", "shape")]
     return alt.layer(*parts).properties(width=WIDTH, height=HEIGHT), table.select(columns)
+
+
+def held(rows: Sequence[Row], across: str) -> list[Row]:
+    """A row a seed wherever its side has any: a seed that has ended counts on with its last value.
+
+    Else the median would be that of the slow seeds alone.
+    """
+    found: list[Row] = []
+    for (_,), own in cells(rows, ("side",)).items():
+        places = sorted({row[across] for row in own})
+        for (_,), seed in cells(own, ("seed",)).items():
+            last, there = None, {row[across]: row for row in seed}
+            for place in places:
+                last = there.get(place, last)
+                if last is not None:
+                    kept = {name: last[name] for name in ("side", "colour", "shape", "value")}
+                    found.append(kept | {across: place})
+    return found
 
 
 def _labels(
@@ -125,10 +146,9 @@ def sweep(
         key = (*(row[name] for name in names), row["side"], row["rate"], row["seed"])
         if key not in ends or ends[key]["update"] <= row["update"]:
             ends[key] = row
-    groups: dict[tuple, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    chosen = {(key, side): one.rate for key, own in groups.items() for side, one in bests(own).items()}
+    chosen = {
+        (key, side): one.rate for key, own in cells(rows, names).items() for side, one in bests(own).items()
+    }
     drawn = [
         row | looks(row["side"]) | {"cell": ", ".join(f"{name} {row[name]}" for name in names)}
         for row in ends.values()

@@ -1,4 +1,4 @@
-"""Tell the first letter: what the LSTM's start changes, and attention beside it. No torch."""
+"""Tell the first letter: what the LSTM's start changes, and attention beside it."""
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import titled
@@ -72,13 +72,13 @@ def figures(settings: FirstLetterSettings, tables: Tables) -> list[Figure]:
 def _curves(key: tuple, rows: list[Row]) -> Figure:
     length = key[0]
     chart, table = charts.curves(rows, [(rows[0]["chance"], "chance, 1 in 26")])
-    title = headline(dict(told(rows)).get("start", "The first letter of a string, so far"))
+    title = f"First of {length} letters: {headline(dict(told(rows)).get('start', 'so far'))}"
     return Figure(
         name="first-letter",
         chart=titled(
             chart,
             title,
-            f"First of {length} letters. {charts.how_counted(rows)}",
+            f"{charts.how_counted(rows)}",
             characters=charts.TITLE_CHARACTERS,
         ),
         title=title,

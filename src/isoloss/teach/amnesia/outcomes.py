@@ -1,4 +1,4 @@
-"""From looks to outcomes: where each seed ended, how soon it got there, which rate suits a side. No torch."""
+"""From looks to outcomes: where each seed ended, how soon it got there, which rate suits a side."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Tell the letter at a random place: who gets it sooner, and from which distances. No torch."""
+"""Tell the letter at a random place: who gets it sooner, and from which distances."""
 
 from statistics import fmean
 
@@ -74,20 +74,20 @@ def figures(settings: RandomPlaceSettings, tables: Tables) -> list[Figure]:
 
 def _curves(length: int, rows: list[Row]) -> Figure:
     chart, table = charts.curves(rows, [(rows[0]["chance"], "chance, 1 in 26")])
-    title = headline(dict(told(rows)).get("verdict", "A letter at a random place, so far"))
+    title = f"A letter anywhere in {length}: {headline(dict(told(rows)).get('verdict', 'so far'))}"
     return Figure(
         name="random-place",
         chart=titled(
             chart,
             title,
-            f"A marked letter among {length}. {charts.how_counted(rows)}",
+            f"{charts.how_counted(rows)}",
             characters=charts.TITLE_CHARACTERS,
         ),
         title=title,
         description="Accuracy against updates for a Transformer and an LSTM, with the chance line.",
         shows=(
-            "Near answers are learned first and lead the LSTM to the far ones; the Transformer has to build two "
-            "steps, find the mark and then read the letter behind it."
+            "Same strings, same updates, about the same parameters. An LSTM that latches near answers can "
+            "grow from there to far ones; attention has to find the mark first and then the letter behind it."
         ),
         would_change="The Transformer's seeds reaching 99 % before the LSTM's would turn the title round.",
         table=table,
@@ -108,7 +108,7 @@ def _distances(length: int, rows: list[Row]) -> Figure:
         ),
         title=title,
         description="Accuracy against the distance from the answer to the question, a line a side.",
-        shows="A memory that fades would slope down to the right; one that was not learned is low everywhere.",
+        shows="A memory that fades would slope down to the right; one not yet learned is low everywhere.",
         would_change="A slope down to the right at the end of longer training would be a limit of reach.",
         table=table,
     )
@@ -120,7 +120,7 @@ def _farthest(rows: list[Row]) -> str:
         f"{side} {100 * fmean(row['value'] for row in own if row['distance'] == far):.0f} %"
         for (side,), own in cells(rows, ("side",)).items()
     ]
-    return f"at distance {far} {', '.join(means)}"
+    return f"at distance {far} {', '.join(means)} (n = {rows[0]['n']:,} strings a seed)"
 
 
 def _sweep(rows: list[Row]) -> Figure:

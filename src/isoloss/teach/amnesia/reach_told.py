@@ -1,4 +1,4 @@
-"""Tell how far a gradient reaches: by start, at one distance, and what the gate alone would give. No torch."""
+"""Tell how far a gradient reaches: by start, at one distance, and what the gate alone would give."""
 
 from math import exp, log
 
@@ -13,6 +13,7 @@ from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT, LOOKS
 from isoloss.teach.amnesia.outcomes import cells
 from isoloss.teach.amnesia.panels import ReachSettings
+from isoloss.teach.amnesia.verdicts import headline
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.shares import LEVEL
 
@@ -45,7 +46,8 @@ def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
 def at_k(row: Row) -> str:
     return (
         f"{row['side']}: {row['value']:.1e} of the last token's gradient reaches {row['k']} steps back "
-        f"(95 % t interval {row['low']:.1e} to {row['high']:.1e}, n = {row['n']} strings, {row['seeds']} seeds)."
+        f"(95 % t interval {row['low']:.1e} to {row['high']:.1e}, n = {row['n']} strings, "
+        f"{row['seeds']} seeds)."
     )
 
 
@@ -60,29 +62,31 @@ def orders(a: Row, b: Row) -> str:
         return f"No clear difference between {a['side']} and {b['side']} {a['k']} steps back ({of})."
     more, less = (a, b) if value > 0 else (b, a)
     return (
-        f"{more['side']} reaches farther than {less['side']}: {abs(value):.1f} orders of magnitude more of its "
-        f"gradient {a['k']} steps back (95 % t interval {abs(value) - far:.1f} to {abs(value) + far:.1f}, {of})."
+        f"{more['side']} reaches farther than {less['side']}: {abs(value):.1f} orders of magnitude more of "
+        f"its gradient {a['k']} steps back (95 % t interval {abs(value) - far:.1f} to "
+        f"{abs(value) + far:.1f}, {of})."
     )
 
 
 def flat(own: list[Row]) -> str:
     """Whether a side is flat from 1 step back to the end: largest over smallest."""
     values = [row["value"] for row in own[1:]]
+    ratio, mean = max(values) / min(values), sum(values) / len(values)
     return (
-        f"{own[0]['side']}: from 1 to {own[-1]['k']} steps back the largest share is {max(values) / min(values):.1f} "
-        f"times the smallest, and the mean is {sum(values) / len(values):.1e}: "
-        f"{'flat' if max(values) < 5 * min(values) else 'not flat'}, which is not the same as large, since a token's "
-        f"own residual carries its gradient past attention (n = {own[0]['n']} strings, {own[0]['seeds']} seeds)."
+        f"{own[0]['side']}: from 1 to {own[-1]['k']} steps back the largest share is {ratio:.1f} times the "
+        f"smallest, and the mean is {mean:.1e}: {'flat' if ratio < 5 else 'not flat'}, which is not the same "
+        "as large, since a token's own residual carries its gradient past attention "
+        f"(n = {own[0]['n']} strings, {own[0]['seeds']} seeds)."
     )
 
 
 def gate(k: int) -> str:
-    """What a forget gate at its starting bias alone passes on: sigma(b)^k and the half-life ln(1/2) / ln sigma(b)."""
+    """What a forget gate at its starting bias alone passes on: sigma(b)^k; half-life ln(.5) / ln sigma(b)."""
     parts = [
         f"bias {bias}: {sigmoid(bias) ** k:.1e}, half-life {log(0.5) / log(sigmoid(bias)):.1f} steps"
         for bias in (0, 1, 3)
     ]
-    return f"The forget gate is the clock, sigma(b)^{k} = what it alone passes on over {k} steps: {'; '.join(parts)}."
+    return f"The forget gate is the clock. Alone it passes on sigma(b)^{k} in {k} steps: {'; '.join(parts)}."
 
 
 def sigmoid(x: float) -> float:
@@ -94,7 +98,7 @@ def figures(settings: ReachSettings, tables: Tables) -> list[Figure]:
     if not rows:
         return []
     text = {sentence.key: sentence.text for sentence in sentences(settings, tables)}
-    title = text.get("verdict", "How far a gradient reaches, so far").split(" (")[0]
+    title = headline(text.get("verdict", "How far a gradient reaches, so far"))
     chart, table = _chart(rows)
     return [
         Figure(
@@ -103,18 +107,18 @@ def figures(settings: ReachSettings, tables: Tables) -> list[Figure]:
                 chart,
                 title,
                 f"Untrained layers of width {settings.width}; geometric mean over {settings.seeds} seeds of "
-                f"n = {settings.strings} random strings each, band: 95 % t interval; each relative to its own k = 0",
+                f"n = {settings.strings} random strings each, band: 95 % t interval; "
+                "each relative to its own k = 0",
                 characters=charts.TITLE_CHARACTERS,
             ),
             title=title,
             description=(
-                "Share of the last token's gradient against steps back, logarithmic, for a tanh RNN, four starts "
-                "of an LSTM and one causal block."
+                "Share of the last token's gradient against steps back, logarithmic, for a tanh RNN, four "
+                "starts of an LSTM and one causal block."
             ),
             shows=(
-                "What decides is the forget gate's start: at bias 0 it halves the memory at every step. The block "
-                "is flat, because every earlier token is one step away; it is low, because its own residual is "
-                "larger."
+                "The LSTM's curves differ by their starting weights and biases alone: a forget gate at "
+                "bias 0 halves the memory at every step. In the block every earlier token is one step away."
             ),
             would_change="Curves of the LSTM starts lying on one another would make the start irrelevant.",
             table=table,

@@ -78,8 +78,10 @@ def _by_share(a: Outcome, b: Outcome) -> str:
     if not found.decided:
         value, low, high = (f"{100 * share:+.1f}" for share in (found.value, found.low, found.high))
         return (
-            f"No clear difference between {a.side} and {b.side} within {plural(max(a.last, b.last), 'update')}: "
-            f"{value} points of accuracy, 95 % t interval {low} to {high} ({of})."
+            f"No clear difference between {a.side} and {b.side} within "
+            f"{plural(max(a.last, b.last), 'update')}: {value} points of accuracy, "
+            f"95 % t interval {low} to {high} ({of}); 99 % was reached by "
+            f"{len(a.arrived)} of {a.seeds} seeds of {a.side} and {len(b.arrived)} of {b.seeds} of {b.side}."
         )
     first, second = (a, b) if found.value > 0 else (b, a)
     low, high = sorted((abs(100 * found.low), abs(100 * found.high)))

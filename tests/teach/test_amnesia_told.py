@@ -1,0 +1,196 @@
+"""Sentences of the amnesia demo: they follow the numbers, whichever side they favour."""
+
+import pytest
+
+from isoloss.figures.render import render
+from isoloss.teach import panels, words
+from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT
+from isoloss.teach.amnesia.outcomes import best, outcomes
+from isoloss.teach.amnesia.value_set import value_set_share
+from isoloss.teach.amnesia.verdicts import verdict
+
+CAP, EVERY = 200, 50
+TESTS = ("first-letter", "random-place", "binding")
+LABELS = {
+    "first-letter": {"length": 20, "width": 32, "chance": 1 / 26},
+    "random-place": {"length": 24, "width": 32, "chance": 1 / 26},
+    "binding": {
+        "pairs": 4,
+        "keys": 64,
+        "values": 32,
+        "width": 32,
+        "chance": 1 / 32,
+        "value_set": value_set_share(4, 32),
+    },
+}
+
+
+def looks(side, ends, *, panel="first-letter", rate=3e-3, arrive=CAP):
+    """Looks of a side whose seeds end at ``ends``: at chance before ``arrive``, at the end from then on."""
+    rows = []
+    for seed, end in enumerate(ends):
+        for update in range(0, CAP + 1, EVERY):
+            value = end if update >= arrive else 0.04
+            rows.append(
+                {
+                    **LABELS[panel],
+                    "side": side,
+                    "params": 27_000,
+                    "seed": seed,
+                    "rate": rate,
+                    "update": update,
+                }
+                | {"value": value, "low": max(0.0, value - 0.02), "high": min(1.0, value + 0.02), "n": 2_000}
+                | {"loss": None, "cpu_seconds": 1.0}
+            )
+            if value >= 0.99:
+                break
+    return rows
+
+
+def sides(panel):
+    return (ATTENTION, DEFAULT, BIAS_1, BIAS_3, CHRONO) if panel == "first-letter" else (ATTENTION, BIAS_1)
+
+
+def tables(panel, ends, **named):
+    return {"curves": [row for side in ends for row in looks(side, ends[side], panel=panel, **named)]}
+
+
+def said(name, found):
+    one = panels.panel(name)
+    return {sentence.key: sentence.text for sentence in one.telling.sentences(one.settings(), found)}
+
+
+def one(side, ends, **named):
+    return best(outcomes(looks(side, ends, **named))[side])
+
+
+def test_the_verdict_names_whoever_is_ahead_and_turns_round():
+    high, low = (0.995, 0.993, 0.996), (0.30, 0.31, 0.29)
+    ahead = verdict(one(ATTENTION, high), one(BIAS_1, low))
+    behind = verdict(one(ATTENTION, low), one(BIAS_1, high))
+    assert ahead.startswith(f"{ATTENTION} is ahead of {BIAS_1}: 69.5 points")
+    assert behind.startswith(f"{BIAS_1} is ahead of {ATTENTION}: 69.5 points")
+
+
+def test_the_order_of_the_sides_does_not_decide():
+    high, low = one(ATTENTION, (0.995, 0.993, 0.996)), one(BIAS_1, (0.30, 0.31, 0.29))
+    assert verdict(high, low) == verdict(low, high)
+
+
+def test_overlap_is_no_clear_difference():
+    a, b = one(ATTENTION, (0.6, 0.2, 0.4)), one(BIAS_1, (0.5, 0.4, 0.3))
+    assert verdict(a, b).startswith("No clear difference")
+    # Control: the same means without the spread are told apart.
+    assert not verdict(one(ATTENTION, (0.4,) * 3), one(BIAS_1, (0.3,) * 3)).startswith("No clear")
+
+
+def test_sides_that_both_arrive_are_compared_by_updates():
+    early, late = one(ATTENTION, (0.995,) * 3, arrive=50), one(BIAS_1, (0.999,) * 3, arrive=200)
+    assert "ahead of LSTM" in verdict(early, late)
+    assert "150 updates sooner" in verdict(early, late)
+    assert verdict(late, early) == verdict(early, late)
+    # Control: one look apart is what looking every 50 updates leaves open.
+    close = one(BIAS_1, (0.999,) * 3, arrive=100)
+    assert verdict(early, close).startswith("No clear difference")
+
+
+def test_one_seed_gives_no_verdict():
+    assert "no verdict" in verdict(one(ATTENTION, (0.99,)), one(BIAS_1, (0.3,)))
+
+
+@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.98, 1.0])
+def test_a_capped_run_is_said_to_be_capped(name, share):
+    text = " ".join(said(name, tables(name, {side: (share,) * 3 for side in sides(name)})).values())
+    assert ("not within" in text or f"within {CAP} updates" in text) == (share < 0.99)
+    assert not words.faults(text)
+    # Control: what the checker is there for.
+    assert words.faults("The LSTM cannot bind.")
+
+
+def test_the_best_rate_of_each_side_is_told_with_the_spread():
+    rows = looks(BIAS_1, (0.2,) * 3, rate=1e-3) + looks(BIAS_1, (0.8,) * 3, rate=1e-2)
+    text = " ".join(said("binding", {"curves": [row | LABELS["binding"] for row in rows]}).values())
+    assert "rate 0.01) did not reach" in text
+    assert "20.0 % at 0.001, 80.0 % at 0.01" in text
+    assert best(outcomes(rows)[BIAS_1]).rate == 1e-2
+
+
+def test_among_rates_that_arrive_the_sooner_is_best():
+    rows = looks(BIAS_1, (1.0,) * 3, rate=1e-3) + looks(BIAS_1, (0.992,) * 3, rate=1e-2, arrive=100)
+    assert best(outcomes(rows)[BIAS_1]).rate == 1e-2
+
+
+@pytest.mark.parametrize(
+    ("share", "where"), [(0.295, "on it in 3"), (0.6, "above the value-set line of 0.295 in 3")]
+)
+def test_a_side_is_placed_against_the_value_set_line(share, where):
+    text = said("binding", tables("binding", {ATTENTION: (1.0,) * 3, BIAS_1: (share,) * 3}))["line-1"]
+    assert where in text
+    assert ("knowing the values but not the pairing" in text) == (share < 0.3)
+
+
+def test_chance_is_told_apart_from_what_is_not_chance():
+    for share, near in ((0.038, 3), (0.2, 0)):
+        text = said("first-letter", tables("first-letter", {DEFAULT: (share,) * 3}))["chance"]
+        assert f"in {near} of 3 seeds" in text
+
+
+def reach_rows(levels):
+    named = {"seeds": 5, "n": 32}
+    return {
+        "reach": [
+            {"side": side, "k": k, "value": 10 ** (level * k), "low": 10 ** (level * k - 0.1)}
+            | {"high": 10 ** (level * k + 0.1), "log10": level * k, "log10_se": 0.03, **named}
+            for side, level in levels.items()
+            for k in range(128)
+        ]
+    }
+
+
+def test_reach_says_who_reaches_farther():
+    far, near = (
+        said("reach", reach_rows({BIAS_3: -0.01, DEFAULT: -0.2})),
+        said("reach", reach_rows({BIAS_3: -0.2, DEFAULT: -0.01})),
+    )
+    assert far["verdict"].startswith(f"{BIAS_3} reaches farther than {DEFAULT}: 3.6 orders")
+    assert near["verdict"].startswith(f"{DEFAULT} reaches farther than {BIAS_3}: 3.6 orders")
+    assert said("reach", reach_rows({BIAS_3: -0.1, DEFAULT: -0.1}))["verdict"].startswith("No clear")
+
+
+def test_flat_is_said_of_what_is_flat():
+    assert ": flat" in said("reach", reach_rows({BLOCK: -0.001}))["flat"]
+    assert ": not flat" in said("reach", reach_rows({BLOCK: -0.1}))["flat"]
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_figures_are_drawn_from_partial_tables_too(name):
+    panel = panels.panel(name)
+    draw = panel.telling.figures
+    whole = tables(name, {side: (0.995, 0.6, 0.3) for side in sides(name)})
+    start = {"curves": [row for row in whole["curves"] if row["update"] == 0]}
+    some = {"curves": [row for row in whole["curves"] if row["side"] == ATTENTION and row["seed"] == 0]}
+    assert draw(panel.settings(), {}) == draw(panel.settings(), start) == []
+    for found in (some, whole):
+        (figure,) = draw(panel.settings(), found)
+        assert "</svg>" in render(figure).svg
+        assert {"low", "high", "n", "seed"} <= set(figure.table.columns)
+    assert panel.telling.lines(panel.settings(), whole)
+
+
+def test_more_than_one_cell_is_swept():
+    rows = tables("first-letter", {side: (0.995, 0.6) for side in sides("first-letter")})["curves"]
+    both = {"curves": rows + [row | {"length": 48} for row in rows]}
+    panel = panels.panel("first-letter")
+    names = [figure.name for figure in panel.telling.figures(panel.settings(), both)]
+    assert names == ["first-letter", "first-letter-sweep"]
+    keys = [sentence.key for sentence in panel.telling.sentences(panel.settings(), both)]
+    assert len(keys) == len(set(keys))
+
+
+def test_reach_is_drawn():
+    panel = panels.panel("reach")
+    (figure,) = panel.telling.figures(panel.settings(), reach_rows({BIAS_3: -0.01, DEFAULT: -0.2}))
+    assert "</svg>" in render(figure).svg
+    assert panel.telling.figures(panel.settings(), {}) == []
