@@ -1,0 +1,115 @@
+"""All panels together: their settings, their words, their recordings, and that showing needs no torch."""
+
+import re
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from isoloss.errors import InputError
+from isoloss.teach import panel as panel_module
+from isoloss.teach import panels, result, words
+from isoloss.teach.panel import Panel
+
+NAMES = [panel.name for panel in panels.PANELS]
+RECORDED = Path(str(resources.files("isoloss.teach").joinpath("recorded")))
+SLIDES = sorted(Path(str(resources.files("isoloss.teach.deck").joinpath("slides"))).glob("*.html"))
+BY_NAME = pytest.mark.parametrize("panel", panels.PANELS, ids=NAMES)
+
+
+def test_the_panels_are_these_in_the_order_of_the_slides():
+    assert NAMES == [
+        *["machine", "reach", "first-letter", "random-place", "binding"],
+        *["steps", "untrained", "right-slot", "training", "race", "bill", "showdown"],
+    ]
+    shown = [name for slide in SLIDES for name in re.findall(r'panel\("([a-z-]+)"\)', slide.read_text("utf-8"))]
+    assert shown == NAMES
+    assert len(SLIDES) == 13
+    assert {panel.demo for panel in panels.PANELS} == set(panels.DEMOS)
+
+
+@BY_NAME
+def test_every_setting_has_a_default_a_bound_and_a_description(panel):
+    panel.settings()
+    schema = panel.settings.model_json_schema()
+    for name, part in schema["properties"].items():
+        assert part.get("description"), name
+        assert "default" in part, name
+        text = str(part) + str(schema.get("$defs", ""))
+        bounded = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "enum", "boolean", "$ref")
+        assert any(word in text for word in bounded), f"{name} has no upper bound"
+
+
+@BY_NAME
+def test_unknown_and_ill_typed_settings_are_refused(panel):
+    first = next(iter(panel.settings.model_fields))
+    for values in ({"poker": 1}, {first: {"a": 1}}, {first: None}):
+        with pytest.raises(InputError, match=f"panel {panel.name}"):
+            panel.settings_from(values)
+
+
+@BY_NAME
+def test_what_a_panel_says_of_itself_may_be_said(panel):
+    for text in (panel.title, panel.question, panel.doubt):
+        assert text
+        assert words.faults(text) == []
+
+
+@pytest.mark.parametrize("slide", SLIDES, ids=lambda path: path.name)
+def test_what_a_slide_says_may_be_said(slide):
+    text = re.sub(r"\{[{%].*?[%}]\}", " ", slide.read_text("utf-8"))
+    text = re.sub(r"<[^>]+>", " ", text)
+    assert words.faults(" ".join(text.split())) == []
+
+
+@BY_NAME
+def test_the_recording_is_there_and_its_code_has_not_changed(panel):
+    held = result.read(RECORDED / f"{panel.name}.json")
+    assert held.panel == panel.name
+    mend = "record it again: isoloss demo all --full -o src/isoloss/teach/recorded"
+    assert held.experiment == panel.experiment(), mend
+    assert held.settings == panel.settings_from(panel.full).model_dump(mode="json"), mend
+
+
+@BY_NAME
+def test_the_recorded_sentences_are_what_the_recorded_numbers_say(panel):
+    held = result.read(RECORDED / f"{panel.name}.json")
+    settings = panel.settings_from(held.settings)
+    assert list(panel.telling.sentences(settings, held.tables)) == held.sentences
+    assert panel.telling.basis(settings, held.tables) == held.basis
+    assert list(panel.telling.lines(settings, held.tables))
+
+
+def test_the_hash_of_an_experiment_follows_what_decides_its_numbers():
+    one = panels.panel("binding")
+    same = Panel(**{**one.__dict__, "title": "Other words"})
+    other = Panel(**{**one.__dict__, "depends": ()})
+    assert one.experiment() == same.experiment()
+    assert one.experiment() != other.experiment()
+
+
+@BY_NAME
+def test_a_trained_panel_depends_on_the_models_and_the_learner(panel):
+    source = (Path(panel_module.__file__).parent / f"{panel.measured_by.replace('.', '/')}.py").read_text("utf-8")
+    for module, place in (("learner", "teach/learner.py"), ("tasks", "teach/tasks.py")):
+        if f"from isoloss.teach.{module} import" in source:
+            assert any(place.startswith(part) for part in panel.depends), f"{place} decides its numbers"
+
+
+SHOWS = """
+import sys
+sys.modules["torch"] = None
+from isoloss.teach.deck import page
+html = page.build()
+print(len(html), html.count("<section"))
+"""
+
+
+def test_the_deck_with_recorded_results_needs_no_torch():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SHOWS], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[1] == "13"
