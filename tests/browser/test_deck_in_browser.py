@@ -95,6 +95,7 @@ def served(recorded, browser):
     server = subprocess.Popen(
         [sys.executable, fake_panels.__file__, "serve", str(recorded)], stderr=subprocess.PIPE, text=True
     )
+    assert server.stderr.readline() == "Drawing the slides ...\n"
     yield server.stderr.readline().split()[-1]
     server.terminate()
     server.wait(30)
@@ -467,7 +468,8 @@ def axe(page):
         pytest.importorskip("axe_playwright_python")
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page).response["violations"]
+    # A picture is one image to a screen reader; its hundreds of parts would take axe most of the time.
+    found = Axe().run(page, context={"exclude": [["figure svg > g"]]}).response["violations"]
     return [
         (fault["id"], fault["nodes"][0]["html"][:200])
         for fault in found
@@ -539,15 +541,11 @@ def test_without_a_script_it_is_one_page_with_every_slide(opened):
     expect(deck.page.locator(".bar")).to_be_hidden()
     deck.page.locator(".contents a").nth(6).click()
     assert deck.page.url.endswith("#slide-7")
-    assert axe_without_script_is_not_possible(deck.page)
+    expect(deck.page.locator("h1")).to_be_visible()
 
 
-def axe_without_script_is_not_possible(page):
-    """Said here so that nobody looks for it: axe is a script. The headings are looked at instead."""
-    return page.locator("h1").count() == 1
-
-
-def test_it_prints_one_slide_a_page(opened):
-    deck = opened("built")
+@pytest.mark.parametrize("name", ["built", "shipped"])
+def test_it_prints_one_slide_a_page(opened, name):
+    deck = opened(name)
     printed = deck.page.pdf(prefer_css_page_size=True)
     assert printed.count(b"/Type /Page\n") == 13

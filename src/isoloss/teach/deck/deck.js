@@ -72,7 +72,7 @@
       one("[data-do=notes]").setAttribute("aria-pressed", String(on));
     },
     tables: function () {
-      const tables = all(".numbers", current());
+      const tables = all(".numbers, .more", current());
       const open = tables.some((part) => !part.open);
       tables.forEach((part) => { part.open = open; });
     },
@@ -233,7 +233,7 @@
       if (held && held.disabled) one(busy ? ".cancel" : ".run", panel).focus();
       one("progress", panel).value = message.done;
       one(".state", panel).textContent = failed ? "failed" : stateText(message);
-      problem(panel, failed ? "This measurement " + message.text : "");
+      problem(panel, failed ? "This measurement failed: " + message.text : "");
       if (message.html) output(panel, message.html);
     });
     if (message.result) {
@@ -260,10 +260,9 @@
 
   function output(panel, html) {
     const place = one(".output", panel);
-    const open = one(".numbers[open]", place) !== null;
+    const open = all("details[open]", place).map((part) => part.className);
     place.innerHTML = html;
-    const numbers = one(".numbers", place);
-    if (numbers) numbers.open = open;
+    all("details", place).filter((part) => open.includes(part.className)).forEach((part) => { part.open = true; });
     prepare(place);
     const vote = all("[data-vote]", place).find((button) => button.dataset.vote === panel.dataset.vote);
     if (vote) reveal(vote, panel);
@@ -276,8 +275,9 @@
       if (found === undefined) return;
       place.classList.remove("unmeasured");
       one(".said", place).textContent = found.text;
-      one(".badge", place).textContent = found.exact ? "EXACT" : "LIVE";
-      one(".badge", place).className = "badge " + (found.exact ? "exact" : "live");
+      const badge = found.exact ? "EXACT" : found.recorded ? "RECORDED" : "LIVE";
+      one(".badge", place).textContent = badge;
+      one(".badge", place).className = "badge " + badge.toLowerCase();
       const basis = result.basis, seeds = basis.seeds === null ? "" : " · " + basis.seeds + " seeds";
       one(".basis", place).textContent = "n = " + basis.n + " " + basis.units + seeds + " · " + basis.interval;
     });
@@ -313,6 +313,24 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
+
+  // --- paper: the print rules are tried on the screen, and a slide too tall for its page is shrunk --------
+
+  const PAGE_MILLIMETRES = 148, SMALLEST = 0.3, PIXELS = 96 / 25.4;
+
+  window.addEventListener("beforeprint", function () {
+    one("#paper").media = "all";
+    slides.forEach(function (slide) {
+      for (let zoom = 1, tries = 0; tries < 12; tries += 1) {
+        slide.style.zoom = zoom;
+        const over = slide.getBoundingClientRect().height / (PAGE_MILLIMETRES * PIXELS);
+        if (over <= 1 || zoom <= SMALLEST) break;
+        zoom = Math.max(SMALLEST, zoom * Math.max(0.8, 0.98 / over));
+      }
+    });
+    one("#paper").media = "print";
+  });
+  window.addEventListener("afterprint", () => slides.forEach((slide) => { slide.style.zoom = ""; }));
 
   // --- begin ---------------------------------------------------------------------------------------------
 

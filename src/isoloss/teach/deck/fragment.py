@@ -15,6 +15,9 @@ from isoloss.teach.deck.templates import filled
 from isoloss.teach.panel import Panel, Settings
 from isoloss.teach.result import Badge, Result, Tables
 
+SHOWN_SENTENCES = 2
+"""The rest are one key away: a slide is read from afar."""
+
 SHOWN_ROWS = 200
 """Rows of a table on a slide; all of them are in results.json."""
 
@@ -34,7 +37,9 @@ def whole(panel: Panel, result: Result, badge: Badge) -> Markup:
     settings = panel.settings_from(result.settings)
     return filled(
         "fragment.html",
+        title=panel.title,
         sentences=result.sentences,
+        shown=SHOWN_SENTENCES,
         drawn=drawn(panel, settings, result.tables),
         own=_own(panel, settings, result.tables),
         blind=hasattr(panel.telling, "blind_lines"),
@@ -50,6 +55,7 @@ def so_far(panel: Panel, settings: Settings, tables: Tables) -> Markup:
     blind = hasattr(panel.telling, "blind_lines")
     return filled(
         "so_far.html",
+        title=panel.title,
         drawn=[] if blind else drawn(panel, settings, tables),
         own=_own(panel, settings, tables),
     )

@@ -133,7 +133,7 @@ class Jobs:
             self._idle.append(worker)
             worker = None
         except TimeoutError:
-            self._end(name, "failed", f"ended: it took more than its cap of {panel.cap_seconds:.0f} seconds")
+            self._end(name, "failed", f"it took more than its cap of {panel.cap_seconds:.0f} seconds")
         except (WorkerDied, OSError) as error:
             self._end(name, "failed", f"its process ended early. Its last words: {error}")
         finally:

@@ -59,6 +59,7 @@ def build(
         slides=slides,
         live=live,
         style=Markup(text("deck.css")),  # noqa: S704 - our own file
+        paper=Markup(text("print.css")),  # noqa: S704 - our own file
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files and reveal.js
         policy=policy(scripts, live),
     )
@@ -145,7 +146,7 @@ class Parts:
 
 
 def _badge(sentence: Sentence | None) -> str:
-    return "EXACT" if sentence is not None and sentence.exact else "RECORDED"
+    return sentence.badge("RECORDED") if sentence is not None else "RECORDED"
 
 
 def _slide(number: int, source: str, parts: Parts) -> Slide:

@@ -59,6 +59,7 @@ def serve(
     command: Sequence[str] = COMMAND,
 ) -> None:
     """Show the live deck until Ctrl-C. Raises InputError if the port is taken or the results are wrong."""
+    print("Drawing the slides ...", file=sys.stderr)
     html = page.build(results, study, live=True, panels=panels, sources=sources)
     with listening(port) as ear:
         port = ear.getsockname()[1]
