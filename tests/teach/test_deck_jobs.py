@@ -5,7 +5,7 @@ import os
 import sys
 
 import pytest
-from fake_panels import LIGHT, PANELS
+from fake_panels import COMMAND, HOSTILE, LIGHT, PANELS
 
 from isoloss.errors import InputError, Refusal
 from isoloss.teach.deck.jobs import Jobs
@@ -217,9 +217,10 @@ def test_a_page_that_lags_far_behind_is_let_go():
     assert last is None
 
 
-def test_the_workers_own_process_ends_with_its_stdin():
+@pytest.mark.parametrize("command", [LIGHT, COMMAND])
+def test_a_worker_ends_with_its_stdin_in_the_middle_of_a_job(command):
     async def go():
-        worker = await Worker.start(LIGHT)
+        worker = await Worker.start(command)
         events = worker.measure("quick", {"end": "well", **LONG})
         await anext(events)
         worker._process.stdin.close()
@@ -234,7 +235,6 @@ def test_the_workers_own_process_ends_with_its_stdin():
 
 def test_the_real_worker_measures_tells_and_survives_an_error():
     """The package's own worker, with panels of this test: its markup, its errors, a library that prints."""
-    from fake_panels import COMMAND, HOSTILE
 
     async def go(jobs):
         jobs.run("quick", {"loud": True, "prompt": HOSTILE[:40], "seconds": 2.0})

@@ -5,8 +5,11 @@ SVG and PNG are the same bytes every time; the PDF writer lets the order of embe
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import altair as alt
 import polars as pl
 import vl_convert
 
@@ -34,9 +37,15 @@ def render(figure: Figure) -> Picture:
 
 
 def svg(figure: Figure) -> str:
-    # Altair checks each part as it is built; checking the whole again takes as long as drawing it.
-    specification = configured(figure.chart).to_dict(validate=False)
+    # Altair checks each part as it is built; checking the whole again takes as long as drawing it, and so
+    # does laying the theme over the chart, which copies it once a part of the theme.
+    specification = figure.chart.to_dict(validate=False) | {"config": _theme()}
     return with_own_ids(vl_convert.vegalite_to_svg(specification, vl_version=VEGA_LITE), figure.name)
+
+
+@cache
+def _theme() -> dict[str, Any]:
+    return configured(alt.Chart(alt.Data(values=[])).mark_point()).to_dict(validate=False)["config"]
 
 
 def with_own_ids(svg: str, name: str) -> str:

@@ -22,5 +22,6 @@ PANELS = (
         measured_by="machine.calibration",
         told_by="machine.telling",
         cap_seconds=60.0,
+        alone=True,
     ),
 )

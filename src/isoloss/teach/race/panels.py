@@ -75,6 +75,7 @@ PANELS: tuple[Panel, ...] = (
             "budget_seconds": 140.0,
         },
         cap_seconds=600.0,
+        alone=True,
     ),
     Panel(
         name="bill",
@@ -99,5 +100,6 @@ PANELS: tuple[Panel, ...] = (
         ),
         full={"lengths": [16, 64, 128, 256, 512, 1024, 2048, 4096], "repeats": 30},
         cap_seconds=120.0,
+        alone=True,
     ),
 )
