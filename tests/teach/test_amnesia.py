@@ -96,7 +96,7 @@ def shifted(layer):
 
 @pytest.fixture(scope="module")
 def letters():
-    settings = FirstLetterSettings(seeds=2)
+    settings = FirstLetterSettings(seeds=2, rates=(3e-3,), cap=200, batch=64)
     return ended(first_letter.cell(20, 32), (ATTENTION, DEFAULT, BIAS_3), settings)
 
 
@@ -115,7 +115,9 @@ def test_attention_says_the_first_letter_within_the_updates(letters):
 
 
 def test_attention_binds_while_the_lstm_knows_the_values_only():
-    found = ended(binding.cell(4, 64, 32), (ATTENTION, BIAS_1), BindingSettings(seeds=2, cap=400))
+    found = ended(
+        binding.cell(4, 64, 32), (ATTENTION, BIAS_1), BindingSettings(seeds=2, cap=400, every=50, batch=64)
+    )
     line = value_set_share(4, 32)
     assert min(share.value for share in found[ATTENTION].shares) >= 0.99
     for share in found[BIAS_1].shares:
@@ -129,7 +131,7 @@ def test_attention_binds_while_the_lstm_knows_the_values_only():
 
 def test_the_lstm_finds_a_letter_at_a_random_place_from_every_distance():
     cell = random_place.cell(16, 32)
-    settings = RandomPlaceSettings(seeds=1, lengths=(16,), cap=400)
+    settings = RandomPlaceSettings(seeds=1, lengths=(16,), cap=400, batch=64)
     rows = []
     lone = Cell(cell.labels, cell.task, cell.sides[1:])
     found = contest([lone], settings, quiet, ended=lambda *ended: rows.extend(random_place.distances(*ended)))

@@ -102,7 +102,7 @@ def test_one_seed_gives_no_verdict():
 @pytest.mark.parametrize("name", TESTS)
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.98, 1.0])
 def test_a_capped_run_is_said_to_be_capped(name, share):
-    text = " ".join(said(name, tables(name, {side: (share,) * 3 for side in sides(name)})).values())
+    text = " ".join(said(name, tables(name, dict.fromkeys(sides(name), (share,) * 3))).values())
     assert ("not within" in text or f"within {CAP} updates" in text) == (share < 0.99)
     assert not words.faults(text)
     # Control: what the checker is there for.
@@ -168,7 +168,7 @@ def test_flat_is_said_of_what_is_flat():
 def test_figures_are_drawn_from_partial_tables_too(name):
     panel = panels.panel(name)
     draw = panel.telling.figures
-    whole = tables(name, {side: (0.995, 0.6, 0.3) for side in sides(name)})
+    whole = tables(name, dict.fromkeys(sides(name), (0.995, 0.6, 0.3)))
     start = {"curves": [row for row in whole["curves"] if row["update"] == 0]}
     some = {"curves": [row for row in whole["curves"] if row["side"] == ATTENTION and row["seed"] == 0]}
     assert draw(panel.settings(), {}) == draw(panel.settings(), start) == []
@@ -180,7 +180,7 @@ def test_figures_are_drawn_from_partial_tables_too(name):
 
 
 def test_more_than_one_cell_is_swept():
-    rows = tables("first-letter", {side: (0.995, 0.6) for side in sides("first-letter")})["curves"]
+    rows = tables("first-letter", dict.fromkeys(sides("first-letter"), (0.995, 0.6)))["curves"]
     both = {"curves": rows + [row | {"length": 48} for row in rows]}
     panel = panels.panel("first-letter")
     names = [figure.name for figure in panel.telling.figures(panel.settings(), both)]

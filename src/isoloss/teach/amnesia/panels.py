@@ -23,7 +23,7 @@ class Contest(Seeded):
     rates: tuple[Rate, ...] = several((3e-3,), "Learning rates, the same for both sides")
     cap: int = Field(default=200, ge=1, le=10_000, description="Updates after which training ends")
     every: int = Field(default=50, ge=5, le=1_000, description="Updates from one look to the next")
-    batch: int = Field(default=64, ge=4, le=256, description="Strings an update")
+    batch: int = Field(default=32, ge=4, le=256, description="Strings an update")
 
 
 class ReachSettings(Seeded):
@@ -37,11 +37,13 @@ class FirstLetterSettings(Contest):
     lengths: tuple[Annotated[int, Field(ge=3, le=256)], ...] = several(
         (20,), "Letters T of a string: the answer is T - 1 steps back"
     )
+    rates: tuple[Rate, ...] = several((1e-2,), "Learning rates, the same for both sides")
+    cap: int = Field(default=150, ge=1, le=10_000, description="Updates after which training ends")
 
 
 class RandomPlaceSettings(Contest):
     lengths: tuple[Annotated[int, Field(ge=4, le=256)], ...] = several(
-        (24,), "Letters T of a string: the answer is 1 to T - 2 steps back"
+        (16,), "Letters T of a string: the answer is 1 to T - 2 steps back"
     )
     cap: int = Field(default=300, ge=1, le=10_000, description="Updates after which training ends")
 
@@ -53,7 +55,8 @@ class BindingSettings(Contest):
     keys: tuple[Annotated[int, Field(ge=2, le=128)], ...] = several(
         (64,), "Different keys; there are as many values, but at most 32"
     )
-    cap: int = Field(default=500, ge=1, le=10_000, description="Updates after which training ends")
+    cap: int = Field(default=400, ge=1, le=10_000, description="Updates after which training ends")
+    every: int = Field(default=100, ge=5, le=1_000, description="Updates from one look to the next")
 
 
 LEARNED = (
@@ -94,7 +97,7 @@ PANELS: tuple[Panel, ...] = (
         measured_by="amnesia.first_letter",
         told_by="amnesia.first_letter_told",
         depends=LEARNED,
-        full={"seeds": 5, "lengths": [20, 48], "rates": list(GRID), "cap": 300},
+        full={"seeds": 5, "lengths": [20, 40], "rates": list(GRID), "cap": 250},
     ),
     Panel(
         name="random-place",
@@ -109,7 +112,7 @@ PANELS: tuple[Panel, ...] = (
         measured_by="amnesia.random_place",
         told_by="amnesia.random_place_told",
         depends=LEARNED,
-        full={"seeds": 5, "lengths": [32], "rates": list(GRID), "cap": 500},
+        full={"seeds": 5, "lengths": [32], "rates": list(GRID), "cap": 500, "batch": 64},
     ),
     Panel(
         name="binding",
@@ -124,6 +127,6 @@ PANELS: tuple[Panel, ...] = (
         measured_by="amnesia.binding",
         told_by="amnesia.binding_told",
         depends=LEARNED,
-        full={"seeds": 5, "pairs": [2, 4, 8], "keys": [64, 8], "rates": [3e-3, 1e-2], "cap": 800},
+        full={"seeds": 5, "pairs": [4, 2, 8], "keys": [64, 8], "rates": [3e-3, 1e-2], "cap": 600},
     ),
 )
