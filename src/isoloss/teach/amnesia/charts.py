@@ -157,7 +157,7 @@ def sweep(
     table = pl.DataFrame(drawn, infer_schema_length=None)
     x = (
         alt.X("value:Q", title="Right answers at the end, share of unseen strings")
-        .scale(domain=[0, 1.03])
+        .scale(domain=[0, 1.03], nice=False)
         .axis(format=".0%")
     )
     y = alt.Y("side:N", title=None, sort=list(LOOKS)).axis(labelLimit=200)
@@ -169,9 +169,10 @@ def sweep(
     ]
     inside = alt.layer(*parts).properties(width=WIDTH, height=26 * table["side"].n_unique())
     chart = inside.facet(
+        spacing=4,
         row=alt.Row("cell:N", title=None, sort=None).header(
-            labelAngle=0, labelAlign="left", labelOrient="top"
-        )
+            labelAngle=0, labelOrient="top", labelAnchor="start", labelPadding=2
+        ),
     )
     columns = [name for name in table.columns if name not in ("colour", "shape")]
     return chart, table.select(columns)
