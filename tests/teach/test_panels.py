@@ -24,7 +24,9 @@ def test_the_panels_are_these_in_the_order_of_the_slides():
         *["machine", "reach", "first-letter", "random-place", "binding"],
         *["steps", "untrained", "right-slot", "training", "race", "bill", "showdown"],
     ]
-    shown = [name for slide in SLIDES for name in re.findall(r'panel\("([a-z-]+)"\)', slide.read_text("utf-8"))]
+    shown = [
+        name for slide in SLIDES for name in re.findall(r'panel\("([a-z-]+)"\)', slide.read_text("utf-8"))
+    ]
     assert shown == NAMES
     assert len(SLIDES) == 13
     assert {panel.demo for panel in panels.PANELS} == set(panels.DEMOS)
@@ -92,7 +94,9 @@ def test_the_hash_of_an_experiment_follows_what_decides_its_numbers():
 
 @BY_NAME
 def test_a_trained_panel_depends_on_the_models_and_the_learner(panel):
-    source = (Path(panel_module.__file__).parent / f"{panel.measured_by.replace('.', '/')}.py").read_text("utf-8")
+    source = (Path(panel_module.__file__).parent / f"{panel.measured_by.replace('.', '/')}.py").read_text(
+        "utf-8"
+    )
     for module, place in (("learner", "teach/learner.py"), ("tasks", "teach/tasks.py")):
         if f"from isoloss.teach.{module} import" in source:
             assert any(place.startswith(part) for part in panel.depends), f"{place} decides its numbers"

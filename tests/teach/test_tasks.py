@@ -5,7 +5,13 @@ import pytest
 
 from isoloss.teach.tasks import NOT_ASKED, Binding, FirstLetter, MarkedLetter
 
-TASKS = [FirstLetter(20), MarkedLetter(32), MarkedLetter(32, distance=7), Binding(4, 8, 8), Binding(8, 64, 32)]
+TASKS = [
+    FirstLetter(20),
+    MarkedLetter(32),
+    MarkedLetter(32, distance=7),
+    Binding(4, 8, 8),
+    Binding(8, 64, 32),
+]
 
 
 @pytest.mark.parametrize("task", TASKS, ids=str)

@@ -42,7 +42,6 @@ class Sentence(Part):
     def _may_be_said(cls, text: str) -> str:
         return words.checked(text)
 
-
     def badge(self, otherwise: Badge) -> Badge:
         return "EXACT" if self.exact else "RECORDED" if self.recorded else otherwise
 

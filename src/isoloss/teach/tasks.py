@@ -1,7 +1,7 @@
 """Tasks with a known right answer, drawn afresh at every step: a batch is a pure function of its generator.
 
-    x_BT   tokens, int64
-    y_BT   the token to answer at each position, or NOT_ASKED where nothing is asked
+x_BT   tokens, int64
+y_BT   the token to answer at each position, or NOT_ASKED where nothing is asked
 """
 
 from dataclasses import dataclass

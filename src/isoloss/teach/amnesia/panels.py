@@ -18,7 +18,7 @@ class Contest(Seeded):
     """What the three tests share: both sides get the same rates, updates, strings and sizes."""
 
     widths: tuple[Width, ...] = several(
-        (32,), "d_model of the Transformer; the LSTM's is chosen to match its parameters"
+        (28,), "d_model of the Transformer; the LSTM's is chosen to match its parameters"
     )
     rates: tuple[Rate, ...] = several((3e-3,), "Learning rates, the same for both sides")
     cap: int = Field(default=200, ge=1, le=10_000, description="Updates after which training ends")
@@ -29,23 +29,27 @@ class Contest(Seeded):
 class ReachSettings(Seeded):
     length: int = Field(default=128, ge=8, le=512, description="Tokens T of a string")
     width: int = Field(default=64, ge=8, le=128, multiple_of=4, description="Width of input and state")
-    strings: int = Field(default=32, ge=2, le=512, description="Random strings a seed")
-    seeds: int = Field(default=5, ge=1, le=20, description="How many random seeds")
+    strings: int = Field(default=16, ge=2, le=512, description="Random strings a seed")
+    seeds: int = Field(default=4, ge=1, le=20, description="How many random seeds")
 
 
 class FirstLetterSettings(Contest):
     lengths: tuple[Annotated[int, Field(ge=3, le=256)], ...] = several(
-        (20,), "Letters T of a string: the answer is T - 1 steps back"
+        (16,), "Letters T of a string: the answer is T - 1 steps back"
     )
     rates: tuple[Rate, ...] = several((1e-2,), "Learning rates, the same for both sides")
-    cap: int = Field(default=150, ge=1, le=10_000, description="Updates after which training ends")
+    every: int = Field(default=50, ge=5, le=1_000, description="Updates from one look to the next")
+    cap: int = Field(default=100, ge=1, le=10_000, description="Updates after which training ends")
 
 
 class RandomPlaceSettings(Contest):
     lengths: tuple[Annotated[int, Field(ge=4, le=256)], ...] = several(
         (16,), "Letters T of a string: the answer is 1 to T - 2 steps back"
     )
-    cap: int = Field(default=300, ge=1, le=10_000, description="Updates after which training ends")
+    rates: tuple[Rate, ...] = several((5e-3,), "Learning rates, the same for both sides")
+    every: int = Field(default=75, ge=5, le=1_000, description="Updates from one look to the next")
+    cap: int = Field(default=225, ge=1, le=10_000, description="Updates after which training ends")
+    batch: int = Field(default=48, ge=4, le=256, description="Strings an update")
 
 
 class BindingSettings(Contest):
@@ -56,7 +60,7 @@ class BindingSettings(Contest):
         (64,), "Different keys; there are as many values, but at most 32"
     )
     cap: int = Field(default=400, ge=1, le=10_000, description="Updates after which training ends")
-    every: int = Field(default=100, ge=5, le=1_000, description="Updates from one look to the next")
+    every: int = Field(default=200, ge=5, le=1_000, description="Updates from one look to the next")
 
 
 LEARNED = (
@@ -97,7 +101,7 @@ PANELS: tuple[Panel, ...] = (
         measured_by="amnesia.first_letter",
         told_by="amnesia.first_letter_told",
         depends=LEARNED,
-        full={"seeds": 5, "lengths": [20, 40], "rates": list(GRID), "cap": 250},
+        full={"seeds": 5, "widths": [32], "lengths": [20, 40], "rates": list(GRID), "cap": 250},
     ),
     Panel(
         name="random-place",
@@ -112,7 +116,7 @@ PANELS: tuple[Panel, ...] = (
         measured_by="amnesia.random_place",
         told_by="amnesia.random_place_told",
         depends=LEARNED,
-        full={"seeds": 5, "lengths": [32], "rates": list(GRID), "cap": 500, "batch": 64},
+        full={"seeds": 5, "widths": [32], "lengths": [32], "rates": list(GRID), "cap": 500, "batch": 64},
     ),
     Panel(
         name="binding",
@@ -127,6 +131,13 @@ PANELS: tuple[Panel, ...] = (
         measured_by="amnesia.binding",
         told_by="amnesia.binding_told",
         depends=LEARNED,
-        full={"seeds": 5, "pairs": [4, 2, 8], "keys": [64, 8], "rates": [3e-3, 1e-2], "cap": 600},
+        full={
+            "seeds": 5,
+            "widths": [32],
+            "pairs": [4, 2, 8],
+            "keys": [64, 8],
+            "rates": [3e-3, 1e-2],
+            "cap": 600,
+        },
     ),
 )

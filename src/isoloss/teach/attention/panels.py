@@ -30,8 +30,8 @@ class RightSlotSettings(Seeded):
     pairs: int = Field(default=4, ge=2, le=12, description="Key-value pairs in a string")
     keys: int = Field(default=64, ge=2, le=128, description="How many different keys there are")
     values: int = Field(default=32, ge=2, le=64, description="How many different values there are")
-    updates: int = Field(default=300, ge=1, le=2_000, description="Updates of training")
-    every: int = Field(default=25, ge=5, le=500, description="Updates between two looks")
+    updates: int = Field(default=275, ge=1, le=2_000, description="Updates of training")
+    every: int = Field(default=50, ge=5, le=500, description="Updates between two looks")
     batch: int = Field(default=64, ge=8, le=128, description="Strings in a batch")
     rate: float = Field(default=3e-3, ge=1e-4, le=3e-2, description="Learning rate")
 
@@ -93,7 +93,7 @@ PANELS = (
             "training/optimizer.py",
             "models",
         ),
-        full={"seeds": 10, "updates": 400},
+        full={"seeds": 10, "updates": 400, "every": 25},
         cap_seconds=180.0,
     ),
 )

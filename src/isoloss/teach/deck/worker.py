@@ -24,9 +24,9 @@ from isoloss.teach.result import Result, Tables
 Say = Callable[..., None]
 
 PROGRESS_SECONDS = 0.2
-PICTURE_SECONDS = 1.5
-PICTURE_SHARE = 8
-"""Pictures on the way: at most one in so many seconds, and at most an eighth of the time."""
+PICTURE_SECONDS = 2.0
+PICTURE_SHARE = 40
+"""Pictures on the way: at most one in so many seconds, and at most a fortieth of the time."""
 
 
 def main(panels: Sequence[Panel] = PANELS) -> None:

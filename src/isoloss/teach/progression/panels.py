@@ -10,7 +10,7 @@ from isoloss.teach.progression.corpus import Corpus, corpus_of
 
 class TrainingSettings(Seeded):
     updates: int = Field(
-        default=120, ge=10, le=1_000, description="Updates of each model, all sentences each"
+        default=100, ge=10, le=1_000, description="Updates of each model, all sentences each"
     )
     d_model: int = Field(default=24, ge=8, le=64, multiple_of=4, description="Width of both models")
     rates: tuple[float, ...] = Field(

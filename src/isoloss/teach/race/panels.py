@@ -23,7 +23,7 @@ class RaceSettings(Settings):
     )
     gpu: bool = Field(default=True, description="Race on the GPU too, if there is one")
     budget_seconds: float = Field(
-        default=7.0, ge=1.0, le=600.0, description="Time for all runs; what does not fit is listed"
+        default=4.5, ge=1.0, le=600.0, description="Time for all runs; what does not fit is listed"
     )
 
     @model_validator(mode="after")
