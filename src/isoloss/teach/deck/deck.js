@@ -261,11 +261,20 @@
   function output(panel, html) {
     const place = one(".output", panel);
     const open = all("details[open]", place).map((part) => part.className);
+    setAside(panel, place);
     place.innerHTML = html;
     all("details", place).filter((part) => open.includes(part.className)).forEach((part) => { part.open = true; });
     prepare(place);
     const vote = all("[data-vote]", place).find((button) => button.dataset.vote === panel.dataset.vote);
     if (vote) reveal(vote, panel);
+  }
+
+  /** What was recorded stays below the first live output, folded; a tasting would give itself away. */
+  function setAside(panel, place) {
+    const recording = one(".recording", place), before = one(".before", panel);
+    if (!recording || !before || one("[data-vote]", recording)) return;
+    before.append(recording);
+    before.hidden = false;
   }
 
   /** Sentences quoted on other slides, such as the last one. */

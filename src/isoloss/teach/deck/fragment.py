@@ -40,7 +40,7 @@ def whole(panel: Panel, result: Result, badge: Badge) -> Markup:
         title=panel.title,
         sentences=result.sentences,
         shown=SHOWN_SENTENCES,
-        drawn=drawn(panel, settings, result.tables),
+        drawn=drawn(panel, settings, result.tables, "recorded-" if badge == "RECORDED" else ""),
         own=_own(panel, settings, result.tables),
         blind=hasattr(panel.telling, "blind_lines"),
         badge=badge,
@@ -61,9 +61,10 @@ def so_far(panel: Panel, settings: Settings, tables: Tables) -> Markup:
     )
 
 
-def drawn(panel: Panel, settings: Settings, tables: Tables) -> list[Drawn]:
+def drawn(panel: Panel, settings: Settings, tables: Tables, before: str = "") -> list[Drawn]:
+    """``before`` begins their names: a recording may stand on one page with what is measured live."""
     found: Sequence[Figure] = panel.telling.figures(settings, tables)
-    return [picture(figure, panel.name) for figure in found]
+    return [picture(figure, before + panel.name) for figure in found]
 
 
 def picture(figure: Figure, owner: str) -> Drawn:
