@@ -1,4 +1,4 @@
-"""What "Run all" costs: every panel of the deck at its live size, in one worker process as the deck's server has.
+"""What "Run all" costs: every panel of the deck at its live size, in one worker process of its server.
 
     python benchmarks/teaching.py            prints the table; minutes on one core
     python benchmarks/teaching.py --keep     also writes benchmarks/results/teaching.txt and the deck's budget

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from isoloss.teach.panels import PANELS, panel
+
 ROOT = Path(__file__).parents[1]
 
 # None in sys.modules makes every later `import torch` an ImportError, as if it were not installed.
@@ -52,7 +54,15 @@ def test_every_module_below_imports_without_torch(package):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("module", ["isoloss.models", "isoloss.training.loop"])
+def test_what_shows_a_recorded_demo_imports_without_torch():
+    told = {f"isoloss.teach.{panel.told_by}" for panel in PANELS}
+    done = imported_without_torch("isoloss.teach.deck.page", "isoloss.teach.deck.server", *sorted(told))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "module", ["isoloss.models", "isoloss.training.loop", f"isoloss.teach.{panel('binding').measured_by}"]
+)
 def test_control_what_trains_does_not(module):
     done = imported_without_torch(module)
     assert done.returncode != 0

@@ -1,4 +1,4 @@
-"""`isoloss demo` and `isoloss deck` as their users meet them; what the panels measure is tested under teach."""
+"""`isoloss demo` and `isoloss deck` as their users meet them; tests/teach has what the panels measure."""
 
 import json
 

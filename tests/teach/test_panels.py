@@ -20,10 +20,10 @@ BY_NAME = pytest.mark.parametrize("panel", panels.PANELS, ids=NAMES)
 
 
 def test_the_panels_are_these_in_the_order_of_the_slides():
-    assert NAMES == [
+    assert [
         *["machine", "reach", "first-letter", "random-place", "binding"],
         *["steps", "untrained", "right-slot", "training", "race", "bill", "showdown"],
-    ]
+    ] == NAMES
     shown = [
         name for slide in SLIDES for name in re.findall(r'panel\("([a-z-]+)"\)', slide.read_text("utf-8"))
     ]

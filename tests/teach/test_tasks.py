@@ -64,7 +64,7 @@ def test_binding_asks_each_key_for_its_own_value():
 
 
 def test_one_query_scores_one_answer_a_string():
-    x_BT, y_BT = Binding(4, 8, 8, one_query=True).batch(np.random.default_rng(0), 400)
+    _, y_BT = Binding(4, 8, 8, one_query=True).batch(np.random.default_rng(0), 400)
     assert ((y_BT != NOT_ASKED).sum(axis=1) == 1).all()
     places = np.nonzero(y_BT != NOT_ASKED)[1]
     assert set(places) == {8, 9, 10, 11}

@@ -166,7 +166,7 @@ def answered(model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int)
 
 
 def cohorts(side: Side, task: Task, members: Iterable[Member], *, batch: int = BATCH) -> Iterator[Cohort]:
-    """One cohort where the family stacks its members; else one a member, so that each stops when it is done."""
+    """One cohort where the family stacks its members; else one a member, so that each stops when done."""
     members = list(members)
     for group in [members] if family(side.family).stacked else [[member] for member in members]:
         yield Cohort(side, task, group, batch=batch)

@@ -1,4 +1,4 @@
-"""What a measurement leaves behind: tables, sentences, the machine, its age. Plain JSON, checked when read."""
+"""What a measurement leaves: tables, sentences, the machine, its age. Plain JSON, checked when read."""
 
 import os
 import platform
@@ -28,8 +28,8 @@ class Part(BaseModel):
 class Sentence(Part):
     """One statement made from the tables.
 
-    ``exact``: a count or a closed form, true on every machine. ``recorded``: about what was measured elsewhere
-    and ships, such as trained models' losses, whenever the panel runs.
+    ``exact``: a count or a closed form, true on every machine. ``recorded``: about what was measured
+    elsewhere and ships, such as trained models' losses, whenever the panel runs.
     """
 
     key: str

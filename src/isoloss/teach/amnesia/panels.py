@@ -95,8 +95,8 @@ PANELS: tuple[Panel, ...] = (
         question="Who says the first letter of a random string, and what does the LSTM's start change?",
         doubt=(
             "A fixed address, fresh strings, few updates and one small size. Other lengths, longer training "
-            "or another recipe may give another order; the sweeps show some of it. The live sizes were chosen "
-            "for their cost, after looking at what came out."
+            "or another recipe may give another order; the sweeps show some of it. The live sizes were "
+            "chosen for their cost, after looking at what came out."
         ),
         settings=FirstLetterSettings,
         measured_by="amnesia.first_letter",
