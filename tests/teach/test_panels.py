@@ -104,7 +104,11 @@ def test_a_trained_panel_depends_on_the_models_and_the_learner(panel):
 
 SHOWS = """
 import sys
-sys.modules["torch"] = None
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+sys.meta_path.insert(0, NoTorch())
 from isoloss.teach.deck import page
 html = page.build()
 print(len(html), html.count("<section"))
