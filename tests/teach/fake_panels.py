@@ -19,7 +19,7 @@ from pydantic import Field
 
 from isoloss.figures.figure import Figure
 from isoloss.teach import start
-from isoloss.teach.deck import server, worker
+from isoloss.teach.deck import page, server, worker
 from isoloss.teach.panel import Panel, Seeded, told
 from isoloss.teach.result import Basis, Sentence
 
@@ -178,4 +178,5 @@ if __name__ == "__main__":
         worker.main(PANELS)
     else:
         folder = Path(sys.argv[2]) if len(sys.argv) > 2 else None
-        server.serve(open_browser=False, results=folder, panels=PANELS, sources=SLIDES, command=COMMAND)
+        html = page.build(folder, live=True, panels=PANELS, sources=SLIDES)
+        server.serve(html, open_browser=False, panels=PANELS, command=COMMAND)

@@ -142,6 +142,7 @@ def deck(
         files.write_text(build, page.build(results=results, study=study))
         say(f"Deck: {build.resolve()}")
         return
-    from isoloss.teach.deck import server
+    from isoloss.teach.deck import kept, server
 
-    server.serve(port=port, open_browser=not no_open, results=results, study=study)
+    progress.print("Drawing the slides ...")
+    server.serve(kept.live_page(results, study), port, open_browser=not no_open)

@@ -16,7 +16,6 @@ import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -27,7 +26,6 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from isoloss.errors import InputError, IsolossError, Refusal
-from isoloss.teach.deck import page
 from isoloss.teach.deck.guard import Guard
 from isoloss.teach.deck.jobs import Jobs
 from isoloss.teach.deck.process import COMMAND
@@ -49,18 +47,14 @@ class Order(BaseModel):
 
 
 def serve(
+    html: str,
     port: int = 0,
     open_browser: bool = True,
-    results: Path | None = None,
-    study: Path | None = None,
     *,
     panels: Sequence[Panel] = PANELS,
-    sources: Sequence[str] | None = None,
     command: Sequence[str] = COMMAND,
 ) -> None:
-    """Show the live deck until Ctrl-C. Raises InputError if the port is taken or the results are wrong."""
-    print("Drawing the slides ...", file=sys.stderr)
-    html = page.build(results, study, live=True, panels=panels, sources=sources)
+    """Show the live page ``html`` until Ctrl-C. Raises InputError if the port is taken."""
     with listening(port) as ear:
         port = ear.getsockname()[1]
         token = secrets.token_urlsafe(24)
