@@ -136,7 +136,7 @@ PANELS: tuple[Panel, ...] = (
         full={
             "seeds": 5,
             "widths": [32],
-            "pairs": [4, 2, 8],
+            "pairs": [4, 2],
             "keys": [64, 8],
             "rates": [3e-3, 1e-2],
             "cap": 600,

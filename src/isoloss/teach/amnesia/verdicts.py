@@ -62,13 +62,13 @@ def _by_updates(a: Outcome, b: Outcome) -> str:
     found, of = sooner(a, b), f"{plural(a.seeds, 'seed')} a side, {strings(a)}"
     if not found.decided:
         return (
-            f"No clear difference between {a.side} and {b.side}: both reached 99 % in all seeds; difference "
-            f"{found.value:+,.0f} updates, 95 % t interval {found.low:+,.0f} to {found.high:+,.0f} ({of})."
+            f"No clear difference between {a.side} and {b.side}: both reached 99 %, "
+            f"{found.value:+,.0f} updates apart (95 % t interval {found.low:+,.0f} to {found.high:+,.0f}, {of})."
         )
     first, second = (a, b) if found.value < 0 else (b, a)
     low, high = sorted((abs(found.low), abs(found.high)))
     return (
-        f"{first.side} is ahead of {second.side}: both reached 99 % in all seeds, it did so "
+        f"{first.side} is ahead of {second.side}: both reached 99 %, it "
         f"{abs(found.value):,.0f} updates sooner (95 % t interval {low:,.0f} to {high:,.0f}, {of})."
     )
 
@@ -79,23 +79,15 @@ def _by_share(a: Outcome, b: Outcome) -> str:
         value, low, high = (f"{100 * share:+.1f}" for share in (found.value, found.low, found.high))
         return (
             f"No clear difference between {a.side} and {b.side} within "
-            f"{plural(max(a.last, b.last), 'update')}: {value} points of accuracy, "
-            f"95 % t interval {low} to {high} ({of}); 99 % was reached by "
-            f"{len(a.arrived)} of {a.seeds} seeds of {a.side} and {len(b.arrived)} of {b.seeds} of {b.side}."
+            f"{plural(max(a.last, b.last), 'update')}: {value} points of accuracy "
+            f"(95 % t interval {low} to {high}, {of})."
         )
     first, second = (a, b) if found.value > 0 else (b, a)
     low, high = sorted((abs(100 * found.low), abs(100 * found.high)))
     return (
-        f"{first.side} is ahead of {second.side}: {abs(100 * found.value):.1f} points more right (95 % t "
-        f"interval {low:.1f} to {high:.1f}, {of}); {_missing(second)}."
+        f"{first.side} is ahead of {second.side}: {abs(100 * found.value):.1f} points more right within "
+        f"{plural(max(a.last, b.last), 'update')} (95 % t interval {low:.1f} to {high:.1f}, {of})."
     )
-
-
-def _missing(one: Outcome) -> str:
-    if one.all_arrived:
-        return f"{one.side} reached 99 % too"
-    who = "no seed" if not one.arrived else f"{len(one.arrived)} of {plural(one.seeds, 'seed')}"
-    return f"{who} of {one.side} reached 99 % within {plural(one.last, 'update')}"
 
 
 def counted(rows: Sequence[Row], seeds: int) -> Basis:

@@ -29,7 +29,7 @@ def shaded(
     )
 
 
-def numbered_map(rows: list[dict[str, Any]], labels: Sequence[str], *, size: int = 11) -> alt.LayerChart:
+def numbered_map(rows: list[dict[str, Any]], labels: Sequence[str], *, size: int = 12) -> alt.LayerChart:
     """The same with the number in each cell, dark or light by the cell's shade."""
     base = shaded(rows, labels, angle=-40)
     numbers = base.mark_text(fontSize=size).encode(

@@ -60,7 +60,7 @@ def progress_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
         chart=titled(alt.hconcat(*panels, spacing=18), title, subtitle, characters=96),
         title=title,
         description="Three panels over updates: accuracy, weight on the right slot in layer 1, in layer 2.",
-        shows=f"{title}. The panels share their updates: see what moves first.",
+        shows="The panels share their updates: see what moves first.",
         would_change="More pairs or another learning rate move the change, or put it past the last update.",
         table=pl.DataFrame(rows).drop("layer", strict=False) if rows else pl.DataFrame(),
     )
@@ -117,7 +117,7 @@ def references(lines: dict[str, float], *, right: bool = True) -> list[alt.Chart
             baseline="bottom",
             dx=-3 if right else 3,
             dy=-2,
-            fontSize=11,
+            fontSize=12,
             color=INK,
         )
         .encode(y, x=alt.value("width" if right else 0), text="label:N"),
@@ -152,7 +152,7 @@ def maps_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
             "Four heat maps, layers 1 and 2 before and after training, and a dot plot of accuracy with no "
             "layer, layer 1 or layer 2 forced to look evenly at the past, before and after training."
         ),
-        shows=f"{title}. A map shows where the weight is; the ablation, whether answers depend on it.",
+        shows="A map shows where the weight is; the ablation, whether answers depend on it.",
         would_change="More seeds, more pairs, or several heads that share the work.",
         table=pl.DataFrame(tables["ablation"]),
     )

@@ -99,13 +99,15 @@ def lines(settings: StepsSettings, tables: Tables) -> list[str]:
 
 
 def html(settings: StepsSettings, tables: Tables) -> Markup:
-    """Every matrix as a table; the weighted values, one matrix a word, fold away."""
+    """Every matrix as a table, folded away below the heat map; the weighted values, one a word, once more."""
     every = list(matrices(settings, tables))
     first = next(i for i, matrix in enumerate(every) if ". Z 1:" in matrix.caption)
     last = first + len(tables["words"])
+    parts = (side_by_side(part) for part in (every[:first], every[first:last], every[last:]))
     return Markup(
-        '<div class="steps">{}<details><summary>Weighted values, one a word</summary>{}</details>{}</div>'
-    ).format(*(side_by_side(part) for part in (every[:first], every[first:last], every[last:])))
+        '<details class="more steps"><summary>All {} matrices, step by step</summary>'
+        "{}<details><summary>Weighted values, one a word</summary>{}</details>{}</details>"
+    ).format(len(every), *parts)
 
 
 def side_by_side(parts: list[Matrix]) -> Markup:
@@ -142,7 +144,7 @@ def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:
             ),
             title=title,
             description="A triangle of numbered cells: a row a word that looks, a column a word looked at.",
-            shows=f"{title}. The network has learned nothing.",
+            shows="The network has learned nothing: another seed, another pattern.",
             would_change="Another seed gives another pattern; the panel below shows several.",
             table=pl.DataFrame(rows),
         )

@@ -15,6 +15,10 @@ from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 
 
+FOLDED = ("cell",)
+"""Figures that a slide shows folded: the sentences say the same."""
+
+
 def basis(settings: UntrainedSettings, tables: Tables) -> Basis:
     return Basis(
         n=settings.seeds, units="random networks", seeds=settings.seeds, interval="95 % t interval over seeds"
@@ -108,7 +112,7 @@ def figures(settings: UntrainedSettings, tables: Tables) -> list[Figure]:
             ),
             title=title,
             description="Small maps side by side, one a random network: the weight of each word on each.",
-            shows=f"{title}. None of them has learned anything, so no pattern here is about the words.",
+            shows="None of them has learned anything, so no pattern here is about the words.",
             would_change="Training: the panel below trains networks on a task whose right slot is known.",
             table=pl.DataFrame(rows),
         ),
@@ -164,7 +168,7 @@ def cell_figure(tables: Tables, labels: list[str]) -> Figure:
         chart=titled(chart, title, f"{len(seeds_of(tables))} seeds, a mark each; dashed: even attention."),
         title=title,
         description="Weights of the last word on each word, a mark a seed; dashed: the even share.",
-        shows=f"{title}. A single number of a single untrained map carries no meaning.",
+        shows="A single number of a single untrained map carries no meaning.",
         would_change="Training on a task with a known right slot: the panel below.",
         table=pl.DataFrame(rows),
     )

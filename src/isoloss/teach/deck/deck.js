@@ -327,7 +327,12 @@
 
   const PAGE_MILLIMETRES = 148, SMALLEST = 0.3, PIXELS = 96 / 25.4;
 
+  const folded = () => all(".study .finding:not([open])");
+  let opened = [];
+
   window.addEventListener("beforeprint", function () {
+    opened = folded();
+    opened.forEach((part) => { part.open = true; });
     one("#paper").media = "all";
     slides.forEach(function (slide) {
       for (let zoom = 1, tries = 0; tries < 12; tries += 1) {
@@ -339,7 +344,10 @@
     });
     one("#paper").media = "print";
   });
-  window.addEventListener("afterprint", () => slides.forEach((slide) => { slide.style.zoom = ""; }));
+  window.addEventListener("afterprint", function () {
+    slides.forEach((slide) => { slide.style.zoom = ""; });
+    opened.forEach((part) => { part.open = false; });
+  });
 
   // --- begin ---------------------------------------------------------------------------------------------
 

@@ -28,8 +28,10 @@ class Drawn:
 
     name: str
     svg: Markup
+    title: str
     shows: str
     table: Table
+    folded: bool
 
 
 def whole(panel: Panel, result: Result, badge: Badge) -> Markup:
@@ -64,13 +66,15 @@ def so_far(panel: Panel, settings: Settings, tables: Tables) -> Markup:
 def drawn(panel: Panel, settings: Settings, tables: Tables, before: str = "") -> list[Drawn]:
     """``before`` begins their names: a recording may stand on one page with what is measured live."""
     found: Sequence[Figure] = panel.telling.figures(settings, tables)
-    return [picture(figure, before + panel.name) for figure in found]
+    folded = getattr(panel.telling, "FOLDED", ())
+    return [picture(figure, before + panel.name, folded=figure.name in folded) for figure in found]
 
 
-def picture(figure: Figure, owner: str) -> Drawn:
+def picture(figure: Figure, owner: str, *, folded: bool = False) -> Drawn:
     """``owner`` keeps the ids of one page's pictures apart."""
     figure = replace(figure, name=f"{owner}-{figure.name}")
-    return Drawn(figure.name, inline(figure, render.svg(figure)), figure.shows, _table(figure))
+    svg = inline(figure, render.svg(figure))
+    return Drawn(figure.name, svg, figure.title, figure.shows, _table(figure), folded)
 
 
 def _table(figure: Figure) -> Table:

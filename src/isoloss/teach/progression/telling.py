@@ -41,15 +41,15 @@ def basis(settings: TrainingSettings, tables: Tables) -> Basis:
 
 def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
     corpus = tables["corpus"][0]
-    told = [Sentence(key="floor", text=floor_sentence(corpus), exact=True)]
+    floor = Sentence(key="floor", text=floor_sentence(corpus), exact=True)
     if not finished(tables):
-        return told
+        return [floor]
     found = {side: own for side in SIDES if (own := curves(tables, side))}
-    told += [
+    told = [
         Sentence(key=f"memorising-{side.lower()}", text=memorising(side, own, tables), exact=False)
         for side, own in found.items()
     ]
-    told.append(Sentence(key="best", text=best_sentence(found, corpus), exact=False))
+    told += [floor, Sentence(key="best", text=best_sentence(found, corpus), exact=False)]
     told.append(Sentence(key="copied", text=copied_sentence(tables, corpus), exact=False))
     return told
 
@@ -67,7 +67,7 @@ def memorising(side: str, own: Curves, tables: Tables) -> str:
     rate = next(row["rate"] for row in tables["rates"] if row["chosen"] and row["side"] == side)
     by_heart = own.turns_up and len(own.reached(floor)) == len(own.seeds)
     seen = ": memorising made visible" if by_heart else ""
-    return f"{side}, at rate {rate:g}: {fit_clause(own, floor)}, and {held_out_clause(own)}{seen}."
+    return f"{side}, rate {rate:g}: {held_out_clause(own)}; {fit_clause(own, floor)}{seen}."
 
 
 def fit_clause(own: Curves, floor: float) -> str:
@@ -79,10 +79,7 @@ def fit_clause(own: Curves, floor: float) -> str:
             f"(it ends at {end.say()}, n = {seeds(n)})"
         )
     where = f"at update {median(firsts):.0f} (median)" if len(firsts) > 1 else f"at update {firsts[0]}"
-    return (
-        f"the training loss comes within {NEAR} nats of the floor {where} in {len(firsts)} of {seeds(n)} "
-        f"and ends at {end.say()}"
-    )
+    return f"the training loss comes within {NEAR} nats of the floor {where} in {len(firsts)} of {seeds(n)}"
 
 
 def held_out_clause(own: Curves) -> str:
@@ -198,22 +195,35 @@ def _novelty(row: Row) -> str:
 
 
 def html(settings: TrainingSettings, tables: Tables) -> Markup:
-    """The samples as a table: a row an update and side, of the first seed."""
-    row = Markup("<tr><th scope='row'>{}</th><td>{}</td><td>{}</td></tr>")
-    body = [
-        row.format(sample["update"], side, Markup("<q>{}</q> ({}; {})").format(*_cell(sample)))
-        for update in sorted({sample["update"] for sample in kept(tables, "samples")})
-        for side in SIDES
-        for sample in _samples(settings, tables, side, update)
-    ]
-    caption = f"What both write from “{settings.prompt}”, seed {settings.first_seed}"
-    head = Markup(
-        "<tr><th scope='col'>Update</th><th scope='col'>Model</th><th scope='col'>Sentence</th></tr>"
+    """The first seed's samples: a table a way of writing, a row an update, a column a side; one is shown."""
+    ways = list(dict.fromkeys(str(sample["decoding"]) for sample in kept(tables, "samples")))
+    if not ways:
+        return Markup("")
+    folded = Markup("").join(
+        Markup('<details class="more {}"><summary>The same, {}</summary>{}</details>').format(
+            f"way-{number}", way, _written(settings, tables, way)
+        )
+        for number, way in enumerate(ways[1:], 1)
     )
-    return Markup("<table><caption>{}</caption><thead>{}</thead><tbody>{}</tbody></table>").format(
+    return _written(settings, tables, ways[0]) + folded
+
+
+def _written(settings: TrainingSettings, tables: Tables, way: str) -> Markup:
+    row = Markup("<tr><th scope='row'>{}</th>{}</tr>")
+    body = [
+        row.format(update, Markup("").join(_cell(settings, tables, side, update, way) for side in SIDES))
+        for update in sorted({sample["update"] for sample in kept(tables, "samples")})
+    ]
+    caption = f"What both write from “{settings.prompt}”, {way}, seed {settings.first_seed}"
+    head = Markup("").join(Markup("<th scope='col'>{}</th>").format(name) for name in ("Update", *SIDES))
+    return Markup("<table><caption>{}</caption><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(
         caption, head, Markup("").join(body)
     )
 
 
-def _cell(sample: Row) -> Sequence[str]:
-    return str(sample["text"]), str(sample["decoding"]), _novelty(sample)
+def _cell(settings: TrainingSettings, tables: Tables, side: str, update: int, way: str) -> Markup:
+    """Empty where a side has written nothing yet."""
+    cell = Markup("<q>{}</q> <span class='quiet'>{}</span>")
+    found = [one for one in _samples(settings, tables, side, update) if one["decoding"] == way]
+    said = Markup("<br>").join(cell.format(str(one["text"]), _novelty(one)) for one in found)
+    return Markup("<td>{}</td>").format(said)

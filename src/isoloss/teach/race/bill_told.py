@@ -32,7 +32,7 @@ def sentences(settings: BillSettings, tables: Tables) -> list[Sentence]:
     rows = tables["ratios"]
     n = rows[0]["n"]
     said = compared(rows, BLOCK.name, LSTM.name, "n_before")
-    text = f"one more token after n tokens, one CPU thread, n = {n} repeats: {said}"
+    text = f"one more token after n: {said}; one CPU thread, {n} repeats"
     return [
         Sentence(key="step", text=sentence(text)),
         Sentence(key="crossing", text=sentence(crossing(rows))),

@@ -56,7 +56,7 @@ def _fair(tables: Tables, mode: str) -> Sentence | None:
         return None
     said = compared(rows, BLOCK.name, LSTM.name, "length")
     key = "whole-training" if mode == BOTH else "whole-forward"
-    text = f"Whole layers, {mode}, {first} ({rows[0]['clock']}, n = {rows[0]['n']} repeats): {said}"
+    text = f"{mode}, {first}: {said}; {rows[0]['clock']} of whole layers, n = {rows[0]['n']} repeats"
     return Sentence(key=key, text=sentence(text))
 
 

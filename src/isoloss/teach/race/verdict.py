@@ -24,15 +24,24 @@ def by(row: Row) -> str:
 
 
 def compared(rows: Sequence[Row], a: str, b: str, at: str, *, numbers: bool = True) -> str:
-    """Who is faster where; ``at`` names the column of places, and its first letter stands for it."""
+    """Who is faster where; ``at`` names the column of places, and its first letter stands for it.
+
+    Three places or more without a gap are named by their ends alone: the tables hold them all.
+    """
     letter, parts = {"length": "T", "n_before": "n"}[at], []
+    order = sorted(row[at] for row in rows)
     for name in (b, a, None):
         own = sorted((row for row in rows if winner(row, a, b) == name), key=lambda row: row[at])
         if not own:
             continue
-        places = (f"{row[at]:,}" + (f" ({by(row)})" if numbers else "") for row in own)
+        places = [f"{row[at]:,}" + (f" ({by(row)})" if numbers else "") for row in own]
+        begin = order.index(own[0][at])
+        if len(own) > 2 and order[begin : begin + len(own)] == [row[at] for row in own]:
+            where = f"every {letter} measured from {places[0]} to {places[-1]}"
+        else:
+            where = f"{letter} = {', '.join(places)}"
         said = f"{the(name)} is faster" if name else f"no clear difference between {the(a)} and {the(b)}"
-        parts.append(f"{said} at {letter} = {', '.join(places)}")
+        parts.append(f"{said} at {where}")
     return "; ".join(parts)
 
 
