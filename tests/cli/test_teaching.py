@@ -1,9 +1,12 @@
 """`isoloss demo` and `isoloss deck` as their users meet them; tests/teach has what the panels measure."""
 
+import io
 import json
+import sys
 
 import pytest
 
+from isoloss import cli
 from isoloss.errors import InputError
 from isoloss.teach import panels, start
 from isoloss.teach.result import read
@@ -47,6 +50,8 @@ def test_a_result_is_kept_and_read_back(isoloss, tmp_path):
         (["machine", "--set", "size=1e9"], "size"),
         (["machine", "--set", "width=3"], "no setting 'width'"),
         (["machine", "--set", 'size="64"'], "size"),
+        (["machine", "--set", "size=" + "[" * 5000], "size"),
+        (["machine", "--set", "size=" + "9" * 5000], "size"),
         (["amnesia", "--seeds", "0"], "--seeds"),
     ],
 )
@@ -55,6 +60,25 @@ def test_wrong_usage_is_said_and_is_code_2(isoloss, arguments, words):
     assert code == 2
     assert words in err
     assert out == ""
+
+
+def test_a_folder_that_is_a_file_is_said_before_anything_is_measured(isoloss, tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    code, out, err = isoloss("demo", "machine", *QUICK, "-o", tmp_path / "taken")
+    assert (code, out) == (2, "")
+    assert "is a file" in err
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_terminal_without_a_sign_gets_a_question_mark(monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "argv", ["isoloss", "demo", "attention", "--panel", "steps"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    out.flush()
+    assert not end.value.code
+    assert b"Q K? / ?4" in out.buffer.getvalue()
 
 
 def test_seeds_reach_every_panel_that_has_them():

@@ -18,6 +18,8 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Entry point: errors of ours become one message and their exit code."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that has not every sign gets "?" for it
+        stream.reconfigure(errors="replace")
     try:
         app()
     except SystemExit as end:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from isoloss.cli.app import AsJson, app, progress, say, show, show_json
+from isoloss.errors import InputError
 
 PLAIN_SECONDS = 5.0
 
@@ -45,6 +46,8 @@ def demo(
     from isoloss.teach.panel import measured
     from isoloss.teach.start import chosen, ready
 
+    if out is not None and out.exists() and not out.is_dir():
+        raise InputError("is a file", where=str(out), mend="name a folder: each panel gets a file in it")
     made = []
     for panel, settings in chosen(name, only=only, seeds=seeds, changes=changes or [], full=full):
         ready(panel)

@@ -46,7 +46,7 @@ def changed(change: str) -> tuple[str, Any]:
         raise InputError(f"{change!r} is not KEY=VALUE", where="--set", mend="write it as --set width=32")
     try:
         return key.strip(), tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # not TOML, more digits than Python reads, too deep
         return key.strip(), text
 
 
