@@ -12,6 +12,7 @@ import pytest
 from fake_panels import HOSTILE, PANELS, SLIDES, fake
 from pydantic import Field
 
+from isoloss import files
 from isoloss.errors import InputError
 from isoloss.teach import result
 from isoloss.teach.deck import forms, fragment, page
@@ -211,6 +212,34 @@ def test_results_that_are_no_folder_or_no_results_are_errors(tmp_path):
         build(tmp_path / "nothing")
     (tmp_path / "quick.json").write_text("{}")
     with pytest.raises(InputError, match=r"quick\.json"):
+        build(tmp_path)
+
+
+def test_sentences_of_a_recording_are_written_from_its_tables_again(tmp_path):
+    lie = (
+        fake_panels.recorded().sentences[0].model_copy(update={"text": "The older side wins.", "exact": True})
+    )
+    result.write(fake_panels.recorded().model_copy(update={"sentences": [lie]}), tmp_path)
+    built = build(tmp_path)
+    assert "The older side wins." not in built
+    assert "the highest of the points is" in built
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"panel": "other"}, "it holds panel 'other'"),
+        ({"tables": {}}, "its tables cannot be told"),
+        ({"tables": {"points": []}}, "its tables cannot be told"),
+        ({"tables": {"points": [{"value": "much"}]}}, "its tables cannot be told"),
+        ({"settings": {"poker": 1}}, "poker"),
+        ({"sentences": [{"key": "a", "text": "An LSTM cannot do it."}]}, "must not be shown"),
+    ],
+)
+def test_a_recording_of_another_panel_or_with_other_tables_is_an_error_of_the_file(tmp_path, change, words):
+    held = fake_panels.recorded()
+    files.write_json(tmp_path / f"{held.panel}.json", held.model_dump(mode="json") | change)
+    with pytest.raises(InputError, match=words):
         build(tmp_path)
 
 

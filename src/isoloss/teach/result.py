@@ -10,13 +10,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from isoloss import files
-from isoloss.errors import InputError
+from isoloss.errors import InputError, RunError
 from isoloss.teach import words
 from isoloss.version import __version__
 
 Row = dict[str, str | int | float | bool | None]
 Tables = dict[str, list[Row]]
 """Long tables by name; every measured column has ``low`` and ``high`` beside it, and ``n``."""
+
+AGAIN = "record it again: isoloss demo NAME -o FOLDER"
 
 Badge = Literal["LIVE", "RECORDED", "EXACT"]
 
@@ -135,8 +137,9 @@ def read(path: Path) -> Result:
     """A recorded result. Raises InputError naming the file and the key that is wrong."""
     try:
         return Result.model_validate(files.read_json(path))
+    except RunError as error:  # a sentence that must not be said: in a file it is the file's fault
+        raise InputError(f"{error.what}, {error.where}", where=str(path), mend=AGAIN) from None
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        mend = "record it again: isoloss demo NAME -o FOLDER"
-        raise InputError(f"{key}: {first['msg']}", where=str(path), mend=mend) from None
+        raise InputError(f"{key}: {first['msg']}", where=str(path), mend=AGAIN) from None

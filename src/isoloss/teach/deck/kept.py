@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ def live_page(results: Path | None, study: Path | None) -> str:
     Raises InputError for results or a study that cannot be read.
     """
     place = files.home() / "deck" / f"{key(results, study)}.html"
-    if place.is_file():
+    with suppress(OSError):  # none yet, or another deck that starts now has put its own there
         return place.read_text("utf-8")
     html = page.build(results, study, live=True)
     try:

@@ -7,7 +7,8 @@ panels have forms, and the script may talk to the server that it came from.
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from isoloss.errors import InputError
+from isoloss.errors import InputError, IsolossError
 from isoloss.teach import result
 from isoloss.teach.deck import forms, fragment, study
 from isoloss.teach.deck.templates import filled, filled_text, text
@@ -98,8 +99,42 @@ def recorded(panels: Sequence[Panel], folder: Path | None) -> dict[str, Result]:
 
 
 def _read(panels: Sequence[Panel], folder: Path) -> dict[str, Result]:
-    paths = {panel.name: folder / f"{panel.name}.json" for panel in panels}
-    return {name: result.read(path) for name, path in paths.items() if path.is_file()}
+    paths = [(panel, folder / f"{panel.name}.json") for panel in panels]
+    return {panel.name: _retold(panel, path) for panel, path in paths if path.is_file()}
+
+
+def _retold(panel: Panel, path: Path) -> Result:
+    """A recording whose sentences follow from its tables, whatever sentences the file brings.
+
+    Raises InputError for a file that is not this panel's.
+    """
+    found = result.read(path)
+    if found.panel != panel.name:
+        raise InputError(
+            f"it holds panel {found.panel!r}", where=str(path), mend=f"name it {found.panel}.json"
+        )
+    settings = panel.settings_from(found.settings)
+    with _readable(panel):
+        told = {
+            "sentences": list(panel.telling.sentences(settings, found.tables)),
+            "basis": panel.telling.basis(settings, found.tables),
+        }
+    return found.model_copy(update=told)
+
+
+@contextmanager
+def _readable(panel: Panel) -> Iterator[None]:
+    """Raises InputError where recorded tables have no sense for the panel: anything may stand in a file."""
+    try:
+        yield
+    except IsolossError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"its tables cannot be told ({type(error).__name__}: {str(error)[:100]})",
+            where=f"{panel.name}.json",
+            mend=f"record it again: isoloss demo {panel.demo} --panel {panel.name} -o FOLDER",
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -115,12 +150,14 @@ class Parts:
         """A panel with its form (live) and its recorded output."""
         panel = self._named(name)
         found = self.results.get(name)
+        with _readable(panel):
+            recorded = fragment.whole(panel, found, "RECORDED") if found else None
         return filled(
             "panel.html",
             panel=panel,
             live=self.live,
             fields=forms.fields(panel) if self.live else [],
-            recorded=fragment.whole(panel, found, "RECORDED") if found else None,
+            recorded=recorded,
         )
 
     def verdict(self, name: str, key: str) -> Markup:
