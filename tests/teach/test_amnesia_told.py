@@ -160,8 +160,8 @@ def test_reach_says_who_reaches_farther():
 
 
 def test_flat_is_said_of_what_is_flat():
-    assert ": flat" in said("reach", reach_rows({BLOCK: -0.001}))["flat"]
-    assert ": not flat" in said("reach", reach_rows({BLOCK: -0.1}))["flat"]
+    assert " is flat from" in said("reach", reach_rows({BLOCK: -0.001}))["flat"]
+    assert " is not flat from" in said("reach", reach_rows({BLOCK: -0.1}))["flat"]
 
 
 @pytest.mark.parametrize("name", TESTS)

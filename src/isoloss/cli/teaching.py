@@ -1,5 +1,8 @@
 """`isoloss demo` and `isoloss deck`: why Transformers replaced LSTMs, measured here."""
 
+import shutil
+import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Annotated
@@ -73,15 +76,21 @@ def show_result(panel, settings, result) -> None:
     else:
         show(panel.telling.lines(settings, result.tables))
     for sentence in result.sentences:
-        say(f"{sentence.badge('LIVE'):<8} {sentence.text}")
-    say(f"What this does not show: {panel.doubt}")
-    say(f"[{result.basis.line()}; {result.cpu_seconds:.1f} CPU-seconds; {result.machine.line()}]")
+        show(folded(f"{sentence.badge('LIVE'):<8} {sentence.text}", " " * 9))
+    show(folded(f"What this does not show: {panel.doubt}"))
+    basis = f"[{result.basis.line()}; {result.cpu_seconds:.1f} CPU-seconds; {result.machine.line()}]"
+    show(folded(basis))
+
+
+def folded(text: str, indent: str = "") -> list[str]:
+    """Whole words in the terminal's width; one line for a pipe, so that it can be searched."""
+    if not sys.stdout.isatty():
+        return [text]
+    return textwrap.wrap(text, shutil.get_terminal_size().columns, subsequent_indent=indent)
 
 
 def vote() -> None:
     """A vote before the reveal, where somebody is there to cast it."""
-    import sys
-
     if sys.stdin.isatty() and sys.stdout.isatty():
         cast = typer.prompt("Which text is better? (a, b, or s for the same)", default="s")
         say(f"Your vote: {cast.strip()[:1].upper() or 'S'}. Now the names:")

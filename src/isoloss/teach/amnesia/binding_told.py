@@ -38,14 +38,14 @@ def sentences(settings: BindingSettings, tables: Tables) -> list[Sentence]:
 
 
 def told(rows: list[Row]) -> list[tuple[str, str]]:
+    """Key and text of one cell: the verdict, where each side stands at the line, the lower one first."""
     sides, ended = outcomes(rows), bests(rows)
     texts = []
     if ATTENTION in ended and BIAS_1 in ended:
         texts.append(("verdict", verdict(ended[ATTENTION], ended[BIAS_1])))
-    for number, (side, rates) in enumerate(sides.items()):
-        texts.append((f"side-{number}", account(rates)))
-        texts.append((f"line-{number}", against_line(ended[side], rows[0]["value_set"])))
-    return texts
+    lower_first = sorted(enumerate(sides), key=lambda one: ended[one[1]].mean)
+    texts += [(f"line-{n}", against_line(ended[side], rows[0]["value_set"])) for n, side in lower_first]
+    return texts + [(f"side-{n}", account(rates)) for n, rates in enumerate(sides.values())]
 
 
 def against_line(one: Outcome, line: float) -> str:

@@ -45,7 +45,8 @@ def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
 
 def at_k(row: Row) -> str:
     return (
-        f"{row['side']}: {row['value']:.1e} of the last token's gradient reaches {row['k']} steps back "
+        f"{_capital(row['side'])}: {row['value']:.1e} of the last token's gradient reaches "
+        f"{row['k']} steps back "
         f"(95 % t interval {row['low']:.1e} to {row['high']:.1e}, n = {row['n']} strings, "
         f"{row['seeds']} seeds)."
     )
@@ -73,11 +74,15 @@ def flat(own: list[Row]) -> str:
     values = [row["value"] for row in own[1:]]
     ratio, mean = max(values) / min(values), sum(values) / len(values)
     return (
-        f"{own[0]['side']}: from 1 to {own[-1]['k']} steps back the largest share is {ratio:.1f} times the "
-        f"smallest, and the mean is {mean:.1e}: {'flat' if ratio < 5 else 'not flat'}, which is not the same "
-        "as large, since a token's own residual carries its gradient past attention "
+        f"{_capital(own[0]['side'])} is {'flat' if ratio < 5 else 'not flat'} from 1 to {own[-1]['k']} "
+        f"steps back: its largest share is {ratio:.1f} times its smallest, its mean {mean:.1e}. "
+        "That is not the same as large: a token's own residual carries its gradient past attention "
         f"(n = {own[0]['n']} strings, {own[0]['seeds']} seeds)."
     )
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def gate(k: int) -> str:

@@ -63,12 +63,13 @@ def _by_updates(a: Outcome, b: Outcome) -> str:
     if not found.decided:
         return (
             f"No clear difference between {a.side} and {b.side}: both reached 99 %, "
-            f"{found.value:+,.0f} updates apart (95 % t interval {found.low:+,.0f} to {found.high:+,.0f}, {of})."
+            f"{found.value:+,.0f} updates apart (95 % t interval {found.low:+,.0f} to "
+            f"{found.high:+,.0f}, {of})."
         )
     first, second = (a, b) if found.value < 0 else (b, a)
     low, high = sorted((abs(found.low), abs(found.high)))
     return (
-        f"{first.side} is ahead of {second.side}: both reached 99 %, it "
+        f"{first.side} is ahead of {second.side}: both reached 99 %, the first "
         f"{abs(found.value):,.0f} updates sooner (95 % t interval {low:,.0f} to {high:,.0f}, {of})."
     )
 

@@ -49,9 +49,13 @@ def number(value: float | None) -> str:
 
 
 def lines_of(matrix: Matrix) -> list[str]:
-    """The matrix as text: a number and a shade by its size in each cell."""
+    """The matrix as text: a number and a shade by its size in each cell.
+
+    Where columns are the words of the rows, their numbers head them: nine words fit a terminal of 80.
+    """
     written = [[number(v) + shade(v, matrix.largest) for v in row] for row in matrix.cells]
-    heads = [*matrix.columns]
+    square = matrix.columns == matrix.rows
+    heads = [name.split(" ")[0] if square else name for name in matrix.columns]
     if matrix.sums is not None:
         heads.append("sum")
         written = [[*row, number(total)] for row, total in zip(written, matrix.sums, strict=True)]
@@ -59,9 +63,9 @@ def lines_of(matrix: Matrix) -> list[str]:
     first = max(cell_len(label) for label in matrix.rows)
     return [
         matrix.caption,
-        "  ".join([" " * first, *map(right, heads, widths)]),
+        " ".join([" " * first, *map(right, heads, widths)]).rstrip(),
         *(
-            "  ".join([label + " " * (first - cell_len(label)), *map(right, row, widths)])
+            " ".join([label + " " * (first - cell_len(label)), *map(right, row, widths)]).rstrip()
             for label, row in zip(matrix.rows, written, strict=True)
         ),
         "",

@@ -14,7 +14,6 @@ from isoloss.teach.attention.panels import UntrainedSettings
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 
-
 FOLDED = ("cell",)
 """Figures that a slide shows folded: the sentences say the same."""
 

@@ -61,7 +61,10 @@
     previous: () => deck.prev(),
     first: () => deck.slide(0),
     last: () => deck.slide(slides.length - 1),
-    overview: () => one("#overview").showModal(),
+    overview: function () {
+      one("#overview").showModal();
+      one("#overview [aria-current]").focus();
+    },
     help: () => one("#help").showModal(),
     goto: function () {
       one("#goto input").value = "";

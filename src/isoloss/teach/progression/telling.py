@@ -3,7 +3,6 @@
 The user's own words, prompt included, stay out of the sentences, whose claims are checked.
 """
 
-from collections.abc import Sequence
 from statistics import median
 
 from markupsafe import Markup

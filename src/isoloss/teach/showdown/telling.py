@@ -20,8 +20,8 @@ from isoloss.teach.showdown.summary import gap, means
 NAMES = {"transformer": "Transformer", "lstm": "LSTM"}
 SIDES = {**NAMES, "held-out text": "held-out text"}
 MEASURES = {
-    "copied_4": "4-word runs in training text",
-    "copied_8": "8-word runs in training text",
+    "copied_4": "4-word runs also in training",
+    "copied_8": "8-word runs also in training",
     "longest": "longest such run, words",
     "distinct_1": "distinct words",
     "distinct_2": "distinct word pairs",
@@ -63,7 +63,7 @@ def loss(tables: Tables) -> str:
     found, apart = means(groups), gap(groups["transformer"], groups["lstm"])
     said = ", ".join(f"{NAMES[name]} {row['value']:.3f}" for name, row in found.items())
     return (
-        f"Recorded with the models on {about['made']}: held-out loss in nats per token, mean of "
+        f"Models trained on {about['made']}: held-out loss in nats per token, mean of "
         f"{seeds(groups)}: {said}; {minus(apart)}: "
         f"{judged(apart, 'predicts held-out text better', lower_wins=True)}."
     )
@@ -82,7 +82,7 @@ def tuning(tables: Tables) -> str:
         if not best["recipe"]:
             short = f"{number(best, 'learning_rate'):g} is {better:.3f} better than the recipe's"
         parts.append(f"{NAMES[name]} {tried} ({short})")
-    return f"Recorded: held-out loss by learning rate, seed 0 alone: {'; '.join(parts)}."
+    return f"Held-out loss by learning rate, seed 0 alone: {'; '.join(parts)}."
 
 
 def context(tables: Tables) -> str:
@@ -95,7 +95,7 @@ def context(tables: Tables) -> str:
     found, apart = means(gains), gap(gains["transformer"], gains["lstm"])
     said = ", ".join(f"{NAMES[name]} {row['value']:.3f}" for name, row in found.items())
     return (
-        f"Recorded: from tokens 1–{EARLY} of a window to tokens {half + 1}–{2 * half} the held-out "
+        f"From tokens 1–{EARLY} of a window to tokens {half + 1}–{2 * half} the held-out "
         f"loss falls by, in nats, mean of {seeds(gains)}: {said}; {minus(apart)}: "
         f"{judged(apart, 'gains more from context')}."
     )
@@ -218,7 +218,7 @@ def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
         said = ", ".join(f"{shown(str(row['token']))} {number(row, 'chance'):.2f}" for row in first)
         found += ["", f"{text['label']}:"]
         for line in visible(str(text["text"])).split("\n"):
-            found += [f"    {part}".rstrip() for part in wrap(line)]
+            found += [f"    {part}".rstrip() for part in wrap(line, 74)]
         found.append(f"    (first token, by chance: {said})")
     return found
 
@@ -226,12 +226,12 @@ def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
 def reveal_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
     about = tables["recorded"][0]
     found = ["", " · ".join(f"{row['label']} = {NAMES[str(row['family'])]}" for row in tables["order"]), ""]
-    found.append(f"{'mean over texts (low to high)':32}" + "".join(f"{name:>24}" for name in SIDES.values()))
+    found.append(f"{'mean over texts':28}" + "".join(f"{name:>18}" for name in SIDES.values()))
     for key, words in MEASURES.items():
         rows = measured(tables, key)
-        found.append(f"{words:32}" + "".join(f"{cell(rows.get(side)):>24}" for side in SIDES))
+        found.append(f"{words:28}" + "".join(f"{cell(rows.get(side)):>18}" for side in SIDES))
     found.append(
-        f"{'held-out loss (recorded)':32}" + "".join(f"{loss_cell(tables, side):>24}" for side in NAMES)
+        f"{'held-out loss (recorded)':28}" + "".join(f"{loss_cell(tables, side):>18}" for side in NAMES)
     )
     found.append(
         f"Trained on {number(about, 'tokens') / 1e6:.2f} M tokens, {number(about, 'epochs'):.2f} of the "
@@ -243,7 +243,7 @@ def reveal_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
 def cell(row: Row | None) -> str:
     if row is None:
         return "–"
-    return f"{number(row, 'value'):.3f} ({number(row, 'low'):.3f} to {number(row, 'high'):.3f})"
+    return f"{number(row, 'value'):.2f} [{number(row, 'low'):.2f}, {number(row, 'high'):.2f}]"
 
 
 def loss_cell(tables: Tables, side: str) -> str:
