@@ -121,3 +121,27 @@ def test_the_deck_with_recorded_results_needs_no_torch():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[1] == "13"
+
+
+WORDS = "\n".join(" ".join(f"w{i * 16 + j:04}" for j in range(12)) for i in range(270))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("reach", {"length": 512, "strings": 512}),
+        (
+            "first-letter",
+            {"seeds": 20, "widths": [96] * 4, "lengths": [256] * 4, "cap": 10_000, "batch": 256},
+        ),
+        ("first-letter", {"every": 5, "cap": 10_000}),
+        ("random-place", {"seeds": 20, "lengths": [256]}),
+        ("binding", {"seeds": 20, "pairs": [32], "keys": [128], "batch": 256, "cap": 1}),
+        ("right-slot", {"seeds": 20, "pairs": 12, "updates": 2_000, "batch": 128}),
+        ("training", {"seeds": 20, "d_model": 64, "updates": 1_000, "corpus": WORDS, "prompt": "w0000"}),
+        ("training", {"seeds": 20, "updates": 10, "corpus": WORDS, "prompt": "w0000", "samples": 2_000}),
+    ],
+)
+def test_settings_that_are_harmless_one_by_one_are_refused_where_they_take_hours_together(name, values):
+    with pytest.raises(InputError, match=r"together|at most"):
+        panels.panel(name).settings_from(values | ({"split_seed": 3} if name == "training" else {}))

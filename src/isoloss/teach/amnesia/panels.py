@@ -1,8 +1,9 @@
 """The amnesia demo: how far a gradient reaches, and three tests of memory that ask different things."""
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from isoloss.teach.panel import Panel, Seeded
 
@@ -26,11 +27,43 @@ class Contest(Seeded):
     batch: int = Field(default=32, ge=4, le=256, description="Strings an update")
 
 
+MOST_TOKENS = 200_000_000
+"""Tokens that all members of all sides read at width 32: most of an hour on one core."""
+
+MOST_AT_ONCE, MOST_IN_A_LOOK = 2**18, 2**11
+"""Seeds x batch x length, and seeds x length: a few GB of activations."""
+
+UNSEEN = 2_000
+
+
+def bounded(one: Contest, contexts: Sequence[int], *, sides: int) -> None:
+    """Raises ValueError for settings that are harmless one by one and take hours or all memory together."""
+    widths = sum(max(1.0, (width / 32) ** 2) for width in one.widths)
+    looks = UNSEEN * (1 + -(-one.cap // one.every))  # unseen strings, read forward only: a third of the work
+    runs = sides * one.seeds * len(one.rates) * widths * sum(contexts)
+    tokens = runs * (one.cap * one.batch + looks / 3)
+    if tokens > MOST_TOKENS:
+        raise ValueError(
+            f"together they ask for {tokens / MOST_TOKENS:.1f} times the work that is allowed: take fewer "
+            "seeds, rates, widths, lengths or updates, or look less often"
+        )
+    if one.seeds * one.batch * max(contexts) > MOST_AT_ONCE or one.seeds * max(contexts) > MOST_IN_A_LOOK:
+        raise ValueError(
+            "together they would not fit in memory: take fewer seeds, or shorter or fewer strings"
+        )
+
+
 class ReachSettings(Seeded):
     length: int = Field(default=128, ge=8, le=512, description="Tokens T of a string")
     width: int = Field(default=64, ge=8, le=128, multiple_of=4, description="Width of input and state")
     strings: int = Field(default=16, ge=2, le=512, description="Random strings a seed")
     seeds: int = Field(default=4, ge=1, le=20, description="How many random seeds")
+
+    @model_validator(mode="after")
+    def _fits_in_memory(self) -> Self:
+        if self.strings * self.length > 2**16:
+            raise ValueError(f"strings times length must be at most {2**16:,}")
+        return self
 
 
 class FirstLetterSettings(Contest):
@@ -40,6 +73,11 @@ class FirstLetterSettings(Contest):
     rates: tuple[Rate, ...] = several((1e-2,), "Learning rates, the same for both sides")
     every: int = Field(default=50, ge=5, le=1_000, description="Updates from one look to the next")
     cap: int = Field(default=100, ge=1, le=10_000, description="Updates after which training ends")
+
+    @model_validator(mode="after")
+    def _within_reason(self) -> Self:
+        bounded(self, self.lengths, sides=5)
+        return self
 
 
 class RandomPlaceSettings(Contest):
@@ -51,6 +89,11 @@ class RandomPlaceSettings(Contest):
     cap: int = Field(default=225, ge=1, le=10_000, description="Updates after which training ends")
     batch: int = Field(default=48, ge=4, le=256, description="Strings an update")
 
+    @model_validator(mode="after")
+    def _within_reason(self) -> Self:
+        bounded(self, self.lengths, sides=2)
+        return self
+
 
 class BindingSettings(Contest):
     pairs: tuple[Annotated[int, Field(ge=1, le=32)], ...] = several(
@@ -61,6 +104,11 @@ class BindingSettings(Contest):
     )
     cap: int = Field(default=400, ge=1, le=10_000, description="Updates after which training ends")
     every: int = Field(default=200, ge=5, le=1_000, description="Updates from one look to the next")
+
+    @model_validator(mode="after")
+    def _within_reason(self) -> Self:
+        bounded(self, [3 * min(pairs, keys) for pairs in self.pairs for keys in self.keys], sides=2)
+        return self
 
 
 LEARNED = (

@@ -41,6 +41,21 @@ class RightSlotSettings(Seeded):
             raise ValueError(f"{self.pairs} pairs need as many different keys, got {self.keys}")
         return self
 
+    @model_validator(mode="after")
+    def _within_reason(self) -> Self:
+        """Each alone is harmless; all at their largest would train for hours."""
+        looks = 1 + -(-self.updates // self.every)
+        tokens = 3 * self.pairs * self.seeds * (self.updates * self.batch + 1_000 * looks)
+        if tokens > MOST_TOKENS:
+            raise ValueError(
+                f"together they ask for {tokens / MOST_TOKENS:.1f} times the work that is allowed: take "
+                "fewer seeds, pairs, updates or strings, or look less often"
+            )
+        return self
+
+
+MOST_TOKENS = 60_000_000
+"""Tokens that all seeds read in training and looks: a quarter of an hour on one core."""
 
 HEAD = ("teach/attention/head.py", "teach/attention/trace.py", "teach/attention/sentence.py", "models")
 

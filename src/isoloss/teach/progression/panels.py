@@ -7,6 +7,12 @@ from pydantic import Field, model_validator
 from isoloss.teach.panel import Panel, Seeded
 from isoloss.teach.progression.corpus import Corpus, corpus_of
 
+MOST_WORK = 10**12
+"""Weights times tokens read in training: about half an hour on one core."""
+
+MOST_LOGITS = 2**27
+"""Half a gigabyte, of which a few are needed."""
+
 
 class TrainingSettings(Seeded):
     updates: int = Field(
@@ -31,10 +37,26 @@ class TrainingSettings(Seeded):
     @model_validator(mode="after")
     def _can_be_read(self) -> Self:
         """Raises InputError, so that a corpus or a prompt that is no use is told before anything starts."""
-        self.read().beginning(self.prompt)
+        corpus = self.read()
+        corpus.beginning(self.prompt)
         if len(set(self.rates)) < len(self.rates) or any(not 1e-5 <= rate <= 0.3 for rate in self.rates):
             raise ValueError("rates differ and lie between 0.00001 and 0.3")
+        self._within_reason(corpus)
         return self
+
+    def _within_reason(self, corpus: Corpus) -> None:
+        """Each setting alone is harmless; all at their largest, with thousands of words, would take days."""
+        sentences = len(corpus.training) + len(corpus.held_out)
+        weights = 16 * self.d_model**2 + corpus.vocab * self.d_model
+        read = (self.seeds + len(self.rates)) * self.updates * sentences * corpus.context
+        if (work := read * weights) > MOST_WORK:
+            raise ValueError(
+                f"together they ask for {work / MOST_WORK:.1f} times the work that is allowed: take fewer "
+                "seeds, rates, updates or sentences, or a smaller width"
+            )
+        at_once = max(self.seeds * sentences, self.samples + self.seeds) * corpus.context * corpus.vocab
+        if at_once > MOST_LOGITS:
+            raise ValueError("together they would not fit in memory: take fewer seeds, samples or sentences")
 
     def read(self) -> Corpus:
         return corpus_of(self.corpus, self.held_out, self.split_seed)
