@@ -117,8 +117,8 @@ def _sweep(rows: list[Row]) -> Figure:
         ),
         title=title,
         description="Final accuracy of each seed, a panel a number of keys and pairs, a row a side.",
-        shows="Fewer keys and pairs are bound sooner: capacity and learnability, not distance.",
-        would_change="An LSTM off its value-set line at many pairs within these updates.",
+        shows="Where each side ended, by keys and pairs: how much there is to hold at once.",
+        would_change="Ends that do not move with the number of keys and pairs.",
         table=table,
     )
 

@@ -87,7 +87,7 @@ def _curves(key: tuple, rows: list[Row]) -> Figure:
             "Same strings, same updates, about the same parameters. The four LSTMs differ in nothing but the "
             "weights and biases that they start from."
         ),
-        would_change="torch's start leaving the chance line as soon as forget bias 3 would undo the finding.",
+        would_change="The four starts on one line would make the start irrelevant.",
         table=table,
     )
 

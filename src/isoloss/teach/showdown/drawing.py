@@ -83,7 +83,7 @@ def by_copies(tables: Tables, *, judgement: str) -> Figure:
     )
     title = finding("Runs of words also found in the training text", judgement.split(". ")[0])
     subtitle = (
-        f"LIVE. Mean over {table['n'].min()} texts a side, 95 % interval over texts (t; Wilson if all are 0)."
+        f"Mean over {table['n'].min()} texts a side, 95 % interval over texts (t; Wilson if all are 0)."
     )
     return Figure(
         name="copied-runs",
