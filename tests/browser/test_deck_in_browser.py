@@ -95,7 +95,6 @@ def served(recorded, browser):
     server = subprocess.Popen(
         [sys.executable, fake_panels.__file__, "serve", str(recorded)], stderr=subprocess.PIPE, text=True
     )
-    assert server.stderr.readline() == "Drawing the slides ...\n"
     yield server.stderr.readline().split()[-1]
     server.terminate()
     server.wait(30)

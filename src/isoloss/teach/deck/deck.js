@@ -338,12 +338,18 @@
     opened.forEach((part) => { part.open = true; });
     one("#paper").media = "all";
     slides.forEach(function (slide) {
-      for (let zoom = 1, tries = 0; tries < 12; tries += 1) {
+      const fits = function (zoom) {
         slide.style.zoom = zoom;
-        const over = slide.getBoundingClientRect().height / (PAGE_MILLIMETRES * PIXELS);
-        if (over <= 1 || zoom <= SMALLEST) break;
-        zoom = Math.max(SMALLEST, zoom * Math.max(0.8, 0.98 / over));
+        return slide.getBoundingClientRect().height <= PAGE_MILLIMETRES * PIXELS;
+      };
+      // The largest that fits, halving: smaller letters make longer lines, so height is no simple rule.
+      let low = SMALLEST, high = 1;
+      if (fits(high)) return;
+      while (high - low > 0.02) {
+        const middle = (low + high) / 2;
+        if (fits(middle)) low = middle; else high = middle;
       }
+      slide.style.zoom = low;
     });
     one("#paper").media = "print";
   });

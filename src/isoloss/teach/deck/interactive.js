@@ -129,7 +129,7 @@
     const q = query.map((start, at) =>
       slider("Query, number " + (at + 1), -2, 2, 0.1, start, (value) => said(value, 1), draw));
     const heat = slider("Temperature", 0.1, 4, 0.1, 1, (value) => said(value, 1), draw);
-    const found = table("Query against every key", ["Entry", "key", "score q·k / √2", "weight", "value"]);
+    const found = table("Query against every key: score = q·k / √2", ["Entry", "key", "score", "weight", "value"]);
     const sentence = element("p", { class: "sentence" });
 
     function draw() {
