@@ -10,7 +10,7 @@ import pytest
 from isoloss.errors import InputError
 from isoloss.teach import words
 from isoloss.teach.panels import panel
-from isoloss.teach.progression import telling
+from isoloss.teach.progression import pictures, telling
 from isoloss.teach.progression.corpus import (
     END,
     UNKNOWN,
@@ -251,6 +251,7 @@ def test_one_seed_gives_no_verdict():
     assert "no verdict" in said(tables, "best", seeds=1)
     assert "one seed gives no interval" in said(tables, "memorising-lstm", seeds=1)
     assert "one seed gives no verdict" in said(tables, "copied", seeds=1)
+    assert "gives no verdict" in pictures.loss_title(tables)
 
 
 def test_a_prompt_that_begins_no_training_sentence_is_told():

@@ -69,7 +69,7 @@ def _by_updates(a: Outcome, b: Outcome) -> str:
     first, second = (a, b) if found.value < 0 else (b, a)
     low, high = sorted((abs(found.low), abs(found.high)))
     return (
-        f"{first.side} is ahead of {second.side}: both reached 99 %, the first "
+        f"{first.side} is ahead of {second.side}: both reached 99 %, it did so "
         f"{abs(found.value):,.0f} updates sooner (95 % t interval {low:,.0f} to {high:,.0f}, {of})."
     )
 

@@ -66,14 +66,16 @@ def loss_title(tables: Tables) -> str:
     found = {side: own for side in SIDES if (own := curves(tables, side)) is not None}
     lows = {side: level([loss for loss, _ in own.best.values()]).value for side, own in found.items()}
     apart = best_difference(*found.values())
-    if apart is None or not apart.decided:
+    best = ", ".join(f"{lows[side]:.2f}" for side in found)
+    if apart is None:
+        return f"Held-out loss of one seed a side, which gives no verdict (best {best} nats)"
+    if not apart.decided:
         verdict = "no clear difference at their best"
     else:
         lower = min(lows, key=lambda side: lows[side])
         verdict = f"the {lower} is lower at its best"
     turned = [side for side, own in found.items() if own.turns_up]
     turns = {2: "turns up for both", 1: f"turns up for the {''.join(turned)}", 0: "shows no clear turn"}
-    best = ", ".join(f"{lows[side]:.2f}" for side in found)
     return f"Held-out loss {turns[len(turned)]}; {verdict} ({best} nats)"
 
 
