@@ -185,6 +185,7 @@ PANELS: tuple[Panel, ...] = (
             "seeds": 5,
             "widths": [32],
             "pairs": [4, 2],
+            "every": 100,
             "keys": [64, 8],
             "rates": [3e-3, 1e-2],
             "cap": 600,
