@@ -1,13 +1,17 @@
 """Sentences of the amnesia demo: they follow the numbers, whichever side they favour."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from isoloss.figures.render import render
 from isoloss.teach import panels, words
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT
-from isoloss.teach.amnesia.outcomes import best, outcomes
+from isoloss.teach.amnesia.outcomes import Outcome, best, order_of_arrival, outcomes
 from isoloss.teach.amnesia.value_set import value_set_share
 from isoloss.teach.amnesia.verdicts import verdict
+from isoloss.teach.shares import Share
 
 CAP, EVERY = 200, 50
 TESTS = ("first-letter", "random-place", "binding")
@@ -93,6 +97,42 @@ def test_sides_that_both_arrive_are_compared_by_updates():
     # Control: one look apart is what looking every 50 updates leaves open.
     close = one(BIAS_1, (0.999,) * 3, arrive=100)
     assert verdict(early, close).startswith("No clear difference")
+
+
+def test_where_the_shares_leave_it_open_the_order_of_arrival_decides():
+    early, late = one(ATTENTION, (0.995,) * 5, arrive=50), one(BIAS_1, (0.995,) * 4 + (0.7,), arrive=200)
+    text = verdict(early, late)
+    assert text.startswith(
+        f"{ATTENTION} is ahead of {BIAS_1}: within {CAP} updates 99 % was reached by 5 of 5"
+    )
+    assert "4 of 5 seeds (median 200 updates)" in text
+    assert "p = 0.008" in text
+    assert verdict(late, early) == text
+    # Controls: three seeds a side are too few for it, and arrivals that mix decide nothing.
+    few = verdict(one(ATTENTION, (0.995,) * 3, arrive=50), one(BIAS_1, (0.995, 0.995, 0.7), arrive=200))
+    assert few.startswith("No clear difference")
+    mixed = one(BIAS_1, (0.995, 0.7, 0.995, 0.7, 0.995), arrive=50)
+    assert verdict(one(ATTENTION, (0.995,) * 4 + (0.7,), arrive=50), mixed).startswith("No clear difference")
+
+
+def test_the_order_of_arrival_errs_as_rarely_as_it_says():
+    rng = np.random.default_rng(0)
+
+    def arrived(side):
+        return Outcome(side, 1, 1e-3, [], [int(t) if t <= CAP else None for t in times()], EVERY, CAP)
+
+    def times():
+        return EVERY * rng.integers(1, CAP // EVERY + 3, 5)
+
+    def p():
+        a, b = arrived("a"), arrived("b")
+        shares = [Share(1, 2)] * 5
+        return order_of_arrival(replace(a, shares=shares), replace(b, shares=shares))[1]
+
+    found = np.array([p() for _ in range(300)])
+    assert np.mean(found < 0.05) < 0.08
+    # Control: taken as if a p of 0.15 were 0.05, it would err too often.
+    assert np.mean(found < 0.15) > 0.08
 
 
 def test_one_seed_gives_no_verdict():

@@ -3,8 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import sqrt
+from math import inf, sqrt
 from statistics import fmean, median, variance
+
+import numpy as np
+from scipy.stats import permutation_test, rankdata
 
 from isoloss.laws.level import quantile
 from isoloss.teach.result import Row
@@ -48,6 +51,27 @@ class Outcome:
     @property
     def all_arrived(self) -> bool:
         return len(self.arrived) == self.seeds
+
+    @property
+    def times(self) -> list[float]:
+        """Updates to arrive by seed; infinite where not within the cap: later than any that did."""
+        return [inf if update is None else float(update) for update in self.reached]
+
+
+def order_of_arrival(a: Outcome, b: Outcome) -> tuple[float, float]:
+    """Mean rank of ``a``'s times minus that of ``b``'s, and p of a two-sided permutation test on it.
+
+    Seeds that did not arrive tie for the last rank. Exact up to 9,999 ways to deal the seeds out to the sides;
+    three seeds a side give no p below 0.1.
+    """
+    ranks = rankdata([*a.times, *b.times])
+    sides = (ranks[: a.seeds], ranks[a.seeds :])
+    found = permutation_test(sides, _apart, n_resamples=9_999, vectorized=True, rng=0)
+    return float(found.statistic), float(found.pvalue)
+
+
+def _apart(one: np.ndarray, other: np.ndarray, axis: int) -> np.ndarray:
+    return np.mean(one, axis=axis) - np.mean(other, axis=axis)
 
 
 def share_of(row: Row) -> Share:

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from statistics import median
 
-from isoloss.teach.amnesia.outcomes import Outcome, best, cells, outcomes, sooner
+from isoloss.teach.amnesia.outcomes import Outcome, best, cells, order_of_arrival, outcomes, sooner
 from isoloss.teach.result import Basis, Row
 from isoloss.teach.shares import gap, percent
+
+SECOND_LOOK = 0.025
 
 
 def plural(count: int, word: str) -> str:
@@ -47,10 +49,18 @@ def _over_rates(rates: Sequence[Outcome]) -> str:
 
 
 def verdict(a: Outcome, b: Outcome) -> str:
-    """Which of two sides is ahead, by the share at the end or, where all have arrived, by updates."""
+    """Which of two sides is ahead: by updates where all seeds arrived, else by the share at the end.
+
+    Where the shares leave it open, by the order of arrival, at half the error rate as it is the second look.
+    """
     if min(a.seeds, b.seeds) < 2:
         return f"{a.side} against {b.side}: one seed a side gives no interval and no verdict."
-    return _by_updates(a, b) if a.all_arrived and b.all_arrived else _by_share(a, b)
+    if a.all_arrived and b.all_arrived:
+        return _by_updates(a, b)
+    later, p = order_of_arrival(a, b)
+    if p < SECOND_LOOK and not gap(a.shares, b.shares).decided:
+        return _by_order(*((b, a) if later > 0 else (a, b)), p)
+    return _by_share(a, b)
 
 
 def headline(text: str) -> str:
@@ -72,6 +82,19 @@ def _by_updates(a: Outcome, b: Outcome) -> str:
         f"{first.side} is ahead of {second.side}: both reached 99 %, it did so "
         f"{abs(found.value):,.0f} updates sooner (95 % t interval {low:,.0f} to {high:,.0f}, {of})."
     )
+
+
+def _by_order(first: Outcome, second: Outcome, p: float) -> str:
+    return (
+        f"{first.side} is ahead of {second.side}: within {plural(max(first.last, second.last), 'update')} 99 % "
+        f"was reached by {_arrivals(first)}, against {_arrivals(second)} (order of arrival, permutation test "
+        f"p = {p:.3f}, {plural(first.seeds, 'seed')} a side, {strings(first)})."
+    )
+
+
+def _arrivals(one: Outcome) -> str:
+    when = f" (median {median(one.arrived):,.0f} updates)" if one.arrived else ""
+    return f"{len(one.arrived)} of {plural(one.seeds, 'seed')}{when}"
 
 
 def _by_share(a: Outcome, b: Outcome) -> str:
