@@ -336,13 +336,16 @@ def test_a_panel_runs_streams_and_finishes_and_other_slides_quote_it(opened):
     deck.page.focus("section.present h2")
     deck.page.keyboard.press("r")
     expect(panel.locator(".state")).to_contain_text("% done: step")
-    expect(panel.locator("figcaption")).to_contain_text("So far")
+    expect(panel.locator(".output figcaption")).to_contain_text("So far")
     expect(panel.locator(".run")).to_be_disabled()
     # A second page, and a reload, see the same job.
     other = opened("served", "#/3")
     expect(other.panel("quick").locator(".state")).to_contain_text("% done: step")
     expect(panel.locator(".told .badge").first).to_have_text("LIVE")
-    expect(panel.locator(".told")).to_contain_text("From <script>alert(1)</script>")
+    expect(panel.locator(".output .told")).to_contain_text("From <script>alert(1)</script>")
+    before = panel.locator(".before")  # what was recorded stays, folded, for comparison
+    expect(before.locator("summary").first).to_have_text("Recorded before, for comparison")
+    expect(before.locator(".badge").first).to_be_hidden()
     expect(other.panel("quick").locator(".told .badge").first).to_have_text("LIVE")
     expect(panel.locator(".cancel")).to_be_disabled()
     assert len(deck.page.evaluate("window.said")) <= 3  # at most one in five seconds
