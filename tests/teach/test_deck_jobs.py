@@ -149,6 +149,20 @@ def test_a_job_over_its_cap_is_ended_and_says_so():
     assert "more than its cap of 1 seconds" in in_a_loop(go)
 
 
+def test_a_second_cancel_does_not_break_off_the_killing():
+    async def go(jobs):
+        jobs.run("quick", LONG)
+        await until(lambda: "half way" in jobs.states["quick"].text)
+        pid = pid_of(jobs)
+        for _ in range(3):
+            jobs.cancel("quick")
+            await asyncio.sleep(0)
+        await until(lambda: not jobs.active("quick"))
+        return is_there(pid)  # killed and fetched home, or it would still be there as a zombie
+
+    assert not in_a_loop(go)
+
+
 def test_two_run_at_a_time_and_what_measures_time_runs_alone():
     async def go(jobs):
         seen = []

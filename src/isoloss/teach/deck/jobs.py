@@ -68,10 +68,13 @@ class Jobs:
         return name in self.states and self.states[name].state in ACTIVE
 
     def cancel(self, name: str) -> None:
-        """End a job; nothing happens if there is none."""
+        """End a job; nothing happens if there is none, or if it is ending: its process must be seen off."""
+        if not self.active(name):
+            return
         if name in self._running:
-            self._running[name].cancel()
-        elif self.active(name):
+            if not self._running[name].cancelling():
+                self._running[name].cancel()
+        else:
             self._queue = deque(order for order in self._queue if order[0] != name)
             self._end(name, "cancelled", "cancelled before it began")
 
@@ -155,7 +158,12 @@ class Jobs:
             if worker.alive:
                 return worker
             await worker.kill()
-        return await Worker.start(self._command)
+        starting = asyncio.create_task(Worker.start(self._command))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:  # one that is cut short half started would be nobody's to end
+            await (await starting).kill()
+            raise
 
     def _heard(self, name: str, event: dict[str, Any]) -> None:
         state = self.states[name]
