@@ -14,7 +14,8 @@ def chosen(
 ) -> list[tuple[Panel, Settings]]:
     """The panels of a demo ("all": of every one) with their settings.
 
-    A change must fit at least one of them; those that have no such setting keep theirs. Raises InputError.
+    A change must fit at least one of them; those that have no such setting keep theirs. A number of seeds
+    that a panel does not take becomes the nearest that it does. Raises InputError.
     """
     wanted = list(panels.PANELS) if name == "all" else panels.of_demo(name)
     if only is not None:
@@ -35,7 +36,8 @@ def chosen(
 def settings_of(panel: Panel, values: dict[str, Any], seeds: int | None, full: bool) -> Settings:
     own = {key: value for key, value in values.items() if key in panel.settings.model_fields}
     if seeds is not None and issubclass(panel.settings, Seeded):
-        own = {"seeds": seeds} | own
+        bounds = panel.settings.model_json_schema()["properties"]["seeds"]
+        own = {"seeds": max(bounds["minimum"], min(seeds, bounds["maximum"]))} | own
     return panel.settings_from((panel.full if full else {}) | own)
 
 

@@ -23,7 +23,8 @@ FORBIDDEN = (
 """Patterns, whatever the case. "cannot" is among them since a capped run only says "not within N updates"."""
 
 _PERCENT = re.compile(r"\d\s?%")
-_COUNTED = re.compile(r"\bn\s?=\s?[\d,]*\d|\b\d[\d,]* (unseen |held-out |fresh )?[a-z]+s\b")
+_UNITS = "strings|sentences|texts|tokens|windows|samples"
+_COUNTED = re.compile(rf"\bn\s?=\s?[\d,]*\d|\b\d[\d,]* (unseen |held-out |fresh )?({_UNITS})\b")
 
 
 def faults(sentence: str) -> list[str]:

@@ -61,8 +61,8 @@ class Outcome:
 def order_of_arrival(a: Outcome, b: Outcome) -> tuple[float, float]:
     """Mean rank of ``a``'s times minus that of ``b``'s, and p of a two-sided permutation test on it.
 
-    Seeds that did not arrive tie for the last rank. Exact up to 9,999 ways to deal the seeds out to the sides;
-    three seeds a side give no p below 0.1.
+    Seeds that did not arrive tie for the last rank. Exact up to 9,999 ways to deal the seeds out to the
+    sides; three seeds a side give no p below 0.1.
     """
     ranks = rankdata([*a.times, *b.times])
     sides = (ranks[: a.seeds], ranks[a.seeds :])

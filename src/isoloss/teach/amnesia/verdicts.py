@@ -85,10 +85,11 @@ def _by_updates(a: Outcome, b: Outcome) -> str:
 
 
 def _by_order(first: Outcome, second: Outcome, p: float) -> str:
+    within = plural(max(first.last, second.last), "update")
     return (
-        f"{first.side} is ahead of {second.side}: within {plural(max(first.last, second.last), 'update')} 99 % "
-        f"was reached by {_arrivals(first)}, against {_arrivals(second)} (order of arrival, permutation test "
-        f"p = {p:.3f}, {plural(first.seeds, 'seed')} a side, {strings(first)})."
+        f"{first.side} is ahead of {second.side}: within {within} 99 % was reached by {_arrivals(first)}, "
+        f"against {_arrivals(second)} (order of arrival, permutation test p = {p:.3f}, "
+        f"{plural(first.seeds, 'seed')} a side, {strings(first)})."
     )
 
 
@@ -100,18 +101,23 @@ def _arrivals(one: Outcome) -> str:
 def _by_share(a: Outcome, b: Outcome) -> str:
     found, of = gap(a.shares, b.shares), f"{plural(a.seeds, 'seed')} a side, {strings(a)}"
     if not found.decided:
-        value, low, high = (f"{100 * share:+.1f}" for share in (found.value, found.low, found.high))
+        value, low, high = (f"{points(share):+.1f}" for share in (found.value, found.low, found.high))
         return (
             f"No clear difference between {a.side} and {b.side} within "
             f"{plural(max(a.last, b.last), 'update')}: {value} points of accuracy "
             f"(95 % t interval {low} to {high}, {of})."
         )
     first, second = (a, b) if found.value > 0 else (b, a)
-    low, high = sorted((abs(100 * found.low), abs(100 * found.high)))
+    low, high = sorted((abs(points(found.low)), abs(points(found.high))))
     return (
         f"{first.side} is ahead of {second.side}: {abs(100 * found.value):.1f} points more right within "
         f"{plural(max(a.last, b.last), 'update')} (95 % t interval {low:.1f} to {high:.1f}, {of})."
     )
+
+
+def points(difference: float) -> float:
+    """Of accuracy, which differ by at most 100; a t interval does not know that."""
+    return 100 * max(-1.0, min(1.0, difference))
 
 
 def counted(rows: Sequence[Row], seeds: int) -> Basis:

@@ -1,4 +1,4 @@
-"""What the panels are doing: a queue, at most two workers, one state a panel, and who hears of it."""
+"""What the panels are doing: a queue, its workers, one state a panel, and who hears of it."""
 
 import asyncio
 from collections import deque
@@ -10,7 +10,8 @@ from isoloss.errors import Refusal
 from isoloss.teach.deck.process import COMMAND, Worker, WorkerDied
 from isoloss.teach.panel import Panel
 
-WORKERS = 2
+WORKERS = 1
+"""One job at a time: measurements do not slow each other, and torch is imported once."""
 UNHEARD = 500
 """Messages that a page may lag behind before it is let go; it comes back and gets the whole picture."""
 

@@ -20,7 +20,7 @@ class TrainingSettings(Seeded):
     )
     d_model: int = Field(default=24, ge=8, le=64, multiple_of=4, description="Width of both models")
     rates: tuple[float, ...] = Field(
-        default=(1e-2, 3e-2),
+        default=(3e-2,),
         strict=False,
         min_length=1,
         max_length=4,
