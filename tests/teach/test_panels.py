@@ -84,6 +84,17 @@ def test_the_recorded_sentences_are_what_the_recorded_numbers_say(panel):
     assert list(panel.telling.lines(settings, held.tables))
 
 
+@BY_NAME
+def test_what_figures_and_markup_say_may_be_said(panel):
+    held = result.read(RECORDED / f"{panel.name}.json")
+    settings = panel.settings_from(held.settings)
+    figures = panel.telling.figures(settings, held.tables)
+    said = [text for f in figures for text in (f.title, f.shows, f.would_change, f.description)]
+    if hasattr(panel.telling, "html"):
+        said.append(re.sub(r"<[^>]+>", " ", str(panel.telling.html(settings, held.tables))))
+    assert {text: faults for text in said if (faults := words.faults(text))} == {}
+
+
 def test_the_hash_of_an_experiment_follows_what_decides_its_numbers():
     one = panels.panel("binding")
     same = Panel(**{**one.__dict__, "title": "Other words"})

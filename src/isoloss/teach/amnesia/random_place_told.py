@@ -89,7 +89,7 @@ def _curves(length: int, rows: list[Row]) -> Figure:
             "Same strings, same updates, about the same parameters. An LSTM that latches near answers can "
             "grow from there to far ones; attention has to find the mark first and then the letter behind it."
         ),
-        would_change="The Transformer's seeds reaching 99 % before the LSTM's would turn the title round.",
+        would_change="The Transformer's seeds arriving before the LSTM's would turn the title round.",
         table=table,
     )
 
