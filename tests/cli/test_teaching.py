@@ -89,6 +89,13 @@ def test_seeds_reach_every_panel_that_has_them():
     assert set(seeded) == {7}
 
 
+def test_a_panel_that_needs_more_seeds_takes_the_fewest_it_can():
+    chosen = start.chosen("attention", only=None, seeds=1, changes=[], full=False)
+    seeds = {panel.name: settings.seeds for panel, settings in chosen if hasattr(settings, "seeds")}
+    assert seeds["right-slot"] == 1
+    assert seeds["untrained"] == 2
+
+
 def test_a_change_reaches_the_panels_that_know_it_and_text_needs_no_quotes():
     [(_, settings)] = start.chosen(
         "attention", only="steps", seeds=None, changes=["sentence=the bank of the river"], full=False
