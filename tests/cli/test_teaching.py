@@ -108,3 +108,19 @@ def test_a_change_reaches_the_panels_that_know_it_and_text_needs_no_quotes():
 def test_the_full_sizes_are_those_of_the_recording():
     for panel, settings in start.chosen("all", only=None, seeds=None, changes=[], full=True):
         assert settings == panel.settings_from(panel.full)
+
+
+def test_a_deck_is_one_file_and_says_where(isoloss, tmp_path):
+    code, out, _ = isoloss("deck", "--build", tmp_path / "deck.html", "--json")
+    assert code == 0
+    assert json.loads(out) == {"path": str(tmp_path / "deck.html")}
+    html = (tmp_path / "deck.html").read_text("utf-8")
+    assert html.count("<section") == 13
+    assert "Not measured yet" not in html
+
+
+def test_a_live_deck_has_no_json(isoloss):
+    code, out, err = isoloss("deck", "--json")
+    assert code == 2
+    assert "give --build FILE" in err
+    assert out == ""

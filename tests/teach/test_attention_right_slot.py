@@ -143,7 +143,7 @@ def test_verdict_flips_when_whole_and_flattened_are_swapped(tables):
     assert "layer 1 raises accuracy" in told["ablation"]
     assert "agree" not in right_slot_telling.layer_verdict(swapped, 1)
     assert told["change"].startswith("In 0 of 2 seeds")
-    assert "not within 300 updates" in told["change"]
+    assert f"not within {SETTINGS.updates} updates" in told["change"]
 
 
 def test_verdict_flips_when_the_weight_falls(tables):
@@ -182,7 +182,7 @@ def test_a_seed_that_did_not_learn_is_said_and_left_out_of_the_mechanism(tables)
 
     told = right_slot_telling.change_text(SETTINGS, with_(tables, "ablation", failed))
     assert told.startswith("In 1 of 2 seeds")
-    assert "in 1 not within 300 updates (20.0 %)" in told
+    assert f"in 1 not within {SETTINGS.updates} updates (20.0 %)" in told
     assert solved(with_(tables, "ablation", failed)) == [2]
 
 

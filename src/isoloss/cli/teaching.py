@@ -140,6 +140,7 @@ def deck(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser; print the address.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """The slides "The Great Shift", live: its panels train and measure on this machine. Ctrl-C ends it.
 
@@ -152,8 +153,13 @@ def deck(
         from isoloss.teach.deck import page
 
         files.write_text(build, page.build(results=results, study=study))
-        say(f"Deck: {build.resolve()}")
+        if as_json:
+            show_json({"path": str(build)})
+        else:
+            say(f"Deck: {build.resolve()}")
         return
+    if as_json:
+        raise InputError("a live deck has no result", where="--json", mend="give --build FILE as well")
     from isoloss.teach.deck import kept, server
 
     progress.print("Drawing the slides ...")
