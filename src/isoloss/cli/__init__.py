@@ -25,7 +25,7 @@ def main() -> None:
     except SystemExit as end:
         if end.code != INTERRUPTED:
             raise
-        print("isoloss: stopped. Run the same command again to go on.", file=sys.stderr)
+        print("isoloss: stopped. Run the same command again: a study goes on where it was.", file=sys.stderr)
         sys.exit(1)
     except ModuleNotFoundError as error:
         if error.name != "torch":
