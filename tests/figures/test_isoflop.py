@@ -60,9 +60,8 @@ def test_the_title_states_the_exponent_and_what_was_left_out(found):
     )
     assert "6 of 9 compute budgets" in figure.title
     assert figure.shows.count("is left out: the curve is lowest at") == 3
-    subtitle = " ".join(figure.chart.to_dict(validate=False)["title"]["subtitle"])
-    assert "open: 3 left out" in subtitle
-    assert "N: all parameters" in subtitle
+    assert "open: 3 left out" in figure.subtitle
+    assert "N: all parameters" in figure.subtitle
 
 
 def test_left_out_minima_are_open_marks_with_their_reason(found):

@@ -41,15 +41,15 @@ def figures(ahead):
 def simple(text="plain"):
     rows = [{"x": 1, "y": 1, "c": text}, {"x": 2, "y": 2, "c": text}]
     chart = alt.Chart(alt.InlineData(values=rows)).mark_line(clip=True).encode(x="x:Q", y="y:Q", color="c:N")
-    return Figure(
-        "simple", style.titled(chart, text, text), text, text, "", "", pl.DataFrame({"c": [text], "y": [1.5]})
-    )
+    table = pl.DataFrame({"c": [text], "y": [1.5]})
+    return Figure("simple", chart, text, text, "", "", table, subtitle=text)
 
 
 def test_every_specification_is_valid_and_has_a_title_and_a_subtitle(figures):
     assert len(figures) == 11
     for figure in figures.values():
-        spec = style.configured(figure.chart).to_dict(validate=True)
+        style.configured(figure.chart).to_dict(validate=True)
+        spec = render.specification(figure)
         assert " ".join(spec["title"]["text"]) == figure.title
         assert spec["title"]["subtitle"]
         assert not figure.table.is_empty()
@@ -59,7 +59,7 @@ def test_every_specification_is_valid_and_has_a_title_and_a_subtitle(figures):
 
 def test_every_subtitle_names_d_seeds_or_what_was_fitted(figures):
     for figure in figures.values():
-        subtitle = " ".join(figure.chart.to_dict()["title"]["subtitle"])
+        subtitle = " ".join(render.specification(figure)["title"]["subtitle"])
         assert re.search(r"seed|fitted", subtitle), figure.name
 
 

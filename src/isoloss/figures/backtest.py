@@ -7,7 +7,7 @@ import polars as pl
 from isoloss.figures import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
-from isoloss.figures.style import INK, PREDICTED, REAL, linear_axis, log_axis, log_ticks, titled
+from isoloss.figures.style import INK, PREDICTED, REAL, linear_axis, log_axis, log_ticks
 from isoloss.plans.backtest import Backtest, Standing
 
 WIDTH, HEIGHT = 480, 360
@@ -54,10 +54,9 @@ def figure(found: Backtest) -> Figure:
     table = table_of(found)
     return Figure(
         name="backtest",
-        chart=titled(
-            alt.hconcat(_scale_panel(found, table), _error_panel(found), spacing=28), title, subtitle
-        ),
+        chart=alt.hconcat(_scale_panel(found, table), _error_panel(found), spacing=28),
         title=title,
+        subtitle=subtitle,
         description=(
             f"Left, loss against {_axis_title(found)} on a log axis for {len(found.visible_loss)} visible "
             f"and {count} hidden runs, the latter beside their prediction with its interval. Right, one bar "
@@ -103,7 +102,7 @@ def _scale_panel(found: Backtest, table: pl.DataFrame) -> alt.LayerChart:
     # Intervals may reach far beyond the losses; they are clipped at the panel's edge.
     low, high = min(s.min() for s in drawn), max(s.max() for s in drawn)
     ends = table["scale"].min(), table["scale"].max()
-    x = log_axis("scale", _axis_title(found), *ends, room=ROOM)
+    x = log_axis(alt.X, "scale", _axis_title(found), *ends, room=ROOM)
     if found.scale == "flops":  # 1e20 says more than 100E
         x = x.axis(values=log_ticks(ends[0] / ROOM, ends[1] * ROOM), format="~e", labelFlush=False)
 

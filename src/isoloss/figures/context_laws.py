@@ -153,7 +153,7 @@ def laws_chart(data: Contexts) -> alt.LayerChart:
     rows = pl.concat(
         binned(s.profile).with_columns(pl.lit(s.profile.params).alias("params")) for s in data.sizes
     )
-    x = log_axis("position", "Token index in the context T", 1, data.context, room=1.05)
+    x = log_axis(alt.X, "position", "Token index in the context T", 1, data.context, room=1.05)
     y = linear_axis("loss", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max())
     colour = ramp("params", "Parameters N (log scale)", rows["params"].min(), rows["params"].max())
     parts = [chart_of(rows).mark_line(strokeWidth=2).encode(x, y, color=colour, detail="params:N")]
@@ -262,7 +262,7 @@ def steps_figure(data: Contexts) -> Figure:
         .agg(pl.col("loss").mean())
         .with_columns((pl.col("from_token") * pl.col("to_token")).sqrt().alias("position"))
     )
-    x = log_axis("step", "Training step", mean["step"].min(), mean["step"].max(), room=1.1)
+    x = log_axis(alt.X, "step", "Training step", mean["step"].min(), mean["step"].max(), room=1.1)
     y = linear_axis("loss", "Validation loss (nats per token)", mean["loss"].min(), mean["loss"].max())
     colour = ramp("position", "Token index T (log scale)", 1, data.context)
     lines = chart_of(mean).mark_line(strokeWidth=2)

@@ -7,7 +7,7 @@ import polars as pl
 from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit_rows import chart_of
-from isoloss.figures.style import INK, titled
+from isoloss.figures.style import INK
 from isoloss.laws.forms import Array
 from isoloss.laws.result import Fit
 
@@ -87,13 +87,14 @@ def figure(fit: Fit) -> Figure:
     side = CELL * len(names)
     return Figure(
         name="correlations",
-        chart=titled(
-            alt.layer(cells, numbers).resolve_scale(color="independent").properties(width=side, height=side),
-            title,
-            "of the estimates, at the scale on which intervals are made: logarithms of positive parameters",
-            characters=56,
-        ),
+        chart=alt.layer(cells, numbers)
+        .resolve_scale(color="independent")
+        .properties(width=side, height=side),
         title=title,
+        subtitle=(
+            "of the estimates, at the scale on which intervals are made: logarithms of positive parameters"
+        ),
+        characters=56,
         description="A square of correlations between the estimates of the free parameters.",
         shows=(
             f"{title}. Where two move together each alone is uncertain though their combination is not: the "

@@ -5,13 +5,16 @@ from typing import Any
 
 import polars as pl
 
+from isoloss.figures.style import TITLE_CHARACTERS
+
 
 @dataclass(frozen=True)
 class Figure:
     """``name`` is the file's stem. ``chart`` is an altair chart, whose specification is plain data.
 
-    ``title`` states the finding, ``description`` says in words what is drawn, for whoever does not see it.
-    ``shows`` and ``would_change`` are the paragraphs beside it; ``table`` holds every number drawn.
+    ``title`` states the finding and ``subtitle`` how it was counted; both are laid on the chart when it is
+    rendered, in lines of ``characters``. ``description`` says in words what is drawn, for whoever does not
+    see it. ``shows`` and ``would_change`` are the paragraphs beside it; ``table`` holds every number drawn.
     """
 
     name: str
@@ -21,3 +24,5 @@ class Figure:
     shows: str
     would_change: str
     table: pl.DataFrame
+    subtitle: str = ""
+    characters: int = TITLE_CHARACTERS

@@ -28,7 +28,7 @@ from isoloss.figures.fit_rows import (
     varied,
     words,
 )
-from isoloss.figures.style import INK, PREDICTED, QUIET, RAMP, REAL, configured, titled
+from isoloss.figures.style import INK, PREDICTED, QUIET, RAMP, REAL, configured, title_of
 from isoloss.laws.forms import Array
 from isoloss.laws.result import Fit, FitStatus
 
@@ -41,7 +41,9 @@ BETWEEN, WITHIN = 0.14, 0.3
 
 def plot(fit: Fit, others: Sequence[Fit] = ()) -> alt.TopLevelMixin:
     """The law among its runs, for a notebook. Raises Refusal where no range is known to draw it over."""
-    return configured(law(fit, others).chart)
+    figure = law(fit, others)
+    title = title_of(figure.title, figure.subtitle, figure.characters)
+    return configured(figure.chart.properties(title=title))
 
 
 def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
@@ -71,8 +73,9 @@ def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
     shown = "no rows: the law over the range that it was fitted to" if points is None else row_words(fit)
     return Figure(
         name="law",
-        chart=titled(chart, title, f"{shown}; {how}"),
+        chart=chart,
         title=title,
+        subtitle=f"{shown}; {how}",
         description=f"{value_words(fit)} against {text.listed([words(name) for name in drawn])}: {how}.",
         shows=f"{title}. {text.capital(how)}. The law is {fit.form.formula} ({fit.form.source}).",
         would_change=(

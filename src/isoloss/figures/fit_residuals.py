@@ -23,7 +23,7 @@ from isoloss.figures.fit_rows import (
     varied,
     words,
 )
-from isoloss.figures.style import PREDICTED, QUIET, REAL, titled
+from isoloss.figures.style import PREDICTED, QUIET, REAL
 from isoloss.laws.forms import Array
 from isoloss.laws.level import quantile
 from isoloss.laws.result import Fit
@@ -76,13 +76,10 @@ def real_against_predicted(fit: Fit) -> Figure:
     )
     return Figure(
         name="real-against-predicted",
-        chart=titled(
-            alt.layer(*parts).properties(width=440, height=440),
-            title,
-            f"{row_words(fit)}, the same that were fitted; dashed: equal; {how}",
-            characters=62,
-        ),
+        chart=alt.layer(*parts).properties(width=440, height=440),
         title=title,
+        subtitle=f"{row_words(fit)}, the same that were fitted; dashed: equal; {how}",
+        characters=62,
         description="Observed loss against the law's, a point a row, along the line of equal values.",
         shows=f"{title}. These rows made the law, so this says how well it fits, not how well it predicts.",
         would_change="Rows that the fit has not seen: a backtest hides the largest and predicts them.",
@@ -121,13 +118,12 @@ def residuals(fit: Fit) -> Figure:
     bars = f" with {text.level(fit.level)} t intervals" if bins["low"].null_count() == 0 else ""
     return Figure(
         name="residuals",
-        chart=titled(
-            in_rows(charts),
-            title,
-            f"{row_words(fit)}; diamonds: means of bins{bars}; dashed: one standard deviation of one run",
-            characters=62 if len(drawn) < 3 else 88,
-        ),
+        chart=in_rows(charts),
         title=title,
+        subtitle=(
+            f"{row_words(fit)}; diamonds: means of bins{bars}; dashed: one standard deviation of one run"
+        ),
+        characters=62 if len(drawn) < 3 else 88,
         description=f"Residuals against {text.listed([words(name) for name in drawn])}, with means of bins.",
         shows=(
             f"{title}. A law of the right form leaves means near 0 along every input; a bend says that the "

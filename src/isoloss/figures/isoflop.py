@@ -12,7 +12,7 @@ from isoloss.errors import InputError, Refusal
 from isoloss.figures import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
-from isoloss.figures.style import INK, QUIET, RAMP, linear_axis, log_axis, log_ticks, spread, titled
+from isoloss.figures.style import INK, QUIET, RAMP, linear_axis, log_axis, log_ticks, spread
 from isoloss.laws.envelope import Envelope
 from isoloss.laws.forms import Array
 from isoloss.laws.frontier import Frontier
@@ -70,8 +70,9 @@ def curves_figure(found: IsoFlop, *, counting: str = "") -> Figure:
     )
     return Figure(
         name="isoflop-curves",
-        chart=titled(_curves_chart(found), title, subtitle),
+        chart=_curves_chart(found),
         title=title,
+        subtitle=subtitle,
         description=(
             f"Loss against parameters on a log axis, one curve a compute budget, {total} budgets from "
             f"{found.budgets[0].flops:.3g} to {found.budgets[-1].flops:.3g} FLOP; each minimum is marked."
@@ -97,8 +98,10 @@ def frontier_figure(opinions: Sequence[Opinion]) -> Figure:
     )
     return Figure(
         name="compute-frontier",
-        chart=titled(_frontier_chart(opinions), title, subtitle, characters=110),
+        chart=_frontier_chart(opinions),
         title=title,
+        subtitle=subtitle,
+        characters=110,
         description="Optimal parameters against compute, both on log axes: "
         + "; ".join(one.label for one in opinions),
         shows=f"{title}. {'; '.join(one.label for one in opinions)}. {_at_the_end(opinions)}",
@@ -266,7 +269,7 @@ def _curves_chart(found: IsoFlop) -> alt.LayerChart:
     if not marks["used"].all():  # for the words beside open marks
         words_px = 14 + 7 * marks["why"].str.len_chars().max()
         room = (largest / smallest) ** (words_px / (WIDTH - 2 * words_px))
-    x = log_axis("params", "Parameters N", smallest, largest, room=room)
+    x = log_axis(alt.X, "params", "Parameters N", smallest, largest, room=room)
     lowest = min(points["loss"].min(), marks["loss"].min())
     y = linear_axis("loss", "Loss (nats per token)", lowest, top)
     first, last = marks["flops"].min(), marks["flops"].max()
@@ -346,7 +349,7 @@ def _frontier_chart(opinions: Sequence[Opinion]) -> alt.LayerChart:
     points = pl.concat(one.points for one in opinions)
     C, N = (pl.concat([laws[name], points[name]]) for name in ("flops", "params"))
     low, high = N.min() / 1.3, N.max() * 1.3
-    x = log_axis("flops", "Training compute C, FLOP", C.min(), C.max(), room=1.3).axis(
+    x = log_axis(alt.X, "flops", "Training compute C, FLOP", C.min(), C.max(), room=1.3).axis(
         values=log_ticks(C.min() / 1.3, C.max() * 1.3), format=".0e"
     )
 

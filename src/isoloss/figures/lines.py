@@ -72,7 +72,12 @@ def layers(
     # Bands may be far wider than the data; they are clipped at the panel's edge instead of flattening it.
     low, high = points["loss"].min(), points["loss"].max()
     x = log_axis(
-        "params", "Parameters N, non-embedding", points["params"].min(), points["params"].max(), room=ROOM
+        alt.X,
+        "params",
+        "Parameters N, non-embedding",
+        points["params"].min(),
+        points["params"].max(),
+        room=ROOM,
     )
     y = linear_axis("loss", y_title, low, high)
     colour, by_curve = alt.Color("colour:N", scale=None), alt.Detail("curve:N")

@@ -224,7 +224,7 @@ def chart(models: list[tuple[Model, str]], context: int) -> alt.LayerChart:
         binned(m.profile).with_columns(pl.lit(name_of(m)).alias("model"), pl.lit(colour).alias("colour"))
         for m, colour in models
     )
-    x = log_axis("position", "Token index in the context T", 1, context, room=1.05)
+    x = log_axis(alt.X, "position", "Token index in the context T", 1, context, room=1.05)
     y = linear_axis("loss", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max())
     colour, one = alt.Color("colour:N", scale=None), alt.Detail("model:N")
     laws = [law_curve(m, colour, context) for m, colour in models if isinstance(m.law, Fit)]

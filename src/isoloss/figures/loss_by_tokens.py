@@ -78,7 +78,7 @@ def figure(data: ByTokens) -> Figure:
     shape = alt.Shape(
         "curve:N", scale=alt.Scale(domain=names, range=styles["shape"].to_list()), legend=legend
     )
-    x = log_axis("params", "Parameters N", rows["params"].min(), rows["params"].max(), room=ROOM)
+    x = log_axis(alt.X, "params", "Parameters N", rows["params"].min(), rows["params"].max(), room=ROOM)
     y = linear_axis("loss", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max())
     mean = linear_axis(
         "mean(loss)", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max()

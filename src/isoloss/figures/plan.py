@@ -8,7 +8,7 @@ from isoloss.errors import InputError
 from isoloss.figures import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
-from isoloss.figures.style import INK, PREDICTED, QUIET, REAL, linear_axis, log_ticks, titled
+from isoloss.figures.style import INK, PREDICTED, QUIET, REAL, linear_axis, log_ticks
 from isoloss.laws.result import Fit
 from isoloss.plans import Plan
 from isoloss.plans.curve import Optima, optima
@@ -75,14 +75,13 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
     points = "" if runs is None else f"points: the {runs.height} runs fitted; "
     return Figure(
         name="plan-frontier",
-        chart=titled(
-            alt.layer(*parts).properties(width=WIDTH, height=HEIGHT),
-            title,
-            f"{points}line: the least loss for each budget by the law {fit.law}, C = "
-            f"{plan.flops_per_token:g} N D; {band}",
-            characters=80,
-        ),
+        chart=alt.layer(*parts).properties(width=WIDTH, height=HEIGHT),
         title=title,
+        subtitle=(
+            f"{points}line: the least loss for each budget by the law {fit.law}, C = "
+            f"{plan.flops_per_token:g} N D; {band}"
+        ),
+        characters=80,
         description="Loss against training compute (log axis): runs, the law's frontier and band, the plan.",
         shows=f"{title}. The line is the law at the best split of each budget, not a curve through runs.",
         would_change="Runs at larger budgets: the band holds only if the law goes on as it was fitted.",
@@ -112,14 +111,13 @@ def allocation(fit: Fit, plan: Plan) -> Figure:
     title += f", {plan.tokens_per_param:.3g} tokens each"
     return Figure(
         name="plan-allocation",
-        chart=titled(
-            alt.hconcat(*charts, spacing=36),
-            title,
-            f"line and band: the law {fit.law} and its {text.level(best.level)} interval; N grows as "
-            f"C^{slope:.2f} here; grey: rules that papers print",
-            characters=92,
-        ),
+        chart=alt.hconcat(*charts, spacing=36),
         title=title,
+        subtitle=(
+            f"line and band: the law {fit.law} and its {text.level(best.level)} interval; N grows as "
+            f"C^{slope:.2f} here; grey: rules that papers print"
+        ),
+        characters=92,
         description="Two panels over compute (log axes): the best N and the best D, with two printed rules.",
         shows=f"{title}. Over the range drawn the best N grows as C^{slope:.2f}.",
         would_change="Another counting rule for N or C, or runs at larger budgets.",
@@ -158,14 +156,13 @@ def penalty(plan: Plan) -> Figure:
     gap = "; left of the curve no number of tokens reaches the loss" if missing else ""
     return Figure(
         name="plan-penalty",
-        chart=titled(
-            alt.hconcat(*charts, spacing=36),
-            title,
-            f"around N = {text.count(plan.params)} at {_flops(plan.total_flops)} FLOPs by the law "
-            f"{plan.law}; shaded: at most 10%{gap}",
-            characters=92,
-        ),
+        chart=alt.hconcat(*charts, spacing=36),
         title=title,
+        subtitle=(
+            f"around N = {text.count(plan.params)} at {_flops(plan.total_flops)} FLOPs by the law "
+            f"{plan.law}; shaded: at most 10%{gap}"
+        ),
+        characters=92,
         description="Two panels over N divided by the best N (log axis): extra loss, extra compute in %.",
         shows=f"{title}.",
         would_change="Another law or other exponents: the curve is the law's own, without an interval.",

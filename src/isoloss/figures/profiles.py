@@ -10,7 +10,7 @@ from isoloss.figures.correlations import plain_covariance
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit import in_rows
 from isoloss.figures.fit_rows import axis, chart_of, exact, number, renamed
-from isoloss.figures.style import INK, PREDICTED, QUIET, REAL, titled
+from isoloss.figures.style import INK, PREDICTED, QUIET, REAL
 from isoloss.laws import Profile, again, profile
 from isoloss.laws.level import quantile
 from isoloss.laws.result import Fit, Interval
@@ -47,14 +47,13 @@ def figure(fit: Fit) -> Figure:
     table = pl.concat(_rows(fit, one) for one in found)
     return Figure(
         name="profiles",
-        chart=titled(
-            in_rows([_panel(fit, one, place) for place, one in enumerate(found)]),
-            title,
-            f"signed root of twice the rise of the objective in units of the noise; dashed: the t interval's "
-            f"straight line; grey: {text.level(fit.level)} threshold",
-            characters=62 if len(found) == 2 else 36 if len(found) == 1 else 100,
-        ),
+        chart=in_rows([_panel(fit, one, place) for place, one in enumerate(found)]),
         title=title,
+        subtitle=(
+            f"signed root of twice the rise of the objective in units of the noise; dashed: the t interval's "
+            f"straight line; grey: {text.level(fit.level)} threshold"
+        ),
+        characters=62 if len(found) == 2 else 36 if len(found) == 1 else 100,
         description="A panel a parameter: distance from the best fit against its value, crossing two levels.",
         shows=f"{title}. " + " ".join(_words(fit, one) for one in found),
         would_change="More runs, or a wider range: a profile that does not close asks for such data.",

@@ -15,7 +15,7 @@ import vl_convert
 
 from isoloss import files
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import configured
+from isoloss.figures.style import configured, title_of
 
 VEGA_LITE = "6.4"
 PNG_SCALE = 2.0
@@ -37,15 +37,26 @@ def render(figure: Figure) -> Picture:
 
 
 def svg(figure: Figure) -> str:
-    # Altair checks each part as it is built; checking the whole again takes as long as drawing it, and so
-    # does laying the theme over the chart, which copies it once a part of the theme.
-    specification = figure.chart.to_dict(validate=False) | {"config": _theme()}
-    return with_own_ids(vl_convert.vegalite_to_svg(specification, vl_version=VEGA_LITE), figure.name)
+    """The picture as SVG, its ids beginning with the figure's name."""
+    return with_own_ids(vl_convert.vegalite_to_svg(specification(figure), vl_version=VEGA_LITE), figure.name)
+
+
+def specification(figure: Figure) -> dict[str, Any]:
+    """The chart as Vega-Lite with the figure's title and the theme laid on.
+
+    Altair checks each part as it is built; checking the whole again takes as long as drawing it, and so does
+    laying the theme over the chart, which copies it once a part of the theme.
+    """
+    laid_on: dict[str, Any] = {"config": _theme()}
+    if figure.subtitle:
+        title = title_of(figure.title, figure.subtitle, figure.characters)
+        laid_on["title"] = title.to_dict(validate=False)
+    return figure.chart.to_dict(validate=False) | laid_on
 
 
 @cache
 def _theme() -> dict[str, Any]:
-    return configured(alt.Chart(alt.Data(values=[])).mark_point()).to_dict(validate=False)["config"]
+    return configured(alt.Chart(alt.InlineData(values=[])).mark_point()).to_dict(validate=False)["config"]
 
 
 def with_own_ids(svg: str, name: str) -> str:

@@ -5,11 +5,14 @@ Transformer green. A colour means a family, a shade or a dash what varies inside
 """
 
 import math
+import textwrap
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import altair as alt
+
+Axis = TypeVar("Axis", alt.X, alt.Y)
 
 FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 INK, QUIET, GRID = "#1a1a1a", "#555555", "#e3e3e3"
@@ -19,6 +22,9 @@ OTHER_COLOURS = ("#CC79A7", "#8a6d00", "#3f3f3f")
 REAL, PREDICTED = "#0072B2", "#E69F00"
 RAMP = ("#2b0a6b", "#8f0da4", "#cc4778", "#f0843c")
 """From dark to bright along a continuous quantity, such as log N: the middle of the plasma map."""
+
+POWERS = "replace(format(datum.value, '.0e'), 'e+', 'e')"
+"""Labels of an axis of FLOPs: 1e18 says more than 1E."""
 
 TITLE_CHARACTERS = 88
 """Characters of a title line; longer titles wrap, because a clipped finding is no finding."""
@@ -43,22 +49,20 @@ def shades(colour: str, count: int) -> list[str]:
 
 
 def wrap(text: str, width: int = TITLE_CHARACTERS) -> list[str]:
-    lines, line = [], ""
-    for word in text.split():
-        if line and len(line) + 1 + len(word) > width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}".strip()
-    return [*lines, line]
+    """Lines of at most ``width`` characters; a longer word stays whole."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def title_of(title: str, subtitle: str, characters: int = TITLE_CHARACTERS) -> alt.TitleParams:
+    """The finding, and under it in smaller letters how it was counted."""
+    return alt.TitleParams(
+        text=wrap(title, characters), subtitle=wrap(subtitle, round(characters * 1.45)), anchor="start"
+    )
 
 
 def titled(chart: Any, title: str, subtitle: str, *, characters: int = TITLE_CHARACTERS) -> Any:
     """The finding as the title, and under it how it was counted."""
-    words = alt.TitleParams(
-        text=wrap(title, characters), subtitle=wrap(subtitle, round(characters * 1.45)), anchor="start"
-    )
-    return chart.properties(title=words)
+    return chart.properties(title=title_of(title, subtitle, characters))
 
 
 def configured(chart: Any) -> Any:
@@ -102,13 +106,29 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
 
 
-def log_axis(column: str, title: str, low: float, high: float, *, room: float = 1.0) -> alt.X:
-    """A logarithmic x axis that says so. ``room`` widens it by that factor on both sides."""
+def log_axis(
+    channel: type[Axis],
+    column: str,
+    title: str,
+    low: float,
+    high: float,
+    *,
+    room: float = 1.0,
+    ticks: Sequence[float] | None = None,
+    labels: str = "~s",
+) -> Axis:
+    """A logarithmic axis that says so: ``channel`` is ``alt.X`` or ``alt.Y``.
+
+    ``room`` widens it by that factor on both sides. ``labels`` is a format of d3, or an expression of Vega
+    such as ``POWERS``; ``ticks`` are chosen by the range unless they are given.
+    """
     low, high = low / room, high * room
+    values = list(log_ticks(low, high) if ticks is None else ticks)
+    written = {"labelExpr" if "datum" in labels else "format": labels}
     return (
-        alt.X(f"{column}:Q", title=f"{title} (log scale)")
-        .scale(type="log", domain=[low, high], nice=False, clamp=False)
-        .axis(values=log_ticks(low, high), format="~s", labelFlush=False)
+        channel(f"{column}:Q", title=f"{title} (log scale)")
+        .scale(type="log", domain=[low, high], nice=False)
+        .axis(alt.Axis.from_dict({"values": values, "labelFlush": False, **written}))
     )
 
 

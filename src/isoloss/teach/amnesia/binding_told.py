@@ -1,7 +1,6 @@
 """Tell binding: who has learned which value belongs to which key, and who only knows the values."""
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import titled
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1
 from isoloss.teach.amnesia.outcomes import Outcome, cells, outcomes
@@ -86,13 +85,10 @@ def _curves(key: tuple, rows: list[Row]) -> Figure:
     title = f"Binding {pairs} pairs: {headline(dict(told(rows)).get('verdict', 'so far'))}"
     return Figure(
         name="binding",
-        chart=titled(
-            chart,
-            title,
-            f"{pairs} pairs, {keys} keys, {rows[0]['values']} values. {charts.how_counted(rows)}",
-            characters=charts.TITLE_CHARACTERS,
-        ),
+        chart=chart,
         title=title,
+        subtitle=f"{pairs} pairs, {keys} keys, {rows[0]['values']} values. {charts.how_counted(rows)}",
+        characters=charts.TITLE_CHARACTERS,
         description=(
             "Accuracy against updates for a Transformer and an LSTM, with chance and the value-set line."
         ),
@@ -110,12 +106,9 @@ def _sweep(rows: list[Row]) -> Figure:
     title = "Binding: where every seed ended, by keys and pairs"
     return Figure(
         name="binding-sweep",
-        chart=titled(
-            chart,
-            title,
-            "A point a seed at its side's best rate, with Wilson 95 % intervals; ticks: both baselines",
-        ),
+        chart=chart,
         title=title,
+        subtitle="A point a seed at its side's best rate, with Wilson 95 % intervals; ticks: both baselines",
         description="Final accuracy of each seed, a panel a number of keys and pairs, a row a side.",
         shows="Where each side ended, by keys and pairs: how much there is to hold at once.",
         would_change="Ends that do not move with the number of keys and pairs.",

@@ -1,7 +1,6 @@
 """Tell the first letter: what the LSTM's start changes, and attention beside it."""
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import titled
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_3, DEFAULT, LSTMS
 from isoloss.teach.amnesia.outcomes import best, cells, outcomes
@@ -75,13 +74,10 @@ def _curves(key: tuple, rows: list[Row]) -> Figure:
     title = f"First of {length} letters: {headline(dict(told(rows)).get('start', 'so far'))}"
     return Figure(
         name="first-letter",
-        chart=titled(
-            chart,
-            title,
-            f"{charts.how_counted(rows)}",
-            characters=charts.TITLE_CHARACTERS,
-        ),
+        chart=chart,
         title=title,
+        subtitle=f"{charts.how_counted(rows)}",
+        characters=charts.TITLE_CHARACTERS,
         description="Accuracy against updates for a Transformer and four LSTM starts, with the chance line.",
         shows=(
             "Same strings, same updates, about the same parameters. The four LSTMs differ in nothing but the "
@@ -97,10 +93,9 @@ def _sweep(rows: list[Row]) -> Figure:
     title = "First letter: where every seed ended, by length and width"
     return Figure(
         name="first-letter-sweep",
-        chart=titled(
-            chart, title, "A point a seed at its side's best rate, with Wilson 95 % intervals; tick: chance"
-        ),
+        chart=chart,
         title=title,
+        subtitle="A point a seed at its side's best rate, with Wilson 95 % intervals; tick: chance",
         description="Final accuracy of each seed, a panel a length and width, a row a side.",
         shows="How the order of the sides moves with the distance of the first letter.",
         would_change="Sides changing places between lengths would make the order a matter of length.",

@@ -3,7 +3,6 @@
 from statistics import fmean
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import titled
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1
 from isoloss.teach.amnesia.outcomes import cells, outcomes
@@ -77,13 +76,10 @@ def _curves(length: int, rows: list[Row]) -> Figure:
     title = f"A letter anywhere in {length}: {headline(dict(told(rows)).get('verdict', 'so far'))}"
     return Figure(
         name="random-place",
-        chart=titled(
-            chart,
-            title,
-            f"{charts.how_counted(rows)}",
-            characters=charts.TITLE_CHARACTERS,
-        ),
+        chart=chart,
         title=title,
+        subtitle=f"{charts.how_counted(rows)}",
+        characters=charts.TITLE_CHARACTERS,
         description="Accuracy against updates for a Transformer and an LSTM, with the chance line.",
         shows=(
             "Same strings, same updates, about the same parameters. An LSTM that latches near answers can "
@@ -99,14 +95,13 @@ def _distances(length: int, rows: list[Row]) -> Figure:
     title = f"Accuracy by distance, trained on {length} letters: {_farthest(rows)}"
     return Figure(
         name="random-place-distance",
-        chart=titled(
-            chart,
-            title,
-            "Thin: a seed with its Wilson 95 % interval; thick: the median of seeds; "
-            f"n = {rows[0]['n']:,} unseen strings a seed and distance",
-            characters=charts.TITLE_CHARACTERS,
-        ),
+        chart=chart,
         title=title,
+        subtitle=(
+            "Thin: a seed with its Wilson 95 % interval; thick: the median of seeds; "
+            f"n = {rows[0]['n']:,} unseen strings a seed and distance"
+        ),
+        characters=charts.TITLE_CHARACTERS,
         description="Accuracy against the distance from the answer to the question, a line a side.",
         shows="A memory that fades would slope down to the right; one not yet learned is low everywhere.",
         would_change="A slope down to the right at the end of longer training would be a limit of reach.",
@@ -128,10 +123,9 @@ def _sweep(rows: list[Row]) -> Figure:
     title = "A letter at a random place: where every seed ended, by length and width"
     return Figure(
         name="random-place-sweep",
-        chart=titled(
-            chart, title, "A point a seed at its side's best rate, with Wilson 95 % intervals; tick: chance"
-        ),
+        chart=chart,
         title=title,
+        subtitle="A point a seed at its side's best rate, with Wilson 95 % intervals; tick: chance",
         description="Final accuracy of each seed, a panel a length and width, a row a side.",
         shows="How the order of the sides moves with length and width at these updates.",
         would_change="Sides changing places between lengths would make the order a matter of length.",

@@ -7,7 +7,7 @@ import polars as pl
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
-from isoloss.figures.style import spread, titled
+from isoloss.figures.style import spread
 from isoloss.laws.level import quantile
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT, LOOKS
@@ -108,15 +108,14 @@ def figures(settings: ReachSettings, tables: Tables) -> list[Figure]:
     return [
         Figure(
             name="reach",
-            chart=titled(
-                chart,
-                title,
+            chart=chart,
+            title=title,
+            subtitle=(
                 f"Untrained layers of width {settings.width}; geometric mean over {settings.seeds} seeds of "
                 f"n = {settings.strings} random strings each, band: 95 % t interval; "
-                "each relative to its own k = 0",
-                characters=charts.TITLE_CHARACTERS,
+                "each relative to its own k = 0"
             ),
-            title=title,
+            characters=charts.TITLE_CHARACTERS,
             description=(
                 "Share of the last token's gradient against steps back, logarithmic, for a tanh RNN, four "
                 "starts of an LSTM and one causal block."

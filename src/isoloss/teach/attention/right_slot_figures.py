@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import INK, QUIET, family_colour, titled
+from isoloss.figures.style import INK, QUIET, family_colour
 from isoloss.teach.attention.heat import shaded
 from isoloss.teach.attention.panels import RightSlotSettings
 from isoloss.teach.attention.right_slot_rows import (
@@ -57,8 +57,10 @@ def progress_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
     )
     return Figure(
         name="progress",
-        chart=titled(alt.hconcat(*panels, spacing=18), title, subtitle, characters=96),
+        chart=alt.hconcat(*panels, spacing=18),
         title=title,
+        subtitle=subtitle,
+        characters=96,
         description="Three panels over updates: accuracy, weight on the right slot in layer 1, in layer 2.",
         shows="The panels share their updates: see what moves first.",
         would_change="More pairs or another learning rate move the change, or put it past the last update.",
@@ -146,8 +148,10 @@ def maps_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
     )
     return Figure(
         name="maps",
-        chart=titled(chart, title, subtitle, characters=96),
+        chart=chart,
         title=title,
+        subtitle=subtitle,
+        characters=96,
         description=(
             "Four heat maps, layers 1 and 2 before and after training, and a dot plot of accuracy with no "
             "layer, layer 1 or layer 2 forced to look evenly at the past, before and after training."

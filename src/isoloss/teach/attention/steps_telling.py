@@ -7,7 +7,6 @@ import polars as pl
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import titled
 from isoloss.teach.attention.heat import numbered_map
 from isoloss.teach.attention.matrices import Matrix, cells_of, html_of, lines_of
 from isoloss.teach.attention.panels import StepsSettings
@@ -136,13 +135,10 @@ def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:
     return [
         Figure(
             name="softmax",
-            chart=titled(
-                chart,
-                title,
-                "Softmax of one untrained causal head; a row a word, each row sums to 1.",
-                characters=64,
-            ),
+            chart=chart,
             title=title,
+            subtitle="Softmax of one untrained causal head; a row a word, each row sums to 1.",
+            characters=64,
             description="A triangle of numbered cells: a row a word that looks, a column a word looked at.",
             shows="The network has learned nothing: another seed, another pattern.",
             would_change="Another seed gives another pattern; the panel below shows several.",

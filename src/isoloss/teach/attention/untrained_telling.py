@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import INK, QUIET, titled
+from isoloss.figures.style import INK, QUIET
 from isoloss.teach.attention.heat import shaded
 from isoloss.teach.attention.matrices import Matrix, lines_of
 from isoloss.teach.attention.over_seeds import mean_of
@@ -102,14 +102,13 @@ def figures(settings: UntrainedSettings, tables: Tables) -> list[Figure]:
     return [
         Figure(
             name="maps",
-            chart=titled(
-                maps,
-                title,
-                "Softmax of one untrained causal head, a map a seed; a row is the word that looks. "
-                "The first word can look only at itself.",
-                characters=100,
-            ),
+            chart=maps,
             title=title,
+            subtitle=(
+                "Softmax of one untrained causal head, a map a seed; a row is the word that looks. "
+                "The first word can look only at itself."
+            ),
+            characters=100,
             description="Small maps side by side, one a random network: the weight of each word on each.",
             shows="None of them has learned anything, so no pattern here is about the words.",
             would_change="Training: the panel below trains networks on a task whose right slot is known.",
@@ -164,8 +163,9 @@ def cell_figure(tables: Tables, labels: list[str]) -> Figure:
     chart = alt.layer(dots, rule, label).properties(width=560, height=220)
     return Figure(
         name="cell",
-        chart=titled(chart, title, f"{len(seeds_of(tables))} seeds, a mark each; dashed: even attention."),
+        chart=chart,
         title=title,
+        subtitle=f"{len(seeds_of(tables))} seeds, a mark each; dashed: even attention.",
         description="Weights of the last word on each word, a mark a seed; dashed: the even share.",
         shows="A single number of a single untrained map carries no meaning.",
         would_change="Training on a task with a known right slot: the panel below.",

@@ -7,7 +7,7 @@ import altair as alt
 import polars as pl
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import INK, QUIET, family_colour, spread, titled
+from isoloss.figures.style import INK, QUIET, family_colour, spread
 from isoloss.teach.progression.curves import (
     HELD_OUT,
     SIDES,
@@ -45,8 +45,9 @@ def losses(tables: Tables, runs: Sequence[Row]) -> Figure:
     )
     return Figure(
         name="training_losses",
-        chart=titled(alt.hconcat(*panels, spacing=24), title, subtitle),
+        chart=alt.hconcat(*panels, spacing=24),
         title=title,
+        subtitle=subtitle,
         description=(
             "Two panels, Transformer and LSTM. In each the training loss, dashed, and the held-out loss, "
             "solid, against updates; two grey lines mark uniform guessing and the exact floor."
@@ -171,8 +172,9 @@ def copying(tables: Tables, copies: Sequence[Row]) -> Figure:
     )
     return Figure(
         name="training_copies",
-        chart=titled(_copy_chart(copies, pooled), title, subtitle),
+        chart=_copy_chart(copies, pooled),
         title=title,
+        subtitle=subtitle,
         description="Copied share against updates: a line a model, a thin line a seed, Wilson bars.",
         shows="A sample that is a training sentence word for word is recalled, not composed.",
         would_change="Stopping early keeps the share low; greedy decoding of a memoriser copies even more.",

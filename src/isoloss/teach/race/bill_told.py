@@ -7,7 +7,7 @@ import polars as pl
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
-from isoloss.figures.style import FAMILY_COLOURS, log_ticks, titled
+from isoloss.figures.style import FAMILY_COLOURS, log_ticks
 from isoloss.teach.race.counts import BLOCK, LSTM
 from isoloss.teach.race.panels import BillSettings
 from isoloss.teach.race.ratios import INTERVAL
@@ -102,8 +102,9 @@ def _cost(tables: Tables) -> Figure:
     subtitle = f"CPU time of one step; median of n = {n} repeats, bars from the smallest to the largest"
     return Figure(
         name="bill-cost",
-        chart=titled(_curves(rows, "CPU time of one more token, ms (log scale)", bars=True), title, subtitle),
+        chart=_curves(rows, "CPU time of one more token, ms (log scale)", bars=True),
         title=title,
+        subtitle=subtitle,
         description="Milliseconds for one more token against tokens read: block with cache, LSTM with state.",
         shows=(
             "The block looks back at all n keys, so its step grows with n once that outweighs its matmuls; "
@@ -125,12 +126,9 @@ def _kept(rows: Sequence[Row]) -> Figure:
     drawn = [row | {"value": row["bytes"]} for row in rows]
     return Figure(
         name="bill-memory",
-        chart=titled(
-            _curves(drawn, "Bytes kept a layer (log scale)", bars=False),
-            title,
-            "Exact: 2 n d floats of keys and values, 2 d floats of state; 4 bytes a float",
-        ),
+        chart=_curves(drawn, "Bytes kept a layer (log scale)", bars=False),
         title=title,
+        subtitle="Exact: 2 n d floats of keys and values, 2 d floats of state; 4 bytes a float",
         description="Bytes kept against tokens read: a rising line for the cache, a flat one for the state.",
         shows="What each layer must keep of the past to write the next token.",
         would_change="Nothing measured: it is a count. Other designs keep less, and other lines would join.",

@@ -8,7 +8,7 @@ import polars as pl
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
-from isoloss.figures.style import FAMILY_COLOURS, INK, OTHER_COLOURS, QUIET, log_ticks, shades, spread, titled
+from isoloss.figures.style import FAMILY_COLOURS, INK, OTHER_COLOURS, QUIET, log_ticks, shades, spread
 from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.race.verdict import compared, sentence
@@ -45,8 +45,9 @@ def times(tables: Tables, setup: str, fair: Mapping[str, Sequence[Row]]) -> Figu
     subtitle = f"Median of n = {n} repeats in random order; bars from the smallest to the largest"
     return Figure(
         name="race-times",
-        chart=titled(alt.hconcat(*panels, spacing=8), title, subtitle),
+        chart=alt.hconcat(*panels, spacing=8),
         title=title,
+        subtitle=subtitle,
         description=f"Two panels, forward and with backward: {clock} of five runners against T, log-log.",
         shows=(
             "The two loops and the LSTM layer compute the same numbers from the same weights: what parts "
@@ -94,8 +95,9 @@ def referee(rows: Sequence[Row], set_ups: int) -> Figure:
     )
     return Figure(
         name="race-referee",
-        chart=titled(alt.hconcat(*panels, spacing=8), title, subtitle),
+        chart=alt.hconcat(*panels, spacing=8),
         title=title,
+        subtitle=subtitle,
         description="Causal block's time over the LSTM layer's against T, by set-up, with intervals.",
         shows="Whether the whole block or the library's LSTM layer reads T tokens sooner, and how surely.",
         would_change="An interval on the other side of 1 would change who is faster at that T.",

@@ -5,7 +5,7 @@ import polars as pl
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
-from isoloss.figures.style import QUIET, family_colour, linear_axis, log_axis, spread, titled
+from isoloss.figures.style import QUIET, family_colour, linear_axis, log_axis, spread
 from isoloss.teach.result import Tables
 
 WIDTH, HEIGHT = 560, 340
@@ -21,7 +21,7 @@ def by_position(tables: Tables, *, judgement: str) -> Figure:
     about, seeds = tables["recorded"][0], int(table["n"].min())
     context = int(table["last"].max())
     drawn = looking(table, "family")
-    x = log_axis("position", "Token index in the window", 1, context, room=1.05)
+    x = log_axis(alt.X, "position", "Token index in the window", 1, context, room=1.05)
     y = linear_axis("value", "Held-out loss (nats per token)", table["low"].min(), table["high"].max())
     colour, one = alt.Color("colour:N", scale=None), alt.Detail("name:N")
     ends = drawn.filter(pl.col("last") == context)
@@ -51,8 +51,9 @@ def by_position(tables: Tables, *, judgement: str) -> Figure:
     )
     return Figure(
         name="loss-by-position",
-        chart=titled(chart, title, subtitle),
+        chart=chart,
         title=title,
+        subtitle=subtitle,
         description="Held-out loss against token index on a log axis, a curve with a band for each family.",
         shows=judgement,
         would_change="Longer windows, more training, larger models. Both read the same windows: wiggles that "
@@ -87,8 +88,9 @@ def by_copies(tables: Tables, *, judgement: str) -> Figure:
     )
     return Figure(
         name="copied-runs",
-        chart=titled(chart, title, subtitle),
+        chart=chart,
         title=title,
+        subtitle=subtitle,
         description="A point with its interval for each side, for runs of 4 and of 8 words.",
         shows=judgement,
         would_change="Longer texts, lower temperature, and training that reads its text many times.",

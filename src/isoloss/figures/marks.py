@@ -1,0 +1,203 @@
+"""The marks that figures are made of: bands, lines, points, bars, and names where lines end.
+
+A table holds what a mark draws; ``x`` and ``y`` are the axes it is drawn on. A ``colour`` is one for all
+rows, or the column of that name (``COLOUR``), or a scale of its own; so are a ``shape`` and a ``dash``.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from isoloss.figures.style import INK, RAMP, Axis, log_ticks, spread
+
+COLOUR, SHAPE = alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
+"""The table's columns of that name hold the colours and shapes themselves."""
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+EDGE = alt.XValue("width")
+"""The right side of a panel."""
+LINE_HEIGHT = 1.3
+"""Labels stand at least this many font sizes apart."""
+
+
+def chart_of(table: pl.DataFrame) -> alt.Chart:
+    """A chart of inline data. They are one JSON text: Altair copies data at every step, value by value."""
+    return alt.Chart(alt.InlineData(values=table.write_json(), format=alt.JsonDataFormat(type="json")))
+
+
+def renamed(axis: Axis, column: str) -> Axis:
+    """The same axis for another column."""
+    other = axis.copy()
+    other.shorthand = f"{column}:Q"
+    return other
+
+
+def span(*columns: Iterable[float]) -> tuple[float, float]:
+    """The smallest and the largest number of all columns; nulls count as none."""
+    values = np.concatenate([np.asarray(column, dtype=float).ravel() for column in columns])
+    return float(np.nanmin(values)), float(np.nanmax(values))
+
+
+def band(
+    table: pl.DataFrame,
+    x: alt.X,
+    y: alt.Y,
+    ends: tuple[str, str] = ("low", "high"),
+    *,
+    colour: str | alt.Color = COLOUR,
+    opacity: float = 0.2,
+    by: str | None = None,
+) -> alt.Chart:
+    """The area between two columns, clipped by the panel; ``by``: a band for each of its values."""
+    area = chart_of(table).mark_area(opacity=opacity, clip=True)
+    return area.encode(x, renamed(y, ends[0]), y2=f"{ends[1]}:Q", color=_colour(colour), detail=_details(by))
+
+
+def bars(
+    table: pl.DataFrame,
+    x: alt.X,
+    y: alt.Y,
+    ends: tuple[str, str] = ("low", "high"),
+    *,
+    colour: str | alt.Color = COLOUR,
+    width: float = 1.5,
+    opacity: float = 1.0,
+) -> alt.Chart:
+    """An interval at each row, between two columns."""
+    rules = chart_of(table).mark_rule(strokeWidth=width, opacity=opacity, clip=True)
+    return rules.encode(x, renamed(y, ends[0]), y2=f"{ends[1]}:Q", color=_colour(colour))
+
+
+def line(
+    table: pl.DataFrame,
+    x: alt.X,
+    y: alt.Y,
+    *,
+    colour: str | alt.Color = COLOUR,
+    width: float = 2.0,
+    opacity: float = 1.0,
+    dash: Sequence[int] | alt.StrokeDash | None = None,
+    by: str | Sequence[str] | None = None,
+    clip: bool = True,
+) -> alt.Chart:
+    """Rows joined in the order of x; ``by``: a line for each value of these columns."""
+    pattern = alt.Undefined if dash is None or isinstance(dash, alt.StrokeDash) else list(dash)
+    stroke = chart_of(table).mark_line(strokeWidth=width, opacity=opacity, clip=clip, strokeDash=pattern)
+    by_dash = dash if isinstance(dash, alt.StrokeDash) else alt.Undefined
+    return stroke.encode(x, y, color=_colour(colour), detail=_details(by), strokeDash=by_dash)
+
+
+def points(
+    table: pl.DataFrame,
+    x: alt.X,
+    y: alt.Y,
+    *,
+    colour: str | alt.Color = COLOUR,
+    shape: str | alt.Shape = "circle",
+    size: float = 40,
+    opacity: float = 1.0,
+    clip: bool = False,
+) -> alt.Chart:
+    """A filled mark at each row."""
+    dots = chart_of(table).mark_point(filled=True, size=size, opacity=opacity, clip=clip)
+    return dots.encode(
+        x, y, color=_colour(colour), shape=alt.ShapeValue(shape) if isinstance(shape, str) else shape
+    )
+
+
+def seeds_and_median(
+    rows: pl.DataFrame,
+    x: alt.X,
+    y: alt.Y,
+    *,
+    colour: str | alt.Color = COLOUR,
+    dash: Sequence[int] | alt.StrokeDash | None = None,
+    by: str | None = None,
+    middle: pl.DataFrame | None = None,
+) -> list[alt.Chart]:
+    """A thin line for each ``seed``, and their median thick; ``by``: for each of its values.
+
+    ``middle`` takes the median's place where it is not that of the rows at each x.
+    """
+    groups: list[str] = [] if by is None else [by]
+    if middle is None:
+        kept = [name for name in ("colour", "shape") if name in rows.columns]
+        middle = rows.group_by(*groups, *kept, column_of(x), maintain_order=True).agg(
+            pl.col(column_of(y)).median()
+        )
+    thin_dash = None if isinstance(dash, alt.StrokeDash) else dash
+    return [
+        line(
+            rows, x, y, colour=colour, width=1, opacity=0.45, dash=thin_dash, by=[*groups, "seed"], clip=False
+        ),
+        line(middle, x, y, colour=colour, width=2.6, dash=dash, by=by, clip=False),
+    ]
+
+
+def end_labels(
+    ends: pl.DataFrame, x: alt.X | alt.XValue, y: alt.Y, height: float, *, size: float = 12, gap: float = 8
+) -> alt.Chart:
+    """The ``label`` of each row in its ``colour`` right of where its line ends, moved apart.
+
+    ``height`` is the panel's; ``EDGE`` as ``x`` stands them at its right side. They are kept inside it where
+    it has room for all.
+    """
+    column, low, high, log = _scale_of(y)
+    scaled = np.log if log else np.asarray
+    bottom, top = float(scaled(low)), float(scaled(high))
+    pixels = (scaled(ends[column].to_numpy()) - bottom) * height / (top - bottom)
+    placed = np.array(spread(pixels.tolist(), LINE_HEIGHT * size))
+    placed += max(0.0, -placed.min()) - max(0.0, placed.max() - height)
+    values = bottom + placed * (top - bottom) / height
+    colours = pl.col("colour") if "colour" in ends.columns else pl.lit(INK).alias("colour")
+    table = ends.with_columns(pl.Series(column, np.exp(values) if log else values), colours)
+    text = chart_of(table).mark_text(align="left", dx=gap, fontSize=size, fontWeight="bold", clip=False)
+    return text.encode(x=x, y=y, text="label:N", color=COLOUR)
+
+
+def colour_bar(column: str, title: str, low: float, high: float, *, labels: str = "~s") -> alt.Color:
+    """From dark to bright along the logarithm of a column, with its bar under the panel."""
+    high = max(high, low * 1.001)
+    bar = alt.Legend(
+        title=f"{title} (log scale)",
+        type="gradient",
+        format=labels,
+        orient="bottom",
+        direction="horizontal",
+        gradientLength=320,
+        values=log_ticks(low, high),
+    )
+    scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high])
+    return alt.Color(f"{column}:Q", scale=scale, legend=bar)
+
+
+def column_of(axis: alt.X | alt.Y) -> str:
+    """The column that an axis shows."""
+    return str(_specification(axis)["field"])
+
+
+def _specification(axis: alt.X | alt.Y) -> dict[str, Any]:
+    found = axis.to_dict(validate=False)
+    return found if isinstance(found, dict) else found[0]
+
+
+def _scale_of(y: alt.Y) -> tuple[str, float, float, bool]:
+    """The column, the ends of the domain, and whether it is logarithmic."""
+    specification = _specification(y)
+    scale = specification["scale"]
+    low, high = scale["domain"]
+    if not math.isfinite(low) or not math.isfinite(high):
+        raise ValueError(f"an axis of {specification['field']} without ends: {low} to {high}")
+    return specification["field"], low, high, scale.get("type") == "log"
+
+
+def _colour(colour: str | alt.Color) -> alt.Color | alt.ColorValue:
+    return alt.ColorValue(colour) if isinstance(colour, str) else colour
+
+
+def _details(by: str | Sequence[str] | None) -> list[alt.Detail]:
+    columns = [by] if isinstance(by, str) else by or []
+    return [alt.Detail(f"{column}:N") for column in columns]

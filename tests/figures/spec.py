@@ -1,0 +1,40 @@
+"""Reading charts: the layers of a figure and the rows that each of them draws."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from isoloss.figures.figure import Figure
+
+
+def specification(drawn: Any) -> dict[str, Any]:
+    """Of a chart or of a figure's chart."""
+    return (drawn.chart if isinstance(drawn, Figure) else drawn).to_dict(validate=False)
+
+
+def rows(drawn: Any, layer: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    """The rows of a chart, or of one of its layers."""
+    whole = specification(drawn)
+    data = (whole if layer is None else layer)["data"]
+    values = data["values"] if "values" in data else whole["datasets"][data["name"]]
+    return json.loads(values) if isinstance(values, str) else values
+
+
+def layers(drawn: Any) -> list[dict[str, Any]]:
+    """Every layer that has a mark, however deep: of panels side by side too."""
+    return list(_marked(specification(drawn)))
+
+
+def _marked(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "mark" in part:
+        yield part
+    for name in ("layer", "hconcat", "vconcat", "concat"):
+        for inner in part.get(name, []):
+            yield from _marked(inner)
+    if "spec" in part:
+        yield from _marked(part["spec"])
+
+
+def of_mark(drawn: Any, kind: str) -> list[dict[str, Any]]:
+    """The layers of one mark: line, area, point, rule, text."""
+    return [layer for layer in layers(drawn) if layer["mark"]["type"] == kind]
