@@ -95,32 +95,3 @@ def head_flops(d_model: int, vocab: int) -> float:
 def bits_per_byte(nats: float, text_bytes: float) -> float:
     """Total nats over total bytes, in bits. Sums, not means: a mean of means weighs tokens unequally."""
     return nats / math.log(2) / text_bytes
-
-
-def count(number: float) -> str:
-    """7e9 -> '7B': parameters and tokens as this field writes them, larger numbers such as FLOPs as 1e+21."""
-    if not math.isfinite(number) or abs(number) >= 1e15 or abs(number) < 1e3:
-        return f"{number:.3g}"
-    for factor, suffix in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
-        if abs(number) >= factor * 0.9995:
-            return f"{number / factor:.3g}{suffix}"
-    return f"{number:.3g}"
-
-
-def human(number: float, unit: str = "") -> str:
-    """1234567 -> '1.23M'. For display only; records hold full numbers."""
-    if number == 0 or not math.isfinite(number):
-        return f"{number:g}{unit}"
-    for factor, suffix in (
-        (1e24, "Y"),
-        (1e21, "Z"),
-        (1e18, "E"),
-        (1e15, "P"),
-        (1e12, "T"),
-        (1e9, "G"),
-        (1e6, "M"),
-        (1e3, "K"),
-    ):
-        if abs(number) >= factor * 0.9995:
-            return f"{number / factor:.3g}{suffix}{unit}"
-    return f"{number:.3g}{unit}"

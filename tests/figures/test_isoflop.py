@@ -56,7 +56,7 @@ def test_the_title_states_the_exponent_and_what_was_left_out(found):
     figure = curves_figure(found, counting="all parameters")
     low, high = found.params.interval
     assert figure.title.startswith(
-        f"Optimal size grows as C^{found.params.exponent:.3f} [{low:.3f}, {high:.3f}]"
+        f"Optimal size grows as C^{found.params.exponent:.3f} ({low:.3f} to {high:.3f})"
     )
     assert "6 of 9 compute budgets" in figure.title
     assert figure.shows.count("is left out: the curve is lowest at") == 3

@@ -102,7 +102,7 @@ def flat(value):
 
 def test_every_verdict_comes_with_an_interval(ahead_findings, inside_findings):
     for found in [*ahead_findings.values(), *inside_findings.values()]:
-        assert re.search(r"\[[+−]\d", found.sentence), found.key
+        assert re.search(r"\([+−][\d.]+ to [+−][\d.]+\)", found.sentence), found.key
 
 
 def test_one_seed_refuses_every_verdict(told):

@@ -154,7 +154,7 @@ def test_everything_that_the_fit_carries_is_on_the_page(written, page):
     assert [row[0] for row in parameters] == [*found.params, "a: N_opt ~ C^a", "b: D_opt ~ C^b"]
     assert parameters[2][1] == f"{found.params['alpha']:.4g}"
     low, high = found.intervals["alpha"]
-    assert parameters[2][3] == f"[{low:.4g}, {high:.4g}]"
+    assert parameters[2][3] == f"{low:.4g} to {high:.4g}"
     solution = {row[0]: row[1] for row in rows_after(page, "The solution")}
     assert solution["Objective, summed over points"] == "squared-log"
     assert solution["Its value at the fit"] == f"{found.objective.value:.10g}"
@@ -234,7 +234,7 @@ def test_a_run_that_alone_carries_a_parameter_comes_first():
     first, second, third = refits.leave_one_out(fit("chinchilla", x, loss, fixed=held)).each[:3]
     for alone in (first, second):  # two values of D do not determine E, B and beta
         assert (alone.moved, alone.params) == (None, None)
-    assert {alone.what.split(", ")[1] for alone in (first, second)} == {"D = 10G", "D = 100G"}
+    assert {alone.what.split(", ")[1] for alone in (first, second)} == {"D = 10B", "D = 100B"}
     assert third.moved is not None
     # A parameter fewer can do without either.
     found = fit("chinchilla", x, loss, fixed=held | {"E": truth["E"]})

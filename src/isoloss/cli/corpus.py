@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from isoloss import units
+from isoloss import text
 from isoloss.cli.app import AsJson, app
 
 corpus_app = typer.Typer(name="corpus", help="Text to train on: list, add, tokenize.", no_args_is_help=True)
@@ -29,8 +29,8 @@ def corpus_list(as_json: AsJson = False) -> None:
         return
     for info in infos:
         print(
-            f"{info.name}: {info.train_documents} training documents ({units.human(info.train_bytes, 'B')}), "
-            f"{info.validation_documents} for validation ({units.human(info.validation_bytes, 'B')}), "
+            f"{info.name}: {info.train_documents} training documents ({text.size(info.train_bytes)}), "
+            f"{info.validation_documents} for validation ({text.size(info.validation_bytes)}), "
             f"hash {info.corpus_hash[:12]}"
         )
 
@@ -72,8 +72,8 @@ def corpus_add(
         print(json.dumps(asdict(info), indent=1))
         return
     print(f"{info.name}: {'there already, unchanged' if info.already_there else 'added'}")
-    print(f"  training    {info.train_documents} documents, {units.human(info.train_bytes, 'B')}")
-    print(f"  validation  {info.validation_documents} documents, {units.human(info.validation_bytes, 'B')}")
+    print(f"  training    {info.train_documents} documents, {text.size(info.train_bytes)}")
+    print(f"  validation  {info.validation_documents} documents, {text.size(info.validation_bytes)}")
     print(
         f"  removed     {info.duplicates_removed} repeated documents, "
         f"{info.paragraphs_removed} shared paragraphs"

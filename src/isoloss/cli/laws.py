@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from isoloss import files, units
+from isoloss import files, text
 from isoloss.cli import columns as c
 from isoloss.cli.app import AsJson, app, doubts, say, show, show_json
 
@@ -144,7 +144,7 @@ def predict(
         )
         return
     if what != "loss":
-        say(f"{what} {units.count(answer.loss)}, by {found.formula()}")
+        say(f"{what} {text.count(answer.loss)}, by {found.formula()}")
     else:
         say(f"loss {answer.loss:.4f} nats a token, by {found.formula()}")
     if answer.interval is not None:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from isoloss import units
+from isoloss import text
 from isoloss.cli.app import AsJson, app, progress, show, show_json
 from isoloss.errors import InputError
 
@@ -91,10 +91,10 @@ def show_plan(foreseen, workers: int | None, as_json: bool) -> None:
         table.add_row(
             row["label"],
             str(row["seed"]),
-            *[units.human(row[name]) for name in counts],
+            *[text.count(row[name]) for name in counts],
             f"{row['learning_rate']:g}",
             runner.clock(row["seconds"]),
-            units.human(row["memory_bytes"], "B"),
+            text.size(row["memory_bytes"]),
         )
     Console(width=None if sys.stdout.isatty() else 140).print(table)
     count = workers or foreseen.workers

@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from isoloss.figures import text
+from isoloss import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
 from isoloss.figures.style import INK, PREDICTED, REAL, linear_axis, log_axis, log_ticks
@@ -34,7 +34,7 @@ def figure(found: Backtest) -> Figure:
     """Left: loss over scale, visible runs grey. Right: the mean miss of the law and of every baseline."""
     best, count = found.best_baseline, len(found.runs)
     title = (
-        f"{found.law} misses {count} hidden run{'s' * (count > 1)} by "
+        f"{found.law} misses {text.plural(count, 'hidden run')} by "
         f"{text.percent(found.score.mean_abs_error)} and {_TITLES[found.standing]} "
         f"({best.name}: {text.percent(best.mean_abs_error)})"
     )

@@ -6,8 +6,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
 from isoloss.figures.points import LEVEL, cooled_points, of_families
@@ -110,10 +110,10 @@ def law_verdict(data: Contexts) -> str:
 
 
 def exponent_words(law: Fit) -> str:
-    interval = law.intervals["p"]
-    if interval is None or None in interval:
+    ends = law.intervals["p"]
+    if ends is None or None in ends:
         return f"{law.params['p']:.2f}"
-    return f"{law.params['p']:.2f} [{interval[0]:.2f}, {interval[1]:.2f}]"
+    return f"{law.params['p']:.2f} ({text.interval(ends, '{:.2f}'.format)})"
 
 
 def exponents_apart(first: Fit, last: Fit) -> bool | None:
@@ -254,7 +254,7 @@ def steps_figure(data: Contexts) -> Figure:
     seeds = len(data.sizes[-1].profile.run_ids)
     subtitle = (
         f"Transformer of N = {text.count(data.largest)} (non-embedding), the largest; constant-rate trunk, "
-        f"mean of {seeds} seed{'s' if seeds > 1 else ''}; evaluated at powers of two, step 0 left out. "
+        f"mean of {text.plural(seeds, 'seed')}; evaluated at powers of two, step 0 left out. "
         "One curve an octave of the token index."
     )
     mean = (

@@ -6,8 +6,9 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.figures import beside, text
+from isoloss.figures import beside
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit_rows import (
     FEW,

@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtr
 
-from isoloss.figures import text
+from isoloss import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit import PANEL, in_rows, levels_of
 from isoloss.figures.fit_rows import (

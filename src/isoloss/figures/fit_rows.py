@@ -4,8 +4,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures import text
 from isoloss.figures.style import log_ticks
 from isoloss.laws.forms import Array
 from isoloss.laws.result import Fit, FitStatus
@@ -52,9 +52,9 @@ def symbol(name: str) -> str:
 
 def amount(name: str, low: float, high: float | None = None) -> str:
     """'N = 1.2M' or 'N = 1.2M to 3M'; FLOPs as powers of ten."""
-    ends = [low] if high is None or high == low else [low, high]
-    write = (lambda value: f"{value:.3g}".replace("e+", "e")) if name == "flops" else text.count
-    return f"{symbol(name)} = {' to '.join(write(end) for end in ends)}"
+    write = text.power if name == "flops" else text.count
+    ends = write(low) if high is None or high == low else text.interval((low, high), write)
+    return f"{symbol(name)} = {ends}"
 
 
 def value_words(fit: Fit) -> str:
@@ -199,8 +199,3 @@ def renamed(channel, column: str):
     other = channel.copy()
     other.shorthand = f"{column}:Q"
     return other
-
-
-def number(value: float) -> str:
-    """Four digits: a parameter or an end of its interval."""
-    return f"{value:.4g}".replace("e+", "e").replace("-", "−")

@@ -8,8 +8,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.figures import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
 from isoloss.figures.style import INK, QUIET, RAMP, linear_axis, log_axis, log_ticks, spread
@@ -49,16 +49,16 @@ class Opinion:
 
     @property
     def label(self) -> str:
-        ends = "" if self.interval is None else f" [{self.interval[0]:.3f}, {self.interval[1]:.3f}]"
+        ends = "" if self.interval is None else f" ({text.interval(self.interval, text.loss)})"
         return f"{self.name}: a = {self.exponent:.3f}{ends}"
 
 
 def curves_figure(found: IsoFlop, *, counting: str = "") -> Figure:
     """Loss against N at each budget. ``counting`` names the rule under which N was counted."""
-    low, high = found.params.interval
     used, total = len(found.used), len(found.budgets)
+    ends = text.interval(found.params.interval, text.loss)
     title = (
-        f"Optimal size grows as C^{found.params.exponent:.3f} [{low:.3f}, {high:.3f}], "
+        f"Optimal size grows as C^{found.params.exponent:.3f} ({ends}), "
         f"read off {used} of {total} compute budgets"
     )
     left_out = [budget for budget in found.budgets if not budget.used]

@@ -4,8 +4,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.looped import BINS, LATE, PARTS, Looped, inputs_of, late
 from isoloss.figures.points import LEVEL, seeds_phrase

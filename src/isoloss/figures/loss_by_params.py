@@ -8,8 +8,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures import text
 from isoloss.figures.compare import Difference, contrast, seed_noise
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import Line, chart_of, layers, lines_of, table_of
@@ -140,13 +140,12 @@ def crossover(found: Crossing | Refusal, rival: str) -> str:
     """Where the laws cross, or why that cannot be said."""
     if isinstance(found, Refusal):
         return f"where the Transformer's curve meets that of the {rival} is refused: {found.what}"
-    low, high = ("open" if end is None else text.count(end) for end in found.interval or (None, None))
     if found.outcome is Outcome.NO_CROSSING:
         return (
             f"the fitted laws do not cross anywhere from N = {text.count(found.range[0])} to "
             f"{text.count(found.range[1])}, so no crossover is claimed{not_excluded(found)}"
         )
-    where = f"N = {text.count(found.value)} [{low}, {high}]"
+    where = f"N = {text.count(found.value)} ({text.interval(found.interval or (None, None), text.count)})"
     if found.outcome is Outcome.CROSSES_INSIDE:
         return f"the fitted laws cross inside the data, at {where}"
     side = (

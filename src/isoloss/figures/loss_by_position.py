@@ -6,8 +6,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures import text
 from isoloss.figures.compare import Difference, contrast
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from isoloss.figures import text
+from isoloss import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import ROOM, drawn
 from isoloss.figures.loss_by_params import ByParams, at_tokens

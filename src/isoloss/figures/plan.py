@@ -4,8 +4,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import InputError
-from isoloss.figures import text
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
 from isoloss.figures.style import INK, PREDICTED, QUIET, REAL, linear_axis, log_ticks
@@ -65,8 +65,8 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
         )
     parts += _plan_mark(plan, x, y)
     interval = plan.intervals["loss"]
-    between = f" {text.between(interval, text.nats)}" if interval else ""
-    title = f"{_flops(plan.flops)} FLOPs buy a loss of {text.nats(plan.loss)}{between}{_beyond(plan)}"
+    between = f" ({text.interval(interval, text.loss)})" if interval else ""
+    title = f"{text.power(plan.flops)} FLOPs buy a loss of {text.loss(plan.loss)}{between}{_beyond(plan)}"
     band = (
         f"band: {text.level(plan.level)} interval of the law's mean; bar: of one new run"
         if interval
@@ -103,11 +103,11 @@ def allocation(fit: Fit, plan: Plan) -> Figure:
     charts = [_allocation_panel(column, rows, rules, best, runs, plan) for column in PANELS]
     slope = np.polyfit(np.log(best.flops_F), np.log(best.params_F), 1)[0]
     sizes = plan.intervals.get("params")
-    title = f"The best model for {_flops(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
+    title = f"The best model for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
     if plan.penalty is None:
-        title = f"The plan for {_flops(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
+        title = f"The plan for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
     if sizes is not None:
-        title += f" {_open(sizes)}"
+        title += f" ({text.interval(sizes, text.count)})"
     title += f", {plan.tokens_per_param:.3g} tokens each"
     return Figure(
         name="plan-allocation",
@@ -159,7 +159,7 @@ def penalty(plan: Plan) -> Figure:
         chart=alt.hconcat(*charts, spacing=36),
         title=title,
         subtitle=(
-            f"around N = {text.count(plan.params)} at {_flops(plan.total_flops)} FLOPs by the law "
+            f"around N = {text.count(plan.params)} at {text.power(plan.total_flops)} FLOPs by the law "
             f"{plan.law}; shaded: at most 10%{gap}"
         ),
         characters=92,
@@ -318,12 +318,3 @@ def _beyond(plan: Plan) -> str:
     if ratio is None or ratio <= 1:
         return ""
     return f", {ratio:.3g} times beyond the runs"
-
-
-def _flops(value: float) -> str:
-    return f"{value:.3g}".replace("e+", "e")
-
-
-def _open(ends) -> str:
-    low, high = ("open" if end is None else text.count(end) for end in ends)
-    return f"[{low}, {high}]"

@@ -4,12 +4,12 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures import text
 from isoloss.figures.correlations import plain_covariance
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit import in_rows
-from isoloss.figures.fit_rows import axis, chart_of, exact, number, renamed
+from isoloss.figures.fit_rows import axis, chart_of, exact, renamed
 from isoloss.figures.style import INK, PREDICTED, QUIET, REAL
 from isoloss.laws import Profile, again, profile
 from isoloss.laws.level import quantile
@@ -143,19 +143,14 @@ def _panel(fit: Fit, one: Profile, place: int) -> alt.LayerChart:
         .encode(x, y),
     ]
     inner = alt.TitleParams(
-        f"{one.parameter}: {_interval(one.interval)}", fontSize=13, fontWeight="normal", anchor="start"
+        f"{one.parameter}: {text.interval(one.interval)}", fontSize=13, fontWeight="normal", anchor="start"
     )
     return alt.layer(*parts).properties(width=WIDTH, height=HEIGHT, title=inner)
 
 
-def _interval(ends: Interval | tuple[float, float]) -> str:
-    return f"[{', '.join('open' if end is None else number(end) for end in ends)}]"
-
-
 def _words(fit: Fit, one: Profile) -> str:
-    ends = (
-        f"{one.parameter}: profile {_interval(one.interval)}, t {_interval(_t_interval(fit, one.parameter))}"
-    )
+    by_curvature = text.interval(_t_interval(fit, one.parameter))
+    ends = f"{one.parameter}: profile {text.interval(one.interval)}, t {by_curvature}"
     low, high = one.interval
     if low is None and high is None:
         return f"{ends}; the data bound it on neither side."

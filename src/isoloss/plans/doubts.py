@@ -6,13 +6,13 @@ from itertools import product
 
 import numpy as np
 
+from isoloss import text
 from isoloss.laws.predict import FAR
 from isoloss.laws.result import Fit, FitStatus
 from isoloss.plans.allocate import Question, answer
 from isoloss.plans.repeat import FREE_EPOCHS, R_STAR
 from isoloss.plans.setting import run_sizes
 from isoloss.plans.surface import Surface
-from isoloss.units import human
 
 ROUNDED_DIGITS = 2
 
@@ -98,5 +98,5 @@ def of_rounding(fit: Fit, of: Surface, question: Question) -> str | None:
     what, values = max(zip("ND", found, strict=True), key=lambda pair: np.ptp(np.log(pair[1])))
     return (
         f"{' and '.join(names)} are rounded to {ROUNDED_DIGITS} digits: the last digit alone moves {what} "
-        f"between {human(values.min())} and {human(values.max())}"
+        f"between {text.count(values.min())} and {text.count(values.max())}"
     )

@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures import text
 from isoloss.figures.compare import Difference
 from isoloss.figures.looped import Looped, LoopGain
 from isoloss.figures.looped_grid import loops_verdict

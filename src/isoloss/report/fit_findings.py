@@ -2,15 +2,14 @@
 
 from dataclasses import asdict
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures import text
-from isoloss.figures.fit_rows import number, row_words, spread_words
+from isoloss.figures.fit_rows import row_words, spread_words
 from isoloss.laws.looped_doubts import OURO_BETA, entropy_share
 from isoloss.laws.result import Fit, FitStatus
 from isoloss.report.findings import Finding
 from isoloss.report.fit_tables import allocation_interval, exponents
 from isoloss.report.refits import LeaveOneOut
-from isoloss.report.tables import interval
 
 Refits = list[tuple[str, float | None, Fit | Refusal]]
 
@@ -39,10 +38,17 @@ def _certainty(fit: Fit) -> Finding:
     if not known:
         sentence = f"No interval: {_why(fit)}."
     else:
-        each = [f"{name} = {number(fit.params[name])} {interval(fit.intervals[name])}" for name in known]
+        each = [
+            f"{name} = {text.number(fit.params[name])} ({text.interval(fit.intervals[name])})"
+            for name in known
+        ]
         sentence = f"{text.listed(each)}: {text.level(fit.level)} intervals"
         printed = fit.status is FitStatus.PUBLISHED
-        sentence += ", as printed." if printed else f" ({fit.intervals_by}), {_degrees(fit.df)}."
+        sentence += (
+            ", as printed."
+            if printed
+            else f" ({fit.intervals_by}), {text.plural(fit.df, 'degree')} of freedom."
+        )
     if fit.sigma is not None:
         sentence += f" One run scatters by {spread_words(fit, fit.sigma)} about the law."
     if fit.seeds is not None:
@@ -54,10 +60,6 @@ def _certainty(fit: Fit) -> Finding:
     return Finding("certainty", "How sure it is", sentence, numbers, fit.warnings)
 
 
-def _degrees(df: int) -> str:
-    return f"{df} degree{'' if df == 1 else 's'} of freedom"
-
-
 def _why(fit: Fit) -> str:
     if fit.status not in (FitStatus.CONVERGED, FitStatus.PUBLISHED):
         return fit.reason
@@ -67,7 +69,7 @@ def _why(fit: Fit) -> str:
 
 def _allocation(fit: Fit) -> Finding:
     a, ends = fit.allocation()["a"], allocation_interval(fit)
-    between = "" if ends is None else f" [{ends[0]:.3f}, {ends[1]:.3f}]"
+    between = "" if ends is None else f" ({text.interval(ends, text.loss)})"
     sentence = f"The best N grows as C^{a:.3f}{between} and the best D as C^{1 - a:.3f}, with C = 6 N D."
     return Finding("allocation", "What the law says to do", sentence, {"a": a, "interval": ends}, ())
 
@@ -96,7 +98,7 @@ def _objective(fit: Fit, refits: Refits | Refusal) -> Finding:
         values = [one.params[name] for _, one in solved]
         numbers[name] = {objective: one.params[name] for objective, one in solved}
         ends = fit.intervals[name]
-        words = f"{name} from {number(min(values))} to {number(max(values))}"
+        words = f"{name} from {text.number(min(values))} to {text.number(max(values))}"
         if ends is not None and None not in ends:
             stays = ends[0] <= min(values) and max(values) <= ends[1]
             words += f" ({'inside' if stays else 'beyond'} its interval)"
@@ -122,7 +124,10 @@ def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
         sentence = f"Without {worst.what} the rest does not determine the law"
         sentence += "." if lost == 1 else f"; so with {lost} of {len(without.each)} runs."
         return Finding("influence", title, sentence, {"left_out": worst.what, "moved": None}, ())
-    moves = [f"{name} {number(fit.params[name])} to {number(worst.params[name])}" for name in exponents(fit)]
+    moves = [
+        f"{name} {text.number(fit.params[name])} to {text.number(worst.params[name])}"
+        for name in exponents(fit)
+    ]
     sentence = (
         f"The run at {worst.what} moves the law most: without it the law shifts by {worst.moved:.2f} "
         f"standard deviations of a run, {text.listed(moves)}."

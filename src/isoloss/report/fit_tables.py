@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures import text
-from isoloss.figures.fit_rows import number, spread_words
+from isoloss.figures.fit_rows import spread_words
 from isoloss.laws.result import Fit, FitStatus
 from isoloss.plans.surface import plain_params
 from isoloss.report.refits import LeaveOneOut
-from isoloss.report.tables import Table, interval, status_words, text_table
+from isoloss.report.tables import Table, status_words, text_table
 
 SHOWN = 10
 """So many of the runs that move the law most are listed."""
@@ -43,11 +43,11 @@ def parameters(fit: Fit) -> Table:
         tied = [group for group in fit.tied if name in group]
         made = "printed" if fit.status is FitStatus.PUBLISHED else "fitted"
         how = "held" if name in fit.fixed else f"tied: {' = '.join(tied[0])}" if tied else made
-        ends = NOT_FITTED if name in fit.fixed else interval(fit.intervals[name])
+        ends = NOT_FITTED if name in fit.fixed else text.interval(fit.intervals[name])
         error = fit.standard_errors[name]
-        rows.append((name, number(value), None if error is None else number(error), ends, how))
+        rows.append((name, text.number(value), None if error is None else text.number(error), ends, how))
     if allocation := fit.allocation():
-        ends = interval(allocation_interval(fit))
+        ends = text.interval(allocation_interval(fit))
         rows.append(("a: N_opt ~ C^a", f"{allocation['a']:.4f}", None, ends, "follows"))
         rows.append(("b: D_opt ~ C^b", f"{allocation['b']:.4f}", None, "b = 1 − a", "follows"))
     by = {"t": "t intervals", "profile": "profile-likelihood intervals", "bootstrap": "bootstrap intervals"}
@@ -114,11 +114,11 @@ def left_out(fit: Fit, found: LeaveOneOut) -> Table:
             one.rows,
             f"{one.loss:.4g}",
             "the rest does not determine the law" if one.moved is None else f"{one.moved:.3f}",
-            *(None if one.params is None else number(one.params[name]) for name in names),
+            *(None if one.params is None else text.number(one.params[name]) for name in names),
         )
         for one in found.each[:SHOWN]
     ]
-    rows.append(("all rows", fit.n, None, None, *(number(fit.params[name]) for name in names)))
+    rows.append(("all rows", fit.n, None, None, *(text.number(fit.params[name]) for name in names)))
     tried = f"each of {found.of}" if len(found.each) == found.of else f"{len(found.each)} of {found.of}"
     caption = (
         f"Runs that move the law most, of {tried} left out in turn; the move is the root mean square change "
@@ -138,7 +138,7 @@ def sensitivity(fit: Fit, refits: list[tuple[str, float | None, Fit | Refusal]])
         if isinstance(one, Refusal):
             rows.append((what, f"refused: {one.what}", *[None] * (len(names) + with_a)))
             continue
-        values = [number(one.params[name]) for name in names]
+        values = [text.number(one.params[name]) for name in names]
         if with_a:
             values.append(f"{one.allocation()['a']:.4f}")
         rows.append((what, status_words(one), *values))
@@ -152,7 +152,7 @@ def source(fit: Fit) -> list[Table]:
     excluded, findings = known.pop("excluded", None), known.pop("findings", None)
     rows = [row for name, value in known.items() for row in _flat(name.replace("_", " "), value)]
     for name, (low, high) in fit.ranges.items():
-        rows.append((f"range of {name}", f"{number(low)} to {number(high)}"))
+        rows.append((f"range of {name}", f"{text.number(low)} to {text.number(high)}"))
     out = [text_table("Source", ("What", "Value"), rows or [("Source", "not told: fitted from arrays")])]
     if excluded is not None:
         out.append(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.figures import (
     context_laws,
@@ -11,12 +12,11 @@ from isoloss.figures import (
     loss_by_position,
     loss_by_tokens,
     size_ratio,
-    text,
 )
 from isoloss.figures.figure import Figure
 from isoloss.figures.points import LEVEL
 from isoloss.report.analysis import Analysis, attempt
-from isoloss.report.tables import Table, interval, table_of, text_table
+from isoloss.report.tables import Table, table_of, text_table
 
 INTERVALS = f"{text.level(LEVEL)} t intervals"
 
@@ -95,7 +95,8 @@ def ratios(data: loss_by_params.ByParams) -> Table:
             rows.append((line.curve, None, "refused", None, found.what))
             continue
         rows.extend(
-            (line.curve, f"{one.loss:.3f}", f"{one.ratio:.2f}", interval(one.interval), None) for one in found
+            (line.curve, f"{one.loss:.3f}", f"{one.ratio:.2f}", text.interval(one.interval), None)
+            for one in found
         )
     return text_table(
         "N(LSTM) / N(Transformer) at equal loss, from the fitted laws, inside the data of both",

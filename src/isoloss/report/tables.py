@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures import text
 from isoloss.figures.looped import PARTS
 from isoloss.figures.loss_by_tokens import ByTokens
 from isoloss.figures.points import LEVEL, sweeps
@@ -131,7 +131,7 @@ def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str
     if law.status is FitStatus.CURVE_ONLY:
         return what, "curve only", None, status_words(law), law.n, law.clusters, law.df, law.reason
     values = [
-        f"{name} = {value:.4g}" + (f" {interval(law.intervals[name])}" if intervals else "")
+        f"{name} = {text.number(value)}" + (f" ({text.interval(law.intervals[name])})" if intervals else "")
         for name, value in law.params.items()
     ]
     doubts = "; ".join([*law.warnings, *([doubt] if doubt else [])])
@@ -150,12 +150,6 @@ def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str
 def status_words(law: Fit) -> str:
     """'converged', 'starts disagree' or 'gradient remains'."""
     return law.status.name.lower().replace("_", " ")
-
-
-def interval(ends: tuple[float | None, float | None] | None) -> str:
-    if ends is None:
-        return "[no interval]"
-    return f"[{', '.join('open' if end is None else f'{end:.4g}' for end in ends)}]"
 
 
 def recipe_table(study: StudyData) -> Table:
@@ -217,7 +211,7 @@ def distinct(caption: str, values: Sequence[dict[str, Any]]) -> Table:
     if not seen:
         return text_table(caption, ("What",), [("no run has left a record yet",)])
     names = [name.replace("_", " ") for name, _ in next(iter(seen))]
-    columns = ["What", *(f"{count} run{'s' if count > 1 else ''}" for count in seen.values())]
+    columns = ["What", *(text.plural(count, "run") for count in seen.values())]
     return text_table(
         caption, columns, [(name, *(key[i][1] for key in seen)) for i, name in enumerate(names)]
     )

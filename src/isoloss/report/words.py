@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from isoloss import text
 from isoloss.laws.looped_doubts import OURO_BETA, entropy_share
 from isoloss.laws.result import Fit, Interval
 from isoloss.plans.backtest import Backtest
@@ -9,7 +10,6 @@ from isoloss.plans.compare import Comparison
 from isoloss.plans.design import Design
 from isoloss.plans.opinions import Opinions
 from isoloss.plans.plan import Plan
-from isoloss.units import count
 
 
 def fit_lines(fit: Fit) -> Iterator[str]:
@@ -49,7 +49,7 @@ def fit_lines(fit: Fit) -> Iterator[str]:
             f"nothing better in {boot.agreeing} of {boot.checked} of them"
         )
     yield "data: " + ", ".join(
-        f"{name} {count(low)} to {count(high)}" for name, (low, high) in fit.ranges.items()
+        f"{name} {text.count(low)} to {text.count(high)}" for name, (low, high) in fit.ranges.items()
     )
     for name, rule in fit.source.get("derived", {}).items():
         yield f"{name} is derived: {rule}"
@@ -91,17 +91,18 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     ends = plan.intervals
     yield f"plan by {plan.law}, {plan.level:.0%} intervals"
     for name, value in (("params", plan.params), ("tokens", plan.tokens), ("flops", plan.flops)):
-        yield f"  {name:<17}{count(value):>9}{_after(ends.get(name), count)}"
+        yield f"  {name:<17}{text.count(value):>9}{_after(ends.get(name), text.count)}"
     yield f"  {'tokens per param':<17}{plan.tokens_per_param:>9.3g}{_after(ends.get('tokens_per_param'))}"
     yield f"  {'loss':<17}{plan.loss:>9.4f}{_after(ends.get('loss'), lambda end: f'{end:.4f}')}"
     if plan.epochs is not None:
-        yield f"  {'epochs':<17}{plan.epochs:>9.3g}   worth {count(plan.effective_tokens)} new tokens"
+        yield f"  {'epochs':<17}{plan.epochs:>9.3g}   worth {text.count(plan.effective_tokens)} new tokens"
     if plan.serve_flops:
-        yield f"  {'serving':<17}{count(plan.serve_flops):>9}   {count(plan.total_flops)} FLOPs in all"
+        total = text.count(plan.total_flops)
+        yield f"  {'serving':<17}{text.count(plan.serve_flops):>9}   {total} FLOPs in all"
     money = "" if plan.money is None else f", {plan.money:,.0f} in the currency of the price"
     yield (
         f"  {plan.gpu_hours:,.3g} {plan.hardware.gpu}-hours at {plan.hardware.mfu:.0%} of "
-        f"{count(plan.hardware.peak_flops)} FLOP/s{money}"
+        f"{text.count(plan.hardware.peak_flops)} FLOP/s{money}"
     )
     if plan.penalty is not None and any(end for end in plan.penalty.within_10_percent):
         low, high = plan.penalty.within_10_percent
@@ -159,7 +160,7 @@ def backtest_lines(found: Backtest) -> Iterator[str]:
         ("hidden run", "observed", "predicted", "error", f"{found.level:.0%} interval", "held"),
         [
             (
-                ", ".join(f"{name} {count(value)}" for name, value in run.inputs.items()),
+                ", ".join(f"{name} {text.count(value)}" for name, value in run.inputs.items()),
                 f"{run.observed:.4f}",
                 f"{run.predicted:.4f}",
                 f"{100 * run.relative_error:+.2f}%",
@@ -174,11 +175,11 @@ def backtest_lines(found: Backtest) -> Iterator[str]:
 
 
 def design_lines(found: Design) -> Iterator[str]:
-    target = ", ".join(f"{name} {count(value)}" for name, value in found.target.items())
+    target = ", ".join(f"{name} {text.count(value)}" for name, value in found.target.items())
     yield (
         f"to narrow the prediction {found.loss:.4f} at {target} from ±{found.half_width_now:.4f} to "
-        f"±{found.half_width_after:.4f} ({found.level:.0%}), buy for {count(found.spent_flops)} of "
-        f"{count(found.budget_flops)} FLOPs:"
+        f"±{found.half_width_after:.4f} ({found.level:.0%}), buy for {text.count(found.spent_flops)} of "
+        f"{text.count(found.budget_flops)} FLOPs:"
     )
     names = list(found.target)
     yield from columns(
@@ -186,8 +187,8 @@ def design_lines(found: Design) -> Iterator[str]:
         [
             (
                 str(number_),
-                *(count(run.inputs[name]) for name in names),
-                count(run.flops),
+                *(text.count(run.inputs[name]) for name in names),
+                text.count(run.flops),
                 f"±{run.half_width:.4f}",
             )
             for number_, run in enumerate(found.runs, start=1)
@@ -241,7 +242,7 @@ def isoflop_lines(opinions: Opinions) -> Iterator[str]:
         ("budget", "N*", "D*", "loss", "sizes", "used"),
         [
             (
-                count(one.flops), count(one.params), count(one.tokens), f"{one.loss:.4f}",
+                text.count(one.flops), text.count(one.params), text.count(one.tokens), f"{one.loss:.4f}",
                 str(len(one.sizes)), "yes" if one.used else "no",
             )
             for one in found.budgets
@@ -249,4 +250,4 @@ def isoflop_lines(opinions: Opinions) -> Iterator[str]:
     )  # fmt: skip
     for one in found.budgets:
         for flag in one.flags:
-            yield f"  {count(one.flops)}: {flag.value}"
+            yield f"  {text.count(one.flops)}: {flag.value}"

@@ -13,7 +13,7 @@ from isoloss.teach.race.panels import BillSettings
 from isoloss.teach.race.ratios import INTERVAL
 from isoloss.teach.race.verdict import by, compared, sentence, winner
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.units import human
+from isoloss.text import size
 
 COLOURS = {BLOCK.name: FAMILY_COLOURS["transformer"], LSTM.name: FAMILY_COLOURS["lstm"]}
 SHAPES = {BLOCK.name: "square", LSTM.name: "circle"}
@@ -81,8 +81,8 @@ def _memory(settings: BillSettings, rows: Sequence[Row]) -> Sentence:
     kept = {row["runner"]: row["bytes"] for row in rows if row["n_before"] == last}
     text = (
         f"Memory a layer and sequence at width d = {settings.d_model}: 2 n d floats of keys and values, "
-        f"{human(kept[BLOCK.name], 'B')} after n = {last:,}; 2 d floats of LSTM state, "
-        f"{human(kept[LSTM.name], 'B')} after any n. The cache keeps every token apart; the state keeps one "
+        f"{size(kept[BLOCK.name])} after n = {last:,}; 2 d floats of LSTM state, "
+        f"{size(kept[LSTM.name])} after any n. The cache keeps every token apart; the state keeps one "
         f"summary of all."
     )
     return Sentence(key="memory", text=text, exact=True)
@@ -180,6 +180,6 @@ def lines(settings: BillSettings, tables: Tables) -> list[str]:
     for n in sorted({n for n, _ in found}):
         times = (found[n, one.name] for one in (BLOCK, LSTM))
         texts = [f"{row['value']:.3f} ({row['low']:.3f} to {row['high']:.3f})" for row in times]
-        memory = " ".join(f"{human(kept[n, one.name], 'B'):>8}" for one in (BLOCK, LSTM))
+        memory = " ".join(f"{size(kept[n, one.name]):>8}" for one in (BLOCK, LSTM))
         out.append(f"{n:>8,} {texts[0]:>24} {texts[1]:>24} {memory}")
     return out

@@ -11,7 +11,7 @@ from isoloss.teach.race.panels import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.race.verdict import by, compared, sentence, winner
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.units import count
+from isoloss.text import count
 
 
 def basis(settings: RaceSettings, tables: Tables) -> Basis:
