@@ -10,11 +10,13 @@ import pytest
 
 from isoloss import files, report
 from isoloss.errors import InputError, Refusal
-from isoloss.figures import frontier_fit, plan
+from isoloss.figures import frontier_fit, isoflop, plan
 from isoloss.figures.correlations import plain_covariance
 from isoloss.figures.render import Picture
 from isoloss.laws import FORMS, FitStatus, fit
-from isoloss.report import fit_page, fit_tables, refits
+from isoloss.plans import allocation_exponent
+from isoloss.plans.opinions import opinions
+from isoloss.report import fit_findings, fit_page, fit_tables, refits
 
 TRIALS = ("backtest", "isoflop-curves", "compute-frontier")
 WITH_FRONTIER = {
@@ -255,7 +257,7 @@ def test_of_many_runs_those_that_pull_hardest_are_left_out(monkeypatch):
 
 def test_the_interval_of_a_covers_that_of_the_delta_method():
     found = fitted.fitted("chinchilla")
-    low, high = fit_tables.allocation_interval(found)
+    low, high = allocation_exponent(found).interval
     assert low < found.allocation()["a"] < high
     alpha, beta = found.params["alpha"], found.params["beta"]
     place = [found.form.parameters.index(name) for name in ("alpha", "beta")]
@@ -263,6 +265,18 @@ def test_the_interval_of_a_covers_that_of_the_delta_method():
     slope[place] = np.array([-1, 1]) * alpha * beta / (alpha + beta) ** 2
     error = np.sqrt(slope @ plain_covariance(found) @ slope)
     assert high - low == pytest.approx(2 * 1.708 * error, rel=0.1)
+
+
+def test_page_methods_and_figure_give_one_interval_of_a():
+    data = fitted.fitted("chinchilla").data
+    N, D, loss = (np.array(column) for column in (data.inputs["params"], data.inputs["tokens"], data.loss))
+    found = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log")
+    methods = opinions(6 * N * D, N, loss, tokens=D, run=N.tolist(), level=found.level)
+    page = fit_findings._allocation(found).numbers["interval"]
+    figure = isoflop.parametric_opinion(found, 1e17, 1e20, level=found.level).interval
+    assert page == methods.each[-1].interval == figure
+    # Another level is another interval.
+    assert isoflop.parametric_opinion(found, 1e17, 1e20, level=0.5).interval != page
 
 
 @pytest.mark.parametrize("status", [s for s in FitStatus if s is not FitStatus.CONVERGED])

@@ -14,16 +14,16 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
 from isoloss.figures.style import INK, QUIET, RAMP, linear_axis, log_axis, log_ticks, spread
 from isoloss.laws.envelope import Envelope
-from isoloss.laws.forms import Array
 from isoloss.laws.frontier import Frontier
 from isoloss.laws.isoflop import Budget, Flag, IsoFlop, Method, curve
 from isoloss.laws.result import Fit
+from isoloss.plans.curve import ALLOCATION_DRAWS, allocation_exponent, optima
 from isoloss.plans.opinions import Opinions
 
 WIDTH, HEIGHT = 560, 400
 RISE = 1.25
 """Losses up to this many times the largest minimum are drawn; steeper arms would flatten every minimum."""
-CURVE, GRID, SIZES, DRAWS, SEED = 90, 25, 241, 400, 11
+CURVE, GRID = 90, 25
 COLOURS = ("#0072B2", "#CC5500", "#00845f", "#3f3f3f")
 SHAPES = ("circle", "square", "triangle-up", "diamond")
 METHODS = {Method.AKIMA: "Akima interpolation", Method.PARABOLA: "a parabola"}
@@ -138,10 +138,10 @@ def envelope_opinion(found: Envelope) -> Opinion:
 
 
 def parametric_opinion(fit: Fit, low: float, high: float, *, level: float = 0.9) -> Opinion:
-    """N* of a law of params and tokens at C = 6 N D, by search; its band from draws of its parameters.
+    """N* of a law of params and tokens at C = 6 N D; its band from draws of its parameters.
 
-    Raises InputError for a law of other inputs or a range that is none, and Refusal for an optimum that
-    leaves the searched sizes.
+    Raises InputError for a law of other inputs or a range that is none, and Refusal where there is no
+    optimum that grows with C.
     """
     if set(fit.ranges) != {"params", "tokens"}:
         raise InputError(
@@ -150,23 +150,16 @@ def parametric_opinion(fit: Fit, low: float, high: float, *, level: float = 0.9)
     if not 0 < low < high < np.inf:
         raise InputError(f"compute runs from {low} to {high}", mend="give 0 < low < high")
     C = np.geomspace(low, high, GRID)
-    best = _optima(fit, np.array([fit.theta]), C)[0]
-    if np.any(np.diff(best) <= 0):
+    best = optima(fit, C, level=level, draws=ALLOCATION_DRAWS)
+    if not np.all(np.diff(best.params_F) > 0):
         raise Refusal(
-            f"N* of {fit.law} does not grow with C inside three decades around its sizes",
+            f"N* of {fit.law} does not grow with C everywhere from {low:.3g} to {high:.3g} FLOP",
             mend="choose compute nearer to the data",
         )
-    slope = float(np.polyfit(np.log(C), best, 1)[0])
-    law = pl.DataFrame({"flops": C, "params": np.exp(best), "low": np.exp(best), "high": np.exp(best)})
-    interval = None
-    if fit.covariance is not None:
-        drawn = _optima(fit, fit.draws(DRAWS, np.random.default_rng(SEED)), C)
-        tails = [(1 - level) / 2, (1 + level) / 2]
-        ends = np.exp(np.quantile(drawn, tails, axis=0))
-        law = law.with_columns(pl.Series("low", ends[0]), pl.Series("high", ends[1]))
-        slopes = np.polyfit(np.log(C), drawn.T, 1)[0]
-        interval = tuple(np.quantile(slopes, tails).tolist())
-    return Opinion(f"law, {fit.law}", slope, interval, level, _points([]), law)
+    ends = best.params_ends or (best.params_F, best.params_F)
+    law = pl.DataFrame({"flops": C, "params": best.params_F, "low": ends[0], "high": ends[1]})
+    exponent, interval = allocation_exponent(fit, C, level=level)
+    return Opinion(f"law, {fit.law}", exponent, interval, level, _points([]), law)
 
 
 def pictures(found: Opinions) -> list[Figure]:
@@ -188,24 +181,6 @@ def all_opinions(found: Opinions) -> list[Opinion]:
         with suppress(Refusal):
             drawn.append(parametric_opinion(found.law, min(flops), max(flops), level=found.level))
     return drawn
-
-
-def _optima(fit: Fit, theta_Sp: Array, C: Array) -> Array:
-    """log N of least loss for S parameter vectors at each C, shape (S, len(C)).
-
-    The grid reaches three decades beyond the sizes of the fit; a parabola refines the lowest of it.
-    """
-    low, high = np.log(fit.ranges["params"])
-    log_N = np.linspace(low - 3 * np.log(10), high + 3 * np.log(10), SIZES)
-    out = np.empty((len(theta_Sp), len(C)))
-    for i, flops in enumerate(C):
-        loss = fit.losses(theta_Sp, params=np.exp(log_N), tokens=flops / 6 / np.exp(log_N))
-        at = np.clip(np.argmin(loss, axis=1), 1, SIZES - 2)[:, None]
-        left, middle, right = (np.take_along_axis(loss, at + k, 1)[:, 0] for k in (-1, 0, 1))
-        bend = np.maximum(left - 2 * middle + right, 1e-300)
-        shift = np.clip(0.5 * (left - right) / bend, -1, 1)
-        out[:, i] = log_N[at[:, 0]] + shift * (log_N[1] - log_N[0])
-    return out
 
 
 def _points(rows: Sequence[tuple[float, float, bool]]) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from isoloss.laws.fit import fit
 from isoloss.laws.isoflop import IsoFlop, isoflop
 from isoloss.laws.isoflop_bias import grid_bias
 from isoloss.laws.result import Fit, FitStatus
+from isoloss.plans.curve import allocation_exponent
 
 METHODS = ("akima", "parabola")
 
@@ -125,10 +126,5 @@ def _read(name: str, chosen: IsoFlop, law: Fit | None, rows: tuple) -> Opinion:
 def _by_law(law: Fit | None, why: str, level: float) -> Opinion:
     if law is None:
         return Opinion("law, chinchilla", None, None, None, why)
-    place = [law.form.parameters.index(name) for name in ("alpha", "beta")]
-    interval = None
-    if law.covariance is not None:
-        alpha, beta = np.exp(law.draws(4000, np.random.default_rng(0))[:, place]).T
-        low, high = np.quantile(beta / (alpha + beta), [(1 - level) / 2, (1 + level) / 2])
-        interval = (float(low), float(high))
-    return Opinion("law, chinchilla", law.allocation()["a"], interval, None, None)
+    found = allocation_exponent(law, level=level)
+    return Opinion("law, chinchilla", found.exponent, found.interval, None, None)

@@ -7,8 +7,9 @@ from isoloss.errors import Refusal
 from isoloss.figures.fit_rows import row_words, spread_words
 from isoloss.laws.looped_doubts import OURO_BETA, entropy_share
 from isoloss.laws.result import Fit, FitStatus
+from isoloss.plans import allocation_exponent
 from isoloss.report.findings import Finding
-from isoloss.report.fit_tables import allocation_interval, exponents
+from isoloss.report.fit_tables import exponents
 from isoloss.report.refits import LeaveOneOut
 
 Refits = list[tuple[str, float | None, Fit | Refusal]]
@@ -68,7 +69,7 @@ def _why(fit: Fit) -> str:
 
 
 def _allocation(fit: Fit) -> Finding:
-    a, ends = fit.allocation()["a"], allocation_interval(fit)
+    a, ends = allocation_exponent(fit)
     between = "" if ends is None else f" ({text.interval(ends, text.loss)})"
     sentence = f"The best N grows as C^{a:.3f}{between} and the best D as C^{1 - a:.3f}, with C = 6 N D."
     return Finding("allocation", "What the law says to do", sentence, {"a": a, "interval": ends}, ())

@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.figures.fit_rows import spread_words
 from isoloss.laws.result import Fit, FitStatus
-from isoloss.plans.surface import plain_params
+from isoloss.plans import allocation_exponent
 from isoloss.report.refits import LeaveOneOut
 from isoloss.report.tables import Table, status_words, text_table
 
@@ -23,20 +21,6 @@ def exponents(fit: Fit) -> list[str]:
     return [name for name in free if name in fit.form.limits] or free[1:]
 
 
-def allocation_interval(fit: Fit, draws: int = 2000) -> tuple[float, float] | None:
-    """The interval of a in N_opt ~ C^a, by draws of the law; None without an allocation or a covariance."""
-    if fit.allocation() is None or (fit.covariance is None and fit.bootstrap is None):
-        return None
-    drawn = plain_params(fit, fit.draws(draws, np.random.default_rng(0)))
-    if fit.law == "kaplan-nd":
-        alpha, beta = drawn["aN"] / drawn["aD"], 1.0
-    else:
-        alpha, beta = drawn["alpha"], drawn["beta"]
-    tail = (1 - fit.level) / 2
-    low, high = np.quantile(beta / (alpha + beta), [tail, 1 - tail])
-    return float(low), float(high)
-
-
 def parameters(fit: Fit) -> Table:
     rows = []
     for name, value in fit.params.items():
@@ -47,7 +31,7 @@ def parameters(fit: Fit) -> Table:
         error = fit.standard_errors[name]
         rows.append((name, text.number(value), None if error is None else text.number(error), ends, how))
     if allocation := fit.allocation():
-        ends = text.interval(allocation_interval(fit))
+        ends = text.interval(allocation_exponent(fit).interval)
         rows.append(("a: N_opt ~ C^a", f"{allocation['a']:.4f}", None, ends, "follows"))
         rows.append(("b: D_opt ~ C^b", f"{allocation['b']:.4f}", None, "b = 1 − a", "follows"))
     by = {"t": "t intervals", "profile": "profile-likelihood intervals", "bootstrap": "bootstrap intervals"}
