@@ -18,8 +18,7 @@ import polars as pl
 import scipy
 
 from isoloss.errors import Refusal
-from isoloss.laws import fit
-from isoloss.laws.forms import Array
+from isoloss.laws import Array, fit
 from isoloss.plans.backtest import Backtest, backtest
 from isoloss.plans.scores import Coverage, coverage_of
 

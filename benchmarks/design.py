@@ -17,9 +17,7 @@ import numpy as np
 import scipy
 from scipy.optimize import least_squares
 
-from isoloss.laws import Fit, fit, form
-from isoloss.laws.forms import Array
-from isoloss.laws.level import quantile
+from isoloss.laws import Array, Fit, fit, form, t_quantile
 from isoloss.plans.design import markets_of
 from isoloss.plans.purchase import best_basket, d_gain, random_baskets, v_gain
 
@@ -156,7 +154,7 @@ def simulate(world: World, repeats: int, seed: int = 0) -> Result:
     excess = {}
     for name, error_r in table.items():
         difference = error_r - table["V-optimal"]
-        reach = quantile(0.9, repeats - 1) * difference.std(ddof=1) / np.sqrt(repeats)
+        reach = t_quantile(0.9, repeats - 1) * difference.std(ddof=1) / np.sqrt(repeats)
         excess[name] = (float(difference.mean() - reach), float(difference.mean() + reach))
     return Result(repeats, {name: float(e.mean()) for name, e in table.items()}, excess)
 

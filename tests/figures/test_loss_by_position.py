@@ -7,8 +7,7 @@ import story
 from isoloss.errors import Refusal
 from isoloss.figures import context_laws, loss_by_position
 from isoloss.figures.positions import binned, edges
-from isoloss.laws.context import Plateau
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit, Plateau
 
 
 @pytest.fixture(scope="module")

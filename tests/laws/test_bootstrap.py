@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import again, fit
-from isoloss.laws.bootstrap import cold_check, resample
+from isoloss.laws import fit, problem_of
+from isoloss.laws._bootstrap import cold_check, resample
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def found(worlds):
 def test_each_refit_is_the_fit_of_its_resample(worlds, found):
     """The same rows with the same counts as weights, from cold starts."""
     world = worlds["chinchilla"]
-    problem, at = again(found)
+    problem, at = problem_of(found)
     phi_SF, w_Sn, check = resample(problem, at, np.array(found.theta), 200, 5)
     assert check == (12, 12)
     np.testing.assert_allclose(np.array(found.bootstrap.theta), phi_SF, rtol=1e-9)
@@ -31,7 +31,7 @@ def test_each_refit_is_the_fit_of_its_resample(worlds, found):
 
 def test_the_cold_check_finds_a_bad_refit(found):
     """Negative control: refits that are not optima."""
-    problem, at = again(found)
+    problem, at = problem_of(found)
     phi_SF, w_Sn, _ = resample(problem, at, np.array(found.theta), 100, 1)
     assert cold_check(problem, phi_SF, w_Sn, 3) == (12, 12)
     checked, agreeing = cold_check(problem, phi_SF + 0.02, w_Sn, 3)

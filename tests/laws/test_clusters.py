@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import again, fit
-from isoloss.laws.solve import Problem, descend
-from isoloss.laws.spread import jackknife
+from isoloss.laws import Problem, descend, fit, problem_of
+from isoloss.laws._spread import jackknife
 
 
 def _checkpoints(runs=14, each=4, seed=0, shared=0.01):
@@ -63,7 +62,7 @@ def test_a_run_that_alone_carries_a_parameter_gives_no_covariance():
     size = np.where(run == 0, x["params"], 9e7)
     noise = 0.001 * np.random.default_rng(0).standard_normal(30)
     found = fit("power", {"params": size}, 10 * size**-0.1 + noise, cluster=run)
-    problem, at = again(found)
+    problem, at = problem_of(found)
     assert jackknife(problem, np.array(found.theta), at.group_n) is None
     assert found.covariance is None
 
@@ -95,7 +94,7 @@ def test_checkpoints_have_no_profile_and_too_few_are_not_resampled():
 
 def test_the_left_out_fits_are_optima():
     x, y, run = _checkpoints()
-    problem, at = again(fit("power-floor", x, y, cluster=run))
+    problem, at = problem_of(fit("power-floor", x, y, cluster=run))
     weights = np.where(at.group_n == np.arange(14)[:, None], 0.0, problem.w_n)
     part = Problem(problem.model, problem.y_n, weights, problem.objective, problem.delta)
     start = descend(problem, np.zeros((1, 3)))

@@ -7,8 +7,7 @@ import pytest
 from scipy.special import zeta
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Fit, FitStatus, context_mean, fit, fit_context, where_it_stops
-from isoloss.laws.context import Plateau
+from isoloss.laws import Fit, FitStatus, Plateau, context_mean, fit, fit_context, where_it_stops
 
 T_256 = np.arange(1.0, 257.0)
 # Kaplan et al. 2020, Fig. 20: a, b, p of L = a + b T^-p, and the mean over 1..1024 derived from them.

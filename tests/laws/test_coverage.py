@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from isoloss.errors import Refusal
-from isoloss.laws import again, fit, profile
+from isoloss.laws import fit, problem_of, profile
 
 SIGMA = 0.01
 
@@ -87,7 +87,7 @@ def test_t_and_profile_intervals_of_the_looped_grid(worlds):
     assert len(world.losses()) == 116
 
     def by_profile(found):
-        interval = profile(found, again(found)[0], "phi").interval
+        interval = profile(found, problem_of(found)[0], "phi").interval
         return [_holds(interval, world.params["phi"], signed=True)]
 
     _check(*_coverage(world, ["alpha", "beta", "phi"], 400, seed=2, more=by_profile), 400)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from isoloss.errors import InputError
-from isoloss.laws import crossing, fit
-from isoloss.laws.crossing import Ahead, Outcome
+from isoloss.laws import CrossingOutcome, crossing, fit
+from isoloss.laws.crossing import Ahead
 
 SIZES = np.geomspace(1e4, 1e6, 6)
 CROSS = 3e5  # of the two laws below
@@ -34,7 +34,7 @@ def _pair(rng, sigma=0.01, sizes=SIZES):
 def test_a_known_crossing_is_found():
     found = crossing(*_pair(np.random.default_rng(0), sigma=1e-9))
     assert found.value == pytest.approx(CROSS, rel=1e-5)
-    assert found.outcome is Outcome.CROSSES_INSIDE
+    assert found.outcome is CrossingOutcome.CROSSES_INSIDE
     assert found.inside
     assert (found.ahead_below, found.ahead_above) == (Ahead.B, Ahead.A)
     assert found.probability == found.probability_inside == 1.0
@@ -74,7 +74,7 @@ def test_outside_the_data_the_interval_stays_open():
 def test_a_crossing_beyond_the_data_is_not_inside():
     small = np.geomspace(1e3, 1e5, 6)
     found = crossing(*_pair(np.random.default_rng(3), sigma=1e-4, sizes=small))
-    assert found.outcome is Outcome.CROSSES_OUTSIDE
+    assert found.outcome is CrossingOutcome.CROSSES_OUTSIDE
     assert found.value == pytest.approx(CROSS, rel=0.05)
     assert found.probability == 1.0
     assert found.probability_inside == 0.0
@@ -82,7 +82,7 @@ def test_a_crossing_beyond_the_data_is_not_inside():
 
 def test_no_crossing_in_the_range_gives_no_number():
     found = crossing(*_pair(np.random.default_rng(4), sigma=1e-3), range=(1e4, 1e5))
-    assert found.outcome is Outcome.NO_CROSSING
+    assert found.outcome is CrossingOutcome.NO_CROSSING
     assert found.value is None
     assert found.interval is None
     assert found.ahead_below is found.ahead_above is Ahead.B

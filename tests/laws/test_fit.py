@@ -84,8 +84,8 @@ def test_l3_starts_agree_and_a_lone_best_start_is_not_trusted(monkeypatch):
     found = fit("power-floor", {"params": SIZES}, _floor_data())
     assert (found.starts.tried, found.starts.agreeing) == (4, 4)
     # Negative control: solvers that stop where they began must not be called converged.
-    monkeypatch.setattr("isoloss.laws.solve.descend", lambda problem, phi_SF, **_: phi_SF)
-    monkeypatch.setattr("isoloss.laws.solve.sharpen", lambda problem, phi: phi)
+    monkeypatch.setattr("isoloss.laws._solve.descend", lambda problem, phi_SF, **_: phi_SF)
+    monkeypatch.setattr("isoloss.laws._solve.sharpen", lambda problem, phi: phi)
     stuck = fit("power-floor", {"params": SIZES}, _floor_data(sigma=0.001))
     assert stuck.status is not FitStatus.CONVERGED
     assert stuck.covariance is None

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from isoloss.laws import FitStatus, fit
-from isoloss.laws.fit import again
-from isoloss.laws.likelihood import by_likelihood
+from isoloss.laws import FitStatus, fit, problem_of
+from isoloss.laws._likelihood import by_likelihood
 
 
 def _line(seed, n=40):
@@ -71,7 +70,7 @@ def test_it_has_no_scale_of_its_own(worlds):
     assert other.params["alpha"] == pytest.approx(found.params["alpha"], rel=1e-6)
     assert other.params["E"] == pytest.approx(7 * found.params["E"], rel=1e-6)
     assert other.objective.value == pytest.approx(found.objective.value, rel=1e-8)
-    problem, at = again(found)
+    problem, at = problem_of(found)
     start = problem.model.start(found.params)
     _, best, value = by_likelihood(problem, start[None])
     assert value == pytest.approx(found.objective.value, rel=1e-7)

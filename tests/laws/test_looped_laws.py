@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import again, fit, known, profile
-from isoloss.laws.looped_doubts import entropy_share
+from isoloss.laws import entropy_share, fit, known, problem_of, profile
 
 # arXiv 2604.21106, table 6: tokens in billions at r = 1 and unique parameters in millions, by width / 64.
 PRINTED_TOKENS = {
@@ -47,7 +46,7 @@ def test_phi_is_found_between_nothing_and_a_block_a_loop(worlds):
     world = worlds["loop-equivalence"]
     y = world.losses() + 0.01 * np.random.default_rng(1).standard_normal(116)
     found = fit("loop-equivalence", world.inputs, y, level=0.99)
-    low, high = profile(found, again(found)[0], "phi").interval
+    low, high = profile(found, problem_of(found)[0], "phi").interval
     assert 0 < low < 0.459 < high < 1
     for wrong in (0.0, 1.0):
         held = fit("loop-equivalence", world.inputs, y, fixed={"phi": wrong}, curve_only=True)

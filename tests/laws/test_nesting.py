@@ -69,8 +69,8 @@ def test_a_larger_law_that_stops_early_is_caught(worlds, monkeypatch):
     world = worlds["chinchilla"]
     y = world.noisy(1)
     least = fit("chinchilla", world.inputs, y).objective.value
-    monkeypatch.setattr("isoloss.laws.solve.descend", lambda problem, phi_SF, **_: phi_SF)
-    monkeypatch.setattr("isoloss.laws.solve.sharpen", lambda problem, phi: phi)
+    monkeypatch.setattr("isoloss.laws._solve.descend", lambda problem, phi_SF, **_: phi_SF)
+    monkeypatch.setattr("isoloss.laws._solve.sharpen", lambda problem, phi: phi)
     stuck = fit("outer-exponent", world.inputs, y, curve_only=True)
     assert stuck.objective.value > least * LAST_DIGITS
 

@@ -6,7 +6,7 @@ from scipy.optimize import least_squares
 from scipy.stats import t as student
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import again, fit, profile
+from isoloss.laws import fit, problem_of, profile
 
 SIZES = np.geomspace(1e6, 1e8, 9)
 
@@ -90,7 +90,7 @@ def test_a_profile_is_the_rise_of_direct_refits(worlds, law):
     y = world.noisy(1)
     found = fit(law, world.inputs, y)
     name = {"power-floor": "E", "chinchilla": "B", "loop-equivalence": "phi"}[law]
-    shape = profile(found, again(found)[0], name)
+    shape = profile(found, problem_of(found)[0], name)
     assert list(shape.values) == sorted(shape.values)
     variance = found.objective.value / found.df
     for i in range(0, len(shape.values), 4):
@@ -127,11 +127,11 @@ def test_a_floor_that_may_be_nothing_has_an_open_end():
             found = fit("power-floor", {"params": SIZES}, y, level=0.99)
         except Refusal:
             continue
-        wide = profile(found, again(found)[0], "E", level=0.9999)
+        wide = profile(found, problem_of(found)[0], "E", level=0.9999)
         assert wide.interval[1] is not None
         open_ends.append(wide.interval[0] is None)
         # At a level that the data do reach both ends are there.
-        assert None not in profile(found, again(found)[0], "E", level=0.5).interval
+        assert None not in profile(found, problem_of(found)[0], "E", level=0.5).interval
         if open_ends[-1]:
             kept = fit("power-floor", {"params": SIZES}, y, level=0.9999, intervals="profile")
             assert kept.intervals["E"] == (None, pytest.approx(wide.interval[1], rel=1e-6))
@@ -145,10 +145,10 @@ def test_what_has_no_profile(worlds):
     found = fit("chinchilla", world.inputs, y, fixed={"alpha": 0.35})
     for name in ("alpha", "gamma", "params"):
         with pytest.raises(InputError, match="has no profile"):
-            profile(found, again(found)[0], name)
+            profile(found, problem_of(found)[0], name)
     lone = fit("chinchilla", world.inputs, y, starts=[world.params])
     with pytest.raises(InputError, match="has no profile"):
-        profile(lone, again(lone)[0], "beta")
+        profile(lone, problem_of(lone)[0], "beta")
 
 
 def test_tied_exponents_share_a_profile(worlds):

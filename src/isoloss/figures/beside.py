@@ -9,7 +9,7 @@ import polars as pl
 from isoloss.errors import InputError
 from isoloss.figures.fit_rows import chart_of, renamed
 from isoloss.figures.style import QUIET, spread
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit
 
 GRID = 60
 

@@ -8,8 +8,7 @@ import polars as pl
 
 from isoloss.errors import Refusal
 from isoloss.figures.points import LEVEL
-from isoloss.laws.level import quantile
-from isoloss.laws.noise import Noise, pooled_noise
+from isoloss.laws import Noise, pooled_noise, t_quantile
 
 
 @dataclass(frozen=True)
@@ -48,5 +47,7 @@ def contrast(
     value = sum(weight * mean for weight, mean, _ in parts)
     if isinstance(noise, Refusal):
         return Difference(value, None, level)
-    reach = quantile(level, noise.df) * noise.sd * sqrt(sum(weight**2 / seeds for weight, _, seeds in parts))
+    reach = (
+        t_quantile(level, noise.df) * noise.sd * sqrt(sum(weight**2 / seeds for weight, _, seeds in parts))
+    )
     return Difference(value, (value - reach, value + reach), level)

@@ -22,8 +22,7 @@ from isoloss.figures.positions import (
     profiles,
 )
 from isoloss.figures.style import INK, RAMP, linear_axis, log_axis, log_ticks, spread, titled
-from isoloss.laws.context import context_mean
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit, context_mean
 from isoloss.records import StudyData
 
 WIDTH, HEIGHT = 520, 400

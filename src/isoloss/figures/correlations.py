@@ -8,8 +8,7 @@ from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit_rows import chart_of
 from isoloss.figures.style import INK
-from isoloss.laws.forms import Array
-from isoloss.laws.result import Fit
+from isoloss.laws import Array, Fit
 
 CELL = 62
 SCALE = ("#0072B2", "#f7f7f7", "#CC5500")

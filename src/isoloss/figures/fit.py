@@ -30,8 +30,7 @@ from isoloss.figures.fit_rows import (
     words,
 )
 from isoloss.figures.style import INK, PREDICTED, QUIET, RAMP, REAL, configured, title_of
-from isoloss.laws.forms import Array
-from isoloss.laws.result import Fit, FitStatus
+from isoloss.laws import Array, Fit, FitStatus
 
 WIDTH, HEIGHT, STRIP = 620, 340, 110
 PANEL, PANELS_A_ROW = 270, 3

@@ -24,9 +24,7 @@ from isoloss.figures.fit_rows import (
     words,
 )
 from isoloss.figures.style import PREDICTED, QUIET, REAL
-from isoloss.laws.forms import Array
-from isoloss.laws.level import quantile
-from isoloss.laws.result import Fit
+from isoloss.laws import Array, Fit, t_quantile
 
 OUTSIDE = "#CC5500"
 BINS = 6
@@ -158,7 +156,7 @@ def _bins(fit: Fit, points: pl.DataFrame, name: str) -> pl.DataFrame:
         pl.col("label").n_unique().alias("independent"),
     )
     error = _error(fit, means)
-    reach = None if error is None else quantile(fit.level, fit.df) * error
+    reach = None if error is None else t_quantile(fit.level, fit.df) * error
     nothing = pl.lit(None, pl.Float64)
     return means.select(
         pl.lit(name).alias("input"),

@@ -7,8 +7,7 @@ import polars as pl
 from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.figures.style import log_ticks
-from isoloss.laws.forms import Array
-from isoloss.laws.result import Fit, FitStatus
+from isoloss.laws import Array, Fit, FitStatus
 
 WORDS = {
     "params": "Parameters N",

@@ -8,7 +8,7 @@ from isoloss.errors import InputError, Refusal
 from isoloss.figures import plan as plans
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit_rows import middle, ranges_of
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit
 from isoloss.plans import plan
 from isoloss.plans.setting import SPLIT, run_sizes
 

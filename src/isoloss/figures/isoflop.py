@@ -13,10 +13,10 @@ from isoloss.errors import InputError, Refusal
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
 from isoloss.figures.style import INK, QUIET, RAMP, linear_axis, log_axis, log_ticks, spread
+from isoloss.laws import Fit
 from isoloss.laws.envelope import Envelope
 from isoloss.laws.frontier import Frontier
 from isoloss.laws.isoflop import Budget, Flag, IsoFlop, Method, curve
-from isoloss.laws.result import Fit
 from isoloss.plans.curve import ALLOCATION_DRAWS, allocation_exponent, optima
 from isoloss.plans.opinions import Opinions
 

@@ -10,7 +10,7 @@ import polars as pl
 from isoloss.errors import Refusal
 from isoloss.figures.points import fit_over_params
 from isoloss.figures.style import family_colour, linear_axis, log_axis, shades, spread
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 GRID_POINTS = 60

@@ -14,9 +14,7 @@ import polars as pl
 from isoloss.errors import Refusal
 from isoloss.figures.compare import Difference, contrast, seed_noise
 from isoloss.figures.points import LEVEL, cooled_points, of_families, shared_tokens
-from isoloss.laws.fit import fit
-from isoloss.laws.noise import Noise
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit, Noise, fit
 from isoloss.records import StudyData
 
 PARTS = {"total": "total loss", "expected": "expected cross-entropy", "last_exit": "last-exit loss"}

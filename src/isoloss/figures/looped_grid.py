@@ -10,7 +10,7 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.looped import BINS, LATE, PARTS, Looped, inputs_of, late
 from isoloss.figures.points import LEVEL, seeds_phrase
 from isoloss.figures.style import PREDICTED, QUIET, REAL, log_ticks, titled
-from isoloss.laws.result import Fit, FitStatus
+from isoloss.laws import Fit, FitStatus
 
 PANEL = 190
 

@@ -15,9 +15,7 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.lines import Line, chart_of, layers, lines_of, table_of
 from isoloss.figures.points import LEVEL, cooled_points, means, of_families, seeds_phrase, shared_tokens
 from isoloss.figures.style import INK, titled
-from isoloss.laws.crossing import Crossing, Outcome, crossing
-from isoloss.laws.noise import Noise
-from isoloss.laws.result import Fit
+from isoloss.laws import Crossing, CrossingOutcome, Fit, Noise, crossing
 from isoloss.records import StudyData
 
 WIDTH, HEIGHT = 560, 400
@@ -140,13 +138,13 @@ def crossover(found: Crossing | Refusal, rival: str) -> str:
     """Where the laws cross, or why that cannot be said."""
     if isinstance(found, Refusal):
         return f"where the Transformer's curve meets that of the {rival} is refused: {found.what}"
-    if found.outcome is Outcome.NO_CROSSING:
+    if found.outcome is CrossingOutcome.NO_CROSSING:
         return (
             f"the fitted laws do not cross anywhere from N = {text.count(found.range[0])} to "
             f"{text.count(found.range[1])}, so no crossover is claimed{not_excluded(found)}"
         )
     where = f"N = {text.count(found.value)} ({text.interval(found.interval or (None, None), text.count)})"
-    if found.outcome is Outcome.CROSSES_INSIDE:
+    if found.outcome is CrossingOutcome.CROSSES_INSIDE:
         return f"the fitted laws cross inside the data, at {where}"
     side = (
         "no size is shared"
@@ -179,7 +177,7 @@ def figure(data: ByParams) -> Figure:
         f"difference at equal N, from pooled seeds, leaves out 0."
     )
     chart = layers(data.lines, width=WIDTH, height=HEIGHT, y_title="Validation loss (nats per token)")
-    if isinstance(found, Crossing) and found.outcome is Outcome.CROSSES_INSIDE:
+    if isinstance(found, Crossing) and found.outcome is CrossingOutcome.CROSSES_INSIDE:
         chart = alt.layer(*crossing_marks(found), *chart.layer).properties(width=WIDTH, height=HEIGHT)
     where = crossover(found, rival)
     curves = text.listed([f"{line.curve} ({line.law})" for line in data.lines])

@@ -23,9 +23,7 @@ from isoloss.figures.positions import (
     stop_of,
 )
 from isoloss.figures.style import FAMILY_COLOURS, linear_axis, log_axis, shades, spread, titled
-from isoloss.laws.context import Plateau, Stop
-from isoloss.laws.noise import Noise, pooled_noise
-from isoloss.laws.result import Fit
+from isoloss.laws import ContextStop, Fit, Noise, Plateau, pooled_noise
 from isoloss.records import StudyData
 
 WIDTH, HEIGHT = 520, 420
@@ -42,7 +40,7 @@ class Model:
 
     profile: Profile
     law: Fit | Refusal
-    stop: Stop | Refusal
+    stop: ContextStop | Refusal
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ def fixed_positions(context: int) -> list[int]:
     return sorted({t for t in wanted if t <= context} | {context})
 
 
-def stop_words(stop: Stop | Refusal) -> str:
+def stop_words(stop: ContextStop | Refusal) -> str:
     """Where one model stops improving, as a clause."""
     if isinstance(stop, Refusal):
         return f"is not judged ({stop.what})"
@@ -251,7 +249,7 @@ def law_curve(model: Model, colour: str, context: int) -> pl.DataFrame:
 def stop_marks(models: list[tuple[Model, str]], x: alt.X, y: alt.Y) -> alt.Chart:
     rows = []
     for model, colour in models:
-        if isinstance(model.stop, Stop) and model.stop.index is not None:
+        if isinstance(model.stop, ContextStop) and model.stop.index is not None:
             at = binned(model.profile).filter(pl.col("first") <= model.stop.index)[-1]
             rows.append({"position": model.stop.index, "loss": at["loss"][0], "colour": colour})
     marks = alt.Chart(alt.InlineData(values=rows)).mark_point(

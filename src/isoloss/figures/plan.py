@@ -9,7 +9,7 @@ from isoloss.errors import InputError
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
 from isoloss.figures.style import INK, PREDICTED, QUIET, REAL, linear_axis, log_ticks
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit
 from isoloss.plans import Plan
 from isoloss.plans.curve import Optima, optima
 from isoloss.plans.rules import kaplan, twenty_tokens

@@ -3,8 +3,7 @@
 import polars as pl
 
 from isoloss.errors import Refusal
-from isoloss.laws.fit import fit
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit, fit
 
 LEVEL = 0.95
 """Of every interval in figures and sentences."""

@@ -7,8 +7,7 @@ import polars as pl
 
 from isoloss.errors import Refusal
 from isoloss.figures.points import LEVEL, curve_of
-from isoloss.laws.context import Stop, fit_context, where_it_stops
-from isoloss.laws.result import Fit, FitStatus
+from isoloss.laws import ContextStop, Fit, FitStatus, fit_context, where_it_stops
 from isoloss.records import StudyData
 
 SINGLE = 16
@@ -88,7 +87,7 @@ def context_law(profile: Profile) -> Fit | Refusal:
         return reason
 
 
-def stop_of(profile: Profile) -> Stop | Refusal:
+def stop_of(profile: Profile) -> ContextStop | Refusal:
     """Where the size stops improving. Seeds read the same windows, so they are averaged, not added."""
     means = (values.mean(axis=0) for values in (profile.sum_ST, profile.sumsq_ST, profile.count_ST))
     try:

@@ -11,9 +11,7 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.fit import in_rows
 from isoloss.figures.fit_rows import axis, chart_of, exact, renamed
 from isoloss.figures.style import INK, PREDICTED, QUIET, REAL
-from isoloss.laws import Profile, again, profile
-from isoloss.laws.level import quantile
-from isoloss.laws.result import Fit, Interval
+from isoloss.laws import Fit, Interval, Profile, problem_of, profile, t_quantile
 
 WIDTH, HEIGHT = 250, 210
 DRAWN = 1.8
@@ -31,7 +29,7 @@ def profiles(fit: Fit) -> tuple[Profile, ...]:
         raise Refusal("the fit has no covariance, so no profile", mend="; ".join(fit.warnings) or fit.reason)
     if exact(fit):
         raise Refusal("the law misses no run, so there is no noise to profile", mend="give measured losses")
-    problem, at = again(fit)
+    problem, at = problem_of(fit)
     if at.dependent:
         raise Refusal(
             "checkpoints of one run have no likelihood of their own, so no profile",
@@ -93,7 +91,7 @@ def _coordinate(fit: Fit, name: str, values):
 
 def _t_interval(fit: Fit, name: str) -> tuple[float, float]:
     middle = _coordinate(fit, name, fit.params[name])
-    reach = quantile(fit.level, fit.df) * _error(fit, name)
+    reach = t_quantile(fit.level, fit.df) * _error(fit, name)
     ends = np.clip([middle - reach, middle + reach], -700, 700)
     return tuple(float(end) if name in fit.form.signed else float(np.exp(end)) for end in ends)
 

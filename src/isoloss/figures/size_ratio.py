@@ -7,7 +7,7 @@ import numpy as np
 from isoloss.errors import Refusal
 from isoloss.figures.loss_by_params import ByParams
 from isoloss.figures.points import LEVEL
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit
 
 DRAWS = 2000
 SEED = 7

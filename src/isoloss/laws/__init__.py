@@ -1,28 +1,78 @@
-"""Laws: functional forms fitted to runs, with intervals that hold and reasons to doubt them. No torch."""
+"""Laws: functional forms fitted to runs, with intervals that hold and reasons to doubt them. No torch.
 
-from isoloss.laws.context import context_mean, fit_context, where_it_stops
-from isoloss.laws.crossing import Crossing, crossing
-from isoloss.laws.fit import again, fit
-from isoloss.laws.forms import FORMS, Form, Term, form, from_function, power_sum, register
-from isoloss.laws.known import known
-from isoloss.laws.noise import difference, paired_difference, paired_noise, pooled_noise
-from isoloss.laws.predict import Prediction
-from isoloss.laws.profile import Profile, profile
-from isoloss.laws.result import Fit, FitStatus
+What fits, judges and predicts one law is here; frontiers are read off sweeps by modules of their own:
+``isoflop``, ``envelope``, ``frontier`` and ``isoflop_bias``.
+"""
+
+from isoloss.laws._entropy import OURO_BETA, EntropyShare, entropy_share
+from isoloss.laws._fit import fit, problem_of
+from isoloss.laws._intervals import Interval, check_level, check_seed, t_quantile
+from isoloss.laws._known import known
+from isoloss.laws._predict import FAR, Prediction
+from isoloss.laws._profile import Profile, profile
+from isoloss.laws._result import Fit, FitData, FitStatus
+from isoloss.laws._rows import Points
+from isoloss.laws._solve import Problem, descend
+from isoloss.laws._spread import WORST_CONDITION, covariance_S
+from isoloss.laws.context import ContextStop, Plateau, context_mean, fit_context, where_it_stops
+from isoloss.laws.crossing import Crossing, CrossingOutcome, crossing
+from isoloss.laws.forms import (
+    FORMS,
+    ZERO,
+    Array,
+    Form,
+    Term,
+    form,
+    from_function,
+    power_sum,
+    register,
+    registered,
+)
+from isoloss.laws.noise import (
+    Difference,
+    Noise,
+    difference,
+    paired_difference,
+    paired_noise,
+    pooled_noise,
+)
+
+again = problem_of
+"""The old name, for one version."""
 
 __all__ = [
+    "FAR",
     "FORMS",
+    "OURO_BETA",
+    "WORST_CONDITION",
+    "ZERO",
+    "Array",
+    "ContextStop",
     "Crossing",
+    "CrossingOutcome",
+    "Difference",
+    "EntropyShare",
     "Fit",
+    "FitData",
     "FitStatus",
     "Form",
+    "Interval",
+    "Noise",
+    "Plateau",
+    "Points",
     "Prediction",
+    "Problem",
     "Profile",
     "Term",
     "again",
+    "check_level",
+    "check_seed",
     "context_mean",
+    "covariance_S",
     "crossing",
+    "descend",
     "difference",
+    "entropy_share",
     "fit",
     "fit_context",
     "form",
@@ -32,7 +82,10 @@ __all__ = [
     "paired_noise",
     "pooled_noise",
     "power_sum",
+    "problem_of",
     "profile",
     "register",
+    "registered",
+    "t_quantile",
     "where_it_stops",
 ]

@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws.fit import fit
+from isoloss.laws._fit import fit
+from isoloss.laws._intervals import check_level, t_intervals
+from isoloss.laws._result import Fit, FitStatus
+from isoloss.laws._scaled import ScaledForm, scaled_form
+from isoloss.laws._solve import Problem, scaled_gradient, sharpen
 from isoloss.laws.forms import Array, form
-from isoloss.laws.intervals import t_intervals
-from isoloss.laws.level import check_level
-from isoloss.laws.model import Model, model
-from isoloss.laws.result import Fit, FitStatus
-from isoloss.laws.solve import Problem, scaled_gradient, sharpen
 
 _SURE = 0.05  # chance that noise alone makes any of the looks see a gain
 _LEFT_OVER = 0.03  # a plateau: what is left to gain is surely below this share of the whole improvement
@@ -104,9 +103,9 @@ def _seed_thetas(whole: Fit, positions: Array, mean_ST: Array, count_ST: Array) 
     return np.stack(thetas), failed
 
 
-def _model(whole: Fit, positions: Array) -> Model:
+def _model(whole: Fit, positions: Array) -> ScaledForm:
     log_scale_I = np.log([whole.units.inputs["position"]])
-    return model(
+    return scaled_form(
         form("context"), np.log(positions)[None] - log_scale_I, log_scale_I, np.log(whole.units.loss), {}
     )
 
@@ -118,7 +117,7 @@ class Plateau(Enum):
 
 
 @dataclass(frozen=True)
-class Stop:
+class ContextStop:
     """Where a model stops using more context.
 
     ``index`` is the first token index of the first bin after which no gain is seen, None unless ``outcome``
@@ -138,7 +137,7 @@ class Stop:
 
 def where_it_stops(
     positions_T: ArrayLike, sum_T: ArrayLike, sumsq_T: ArrayLike, count_T: ArrayLike, *, sure: float = _SURE
-) -> Stop:
+) -> ContextStop:
     """The token index after which a longer context no longer lowers the loss.
 
     Positions fall into octaves (1, 2-3, 4-7, ...). Each octave that ends in the first quarter of the context
@@ -176,7 +175,7 @@ def where_it_stops(
         outcome = Plateau.STOPS if gains[stop] + c * errors[stop] < _LEFT_OVER * whole else Plateau.UNDECIDED
     at = min(stop, len(judged) - 1)
     inside = positions[octave == judged[at]]
-    return Stop(
+    return ContextStop(
         outcome=outcome,
         index=int(inside.min()) if outcome is Plateau.STOPS else None,
         gain=float(gains[at]),

@@ -8,9 +8,9 @@ from scipy.optimize import brentq
 from scipy.special import stdtrit
 
 from isoloss.errors import InputError
+from isoloss.laws._intervals import check_level
+from isoloss.laws._result import Fit
 from isoloss.laws.forms import Array
-from isoloss.laws.level import check_level
-from isoloss.laws.result import Fit
 
 _DRAWS = 4000
 _SEED = 20200123
@@ -18,7 +18,7 @@ _GRID = 241
 _DECADES = 2  # searched on each side of the data when no range is given
 
 
-class Outcome(Enum):
+class CrossingOutcome(Enum):
     CROSSES_INSIDE = "the laws cross inside the data of both"
     CROSSES_OUTSIDE = "the laws cross outside the data of at least one"
     NO_CROSSING = "the laws do not cross in the range searched"
@@ -42,7 +42,7 @@ class Crossing:
     loss at the low and at the high end of ``range``.
     """
 
-    outcome: Outcome
+    outcome: CrossingOutcome
     value: float | None
     interval: tuple[float | None, float | None] | None
     level: float
@@ -100,9 +100,9 @@ def crossing(
         interval = _interval(fit_a, fit_b, input, level, log_x, gap, value)
         probability, probability_inside = _shares_crossing(fit_a, fit_b, input, (low, high), overlap)
         probability_inside *= overlap[0] < overlap[1]
-    outcome = Outcome.NO_CROSSING
+    outcome = CrossingOutcome.NO_CROSSING
     if value is not None:
-        outcome = Outcome.CROSSES_INSIDE if inside else Outcome.CROSSES_OUTSIDE
+        outcome = CrossingOutcome.CROSSES_INSIDE if inside else CrossingOutcome.CROSSES_OUTSIDE
     return Crossing(
         outcome=outcome,
         value=value,

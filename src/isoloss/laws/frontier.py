@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
+from isoloss.laws._intervals import t_quantile
 from isoloss.laws.forms import Array
-from isoloss.laws.level import quantile
 
 LEAST = 3  # optima for a power law with an interval
 LEAST_DECADES = 0.5  # of compute
@@ -41,7 +41,7 @@ class Frontier:
         """The line and its t band at ``flops``: (y, low, high)."""
         away = np.log(np.asarray(flops, dtype=np.float64) / self.pivot)
         middle = np.log(self.value) + self.exponent * away
-        reach = quantile(self.level, self.df) * np.hypot(self.value_se, self.standard_error * away)
+        reach = t_quantile(self.level, self.df) * np.hypot(self.value_se, self.standard_error * away)
         return np.exp(middle), np.exp(middle - reach), np.exp(middle + reach)
 
 
@@ -84,7 +84,7 @@ def frontier(
     df = len(x) - 2
     scale = float(np.sum(weights * (y - height - slope * (x - centre)) ** 2) / df)
     error = np.sqrt(scale / spread)
-    reach = quantile(level, df) * error
+    reach = t_quantile(level, df) * error
     return Frontier(
         exponent=slope,
         coefficient=float(np.exp(height - slope * centre)),

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
+from isoloss.laws._intervals import check_level
 from isoloss.laws.forms import Array
 from isoloss.laws.frontier import LEAST, Frontier, Third, columns, frontier, thirds
-from isoloss.laws.level import check_level
 from isoloss.laws.minima import FEWEST, Method, minima, opens_down, scatter, values
 
 SAME_BUDGET = 0.10

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws.level import check_level, quantile
+from isoloss.laws._intervals import check_level, t_quantile
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def paired_difference(
 
 
 def _difference(value: float, se: float, df: int, level: float) -> Difference:
-    reach = quantile(check_level(level), df) * se
+    reach = t_quantile(check_level(level), df) * se
     low, high = value - reach, value + reach
     return Difference(value, (low, high), level, se, df, decided=low > 0 or high < 0)
 

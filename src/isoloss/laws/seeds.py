@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import fdtrc
 
+from isoloss.laws._solve import Optimum, Problem
 from isoloss.laws.forms import Array
-from isoloss.laws.solve import Optimum, Problem
 
 
 @dataclass(frozen=True)

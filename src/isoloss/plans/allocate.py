@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import elementwise
 
-from isoloss.laws.forms import Array
+from isoloss.laws import Array
 from isoloss.plans.cost import Rates
 from isoloss.plans.setting import PowerTerms
 from isoloss.plans.surface import LARGEST_LOG, Surface

@@ -11,10 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
 from isoloss.errors import Refusal
-from isoloss.laws import Form, fit
-from isoloss.laws.forms import registered
-from isoloss.laws.level import check_level
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit, Form, check_level, fit, registered
 from isoloss.plans.baselines import baselines
 from isoloss.plans.holdout import Holdout, columns_of, hide, kept, points_of, rung_count
 from isoloss.plans.scores import Coverage, Score, by_point, coverage_of, paired_interval, score_of, seed_noise

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial import cKDTree
 
-from isoloss.laws.forms import Array
+from isoloss.laws import Array
 from isoloss.plans.holdout import Holdout, rung_of
 
 

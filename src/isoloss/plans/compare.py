@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Fit, Form
-from isoloss.laws.forms import registered
-from isoloss.laws.level import check_level
+from isoloss.laws import Fit, Form, check_level, registered
 from isoloss.plans.holdout import columns_of, hide, points_of
 from isoloss.plans.scores import paired_interval
 from isoloss.plans.trial import Runs, Trial, tried

@@ -7,9 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws.forms import Array
-from isoloss.laws.level import check_level
-from isoloss.laws.result import Fit
+from isoloss.laws import Array, Fit, check_level
 from isoloss.plans.allocate import Question, answer
 from isoloss.plans.cost import Rates
 from isoloss.plans.setting import Setting, law_inputs, passes

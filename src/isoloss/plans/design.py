@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Fit
-from isoloss.laws.forms import Array
-from isoloss.laws.level import check_level, check_seed, quantile
+from isoloss.laws import Array, Fit, check_level, check_seed, t_quantile
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.purchase import Market, best_basket, d_gain, random_baskets, v_gain
 
@@ -110,10 +108,10 @@ def design(
         fit, budget_flops, target, candidates=candidates, cost=cost, draws=draws, seed=seed
     )
     now = (there.band[1] - there.band[0]) / 2
-    t_now = quantile(level, fit.df)
+    t_now = t_quantile(level, fit.df)
 
     def half_width(share_left: float, bought: int) -> float:
-        return float(now * np.sqrt(max(share_left, 0.0)) * quantile(level, fit.df + bought) / t_now)
+        return float(now * np.sqrt(max(share_left, 0.0)) * t_quantile(level, fit.df + bought) / t_now)
 
     chosen, left = best_basket(market, v_gain, budget_flops, at_most)
     d_chosen, _ = best_basket(linear, d_gain, budget_flops, at_most)

@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 
 from isoloss import text
-from isoloss.laws.predict import FAR
-from isoloss.laws.result import Fit, FitStatus
+from isoloss.laws import FAR, Fit, FitStatus
 from isoloss.plans.allocate import Question, answer
 from isoloss.plans.repeat import FREE_EPOCHS, R_STAR
 from isoloss.plans.setting import run_sizes

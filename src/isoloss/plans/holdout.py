@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Form
-from isoloss.laws.forms import Array
+from isoloss.laws import Array, Form
 
 _SAME_RUNG = 1.05
 

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
+from isoloss.laws import Fit, FitStatus, fit
 from isoloss.laws.envelope import Envelope, envelope
-from isoloss.laws.fit import fit
 from isoloss.laws.isoflop import IsoFlop, isoflop
 from isoloss.laws.isoflop_bias import grid_bias
-from isoloss.laws.result import Fit, FitStatus
 from isoloss.plans.curve import allocation_exponent
 
 METHODS = ("akima", "parabola")

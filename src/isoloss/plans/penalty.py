@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from isoloss.laws.forms import Array
+from isoloss.laws import Array
 from isoloss.plans.allocate import Question
 from isoloss.plans.surface import Surface
 

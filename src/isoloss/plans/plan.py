@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from isoloss.laws.forms import Array
-from isoloss.laws.level import check_level, check_seed
-from isoloss.laws.result import Fit, Interval
+from isoloss.laws import Array, Fit, Interval, check_level, check_seed
 from isoloss.plans import doubts
 from isoloss.plans.allocate import Question, answer
 from isoloss.plans.checks import check_answer, check_reach, checked

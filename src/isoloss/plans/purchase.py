@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isoloss.laws.forms import Array
+from isoloss.laws import Array
 
 _MOST_SWEEPS = 10
 _RANDOM_STARTS = 4

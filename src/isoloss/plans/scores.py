@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from isoloss.errors import Refusal
-from isoloss.laws import pooled_noise
-from isoloss.laws.level import quantile
+from isoloss.laws import pooled_noise, t_quantile
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,9 @@ def paired_interval(difference_g: np.ndarray, level: float) -> tuple[float, floa
     """t interval of the mean difference over groups; None below three groups."""
     if len(difference_g) < 3:
         return None
-    reach = quantile(level, len(difference_g) - 1) * np.std(difference_g, ddof=1) / np.sqrt(len(difference_g))
+    reach = (
+        t_quantile(level, len(difference_g) - 1) * np.std(difference_g, ddof=1) / np.sqrt(len(difference_g))
+    )
     return float(difference_g.mean() - reach), float(difference_g.mean() + reach)
 
 

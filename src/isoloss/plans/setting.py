@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isoloss.errors import InputError
-from isoloss.laws.forms import Array, Form
-from isoloss.laws.result import Fit
+from isoloss.laws import Array, Fit, Form
 from isoloss.plans.repeat import R_STAR, worth
 
 SPLIT = ("params_once", "params_recurrent")

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.optimize import elementwise
 
 from isoloss.errors import InputError
-from isoloss.laws.forms import ZERO, Array, Form
-from isoloss.laws.result import Fit
+from isoloss.laws import ZERO, Array, Fit, Form
 from isoloss.plans.setting import PowerTerms, Setting, check_setting, law_inputs, power_terms
 
 LARGEST_LOG = float(np.log(1e30))

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import Refusal
-from isoloss.laws import Fit, Form, fit
-from isoloss.laws.forms import Array
+from isoloss.laws import Array, Fit, Form, fit
 from isoloss.plans.holdout import kept
 
 

@@ -16,8 +16,7 @@ from isoloss.figures.loss_by_params import verdict as params_verdict
 from isoloss.figures.loss_by_position import EARLY, ByPosition, name_of, stop_words
 from isoloss.figures.loss_by_position import verdict as position_verdict
 from isoloss.figures.points import LEVEL, seeds_phrase, sweeps
-from isoloss.laws.context import Stop
-from isoloss.laws.crossing import Crossing
+from isoloss.laws import ContextStop, Crossing
 from isoloss.records import StudyData
 from isoloss.report.analysis import Analysis, analyse
 
@@ -115,7 +114,7 @@ def positions(data: ByPosition) -> tuple[str, dict[str, Any], list[str]]:
         "late": difference_numbers(pair.late),
         "change": difference_numbers(pair.widening),
         "stops": {
-            m.profile.family: m.stop.index if isinstance(m.stop, Stop) else None
+            m.profile.family: m.stop.index if isinstance(m.stop, ContextStop) else None
             for m in (pair.transformer, pair.lstm)
         },
     }

@@ -5,8 +5,7 @@ from dataclasses import asdict
 from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.figures.fit_rows import row_words, spread_words
-from isoloss.laws.looped_doubts import OURO_BETA, entropy_share
-from isoloss.laws.result import Fit, FitStatus
+from isoloss.laws import OURO_BETA, Fit, FitStatus, entropy_share
 from isoloss.plans import allocation_exponent
 from isoloss.report.findings import Finding
 from isoloss.report.fit_tables import exponents

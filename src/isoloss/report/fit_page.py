@@ -9,7 +9,7 @@ from isoloss.errors import InputError, Refusal
 from isoloss.figures import correlations, fit_residuals, frontier_fit, profiles, render
 from isoloss.figures import fit as fit_figures
 from isoloss.figures.figure import Figure
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit
 from isoloss.report import fit_tables, fresh, trials
 from isoloss.report.analysis import attempt
 from isoloss.report.findings import Finding

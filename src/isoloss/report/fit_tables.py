@@ -6,7 +6,7 @@ from typing import Any
 from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.figures.fit_rows import spread_words
-from isoloss.laws.result import Fit, FitStatus
+from isoloss.laws import Fit, FitStatus
 from isoloss.plans import allocation_exponent
 from isoloss.report.refits import LeaveOneOut
 from isoloss.report.tables import Table, status_words, text_table

@@ -7,12 +7,7 @@ import numpy as np
 
 from isoloss.errors import Refusal
 from isoloss.figures.fit_rows import amount, exact, on_logs
-from isoloss.laws import again, fit
-from isoloss.laws.forms import Array
-from isoloss.laws.result import Fit
-from isoloss.laws.rows import Points
-from isoloss.laws.solve import Problem, descend
-from isoloss.laws.spread import WORST_CONDITION, covariance_S
+from isoloss.laws import WORST_CONDITION, Array, Fit, Points, Problem, covariance_S, descend, fit, problem_of
 
 BATCH = 100
 MOST = 400
@@ -57,7 +52,7 @@ def leave_one_out(found: Fit) -> LeaveOneOut:
     """
     if found.data is None:
         raise Refusal("this fit carries no rows to leave out", mend="fit the law to a table")
-    problem, at = again(found)
+    problem, at = problem_of(found)
     theta = np.array(found.theta)
     phi = theta[problem.model.free]
     if at.groups <= len(phi) + 1:

@@ -12,7 +12,7 @@ from isoloss.errors import Refusal
 from isoloss.figures.looped import PARTS
 from isoloss.figures.loss_by_tokens import ByTokens
 from isoloss.figures.points import LEVEL, sweeps
-from isoloss.laws.result import Fit, FitStatus
+from isoloss.laws import Fit, FitStatus
 from isoloss.records import Record, StudyData
 from isoloss.report.analysis import Analysis
 

@@ -6,7 +6,7 @@ from isoloss.errors import InputError, Refusal
 from isoloss.figures import backtest as backtest_figure
 from isoloss.figures import isoflop as isoflop_figures
 from isoloss.figures.figure import Figure
-from isoloss.laws.result import Fit, FitStatus
+from isoloss.laws import Fit, FitStatus
 from isoloss.plans.backtest import backtest
 from isoloss.plans.opinions import opinions
 

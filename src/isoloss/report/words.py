@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from isoloss import text
-from isoloss.laws.looped_doubts import OURO_BETA, entropy_share
-from isoloss.laws.result import Fit, Interval
+from isoloss.laws import OURO_BETA, Fit, Interval, entropy_share
 from isoloss.plans.backtest import Backtest
 from isoloss.plans.compare import Comparison
 from isoloss.plans.design import Design

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from isoloss import files
 from isoloss.errors import InputError
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit
 from isoloss.sources.published import names, published, unpublished
 
 

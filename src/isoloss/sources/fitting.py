@@ -8,9 +8,7 @@ import numpy as np
 import polars as pl
 
 from isoloss.errors import InputError
-from isoloss.laws.fit import fit
-from isoloss.laws.forms import Form, registered
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit, Form, fit, registered
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
 from isoloss.sources.naming import LABELS

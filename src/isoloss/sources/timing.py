@@ -12,8 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import huber
 
-from isoloss.laws.fit import fit
-from isoloss.laws.forms import Array
+from isoloss.laws import Array, fit
 from isoloss.sources.fitting import columns_for
 
 DELTA = 1e-3

@@ -6,7 +6,7 @@ from math import sqrt
 
 from scipy.stats import binomtest
 
-from isoloss.laws.level import quantile
+from isoloss.laws import t_quantile
 
 LEVEL = 0.95
 
@@ -59,7 +59,7 @@ def gap(a: Sequence[Share], b: Sequence[Share]) -> Gap | None:
     parts = [_variance_of_mean(side) for side in (a, b)]
     means = [sum(share.value for share in side) / len(side) for side in (a, b)]
     value, se = means[0] - means[1], sqrt(sum(parts))
-    reach = quantile(LEVEL, min(len(a), len(b)) - 1) * se
+    reach = t_quantile(LEVEL, min(len(a), len(b)) - 1) * se
     return Gap(value, value - reach, value + reach, min(len(a), len(b)))
 
 

@@ -8,8 +8,7 @@ from importlib import resources
 from typing import Any
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws.known import known
-from isoloss.laws.result import Fit
+from isoloss.laws import Fit, known
 
 
 def published(name: str) -> Fit:

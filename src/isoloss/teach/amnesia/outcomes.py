@@ -9,7 +9,7 @@ from statistics import fmean, median, variance
 import numpy as np
 from scipy.stats import permutation_test, rankdata
 
-from isoloss.laws.level import quantile
+from isoloss.laws import t_quantile
 from isoloss.teach.result import Row
 from isoloss.teach.shares import LEVEL, Share
 
@@ -138,5 +138,5 @@ def sooner(a: Outcome, b: Outcome) -> Sooner | None:
         return None
     value = fmean(a.arrived) - fmean(b.arrived)
     se = sqrt(sum(max(variance(one.arrived), one.every**2 / 12) / one.seeds for one in (a, b)))
-    far = quantile(LEVEL, min(a.seeds, b.seeds) - 1) * se
+    far = t_quantile(LEVEL, min(a.seeds, b.seeds) - 1) * se
     return Sooner(value, value - far, value + far)

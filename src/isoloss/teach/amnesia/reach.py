@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isoloss.laws.level import quantile
+from isoloss.laws import t_quantile
 from isoloss.models import shape_of
 from isoloss.models.layers import rms_norm
 from isoloss.models.lstm import initialise, initialise_chrono
@@ -63,7 +63,7 @@ def summary(side: str, ratio_ST: np.ndarray, strings: int) -> list[Row]:
     seeds = len(log_ST)
     mean_T = log_ST.mean(0)
     spread_T = log_ST.std(0, ddof=1) / math.sqrt(seeds) if seeds > 1 else np.zeros_like(mean_T)
-    far_T = (quantile(LEVEL, seeds - 1) if seeds > 1 else 0.0) * spread_T
+    far_T = (t_quantile(LEVEL, seeds - 1) if seeds > 1 else 0.0) * spread_T
     return [
         {
             "side": side,

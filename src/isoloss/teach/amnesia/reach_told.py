@@ -8,7 +8,7 @@ import polars as pl
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import chart_of
 from isoloss.figures.style import spread
-from isoloss.laws.level import quantile
+from isoloss.laws import t_quantile
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT, LOOKS
 from isoloss.teach.amnesia.outcomes import cells
@@ -57,7 +57,7 @@ def orders(a: Row, b: Row) -> str:
     if a["seeds"] < 2:
         return f"{a['side']} against {b['side']}: one seed a side gives no interval and no verdict."
     value = a["log10"] - b["log10"]
-    far = quantile(LEVEL, a["seeds"] - 1) * (a["log10_se"] ** 2 + b["log10_se"] ** 2) ** 0.5
+    far = t_quantile(LEVEL, a["seeds"] - 1) * (a["log10_se"] ** 2 + b["log10_se"] ** 2) ** 0.5
     of = f"n = {a['n']} strings, {a['seeds']} seeds a side"
     if abs(value) <= far:
         return f"No clear difference between {a['side']} and {b['side']} {a['k']} steps back ({of})."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
 
-from isoloss.laws.level import quantile
+from isoloss.laws import t_quantile
 from isoloss.teach.shares import LEVEL
 
 
@@ -21,5 +21,5 @@ def mean_of(values: Sequence[float]) -> Mean | None:
     """None with fewer than two seeds, which give no interval."""
     if len(values) < 2:
         return None
-    reach = quantile(LEVEL, len(values) - 1) * stdev(values) / sqrt(len(values))
+    reach = t_quantile(LEVEL, len(values) - 1) * stdev(values) / sqrt(len(values))
     return Mean(fmean(values), fmean(values) - reach, fmean(values) + reach, len(values))

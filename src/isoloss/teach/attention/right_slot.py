@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from isoloss.laws.level import quantile
+from isoloss.laws import t_quantile
 from isoloss.teach.attention import slots
 from isoloss.teach.attention.mixing import mixed_by, uniform
 from isoloss.teach.attention.panels import RightSlotSettings
@@ -69,7 +69,7 @@ def look(cohort: Cohort, asked: Binding, strings: np.ndarray, tables: Tables) ->
 def mean_row(values: np.ndarray) -> Row:
     """Mean over strings of what lies between 0 and 1, with a t interval cut off there."""
     mean = float(values.mean())
-    reach = quantile(LEVEL, len(values) - 1) * float(values.std(ddof=1)) / len(values) ** 0.5
+    reach = t_quantile(LEVEL, len(values) - 1) * float(values.std(ddof=1)) / len(values) ** 0.5
     return {"value": mean, "low": max(0.0, mean - reach), "high": min(1.0, mean + reach), "n": len(values)}
 
 

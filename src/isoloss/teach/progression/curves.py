@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, median, stdev
 
-from isoloss.laws.level import quantile
-from isoloss.laws.noise import Difference, difference, pooled_noise
+from isoloss.laws import Difference, difference, pooled_noise, t_quantile
 from isoloss.teach.result import Row, Tables
 from isoloss.teach.shares import LEVEL, Share
 
@@ -38,7 +37,7 @@ def level(values: Sequence[float]) -> Level:
     mean, n = fmean(values), len(values)
     if n < 2:
         return Level(mean, None, None, n)
-    reach = quantile(LEVEL, n - 1) * stdev(values) / sqrt(n)
+    reach = t_quantile(LEVEL, n - 1) * stdev(values) / sqrt(n)
     return Level(mean, mean - reach, mean + reach, n)
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
-from isoloss.laws.level import quantile
-from isoloss.laws.noise import Difference, difference, pooled_noise
+from isoloss.laws import Difference, difference, pooled_noise, t_quantile
 from isoloss.teach.shares import LEVEL, Share
 
 
@@ -13,7 +12,7 @@ def means(groups: Mapping[str, Sequence[float]]) -> dict[str, dict[str, float]]:
     noise = pooled_noise(groups.values())
     found = {}
     for name, values in groups.items():
-        mean, reach = sum(values) / len(values), quantile(LEVEL, noise.df) * noise.sd / sqrt(len(values))
+        mean, reach = sum(values) / len(values), t_quantile(LEVEL, noise.df) * noise.sd / sqrt(len(values))
         found[name] = {"value": mean, "low": mean - reach, "high": mean + reach, "n": len(values)}
     return found
 

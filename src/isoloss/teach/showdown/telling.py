@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import wrap
-from isoloss.laws.noise import Difference
+from isoloss.laws import Difference
 from isoloss.teach.deck.templates import filled_text
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.shares import percent

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from isoloss.laws._solve import Problem, descend
 from isoloss.laws.forms import Array
-from isoloss.laws.solve import Problem, descend
 
 WORST_CONDITION = 1e10
 

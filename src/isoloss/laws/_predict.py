@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError
+from isoloss.laws._intervals import t_quantile
 from isoloss.laws.forms import Array, Form
-from isoloss.laws.level import quantile
 
 if TYPE_CHECKING:
-    from isoloss.laws.result import Fit
+    from isoloss.laws._result import Fit
 
 FAR = 10.0  # an extrapolation beyond this factor is warned about
 
@@ -118,7 +118,7 @@ def _reach(
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Ends of the law's mean and of one new run, as distances from it (of logs): t, or bootstrap refits."""
     if fit.bootstrap is None:
-        var_n, t = log_variance(fit, law, z_In), quantile(level, fit.df)
+        var_n, t = log_variance(fit, law, z_In), t_quantile(level, fit.df)
         mean_n, new_n = t * np.sqrt(var_n), t * np.sqrt(var_n + noise_n**2)
         return (-mean_n, mean_n), (-new_n, new_n)
     refits_Sn = law.value(np.array(fit.bootstrap.theta), z_In)

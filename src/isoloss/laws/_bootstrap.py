@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from isoloss.errors import Refusal
+from isoloss.laws._intervals import kappa_errors, plain_end
+from isoloss.laws._result import Bootstrap, Fit, Interval
+from isoloss.laws._rows import Points
+from isoloss.laws._solve import Problem, candidates, descend
+from isoloss.laws._spread import covariance_S
 from isoloss.laws.forms import Array
-from isoloss.laws.intervals import kappa_errors, plain_end
-from isoloss.laws.result import Bootstrap, Fit, Interval
-from isoloss.laws.rows import Points
-from isoloss.laws.solve import Problem, candidates, descend
-from isoloss.laws.spread import covariance_S
 
 BATCH = 100
 FEWEST = 10

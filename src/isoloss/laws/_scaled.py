@@ -14,7 +14,7 @@ _STEP = 1e-30
 
 
 @dataclass(frozen=True)
-class Model:
+class ScaledForm:
     """What a solver moves is ``phi_..F``, the coordinates left free; ``theta_..p`` are all of them.
 
     ``held_kK`` are the plain coordinates of the K held parameters, one row for all starts or one a start.
@@ -42,7 +42,7 @@ class Model:
         """Which free coordinates may have either sign, and so are no logarithms."""
         return np.array([name in self.form.signed for name in self.free_names], dtype=bool)
 
-    def take(self, keep_S: NDArray) -> "Model":
+    def take(self, keep_S: NDArray) -> "ScaledForm":
         return self if self.held_kK.ndim == 1 else replace(self, held_kK=self.held_kK[keep_S])
 
     def value(self, phi: Array) -> Array:
@@ -122,8 +122,8 @@ class Model:
         steps = theta[..., None, :].real + 1j * _STEP * np.eye(theta.shape[-1])
         return np.swapaxes(np.imag(self.unscale(steps)) / _STEP, -1, -2)
 
-    def hold(self, fixed: Mapping[str, float | Array]) -> "Model":
-        """The model with more parameters held, at one plain coordinate each or one for each start."""
+    def hold(self, fixed: Mapping[str, float | Array]) -> "ScaledForm":
+        """The same with more parameters held, at one plain coordinate each or one for each start."""
         names = self.form.parameters
         lead = {name: self.follows_p[names.index(name)] for name in fixed}
         loose = [f for f in range(self.follows_p.max(initial=-1) + 1) if f not in lead.values()]
@@ -138,14 +138,14 @@ class Model:
         return replace(self, follows_p=follows, held_K=np.array(list(held)), held_kK=held_kK)
 
 
-def model(
+def scaled_form(
     form: Form,
     z_In: Array,
     log_scale_I: Array,
     log_loss_scale: float,
     fixed: Mapping[str, float],
     tied: Sequence[Sequence[str]] = (),
-) -> Model:
+) -> ScaledForm:
     """``fixed`` holds plain values; each group in ``tied`` shares one value.
 
     Raises InputError for names that the law does not have and for a tie of two kinds of number.
@@ -176,7 +176,7 @@ def model(
         leader = {name: first if lead in joined else lead for name, lead in leader.items()}
     order = list(dict.fromkeys(leader.values()))
     follows = np.array([order.index(leader[name]) for name in names])
-    whole = Model(form, z_In, log_scale_I, log_loss_scale, follows, np.array([], dtype=int), np.zeros(0))
+    whole = ScaledForm(form, z_In, log_scale_I, log_loss_scale, follows, np.array([], dtype=int), np.zeros(0))
     if not fixed:
         return whole
     return whole.hold({name: form.coordinate(name, value) for name, value in fixed.items()})

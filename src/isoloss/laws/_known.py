@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from isoloss.errors import InputError
+from isoloss.laws._result import Fit, FitStatus, Interval, Objective, Starts, Units
+from isoloss.laws._scaled import scaled_form
 from isoloss.laws.forms import Form, registered
-from isoloss.laws.model import model
-from isoloss.laws.result import Fit, FitStatus, Interval, Objective, Starts, Units
 
 _UNCERTAIN = "no interval: the constants stand without the covariance that an interval needs"
 
@@ -45,7 +45,7 @@ def known(
             unit, 0.0 if unit == "1" or law.units is None else (np.log(low) + np.log(high)) / 2
         )
     log_scale_I = np.array([by_unit[unit] for unit in law.units or law.inputs])
-    theta = model(law, np.zeros((len(law.inputs), 1)), log_scale_I, 0.0, whole).theta(np.zeros(0))
+    theta = scaled_form(law, np.zeros((len(law.inputs), 1)), log_scale_I, 0.0, whole).theta(np.zeros(0))
     held = {name: value for name, value in law.fixed.items() if name not in params}
     return Fit(
         law=law.name,

@@ -4,16 +4,16 @@ import numpy as np
 from scipy.special import stdtrit
 
 from isoloss.errors import Refusal
+from isoloss.laws._scaled import ScaledForm
+from isoloss.laws._solve import Optimum, Problem, least_total
+from isoloss.laws._spread import FEW, covariance, inside, normal_huber
 from isoloss.laws.forms import Array, Nested
-from isoloss.laws.model import Model
-from isoloss.laws.solve import Optimum, Problem, least_total
-from isoloss.laws.spread import FEW, covariance, inside, normal_huber
 
 NEEDED_SURE = 0.995  # one-sided: a law with one term too many is refused 99.5 times of 100
 _WIDER = "add runs over a wider range, or more seeds"
 
 
-def check_design(model: Model, x_In: Array) -> None:
+def check_design(model: ScaledForm, x_In: Array) -> None:
     """Raises Refusal for too few points, or too little range to determine the exponents that are free."""
     law = model.form
     free = len(model.free)
@@ -75,7 +75,7 @@ def check_support(problem: Problem, best: Optimum, df: int) -> None:
             raise Refusal(f"{name} is not known within {within}", mend=_WIDER)
 
 
-def without(model: Model, nested: Nested) -> Model | None:
+def without(model: ScaledForm, nested: Nested) -> ScaledForm | None:
     """The model with a nested law's parameters held; None where it asks about what is held already."""
     names = model.form.parameters
     held = {names[place] for place in model.held_K}

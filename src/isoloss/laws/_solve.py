@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import leastsq
 
+from isoloss.laws._scaled import ScaledForm
 from isoloss.laws.forms import Array
-from isoloss.laws.model import Model
 
 OBJECTIVES = ("squared", "squared-log", "huber-log", "huber-likelihood")
 _MOST_STEPS = 100
@@ -22,7 +22,7 @@ class Problem:
     Both may have a row a start, shape (S, n): then S data sets on the same inputs are solved at once.
     """
 
-    model: Model
+    model: ScaledForm
     y_n: Array
     w_n: Array
     objective: str

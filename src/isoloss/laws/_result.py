@@ -14,15 +14,13 @@ from numpy.typing import ArrayLike
 from pydantic import TypeAdapter, ValidationError
 
 from isoloss.errors import InputError
+from isoloss.laws._intervals import Interval, check_level
+from isoloss.laws._predict import Prediction, log_variance, predict, scaled
 from isoloss.laws.forms import Array, Form, form
-from isoloss.laws.level import check_level
-from isoloss.laws.predict import Prediction, log_variance, predict, scaled
 from isoloss.laws.seeds import Seeds
 
 if TYPE_CHECKING:
     from isoloss.plans.plan import Plan
-
-Interval = tuple[float | None, float | None]
 
 
 class FitStatus(Enum):
@@ -57,7 +55,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Data:
+class FitData:
     """The rows behind a fit, of positive weight, in their own order and units."""
 
     inputs: dict[str, tuple[float, ...]]
@@ -124,7 +122,7 @@ class Fit:
     ranges: dict[str, tuple[float, float]]
     signed_floor: bool
     bootstrap: Bootstrap | None
-    data: Data | None
+    data: FitData | None
     source: dict[str, Any]
 
     def __str__(self) -> str:
@@ -283,6 +281,6 @@ def _from_json(data: Mapping[str, Any]) -> Fit:
     return fit
 
 
-def _even(data: Data) -> bool:
+def _even(data: FitData) -> bool:
     columns = [*data.inputs.values(), data.weights, *([data.cluster] if data.cluster is not None else [])]
     return all(len(column) == len(data.loss) for column in columns)

@@ -7,9 +7,9 @@ from scipy.optimize import linprog
 from scipy.sparse import eye_array, hstack, vstack
 from scipy.special import ndtr
 
+from isoloss.laws._solve import Optimum, Problem, solve
+from isoloss.laws._spread import spread
 from isoloss.laws.forms import Array
-from isoloss.laws.solve import Optimum, Problem, solve
-from isoloss.laws.spread import spread
 
 _ROUNDS = 60
 _NEARLY_ABSOLUTE = 1e-3  # a threshold below this share of the residuals is no threshold

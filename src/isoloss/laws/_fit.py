@@ -8,19 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws.bootstrap import with_bootstrap
+from isoloss.laws._bootstrap import with_bootstrap
+from isoloss.laws._intervals import check_level, check_seed, t_intervals
+from isoloss.laws._likelihood import by_likelihood
+from isoloss.laws._profile import with_profiles
+from isoloss.laws._result import Fit, FitData, FitStatus, Objective, Starts, Units
+from isoloss.laws._rows import Points, checked, designs, points
+from isoloss.laws._scaled import scaled_form
+from isoloss.laws._solve import OBJECTIVES, Optimum, Problem, solve
+from isoloss.laws._spread import FEW, covariance, jackknife, sigma
+from isoloss.laws._support import check_design, check_support
 from isoloss.laws.forms import Array, Form, registered
-from isoloss.laws.intervals import t_intervals
-from isoloss.laws.level import check_level, check_seed
-from isoloss.laws.likelihood import by_likelihood
-from isoloss.laws.model import model
-from isoloss.laws.profile import with_profiles
-from isoloss.laws.result import Data, Fit, FitStatus, Objective, Starts, Units
-from isoloss.laws.rows import Points, checked, designs, points
 from isoloss.laws.seeds import Seeds, seed_noise
-from isoloss.laws.solve import OBJECTIVES, Optimum, Problem, solve
-from isoloss.laws.spread import FEW, covariance, jackknife, sigma
-from isoloss.laws.support import check_design, check_support
 
 SMALL_GRADIENT = 1e-6
 STEEP = 1.0  # arXiv 2604.12946 prints 0.78, the largest of sources/published
@@ -77,7 +76,7 @@ def fit(
     _check_options(law, objective, delta, intervals, bootstrap, seed, allow_negative, free)
     x, y_n, w_n, labels = checked(law, inputs, loss, weights, cluster, allow_negative)
     shape = law.with_signed_floor() if allow_negative and law.with_signed_floor else law
-    data = Data(
+    data = FitData(
         {name: tuple(column.tolist()) for name, column in x.items()},
         tuple(y_n.tolist()),
         tuple(w_n.tolist()),
@@ -86,7 +85,7 @@ def fit(
     held = {name: value for name, value in shape.fixed.items() if name not in free} | dict(fixed or {})
     logs = objective != "squared"
     at = points(shape, x, y_n, w_n, labels, logs)
-    problem = problem_of(shape, at, objective, delta, held, tied)
+    problem = scaled_problem(shape, at, objective, delta, held, tied)
     check_design(problem.model, at.x_In)
     problem, best, likelihood = optimum(problem, starts)
     x_In, notes = np.stack([x[name] for name in law.inputs]), []
@@ -94,7 +93,7 @@ def fit(
     if noise is not None and noise.p < FORM_ERROR and labels is None and noise.designs > len(best.phi):
         # The law's own error is shared by the seeds of a design: the designs are what counts.
         at = points(shape, x, y_n, w_n, designs(x_In).astype(str), logs)
-        problem = problem_of(shape, at, objective, delta, held, tied)
+        problem = scaled_problem(shape, at, objective, delta, held, tied)
         problem, best, likelihood = optimum(problem, starts)
         notes.append(
             f"seeds of one design agree better than the law fits (p = {noise.p:.2g}): intervals count the "
@@ -122,7 +121,7 @@ def fit(
     return with_profiles(found, problem, at) if intervals == "profile" else found
 
 
-def again(found: Fit) -> tuple[Problem, Points]:
+def problem_of(found: Fit) -> tuple[Problem, Points]:
     """The problem and the points behind a fit, from the rows it carries: for profiles and refits.
 
     Raises InputError for a fit without data, such as a published law.
@@ -139,7 +138,7 @@ def again(found: Fit) -> tuple[Problem, Points]:
     logs = found.objective.name != "squared"
     at = points(law, x, np.array(data.loss), np.array(data.weights), labels, logs)
     objective, delta = found.objective.name, found.objective.delta
-    problem = problem_of(law, at, objective, 1e-3 if delta is None else delta, found.fixed, found.tied)
+    problem = scaled_problem(law, at, objective, 1e-3 if delta is None else delta, found.fixed, found.tied)
     if objective == "huber-likelihood":
         problem, _, _ = by_likelihood(problem, np.array(found.theta)[problem.model.free][None])
     return problem, at
@@ -185,7 +184,7 @@ def optimum(problem: Problem, starts: Sequence[Mapping[str, float]]) -> tuple[Pr
     return problem, solve(problem, given), None
 
 
-def problem_of(
+def scaled_problem(
     law: Form,
     at: Points,
     objective: str,
@@ -197,7 +196,7 @@ def problem_of(
     log_scale_I, log_loss_scale = scales(law, at)
     with np.errstate(divide="ignore"):
         z_In = np.log(at.x_In) - log_scale_I[:, None]
-    shape = model(law, np.maximum(z_In, -700.0), log_scale_I, log_loss_scale, fixed, tied)
+    shape = scaled_form(law, np.maximum(z_In, -700.0), log_scale_I, log_loss_scale, fixed, tied)
     return Problem(shape, at.y_n / np.exp(log_loss_scale), at.w_n, objective, delta)
 
 
@@ -223,7 +222,7 @@ def _result(
     at: Points,
     df: int,
     level: float,
-    data: Data,
+    data: FitData,
     noise: Seeds | None,
     unsupported: str,
     notes: list[str],

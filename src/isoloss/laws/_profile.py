@@ -6,13 +6,12 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from isoloss.errors import InputError
+from isoloss.laws._intervals import kappa_errors, plain_end, t_quantile
+from isoloss.laws._result import Fit, Interval
+from isoloss.laws._rows import Points
+from isoloss.laws._solve import Problem, descend
+from isoloss.laws._spread import FEW, inside, normal_huber
 from isoloss.laws.forms import Array
-from isoloss.laws.intervals import kappa_errors, plain_end
-from isoloss.laws.level import quantile
-from isoloss.laws.result import Fit, Interval
-from isoloss.laws.rows import Points
-from isoloss.laws.solve import Problem, descend
-from isoloss.laws.spread import FEW, inside, normal_huber
 
 _WIDTHS = (0.4, 0.8, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0)
 _FARTHER = 4.0  # a second look reaches that much farther where the first does not close
@@ -56,7 +55,7 @@ def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None =
     scale = _scale(problem, theta[shape.free], place, fit.df) * error**2
     # How the others move, to first order, per standard error of this one.
     lean_p = np.array(fit.covariance) @ shape.slopes(theta)[place] / error
-    threshold = quantile(fit.level if level is None else level, fit.df)
+    threshold = t_quantile(fit.level if level is None else level, fit.df)
     offsets, distances, widest = [0.0], [0.0], 1.0
     for _ in range(_LOOKS):
         new = [side * width * widest for side in (-1, 1) for width in _WIDTHS]

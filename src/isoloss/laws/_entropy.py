@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isoloss.errors import InputError
-from isoloss.laws.result import Fit
+from isoloss.laws._result import Fit
 
 OURO_BETA = 0.1  # the larger of the entropy weights in arXiv 2510.25741; the smaller is half of it
 
