@@ -1,0 +1,221 @@
+"""Means, differences and shares with their intervals: made here, and nowhere else.
+
+The seeds of one size are few, so their standard deviation is pooled over sizes where it can be, assuming that
+sizes (and both families, where both are pooled) share one. Comparisons are unpaired unless asked for: a seed
+fixes the order of the data but gives two families unrelated weights, so pairs may share little. Positive
+correlation within pairs makes the unpaired interval too wide, never too narrow. Decide on pairing before
+looking at the losses.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri, stdtrit
+
+from isoloss.errors import InputError, Refusal
+
+LEVEL = 0.95
+"""Of every interval in figures, sentences and demos."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """``value`` between ``low`` and ``high`` at ``level``; these are infinite where nothing is known.
+
+    ``n``: values behind it, of the smaller side. ``df``: degrees of freedom of a t interval, 0 where there is
+    none, None for another kind. ``se``: the standard error of a t interval.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    df: int | None
+    level: float = LEVEL
+    se: float = inf
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """None where nothing is known."""
+        return None if self.df == 0 else (self.low, self.high)
+
+    @property
+    def decided(self) -> bool:
+        """Does it leave out 0?"""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def sign(self) -> int | None:
+        """-1 or 1 where it leaves out 0, 0 where it does not, None where nothing is known."""
+        if self.df == 0:
+            return None
+        return 1 if self.low > 0 else -1 if self.high < 0 else 0
+
+    def within(self, least: float, most: float) -> "Interval":
+        """Cut off at what is possible, such as 0 and 1 for the mean of shares."""
+        return replace(self, low=max(least, self.low), high=min(most, self.high))
+
+    def row(self) -> dict[str, str | int | float | bool | None]:
+        """As columns of a table."""
+        low, high = self.interval or (None, None)
+        return {"value": self.value, "low": low, "high": high, "n": self.n}
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Pooled standard deviation of one run around its group, in nats, with its degrees of freedom."""
+
+    sd: float
+    df: int
+    groups: int
+
+
+def check_level(level: float) -> float:
+    """Raises InputError unless it is a number between 0 and 1."""
+    if not isinstance(level, int | float):
+        raise InputError(f"level is {level!r}", mend="give a share between 0 and 1, such as 0.9")
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level is {level}", mend="give a share between 0 and 1, such as 0.9")
+    return float(level)
+
+
+def t_quantile(level: float, df: float) -> float:
+    """Half-width of a two-sided t interval in standard errors."""
+    return float(stdtrit(df, 0.5 + level / 2))
+
+
+def t_interval(value: float, se: float, n: int, df: int, level: float = LEVEL) -> Interval:
+    """value -+ t(df) se; nothing known where ``df`` is 0."""
+    if df < 1:
+        return Interval(value, -inf, inf, n, 0, level)
+    reach = t_quantile(check_level(level), df) * se
+    return Interval(value, value - reach, value + reach, n, df, level, se)
+
+
+def mean(values: ArrayLike, *, noise: Noise | None = None, level: float = LEVEL) -> Interval:
+    """mean -+ t(df) sd / sqrt(n): of ``values`` alone with df = n - 1, or by the ``noise`` of several groups.
+
+    One value without a noise gives no interval. Raises InputError for values that are not finite, or none.
+    """
+    array = _values(values)
+    n, middle = len(array), float(array.mean())
+    if noise is None:
+        if n < 2:
+            return t_interval(middle, inf, n, 0, level)
+        noise = Noise(float(array.std(ddof=1)), n - 1, 1)
+    reach = t_quantile(check_level(level), noise.df) * noise.sd / sqrt(n)
+    return Interval(middle, middle - reach, middle + reach, n, noise.df, level, noise.sd / sqrt(n))
+
+
+def difference(
+    a: ArrayLike,
+    b: ArrayLike,
+    noise: Noise | Refusal | None = None,
+    *,
+    floor: float | tuple[float, float] = 0.0,
+    level: float = LEVEL,
+) -> Interval:
+    """Mean of ``a`` minus mean of ``b``, unpaired.
+
+    With a noise: se = sd sqrt(1 / n_a + 1 / n_b) (Student 1908). Without: se^2 = max(s_a^2, floor_a) / n_a +
+    the same for b (Welch 1938), and df those of the smaller side, which bound Welch's from below. ``floor``:
+    the least variance that a value of a side can have, such as that of how coarsely it is read: seeds that
+    agree to the last digit agree by that, not by having no error. Nothing is known where the noise was
+    refused, or a side has one value.
+    """
+    sides = _values(a), _values(b)
+    value = float(sides[0].mean() - sides[1].mean())
+    n = min(map(len, sides))
+    if isinstance(noise, Noise):
+        se = noise.sd * sqrt(1 / len(sides[0]) + 1 / len(sides[1]))
+        return t_interval(value, se, n, noise.df, level)
+    if isinstance(noise, Refusal) or n < 2:
+        return t_interval(value, inf, n, 0, level)
+    floors = floor if isinstance(floor, tuple) else (floor, floor)
+    variances = [max(float(side.var(ddof=1)), least) for side, least in zip(sides, floors, strict=True)]
+    se = sqrt(sum(variance / len(side) for variance, side in zip(variances, sides, strict=True)))
+    return t_interval(value, se, n, n - 1, level)
+
+
+def paired_difference(
+    a: Mapping[Hashable, float], b: Mapping[Hashable, float], noise: Noise, *, level: float = LEVEL
+) -> Interval:
+    """Mean of ``a[seed] - b[seed]`` at one size, with the noise of ``paired_noise``: se = sd / sqrt(n)."""
+    if set(a) != set(b):
+        raise InputError("the two sides differ in seeds", mend="compare unpaired, or train the missing runs")
+    differences = _values([a[seed] - b[seed] for seed in a])
+    n = len(differences)
+    return t_interval(float(differences.mean()), noise.sd / sqrt(n), n, noise.df, level)
+
+
+def contrast(
+    parts: Sequence[tuple[float, float, int]], noise: Noise | Refusal, *, level: float = LEVEL
+) -> Interval:
+    """sum of weight * mean over ``parts`` of (weight, mean, n values): se = sd sqrt(sum weight^2 / n)."""
+    value, n = sum(weight * mean for weight, mean, _ in parts), min(n for *_, n in parts)
+    if isinstance(noise, Refusal):
+        return t_interval(value, inf, n, 0, level)
+    spread = sqrt(sum(weight**2 / n for weight, _, n in parts))
+    reach = t_quantile(check_level(level), noise.df) * noise.sd * spread
+    return Interval(value, value - reach, value + reach, n, noise.df, level, noise.sd * spread)
+
+
+def share(hits: float, n: int, *, level: float = LEVEL) -> Interval:
+    """``hits`` of ``n`` with Wilson's score interval (Wilson 1927, JASA 22, 209).
+
+    As ``scipy.stats.binomtest(hits, n).proportion_ci(level, "wilson")``, but for hits that need not be whole:
+    sums of shares count too.
+    """
+    value, z2 = hits / n, float(ndtri(0.5 + check_level(level) / 2)) ** 2
+    middle = (value + z2 / (2 * n)) / (1 + z2 / n)
+    reach = sqrt(z2 * (value * (1 - value) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    low = max(0.0, middle - reach) if hits > 0 else 0.0
+    high = min(1.0, middle + reach) if hits < n else 1.0
+    return Interval(value, low, high, n, None, level)
+
+
+def pooled_noise(groups: Iterable[ArrayLike]) -> Noise:
+    """Seed noise of groups of losses (one group a size): sqrt(sum of squares about group means / df).
+
+    df = sum(n_i - 1). Raises InputError for a loss that is not finite, Refusal without a group of two runs.
+    """
+    arrays = [_values(group) for group in groups]
+    df = sum(len(array) - 1 for array in arrays)
+    if df < 1:
+        raise Refusal(
+            "no size has two seeds, so the seed noise is unknown", mend="train at least one size twice"
+        )
+    total = sum(float(np.sum((array - array.mean()) ** 2)) for array in arrays)
+    return Noise(float(np.sqrt(total / df)), df, len(arrays))
+
+
+def seed_noise(groups: Iterable[ArrayLike]) -> Noise | Refusal:
+    """``pooled_noise``, or why there is none."""
+    try:
+        return pooled_noise(groups)
+    except Refusal as reason:
+        return reason
+
+
+def paired_noise(
+    a: Mapping[Hashable, Mapping[Hashable, float]], b: Mapping[Hashable, Mapping[Hashable, float]]
+) -> Noise:
+    """Noise of within-seed differences, pooled over sizes; ``a[size][seed]``, ``b[size][seed]`` are losses.
+
+    Raises InputError if the two sides differ in sizes or seeds, Refusal without a size of two seeds.
+    """
+    if set(a) != set(b) or any(set(a[size]) != set(b[size]) for size in a):
+        raise InputError(
+            "the two sides differ in sizes or seeds", mend="compare unpaired, or train the missing runs"
+        )
+    return pooled_noise([[a[size][seed] - b[size][seed] for seed in a[size]] for size in a])
+
+
+def _values(values: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not len(array) or not np.all(np.isfinite(array)):
+        raise InputError("a group of losses is empty or not finite", mend="give one finite loss a run")
+    return array

@@ -1,0 +1,274 @@
+"""Means, differences and shares: the textbook's numbers, and intervals that cover at their level."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest, norm, ttest_1samp, ttest_ind
+
+from isoloss.errors import InputError, Refusal
+from isoloss.stats import (
+    LEVEL,
+    Interval,
+    Noise,
+    contrast,
+    difference,
+    mean,
+    paired_difference,
+    paired_noise,
+    pooled_noise,
+    seed_noise,
+    share,
+    t_interval,
+    t_quantile,
+)
+
+TRIALS = 2000
+SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+SLEEP_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+"""Student's hours of extra sleep (1908), R's ``sleep``."""
+
+
+def band(level: float, trials: int = TRIALS) -> tuple[float, float]:
+    """Shares of ``trials`` that an exact interval of this level gives in 999 of 1,000 simulations."""
+    low, high = binom.interval(0.999, trials, level)
+    return low / trials, high / trials
+
+
+def ends(found: Interval) -> tuple[float, float]:
+    return found.low, found.high
+
+
+def coverage(simulate, truth: float, *, shrink: float = 1.0, seed: int = 0) -> float:
+    """How often ``simulate(rng)``, its ends drawn in by ``shrink``, holds ``truth``."""
+    rng, held = np.random.default_rng(seed), 0
+    for _ in range(TRIALS):
+        found = simulate(rng)
+        held += found.low <= truth <= found.high if shrink == 1 else _within(found, truth, shrink)
+    return held / TRIALS
+
+
+def _within(found: Interval, truth: float, shrink: float) -> bool:
+    return abs(found.value - truth) <= shrink * (found.high - found.low) / 2
+
+
+def normal_for_t(df: int, level: float = LEVEL) -> float:
+    """The factor by which 1.96 where t belongs draws an interval in."""
+    return float(norm.ppf(0.5 + level / 2)) / t_quantile(level, df)
+
+
+def test_t_quantiles_are_those_of_the_tables():
+    assert t_quantile(0.95, 1) == pytest.approx(12.70620473617, rel=1e-11)
+    assert t_quantile(0.95, 10) == pytest.approx(2.228138852, rel=1e-9)
+    assert t_quantile(0.90, 5) == pytest.approx(2.0150483733, rel=1e-9)
+
+
+def test_a_mean_is_students():
+    """R: t.test(extra ~ group, sleep, paired = TRUE) gives [-2.4598858, -0.7001142] at 95 %."""
+    found = mean(np.subtract(SLEEP_1, SLEEP_2))
+    assert ends(found) == pytest.approx((-2.4598858, -0.7001142), abs=5e-8)
+    assert (found.n, found.df, found.sign, found.decided) == (10, 9, -1, True)
+    reference = ttest_1samp(SLEEP_1, 0).confidence_interval(0.9)
+    assert ends(mean(SLEEP_1, level=0.9)) == pytest.approx((reference.low, reference.high), rel=1e-12)
+    assert mean(SLEEP_1).se == pytest.approx(np.std(SLEEP_1, ddof=1) / np.sqrt(10))
+
+
+def test_a_difference_with_pooled_noise_is_students():
+    """R: t.test(extra ~ group, sleep, var.equal = TRUE) gives [-3.363874, 0.203874]."""
+    found = difference(SLEEP_1, SLEEP_2, pooled_noise([SLEEP_1, SLEEP_2]))
+    assert ends(found) == pytest.approx((-3.363874, 0.203874), abs=5e-7)
+    assert (found.value, found.df, found.sign) == (pytest.approx(-1.58), 18, 0)
+    reference = ttest_ind(SLEEP_1, SLEEP_2).confidence_interval()
+    assert ends(found) == pytest.approx((reference.low, reference.high), rel=1e-12)
+
+
+def test_a_difference_without_noise_is_welchs_with_the_smaller_sides_df():
+    a, b = SLEEP_1[:4], SLEEP_2
+    found, reference = difference(a, b), ttest_ind(a, b, equal_var=False)
+    assert found.value / found.se == pytest.approx(reference.statistic, rel=1e-12)
+    assert found.df == 3 <= reference.df
+    assert ends(found) == pytest.approx(
+        (found.value - 3.18244630528 * found.se, found.value + 3.18244630528 * found.se)
+    )
+
+
+def test_pairs_are_students_of_their_differences():
+    a, b = dict(enumerate(SLEEP_1)), dict(enumerate(SLEEP_2))
+    found = paired_difference(a, b, paired_noise({"all": a}, {"all": b}))
+    assert ends(found) == pytest.approx((-2.4598858, -0.7001142), abs=5e-8)
+    with pytest.raises(InputError, match="differ in seeds"):
+        paired_difference(a, {0: 1.0}, Noise(1.0, 3, 1))
+
+
+def test_a_contrast_of_two_means_is_their_difference_and_of_three_an_interpolation():
+    noise = Noise(0.02, 6, 4)
+    two = contrast([(1.0, 4.0, 3), (-1.0, 3.9, 2)], noise)
+    assert ends(two) == pytest.approx(ends(difference([4.0] * 3, [3.9] * 2, noise)), rel=1e-12)
+    three = contrast([(1.0, 4.0, 3), (-0.25, 3.8, 2), (-0.75, 4.0, 2)], noise)
+    assert three.value == pytest.approx(0.05)
+    assert three.se == pytest.approx(0.02 * np.sqrt(1 / 3 + (0.25**2 + 0.75**2) / 2))
+    assert three.n == 2
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 30), (1, 30), (29, 30), (30, 30), (76, 2000), (1980, 2000)])
+def test_a_share_is_wilsons(hits, n):
+    reference = binomtest(hits, n).proportion_ci(LEVEL, method="wilson")
+    assert ends(share(hits, n)) == pytest.approx((reference.low, reference.high), rel=1e-12, abs=1e-15)
+
+
+def test_a_share_by_hand():
+    """Newcombe 1998, Statistics in Medicine 17, 857, table I, without correction for continuity."""
+    assert ends(share(81, 263)) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert ends(share(15, 148)) == pytest.approx((0.0624, 0.1605), abs=5e-5)
+    assert ends(share(0, 20)) == pytest.approx((0.0, 0.1611), abs=5e-5)
+
+
+def test_ends_of_certain_shares_are_exact():
+    assert share(0, 7).low == 0.0
+    assert share(7, 7).high == 1.0
+    assert share(0, 7).df is None
+    assert share(7, 7).decided
+
+
+def test_a_mean_covers_at_its_level():
+    """Three values: t holds the truth in 95 % of 2,000; 1.96 for t, or 30 % less, does not."""
+    low, high = band(LEVEL)
+    args = (lambda rng: mean(rng.normal(3.9, 0.02, 3)), 3.9)
+    assert low <= coverage(*args) <= high
+    assert coverage(*args, shrink=normal_for_t(2)) < low
+    assert coverage(*args, shrink=0.7) < low
+
+
+def test_a_difference_with_noise_from_other_sizes_covers():
+    """Two runs a side, noise pooled over four sizes of two; the same controls."""
+    low, high = band(LEVEL)
+
+    def simulate(rng: np.random.Generator) -> Interval:
+        groups = 4.0 + 0.02 * rng.standard_normal((4, 2)) + np.arange(4)[:, None]
+        return difference(groups[1], groups[0], pooled_noise(groups))
+
+    assert low <= coverage(simulate, 1.0) <= high
+    assert coverage(simulate, 1.0, shrink=normal_for_t(4)) < low
+    assert coverage(simulate, 1.0, shrink=0.7) < low
+
+
+def test_a_contrast_covers():
+    low, high = band(0.9)
+
+    def simulate(rng: np.random.Generator) -> Interval:
+        a, b, c = groups = [m + 0.02 * rng.standard_normal(2) for m in (4.0, 3.8, 4.0)]
+        parts = [(1.0, a.mean(), 2), (-0.5, b.mean(), 2), (-0.5, c.mean(), 2)]
+        return contrast(parts, pooled_noise(groups), level=0.9)
+
+    assert low <= coverage(simulate, 0.1) <= high
+    assert coverage(simulate, 0.1, shrink=normal_for_t(3, 0.9)) < low
+
+
+def test_welchs_difference_covers_at_least_its_level():
+    """Unequal spreads and sizes: never less than the level, as its df are a lower bound; narrower is less."""
+
+    def simulate(rng: np.random.Generator) -> Interval:
+        return difference(rng.normal(0, 3, 3), rng.normal(0, 1, 6))
+
+    low, _ = band(LEVEL)
+    assert coverage(simulate, 0.0) >= low
+    assert coverage(simulate, 0.0, shrink=normal_for_t(2)) < low
+
+
+def test_pooling_unequal_spreads_would_not_cover():
+    """Negative control of Welch's: few values with much noise beside many with little."""
+
+    def simulate(rng: np.random.Generator) -> Interval:
+        a, b = rng.normal(0, 3, 3), rng.normal(0, 0.3, 12)
+        return difference(a, b, pooled_noise([a, b]))
+
+    assert coverage(simulate, 0.0) < band(LEVEL)[0]
+
+
+def test_a_floor_covers_what_is_read_coarsely():
+    """Values rounded to whole tens often agree: rounding has variance 100 / 12, and no floor says 0."""
+
+    def simulate(floor: float):
+        def rounded(rng: np.random.Generator) -> Interval:
+            a, b = np.round(rng.normal(100 + 10 * rng.random() + np.array([[4.0], [0.0]]), 1, (2, 3)), -1)
+            return difference(a, b, floor=floor)
+
+        return rounded
+
+    assert coverage(simulate(100 / 12), 4.0) >= LEVEL
+    assert coverage(simulate(0.0), 4.0) < 0.8
+
+
+def test_a_floor_a_side():
+    found = difference([1.0, 1.0], [3.0, 3.0, 3.0], floor=(0.5, 0.9))
+    assert found.se == pytest.approx(np.sqrt(0.5 / 2 + 0.9 / 3))
+    assert found.df == 1
+
+
+@pytest.mark.parametrize("p", [0.02, 0.5, 0.97])
+def test_a_share_covers_near_its_level(p):
+    """Of 40, by exact sums over hits: Wilson holds 92 to 98 %; half as wide holds far less."""
+    hits = np.arange(41)
+    chance = binom.pmf(hits, 40, p)
+    found = [share(int(k), 40) for k in hits]
+    assert 0.92 <= chance[[one.low <= p <= one.high for one in found]].sum() <= 0.98
+    middle = [(one.low + one.high) / 2 for one in found]
+    half = [(one.high - one.low) / 4 for one in found]
+    assert chance[[abs(p - m) <= h for m, h in zip(middle, half, strict=True)]].sum() < 0.92
+
+
+def test_control_the_share_by_the_normal_formula_does_not_cover():
+    """Wald's p -+ z sqrt(p (1 - p) / n) at p = 0.02, n = 40 holds 55 %."""
+    hits = np.arange(41)
+    reach = 1.959964 * np.sqrt(hits / 40 * (1 - hits / 40) / 40)
+    assert binom.pmf(hits, 40, 0.02)[np.abs(hits / 40 - 0.02) <= reach].sum() < 0.6
+
+
+def test_one_value_gives_no_interval():
+    for found in (mean([0.5]), difference([1.0], [2.0, 3.0]), t_interval(0.5, 0.1, 1, 0)):
+        assert (found.low, found.high, found.df) == (-inf, inf, 0)
+        assert (found.interval, found.sign, found.decided) == (None, None, False)
+        assert found.row()["low"] is found.row()["high"] is None
+    assert mean([0.5]).value == 0.5
+    assert mean([0.5], noise=Noise(0.1, 4, 5)).sign == 1
+
+
+def test_without_a_second_seed_the_noise_is_refused_and_nothing_is_decided():
+    noise = seed_noise([[4.0], [3.9], [3.8]])
+    assert isinstance(noise, Refusal)
+    for found in (difference([4.0], [3.0], noise), contrast([(1.0, 4.0, 1), (-1.0, 3.0, 1)], noise)):
+        assert (found.value, found.interval, found.sign) == (1.0, None, None)
+    with pytest.raises(Refusal, match="no size has two seeds"):
+        pooled_noise([[4.0], [3.9]])
+
+
+def test_noise_counts_seeds_and_not_sizes():
+    rng = np.random.default_rng(2)
+    noise = seed_noise([size + rng.normal(4.0, 0.05, 3) for size in range(200)])
+    assert isinstance(noise, Noise)
+    assert (noise.df, noise.groups) == (400, 200)
+    assert noise.sd == pytest.approx(0.05, rel=0.1)
+
+
+@pytest.mark.parametrize(("value", "sign"), [(0.5, 1), (-0.5, -1), (0.001, 0)])
+def test_the_sign_is_what_the_interval_supports(value, sign):
+    found = contrast([(1.0, 3.0 + value, 2), (-1.0, 3.0, 2)], Noise(0.05, 8, 4))
+    assert (found.sign, found.decided) == (sign, sign != 0)
+
+
+def test_a_mean_of_shares_stays_within_what_is_possible():
+    assert ends(mean([0.9, 1.0]).within(0.0, 1.0)) == (pytest.approx(0.3146897632, abs=1e-9), 1.0)
+
+
+@pytest.mark.parametrize("values", [[], [4.0, np.nan], [[1.0, 2.0]], [inf]])
+def test_bad_values_are_input_errors(values):
+    for make in (mean, lambda v: difference(v, [1.0, 2.0]), lambda v: pooled_noise([[1.0, 2.0], v])):
+        with pytest.raises(InputError, match="empty or not finite"):
+            make(values)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95, "0.9"])
+def test_a_level_is_between_0_and_1(level):
+    for make in (lambda: mean([1.0, 2.0], level=level), lambda: share(1, 2, level=level)):
+        with pytest.raises(InputError, match="level is"):
+            make()
