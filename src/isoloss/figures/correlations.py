@@ -6,7 +6,7 @@ import polars as pl
 
 from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
-from isoloss.figures.fit_rows import chart_of
+from isoloss.figures.marks import COLOUR, chart_of, panel
 from isoloss.figures.style import INK
 from isoloss.laws import Array, Fit
 
@@ -64,7 +64,10 @@ def figure(fit: Fit) -> Figure:
         ]
     ).with_columns(
         pl.col("correlation").round(2).map_elements(_written, return_dtype=pl.String).alias("words"),
-        pl.when(pl.col("correlation").abs() > 0.85).then(pl.lit("white")).otherwise(pl.lit(INK)).alias("ink"),
+        pl.when(pl.col("correlation").abs() > 0.85)
+        .then(pl.lit("white"))
+        .otherwise(pl.lit(INK))
+        .alias("colour"),
     )
     order = list(names)
     x = alt.X(
@@ -80,15 +83,11 @@ def figure(fit: Fit) -> Figure:
         legend=alt.Legend(title="Correlation", gradientLength=min(CELL * len(names), 200)),
     )
     cells = chart_of(table).mark_rect(stroke="white", strokeWidth=2).encode(x, y, color=colour)
-    numbers = chart_of(table).mark_text(fontSize=13).encode(
-        x, y, text="words:N", color=alt.Color("ink:N", scale=None)
-    )  # fmt: skip
+    numbers = chart_of(table).mark_text(fontSize=13).encode(x, y, text="words:N", color=COLOUR)
     side = CELL * len(names)
     return Figure(
         name="correlations",
-        chart=alt.layer(cells, numbers)
-        .resolve_scale(color="independent")
-        .properties(width=side, height=side),
+        chart=panel([cells, numbers], side, side).resolve_scale(color="independent"),
         title=title,
         subtitle=(
             "of the estimates, at the scale on which intervals are made: logarithms of positive parameters"
@@ -100,7 +99,7 @@ def figure(fit: Fit) -> Figure:
             "law's losses may be sure while its parameters are not, and parameters must be taken as a set."
         ),
         would_change="A wider range of the input that the pair shares; or a parameter held at a known value.",
-        table=table.drop("words", "ink"),
+        table=table.drop("words", "colour"),
     )
 
 

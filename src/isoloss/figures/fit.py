@@ -1,6 +1,7 @@
 """The law among its runs, with its band and its residuals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
@@ -8,19 +9,18 @@ import polars as pl
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.figures import beside
+from isoloss.figures import marks, overlay
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit_rows import (
     FEW,
     amount,
     axis,
-    chart_of,
     claim,
+    law_at,
     middle,
     number_format,
     on_logs,
     ranges_of,
-    renamed,
     row_words,
     rows,
     spread_words,
@@ -29,7 +29,7 @@ from isoloss.figures.fit_rows import (
     varied,
     words,
 )
-from isoloss.figures.style import INK, PREDICTED, QUIET, RAMP, REAL, configured, title_of
+from isoloss.figures.style import INK, PREDICTED, QUIET, RAMP, REAL, configured, title_of, written
 from isoloss.laws import Array, Fit, FitStatus
 
 WIDTH, HEIGHT, STRIP = 620, 340, 110
@@ -37,6 +37,16 @@ PANEL, PANELS_A_ROW = 270, 3
 GRID, LEVELS = 80, 5
 BETWEEN, WITHIN = 0.14, 0.3
 """Opacities of the interval of a new run and of the band of the mean."""
+MEAN, NEW_RUN = ("mean_low", "mean_high"), ("low", "high")
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """A chart, the numbers behind it, and in words what its marks are."""
+
+    chart: alt.LayerChart | alt.VConcatChart
+    table: pl.DataFrame
+    how: str
 
 
 def plot(fit: Fit, others: Sequence[Fit] = ()) -> alt.TopLevelMixin:
@@ -56,28 +66,28 @@ def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
     InputError for others of other inputs.
     """
     points = None if fit.data is None else rows(fit)
-    drawn = varied(fit)
-    if not drawn:
+    inputs = varied(fit)
+    if not inputs:
         raise Refusal("no input of the law varies", mend="fit the law to runs that differ")
-    if len(drawn) == 1:
-        chart, table, how = _one(fit, points, drawn[0], others)
+    if len(inputs) == 1:
+        drawing = _with_one_input(fit, points, inputs[0], others)
     elif others:
         raise InputError("is of several inputs", where=fit.law, mend="draw others beside a law of one input")
-    elif len(drawn) == 2 and len(fit.form.inputs) == 2:
-        chart, table, how = _two(fit, points, drawn)
+    elif len(inputs) == 2 and len(fit.form.inputs) == 2:
+        drawing = _with_two_inputs(fit, points, inputs)
     else:
-        chart, table, how = _panels(fit, points, drawn)
+        drawing = _with_many_inputs(fit, points, inputs)
     title = claim(fit)
     if fit.sigma is not None:
         title += f", runs scatter {spread_words(fit, fit.sigma)} about it"
     shown = "no rows: the law over the range that it was fitted to" if points is None else row_words(fit)
     return Figure(
         name="law",
-        chart=chart,
+        chart=drawing.chart,
         title=title,
-        subtitle=f"{shown}; {how}",
-        description=f"{value_words(fit)} against {text.listed([words(name) for name in drawn])}: {how}.",
-        shows=f"{title}. {text.capital(how)}. The law is {fit.form.formula} ({fit.form.source}).",
+        subtitle=f"{shown}; {drawing.how}",
+        description=f"{value_words(fit)} against {text.listed(list(map(words, inputs)))}: {drawing.how}.",
+        shows=f"{title}. {text.capital(drawing.how)}. The law is {fit.form.formula} ({fit.form.source}).",
         would_change=(
             "Runs outside the range drawn: the band holds the law's parameters, not another law."
             if fit.covariance is not None
@@ -85,131 +95,113 @@ def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
             if fit.status is FitStatus.PUBLISHED
             else "More runs, or several seeds: this fit has no interval."
         ),
-        table=table,
+        table=drawing.table,
     )
 
 
-def _line(fit: Fit, x: dict[str, Array], **constants) -> pl.DataFrame:
+def _curve(fit: Fit, inputs: Mapping[str, Array]) -> pl.DataFrame:
     """The law along a path of inputs: law, mean_low, mean_high, low, high."""
-    predicted = fit.predict(**x)
-    columns = {name: np.asarray(column) for name, column in x.items()} | {"law": predicted.loss}
-    for names, ends in ((("mean_low", "mean_high"), predicted.band), (("low", "high"), predicted.interval)):
+    predicted = fit.predict(level=None, **inputs)
+    columns = {name: np.asarray(column) for name, column in inputs.items()}
+    columns["law"] = np.asarray(predicted.loss)
+    for names, ends in ((MEAN, predicted.band), (NEW_RUN, predicted.interval)):
         for name, end in zip(names, ends or (predicted.loss, predicted.loss), strict=True):
-            columns[name] = end
-    return pl.DataFrame(columns).with_columns(pl.lit(value).alias(name) for name, value in constants.items())
+            columns[name] = np.asarray(end)
+    return pl.DataFrame(columns)
 
 
-def _one(
-    fit: Fit, points: pl.DataFrame | None, name: str, others: Sequence[Fit]
-) -> tuple[alt.TopLevelMixin, pl.DataFrame, str]:
+def _with_one_input(fit: Fit, points: pl.DataFrame | None, name: str, others: Sequence[Fit]) -> _Drawing:
     """A line along the one input that varies, and the lines of other laws."""
     low, high = ranges_of(fit)[name]
-    line = _line(fit, _at(_centre(fit), name, np.geomspace(low, high, GRID)))
-    log = fit.form.gives != "loss"
-    x = axis(alt.X, name, words(name), line[name])
-    printed = beside.table(fit, others, name, line[name].to_numpy()) if others else None
-    values = line["law"] if points is None else np.concatenate([line["law"], points["observed"]])
+    curve = _curve(fit, _path(_centre(fit), name, np.geomspace(low, high, GRID)))
+    x = axis(alt.X, name, words(name), curve[name])
+    printed = overlay.curves(fit, others, name, low, high) if others else None
+    losses = [curve["law"]] if points is None else [curve["law"], points["observed"]]
     if printed is not None:
-        values = np.concatenate([values, printed["other"]])
-    y = axis(alt.Y, "observed", value_words(fit), values, log=log)
-    parts = [
-        chart_of(line).mark_area(color=PREDICTED, opacity=opacity, clip=True).encode(
-            x, renamed(y, low_name), y2=f"{high_name}:Q"
-        )
-        for low_name, high_name, opacity in (("low", "high", BETWEEN), ("mean_low", "mean_high", WITHIN))
-        if fit.covariance is not None
-    ]  # fmt: skip
-    parts.append(
-        chart_of(line)
-        .mark_line(color=PREDICTED, strokeWidth=2.5, clip=True)
-        .encode(x.copy(), renamed(y, "law"))
-    )
+        losses.append(printed["other"])
+    y = axis(alt.Y, "observed", value_words(fit), pl.concat(losses), log=fit.form.gives != "loss")
+    layers: list[alt.Chart] = []
+    if fit.covariance is not None:
+        layers.append(marks.band(curve, x, y, NEW_RUN, colour=PREDICTED, opacity=BETWEEN))
+        layers.append(marks.band(curve, x, y, MEAN, colour=PREDICTED, opacity=WITHIN))
+    layers.append(marks.line(curve, x, marks.renamed(y, "law"), colour=PREDICTED, width=2.5))
     if points is not None:
-        dots = chart_of(points.select(name, "observed")).mark_point(
-            filled=True, size=42, color=REAL, opacity=0.75
-        )
-        parts.append(dots.encode(x, y))
+        rows_drawn = points.select(name, "observed")
+        layers.append(marks.points(rows_drawn, x, y, colour=REAL, size=42, opacity=0.75))
     if printed is not None:
-        parts += beside.lines(printed, name, x, y, gap=0.045 * float(np.ptp(values)))
-    upper = alt.layer(*parts).properties(width=WIDTH, height=HEIGHT)
+        layers += overlay.layers(printed, name, x, y, HEIGHT)
+    upper = marks.panel(layers, WIDTH, HEIGHT)
     how = (
         f"dark band: {text.level(fit.level)} interval of the law's mean, light: of one new run"
         if fit.covariance is not None
         else "line: the law, without an interval"
     )
-    how += "; dashed: laws that papers printed, of other models and text" * bool(others)
+    if others:
+        how += "; dashed: laws that papers printed, of other models and text"
     if points is None:
-        return upper, line, how
-    strip = _strip(fit, points, x, alt.value(REAL))
-    return alt.vconcat(upper, strip, spacing=14), points.drop("label"), how
+        return _Drawing(upper, curve, how)
+    strip = _strip(fit, points, x, REAL)
+    return _Drawing(alt.vconcat(upper, strip, spacing=14), points.drop("label"), how)
 
 
-def _strip(fit: Fit, points: pl.DataFrame, x: alt.X, colour) -> alt.LayerChart:
+def _strip(fit: Fit, points: pl.DataFrame, x: alt.X, colour: str | alt.Color) -> alt.LayerChart:
     """Residuals under the panel, with 0 and one standard deviation on either side."""
     title = "Residual, %" if on_logs(fit) else "Residual"
-    values = np.append(points["residual"].to_numpy(), 0.0)
-    y = axis(alt.Y, "residual", title, values, log=False, narrow=True)
+    y = axis(alt.Y, "residual", title, [*points["residual"], 0.0], log=False, narrow=True)
     # Altair copies inline data at every step: only what is drawn goes in.
-    drawn = points.select(*fit.form.inputs, "residual")
-    marks = chart_of(drawn).mark_point(filled=True, size=24, opacity=0.7)
-    return alt.layer(*levels_of(fit, y), marks.encode(x, y, color=colour)).properties(
-        width=WIDTH, height=STRIP
-    )
+    shown = points.select(*fit.form.inputs, "residual")
+    dots = marks.points(shown, x, y, colour=colour, size=24, opacity=0.7)
+    return marks.panel([*levels_of(fit, y), dots], WIDTH, STRIP)
 
 
 def levels_of(fit: Fit, y: alt.Y) -> list[alt.Chart]:
     """Rules at 0 and, where the spread of one run is known, at one standard deviation on either side."""
-    rules = [chart_of(pl.DataFrame({"residual": [0.0]})).mark_rule(color=INK, strokeWidth=1).encode(y)]
+    zero = marks.chart_of(pl.DataFrame({"residual": [0.0]}))
+    rules = [zero.mark_rule(color=INK, strokeWidth=1).encode(y)]
     if fit.sigma is not None:
         reach = fit.sigma * (100 if on_logs(fit) else 1)
-        sides = pl.DataFrame({"residual": [-reach, reach]})
-        rules.append(chart_of(sides).mark_rule(color=QUIET, strokeDash=[3, 3], clip=True).encode(y))
+        sides = marks.chart_of(pl.DataFrame({"residual": [-reach, reach]}))
+        rules.append(sides.mark_rule(color=QUIET, strokeDash=[3, 3], clip=True).encode(y))
     return rules
 
 
-def _two(fit: Fit, points: pl.DataFrame | None, drawn: list[str]):
+def _with_two_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) -> _Drawing:
     """Lines along one input at values of the other, each over the rows near it."""
-    along = "position" if "position" in drawn else drawn[0]
-    (by,) = [name for name in drawn if name != along]
-    lines, levels = [], _levels(fit, points, along, by)
-    for level, low, high in levels:
-        path = np.geomspace(low, high, GRID)
-        lines.append(_line(fit, {along: path, by: np.full(GRID, level)}))
-    table = pl.concat(lines)
+    along = "position" if "position" in inputs else inputs[0]
+    (by,) = [name for name in inputs if name != along]
+    levels = _levels(fit, points, along, by)
+    paths = [(level, np.geomspace(low, high, GRID)) for level, low, high in levels]
+    table = pl.concat(_curve(fit, {along: path, by: np.full(GRID, level)}) for level, path in paths)
     x = axis(alt.X, along, words(along), table[along] if points is None else points[along])
-    values = table["law"] if points is None else np.concatenate([table["law"], points["observed"]])
-    y = axis(alt.Y, "observed", value_words(fit), values, log=False)
+    losses = [table["law"]] if points is None else [table["law"], points["observed"]]
+    y = axis(alt.Y, "observed", value_words(fit), pl.concat(losses), log=False)
     colour = _colour(by, fit.ranges[by], [level for level, _, _ in levels])
-    parts = []
+    layers: list[alt.Chart] = []
     if fit.covariance is not None:
-        band = chart_of(table.select(along, by, "mean_low", "mean_high")).mark_area(opacity=0.2, clip=True)
-        parts.append(band.encode(x, renamed(y, "mean_low"), y2="mean_high:Q", color=colour, detail=f"{by}:Q"))
-    line = chart_of(table.select(along, by, "law")).mark_line(strokeWidth=2.2, clip=True)
-    parts.append(line.encode(x, renamed(y, "law"), color=colour, detail=f"{by}:Q"))
-    how = f"lines: the law at {len(lines)} values of {symbol(by)}, each over the rows near it"
+        layers.append(marks.band(table.select(along, by, *MEAN), x, y, MEAN, colour=colour, by=by))
+    law = table.select(along, by, "law")
+    layers.append(marks.line(law, x, marks.renamed(y, "law"), colour=colour, width=2.2, by=by))
+    how = f"lines: the law at {len(levels)} values of {symbol(by)}"
+    if points is None:
+        return _Drawing(marks.panel(layers, WIDTH, HEIGHT), table, how)
+    how += ", each over the rows near it"
     if fit.covariance is not None:
         how += f", with the {text.level(fit.level)} band of its mean"
-    if points is None:
-        how = f"lines: the law at {len(lines)} values of {symbol(by)}"
-        return alt.layer(*parts).properties(width=WIDTH, height=HEIGHT), table, how
-    dots = chart_of(points.select(along, by, "observed")).mark_point(filled=True, size=34, opacity=0.85)
-    parts.append(dots.encode(x, y, color=colour))
-    upper = alt.layer(*parts).properties(width=WIDTH, height=HEIGHT)
-    return alt.vconcat(upper, _strip(fit, points, x, colour), spacing=14), points.drop("label"), how
+    shown = points.select(along, by, "observed")
+    layers.append(marks.points(shown, x, y, colour=colour, size=34, opacity=0.85))
+    upper = marks.panel(layers, WIDTH, HEIGHT)
+    strip = _strip(fit, points, x, colour)
+    return _Drawing(alt.vconcat(upper, strip, spacing=14), points.drop("label"), how)
 
 
-def _colour(by: str, span: tuple[float, float], levels: list[float]) -> alt.Color:
+def _colour(by: str, ends: tuple[float, float], levels: list[float]) -> alt.Color:
     """From dark to bright along the logarithm of an input; the legend shows the lines' own values."""
-    legend = alt.Legend(
-        title=words(by),
-        type="symbol",
-        symbolOpacity=1,
-        orient="bottom",
-        values=levels,
-        **number_format(min(levels), max(levels)),
-    )
+    look = {"type": "symbol", "symbolOpacity": 1, "orient": "bottom", "values": levels}
+    labels = written(number_format(min(levels), max(levels)))
     return alt.Color(
-        f"{by}:Q", scale=alt.Scale(type="log", range=list(RAMP), domain=list(span)), legend=legend
+        f"{by}:Q",
+        scale=alt.Scale(type="log", range=list(RAMP), domain=list(ends)),
+        legend=alt.Legend.from_dict({"title": words(by), **look, **labels}),
     )
 
 
@@ -220,72 +212,74 @@ def _levels(fit: Fit, points: pl.DataFrame | None, along: str, by: str) -> list[
         return [(float(level), *fit.ranges[along]) for level in np.geomspace(low, high, LEVELS)]
     distinct = np.unique(points[by].to_numpy())
     if len(distinct) > FEW:
-        distinct = np.geomspace(*np.quantile(points[by].to_numpy(), [0.04, 0.96]), LEVELS)
+        low, high = np.quantile(points[by].to_numpy(), [0.04, 0.96]).tolist()
+        distinct = np.geomspace(low, high, LEVELS)
     near = np.abs(np.log(points[by].to_numpy())[:, None] - np.log(distinct)).argmin(axis=1)
-    out = []
-    for place, level in enumerate(distinct):
-        own = points[along].to_numpy()[near == place]
-        if len(own) > 1 and own.max() > own.min():
-            out.append((float(level), float(own.min()), float(own.max())))
+    out: list[tuple[float, float, float]] = []
+    for index, level in enumerate(distinct):
+        values = points[along].to_numpy()[near == index]
+        if len(values) > 1 and values.max() > values.min():
+            out.append((float(level), float(values.min()), float(values.max())))
     # Rows that vary one input at a time leave no line near them: then lines cross the whole range.
     return out or [(float(level), *fit.ranges[along]) for level in distinct]
 
 
-def _panels(fit: Fit, points: pl.DataFrame | None, drawn: list[str]):
+def _with_many_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) -> _Drawing:
     """A panel an input, the others at their middle; rows moved there along the law."""
     centre = _centre(fit)
-    lines, moved = [], []
-    for name in drawn:
-        low, high = fit.ranges[name]
-        if low <= 0:
-            low = min(value for value in fit.data.inputs[name] if value > 0) if fit.data else high / 100
-        line = _line(fit, _at(centre, name, np.geomspace(low, high, GRID)))
-        lines.append(line.select(pl.lit(name).alias("panel"), pl.col(name).alias("x"), pl.exclude(name)))
-        if points is not None:
-            own = points.filter(pl.col(name) > 0)
-            there = np.asarray(fit.predict(**_at(centre, name, own[name].to_numpy())).loss)
-            away = own["residual"].to_numpy()
-            value = there * np.exp(away / 100) if on_logs(fit) else there + away
-            moved.append(pl.DataFrame({"panel": name, "x": own[name], "observed": value, "residual": away}))
-    columns = ["panel", "x", "law", "mean_low", "mean_high", "low", "high"]
-    table = pl.concat([line.select(columns) for line in lines])
-    dots = pl.concat(moved) if moved else None
-    values = table["law"] if dots is None else np.concatenate([table["law"], dots["observed"]])
-    charts = []
-    for place, name in enumerate(drawn):
-        line = table.filter(pl.col("panel") == name)
-        x = axis(alt.X, "x", words(name), line["x"] if dots is None else _of(dots, name)["x"], narrow=True)
-        y = axis(alt.Y, "observed", value_words(fit) if place % PANELS_A_ROW == 0 else "", values, log=False)
-        parts = []
+    curves = {name: _panel_curve(fit, centre, name) for name in inputs}
+    moved = None if points is None else {name: _moved(fit, centre, name, points) for name in inputs}
+    losses = [curve["law"] for curve in curves.values()]
+    losses += [] if moved is None else [panel["observed"] for panel in moved.values()]
+    panels: list[alt.LayerChart] = []
+    for place, (name, curve) in enumerate(curves.items()):
+        dots = None if moved is None else moved[name]
+        x = axis(alt.X, "x", words(name), curve["x"] if dots is None else dots["x"], narrow=True)
+        title = value_words(fit) if place % PANELS_A_ROW == 0 else ""
+        y = axis(alt.Y, "observed", title, pl.concat(losses), log=False)
+        layers: list[alt.Chart] = []
         if fit.covariance is not None:
-            band = chart_of(line).mark_area(color=PREDICTED, opacity=WITHIN, clip=True)
-            parts.append(band.encode(x, renamed(y, "mean_low"), y2="mean_high:Q"))
-        stroke = chart_of(line).mark_line(color=PREDICTED, strokeWidth=2.5, clip=True)
-        parts.append(stroke.encode(x, renamed(y, "law")))
+            layers.append(marks.band(curve, x, y, MEAN, colour=PREDICTED, opacity=WITHIN))
+        layers.append(marks.line(curve, x, marks.renamed(y, "law"), colour=PREDICTED, width=2.5))
         if dots is not None:
-            own = _of(dots, name).select("x", "observed")
-            marks = chart_of(own).mark_point(filled=True, size=20, color=REAL, opacity=0.45)
-            parts.append(marks.encode(x, y))
-        charts.append(alt.layer(*parts).properties(width=PANEL, height=PANEL))
+            shown = dots.select("x", "observed")
+            layers.append(marks.points(shown, x, y, colour=REAL, size=20, opacity=0.45))
+        panels.append(marks.panel(layers, PANEL, PANEL))
     middles = ", ".join(amount(name, value) for name, value in centre.items())
     how = f"each panel moves one input and holds the others at {middles}"
-    if dots is not None:
+    if moved is not None:
         how += "; rows are moved there along the law, each keeping its residual"
-    return in_rows(charts), (table if dots is None else dots), how
+    return _Drawing(in_rows(panels), pl.concat((moved or curves).values()), how)
+
+
+def _panel_curve(fit: Fit, centre: Mapping[str, float], name: str) -> pl.DataFrame:
+    """The law along one input: panel, x, law, mean_low, mean_high, low, high."""
+    low, high = fit.ranges[name]
+    if low <= 0:
+        low = min(value for value in fit.data.inputs[name] if value > 0) if fit.data else high / 100
+    curve = _curve(fit, _path(centre, name, np.geomspace(low, high, GRID)))
+    return curve.select(pl.lit(name).alias("panel"), pl.col(name).alias("x"), "law", *MEAN, *NEW_RUN)
+
+
+def _moved(fit: Fit, centre: Mapping[str, float], name: str, points: pl.DataFrame) -> pl.DataFrame:
+    """The rows at the middle of all inputs but one: panel, x, observed, residual."""
+    rows_above_0 = points.filter(pl.col(name) > 0)
+    law = law_at(fit, _path(centre, name, rows_above_0[name].to_numpy()))
+    residual = rows_above_0["residual"].to_numpy()
+    observed = law * np.exp(residual / 100) if on_logs(fit) else law + residual
+    return pl.DataFrame({"panel": name, "x": rows_above_0[name], "observed": observed, "residual": residual})
 
 
 def _centre(fit: Fit) -> dict[str, float]:
     return {name: middle(low, high) for name, (low, high) in ranges_of(fit).items()}
 
 
-def _of(table: pl.DataFrame, name: str) -> pl.DataFrame:
-    return table.filter(pl.col("panel") == name)
-
-
-def _at(centre: dict[str, float], name: str, values: Array) -> dict[str, Array]:
+def _path(centre: Mapping[str, float], name: str, values: Array) -> dict[str, Array]:
+    """Columns of all inputs: ``values`` of one, the others at their middle."""
     return {other: np.full(len(values), value) for other, value in centre.items()} | {name: values}
 
 
-def in_rows(charts: list, across: int = PANELS_A_ROW) -> alt.VConcatChart:
-    lines = [alt.hconcat(*charts[i : i + across], spacing=26) for i in range(0, len(charts), across)]
+def in_rows(panels: Sequence[alt.LayerChart], across: int = PANELS_A_ROW) -> alt.VConcatChart:
+    """Panels side by side, ``across`` in a row."""
+    lines = [alt.hconcat(*panels[i : i + across], spacing=26) for i in range(0, len(panels), across)]
     return alt.vconcat(*lines, spacing=26)

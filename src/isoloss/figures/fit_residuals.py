@@ -6,15 +6,14 @@ import polars as pl
 from scipy.special import stdtr
 
 from isoloss import text
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.fit import PANEL, in_rows, levels_of
+from isoloss.figures.fit import PANEL, PANELS_A_ROW, in_rows, levels_of
 from isoloss.figures.fit_rows import (
     FEW,
     amount,
     axis,
-    chart_of,
     on_logs,
-    renamed,
     residual_words,
     row_words,
     rows,
@@ -45,7 +44,7 @@ def real_against_predicted(fit: Fit) -> Figure:
     points = points.with_columns(
         pl.when(pl.col("colour") == REAL).then(pl.lit("circle")).otherwise(pl.lit("cross")).alias("shape")
     )
-    error = np.median(np.abs(points["residual"].to_numpy())) / (100 if on_logs(fit) else 1)
+    error = float(np.median(np.abs(points["residual"].to_numpy()))) / (100 if on_logs(fit) else 1)
     if known:
         title = (
             f"{inside.sum()} of {points.height} rows lie inside their {text.level(fit.level)} interval; the "
@@ -56,25 +55,21 @@ def real_against_predicted(fit: Fit) -> Figure:
         title = f"The median of {points.height} rows is {spread_words(fit, error)} off the law"
         how = "the fit supports no interval"
     log = fit.form.gives != "loss"
-    both = np.concatenate([points["law"], points["observed"]])
+    both = pl.concat([points["law"], points["observed"]])
     x = axis(alt.X, "law", f"{value_words(fit)}, by the law", both, log=log)
     y = axis(alt.Y, "observed", f"{value_words(fit)}, observed", both, log=log)
     # The scales show a little more than the rows; the identity runs through.
-    ends = pl.DataFrame({"law": x["scale"]["domain"], "observed": x["scale"]["domain"]})
-    parts = [chart_of(ends).mark_line(color=QUIET, strokeDash=[5, 4], strokeWidth=1.3).encode(x, y)]
+    low, high = marks.domain(x)
+    ends = pl.DataFrame({"law": [low, high], "observed": [low, high]})
+    layers = [marks.line(ends, x, y, colour=QUIET, dash=[5, 4], width=1.3)]
     if known:
-        bars = chart_of(points.select("law", "low", "high")).mark_rule(
-            color=PREDICTED, opacity=0.45, strokeWidth=2, clip=True
-        )
-        parts.append(bars.encode(x, renamed(y, "low"), y2="high:Q"))
-    parts.append(
-        chart_of(points.select("law", "observed", "colour", "shape"))
-        .mark_point(filled=True, size=34, opacity=0.85, clip=True)
-        .encode(x, y, color=alt.Color("colour:N", scale=None), shape=alt.Shape("shape:N", scale=None))
-    )
+        bars = points.select("law", "low", "high")
+        layers.append(marks.bars(bars, x, y, colour=PREDICTED, opacity=0.45, width=2))
+    shown = points.select("law", "observed", "colour", "shape")
+    layers.append(marks.points(shown, x, y, shape=marks.SHAPE, size=34, opacity=0.85, clip=True))
     return Figure(
         name="real-against-predicted",
-        chart=alt.layer(*parts).properties(width=440, height=440),
+        chart=marks.panel(layers, 440, 440),
         title=title,
         subtitle=f"{row_words(fit)}, the same that were fitted; dashed: equal; {how}",
         characters=62,
@@ -91,28 +86,10 @@ def residuals(fit: Fit) -> Figure:
     The interval of a bin's mean is t over what counts as independent in it (designs, or clusters), from the
     spread of one run. Raises Refusal for a fit without rows.
     """
-    points = rows(fit)
-    drawn = varied(fit)
+    points, inputs = rows(fit), varied(fit)
     bins = means(fit, points)
     title = drift(fit, bins)
-    y_values = np.concatenate([points["residual"], [0.0]])
-    charts = []
-    for place, name in enumerate(drawn):
-        own = points.filter(pl.col(name) > 0).select(name, "residual")
-        x = axis(alt.X, name, words(name), own[name].to_numpy(), narrow=len(drawn) > 1)
-        y = axis(alt.Y, "residual", residual_words(fit) if place % 3 == 0 else "", y_values, log=False)
-        middles = bins.filter(pl.col("input") == name).select(pl.col("at").alias(name), "mean", "low", "high")
-        parts = [
-            *levels_of(fit, y),
-            chart_of(own).mark_point(filled=True, size=20, color=REAL, opacity=0.4).encode(x, y),
-        ]
-        if middles["low"].null_count() == 0:
-            bars = chart_of(middles).mark_rule(color=OUTSIDE, strokeWidth=2, clip=True)
-            parts.append(bars.encode(x, renamed(y, "low"), y2="high:Q"))
-        dots = chart_of(middles).mark_point(filled=True, size=60, color=OUTSIDE, shape="diamond", opacity=1)
-        parts.append(dots.encode(x, renamed(y, "mean")))
-        width = PANEL if len(drawn) > 1 else 2 * PANEL
-        charts.append(alt.layer(*parts).properties(width=width, height=PANEL - 30))
+    charts = [_along(fit, points, bins, inputs, place) for place in range(len(inputs))]
     bars = f" with {text.level(fit.level)} t intervals" if bins["low"].null_count() == 0 else ""
     return Figure(
         name="residuals",
@@ -121,8 +98,8 @@ def residuals(fit: Fit) -> Figure:
         subtitle=(
             f"{row_words(fit)}; diamonds: means of bins{bars}; dashed: one standard deviation of one run"
         ),
-        characters=62 if len(drawn) < 3 else 88,
-        description=f"Residuals against {text.listed([words(name) for name in drawn])}, with means of bins.",
+        characters=62 if len(inputs) < 3 else 88,
+        description=f"Residuals against {text.listed(list(map(words, inputs)))}, with means of bins.",
         shows=(
             f"{title}. A law of the right form leaves means near 0 along every input; a bend says that the "
             "form is wrong there, and that it is wrong beyond."
@@ -132,6 +109,24 @@ def residuals(fit: Fit) -> Figure:
     )
 
 
+def _along(
+    fit: Fit, points: pl.DataFrame, bins: pl.DataFrame, inputs: list[str], place: int
+) -> alt.LayerChart:
+    """The panel of one input: residuals, and over them the means of its bins."""
+    name, narrow = inputs[place], len(inputs) > 1
+    shown = points.filter(pl.col(name) > 0).select(name, "residual")
+    x = axis(alt.X, name, words(name), shown[name], narrow=narrow)
+    y_title = residual_words(fit) if place % PANELS_A_ROW == 0 else ""
+    y = axis(alt.Y, "residual", y_title, [*points["residual"], 0.0], log=False)
+    middles = bins.filter(pl.col("input") == name).select(pl.col("at").alias(name), "mean", "low", "high")
+    layers = [*levels_of(fit, y), marks.points(shown, x, y, colour=REAL, size=20, opacity=0.4)]
+    if middles["low"].null_count() == 0:
+        layers.append(marks.bars(middles, x, y, colour=OUTSIDE, width=2))
+    mean = marks.renamed(y, "mean")
+    layers.append(marks.points(middles, x, mean, colour=OUTSIDE, shape="diamond", size=60))
+    return marks.panel(layers, PANEL if narrow else 2 * PANEL, PANEL - 30)
+
+
 def means(fit: Fit, points: pl.DataFrame) -> pl.DataFrame:
     """Mean residuals along each varied input, with their standard errors and intervals."""
     return pl.concat(_bins(fit, points, name) for name in varied(fit))
@@ -139,13 +134,12 @@ def means(fit: Fit, points: pl.DataFrame) -> pl.DataFrame:
 
 def _bins(fit: Fit, points: pl.DataFrame, name: str) -> pl.DataFrame:
     """Means of residuals at each value of an input, or in bins of equal counts where values are many."""
-    own = points.filter(pl.col(name) > 0).sort(name)
-    distinct = own[name].n_unique()
-    if distinct <= FEW:
-        number = own[name].rank("dense").cast(pl.Int64) - 1
+    points = points.filter(pl.col(name) > 0).sort(name)
+    if points[name].n_unique() <= FEW:
+        index = points[name].rank("dense").cast(pl.Int64) - 1
     else:
-        number = pl.Series((own[name].rank("ordinal").cast(pl.Int64) - 1) * BINS // own.height)
-    binned = own.with_columns(number.alias("bin")).group_by("bin", maintain_order=True)
+        index = pl.Series((points[name].rank("ordinal").cast(pl.Int64) - 1) * BINS // points.height)
+    binned = points.with_columns(index.alias("bin")).group_by("bin", maintain_order=True)
     means = binned.agg(
         pl.col(name).log().mean().exp().alias("at"),
         pl.col(name).min().alias("from"),
@@ -182,9 +176,10 @@ def drift(fit: Fit, bins: pl.DataFrame) -> str:
     """The largest bin mean in standard errors, and whether chance would leave one so large."""
     unit = 1 / (100 if on_logs(fit) else 1)
     if bins["standard_error"].null_count():
-        return f"Residuals average at most {spread_words(fit, unit * bins['mean'].abs().max())} in any bin"
-    z = bins["mean"] / bins["standard_error"]
-    place = int(z.abs().arg_max())
+        largest = float(np.abs(bins["mean"].to_numpy()).max())
+        return f"Residuals average at most {spread_words(fit, unit * largest)} in any bin"
+    z = (bins["mean"] / bins["standard_error"]).to_numpy()
+    place = int(np.abs(z).argmax())
     chance = min(1.0, 2 * len(z) * float(stdtr(fit.df, -abs(z[place]))))
     worst = bins.row(place, named=True)
     where = amount(worst["input"], worst["from"], worst["to"])

@@ -1,13 +1,16 @@
 """The rows behind a fit as its figures see them: words, axes, fitted values, residuals."""
 
+from collections.abc import Iterable, Mapping
+
 import altair as alt
 import numpy as np
 import polars as pl
 
 from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.figures.style import log_ticks
-from isoloss.laws import Array, Fit, FitStatus
+from isoloss.figures.marks import span
+from isoloss.figures.style import POWERS, Axis, log_axis, log_ticks, written
+from isoloss.laws import Array, Fit, FitData, FitStatus
 
 WORDS = {
     "params": "Parameters N",
@@ -36,7 +39,6 @@ SYMBOLS = {
     "params_once": "N_once",
     "params_recurrent": "N_rec",
 }
-POWERS = "replace(format(datum.value, '.0e'), 'e+', 'e')"
 FEW = 7
 """Up to so many distinct values of an input are shown as they are: as ticks, as lines of the law."""
 
@@ -80,11 +82,16 @@ def spread_words(fit: Fit, value: float) -> str:
     return f"{100 * value:.2g}%" if on_logs(fit) else f"{value:.2g} nats"
 
 
-def inputs_of(fit: Fit) -> dict[str, Array]:
-    """Columns of the rows behind the fit. Raises Refusal where it carries none."""
+def data_of(fit: Fit) -> FitData:
+    """The rows behind the fit. Raises Refusal where it carries none."""
     if fit.data is None:
         raise Refusal("this fit carries no rows", mend="fit the law to a table, or read a fit that was")
-    return {name: np.array(column) for name, column in fit.data.inputs.items()}
+    return fit.data
+
+
+def law_at(fit: Fit, inputs: Mapping[str, Array]) -> Array:
+    """The law's losses at columns of its inputs."""
+    return np.asarray(fit.predict(level=None, **inputs).loss, dtype=float)
 
 
 def rows(fit: Fit) -> pl.DataFrame:
@@ -93,23 +100,21 @@ def rows(fit: Fit) -> pl.DataFrame:
     ``low`` and ``high`` hold one new run at the fit's level, null without an interval; ``label`` names what
     counts as independent. Raises Refusal for a fit without data.
     """
-    x = inputs_of(fit)
-    observed = np.array(fit.data.loss)
-    predicted = fit.predict(**x)
-    law = np.asarray(predicted.loss)
-    residual = 100 * np.log(observed / law) if on_logs(fit) else observed - law
-    low, high = predicted.interval or (None, None)
-    labels = fit.data.cluster
+    data = data_of(fit)
+    inputs = {name: np.array(column) for name, column in data.inputs.items()}
+    observed, predicted = np.array(data.loss), fit.predict(level=None, **inputs)
+    law = np.asarray(predicted.loss, dtype=float)
+    low, high = predicted.interval or (np.nan, np.nan)
+    labels = data.cluster
     if labels is None:
-        labels = np.unique(np.stack(list(x.values())), axis=1, return_inverse=True)[1].ravel().astype(str)
-    return pl.DataFrame(x).with_columns(
+        designs = np.stack(list(inputs.values()))
+        labels = np.unique(designs, axis=1, return_inverse=True)[1].ravel().astype(str).tolist()
+    return pl.DataFrame(inputs).with_columns(
         pl.Series("observed", observed),
         pl.Series("law", law),
-        pl.Series("residual", residual),
-        pl.Series("low", low, dtype=pl.Float64) if low is not None else pl.lit(None, pl.Float64).alias("low"),
-        pl.Series("high", high, dtype=pl.Float64)
-        if high is not None
-        else pl.lit(None, pl.Float64).alias("high"),
+        pl.Series("residual", 100 * np.log(observed / law) if on_logs(fit) else observed - law),
+        pl.Series("low", np.full(len(law), low)).fill_nan(None),
+        pl.Series("high", np.full(len(law), high)).fill_nan(None),
         pl.Series("label", list(labels)),
     )
 
@@ -149,52 +154,37 @@ def claim(fit: Fit) -> str:
 
 
 def axis(
-    channel: type[alt.X] | type[alt.Y],
+    channel: type[Axis],
     column: str,
     title: str,
-    values: Array,
+    values: Iterable[float],
     *,
     log: bool = True,
     room: float = 1.15,
     narrow: bool = False,
-):
+) -> Axis:
     """An axis over ``values`` with a little room, whose ticks can be read whatever the range."""
-    values = np.asarray(values, dtype=float)
-    low, high = float(values.min()), float(values.max())
+    distinct = np.unique(np.round(np.asarray(values, dtype=float), 12))
+    low, high = span(values)
+    labels = number_format(low, high)
     if not log:
         spare = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
-        scale = alt.Scale(domain=[low - spare, high + spare], zero=False, nice=False)
-        return channel(f"{column}:Q", title=title, scale=scale).axis(
-            tickCount=3 if narrow else 6, **number_format(low, high)
+        scaled = channel(f"{column}:Q", title=title).scale(
+            domain=[low - spare, high + spare], zero=False, nice=False
         )
-    low, high = low / room, high * room
-    distinct = np.unique(np.round(values, 12))
-    ticks = log_ticks(low, high)
+        return scaled.axis(alt.Axis.from_dict({"tickCount": 3 if narrow else 6, **written(labels)}))
+    ticks = log_ticks(low / room, high * room)
     if len(distinct) <= FEW and np.all(np.diff(np.log(distinct)) > (0.5 if narrow else 0.25)):
         ticks = distinct.tolist()
     if narrow and len(ticks) > 5:
         ticks = ticks[:: -(-len(ticks) // 5)]
-    options = {"values": ticks} if len(ticks) > 1 else {"tickCount": 3}
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    return channel(f"{column}:Q", title=f"{title} (log scale)", scale=scale).axis(
-        labelFlush=False, **options, **number_format(low, high)
+    return log_axis(
+        channel, column, title, low, high, room=room, ticks=ticks if len(ticks) > 1 else None, labels=labels
     )
 
 
-def number_format(low: float, high: float) -> dict:
+def number_format(low: float, high: float) -> str:
     """1e16 and more as powers, thousands with their letter, the rest as it is written."""
     if high >= 1e16:
-        return {"labelExpr": POWERS}
-    return {"format": ".3~s" if high >= 1e4 and low >= 1 else ".4~g"}
-
-
-def chart_of(table: pl.DataFrame) -> alt.Chart:
-    """A chart of inline data. They are one JSON text: Altair copies data at every step, value by value."""
-    return alt.Chart(alt.InlineData(values=table.write_json(), format=alt.JsonDataFormat(type="json")))
-
-
-def renamed(channel, column: str):
-    """The same axis for another column."""
-    other = channel.copy()
-    other.shorthand = f"{column}:Q"
-    return other
+        return POWERS
+    return ".3~s" if high >= 1e4 and low >= 1 else ".4~g"

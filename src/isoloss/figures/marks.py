@@ -4,7 +4,6 @@ A table holds what a mark draws; ``x`` and ``y`` are the axes it is drawn on. A 
 rows, or the column of that name (``COLOUR``), or a scale of its own; so are a ``shape`` and a ``dash``.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -26,6 +25,14 @@ LINE_HEIGHT = 1.3
 def chart_of(table: pl.DataFrame) -> alt.Chart:
     """A chart of inline data. They are one JSON text: Altair copies data at every step, value by value."""
     return alt.Chart(alt.InlineData(values=table.write_json(), format=alt.JsonDataFormat(type="json")))
+
+
+def panel(
+    layers: Sequence[alt.Chart], width: float, height: float, title: alt.TitleParams | None = None
+) -> alt.LayerChart:
+    """Layers over one another, the first at the bottom, in a panel of this size in pixels."""
+    laid = alt.LayerChart(layer=list(layers), width=width, height=height)
+    return laid if title is None else laid.properties(title=title)
 
 
 def renamed(axis: Axis, column: str) -> Axis:
@@ -145,9 +152,9 @@ def end_labels(
     ``height`` is the panel's; ``EDGE`` as ``x`` stands them at its right side. They are kept inside it where
     it has room for all.
     """
-    column, low, high, log = _scale_of(y)
+    column, log = column_of(y), _specification(y)["scale"].get("type") == "log"
     scaled = np.log if log else np.asarray
-    bottom, top = float(scaled(low)), float(scaled(high))
+    bottom, top = (float(scaled(end)) for end in domain(y))
     pixels = (scaled(ends[column].to_numpy()) - bottom) * height / (top - bottom)
     placed = np.array(spread(pixels.tolist(), LINE_HEIGHT * size))
     placed += max(0.0, -placed.min()) - max(0.0, placed.max() - height)
@@ -179,19 +186,15 @@ def column_of(axis: alt.X | alt.Y) -> str:
     return str(_specification(axis)["field"])
 
 
+def domain(axis: alt.X | alt.Y) -> tuple[float, float]:
+    """The ends of an axis."""
+    low, high = _specification(axis)["scale"]["domain"]
+    return float(low), float(high)
+
+
 def _specification(axis: alt.X | alt.Y) -> dict[str, Any]:
-    found = axis.to_dict(validate=False)
-    return found if isinstance(found, dict) else found[0]
-
-
-def _scale_of(y: alt.Y) -> tuple[str, float, float, bool]:
-    """The column, the ends of the domain, and whether it is logarithmic."""
-    specification = _specification(y)
-    scale = specification["scale"]
-    low, high = scale["domain"]
-    if not math.isfinite(low) or not math.isfinite(high):
-        raise ValueError(f"an axis of {specification['field']} without ends: {low} to {high}")
-    return specification["field"], low, high, scale.get("type") == "log"
+    specification = axis.to_dict(validate=False)
+    return specification if isinstance(specification, dict) else specification[0]
 
 
 def _colour(colour: str | alt.Color) -> alt.Color | alt.ColorValue:

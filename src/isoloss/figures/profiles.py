@@ -1,20 +1,23 @@
 """Profiles of a fit's parameters: how much worse the law gets as one of them leaves its estimate."""
 
+from collections.abc import Sequence
+
 import altair as alt
 import numpy as np
 import polars as pl
 
 from isoloss import text
 from isoloss.errors import Refusal
+from isoloss.figures import marks
 from isoloss.figures.correlations import plain_covariance
 from isoloss.figures.figure import Figure
-from isoloss.figures.fit import in_rows
-from isoloss.figures.fit_rows import axis, chart_of, exact, renamed
+from isoloss.figures.fit import PANELS_A_ROW, in_rows
+from isoloss.figures.fit_rows import axis, exact
 from isoloss.figures.style import INK, PREDICTED, QUIET, REAL
-from isoloss.laws import Fit, Interval, Profile, problem_of, profile, t_quantile
+from isoloss.laws import Array, Fit, Profile, problem_of, profile, t_quantile
 
 WIDTH, HEIGHT = 250, 210
-DRAWN = 1.8
+SHOWN = 1.8
 """Profiles are drawn out to this many times the threshold."""
 
 
@@ -40,40 +43,44 @@ def profiles(fit: Fit) -> tuple[Profile, ...]:
 
 def figure(fit: Fit) -> Figure:
     """A panel a parameter: the signed root of the rise against its values, and the t interval's line."""
-    found = profiles(fit)
-    title = _finding(fit, found)
-    table = pl.concat(_rows(fit, one) for one in found)
+    curves = profiles(fit)
+    title = _finding(fit, curves)
     return Figure(
         name="profiles",
-        chart=in_rows([_panel(fit, one, place) for place, one in enumerate(found)]),
+        chart=in_rows([_panel(fit, curve, place) for place, curve in enumerate(curves)]),
         title=title,
         subtitle=(
             f"signed root of twice the rise of the objective in units of the noise; dashed: the t interval's "
             f"straight line; grey: {text.level(fit.level)} threshold"
         ),
-        characters=62 if len(found) == 2 else 36 if len(found) == 1 else 100,
+        characters={1: 36, 2: 62}.get(len(curves), 100),
         description="A panel a parameter: distance from the best fit against its value, crossing two levels.",
-        shows=f"{title}. " + " ".join(_words(fit, one) for one in found),
+        shows=f"{title}. " + " ".join(_words(fit, curve) for curve in curves),
         would_change="More runs, or a wider range: a profile that does not close asks for such data.",
-        table=table,
+        table=pl.concat(_rows(fit, curve) for curve in curves),
     )
 
 
-def _finding(fit: Fit, found: tuple[Profile, ...]) -> str:
-    opened = [one.parameter for one in found if None in one.interval]
+def _finding(fit: Fit, curves: tuple[Profile, ...]) -> str:
+    closed = [(curve, curve.interval[0], curve.interval[1]) for curve in curves]
+    opened = [curve.parameter for curve, low, high in closed if low is None or high is None]
     if opened:
         return f"{text.listed(opened)} {'has' if len(opened) == 1 else 'have'} no bound on a side: open ends"
-    shares = [_difference(one.interval, _t_interval(fit, one.parameter)) for one in found]
+    shares = [
+        _difference((low, high), _t_interval(fit, curve.parameter))
+        for curve, low, high in closed
+        if low is not None and high is not None
+    ]
     worst = int(np.argmax(shares))
     if shares[worst] < 0.15:
         return "Profile and t intervals agree: the law is nearly linear in its parameters"
     return (
-        f"The t interval of {found[worst].parameter} is off its profile by {text.percent(shares[worst])} of "
+        f"The t interval of {curves[worst].parameter} is off its profile by {text.percent(shares[worst])} of "
         "its width: trust the profile"
     )
 
 
-def _difference(interval: Interval, t_ends: tuple[float, float]) -> float:
+def _difference(interval: tuple[float, float], t_ends: tuple[float, float]) -> float:
     """Largest distance between two intervals' ends over the width of the first."""
     low, high = interval
     return max(abs(low - t_ends[0]), abs(high - t_ends[1])) / (high - low)
@@ -81,75 +88,66 @@ def _difference(interval: Interval, t_ends: tuple[float, float]) -> float:
 
 def _error(fit: Fit, name: str) -> float:
     """Standard error of a parameter's coordinate: its logarithm, or itself where it may be negative."""
-    place = fit.form.parameters.index(name)
-    return float(np.sqrt(plain_covariance(fit)[place, place]))
+    index = fit.form.parameters.index(name)
+    return float(np.sqrt(plain_covariance(fit)[index, index]))
 
 
-def _coordinate(fit: Fit, name: str, values):
+def _coordinates(fit: Fit, name: str, values: Sequence[float]) -> Array:
     return np.asarray(values) if name in fit.form.signed else np.log(np.asarray(values))
 
 
 def _t_interval(fit: Fit, name: str) -> tuple[float, float]:
-    middle = _coordinate(fit, name, fit.params[name])
+    middle = float(_coordinates(fit, name, [fit.params[name]])[0])
     reach = t_quantile(fit.level, fit.df) * _error(fit, name)
-    ends = np.clip([middle - reach, middle + reach], -700, 700)
-    return tuple(float(end) if name in fit.form.signed else float(np.exp(end)) for end in ends)
+    low, high = np.clip([middle - reach, middle + reach], -700, 700).tolist()
+    return (low, high) if name in fit.form.signed else (float(np.exp(low)), float(np.exp(high)))
 
 
-def _rows(fit: Fit, one: Profile) -> pl.DataFrame:
-    values = np.array(one.values)
+def _rows(fit: Fit, curve: Profile) -> pl.DataFrame:
+    name = curve.parameter
     with np.errstate(divide="ignore"):
-        away = _coordinate(fit, one.parameter, values) - _coordinate(
-            fit, one.parameter, fit.params[one.parameter]
-        )
+        away = _coordinates(fit, name, curve.values) - _coordinates(fit, name, [fit.params[name]])
     return pl.DataFrame(
         {
-            "parameter": [one.parameter] * len(values),
-            "value": values,
-            "distance": one.distance,
-            "t_distance": away / _error(fit, one.parameter),
-            "threshold": [one.threshold] * len(values),
+            "parameter": [name] * len(curve.values),
+            "value": curve.values,
+            "distance": curve.distance,
+            "t_distance": away / _error(fit, name),
+            "threshold": [curve.threshold] * len(curve.values),
         }
     )
 
 
-def _panel(fit: Fit, one: Profile, place: int) -> alt.LayerChart:
-    table = _rows(fit, one).filter(
-        (pl.col("distance").abs() <= DRAWN * one.threshold)
+def _panel(fit: Fit, curve: Profile, place: int) -> alt.LayerChart:
+    table = _rows(fit, curve).filter(
+        (pl.col("distance").abs() <= SHOWN * curve.threshold)
         & pl.col("value").is_finite()
-        & ((pl.col("value") > 0) | pl.lit(one.parameter in fit.form.signed))
+        & ((pl.col("value") > 0) | pl.lit(curve.parameter in fit.form.signed))
     )
     values = table["value"].to_numpy()
-    log = one.parameter not in fit.form.signed and values.max() > 5 * values.min()
-    top = DRAWN * one.threshold
-    x = axis(alt.X, "value", one.parameter, values, log=log, narrow=True)
-    title = "Distance, standard errors" if place % 3 == 0 else ""
+    log = curve.parameter not in fit.form.signed and values.max() > 5 * values.min()
+    top = SHOWN * curve.threshold
+    x = axis(alt.X, "value", curve.parameter, values, log=log, narrow=True)
+    title = "Distance, standard errors" if place % PANELS_A_ROW == 0 else ""
     y = alt.Y("distance:Q", title=title, scale=alt.Scale(domain=[-top, top], nice=False))
-    levels = pl.DataFrame({"distance": [-one.threshold, one.threshold]})
-    centre = pl.DataFrame({"value": [fit.params[one.parameter]], "distance": [0.0]})
-    curve = chart_of(table.select("value", "distance", "t_distance"))
-    parts = [
-        chart_of(levels).mark_rule(color=QUIET, strokeWidth=1.5).encode(y),
-        curve.mark_line(color=INK, strokeDash=[5, 4], strokeWidth=1.3, clip=True).encode(
-            x, renamed(y, "t_distance")
-        ),
-        curve.mark_line(
-            color=PREDICTED, strokeWidth=2.5, clip=True, point={"size": 26, "color": PREDICTED}
-        ).encode(x, y),
-        chart_of(centre)
-        .mark_point(filled=True, size=60, color=REAL, shape="diamond", opacity=1)
-        .encode(x, y),
+    levels = pl.DataFrame({"distance": [-curve.threshold, curve.threshold]})
+    centre = pl.DataFrame({"value": [fit.params[curve.parameter]], "distance": [0.0]})
+    table = table.select("value", "distance", "t_distance")
+    layers = [
+        marks.chart_of(levels).mark_rule(color=QUIET, strokeWidth=1.5).encode(y),
+        marks.line(table, x, marks.renamed(y, "t_distance"), colour=INK, dash=[5, 4], width=1.3),
+        marks.line(table, x, y, colour=PREDICTED, width=2.5),
+        marks.points(table, x, y, colour=PREDICTED, size=26, clip=True),
+        marks.points(centre, x, y, colour=REAL, shape="diamond", size=60),
     ]
-    inner = alt.TitleParams(
-        f"{one.parameter}: {text.interval(one.interval)}", fontSize=13, fontWeight="normal", anchor="start"
-    )
-    return alt.layer(*parts).properties(width=WIDTH, height=HEIGHT, title=inner)
+    name = f"{curve.parameter}: {text.interval(curve.interval)}"
+    inner = alt.TitleParams(name, fontSize=13, fontWeight="normal", anchor="start")
+    return marks.panel(layers, WIDTH, HEIGHT, inner)
 
 
-def _words(fit: Fit, one: Profile) -> str:
-    by_curvature = text.interval(_t_interval(fit, one.parameter))
-    ends = f"{one.parameter}: profile {text.interval(one.interval)}, t {by_curvature}"
-    low, high = one.interval
+def _words(fit: Fit, curve: Profile) -> str:
+    name, (low, high) = curve.parameter, curve.interval
+    ends = f"{name}: profile {text.interval(curve.interval)}, t {text.interval(_t_interval(fit, name))}"
     if low is None and high is None:
         return f"{ends}; the data bound it on neither side."
     if low is None or high is None:

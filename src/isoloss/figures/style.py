@@ -124,12 +124,17 @@ def log_axis(
     """
     low, high = low / room, high * room
     values = list(log_ticks(low, high) if ticks is None else ticks)
-    written = {"labelExpr" if "datum" in labels else "format": labels}
+    some = {"tickCount": 3} if ticks is None and len(values) < 2 else {"values": values}
     return (
         channel(f"{column}:Q", title=f"{title} (log scale)")
         .scale(type="log", domain=[low, high], nice=False)
-        .axis(alt.Axis.from_dict({"values": values, "labelFlush": False, **written}))
+        .axis(alt.Axis.from_dict({**some, "labelFlush": False, **written(labels)}))
     )
+
+
+def written(labels: str) -> dict[str, str]:
+    """How an axis or a legend is told its labels: as a format of d3, or as an expression of Vega."""
+    return {"labelExpr" if "datum" in labels else "format": labels}
 
 
 def linear_axis(column: str, title: str, low: float, high: float) -> alt.Y:
