@@ -5,15 +5,16 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+import spec
 
 from isoloss.errors import InputError
 from isoloss.figures.isoflop import (
-    curves_figure,
     envelope_opinion,
     frontier_figure,
     isoflop_opinion,
     parametric_opinion,
 )
+from isoloss.figures.isoflop_curves import curves_figure
 from isoloss.figures.render import render
 from isoloss.laws import fit
 from isoloss.laws.envelope import envelope
@@ -39,19 +40,6 @@ def found():
     return isoflop(*table(largest=1.02 * chinchilla_optimum(LAW, 10**20.5)), noise=0.003)
 
 
-def marks(chart):
-    """(mark, filled, rows) of each layer."""
-    spec = chart.to_dict(validate=False)
-    data = spec.get("datasets", {})
-    out = []
-    for layer in spec["layer"]:
-        source = layer["data"]
-        rows = source.get("values", data.get(source.get("name"), []))
-        mark = layer["mark"]
-        out.append((mark["type"], mark.get("filled"), rows))
-    return out
-
-
 def test_the_title_states_the_exponent_and_what_was_left_out(found):
     figure = curves_figure(found, counting="all parameters")
     low, high = found.params.interval
@@ -64,19 +52,72 @@ def test_the_title_states_the_exponent_and_what_was_left_out(found):
     assert "N: all parameters" in figure.subtitle
 
 
+def diamonds(figure, *, filled):
+    """The rows of the minima's marks: filled ones are used, open ones left out."""
+    layers = [layer for layer in spec.of_mark(figure, "point") if layer["mark"]["filled"] is filled]
+    if filled:
+        layers = [layer for layer in layers if layer["encoding"]["shape"] == {"value": "diamond"}]
+    (layer,) = layers
+    return spec.rows(figure, layer)
+
+
 def test_left_out_minima_are_open_marks_with_their_reason(found):
-    drawn = marks(curves_figure(found).chart)
-    filled = [rows for mark, is_filled, rows in drawn if mark == "point" and is_filled]
-    opened = [rows for mark, is_filled, rows in drawn if mark == "point" and is_filled is False]
-    assert [len(rows) for rows in filled] == [6]
-    assert [len(rows) for rows in opened] == [3]
-    assert {row["why"] for row in opened[0]} == {"edge"}
+    figure = curves_figure(found)
+    used, left_out = diamonds(figure, filled=True), diamonds(figure, filled=False)
+    assert [row["params"] for row in used] == [one.params for one in found.budgets if one.used]
+    assert [row["params"] for row in left_out] == [one.params for one in found.budgets if not one.used]
+    assert len(left_out) == 3
+    assert {row["why"] for row in left_out} == {"edge"}
+    words = [row["why"] for layer in spec.of_mark(figure, "text") for row in spec.rows(figure, layer)]
+    assert words == ["edge"] * 6  # each over its white shade
 
 
 def test_no_left_out_minimum_leaves_no_open_mark():
     whole = curves_figure(isoflop(*table(), noise=0.003))
     assert "left out" not in whole.shows
-    assert not [rows for mark, is_filled, rows in marks(whole.chart) if is_filled is False and rows]
+    assert diamonds(whole, filled=False) == []
+
+
+def test_points_and_curves_share_one_colour_scale_with_one_bar(found):
+    figure = curves_figure(found)
+    colours = [
+        layer["encoding"]["color"]
+        for layer in spec.layers(figure)
+        if "field" in layer["encoding"].get("color", {})
+    ]
+    assert len(colours) == 2
+    assert colours[0]["scale"] == colours[1]["scale"]
+    assert [colour["legend"] is None for colour in colours] == [False, True]
+    assert colours[0]["scale"]["domain"] == [found.budgets[0].flops, found.budgets[-1].flops]
+
+
+def test_losses_far_above_every_minimum_are_not_drawn(found):
+    figure = curves_figure(found)
+    top = 1.25 * max(one.loss for one in found.budgets)
+    assert figure.table["loss"].max() > top
+    shown = [row["loss"] for layer in spec.layers(figure) for row in spec.rows(figure, layer)]
+    assert max(shown) <= top
+
+
+def test_each_method_has_a_colour_a_shape_and_a_name_of_its_own(found):
+    C, N, loss = table()
+    opinions = [
+        isoflop_opinion(found),
+        envelope_opinion(envelope(C, N, loss, run=None, choice="hull", draws=50)),
+    ]
+    figure = frontier_figure(opinions)
+    points = spec.of_mark(figure, "point")
+    looks = {(layer["mark"]["color"], layer["mark"]["shape"]) for layer in points}
+    assert len(looks) == len(opinions)
+    (text,) = spec.of_mark(figure, "text")
+    labels = spec.rows(figure, text)
+    assert [row["label"] for row in labels] == [one.label for one in opinions]
+    assert {row["colour"] for row in labels} == {colour for colour, _ in looks}
+    shown = sum(len(spec.rows(figure, layer)) for layer in points)
+    assert shown == figure.table.height == sum(one.points.height for one in opinions)
+    for axis in ("x", "y"):
+        assert points[0]["encoding"][axis]["scale"]["type"] == "log"
+        assert "log scale" in points[0]["encoding"][axis]["title"]
 
 
 def test_the_table_holds_every_point_and_optimum(found):

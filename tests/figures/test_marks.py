@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoloss.figures import marks
-from isoloss.figures.style import INK, POWERS, linear_axis, log_axis
+from isoloss.figures.style import COUNTS, INK, POWERS, linear_axis, log_axis
 
 TABLE = pl.DataFrame(
     {
@@ -48,7 +48,7 @@ def test_log_axes_say_so_and_widen_by_their_room(channel):
     assert axis["scale"] == {"type": "log", "domain": [500, 2e6], "nice": False}
     assert axis["title"] == "Parameters N (log scale)"
     assert axis["axis"]["values"] == [1e3, 1e4, 1e5, 1e6]
-    assert axis["axis"]["format"] == "~s"
+    assert axis["axis"]["labelExpr"] == COUNTS
 
 
 def test_ticks_and_labels_of_a_log_axis_may_be_given():
@@ -56,6 +56,9 @@ def test_ticks_and_labels_of_a_log_axis_may_be_given():
     assert axis["values"] == [1e18, 1e20]
     assert axis["labelExpr"] == POWERS
     assert "format" not in axis
+    plain = log_axis(alt.X, "T", "Tokens", 1, 100, labels=",d").to_dict()["axis"]
+    assert plain["format"] == ",d"
+    assert "labelExpr" not in plain
 
 
 def test_bands_and_bars_reach_from_one_column_to_the_other():

@@ -9,7 +9,7 @@ import polars as pl
 from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.figures.marks import span
-from isoloss.figures.style import POWERS, Axis, log_axis, log_ticks, written
+from isoloss.figures.style import COUNTS, POWERS, Axis, log_axis, log_ticks, written
 from isoloss.laws import Array, Fit, FitData, FitStatus
 
 WORDS = {
@@ -187,4 +187,4 @@ def number_format(low: float, high: float) -> str:
     """1e16 and more as powers, thousands with their letter, the rest as it is written."""
     if high >= 1e16:
         return POWERS
-    return ".3~s" if high >= 1e4 and low >= 1 else ".4~g"
+    return COUNTS if high >= 1e4 and low >= 1 else ".4~g"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from isoloss.errors import InputError, Refusal
-from isoloss.figures import plan as plans
+from isoloss.figures import plan as plan_figures
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit_rows import middle, ranges_of
 from isoloss.laws import Fit
@@ -28,21 +28,29 @@ def figures(fit: Fit) -> tuple[Figure, ...]:
             f"a law of {', '.join(law.inputs)} has no compute frontier",
             mend="fit a law of parameters and tokens, such as chinchilla",
         )
-    setting = _setting(fit)
+    held = _held_inputs(fit)
     try:
-        found = plan(fit, flops=_largest(fit, setting), draws=DRAWS, level=fit.level, **setting)
-        drawn = plans.frontier(fit, found), plans.allocation(fit, found)
+        largest = plan(
+            fit,
+            flops=_largest(fit, held),
+            draws=DRAWS,
+            level=fit.level,
+            recurrence=held.get("recurrence"),
+            recurrent_share=held.get("recurrent_share"),
+        )
+        drawn = plan_figures.frontier(fit, largest), plan_figures.allocation(fit, largest)
     except InputError as error:
         raise Refusal(error.what, where=error.where, mend=error.mend) from None
     where = "Planned at the compute of the largest run"
-    if setting:
-        where += f", {', '.join(f'{name} {value:.3g}' for name, value in setting.items())}"
+    if held:
+        where += f", {', '.join(f'{name} {value:.3g}' for name, value in held.items())}"
     return tuple(replace(figure, shows=f"{where}. {figure.shows}") for figure in drawn)
 
 
-def _setting(fit: Fit) -> dict[str, float]:
+def _held_inputs(fit: Fit) -> dict[str, float]:
+    """Loops and the share of parameters inside them at their middle, where the law takes them."""
     law, ranges = fit.form, ranges_of(fit)
-    out = {}
+    out: dict[str, float] = {}
     if "recurrence" in law.inputs:
         out["recurrence"] = middle(*ranges["recurrence"])
     if set(SPLIT) <= set(law.inputs):
@@ -51,7 +59,7 @@ def _setting(fit: Fit) -> dict[str, float]:
     return out
 
 
-def _largest(fit: Fit, setting: dict[str, float]) -> float:
+def _largest(fit: Fit, held: dict[str, float]) -> float:
     """FLOPs of the largest run by 6 N D, N counting each pass through a loop."""
     sizes = run_sizes(fit)
     if sizes is not None:
@@ -59,4 +67,4 @@ def _largest(fit: Fit, setting: dict[str, float]) -> float:
         return float(np.max(6 * executed * tokens))
     ranges = fit.ranges
     params = sum(ranges[name][1] for name in (SPLIT if SPLIT[1] in ranges else ("params",)))
-    return 6 * params * setting.get("recurrence", 1.0) * ranges["tokens"][1]
+    return 6 * params * held.get("recurrence", 1.0) * ranges["tokens"][1]

@@ -1,8 +1,9 @@
-"""IsoFLOP curves with their minima, and the compute frontier N*(C) as several methods see it."""
+"""The compute frontier N*(C) as several methods see it: IsoFLOP budgets, the envelope, a law."""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import cycle
 
 import altair as alt
 import numpy as np
@@ -10,30 +11,20 @@ import polars as pl
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import chart_of
-from isoloss.figures.style import INK, QUIET, RAMP, linear_axis, log_axis, log_ticks, spread
+from isoloss.figures.isoflop_curves import curves_figure
+from isoloss.figures.style import POWERS, log_axis
 from isoloss.laws import Fit
 from isoloss.laws.envelope import Envelope
 from isoloss.laws.frontier import Frontier
-from isoloss.laws.isoflop import Budget, Flag, IsoFlop, Method, curve
+from isoloss.laws.isoflop import IsoFlop
 from isoloss.plans.curve import ALLOCATION_DRAWS, allocation_exponent, optima
 from isoloss.plans.opinions import Opinions
 
 WIDTH, HEIGHT = 560, 400
-RISE = 1.25
-"""Losses up to this many times the largest minimum are drawn; steeper arms would flatten every minimum."""
-CURVE, GRID = 90, 25
+GRID = 25
 COLOURS = ("#0072B2", "#CC5500", "#00845f", "#3f3f3f")
-SHAPES = ("circle", "square", "triangle-up", "diamond")
-METHODS = {Method.AKIMA: "Akima interpolation", Method.PARABOLA: "a parabola"}
-SHORT = {
-    Flag.FEW_SIZES: "few sizes",
-    Flag.EDGE: "edge",
-    Flag.OPENS_DOWN: "downward",
-    Flag.WEAK: "flat",
-    Flag.OFTEN_EDGE: "often edge",
-}
 
 
 @dataclass(frozen=True)
@@ -51,39 +42,6 @@ class Opinion:
     def label(self) -> str:
         ends = "" if self.interval is None else f" ({text.interval(self.interval, text.loss)})"
         return f"{self.name}: a = {self.exponent:.3f}{ends}"
-
-
-def curves_figure(found: IsoFlop, *, counting: str = "") -> Figure:
-    """Loss against N at each budget. ``counting`` names the rule under which N was counted."""
-    used, total = len(found.used), len(found.budgets)
-    ends = text.interval(found.params.interval, text.loss)
-    title = (
-        f"Optimal size grows as C^{found.params.exponent:.3f} ({ends}), "
-        f"read off {used} of {total} compute budgets"
-    )
-    left_out = [budget for budget in found.budgets if not budget.used]
-    subtitle = (
-        f"Minima by {METHODS[found.method]} of log loss over log N{f', N: {counting}' if counting else ''}; "
-        f"filled: used; {f'open: {len(left_out)} left out; ' if left_out else ''}"
-        f"interval: {text.level(found.level)} t over budgets. Noise {found.noise}. "
-        f"Losses over {RISE:g} times the largest minimum are not drawn."
-    )
-    return Figure(
-        name="isoflop-curves",
-        chart=_curves_chart(found),
-        title=title,
-        subtitle=subtitle,
-        description=(
-            f"Loss against parameters on a log axis, one curve a compute budget, {total} budgets from "
-            f"{found.budgets[0].flops:.3g} to {found.budgets[-1].flops:.3g} FLOP; each minimum is marked."
-        ),
-        shows=f"{title}. " + " ".join(_left_out_words(budget) for budget in left_out),
-        would_change=(
-            "Sizes beyond an edge bring back a budget that was left out; closer sizes sharpen each minimum; "
-            "budgets further apart narrow the exponent."
-        ),
-        table=_curves_table(found),
-    )
 
 
 def frontier_figure(opinions: Sequence[Opinion]) -> Figure:
@@ -216,146 +174,24 @@ def _at_the_end(opinions: Sequence[Opinion]) -> str:
     return f"At C = {C:.3g} N* is {text.listed([text.count(size) for size in sizes])}."
 
 
-def _left_out_words(budget: Budget) -> str:
-    why = "; ".join(flag.value.removeprefix("discarded: ") for flag in budget.flags if flag.discards)
-    return f"C = {budget.flops:.3g} is left out: {why}."
-
-
-def _curves_chart(found: IsoFlop) -> alt.LayerChart:
-    top = RISE * max(budget.loss for budget in found.budgets)
-    points = _curves_table(found).filter(pl.col("loss") <= top)
-    lines = []
-    for budget in found.budgets:
-        N = np.geomspace(budget.sizes[0], budget.sizes[-1], CURVE)
-        drawn = pl.DataFrame({"flops": budget.flops, "params": N, "loss": curve(budget, found.method, N)})
-        lines.append(drawn.filter(pl.col("loss").is_not_nan() & (pl.col("loss") <= top)))
-    marks = pl.DataFrame(
-        {
-            "flops": [one.flops for one in found.budgets],
-            "params": [one.params for one in found.budgets],
-            "loss": [one.loss for one in found.budgets],
-            "used": [one.used for one in found.budgets],
-            "why": [" + ".join(SHORT[f] for f in one.flags if f.discards) for one in found.budgets],
-            "right": [one.params**2 > one.sizes[0] * one.sizes[-1] for one in found.budgets],
-        }
-    )
-    smallest, largest = points["params"].min(), points["params"].max()
-    room = 1.15
-    if not marks["used"].all():  # for the words beside open marks
-        words_px = 14 + 7 * marks["why"].str.len_chars().max()
-        room = (largest / smallest) ** (words_px / (WIDTH - 2 * words_px))
-    x = log_axis(alt.X, "params", "Parameters N", smallest, largest, room=room)
-    lowest = min(points["loss"].min(), marks["loss"].min())
-    y = linear_axis("loss", "Loss (nats per token)", lowest, top)
-    first, last = marks["flops"].min(), marks["flops"].max()
-    scale = alt.Scale(type="log", range=list(RAMP), domain=[first, last])
-    bar = alt.Legend(
-        title="Training compute C (FLOP, log scale)",
-        type="gradient",
-        format=".0e",
-        orient="bottom",
-        direction="horizontal",
-        gradientLength=320,
-        values=log_ticks(first, last),
-    )
-    colour = alt.Color("flops:Q", scale=scale, legend=bar)
-    used, left_out = marks.filter("used"), marks.filter(~pl.col("used"))
-    gap = 16 * (top - lowest) / HEIGHT
-    words = [
-        layer
-        for right in (False, True)
-        for layer in _reasons(left_out.filter(pl.col("right") == right), right, gap, x, y)
-    ]
-    parts = [
-        chart_of(pl.concat(lines))
-        .mark_line(strokeWidth=1.5, opacity=0.75, clip=True)
-        .encode(x, y, color=colour, detail="flops:N"),
-        *words,
-        chart_of(points)
-        .mark_circle(size=22, opacity=0.8)
-        .encode(x, y, color=alt.Color("flops:Q", scale=scale, legend=None)),
-        chart_of(used).mark_line(strokeWidth=1.2, strokeDash=[5, 4], color=INK).encode(x, y),
-        chart_of(used).mark_point(filled=True, shape="diamond", size=110, color=INK, opacity=1).encode(x, y),
-        chart_of(left_out)
-        .mark_point(filled=False, shape="diamond", size=130, stroke=INK, strokeWidth=1.8, opacity=1)
-        .encode(x, y),
-    ]
-    # Points that shared the lines' scale would turn the colour bar into a row of dots.
-    drawn = alt.layer(*parts).resolve_scale(color="independent")
-    return drawn.properties(width=WIDTH, height=HEIGHT)
-
-
-def _reasons(marks: pl.DataFrame, right: bool, gap: float, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """Words beside open marks, on the side away from the curve, moved apart to ``gap``.
-
-    White below the words keeps lines out of them; points are drawn over both.
-    """
-    if marks.is_empty():
-        return []
-    placed = marks.with_columns(pl.Series("loss", spread(marks["loss"].to_list(), gap)))
-    words = {"align": "left" if right else "right", "dx": 11 if right else -11, "fontSize": 12}
-    text_of = chart_of(placed).encode(x, y, text="why:N")
-    halo = text_of.mark_text(**words, stroke="white", strokeWidth=5, strokeJoin="round")
-    return [halo, text_of.mark_text(**words, color=QUIET)]
-
-
-def _curves_table(found: IsoFlop) -> pl.DataFrame:
-    return pl.concat(
-        pl.DataFrame(
-            {
-                "flops": one.flops,
-                "params": one.sizes,
-                "tokens": one.size_tokens,
-                "loss": one.losses,
-                "optimal_params": one.params,
-                "optimal_tokens": one.tokens,
-                "optimal_log_se": one.log_se,
-                "used": one.used,
-                "flags": "; ".join(flag.value for flag in one.flags),
-            },
-            schema_overrides={"optimal_log_se": pl.Float64},
-        )
-        for one in found.budgets
-    )
-
-
 def _frontier_chart(opinions: Sequence[Opinion]) -> alt.LayerChart:
-    laws = pl.concat(one.law for one in opinions)
-    points = pl.concat(one.points for one in opinions)
-    C, N = (pl.concat([laws[name], points[name]]) for name in ("flops", "params"))
-    low, high = N.min() / 1.3, N.max() * 1.3
-    x = log_axis(alt.X, "flops", "Training compute C, FLOP", C.min(), C.max(), room=1.3).axis(
-        values=log_ticks(C.min() / 1.3, C.max() * 1.3), format=".0e"
-    )
-
-    def y(column: str) -> alt.Y:
-        return (
-            alt.Y(f"{column}:Q", title="Optimal parameters N* (log scale)")
-            .scale(type="log", domain=[low, high], nice=False)
-            .axis(values=log_ticks(low, high), format="~s")
-        )
-
-    parts, ends = [], []
-    for i, one in enumerate(opinions):
-        colour, shape = COLOURS[i % len(COLOURS)], SHAPES[i % len(SHAPES)]
-        band = chart_of(one.law).mark_area(opacity=0.14, color=colour, clip=True)
-        line = chart_of(one.law).mark_line(strokeWidth=2, color=colour, clip=True)
-        parts += [band.encode(x, y("low"), y2="high:Q"), line.encode(x, y("params"))]
-        for used in (True, False):
-            rows = one.points.filter(pl.col("used") == used)
-            mark = chart_of(rows).mark_point(
-                filled=used, shape=shape, size=60, color=colour, strokeWidth=1.6, opacity=1
+    laws, points = pl.concat(one.law for one in opinions), pl.concat(one.points for one in opinions)
+    ends = marks.span(laws["flops"], points["flops"])
+    x = log_axis(alt.X, "flops", "Training compute C, FLOP", *ends, room=1.3, labels=POWERS)
+    ends = marks.span(laws["params"], points["params"])
+    y = log_axis(alt.Y, "params", "Optimal parameters N*", *ends, room=1.3)
+    layers: list[alt.Chart] = []
+    for one, colour, shape in zip(opinions, cycle(COLOURS), cycle(marks.SHAPES)):
+        layers.append(marks.band(one.law, x, y, colour=colour, opacity=0.14))
+        layers.append(marks.line(one.law, x, y, colour=colour))
+        for used, rows in one.points.group_by("used", maintain_order=True):
+            mark = marks.chart_of(rows).mark_point(
+                filled=used[0], shape=shape, size=60, color=colour, strokeWidth=1.6, opacity=1
             )
-            parts += [mark.encode(x, y("params"))] if rows.height else []
-        ends.append(float(np.log(one.law["params"][-1])))
-    gap = 18 * float(np.log(high / low)) / HEIGHT
+            layers.append(mark.encode(x, y))
     labels = [
-        {"flops": C.max() * 1.3, "params": float(np.exp(place)), "label": one.label, "i": i}
-        for i, (one, place) in enumerate(zip(opinions, spread(ends, gap), strict=True))
+        {"params": one.law["params"][-1], "label": one.label, "colour": colour}
+        for one, colour in zip(opinions, cycle(COLOURS))
     ]
-    for row in labels:
-        label = alt.Chart(alt.InlineData(values=[row])).mark_text(
-            align="left", dx=8, fontSize=12, fontWeight="bold", color=COLOURS[row["i"] % len(COLOURS)]
-        )
-        parts.append(label.encode(x, y("params"), text="label:N"))
-    return alt.layer(*parts).properties(width=WIDTH, height=HEIGHT)
+    layers.append(marks.end_labels(pl.DataFrame(labels), marks.EDGE, y, HEIGHT))
+    return marks.panel(layers, WIDTH, HEIGHT)

@@ -10,7 +10,7 @@ from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.figures.compare import Difference, contrast
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import chart_of
+from isoloss.figures.marks import chart_of
 from isoloss.figures.points import LEVEL, cooled_points, of_families, shared_tokens
 from isoloss.figures.positions import (
     BINS_IN_WORDS,

@@ -7,7 +7,7 @@ import polars as pl
 
 from isoloss import text
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import ROOM, drawn
+from isoloss.figures.lines import ROOM, look_of
 from isoloss.figures.loss_by_params import ByParams, at_tokens
 from isoloss.figures.points import LEVEL, cooled_points, of_families, seeds_phrase, shared_tokens
 from isoloss.figures.style import linear_axis, log_axis, titled
@@ -65,7 +65,7 @@ def figure(data: ByTokens) -> Figure:
     title = verdict(data)
     title = text.capital(title)
     rows = pl.concat(
-        line.points.with_columns(*drawn(line), pl.lit(one.tokens).alias("tokens"), panel(one))
+        line.points.with_columns(*look_of(line), pl.lit(one.tokens).alias("tokens"), panel(one))
         for one in data.each
         for line in one.lines
     )

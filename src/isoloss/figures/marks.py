@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from isoloss.figures.style import INK, RAMP, Axis, log_ticks, spread
+from isoloss.figures.style import COUNTS, INK, RAMP, Axis, log_ticks, spread, written
 
 COLOUR, SHAPE = alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
 """The table's columns of that name hold the colours and shapes themselves."""
@@ -165,20 +165,13 @@ def end_labels(
     return text.encode(x=x, y=y, text="label:N", color=COLOUR)
 
 
-def colour_bar(column: str, title: str, low: float, high: float, *, labels: str = "~s") -> alt.Color:
+def colour_bar(column: str, title: str, low: float, high: float, *, labels: str = COUNTS) -> alt.Color:
     """From dark to bright along the logarithm of a column, with its bar under the panel."""
     high = max(high, low * 1.001)
-    bar = alt.Legend(
-        title=f"{title} (log scale)",
-        type="gradient",
-        format=labels,
-        orient="bottom",
-        direction="horizontal",
-        gradientLength=320,
-        values=log_ticks(low, high),
-    )
+    look = {"type": "gradient", "orient": "bottom", "direction": "horizontal", "gradientLength": 320}
+    bar = {"title": f"{title} (log scale)", **look, "values": log_ticks(low, high), **written(labels)}
     scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high])
-    return alt.Color(f"{column}:Q", scale=scale, legend=bar)
+    return alt.Color(f"{column}:Q", scale=scale, legend=alt.Legend.from_dict(bar))
 
 
 def column_of(axis: alt.X | alt.Y) -> str:

@@ -6,9 +6,9 @@ import polars as pl
 
 from isoloss import text
 from isoloss.errors import InputError
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import chart_of
-from isoloss.figures.style import INK, PREDICTED, QUIET, REAL, linear_axis, log_ticks
+from isoloss.figures.style import INK, POWERS, PREDICTED, QUIET, REAL, linear_axis, log_axis
 from isoloss.laws import Fit
 from isoloss.plans import Plan
 from isoloss.plans.curve import Optima, optima
@@ -18,7 +18,6 @@ from isoloss.plans.setting import Setting, run_sizes
 WIDTH, HEIGHT = 640, 360
 PANEL = 330
 POINTS, DRAWS = 49, 400
-_POWERS = "replace(format(datum.value, '.0e'), 'e+', 'e')"
 DECADES = 2.0
 """How far the curves go below the plan's budget where there are no data."""
 PANELS = {"params": "Parameters N", "tokens": "Training tokens D"}
@@ -28,8 +27,10 @@ RULES = {"Kaplan et al. 2020, Table 6": kaplan, "20 tokens a parameter": twenty_
 def curve(fit: Fit, plan: Plan) -> Optima:
     """The best models from the smallest run, or two decades below the plan, to a little above the plan."""
     runs = _runs(fit, plan)
-    low = plan.flops / 10**DECADES if runs is None else min(runs["flops"].min(), plan.flops / 10)
-    high = plan.flops if runs is None else max(runs["flops"].max(), plan.flops)
+    low, high = plan.flops / 10**DECADES, plan.flops
+    if runs is not None:
+        low, high = marks.span(runs["flops"], [plan.flops])
+        low = min(low, plan.flops / 10)
     setting = Setting(
         plan.given.get("unique_tokens", np.inf),
         plan.given.get("recurrence"),
@@ -49,21 +50,18 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
     """Loss over training compute: the runs, the least loss that the law gives each budget, and the plan."""
     best, runs = curve(fit, plan), _runs(fit, plan)
     table = _frontier_table(best)
-    losses = [*table["loss"], plan.loss, *([] if runs is None else runs["loss"])]
     x = _flops_axis(best, runs)
-    y = linear_axis("loss", "Loss (nats per token)", min(losses), _high(losses, best))
-    parts = [
-        chart_of(table)
-        .mark_area(opacity=0.18, color=PREDICTED, clip=True)
-        .encode(x, _as(y, "low"), y2="high:Q"),
-        chart_of(table).mark_line(strokeWidth=2.5, color=PREDICTED, clip=True).encode(x, y),
-    ]
+    losses = [table["loss"], [plan.loss]] if runs is None else [table["loss"], [plan.loss], runs["loss"]]
+    low, high = marks.span(*losses)
+    # Runs far above the frontier must not flatten it.
+    top = float(np.nanmax(best.loss_F))
+    y = linear_axis("loss", "Loss (nats per token)", low, min(high, top + 0.6 * (top - low)))
+    layers: list[alt.Chart] = []
     if runs is not None:
-        parts.insert(
-            0,
-            chart_of(runs).mark_point(filled=True, size=28, color=REAL, opacity=0.55, clip=True).encode(x, y),
-        )
-    parts += _plan_mark(plan, x, y)
+        layers.append(marks.points(runs, x, y, colour=REAL, size=28, opacity=0.55, clip=True))
+    layers.append(marks.band(table, x, y, colour=PREDICTED, opacity=0.18))
+    layers.append(marks.line(table, x, y, colour=PREDICTED, width=2.5))
+    layers += _plan_mark(plan, x, y)
     interval = plan.intervals["loss"]
     between = f" ({text.interval(interval, text.loss)})" if interval else ""
     title = f"{text.power(plan.flops)} FLOPs buy a loss of {text.loss(plan.loss)}{between}{_beyond(plan)}"
@@ -75,7 +73,7 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
     points = "" if runs is None else f"points: the {runs.height} runs fitted; "
     return Figure(
         name="plan-frontier",
-        chart=alt.layer(*parts).properties(width=WIDTH, height=HEIGHT),
+        chart=marks.panel(layers, WIDTH, HEIGHT),
         title=title,
         subtitle=(
             f"{points}line: the least loss for each budget by the law {fit.law}, C = "
@@ -92,15 +90,8 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
 def allocation(fit: Fit, plan: Plan) -> Figure:
     """The best N and D over compute, with intervals, beside two rules that papers print."""
     best, runs = curve(fit, plan), _runs(fit, plan)
-    rows, rules = [], []
-    drawn = {"params": (best.params_F, best.params_ends), "tokens": (best.tokens_F, best.tokens_ends)}
-    for place, (panel, (values, ends)) in enumerate(drawn.items()):
-        low, high = (values, values) if ends is None else ends
-        rows += _rows(panel=panel, flops=best.flops_F, value=values, low=low, high=high)
-        for name, rule in RULES.items():
-            theirs = np.array([rule(c)[place] for c in best.flops_F])
-            rules += _rows(panel=panel, flops=best.flops_F, value=theirs, rule=[name] * len(theirs))
-    charts = [_allocation_panel(column, rows, rules, best, runs, plan) for column in PANELS]
+    own, rules = _allocation_table(best), _rules_table(best)
+    charts = [_allocation_panel(column, own, rules, best, runs, plan) for column in PANELS]
     slope = np.polyfit(np.log(best.flops_F), np.log(best.params_F), 1)[0]
     sizes = plan.intervals.get("params")
     title = f"The best model for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
@@ -121,7 +112,7 @@ def allocation(fit: Fit, plan: Plan) -> Figure:
         description="Two panels over compute (log axes): the best N and the best D, with two printed rules.",
         shows=f"{title}. Over the range drawn the best N grows as C^{slope:.2f}.",
         would_change="Another counting rule for N or C, or runs at larger budgets.",
-        table=pl.DataFrame(rows),
+        table=own,
     )
 
 
@@ -144,7 +135,7 @@ def penalty(plan: Plan) -> Figure:
         schema=dict.fromkeys(("factor", "extra_loss", "extra_compute"), pl.Float64),
     )
     low, high = off.within_10_percent
-    span = [1 / 8 if low is None else low, 8.0 if high is None else high]
+    span = (1 / 8 if low is None else low, 8.0 if high is None else high)
     charts = [
         _penalty_panel(table, "extra_loss", "Extra loss, same compute (nats)", span, None),
         _penalty_panel(table, "extra_compute", "Extra compute, same loss (%)", span, 200.0),
@@ -173,7 +164,7 @@ def penalty(plan: Plan) -> Figure:
 def _runs(fit: Fit, plan: Plan) -> pl.DataFrame | None:
     """N, D, training FLOPs and loss of the runs behind the fit, counted as the plan counts."""
     sizes = run_sizes(fit)
-    if sizes is None:
+    if sizes is None or fit.data is None:
         return None
     params, tokens, executed = sizes
     return pl.DataFrame(
@@ -187,130 +178,114 @@ def _runs(fit: Fit, plan: Plan) -> pl.DataFrame | None:
 
 
 def _frontier_table(best: Optima) -> pl.DataFrame:
+    """A row a budget that has an optimum: flops, loss, low, high, params, tokens."""
     low, high = (best.loss_F, best.loss_F) if best.band is None else best.band
-    return pl.DataFrame(
-        _rows(
-            flops=best.flops_F,
-            loss=best.loss_F,
-            low=low,
-            high=high,
-            params=best.params_F,
-            tokens=best.tokens_F,
-        )
-    )
+    columns = {"flops": best.flops_F, "loss": best.loss_F, "low": low, "high": high}
+    return _finite(pl.DataFrame(columns | {"params": best.params_F, "tokens": best.tokens_F}))
 
 
-def _rows(panel: str | None = None, **columns) -> list[dict]:
-    """One dictionary a row; rows without a number are left out."""
+def _allocation_table(best: Optima) -> pl.DataFrame:
+    """A row a panel and budget that has an optimum: panel, flops, value, low, high."""
+    parts: list[pl.DataFrame] = []
+    for panel, values, ends in (
+        ("params", best.params_F, best.params_ends),
+        ("tokens", best.tokens_F, best.tokens_ends),
+    ):
+        low, high = (values, values) if ends is None else ends
+        columns = {"flops": best.flops_F, "value": values, "low": low, "high": high}
+        parts.append(pl.DataFrame(columns).select(pl.lit(panel).alias("panel"), pl.all()))
+    return _finite(pl.concat(parts))
+
+
+def _rules_table(best: Optima) -> pl.DataFrame:
+    """What printed rules say: panel, flops, value, rule."""
     rows = [
-        {
-            name: value if isinstance(value, str) else float(value)
-            for name, value in zip(columns, row, strict=True)
-        }
-        for row in zip(*columns.values(), strict=True)
+        {"panel": panel, "flops": float(flops), "value": float(value), "rule": name}
+        for name, rule in RULES.items()
+        for flops in best.flops_F
+        for panel, value in zip(PANELS, rule(flops), strict=True)
     ]
-    rows = [row for row in rows if all(isinstance(v, str) or np.isfinite(v) for v in row.values())]
-    return rows if panel is None else [{"panel": panel} | row for row in rows]
+    return pl.DataFrame(rows)
+
+
+def _finite(table: pl.DataFrame) -> pl.DataFrame:
+    """Without the budgets that have no optimum."""
+    return table.filter(pl.all_horizontal(pl.col(pl.Float64).is_finite()))
 
 
 def _flops_axis(best: Optima, runs: pl.DataFrame | None) -> alt.X:
-    low, high = best.flops_F.min(), best.flops_F.max()
+    low, high = marks.span(best.flops_F)
     if runs is not None:
-        low = min(low, runs["flops"].min())
-    return (
-        alt.X("flops:Q", title="Training compute C, FLOPs (log scale)")
-        .scale(type="log", domain=[low / 1.3, high * 1.3], nice=False)
-        .axis(values=log_ticks(low / 1.3, high * 1.3), labelExpr=_POWERS, labelFlush=False)
-    )
+        low = min(low, marks.span(runs["flops"])[0])
+    return log_axis(alt.X, "flops", "Training compute C, FLOPs", low, high, room=1.3, labels=POWERS)
 
 
-def _allocation_panel(column: str, rows, rules, best: Optima, runs, plan: Plan) -> alt.LayerChart:
-    own, theirs = (pl.DataFrame(each).filter(pl.col("panel") == column) for each in (rows, rules))
-    low, high = min(own["low"].min(), theirs["value"].min()), max(own["high"].max(), theirs["value"].max())
+def _allocation_panel(
+    column: str, own: pl.DataFrame, rules: pl.DataFrame, best: Optima, runs: pl.DataFrame | None, plan: Plan
+) -> alt.LayerChart:
+    own, rules = (table.filter(pl.col("panel") == column) for table in (own, rules))
     x = _flops_axis(best, None)
-    y = (
-        alt.Y("value:Q", title=f"{PANELS[column]} (log scale)")
-        .scale(type="log", domain=[low / 1.5, high * 1.5], nice=False)
-        .axis(values=log_ticks(low / 1.5, high * 1.5), format="~s")
-    )
+    low, high = marks.span(own["low"], own["high"], rules["value"])
+    y = log_axis(alt.Y, "value", PANELS[column], low, high, room=1.5)
     dash = alt.StrokeDash(
         "rule:N",
         scale=alt.Scale(domain=list(RULES), range=[[7, 4], [2, 3]]),
         legend=alt.Legend(title=None, orient="bottom", symbolStrokeColor=QUIET, symbolSize=700),
     )
-    parts = []
+    layers: list[alt.Chart] = []
     if runs is not None:
-        inside = runs.filter(pl.col("flops") >= best.flops_F.min()).select(
-            "flops", pl.col(column).alias("value")
-        )
-        parts.append(
-            chart_of(inside).mark_point(filled=True, size=16, color=REAL, opacity=0.4, clip=True).encode(x, y)
-        )
-    parts += [
-        chart_of(theirs).mark_line(strokeWidth=1.5, color=QUIET, clip=True).encode(x, y, strokeDash=dash),
-        chart_of(own)
-        .mark_area(opacity=0.25, color=PREDICTED, clip=True)
-        .encode(x, _as(y, "low"), y2="high:Q"),
-        chart_of(own).mark_line(strokeWidth=2.5, color=PREDICTED, clip=True).encode(x, y),
-        chart_of(pl.DataFrame({"flops": [plan.flops], "value": [getattr(plan, column)]}))
-        .mark_point(filled=True, size=90, color=INK, shape="diamond", opacity=1)
-        .encode(x, y),
+        inside = runs.filter(pl.col("flops") >= best.flops_F.min())
+        sizes = inside.select("flops", pl.col(column).alias("value"))
+        layers.append(marks.points(sizes, x, y, colour=REAL, size=16, opacity=0.4, clip=True))
+    planned = pl.DataFrame({"flops": [plan.flops], "value": [getattr(plan, column)]})
+    layers += [
+        marks.line(rules, x, y, colour=QUIET, width=1.5, dash=dash),
+        marks.band(own, x, y, colour=PREDICTED, opacity=0.25),
+        marks.line(own, x, y, colour=PREDICTED, width=2.5),
+        marks.points(planned, x, y, colour=INK, shape="diamond", size=90),
     ]
-    return alt.layer(*parts).properties(width=PANEL, height=PANEL)
+    return marks.panel(layers, PANEL, PANEL)
 
 
-def _penalty_panel(table: pl.DataFrame, column: str, title: str, span: list[float], most: float | None):
-    drawn = table.filter(pl.col(column).is_not_null())
-    top = float(drawn[column].max())
+def _penalty_panel(
+    table: pl.DataFrame, column: str, title: str, span: tuple[float, float], most: float | None
+) -> alt.LayerChart:
+    table = table.filter(pl.col(column).is_not_null())
+    top = marks.span(table[column])[1]
     top = top if most is None else min(top, most)
-    x = (
-        alt.X("factor:Q", title="Parameters divided by the best N (log scale)")
-        .scale(type="log", base=2, domain=[1 / 8, 8], nice=False)
-        .axis(
-            values=[1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8],
-            labelExpr="datum.value < 1 ? '1/' + format(1 / datum.value, 'd') : format(datum.value, 'd')",
-            labelFlush=False,
-        )
+    x = log_axis(
+        alt.X,
+        "factor",
+        "Parameters divided by the best N",
+        1 / 8,
+        8,
+        ticks=[1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8],
+        labels="datum.value < 1 ? '1/' + format(1 / datum.value, 'd') : format(datum.value, 'd')",
     )
     y = alt.Y(f"{column}:Q", title=title).scale(domain=[0, top * 1.05], nice=False)
-    shade = chart_of(pl.DataFrame({"factor": [span[0]], "end": [span[1]]})).mark_rect(
-        color=PREDICTED, opacity=0.15
-    )
-    best = chart_of(pl.DataFrame({"factor": [1.0]})).mark_rule(color=QUIET, strokeDash=[3, 3])
-    line = chart_of(drawn).mark_line(strokeWidth=2.5, color=PREDICTED, clip=True)
-    return alt.layer(shade.encode(x, x2="end:Q"), best.encode(x), line.encode(x, y)).properties(
-        width=PANEL, height=260
-    )
+    shade = marks.chart_of(pl.DataFrame({"factor": [span[0]], "end": [span[1]]}))
+    best = marks.chart_of(pl.DataFrame({"factor": [1.0]}))
+    layers = [
+        shade.mark_rect(color=PREDICTED, opacity=0.15).encode(x, x2="end:Q"),
+        best.mark_rule(color=QUIET, strokeDash=[3, 3]).encode(x),
+        marks.line(table, x, y, colour=PREDICTED, width=2.5),
+    ]
+    return marks.panel(layers, PANEL, 260)
 
 
 def _plan_mark(plan: Plan, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    row: dict = {"flops": plan.flops, "loss": plan.loss, "label": "this plan"}
-    parts = []
+    """The plan as a diamond with its name, and the interval of one new run where there is one."""
+    point = pl.DataFrame({"flops": [plan.flops], "loss": [plan.loss], "label": ["this plan"]})
+    name = marks.chart_of(point).mark_text(
+        align="right", dx=-10, dy=10, fontSize=12, fontWeight="bold", color=INK
+    )
+    layers: list[alt.Chart] = []
     if interval := plan.intervals["loss"]:
-        bar = pl.DataFrame({"flops": [plan.flops], "low": [interval[0]], "high": [interval[1]]})
-        parts.append(
-            chart_of(bar).mark_rule(color=INK, strokeWidth=1.5).encode(x, _as(y, "low"), y2="high:Q")
-        )
-    point = chart_of(pl.DataFrame([row]))
-    return [
-        *parts,
-        point.mark_point(filled=True, size=60, color=INK, shape="diamond", opacity=1).encode(x, y),
-        point.mark_text(align="right", dx=-10, dy=10, fontSize=12, fontWeight="bold", color=INK).encode(
-            x, y, text="label:N"
-        ),
-    ]
-
-
-def _as(axis: alt.Y, column: str) -> alt.Y:
-    other = axis.copy()
-    other.shorthand = f"{column}:Q"
-    return other
-
-
-def _high(losses: list[float], best: Optima) -> float:
-    """The top of the loss axis: runs far above the frontier must not flatten it."""
-    top = float(np.nanmax(best.loss_F))
-    return min(max(losses), top + 0.6 * (top - min(losses)))
+        low, high = interval
+        bar = pl.DataFrame({"flops": [plan.flops], "low": [low], "high": [high]})
+        layers.append(marks.bars(bar, x, y, colour=INK))
+    layers.append(marks.points(point, x, y, colour=INK, shape="diamond", size=60))
+    return [*layers, name.encode(x, y, text="label:N")]
 
 
 def _beyond(plan: Plan) -> str:

@@ -23,6 +23,8 @@ REAL, PREDICTED = "#0072B2", "#E69F00"
 RAMP = ("#2b0a6b", "#8f0da4", "#cc4778", "#f0843c")
 """From dark to bright along a continuous quantity, such as log N: the middle of the plasma map."""
 
+COUNTS = "replace(replace(format(datum.value, '.3~s'), 'G', 'B'), 'k', 'K')"
+"""Labels of an axis of counts, as text writes them: 7B for 7e9."""
 POWERS = "replace(format(datum.value, '.0e'), 'e+', 'e')"
 """Labels of an axis of FLOPs: 1e18 says more than 1E."""
 
@@ -115,12 +117,12 @@ def log_axis(
     *,
     room: float = 1.0,
     ticks: Sequence[float] | None = None,
-    labels: str = "~s",
+    labels: str = COUNTS,
 ) -> Axis:
     """A logarithmic axis that says so: ``channel`` is ``alt.X`` or ``alt.Y``.
 
     ``room`` widens it by that factor on both sides. ``labels`` is a format of d3, or an expression of Vega
-    such as ``POWERS``; ``ticks`` are chosen by the range unless they are given.
+    such as ``COUNTS`` and ``POWERS``; ``ticks`` are chosen by the range unless they are given.
     """
     low, high = low / room, high * room
     values = list(log_ticks(low, high) if ticks is None else ticks)

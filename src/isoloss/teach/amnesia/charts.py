@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from isoloss.figures.lines import chart_of
+from isoloss.figures.marks import chart_of
 from isoloss.figures.style import INK, QUIET, spread
 from isoloss.teach.amnesia.names import LOOKS
 from isoloss.teach.amnesia.outcomes import cells

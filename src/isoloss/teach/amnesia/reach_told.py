@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import chart_of
+from isoloss.figures.marks import chart_of
 from isoloss.figures.style import spread
 from isoloss.laws import t_quantile
 from isoloss.teach.amnesia import charts

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import chart_of
+from isoloss.figures.marks import chart_of
 from isoloss.figures.style import FAMILY_COLOURS, log_ticks
 from isoloss.teach.race.counts import BLOCK, LSTM
 from isoloss.teach.race.panels import BillSettings

@@ -7,7 +7,7 @@ import altair as alt
 import polars as pl
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import chart_of
+from isoloss.figures.marks import chart_of
 from isoloss.figures.style import FAMILY_COLOURS, INK, OTHER_COLOURS, QUIET, log_ticks, shades, spread
 from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES

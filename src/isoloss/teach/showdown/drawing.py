@@ -4,7 +4,7 @@ import altair as alt
 import polars as pl
 
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import chart_of
+from isoloss.figures.marks import chart_of
 from isoloss.figures.style import QUIET, family_colour, linear_axis, log_axis, spread
 from isoloss.teach.result import Tables
 

@@ -1,0 +1,162 @@
+"""IsoFLOP curves: loss against size at each compute budget, and the minima that were read off them."""
+
+from typing import Literal
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from isoloss import text
+from isoloss.figures import marks
+from isoloss.figures.figure import Figure
+from isoloss.figures.style import INK, POWERS, QUIET, linear_axis, log_axis, spread
+from isoloss.laws.isoflop import Budget, Flag, IsoFlop, Method, curve
+
+WIDTH, HEIGHT = 560, 400
+RISE = 1.25
+"""Losses up to this many times the largest minimum are drawn; steeper arms would flatten every minimum."""
+POINTS_A_CURVE = 90
+METHODS = {Method.AKIMA: "Akima interpolation", Method.PARABOLA: "a parabola"}
+SHORT = {
+    Flag.FEW_SIZES: "few sizes",
+    Flag.EDGE: "edge",
+    Flag.OPENS_DOWN: "downward",
+    Flag.WEAK: "flat",
+    Flag.OFTEN_EDGE: "often edge",
+}
+
+
+def curves_figure(isoflop: IsoFlop, *, counting: str = "") -> Figure:
+    """Loss against N at each budget. ``counting`` names the rule under which N was counted."""
+    used, total = len(isoflop.used), len(isoflop.budgets)
+    ends = text.interval(isoflop.params.interval, text.loss)
+    title = (
+        f"Optimal size grows as C^{isoflop.params.exponent:.3f} ({ends}), "
+        f"read off {used} of {total} compute budgets"
+    )
+    left_out = [budget for budget in isoflop.budgets if not budget.used]
+    return Figure(
+        name="isoflop-curves",
+        chart=_chart(isoflop),
+        title=title,
+        subtitle=(
+            f"Minima by {METHODS[isoflop.method]} of log loss over log N"
+            f"{f', N: {counting}' if counting else ''}; "
+            f"filled: used; {f'open: {len(left_out)} left out; ' if left_out else ''}"
+            f"interval: {text.level(isoflop.level)} t over budgets. Noise {isoflop.noise}. "
+            f"Losses over {RISE:g} times the largest minimum are not drawn."
+        ),
+        description=(
+            f"Loss against parameters on a log axis, one curve a compute budget, {total} budgets from "
+            f"{isoflop.budgets[0].flops:.3g} to {isoflop.budgets[-1].flops:.3g} FLOP; each minimum is marked."
+        ),
+        shows=f"{title}. " + " ".join(_left_out_words(budget) for budget in left_out),
+        would_change=(
+            "Sizes beyond an edge bring back a budget that was left out; closer sizes sharpen each minimum; "
+            "budgets further apart narrow the exponent."
+        ),
+        table=_table(isoflop),
+    )
+
+
+def _left_out_words(budget: Budget) -> str:
+    why = "; ".join(flag.value.removeprefix("discarded: ") for flag in budget.flags if flag.discards)
+    return f"C = {budget.flops:.3g} is left out: {why}."
+
+
+def _chart(isoflop: IsoFlop) -> alt.LayerChart:
+    top = RISE * max(budget.loss for budget in isoflop.budgets)
+    sizes = _table(isoflop).filter(pl.col("loss") <= top)
+    minima = _minima(isoflop)
+    smallest, largest = marks.span(sizes["params"])
+    x = log_axis(alt.X, "params", "Parameters N", smallest, largest, room=_room(minima, smallest, largest))
+    lowest, _ = marks.span(sizes["loss"], minima["loss"])
+    y = linear_axis("loss", "Loss (nats per token)", lowest, top)
+    first, last = marks.span(minima["flops"])
+    colour = marks.colour_bar("flops", "Training compute C, FLOP", first, last, labels=POWERS)
+    used, left_out = minima.filter("used"), minima.filter(~pl.col("used"))
+    gap = 16 * (top - lowest) / HEIGHT
+    layers = [
+        marks.line(_curves(isoflop, top), x, y, colour=colour, width=1.5, opacity=0.75, by="flops"),
+        *_reasons(left_out.filter(~pl.col("right")), "right", gap, x, y),
+        *_reasons(left_out.filter("right"), "left", gap, x, y),
+        marks.points(sizes, x, y, colour=colour.copy().legend(None), size=22, opacity=0.8),
+        marks.line(used, x, y, colour=INK, dash=[5, 4], width=1.2),
+        marks.points(used, x, y, colour=INK, shape="diamond", size=110),
+        marks.chart_of(left_out)
+        .mark_point(filled=False, shape="diamond", size=130, stroke=INK, strokeWidth=1.8, opacity=1)
+        .encode(x, y),
+    ]
+    # Points that shared the lines' scale would turn the colour bar into a row of dots.
+    return marks.panel(layers, WIDTH, HEIGHT).resolve_scale(color="independent")
+
+
+def _room(minima: pl.DataFrame, smallest: float, largest: float) -> float:
+    """The factor by which the axis is widened: for the words beside open marks, where there are any."""
+    if minima["used"].all():
+        return 1.15
+    words_px = 14 + 7 * max(map(len, minima["why"]))
+    return (largest / smallest) ** (words_px / (WIDTH - 2 * words_px))
+
+
+def _curves(isoflop: IsoFlop, top: float) -> pl.DataFrame:
+    """What was read between the sizes of each budget, up to ``top``: flops, params, loss."""
+    parts: list[pl.DataFrame] = []
+    for budget in isoflop.budgets:
+        N = np.geomspace(budget.sizes[0], budget.sizes[-1], POINTS_A_CURVE)
+        loss = curve(budget, isoflop.method, N)
+        parts.append(pl.DataFrame({"flops": budget.flops, "params": N, "loss": loss}))
+    return pl.concat(parts).filter(pl.col("loss").is_not_nan() & (pl.col("loss") <= top))
+
+
+def _minima(isoflop: IsoFlop) -> pl.DataFrame:
+    """A row a budget; ``why``: what discards it; ``right``: it lies in the right half of its sizes."""
+    return pl.DataFrame(
+        [
+            {
+                "flops": budget.flops,
+                "params": budget.params,
+                "loss": budget.loss,
+                "used": budget.used,
+                "why": " + ".join(SHORT[flag] for flag in budget.flags if flag.discards),
+                "right": budget.params**2 > budget.sizes[0] * budget.sizes[-1],
+            }
+            for budget in isoflop.budgets
+        ]
+    )
+
+
+def _reasons(
+    minima: pl.DataFrame, align: Literal["left", "right"], gap: float, x: alt.X, y: alt.Y
+) -> list[alt.Chart]:
+    """Words beside open marks, on the side away from the curve, moved apart to ``gap``.
+
+    White below the words keeps lines out of them; points are drawn over both.
+    """
+    if minima.is_empty():
+        return []
+    placed = minima.with_columns(pl.Series("loss", spread(minima["loss"].to_list(), gap)))
+    dx = 11 if align == "left" else -11
+    words = marks.chart_of(placed).encode(x, y, text="why:N")
+    halo = words.mark_text(align=align, dx=dx, fontSize=12, stroke="white", strokeWidth=5, strokeJoin="round")
+    return [halo, words.mark_text(align=align, dx=dx, fontSize=12, color=QUIET)]
+
+
+def _table(isoflop: IsoFlop) -> pl.DataFrame:
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "flops": budget.flops,
+                "params": budget.sizes,
+                "tokens": budget.size_tokens,
+                "loss": budget.losses,
+                "optimal_params": budget.params,
+                "optimal_tokens": budget.tokens,
+                "optimal_log_se": budget.log_se,
+                "used": budget.used,
+                "flags": "; ".join(flag.value for flag in budget.flags),
+            },
+            schema_overrides={"optimal_log_se": pl.Float64},
+        )
+        for budget in isoflop.budgets
+    )
