@@ -21,7 +21,6 @@ from isoloss.laws._support import check_design, check_support
 from isoloss.laws.forms import Array, Form, registered
 from isoloss.laws.seeds import Seeds, seed_noise
 
-SMALL_GRADIENT = 1e-6
 STEEP = 1.0  # arXiv 2604.12946 prints 0.78, the largest of sources/published
 INTERVALS = ("t", "profile", "bootstrap")
 FORM_ERROR = 0.05  # below this p of the lack-of-fit test, intervals count designs instead of rows
@@ -305,7 +304,7 @@ def _result(
 
 
 def _status(best: Optimum) -> FitStatus:
-    if best.gradient > SMALL_GRADIENT:
+    if not best.stationary:
         return FitStatus.GRADIENT_REMAINS
     return FitStatus.CONVERGED if best.agreeing >= 2 else FitStatus.STARTS_DISAGREE
 

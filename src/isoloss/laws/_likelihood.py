@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from scipy.sparse import eye_array, hstack, vstack
 from scipy.special import ndtr
 
-from isoloss.laws._solve import Optimum, Problem, solve
+from isoloss.laws._solve import SMALL_GRADIENT, Optimum, Problem, solve
 from isoloss.laws._spread import spread
 from isoloss.laws.forms import Array
 
@@ -72,7 +72,8 @@ def least_absolute(problem: Problem, best: Optimum) -> Optimum:
         if promise < 1e-13 or region < 1e-13:
             break
     huber = float(problem.total(problem.residuals(phi)))
-    return replace(best, phi=phi, total=huber, gradient=max(promise, 0.0))
+    promise = max(promise, 0.0)
+    return replace(best, phi=phi, total=huber, gradient=promise, stationary=promise <= SMALL_GRADIENT)
 
 
 def _scale(r_n: Array, w_n: Array, delta: float) -> float:

@@ -13,6 +13,8 @@ OBJECTIVES = ("squared", "squared-log", "huber-log", "huber-likelihood")
 _MOST_STEPS = 100
 _SHARPENED = 3
 _AROUND, _ROUNDS = 16, 4  # looks for deeper pits
+SMALL_GRADIENT = 1e-6
+_EVALUATED_TO = 8 * np.finfo(float).eps  # a sum of a few exponentials, its logarithm, and that of the loss
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Optimum:
+    """``gradient`` is the largest cosine left; ``stationary``: it is 0 as far as can be told."""
+
     phi: Array
     total: float
     gradient: float
+    stationary: bool
     tried: int
     agreeing: int
 
@@ -174,6 +179,17 @@ def scaled_gradient(problem: Problem, phi: Array) -> float:
     return float(np.max(np.abs(columns.T @ pull) / np.maximum(length, 1e-30), initial=0.0))
 
 
+def is_stationary(problem: Problem, phi: Array) -> bool:
+    """Whether the gradient left is small, or no larger than the rounding of the objective hides.
+
+    A residual is known to some eps, so 1/2 |r|^2 to eps |r|. A step that leaves a cosine c raises it by
+    1/2 c^2 |r|^2: comparing objectives brings c down to sqrt(2 eps / |r|) and no further.
+    """
+    size = float(np.linalg.norm(np.sqrt(problem.w_n) * problem.residuals(phi)))
+    hidden = np.sqrt(2 * _EVALUATED_TO / max(size, 2 * _EVALUATED_TO))
+    return scaled_gradient(problem, phi) <= max(SMALL_GRADIENT, hidden)
+
+
 def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
     """Best optimum over the starts, by default spread from the best to the worst point of the start grid.
 
@@ -200,8 +216,14 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         end, total_S[s] = _sharpest(problem, phi_SF[s], total_S[s])
         if total_S[s] < total_S[best]:
             best, phi = s, end
-    gradient = scaled_gradient(problem, phi)
-    return Optimum(phi, float(total_S[best]), gradient, len(phi_SF), _agreeing(problem, total_S))
+    return Optimum(
+        phi,
+        float(total_S[best]),
+        scaled_gradient(problem, phi),
+        is_stationary(problem, phi),
+        len(phi_SF),
+        _agreeing(problem, total_S),
+    )
 
 
 def _pits(problem: Problem, phi_SF: Array) -> list[Array]:

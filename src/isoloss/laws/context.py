@@ -13,7 +13,7 @@ from isoloss.laws._fit import fit
 from isoloss.laws._intervals import check_level, t_intervals
 from isoloss.laws._result import Fit, FitStatus
 from isoloss.laws._scaled import ScaledForm, scaled_form
-from isoloss.laws._solve import Problem, scaled_gradient, sharpen
+from isoloss.laws._solve import Problem, is_stationary, sharpen
 from isoloss.laws.forms import Array, form
 
 _SURE = 0.05  # chance that noise alone makes any of the looks see a gain
@@ -98,7 +98,7 @@ def _seed_thetas(whole: Fit, positions: Array, mean_ST: Array, count_ST: Array) 
         theta = sharpen(problem, np.array(whole.theta))
         exponent = float(np.exp(theta[law.parameters.index("p")]))
         low, high = law.limits["p"]
-        failed += scaled_gradient(problem, theta) > 1e-6 or not low < exponent < high
+        failed += not is_stationary(problem, theta) or not low < exponent < high
         thetas.append(theta)
     return np.stack(thetas), failed
 
