@@ -47,7 +47,9 @@ def test_imports_without_torch(module):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("package", ["records", "laws", "sources", "plans", "figures", "report", "cli"])
+@pytest.mark.parametrize(
+    "package", ["records", "laws", "sources", "plans", "analysis", "figures", "report", "cli"]
+)
 def test_every_module_below_imports_without_torch(package):
     names = [
         ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)

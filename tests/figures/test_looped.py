@@ -4,8 +4,9 @@ import polars as pl
 import pytest
 import story
 
+from isoloss.analysis import loops
 from isoloss.errors import Refusal
-from isoloss.figures import looped, looped_grid
+from isoloss.figures import looped_grid
 
 LOOPS = story.LSTM_AHEAD.looped
 LOOPED = replace(story.FEW, transformer_widths=(), lstm_widths=(), loops=(1, 2, 4))
@@ -13,14 +14,14 @@ LOOPED = replace(story.FEW, transformer_widths=(), lstm_widths=(), loops=(1, 2, 
 
 @pytest.fixture(scope="module")
 def data(ahead):
-    return looped.measure(ahead)
+    return loops.measure(ahead)
 
 
 @pytest.fixture(scope="module")
 def wide(told):
     """Five sizes and five T_m: enough to leave a whole row or column out."""
     many = replace(LOOPED, looped_widths=(16, 32, 64, 128, 256), loops=(1, 2, 3, 4, 8), seeds=1)
-    return looped.measure(told(many))
+    return loops.measure(told(many))
 
 
 def test_one_law_recovers_the_truth(wide):
@@ -39,11 +40,11 @@ def test_points_left_out_are_predicted_better_than_by_their_neighbour(wide):
 
 def test_a_law_that_does_not_hold_is_found_out_by_the_points_left_out(wide):
     """Negative control: the deepest loops made worse, which no additive falling law can say."""
-    points = looped.late(wide.curves)
+    points = loops.late(wide.curves)
     bent = points.with_columns(
         pl.when(pl.col("recurrence") == 8).then(pl.col("total") + 0.5).otherwise("total").alias("total")
     )
-    found = {one.what: one for one in looped.validate(bent)}["largest T_m, all N"]
+    found = {one.what: one for one in loops.validate(bent)}["largest T_m, all N"]
     assert found.error > found.baseline * 0.8
     assert found.error > 0.05
 
@@ -56,8 +57,8 @@ def test_two_values_left_refuse_and_say_so(data):
 
 
 def test_the_early_drop_is_left_out_of_the_fit(data):
-    late = looped.late(data.curves)
-    assert late["tokens"].min() > looped.LATE * story.D_POINTS[-1] * 0.95
+    late = loops.late(data.curves)
+    assert late["tokens"].min() > loops.LATE * story.D_POINTS[-1] * 0.95
     assert late.height < data.curves.height
 
 
@@ -113,10 +114,10 @@ def test_loops_that_buy_nothing_are_not_said_to(told):
     flat = replace(
         story.LSTM_AHEAD, looped=replace(LOOPS, C=1e-6, entropy_weight=0.0), hostile=False, noise=0.2
     )
-    data = looped.measure(told(flat))
+    data = loops.measure(told(flat))
     assert "does not clearly change" in looped_grid.loops_verdict(data)
 
 
 def test_a_study_without_loops_is_refused(told):
     with pytest.raises(Refusal, match="no finished looped run"):
-        looped.measure(told(story.FEW))
+        loops.measure(told(story.FEW))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import story
 
+from isoloss.analysis.positions import binned, edges
 from isoloss.errors import Refusal
 from isoloss.figures import context_laws, loss_by_position
-from isoloss.figures.positions import binned, edges
 from isoloss.laws import Fit, Plateau
 
 

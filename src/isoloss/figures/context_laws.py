@@ -7,20 +7,20 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.errors import Refusal
-from isoloss.figures.figure import Figure
-from isoloss.figures.marks import chart_of
-from isoloss.figures.points import LEVEL, cooled_points, of_families
-from isoloss.figures.positions import (
+from isoloss.analysis.points import LEVEL, cooled_points, of_families
+from isoloss.analysis.positions import (
     BINS_IN_WORDS,
     CURVE_WORDS,
-    Profile,
+    PositionProfile,
     binned,
     context_law,
     determined,
     law_words,
     profiles,
 )
+from isoloss.errors import Refusal
+from isoloss.figures.figure import Figure
+from isoloss.figures.marks import chart_of
 from isoloss.figures.style import INK, RAMP, linear_axis, log_axis, log_ticks, spread, titled
 from isoloss.laws import Fit, context_mean
 from isoloss.records import StudyData
@@ -34,7 +34,7 @@ LEARNED = 0.9
 class Size:
     """One Transformer size; the context mean that its law implies should agree with the measured one."""
 
-    profile: Profile
+    profile: PositionProfile
     law: Fit | Refusal
 
     @property
@@ -71,7 +71,7 @@ def measure(study: StudyData) -> Contexts:
     return Contexts(tokens, int(largest.position_T[-1]), sizes, steps_of(study, largest), largest.params)
 
 
-def steps_of(study: StudyData, largest: Profile) -> pl.DataFrame:
+def steps_of(study: StudyData, largest: PositionProfile) -> pl.DataFrame:
     """Trunk losses of the largest size by run, step and octave of positions (1, 2, 3-4, 5-8, ...)."""
     rows = study.positions().filter(
         pl.col("run_id").is_in(largest.run_ids)

@@ -7,11 +7,11 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss.analysis.points import fit_over_params
 from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.fit_rows import law_at
 from isoloss.figures.marks import SHAPES
-from isoloss.figures.points import fit_over_params
 from isoloss.figures.style import family_colour, linear_axis, log_axis, shades
 from isoloss.laws import Fit
 

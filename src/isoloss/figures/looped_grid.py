@@ -5,10 +5,10 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.loops import BINS, LATE, PARTS, LoopedStudy, inputs_of, late
+from isoloss.analysis.points import LEVEL, seeds_phrase
 from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
-from isoloss.figures.looped import BINS, LATE, PARTS, Looped, inputs_of, late
-from isoloss.figures.points import LEVEL, seeds_phrase
 from isoloss.figures.style import PREDICTED, QUIET, REAL, log_ticks, titled
 from isoloss.laws import Fit, FitStatus
 
@@ -87,7 +87,7 @@ def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
     )
 
 
-def fit_words(data: Looped) -> str:
+def fit_words(data: LoopedStudy) -> str:
     """How well the one law does where it was fitted, or why there is none."""
     law = data.fits["total"]
     if isinstance(law, Refusal):
@@ -103,7 +103,7 @@ def fit_words(data: Looped) -> str:
     )
 
 
-def law_subtitle(data: Looped, part: str, bins: str) -> str:
+def law_subtitle(data: LoopedStudy, part: str, bins: str) -> str:
     law = data.fits[part]
     if isinstance(law, Refusal):
         formula = "no law, the fit was refused"
@@ -123,7 +123,7 @@ BONUS = (
 )
 
 
-def grid_figure(data: Looped, part: str = "total", *, log: bool = False) -> Figure:
+def grid_figure(data: LoopedStudy, part: str = "total", *, log: bool = False) -> Figure:
     """The grid over linear or log tokens."""
     rows = with_predictions(data.log_curves if log else data.curves, data.fits[part], part)
     title = fit_words(data) if part == "total" else f"{PARTS[part]} over training, each T_m and N"
@@ -149,7 +149,7 @@ def grid_figure(data: Looped, part: str = "total", *, log: bool = False) -> Figu
     )
 
 
-def residual_figure(data: Looped) -> Figure:
+def residual_figure(data: LoopedStudy) -> Figure:
     """Raises Refusal if the law was refused."""
     law = data.fits["total"]
     if isinstance(law, Refusal):
@@ -183,7 +183,7 @@ def residual_figure(data: Looped) -> Figure:
 LOSSES = {"loss_total": "Total (objective)", "loss_expected": "Expected cross-entropy", "loss": "Last exit"}
 
 
-def loops_verdict(data: Looped) -> str:
+def loops_verdict(data: LoopedStudy) -> str:
     """Last exit with most loops against one loop at equal N, in one clause."""
     if not data.gains:
         return "no size was trained both with one loop and with more, so what loops buy is not measured"
@@ -198,7 +198,7 @@ def loops_verdict(data: Looped) -> str:
     return f"at equal N, T_m = {loops} instead of 1 {'; it '.join(clauses)}"
 
 
-def exits_figure(data: Looped) -> Figure:
+def exits_figure(data: LoopedStudy) -> Figure:
     """Total, expected cross-entropy and last-exit loss against T_m, a panel for each N."""
     title = loops_verdict(data)
     title = text.capital(title)
@@ -260,7 +260,7 @@ def exits_figure(data: Looped) -> Figure:
     )
 
 
-def gains_table(data: Looped) -> pl.DataFrame:
+def gains_table(data: LoopedStudy) -> pl.DataFrame:
     """Most loops minus one loop: differences with intervals beside the bonus and its cap."""
     rows = []
     for gain in data.gains:
@@ -285,7 +285,7 @@ def gains_table(data: Looped) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=kinds, orient="row")
 
 
-def held_out_table(data: Looped) -> pl.DataFrame:
+def held_out_table(data: LoopedStudy) -> pl.DataFrame:
     rows = [
         (h.what, h.points, h.error, h.r2, h.baseline, h.refusal.what if h.refusal else None)
         for h in data.held_out

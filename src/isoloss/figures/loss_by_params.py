@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.compare import Difference, contrast, seed_noise
+from isoloss.analysis.points import LEVEL, cooled_points, means, of_families, seeds_phrase, shared_tokens
 from isoloss.errors import Refusal
-from isoloss.figures.compare import Difference, contrast, seed_noise
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import Line, layers, lines_of, table_of
 from isoloss.figures.marks import chart_of
-from isoloss.figures.points import LEVEL, cooled_points, means, of_families, seeds_phrase, shared_tokens
 from isoloss.figures.style import INK, titled
 from isoloss.laws import Crossing, CrossingOutcome, Fit, Noise, crossing
 from isoloss.records import StudyData

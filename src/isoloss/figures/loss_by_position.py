@@ -7,21 +7,21 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.errors import Refusal
-from isoloss.figures.compare import Difference, contrast
-from isoloss.figures.figure import Figure
-from isoloss.figures.marks import chart_of
-from isoloss.figures.points import LEVEL, cooled_points, of_families, shared_tokens
-from isoloss.figures.positions import (
+from isoloss.analysis.compare import Difference, contrast
+from isoloss.analysis.points import LEVEL, cooled_points, of_families, shared_tokens
+from isoloss.analysis.positions import (
     BINS_IN_WORDS,
     CURVE_WORDS,
-    Profile,
+    PositionProfile,
     binned,
     context_law,
     law_words,
     profiles,
     stop_of,
 )
+from isoloss.errors import Refusal
+from isoloss.figures.figure import Figure
+from isoloss.figures.marks import chart_of
 from isoloss.figures.style import FAMILY_COLOURS, linear_axis, log_axis, shades, spread, titled
 from isoloss.laws import ContextStop, Fit, Noise, Plateau, pooled_noise
 from isoloss.records import StudyData
@@ -38,7 +38,7 @@ EARLY = 8
 class Model:
     """One curve of the figure, with its law and where it stops improving (or why that is not known)."""
 
-    profile: Profile
+    profile: PositionProfile
     law: Fit | Refusal
     stop: ContextStop | Refusal
 
@@ -88,7 +88,7 @@ def measure(study: StudyData) -> ByPosition:
     return ByPosition(tokens, context, pairs, noise if isinstance(noise, Refusal) else None)
 
 
-def matched(everyone: list[Profile]) -> list[tuple[Profile, Profile]]:
+def matched(everyone: list[PositionProfile]) -> list[tuple[PositionProfile, PositionProfile]]:
     """Up to PAIRS pairs from smallest to largest, each Transformer with the LSTM nearest in log N."""
     lstms = [p for p in everyone if p.family == "lstm"]
     pairs = []
@@ -100,21 +100,21 @@ def matched(everyone: list[Profile]) -> list[tuple[Profile, Profile]]:
     return [pairs[place] for place in places]
 
 
-def noise_of(everyone: list[Profile], first: int, last: int) -> Noise | Refusal:
+def noise_of(everyone: list[PositionProfile], first: int, last: int) -> Noise | Refusal:
     try:
         return pooled_noise([profile.mean_S(first, last) for profile in everyone])
     except Refusal as reason:
         return reason
 
 
-def pair_of(ours: Profile, theirs: Profile, everyone: list[Profile]) -> Pair:
+def pair_of(ours: PositionProfile, theirs: PositionProfile, everyone: list[PositionProfile]) -> Pair:
     context = int(ours.position_T[-1])
     half = context // 2 + 1
 
     def gap(first: int, last: int) -> Difference:
         return minus(ours.mean_S(first, last), theirs.mean_S(first, last), noise_of(everyone, first, last))
 
-    def gain_S(profile: Profile) -> np.ndarray:
+    def gain_S(profile: PositionProfile) -> np.ndarray:
         return profile.mean_S(half, context) - profile.mean_S(1, min(EARLY, context))
 
     try:

@@ -6,10 +6,10 @@ import altair as alt
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.points import LEVEL, cooled_points, of_families, seeds_phrase, shared_tokens
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import ROOM, look_of
 from isoloss.figures.loss_by_params import ByParams, at_tokens
-from isoloss.figures.points import LEVEL, cooled_points, of_families, seeds_phrase, shared_tokens
 from isoloss.figures.style import linear_axis, log_axis, titled
 from isoloss.records import StudyData
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isoloss.analysis.points import LEVEL
 from isoloss.errors import Refusal
 from isoloss.figures.loss_by_params import ByParams
-from isoloss.figures.points import LEVEL
 from isoloss.laws import Fit
 
 DRAWS = 2000

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from isoloss.analysis import loops
 from isoloss.errors import Refusal
-from isoloss.figures import context_laws, looped, loss_by_params, loss_by_position, loss_by_tokens
+from isoloss.figures import context_laws, loss_by_params, loss_by_position, loss_by_tokens
 from isoloss.records import StudyData
 
 T = TypeVar("T")
@@ -18,7 +19,7 @@ class Analysis:
     by_tokens: loss_by_tokens.ByTokens | Refusal
     by_position: loss_by_position.ByPosition | Refusal
     contexts: context_laws.Contexts | Refusal
-    loops: looped.Looped | Refusal
+    loops: loops.LoopedStudy | Refusal
 
 
 def attempt(measure: Callable[[], T]) -> T | Refusal:
@@ -35,5 +36,5 @@ def analyse(study: StudyData) -> Analysis:
         by_tokens=attempt(lambda: loss_by_tokens.measure(study)),
         by_position=attempt(lambda: loss_by_position.measure(study)),
         contexts=attempt(lambda: context_laws.measure(study)),
-        loops=attempt(lambda: looped.measure(study)),
+        loops=attempt(lambda: loops.measure(study)),
     )

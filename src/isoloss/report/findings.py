@@ -7,15 +7,15 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.compare import Difference
+from isoloss.analysis.loops import LoopedStudy, LoopGain
+from isoloss.analysis.points import LEVEL, seeds_phrase, sweeps
 from isoloss.errors import Refusal
-from isoloss.figures.compare import Difference
-from isoloss.figures.looped import Looped, LoopGain
 from isoloss.figures.looped_grid import loops_verdict
 from isoloss.figures.loss_by_params import ByParams, crossover
 from isoloss.figures.loss_by_params import verdict as params_verdict
 from isoloss.figures.loss_by_position import EARLY, ByPosition, name_of, stop_words
 from isoloss.figures.loss_by_position import verdict as position_verdict
-from isoloss.figures.points import LEVEL, seeds_phrase, sweeps
 from isoloss.laws import ContextStop, Crossing
 from isoloss.records import StudyData
 from isoloss.report.analysis import Analysis, analyse
@@ -135,7 +135,7 @@ def gain_words(widening: Difference) -> str:
     }[widening.sign]
 
 
-def loops(data: Looped) -> tuple[str, dict[str, Any], list[str]]:
+def loops(data: LoopedStudy) -> tuple[str, dict[str, Any], list[str]]:
     sentence = f"{loops_verdict(data)}."
     gain = data.gains[-1] if data.gains else None
     if gain and not isinstance(data.noise, Refusal):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from isoloss import text
+from isoloss.analysis.points import LEVEL
 from isoloss.errors import Refusal
 from isoloss.figures import (
     context_laws,
@@ -14,7 +15,6 @@ from isoloss.figures import (
     size_ratio,
 )
 from isoloss.figures.figure import Figure
-from isoloss.figures.points import LEVEL
 from isoloss.report.analysis import Analysis, attempt
 from isoloss.report.tables import Table, table_of, text_table
 

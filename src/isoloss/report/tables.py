@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.loops import PARTS
+from isoloss.analysis.points import LEVEL, sweeps
 from isoloss.errors import Refusal
-from isoloss.figures.looped import PARTS
 from isoloss.figures.loss_by_tokens import ByTokens
-from isoloss.figures.points import LEVEL, sweeps
 from isoloss.laws import Fit, FitStatus
 from isoloss.records import Record, StudyData
 from isoloss.report.analysis import Analysis

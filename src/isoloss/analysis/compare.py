@@ -6,8 +6,8 @@ from math import sqrt
 
 import polars as pl
 
+from isoloss.analysis.points import LEVEL
 from isoloss.errors import Refusal
-from isoloss.figures.points import LEVEL
 from isoloss.laws import Noise, pooled_noise, t_quantile
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isoloss.analysis.points import LEVEL, curve_of
 from isoloss.errors import Refusal
-from isoloss.figures.points import LEVEL, curve_of
 from isoloss.laws import ContextStop, Fit, FitStatus, fit_context, where_it_stops
 from isoloss.records import StudyData
 
@@ -16,7 +16,7 @@ BINS_IN_WORDS = f"single up to {SINGLE}, then {PER_OCTAVE} bins an octave"
 
 
 @dataclass(frozen=True)
-class Profile:
+class PositionProfile:
     """One size of one curve at one D: sums, sums of squares and counts, each (seeds, positions)."""
 
     curve: str
@@ -34,7 +34,7 @@ class Profile:
         return self.sum_ST[:, at].sum(axis=1) / self.count_ST[:, at].sum(axis=1)
 
 
-def profiles(study: StudyData, points: pl.DataFrame) -> list[Profile]:
+def profiles(study: StudyData, points: pl.DataFrame) -> list[PositionProfile]:
     """Every size of ``points`` (cooled points at one D) with its losses by position, in order of N."""
     rows = study.positions().join(points.select("run_id", "tokens"), on=["run_id", "tokens"], how="semi")
     rows = rows.filter(pl.col("cooled") & (pl.col("part") == "exit_1"))
@@ -42,7 +42,7 @@ def profiles(study: StudyData, points: pl.DataFrame) -> list[Profile]:
     return [profile_of(group) for _, group in rows.group_by("curve", "params", maintain_order=True)]
 
 
-def profile_of(rows: pl.DataFrame) -> Profile:
+def profile_of(rows: pl.DataFrame) -> PositionProfile:
     run_ids = tuple(rows["run_id"].unique(maintain_order=True))
     position_T = rows["position"].unique().sort().to_numpy()
     if rows.height != len(run_ids) * len(position_T):
@@ -55,7 +55,9 @@ def profile_of(rows: pl.DataFrame) -> Profile:
         return rows[column].to_numpy().reshape(len(run_ids), len(position_T)).astype(float)
 
     curve, family, params = rows.select("curve", "family", "params").row(0)
-    return Profile(curve, family, params, run_ids, position_T, wide("sum"), wide("sumsq"), wide("count"))
+    return PositionProfile(
+        curve, family, params, run_ids, position_T, wide("sum"), wide("sumsq"), wide("count")
+    )
 
 
 def edges(context: int) -> list[tuple[int, int]]:
@@ -68,7 +70,7 @@ def edges(context: int) -> list[tuple[int, int]]:
     return bins
 
 
-def binned(profile: Profile) -> pl.DataFrame:
+def binned(profile: PositionProfile) -> pl.DataFrame:
     """Per bin: position (geometric middle), loss (mean of seeds), and the lowest and highest seed."""
     rows = []
     for first, last in edges(int(profile.position_T[-1])):
@@ -78,7 +80,7 @@ def binned(profile: Profile) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["first", "last", "position", "loss", "low", "high"], orient="row")
 
 
-def context_law(profile: Profile) -> Fit | Refusal:
+def context_law(profile: PositionProfile) -> Fit | Refusal:
     """a + b T^-p over all single positions, unbinned; only a curve where the noise hides its parameters."""
     sums = (profile.sum_ST, profile.sumsq_ST, profile.count_ST)
     try:
@@ -87,7 +89,7 @@ def context_law(profile: Profile) -> Fit | Refusal:
         return reason
 
 
-def stop_of(profile: Profile) -> ContextStop | Refusal:
+def stop_of(profile: PositionProfile) -> ContextStop | Refusal:
     """Where the size stops improving. Seeds read the same windows, so they are averaged, not added."""
     means = (values.mean(axis=0) for values in (profile.sum_ST, profile.sumsq_ST, profile.count_ST))
     try:

@@ -3,9 +3,9 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
+from isoloss.analysis.compare import contrast, seed_noise
+from isoloss.analysis.points import LEVEL
 from isoloss.errors import Refusal
-from isoloss.figures.compare import contrast, seed_noise
-from isoloss.figures.points import LEVEL
 
 
 def losses(rng, sizes, seeds, sd):

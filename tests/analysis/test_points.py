@@ -2,8 +2,8 @@ import polars as pl
 import pytest
 import story
 
+from isoloss.analysis import points
 from isoloss.errors import Refusal
-from isoloss.figures import points
 
 
 def table(rows):

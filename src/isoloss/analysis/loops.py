@@ -11,9 +11,9 @@ from math import log
 import numpy as np
 import polars as pl
 
+from isoloss.analysis.compare import Difference, contrast, seed_noise
+from isoloss.analysis.points import LEVEL, cooled_points, of_families, shared_tokens
 from isoloss.errors import Refusal
-from isoloss.figures.compare import Difference, contrast, seed_noise
-from isoloss.figures.points import LEVEL, cooled_points, of_families, shared_tokens
 from isoloss.laws import Fit, Noise, fit
 from isoloss.records import StudyData
 
@@ -53,7 +53,7 @@ class LoopGain:
 
 
 @dataclass(frozen=True)
-class Looped:
+class LoopedStudy:
     """``curves``, ``log_curves``: training loss of each panel by bins of tokens, of log tokens.
 
     ``fits``: one law per part of the loss. ``beta``: the weight of the entropy bonus.
@@ -70,14 +70,14 @@ class Looped:
     gains: tuple[LoopGain, ...]
 
 
-def measure(study: StudyData) -> Looped:
+def measure(study: StudyData) -> LoopedStudy:
     """Raises Refusal if no looped run has finished."""
     points = of_families(cooled_points(study.table()), "looped")
     steps = training_curves(study, points)
     curves = binned(steps)
     points = points.filter(pl.col("tokens") == shared_tokens(points, "recurrence"))
     noise = seed_noise(points)
-    return Looped(
+    return LoopedStudy(
         tokens=int(points["tokens"][0]),
         curves=curves,
         log_curves=log_binned(steps),
