@@ -18,8 +18,8 @@ import scipy
 from scipy.optimize import least_squares
 
 from isoloss.laws import Array, Fit, fit, form, t_quantile
-from isoloss.plans.design import markets_of
-from isoloss.plans.purchase import best_basket, d_gain, random_baskets, v_gain
+from isoloss.plans.design import candidate_sets
+from isoloss.plans.selection import best_selection, d_gain, random_selections, v_gain
 
 NOISE = 0.01
 DRAWS = 1000
@@ -114,23 +114,23 @@ def errors(world: World, first: Fit, rng: np.random.Generator) -> dict[str, floa
     pilot = quick_fit(first, world.pilot, pilot_y)
     seed = int(rng.integers(2**31))
     spend = (world.budget_flops, world.at_most)
-    market, linear, x = markets_of(pilot, world.budget_flops, world.target, draws=DRAWS, seed=seed)
-    baskets = {
-        "V-optimal": best_basket(market, v_gain, *spend)[0],
-        "D-optimal": best_basket(linear, d_gain, *spend)[0],
-        "random": random_baskets(market, *spend, 1, rng)[0],
+    candidates, linear, x = candidate_sets(pilot, world.budget_flops, world.target, draws=DRAWS, seed=seed)
+    selections = {
+        "V-optimal": best_selection(candidates, v_gain, *spend)[0],
+        "D-optimal": best_selection(linear, d_gain, *spend)[0],
+        "random": random_selections(candidates, *spend, 1, rng)[0],
     }
-    wrong, _, same_x = markets_of(
+    wrong, _, same_x = candidate_sets(
         pilot, world.budget_flops, world.wrong_target, candidates=x, draws=DRAWS, seed=seed
     )
-    baskets["V-optimal for the wrong target"] = best_basket(wrong, v_gain, *spend)[0]
+    selections["V-optimal for the wrong target"] = best_selection(wrong, v_gain, *spend)[0]
     truth = float(world.loss({name: np.array(value) for name, value in world.target.items()}))
     noise = NOISE * rng.standard_normal(world.at_most)  # the same luck for each way of choosing
     out = {}
-    for name, basket in baskets.items():
-        bought = {column: values[basket] for column, values in same_x.items()}
-        y_n = np.asarray(world.loss(bought)) + noise[: len(basket)]
-        both = {column: np.concatenate([world.pilot[column], bought[column]]) for column in bought}
+    for name, selection in selections.items():
+        added = {column: values[selection] for column, values in same_x.items()}
+        y_n = np.asarray(world.loss(added)) + noise[: len(selection)]
+        both = {column: np.concatenate([world.pilot[column], added[column]]) for column in added}
         after = quick_fit(pilot, both, np.concatenate([pilot_y, y_n]))
         predicted = float(after.losses(np.array([after.theta]), **world.target)[0, 0])
         out[name] = np.log(predicted / truth) ** 2

@@ -8,18 +8,25 @@ import pytest
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import fit
 from isoloss.plans import plan
-from isoloss.plans.allocate import Question, answer, at_budget, at_loss, minimise_budget, minimise_cost
+from isoloss.plans.allocate import (
+    AllocationQuestion,
+    answer,
+    at_budget,
+    at_loss,
+    minimise_budget,
+    minimise_cost,
+)
 from isoloss.plans.cost import Rates
-from isoloss.plans.rules import kaplan, twenty_tokens
-from isoloss.plans.setting import Setting
-from isoloss.plans.surface import plain_params, surface
+from isoloss.plans.fixed_inputs import FixedInputs
+from isoloss.plans.heuristics import kaplan, twenty_tokens
+from isoloss.plans.loss_surface import loss_surface, plain_params
 
 SIX = Rates(6.0)
 
 
 def one(law):
     """The surface of a fit alone, without draws."""
-    return surface(law, Setting(), 100, 0)
+    return loss_surface(law, FixedInputs(), 100, 0)
 
 
 @pytest.mark.parametrize(
@@ -54,18 +61,18 @@ def test_the_optimum_balances_both_terms(known):
 @pytest.mark.parametrize("name", ["hoffmann", "besiroglu"])
 @pytest.mark.parametrize("flops", [1e15, 1e21, 1e27])
 def test_closed_form_and_search_agree(known, name, flops):
-    of, question = one(known(name)), Question(SIX, flops=flops)
+    of, question = one(known(name)), AllocationQuestion(SIX, flops=flops)
     exact = at_budget(of, question, np.array([np.log(flops)]))
     searched = minimise_budget(of, question, np.array([np.log(flops)]))
     np.testing.assert_allclose(searched, exact, atol=2e-6)
     loss = of.loss(0, *exact)
-    np.testing.assert_allclose(at_loss(of, Question(SIX), loss), exact, atol=1e-8)
-    np.testing.assert_allclose(minimise_cost(of, Question(SIX), loss), exact, atol=1e-4)
+    np.testing.assert_allclose(at_loss(of, AllocationQuestion(SIX), loss), exact, atol=1e-8)
+    np.testing.assert_allclose(minimise_cost(of, AllocationQuestion(SIX), loss), exact, atol=1e-4)
 
 
 def test_search_agrees_with_a_dense_grid_where_there_is_no_closed_form(known):
     law, serve = known("besiroglu"), 3e12
-    question = Question(SIX, flops=1e23, serve_tokens=serve)
+    question = AllocationQuestion(SIX, flops=1e23, serve_tokens=serve)
     of = one(law)
     n = np.linspace(np.log(1e8), np.log(1e23 / (2 * serve)) - 1e-9, 400_001)
     d = question.log_tokens_within(np.log(1e23), n)

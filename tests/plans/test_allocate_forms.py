@@ -6,11 +6,11 @@ import pytest
 from isoloss.errors import InputError
 from isoloss.laws import FORMS, fit, from_function
 from isoloss.plans import effective_tokens, plan
-from isoloss.plans.allocate import Question, at_budget, at_loss, minimise_budget, minimise_cost
+from isoloss.plans.allocate import AllocationQuestion, at_budget, at_loss, minimise_budget, minimise_cost
 from isoloss.plans.cost import Rates
 from isoloss.plans.curve import optima
-from isoloss.plans.setting import Setting
-from isoloss.plans.surface import surface
+from isoloss.plans.fixed_inputs import FixedInputs
+from isoloss.plans.loss_surface import loss_surface
 
 CHINCHILLA = {"E": 1.8172, "A": 482.01, "alpha": 0.3478, "B": 2085.43, "beta": 0.3658}
 KAPLAN = {"Nc": 6.4e13, "aN": 0.076, "Dc": 1.8e13, "aD": 0.103}
@@ -22,22 +22,25 @@ LOOPED = {"E": 1.57, "A": 20.0, "alpha": 0.199, "B": 900.0, "beta": 0.369, "phi"
 OURO = {"E": 1.5, "A": 300.0, "alpha": 0.33, "B": 1500.0, "beta": 0.35, "C": 0.2, "gamma": 0.7}
 
 CASES = {
-    "outer-exponent": (CHINCHILLA | {"A": 3e3, "B": 3e4, "alpha": 0.5, "beta": 0.6, "gamma": 0.5}, Setting()),
-    "kaplan-nd": (KAPLAN, Setting()),
-    "loop-equivalence": (LOOPED, Setting(recurrence=4, recurrent_share=0.5)),
+    "outer-exponent": (
+        CHINCHILLA | {"A": 3e3, "B": 3e4, "alpha": 0.5, "beta": 0.6, "gamma": 0.5},
+        FixedInputs(),
+    ),
+    "kaplan-nd": (KAPLAN, FixedInputs()),
+    "loop-equivalence": (LOOPED, FixedInputs(recurrence=4, recurrent_share=0.5)),
 }
 
 
 @pytest.mark.parametrize("law", CASES)
 def test_closed_form_and_search_agree(known, law):
     params, setting = CASES[law]
-    of = surface(known(params, law), setting, 100, 0)
-    question, log_c = Question(Rates(6.0), flops=1e22), np.array([np.log(1e22)])
+    of = loss_surface(known(params, law), setting, 100, 0)
+    question, log_c = AllocationQuestion(Rates(6.0), flops=1e22), np.array([np.log(1e22)])
     assert of.terms() is not None
     exact = at_budget(of, question, log_c)
     np.testing.assert_allclose(minimise_budget(of, question, log_c), exact, atol=1e-5)
     loss = of.loss(0, *exact)
-    target = Question(Rates(6.0), loss=float(loss[0]))
+    target = AllocationQuestion(Rates(6.0), loss=float(loss[0]))
     np.testing.assert_allclose(at_loss(of, target, loss), exact, atol=1e-7)
     np.testing.assert_allclose(minimise_cost(of, target, loss), exact, atol=1e-3)
 
@@ -83,7 +86,7 @@ def test_data_constrained_uses_its_own_decay(known):
     assert not any("assumed" in warning for warning in scarce.warnings)
     assert any("beyond 4" in warning for warning in scarce.warnings)
     # Against a dense grid along the budget.
-    of = surface(law, Setting(unique_tokens=5e9), 100, 0)
+    of = loss_surface(law, FixedInputs(unique_tokens=5e9), 100, 0)
     n = np.linspace(np.log(1e8), np.log(1e12), 200_001)
     best = n[np.argmin(of.loss(0, n, np.log(1e22 / 6) - n))]
     assert np.log(scarce.params) == pytest.approx(best, abs=1e-3)
@@ -100,7 +103,7 @@ def test_equal_loops_and_parameters(known):
         share = looped / (once + looped)
         found = plan(law, flops=1e20, recurrence=r, recurrent_share=share)
         flops[r] = 1e20 / (6 * found.params * found.tokens)
-        terms = surface(law, Setting(recurrence=r, recurrent_share=share), 100, 0).terms()
+        terms = loss_surface(law, FixedInputs(recurrence=r, recurrent_share=share), 100, 0).terms()
         amplitude[r] = float((terms.A[0] / LOOPED["A"]) ** (-1 / LOOPED["alpha"]))
     assert amplitude == pytest.approx({2: 1.251, 4: 1.454, 8: 1.561}, abs=1e-3)
     assert flops == pytest.approx({2: 1.671, 4: 2.531, 8: 3.459}, abs=1e-3)

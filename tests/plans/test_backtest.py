@@ -8,7 +8,7 @@ import pytest
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import form
-from isoloss.plans.backtest import Standing, backtest, expanding
+from isoloss.plans.backtest import Standing, backtest
 from isoloss.plans.holdout import rung_of
 from isoloss.plans.scores import wilson
 
@@ -110,15 +110,6 @@ def test_seeds_are_one_point_and_measure_the_noise():
     assert found.seed_noise == pytest.approx(0.01, rel=0.25)
     assert found.rmse_in_noise == pytest.approx(found.score.rmse / found.seed_noise)
     assert backtest("chinchilla", GRID, noisy(0)).rmse_in_noise is None
-
-
-def test_hiding_more_and_more():
-    steps = expanding("chinchilla", GRID, noisy(6))
-    assert len(steps) == 5
-    assert [len(step.runs) for step in steps[:3]] == [5, 10, 15]
-    assert isinstance(steps[-1], Refusal)
-    assert "top 5 of 6 rungs" in steps[-1].where
-    assert len(expanding("chinchilla", GRID, noisy(6), most=2)) == 2
 
 
 def test_refusals_name_what_was_hidden():

@@ -7,7 +7,7 @@ import pytest
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import form
-from isoloss.plans.compare import compare, gaps_of, nesting_faults
+from isoloss.plans.compare import compare, nesting_faults, score_gaps
 
 LAW = {"E": 1.8, "A": 480.0, "alpha": 0.35, "B": 2000.0, "beta": 0.37}
 N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 1e11, 5)))
@@ -56,14 +56,14 @@ def test_equal_forms_are_told_apart_no_more_often_than_the_level_allows():
     for _ in range(500):
         shared = rng.standard_normal(20)
         errors = {name: dict(enumerate(np.abs(shared + 0.3 * rng.standard_normal(20)))) for name in "abcd"}
-        false += any(gap.told_apart for gap in gaps_of(errors, 0.9).values())
+        false += any(gap.told_apart for gap in score_gaps(errors, 0.9).values())
         # Negative control: the best and the worst of four taken for the only two.
         ends = sorted(errors, key=lambda name: sum(errors[name].values()))[:: len(errors) - 1]
         careless += any(
-            gap.told_apart for gap in gaps_of({name: errors[name] for name in ends}, 0.9).values()
+            gap.told_apart for gap in score_gaps({name: errors[name] for name in ends}, 0.9).values()
         )
         errors["e"] = {group: error + 0.5 for group, error in errors["a"].items()}
-        true += gaps_of(errors, 0.9)["e"].told_apart
+        true += score_gaps(errors, 0.9)["e"].told_apart
     assert false / 500 <= 0.13
     assert careless / 500 > 0.13
     assert true / 500 >= 0.95

@@ -11,8 +11,15 @@ import pytest
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import fit, form
-from isoloss.plans.design import REACH, design, markets_of
-from isoloss.plans.purchase import Market, best_basket, bought, d_gain, random_baskets, v_gain
+from isoloss.plans.design import REACH, candidate_sets, design
+from isoloss.plans.selection import (
+    CandidateSet,
+    after_runs,
+    best_selection,
+    d_gain,
+    random_selections,
+    v_gain,
+)
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "design.py"
 TARGET = {"params": 7e9, "tokens": 1.4e11}
@@ -82,22 +89,22 @@ def test_more_budget_never_leaves_more_doubt(pilot):
 
 def test_the_expected_variance_is_what_a_linear_law_has_after_the_runs(pilot):
     """Conditioning on draws against Sherman-Morrison written out, on the linear law."""
-    _, linear, x = markets_of(pilot, 6e19, TARGET, draws=200)
-    basket = [0, 5, 5]
+    _, linear, x = candidate_sets(pilot, 6e19, TARGET, draws=200)
+    selection = [0, 5, 5]
     law, theta = form(pilot.law), np.array(pilot.theta)
 
     def slopes(inputs):
         z_In = np.stack([np.log(np.atleast_1d(inputs[n]) / pilot.units.inputs[n]) for n in law.inputs])
         return law.gradient(theta, z_In) / law.value(theta, z_In)[:, None]
 
-    rows = slopes({name: values[basket] for name, values in x.items()})
-    # The covariance of theta behind the market, from its own values at as many points as parameters.
+    rows = slopes({name: values[selection] for name, values in x.items()})
+    # The covariance of theta behind the candidate set, from its own values at as many points as parameters.
     J = slopes({name: np.append(values, TARGET[name]) for name, values in x.items()})
     pinv = np.linalg.pinv(J)
     sigma = pinv @ linear.cov_TT @ pinv.T
-    after = np.linalg.inv(np.linalg.inv(sigma) + rows.T @ (rows / linear.noise_C[basket][:, None]))
+    after = np.linalg.inv(np.linalg.inv(sigma) + rows.T @ (rows / linear.noise_C[selection][:, None]))
     target = slopes(TARGET)[0]
-    assert linear.share_left(basket) == pytest.approx(
+    assert linear.share_left(selection) == pytest.approx(
         target @ after @ target / (target @ sigma @ target), rel=1e-5
     )
 
@@ -109,35 +116,38 @@ def test_a_run_that_tells_two_optima_apart_is_bought_first():
     own = 0.1 * rng.standard_normal(1000)
     target = own + basin
     spread = np.stack([own, basin + 0.01 * rng.standard_normal(1000), target], axis=1)
-    market = Market(np.cov(spread, rowvar=False), np.full(2, 1e-4), np.ones(2))
-    assert best_basket(market, v_gain, 1.0, 1)[0] == [1]
-    one_basin = Market(np.cov(spread[:500], rowvar=False), np.full(2, 1e-4), np.ones(2))
-    assert best_basket(one_basin, v_gain, 1.0, 1)[0] == [0]
+    candidates = CandidateSet(np.cov(spread, rowvar=False), np.full(2, 1e-4), np.ones(2))
+    assert best_selection(candidates, v_gain, 1.0, 1)[0] == [1]
+    one_basin = CandidateSet(np.cov(spread[:500], rowvar=False), np.full(2, 1e-4), np.ones(2))
+    assert best_selection(one_basin, v_gain, 1.0, 1)[0] == [0]
 
 
-def test_the_search_finds_the_best_pair_of_a_small_market():
+def test_the_search_finds_the_best_pair_of_a_small_set():
     rng = np.random.default_rng(5)
     for _ in range(20):
         root = rng.standard_normal((9, 4))
-        market = Market(root @ root.T, np.full(8, 0.3), rng.uniform(1, 3, 8))
+        candidates = CandidateSet(root @ root.T, np.full(8, 0.3), rng.uniform(1, 3, 8))
         allowed = [
-            [a, b] for a in range(8) for b in range(a, 8) if market.cost_C[a] + market.cost_C[b] <= 4.5
+            [a, b]
+            for a in range(8)
+            for b in range(a, 8)
+            if candidates.cost_C[a] + candidates.cost_C[b] <= 4.5
         ] + [[a] for a in range(8)]
-        best = min(market.share_left(basket) for basket in allowed)
-        found, left = best_basket(market, v_gain, 4.5, 2)
-        assert left[-1] == pytest.approx(market.share_left(found))
+        best = min(candidates.share_left(selection) for selection in allowed)
+        found, left = best_selection(candidates, v_gain, 4.5, 2)
+        assert left[-1] == pytest.approx(candidates.share_left(found))
         assert left[-1] <= best * 1.02
         # Negative control: a random pair is far from that on average.
-        by_chance = random_baskets(market, 4.5, 2, 50, rng)
-        assert np.mean([market.share_left(basket) for basket in by_chance]) > best * 1.02
+        by_chance = random_selections(candidates, 4.5, 2, 50, rng)
+        assert np.mean([candidates.share_left(selection) for selection in by_chance]) > best * 1.02
 
 
 def test_d_gain_adds_up_to_the_log_determinant(pilot):
-    _, linear, _ = markets_of(pilot, 6e19, TARGET, draws=200)
-    basket = [3, 17, 40]
-    block = linear.cov_TT[np.ix_(basket, basket)] / linear.noise_C[basket]
+    _, linear, _ = candidate_sets(pilot, 6e19, TARGET, draws=200)
+    selection = [3, 17, 40]
+    block = linear.cov_TT[np.ix_(selection, selection)] / linear.noise_C[selection]
     wanted = np.linalg.slogdet(np.eye(3) + block)[1]
-    found = bought(linear, d_gain, basket)[1]
+    found = after_runs(linear, d_gain, selection)[1]
     assert found == pytest.approx(wanted, rel=1e-6)
 
 

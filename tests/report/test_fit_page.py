@@ -15,7 +15,7 @@ from isoloss.figures.correlations import plain_covariance
 from isoloss.figures.render import Picture
 from isoloss.laws import FORMS, FitStatus, fit
 from isoloss.plans import allocation_exponent
-from isoloss.plans.opinions import opinions
+from isoloss.plans.methods import exponents_by_method
 from isoloss.report import fit_findings, fit_page, fit_tables, refits
 
 TRIALS = ("backtest", "isoflop-curves", "compute-frontier")
@@ -271,7 +271,7 @@ def test_page_methods_and_figure_give_one_interval_of_a():
     data = fitted.fitted("chinchilla").data
     N, D, loss = (np.array(column) for column in (data.inputs["params"], data.inputs["tokens"], data.loss))
     found = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log")
-    methods = opinions(6 * N * D, N, loss, tokens=D, run=N.tolist(), level=found.level)
+    methods = exponents_by_method(6 * N * D, N, loss, tokens=D, run=N.tolist(), level=found.level)
     page = fit_findings._allocation(found).numbers["interval"]
     figure = isoflop.parametric_opinion(found, 1e17, 1e20, level=found.level).interval
     assert page == methods.each[-1].interval == figure

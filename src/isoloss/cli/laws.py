@@ -208,7 +208,7 @@ def isoflop(
 
     isoloss isoflop runs.csv --flops budget --params N --loss loss
     """
-    from isoloss.plans.opinions import opinions
+    from isoloss.plans.methods import exponents_by_method
     from isoloss.report.words import isoflop_lines
     from isoloss.sources import columns_for
 
@@ -220,7 +220,7 @@ def isoflop(
         cluster=run,
         more=("flops", "params", *(("tokens",) if tokens else ())),
     )
-    found = opinions(
+    found = exponents_by_method(
         read.inputs["flops"],
         read.inputs["params"],
         read.loss,

@@ -10,7 +10,7 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.fit_rows import middle, ranges_of
 from isoloss.laws import Fit
 from isoloss.plans import plan
-from isoloss.plans.setting import SPLIT, run_sizes
+from isoloss.plans.fixed_inputs import SPLIT, run_sizes
 
 DRAWS = 400
 

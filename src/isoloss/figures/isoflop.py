@@ -20,7 +20,7 @@ from isoloss.laws.envelope import Envelope
 from isoloss.laws.frontier import Frontier
 from isoloss.laws.isoflop import IsoFlop
 from isoloss.plans.curve import ALLOCATION_DRAWS, allocation_exponent, optima
-from isoloss.plans.opinions import Opinions
+from isoloss.plans.methods import ExponentsByMethod
 
 WIDTH, HEIGHT = 560, 400
 GRID = 25
@@ -120,14 +120,14 @@ def parametric_opinion(fit: Fit, low: float, high: float, *, level: float = 0.9)
     return Opinion(f"law, {fit.law}", exponent, interval, level, _points([]), law)
 
 
-def pictures(found: Opinions) -> list[Figure]:
+def pictures(found: ExponentsByMethod) -> list[Figure]:
     """The curves by budget, and the compute frontier by every method that gives one."""
     curves = [] if found.isoflop is None else [curves_figure(found.isoflop)]
     opinions = all_opinions(found)
     return [*curves, frontier_figure(opinions)] if opinions else curves
 
 
-def all_opinions(found: Opinions) -> list[Opinion]:
+def all_opinions(found: ExponentsByMethod) -> list[Opinion]:
     """The budgets' reading, the envelope and the law, as far as there are any, for one picture."""
     drawn = []
     if found.isoflop is not None:

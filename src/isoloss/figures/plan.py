@@ -12,8 +12,8 @@ from isoloss.figures.style import INK, POWERS, PREDICTED, QUIET, REAL, linear_ax
 from isoloss.laws import Fit
 from isoloss.plans import Plan
 from isoloss.plans.curve import Optima, optima
-from isoloss.plans.rules import kaplan, twenty_tokens
-from isoloss.plans.setting import Setting, run_sizes
+from isoloss.plans.fixed_inputs import FixedInputs, run_sizes
+from isoloss.plans.heuristics import kaplan, twenty_tokens
 
 WIDTH, HEIGHT = 640, 360
 PANEL = 330
@@ -31,7 +31,7 @@ def curve(fit: Fit, plan: Plan) -> Optima:
     if runs is not None:
         low, high = marks.span(runs["flops"], [plan.flops])
         low = min(low, plan.flops / 10)
-    setting = Setting(
+    setting = FixedInputs(
         plan.given.get("unique_tokens", np.inf),
         plan.given.get("recurrence"),
         plan.given.get("recurrent_share"),

@@ -2,15 +2,19 @@
 
 from isoloss.plans.cost import PF_DAY, Hardware, gpus, hardware
 from isoloss.plans.curve import AllocationExponent, Optima, allocation_exponent, optima
+from isoloss.plans.fixed_inputs import FixedInputs
+from isoloss.plans.heuristics import effective_tokens, epoch_value
 from isoloss.plans.penalty import Penalty
 from isoloss.plans.plan import Draws, Plan, plan
-from isoloss.plans.repeat import effective_tokens, epoch_value
-from isoloss.plans.setting import Setting
+
+Setting = FixedInputs
+"""The former name of ``FixedInputs``, for one version more."""
 
 __all__ = [
     "PF_DAY",
     "AllocationExponent",
     "Draws",
+    "FixedInputs",
     "Hardware",
     "Optima",
     "Penalty",

@@ -17,15 +17,15 @@ from scipy.optimize import elementwise
 
 from isoloss.laws import Array
 from isoloss.plans.cost import Rates
-from isoloss.plans.setting import PowerTerms
-from isoloss.plans.surface import LARGEST_LOG, Surface
+from isoloss.plans.fixed_inputs import PowerTerms
+from isoloss.plans.loss_surface import LARGEST_LOG, LossSurface
 
 GRID, ZOOMS = 65, 4
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked: a budget of FLOPs or a target loss; N or D fixed, or neither.
+class AllocationQuestion:
+    """A budget of FLOPs or a target loss; N or D fixed, or neither.
 
     ``serve_tokens`` are processed by the finished model and paid for too; ``most_tokens`` bounds D.
     """
@@ -59,9 +59,9 @@ class Question:
         return np.where(log_d >= 0, log_d, np.nan)
 
 
-def answer(of: Surface, question: Question) -> tuple[Array, Array]:
+def answer(surface: LossSurface, question: AllocationQuestion) -> tuple[Array, Array]:
     """log N and log D for each row: infinite where the target is out of reach, NaN without an optimum."""
-    rows = of.rows
+    rows = surface.rows
     if question.flops is not None:
         log_flops = np.full(rows.shape, np.log(question.flops))
         if question.params is not None:
@@ -71,34 +71,34 @@ def answer(of: Surface, question: Question) -> tuple[Array, Array]:
             log_d = np.full(rows.shape, np.log(question.tokens))
             log_n = log_flops - question.log_cost(np.zeros(rows.shape), log_d)
         else:
-            log_n, log_d = at_budget(of, question, log_flops)
+            log_n, log_d = at_budget(surface, question, log_flops)
     elif question.params is not None:
         log_n = np.full(rows.shape, np.log(question.params))
-        log_d = _or_infinite(of.log_tokens(rows, log_n, question.loss, question.most))
+        log_d = _or_infinite(surface.log_tokens(rows, log_n, question.loss, question.most))
     elif question.tokens is not None:
         log_d = np.full(rows.shape, np.log(question.tokens))
-        log_n = _or_infinite(of.log_params(rows, log_d, question.loss))
+        log_n = _or_infinite(surface.log_params(rows, log_d, question.loss))
     else:
-        log_n, log_d = at_loss(of, question, np.full(rows.shape, question.loss))
-    hole = of.broken_S | np.isnan(log_n) | np.isnan(log_d)
+        log_n, log_d = at_loss(surface, question, np.full(rows.shape, question.loss))
+    hole = surface.broken_S | np.isnan(log_n) | np.isnan(log_d)
     return np.where(hole, np.nan, log_n), np.where(hole, np.nan, log_d)
 
 
-def at_budget(of: Surface, question: Question, log_flops: Array) -> tuple[Array, Array]:
+def at_budget(surface: LossSurface, question: AllocationQuestion, log_flops: Array) -> tuple[Array, Array]:
     """log N and log D of the least loss for ``log_flops``, row by row."""
-    terms = of.terms()
+    terms = surface.terms()
     if terms is not None and question.plain:
         return _inside(*closed_form(terms, log_flops - np.log(question.rates.train)))
-    return minimise_budget(of, question, log_flops)
+    return minimise_budget(surface, question, log_flops)
 
 
-def at_loss(of: Surface, question: Question, loss: Array) -> tuple[Array, Array]:
+def at_loss(surface: LossSurface, question: AllocationQuestion, loss: Array) -> tuple[Array, Array]:
     """log N and log D of the least cost that reaches ``loss``, row by row; infinite where none does."""
-    terms = of.terms()
+    terms = surface.terms()
     if terms is not None and question.plain:
         log_n, log_d = closed_form_at_loss(terms, loss)
         return tuple(np.where(loss > terms.E, x, np.inf) for x in _inside(log_n, log_d))
-    return minimise_cost(of, question, loss)
+    return minimise_cost(surface, question, loss)
 
 
 def closed_form(terms: PowerTerms, log_product: Array) -> tuple[Array, Array]:
@@ -121,7 +121,9 @@ def closed_form_at_loss(terms: PowerTerms, loss: Array) -> tuple[Array, Array]:
     return log_n, log_d
 
 
-def minimise_budget(of: Surface, question: Question, log_flops: Array) -> tuple[Array, Array]:
+def minimise_budget(
+    surface: LossSurface, question: AllocationQuestion, log_flops: Array
+) -> tuple[Array, Array]:
     """``at_budget`` without a closed form."""
     most = np.full(log_flops.shape, question.most)
     low = np.maximum(log_flops - question.log_cost(np.zeros_like(most), most), 0.0)
@@ -131,28 +133,30 @@ def minimise_budget(of: Surface, question: Question, log_flops: Array) -> tuple[
         # Rounding at the ends must not turn the last token into none.
         return np.nan_to_num(question.log_tokens_within(log_flops[rows], log_n), nan=0.0)
 
-    log_n = _minimise(lambda n, rows: of.loss(rows, n, log_d(n, rows)), low, high, question)
-    return log_n, log_d(log_n, of.rows)
+    log_n = _minimise(lambda n, rows: surface.loss(rows, n, log_d(n, rows)), low, high, question)
+    return log_n, log_d(log_n, surface.rows)
 
 
-def minimise_cost(of: Surface, question: Question, loss: Array) -> tuple[Array, Array]:
+def minimise_cost(surface: LossSurface, question: AllocationQuestion, loss: Array) -> tuple[Array, Array]:
     """``at_loss`` without a closed form."""
     # Fewer parameters than this do not reach the loss with any number of tokens; a hair more keeps D finite.
-    low = of.log_params(of.rows, np.full(loss.shape, question.most), loss)
+    low = surface.log_params(surface.rows, np.full(loss.shape, question.most), loss)
     reachable = np.isfinite(low)
     low = np.where(reachable, low, 0.0)
 
     def log_d(log_n: Array, rows: Array) -> Array:
-        found = of.log_tokens(rows, log_n, loss[rows], question.most)
+        found = surface.log_tokens(rows, log_n, loss[rows], question.most)
         return np.where(np.isnan(found), question.most, found)
 
     high = np.full(loss.shape, LARGEST_LOG)
     log_n = _minimise(lambda n, rows: question.log_cost(n, log_d(n, rows)), low, high, question)
-    log_d_S = log_d(log_n, of.rows)
+    log_d_S = log_d(log_n, surface.rows)
     return np.where(reachable, log_n, np.inf), np.where(reachable, log_d_S, np.inf)
 
 
-def _minimise(value: Callable[[Array, Array], Array], low: Array, high: Array, question: Question) -> Array:
+def _minimise(
+    value: Callable[[Array, Array], Array], low: Array, high: Array, question: AllocationQuestion
+) -> Array:
     """argmin over [low, high], row by row; NaN where it lies at an end that the question does not set."""
     low, high, rows = low.copy(), high.copy(), np.arange(len(low))
     bracket_3S, ended_S = np.empty((3, len(low))), np.zeros(len(low), dtype=int)

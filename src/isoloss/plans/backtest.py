@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
 from isoloss.errors import Refusal
-from isoloss.laws import Fit, Form, check_level, fit, registered
+from isoloss.laws import Array, Fit, Form, Prediction, check_level, registered
 from isoloss.plans.baselines import baselines
-from isoloss.plans.holdout import Holdout, columns_of, hide, kept, points_of, rung_count
+from isoloss.plans.holdout import Holdout, RunData, columns_of, hide, points_of
 from isoloss.plans.scores import Coverage, Score, by_point, coverage_of, paired_interval, score_of, seed_noise
 
 _UNLIKELY = 0.05  # of so few hits if the interval held as often as it says
@@ -135,89 +135,40 @@ def backtest(
     level = check_level(level)
     x_In, y_n = columns_of(law, inputs, loss)
     hidden = hide(law.inputs, x_In, holdout, share=share, rungs=rungs, flops=flops)
-    return _judged(law, x_In, y_n, hidden, weights, cluster, level, options)
+    x = dict(zip(law.inputs, x_In, strict=True))
+    return _judge(law, RunData(x, y_n, weights, cluster, options | {"level": level}), hidden)
 
 
-def expanding(
-    law: str | Form,
-    inputs: Mapping[str, ArrayLike],
-    loss: ArrayLike,
-    *,
-    holdout: str = "largest-params",
-    most: int | None = None,
-    flops: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
-    cluster: ArrayLike | None = None,
-    level: float = 0.9,
-    **options: Any,
-) -> tuple[Backtest | Refusal, ...]:
-    """Backtests with 1, 2, ... top rungs hidden, each predicting all that it hides; refusals stand in place.
-
-    At most ``most`` of them; by default until one rung is left visible. ``holdout`` names a column.
-    Raises InputError as ``backtest`` does. A column with a single rung gives no backtest at all.
-    """
-    law = registered(law)
-    level = check_level(level)
-    x_In, y_n = columns_of(law, inputs, loss)
-    count = rung_count(law.inputs, x_In, holdout, flops=flops)
-    steps: list[Backtest | Refusal] = []
-    for rungs in range(1, min(count, 1 + (most or count))):
-        hidden = hide(law.inputs, x_In, holdout, rungs=rungs, flops=flops)
-        try:
-            steps.append(_judged(law, x_In, y_n, hidden, weights, cluster, level, options))
-        except Refusal as refusal:
-            steps.append(refusal)
-    return tuple(steps)
-
-
-def _judged(
-    law: Form,
-    x_In: np.ndarray,
-    y_n: np.ndarray,
-    hidden: Holdout,
-    weights: ArrayLike | None,
-    cluster: ArrayLike | None,
-    level: float,
-    options: Mapping[str, Any],
-) -> Backtest:
-    points_n = points_of(x_In, cluster)
+def _judge(law: Form, data: RunData, hidden: Holdout) -> Backtest:
+    x_In, level = np.stack([data.x[name] for name in law.inputs]), float(data.options["level"])
     see_n, hide_n = ~hidden.mask_n, hidden.mask_n
+    points_n = points_of(x_In, data.cluster)
     try:
-        fitted = fit(
-            law,
-            dict(zip(law.inputs, x_In[:, see_n], strict=True)),
-            y_n[see_n],
-            weights=kept("weights", weights, see_n),
-            cluster=kept("cluster", cluster, see_n),
-            level=level,
-            **options,
-        )
+        fitted = data.fit(law, see_n)
     except Refusal as refusal:
         raise Refusal(refusal.what, where=f"with {hidden.rule}", mend=refusal.mend) from None
-    there = dict(zip(law.inputs, x_In[:, hide_n], strict=True))
-    predicted = fitted.predict(level=level, **there)
-    observed_h, points_h = y_n[hide_n], points_n[hide_n]
-    scores = [
-        score_of(name, guess, observed_h) for name, guess in baselines(law.inputs, x_In, y_n, hidden).items()
-    ]
+    hidden_x = {name: data.x[name][hide_n] for name in law.inputs}
+    predicted = fitted.predict(level=level, **hidden_x)
+    observed_h, points_h = data.y_n[hide_n], points_n[hide_n]
+    guesses = baselines(law.inputs, x_In, data.y_n, hidden)
+    scores = tuple(score_of(name, guess, observed_h) for name, guess in guesses.items())
     score = score_of(law.name, predicted.loss, observed_h)
-    runs = _runs(there, hidden.scale_n[hide_n], observed_h, predicted)
-    best = min(scores, key=lambda one: one.mean_abs_error)
-    gain, standing = _compared(score, best, observed_h, points_h, level)
-    noise = seed_noise(y_n, points_n)
+    runs = _runs(hidden_x, hidden.scale_n[hide_n], observed_h, predicted)
+    best = min(scores, key=lambda score: score.mean_abs_error)
+    gain, standing = _compare_scores(score, best, observed_h, points_h, level)
+    noise = seed_noise(data.y_n, points_n)
+    inside_h = np.array([bool(run.inside) for run in runs])
     return Backtest(
         law=law.name,
         rule=hidden.rule,
         level=level,
         scale=hidden.scale,
         visible_scale=tuple(hidden.scale_n[see_n].tolist()),
-        visible_loss=tuple(y_n[see_n].tolist()),
+        visible_loss=tuple(data.y_n[see_n].tolist()),
         runs=runs,
         score=score,
-        baselines=tuple(scores),
-        coverage=None
-        if predicted.interval is None
-        else coverage_of(np.array([run.inside for run in runs]), points_h, level),
+        baselines=scores,
+        coverage=None if predicted.interval is None else coverage_of(inside_h, points_h, level),
         seed_noise=noise,
         rmse_in_noise=None if not noise else score.rmse / noise,
         gain=gain,
@@ -228,30 +179,31 @@ def _judged(
 
 
 def _runs(
-    there: Mapping[str, np.ndarray], scale_h: np.ndarray, observed_h: np.ndarray, predicted: Any
+    x_h: Mapping[str, Array], scale_h: Array, observed_h: Array, predicted: Prediction
 ) -> tuple[HiddenRun, ...]:
+    """``predicted`` is of arrays: one loss a hidden run."""
+    loss_h = np.asarray(predicted.loss)
+    ends_2h = None if predicted.interval is None else np.asarray(predicted.interval)
+    factors = {name: np.asarray(factor_h) for name, factor_h in predicted.extrapolation.items()}
     runs = []
-    for h, observed in enumerate(observed_h):
-        interval = None
-        if predicted.interval is not None:
-            interval = (float(predicted.interval[0][h]), float(predicted.interval[1][h]))
-        guess = float(predicted.loss[h])
+    for h, observed in enumerate(observed_h.tolist()):
+        interval = None if ends_2h is None else (float(ends_2h[0, h]), float(ends_2h[1, h]))
         runs.append(
             HiddenRun(
-                inputs={name: float(x[h]) for name, x in there.items()},
+                inputs={name: float(values_h[h]) for name, values_h in x_h.items()},
                 scale=float(scale_h[h]),
-                observed=float(observed),
-                predicted=guess,
-                relative_error=guess / float(observed) - 1,
+                observed=observed,
+                predicted=float(loss_h[h]),
+                relative_error=float(loss_h[h]) / observed - 1,
                 interval=interval,
-                inside=None if interval is None else bool(interval[0] <= observed <= interval[1]),
-                extrapolation={name: float(x[h]) for name, x in predicted.extrapolation.items()},
+                inside=None if interval is None else interval[0] <= observed <= interval[1],
+                extrapolation={name: float(factor_h[h]) for name, factor_h in factors.items()},
             )
         )
     return tuple(runs)
 
 
-def _compared(
+def _compare_scores(
     score: Score, best: Score, observed_h: np.ndarray, points_h: np.ndarray, level: float
 ) -> tuple[tuple[float, float] | None, Standing]:
     """The baseline is the best after the fact: the comparison errs on its side."""

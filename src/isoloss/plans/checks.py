@@ -3,11 +3,11 @@
 import numpy as np
 
 from isoloss.errors import InputError, Refusal
-from isoloss.plans.allocate import Question
-from isoloss.plans.surface import LARGEST_LOG, Surface
+from isoloss.plans.allocate import AllocationQuestion
+from isoloss.plans.loss_surface import LARGEST_LOG, LossSurface
 
 
-def checked(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[str, float]:
+def validated(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[str, float]:
     """What was given, as floats; raises InputError where it is not positive or contradicts itself."""
     given = {}
     for name, value in numbers.items():
@@ -40,13 +40,13 @@ def checked(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[str,
     return given
 
 
-def check_reach(of: Surface, question: Question, level: float) -> None:
+def check_reach(surface: LossSurface, question: AllocationQuestion, level: float) -> None:
     """Refuse a target that the law does not reach with any N and D, or whose reach is uncertain."""
     log_n = LARGEST_LOG if question.params is None else np.log(question.params)
     log_d = question.most if question.tokens is None else np.log(question.tokens)
-    reach_S = of.loss(of.rows, log_n, log_d)
+    reach_S = surface.loss(surface.rows, log_n, log_d)
     fixed = [f"{name} fixed" for name in ("params", "tokens") if getattr(question, name) is not None]
-    if np.isfinite(of.setting.unique_tokens):
+    if np.isfinite(surface.fixed.unique_tokens):
         fixed.append("so few unique tokens")
     given = f" with {' and '.join(fixed)}" if fixed else ""
     if question.loss <= reach_S[0]:
@@ -55,7 +55,7 @@ def check_reach(of: Surface, question: Question, level: float) -> None:
             f"{reach_S[0]:.6g}",
             mend=f"ask for a loss above {_above(reach_S[0])}",
         )
-    draws_S = np.where(of.broken_S, np.inf, reach_S)[1:]
+    draws_S = np.where(surface.broken_S, np.inf, reach_S)[1:]
     if len(draws_S) and question.loss <= (top := np.quantile(draws_S, 0.5 + level / 2, method="higher")):
         raise Refusal(
             f"the data do not say whether a loss of {question.loss:g}{given} can be reached: at level "
@@ -69,7 +69,7 @@ def _above(loss: float) -> str:
     return f"{np.ceil(loss * 1e3) / 1e3:.3f}"
 
 
-def check_answer(question: Question, log_n: float, log_d: float) -> None:
+def check_answer(question: AllocationQuestion, log_n: float, log_d: float) -> None:
     """Refuse a plan without an optimum; raises InputError for more epochs than were allowed."""
     if np.isfinite(log_n) and np.isfinite(log_d):
         if question.most_tokens is not None and log_d > question.most + 1e-9:

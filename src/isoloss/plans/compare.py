@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Fit, Form, check_level, registered
-from isoloss.plans.holdout import columns_of, hide, points_of
+from isoloss.plans.candidate_fit import CandidateFit, Splits, fit_candidate
+from isoloss.plans.holdout import RunData, columns_of, hide, points_of
 from isoloss.plans.scores import paired_interval
-from isoloss.plans.trial import Runs, Trial, tried
 
 CRITERION = "AICc of the squared-log fit"
 
@@ -29,7 +29,7 @@ _SLACK = 1e-6
 
 
 @dataclass(frozen=True)
-class Gap:
+class ScoreGap:
     """Mean absolute relative error of a form minus the best form's, with its paired t interval.
 
     ``interval`` is None below three groups; ``told_apart`` if it leaves out 0.
@@ -41,7 +41,7 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ComparedLaw:
     """One form. Errors are mean absolute relative errors of held-out losses.
 
     ``largest`` is that of the hidden largest runs, ``folds`` that of the K folds, each None with its reason
@@ -52,9 +52,9 @@ class Entry:
 
     law: str
     largest: float | None
-    behind_largest: Gap | None
+    behind_largest: ScoreGap | None
     folds: float | None
-    behind_folds: Gap | None
+    behind_folds: ScoreGap | None
     criterion: float | None
     behind_criterion: float | None
     left_out: tuple[str, ...]
@@ -68,7 +68,7 @@ class Comparison:
     ``level`` is that of all intervals together: each is widened for the number of pairs (Bonferroni).
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ComparedLaw, ...]
     refused: tuple[tuple[str, str], ...]
     rule: str
     groups: int
@@ -79,7 +79,7 @@ class Comparison:
     warnings: tuple[str, ...]
 
     @property
-    def best(self) -> Entry:
+    def best(self) -> ComparedLaw:
         return self.entries[0]
 
     def verdict(self) -> str:
@@ -101,8 +101,8 @@ class Comparison:
         """Plain values for strict JSON, with the verdict."""
         entries = [
             {
-                field.name: dataclasses.asdict(value) if isinstance(value, Gap) else value
-                for field in dataclasses.fields(Entry)
+                field.name: dataclasses.asdict(value) if isinstance(value, ScoreGap) else value
+                for field in dataclasses.fields(ComparedLaw)
                 if field.name != "fit"
                 for value in [getattr(one, field.name)]
             }
@@ -153,24 +153,24 @@ def compare(
     names = tuple(dict.fromkeys(name for law in forms for name in law.inputs))
     x_In, y_n = columns_of(dataclasses.replace(forms[0], inputs=names), inputs, loss)
     if holdout is None:
-        holdout = f"largest-{_shared(forms)}"
+        holdout = f"largest-{_shared_input(forms)}"
     hidden = hide(names, x_In, holdout, share=share, rungs=rungs, flops=flops)
     group_n = points_of(x_In, cluster if groups is None else groups)
-    fold_n = _folds(group_n, folds, seed)
+    fold_n = _fold_of_row(group_n, folds, seed)
     level = check_level(level)
-    data = Runs(dict(zip(names, x_In, strict=True)), y_n, weights, cluster, options | {"level": level})
+    options |= {"objective": objective, "level": level}
+    data = RunData(dict(zip(names, x_In, strict=True)), y_n, weights, cluster, options)
     # Rows of the same inputs are one point for every law, whichever of the inputs it takes.
     by_design = dataclasses.replace(data, cluster=points_of(x_In, None))
-
     masks = {"largest": [hidden.mask_n], "folds": [fold_n == fold for fold in range(folds)]}
-    trials = [tried(law, data, by_design, masks, group_n, objective) for law in forms]
-    standing = [one for one in trials if one.fit is not None]
-    refused = tuple((one.law, one.refusal) for one in trials if one.fit is None)
-    if not standing:
+    splits = Splits(masks, group_n)
+    candidates = [fit_candidate(law, data, by_design, splits) for law in forms]
+    refused = tuple((one.law, one.refusal) for one in candidates if one.fit is None)
+    if len(refused) == len(candidates):
         reasons = "; ".join(f"{law}: {reason}" for law, reason in refused)
         raise Refusal(f"no form stands on these runs ({reasons})", mend="add runs over a wider range")
     return Comparison(
-        entries=_ranked(standing, level),
+        entries=_rank([one for one in candidates if one.fit is not None], level),
         refused=refused,
         rule=hidden.rule,
         groups=len(np.unique(group_n)),
@@ -178,7 +178,7 @@ def compare(
         objective=objective,
         criterion=CRITERION,
         level=level,
-        warnings=nesting_faults({one.law: one.total for one in trials if one.total is not None}),
+        warnings=nesting_faults({one.law: one.total for one in candidates if one.total is not None}),
     )
 
 
@@ -196,14 +196,14 @@ def nesting_faults(totals: Mapping[str, float]) -> tuple[str, ...]:
     )
 
 
-def _ranked(trials: Sequence[Trial], level: float) -> tuple[Entry, ...]:
+def _rank(candidates: Sequence[CandidateFit], level: float) -> tuple[ComparedLaw, ...]:
     gaps = {
-        part: gaps_of({one.law: one.errors[part] for one in trials if part in one.errors}, level)
-        for part in ("largest", "folds")
+        split: score_gaps({one.law: one.errors[split] for one in candidates if split in one.errors}, level)
+        for split in ("largest", "folds")
     }
-    least = min((one.criterion for one in trials if one.criterion is not None), default=0.0)
+    least = min((one.criterion for one in candidates if one.criterion is not None), default=0.0)
     entries = [
-        Entry(
+        ComparedLaw(
             law=one.law,
             largest=_mean(one.errors.get("largest")),
             behind_largest=gaps["largest"].get(one.law),
@@ -214,7 +214,7 @@ def _ranked(trials: Sequence[Trial], level: float) -> tuple[Entry, ...]:
             left_out=one.left_out,
             fit=one.fit,
         )
-        for one in trials
+        for one in candidates
         if one.fit is not None
     ]
     infinity = float("inf")
@@ -222,14 +222,14 @@ def _ranked(trials: Sequence[Trial], level: float) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _shared(forms: Sequence[Form]) -> str:
+def _shared_input(forms: Sequence[Form]) -> str:
     for name in forms[0].inputs:
         if all(name in law.inputs for law in forms):
             return name
     raise InputError("the laws share no input", mend="name the column to hold out, or compare other laws")
 
 
-def _folds(group_n: np.ndarray, folds: int, seed: int) -> np.ndarray:
+def _fold_of_row(group_n: np.ndarray, folds: int, seed: int) -> np.ndarray:
     """A fold for each row, groups dealt out in a drawn order."""
     count = int(group_n.max()) + 1
     if not 2 <= folds <= count:
@@ -243,7 +243,7 @@ def _mean(errors: Mapping[int, float] | None) -> float | None:
     return None if errors is None else float(np.mean(list(errors.values())))
 
 
-def gaps_of(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[str, Gap]:
+def score_gaps(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[str, ScoreGap]:
     """Each form against the one of least mean error, paired by group; the best itself has no gap.
 
     Which form is best is itself chosen by the errors, so the level is kept over all pairs of forms
@@ -260,7 +260,7 @@ def gaps_of(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[str
             continue
         difference_g = np.array([errors[name][group] - errors[best][group] for group in groups])
         interval = paired_interval(difference_g, each)
-        out[name] = Gap(
+        out[name] = ScoreGap(
             float(difference_g.mean()), interval, told_apart=interval is not None and interval[0] > 0
         )
     return out

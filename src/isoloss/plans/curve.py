@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit, check_level
-from isoloss.plans.allocate import Question, answer
+from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.cost import Rates
-from isoloss.plans.setting import Setting, law_inputs, passes
-from isoloss.plans.surface import surface
+from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes
+from isoloss.plans.loss_surface import LossSurface, loss_surface
 
 Ends = tuple[Array, Array]
 
@@ -40,7 +40,7 @@ def optima(
     fit: Fit,
     flops: ArrayLike,
     *,
-    setting: Setting | None = None,
+    setting: FixedInputs | None = None,
     flops_per_token: float = 6.0,
     level: float = 0.9,
     draws: int = 1000,
@@ -53,18 +53,16 @@ def optima(
     flops_F = np.atleast_1d(np.asarray(flops, dtype=np.float64))
     if not (np.all(np.isfinite(flops_F)) and np.all(flops_F > 0)):
         raise InputError("a budget is not positive and finite", mend="give FLOPs")
-    level, setting = check_level(level), setting or Setting()
-    of = surface(fit, setting, draws, seed)
-    rates = Rates(flops_per_token, passes(of.law, setting))
-    found_F = [answer(of, Question(rates, flops=float(one))) for one in flops_F]
-    log_n_FS, log_d_FS = (np.array([pair[i] for pair in found_F]) for i in (0, 1))
+    level, fixed = check_level(level), setting or FixedInputs()
+    surface = loss_surface(fit, fixed, draws, seed)
+    log_n_FS, log_d_FS = _answers(surface, flops_F, flops_per_token)
     params_F, tokens_F = np.exp(log_n_FS[:, 0]), np.exp(log_d_FS[:, 0])
-    loss_F = of.loss(0, log_n_FS[:, 0], log_d_FS[:, 0])
+    loss_F = surface.loss(0, log_n_FS[:, 0], log_d_FS[:, 0])
     band = None
     good_F = np.isfinite(loss_F)
     if fit.covariance is not None and good_F.any():
         predicted = fit.predict(
-            level=level, **law_inputs(of.law, setting, params_F[good_F], tokens_F[good_F])
+            level=level, **law_inputs(surface.law, fixed, params_F[good_F], tokens_F[good_F])
         )
         band = tuple(_spread(end, good_F) for end in predicted.band)
     return Optima(
@@ -104,14 +102,13 @@ def allocation_exponent(
     level = fit.level if level is None else check_level(level)
     if fit.allocation() is None and flops is None:
         return None
-    of = surface(fit, Setting(), draws, seed)
-    terms = of.terms()
+    surface = loss_surface(fit, FixedInputs(), draws, seed)
+    terms = surface.terms()
     if terms is not None:
-        a_S = np.where(of.broken_S, np.nan, terms.beta / (terms.alpha + terms.beta))
+        a_S = np.where(surface.broken_S, np.nan, terms.beta / (terms.alpha + terms.beta))
     else:
         flops_F = np.asarray(flops, dtype=np.float64)
-        log_n_FS = np.array([answer(of, Question(Rates(6.0), flops=float(one)))[0] for one in flops_F])
-        a_S = np.polyfit(np.log(flops_F), log_n_FS, 1)[0]
+        a_S = np.polyfit(np.log(flops_F), _answers(surface, flops_F)[0], 1)[0]
     if not np.isfinite(a_S[0]):
         raise Refusal(
             f"{fit.law} has no optimum at some of these budgets", mend="choose compute nearer to the data"
@@ -121,6 +118,13 @@ def allocation_exponent(
         return AllocationExponent(float(a_S[0]), None)
     low, high = np.quantile(known_S, [(1 - level) / 2, (1 + level) / 2])
     return AllocationExponent(float(a_S[0]), (float(low), float(high)))
+
+
+def _answers(surface: LossSurface, flops_F: Array, flops_per_token: float = 6.0) -> tuple[Array, Array]:
+    """log N and log D of the optimum at each budget and for each row of the surface, shape (F, S)."""
+    rates = Rates(flops_per_token, passes(surface.law, surface.fixed))
+    answers = [answer(surface, AllocationQuestion(rates, flops=float(flops))) for flops in flops_F]
+    return np.array([log_n_S for log_n_S, _ in answers]), np.array([log_d_S for _, log_d_S in answers])
 
 
 def _ends(log_FS: Array, level: float) -> Ends | None:

@@ -1,7 +1,7 @@
-"""Which runs to buy next, so that one prediction becomes as sure as the budget allows."""
+"""Which design points to run next, so that one prediction becomes as sure as the budget allows."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit, check_level, check_seed, t_quantile
 from isoloss.plans.holdout import flops_6nd
-from isoloss.plans.purchase import Market, best_basket, d_gain, random_baskets, v_gain
+from isoloss.plans.selection import CandidateSet, best_selection, d_gain, random_selections, v_gain
 
 REACH = 10**0.5
 """Candidates go this factor beyond the data, and never beyond the target."""
+
+Cost = Callable[[Mapping[str, Array]], ArrayLike | None]
 
 _STEPS = {1: 25, 2: 11, 3: 7}
 _RANDOM = 200
@@ -22,8 +24,8 @@ _KEPT = 0.98
 
 
 @dataclass(frozen=True)
-class Purchase:
-    """One run to buy: ``half_width`` of the target's band is expected once it and those before it are in."""
+class DesignPoint:
+    """One run to make: ``half_width`` of the target's band is expected once it and those before it are in."""
 
     inputs: dict[str, float]
     flops: float
@@ -32,7 +34,7 @@ class Purchase:
 
 @dataclass(frozen=True)
 class Design:
-    """The runs to buy, largest gain first.
+    """The runs to make, largest gain first.
 
     Half-widths are of the band of the law's mean at ``target``, in nats at ``level``: now, expected after
     these runs, after the D-optimal choice and, on average, after random choices of the same budget. All of
@@ -45,7 +47,7 @@ class Design:
     level: float
     budget_flops: float
     spent_flops: float
-    runs: tuple[Purchase, ...]
+    runs: tuple[DesignPoint, ...]
     half_width_now: float
     half_width_after: float
     half_width_d_optimal: float
@@ -64,7 +66,7 @@ def design(
     budget_flops: float,
     target: Mapping[str, float],
     candidates: Mapping[str, ArrayLike] | None = None,
-    cost: Callable[[Mapping[str, Array]], ArrayLike | None] = flops_6nd,
+    cost: Cost = flops_6nd,
     at_most: int = 8,
     draws: int = 4000,
     level: float | None = None,
@@ -95,68 +97,79 @@ def design(
         raise InputError(
             f"budget is {budget_flops} FLOPs for at most {at_most} runs", mend="give positive numbers"
         )
-    there = fit.predict(level=level, **target)
-    if there.band is None or not isinstance(there.loss, float):
+    predicted = fit.predict(level=level, **target)
+    if predicted.band is None:
         raise Refusal(
-            "the fit supports no interval, so no run is known to narrow it"
-            if there.band is None
-            else "the target is more than one point",
+            "the fit supports no interval, so no run is known to narrow it",
             where=fit.law,
-            mend="fit the law to runs of your own" if there.band is None else "design for one at a time",
+            mend="fit the law to runs of your own",
         )
-    market, linear, x = markets_of(
+    if not isinstance(predicted.loss, float):
+        raise Refusal("the target is more than one point", where=fit.law, mend="design for one at a time")
+    candidate_set, linear, x = candidate_sets(
         fit, budget_flops, target, candidates=candidates, cost=cost, draws=draws, seed=seed
     )
-    now = (there.band[1] - there.band[0]) / 2
-    t_now = t_quantile(level, fit.df)
-
-    def half_width(share_left: float, bought: int) -> float:
-        return float(now * np.sqrt(max(share_left, 0.0)) * t_quantile(level, fit.df + bought) / t_now)
-
-    chosen, left = best_basket(market, v_gain, budget_flops, at_most)
-    d_chosen, _ = best_basket(linear, d_gain, budget_flops, at_most)
+    band = _Band(float((predicted.band[1] - predicted.band[0]) / 2), level, fit.df)
+    chosen, shares = best_selection(candidate_set, v_gain, budget_flops, at_most)
+    d_chosen, _ = best_selection(linear, d_gain, budget_flops, at_most)
     rng = np.random.default_rng(seed + 1)
-    by_chance = random_baskets(market, budget_flops, at_most, _RANDOM, rng)
+    at_random = random_selections(candidate_set, budget_flops, at_most, _RANDOM, rng)
     runs = tuple(
-        Purchase(
+        DesignPoint(
             inputs={name: float(values[c]) for name, values in x.items()},
-            flops=float(market.cost_C[c]),
-            half_width=half_width(share, i + 1),
+            flops=float(candidate_set.cost_C[c]),
+            half_width=band.half_width(share, i + 1),
         )
-        for i, (c, share) in enumerate(zip(chosen, left, strict=True))
+        for i, (c, share) in enumerate(zip(chosen, shares, strict=True))
     )
     return Design(
         law=fit.law,
         target={name: float(value) for name, value in target.items()},
-        loss=there.loss,
+        loss=predicted.loss,
         level=level,
         budget_flops=float(budget_flops),
         spent_flops=float(sum(run.flops for run in runs)),
         runs=runs,
-        half_width_now=float(now),
+        half_width_now=band.now,
         half_width_after=runs[-1].half_width,
-        half_width_d_optimal=half_width(market.share_left(d_chosen), len(d_chosen)),
-        half_width_random=float(np.mean([half_width(market.share_left(b), len(b)) for b in by_chance])),
-        candidates=len(market.cost_C),
-        warnings=there.warnings,
+        half_width_d_optimal=band.after(candidate_set, d_chosen),
+        half_width_random=float(np.mean([band.after(candidate_set, selection) for selection in at_random])),
+        candidates=len(candidate_set.cost_C),
+        warnings=predicted.warnings,
     )
 
 
-def markets_of(
+@dataclass(frozen=True)
+class _Band:
+    """The target's band of half-width ``now``: runs shrink its variance and add degrees of freedom."""
+
+    now: float
+    level: float
+    df: int
+
+    def half_width(self, share_left: float, runs: int) -> float:
+        t, t_now = t_quantile(self.level, self.df + runs), t_quantile(self.level, self.df)
+        return float(self.now * np.sqrt(max(share_left, 0.0)) * t / t_now)
+
+    def after(self, candidate_set: CandidateSet, selection: Sequence[int]) -> float:
+        return self.half_width(candidate_set.share_left(selection), len(selection))
+
+
+def candidate_sets(
     fit: Fit,
     budget_flops: float,
     target: Mapping[str, float],
     *,
     candidates: Mapping[str, ArrayLike] | None = None,
-    cost: Callable[[Mapping[str, Array]], ArrayLike | None] = flops_6nd,
+    cost: Cost = flops_6nd,
     draws: int = 4000,
     seed: int = 20260422,
-) -> tuple[Market, Market, dict[str, Array]]:
-    """The candidates that the budget buys: by draws, by the law made linear in its parameters, their inputs.
+) -> tuple[CandidateSet, CandidateSet, dict[str, Array]]:
+    """The candidates in the budget: by draws, by the law made linear in its parameters, and their inputs.
 
     The second is what D-optimal choice works on: curvature would count there as further parameters.
     """
-    x = _candidates(fit, target) if candidates is None else _given(fit, candidates)
+    x = _candidate_grid(fit, target) if candidates is None else _validated_candidates(fit, candidates)
     x, cost_C = _affordable(fit, x, cost, budget_flops)
     both = {name: np.append(values, target[name]) for name, values in x.items()}
     theta_Sp = fit.draws(draws, np.random.default_rng(seed))
@@ -174,7 +187,7 @@ def markets_of(
     # Resampled residuals are too small by the degrees of freedom that the fit used up.
     wider = 1.0 if fit.bootstrap is None else len(fit.residuals) / fit.df
     by_draws, by_slope = (
-        Market(wider * cov_TT, noise_C**2, cost_C)
+        CandidateSet(wider * cov_TT, noise_C**2, cost_C)
         for cov_TT in (np.cov(log_ST[kept_S], rowvar=False), linear_TT)
     )
     return by_draws, by_slope, x
@@ -183,7 +196,7 @@ def markets_of(
 def _affordable(
     fit: Fit,
     x: Mapping[str, Array],
-    cost: Callable[[Mapping[str, Array]], ArrayLike | None],
+    cost: Cost,
     budget_flops: float,
 ) -> tuple[dict[str, Array], Array]:
     counted = cost(x)
@@ -203,7 +216,7 @@ def _affordable(
     return {name: values[keep_C] for name, values in x.items()}, cost_C[keep_C]
 
 
-def _candidates(fit: Fit, target: Mapping[str, float]) -> dict[str, Array]:
+def _candidate_grid(fit: Fit, target: Mapping[str, float]) -> dict[str, Array]:
     axes = []
     for name, (low, high) in fit.ranges.items():
         top = high if target[name] <= high else min(high * REACH, target[name])
@@ -229,7 +242,7 @@ def _like_the_data(fit: Fit, target: Mapping[str, float], x: dict[str, Array]) -
     return {name: values[(ratio >= low) & (ratio <= high)] for name, values in x.items()}
 
 
-def _given(fit: Fit, candidates: Mapping[str, ArrayLike]) -> dict[str, Array]:
+def _validated_candidates(fit: Fit, candidates: Mapping[str, ArrayLike]) -> dict[str, Array]:
     if set(candidates) != set(fit.ranges):
         raise InputError(
             f"candidates have {', '.join(candidates)}; the law takes {', '.join(fit.ranges)}",

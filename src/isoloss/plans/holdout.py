@@ -1,13 +1,19 @@
-"""Which runs to hide: the top rungs of a column, or a mask; and what counts as one point."""
+"""Which runs to hide: the top rungs of a column, or a mask; and what counts as one point.
+
+A rung holds the runs whose values of that column are equal to within 5%, as the sizes of a grid are.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, Form
+from isoloss.laws import Array, Fit, Form, fit
+
+Mask = NDArray[np.bool_]
 
 _SAME_RUNG = 1.05
 
@@ -20,7 +26,7 @@ class Holdout:
     figures put on their axis.
     """
 
-    mask_n: np.ndarray
+    mask_n: Mask
     rule: str
     order: str
     order_n: Array
@@ -108,11 +114,6 @@ def hide(
     return Holdout(mask_n, rule, column, values_n, scale, scale_n)
 
 
-def rung_count(names: tuple[str, ...], x_In: Array, holdout: str, *, flops: ArrayLike | None = None) -> int:
-    """Raises InputError for an unknown column."""
-    return int(rung_of(_column(names, x_In, holdout, _flops(names, x_In, flops))[1]).max()) + 1
-
-
 def points_of(x_In: Array, cluster: ArrayLike | None) -> np.ndarray:
     """A number for each row: rows of one cluster, or of the same inputs, are one point."""
     if cluster is None:
@@ -123,7 +124,30 @@ def points_of(x_In: Array, cluster: ArrayLike | None) -> np.ndarray:
     return np.unique(labels.astype(str), return_inverse=True)[1]
 
 
-def kept(name: str, values: ArrayLike | None, keep_n: np.ndarray) -> np.ndarray | None:
+@dataclass(frozen=True)
+class RunData:
+    """Runs to fit, whole or in part: a column for each input, losses, and what else goes to ``laws.fit``."""
+
+    x: Mapping[str, Array]
+    y_n: Array
+    weights: ArrayLike | None
+    cluster: ArrayLike | None
+    options: Mapping[str, Any]
+
+    def fit(self, law: Form, see_n: Mask | None = None, **options: Any) -> Fit:
+        """``law`` fitted to the rows of ``see_n``, by default all. Raises as ``laws.fit`` does."""
+        see_n = np.ones(len(self.y_n), dtype=bool) if see_n is None else see_n
+        return fit(
+            law,
+            {name: self.x[name][see_n] for name in law.inputs},
+            self.y_n[see_n],
+            weights=_subset("weights", self.weights, see_n),
+            cluster=_subset("cluster", self.cluster, see_n),
+            **{**self.options, **options},
+        )
+
+
+def _subset(name: str, values: ArrayLike | None, keep_n: Mask) -> NDArray[Any] | None:
     """The rows of a column that are kept; None stays None."""
     if values is None:
         return None

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from isoloss.laws import Array
-from isoloss.plans.allocate import Question
-from isoloss.plans.surface import Surface
+from isoloss.plans.allocate import AllocationQuestion
+from isoloss.plans.loss_surface import LossSurface
 
 SPAN = 8.0
 MOST_EXTRA = 0.1
@@ -29,16 +29,18 @@ class Penalty:
     within_10_percent: tuple[float | None, float | None]
 
 
-def penalty(of: Surface, question: Question, log_n: float, log_d: float, points: int = 49) -> Penalty:
+def penalty(
+    surface: LossSurface, question: AllocationQuestion, log_n: float, log_d: float, points: int = 49
+) -> Penalty:
     """The penalty around the optimum of row 0."""
-    loss = float(of.loss(0, log_n, log_d))
+    loss = float(surface.loss(0, log_n, log_d))
     log_cost = float(question.log_cost(log_n, log_d))
     log_factor = np.linspace(-np.log(SPAN), np.log(SPAN), points)
 
     def at_cost(log_f: Array, log_flops: float) -> Array:
         """Loss of another size for so much compute; NaN where that buys less than a token."""
         n = log_n + np.asarray(log_f)
-        return of.loss(0, n, np.minimum(question.log_tokens_within(log_flops, n), question.most))
+        return surface.loss(0, n, np.minimum(question.log_tokens_within(log_flops, n), question.most))
 
     def end(far: float) -> float | None:
         """The size, between the optimum and ``far``, that needs a tenth more compute for the same loss."""
@@ -53,7 +55,7 @@ def penalty(of: Surface, question: Question, log_n: float, log_d: float, points:
         return float(np.exp(brentq(short, near, far))) if short(near) < 0 else 1.0
 
     n = log_n + log_factor
-    log_extra = question.log_cost(n, of.log_tokens(0, n, loss, question.most)) - log_cost
+    log_extra = question.log_cost(n, surface.log_tokens(0, n, loss, question.most)) - log_cost
     return Penalty(
         factor=tuple(np.exp(log_factor).tolist()),
         extra_loss=_or_none(at_cost(log_factor, log_cost) - loss),

@@ -1,20 +1,21 @@
 """From a law and a budget, or a target loss, to a model: how large, on how many tokens, how surely."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from isoloss.laws import Array, Fit, Interval, check_level, check_seed
-from isoloss.plans import doubts
-from isoloss.plans.allocate import Question, answer
-from isoloss.plans.checks import check_answer, check_reach, checked
+from isoloss.laws import Array, Fit, Interval, Prediction, check_level, check_seed
+from isoloss.plans import warnings
+from isoloss.plans.allocate import AllocationQuestion, answer
+from isoloss.plans.checks import check_answer, check_reach, validated
 from isoloss.plans.cost import Hardware, Rates, hardware
+from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes, repeats_assumed
+from isoloss.plans.heuristics import R_STAR, effective_tokens
+from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.plans.penalty import Penalty, penalty
-from isoloss.plans.repeat import R_STAR, effective_tokens
-from isoloss.plans.setting import Setting, law_inputs, passes, repeats_assumed
-from isoloss.plans.surface import Surface, surface
 
 
 @dataclass(frozen=True)
@@ -109,83 +110,142 @@ def plan(
         "recurrent_share": recurrent_share, "price_per_gpu_hour": price_per_gpu_hour,
         "flops_per_token": flops_per_token,
     }  # fmt: skip
-    given = checked(numbers, signed_loss=fit.signed_floor)
+    given = validated(numbers, signed_loss=fit.signed_floor)
     level, machine = check_level(level), hardware(gpu, mfu)
     check_seed(seed)
-    setting = Setting(
+    fixed = FixedInputs(
         given.get("unique_tokens", np.inf), given.get("recurrence"), given.get("recurrent_share")
     )
-    of = surface(fit, setting, draws, seed)
-    question = Question(
-        Rates(given["flops_per_token"], passes(of.law, setting)),
-        **{name: given.get(name) for name in ("flops", "loss", "params", "tokens")},
-        serve_tokens=given.get("serve_tokens", 0.0),
-        most_tokens=None if max_epochs is None else given["max_epochs"] * given["unique_tokens"],
-    )
+    surface = loss_surface(fit, fixed, draws, seed)
+    question = _question(given, surface)
     if question.loss is not None:
-        check_reach(of, question, level)
-    log_n_S, log_d_S = answer(of, question)
-    log_n, log_d = float(log_n_S[0]), float(log_d_S[0])
-    check_answer(question, log_n, log_d)
+        check_reach(surface, question, level)
+    log_n_S, log_d_S = answer(surface, question)
+    check_answer(question, float(log_n_S[0]), float(log_d_S[0]))
+    return _plan(_Optimum(fit, surface, question, log_n_S, log_d_S), given, level, machine)
 
-    N, D = float(np.exp(log_n)), float(np.exp(log_d))
+
+@dataclass(frozen=True)
+class _Optimum:
+    """The answer to a question: log N and log D of the fit, row 0, and of its S - 1 draws."""
+
+    fit: Fit
+    surface: LossSurface
+    question: AllocationQuestion
+    log_n_S: Array
+    log_d_S: Array
+
+    @property
+    def log_n(self) -> float:
+        return float(self.log_n_S[0])
+
+    @property
+    def log_d(self) -> float:
+        return float(self.log_d_S[0])
+
+    @property
+    def params(self) -> float:
+        return float(np.exp(self.log_n))
+
+    @property
+    def tokens(self) -> float:
+        return float(np.exp(self.log_d))
+
+    @property
+    def draws(self) -> Draws:
+        return Draws(len(self.surface.rows) - 1, int(np.isnan(self.log_n_S[1:]).sum()))
+
+    def predict(self, level: float) -> Prediction:
+        surface = self.surface
+        x = law_inputs(surface.law, surface.fixed, self.params, self.tokens)
+        return self.fit.predict(level=level, **x)
+
+    def intervals(self, level: float) -> dict[str, Interval | None]:
+        """Of what follows from the law, rather than being given or plain arithmetic."""
+        logs = {
+            "params": self.log_n_S,
+            "tokens": self.log_d_S,
+            "tokens_per_param": self.log_d_S - self.log_n_S,
+            "flops": np.log(self.question.rates.train) + self.log_n_S + self.log_d_S,
+        }
+        return {
+            name: _interval(log_S[1:], level) for name, log_S in logs.items() if _follows(name, self.question)
+        }
+
+
+def _question(given: Mapping[str, float], surface: LossSurface) -> AllocationQuestion:
+    most = None if "max_epochs" not in given else given["max_epochs"] * given["unique_tokens"]
+    return AllocationQuestion(
+        Rates(given["flops_per_token"], passes(surface.law, surface.fixed)),
+        flops=given.get("flops"),
+        loss=given.get("loss"),
+        params=given.get("params"),
+        tokens=given.get("tokens"),
+        serve_tokens=given.get("serve_tokens", 0.0),
+        most_tokens=most,
+    )
+
+
+def _plan(best: _Optimum, given: dict[str, float], level: float, machine: Hardware) -> Plan:
+    N, D, question, unique = best.params, best.tokens, best.question, given.get("unique_tokens")
     training = question.rates.train * N * D
     serving = question.rates.serve * N * question.serve_tokens
-    predicted = fit.predict(level=level, **law_inputs(of.law, setting, N, D))
-    logs = {
-        "params": log_n_S,
-        "tokens": log_d_S,
-        "tokens_per_param": log_d_S - log_n_S,
-        "flops": np.log(question.rates.train) + log_n_S + log_d_S,
-    }
-    intervals = {
-        name: _interval(log_S[1:], level) for name, log_S in logs.items() if _follows(name, question)
-    }
-    outside = doubts.extrapolation(fit, N, D, question.rates.passes)
-    lost = int(np.isnan(log_n_S[1:]).sum())
-    epochs = None if unique_tokens is None else D / given["unique_tokens"]
-    warnings = [
-        *doubts.of_fit(fit, outside),
-        doubts.of_counting(fit, given["flops_per_token"]),
-        *doubts.of_repeats(epochs, given.get("max_epochs"), repeats_assumed(of.law, setting)),
-        *([f"{lost} of {draws} draws of the law have no optimum"] if lost else []),
-    ]
-    rounding = doubts.of_rounding(fit, of, question)
-    hours = machine.hours(training)
+    predicted = best.predict(level)
+    factors = warnings.extrapolation(best.fit, N, D, question.rates.passes)
+    price = given.get("price_per_gpu_hour")
+    both_free = question.params is None and question.tokens is None
     return Plan(
-        law=fit.law,
+        law=best.fit.law,
         given=given,
         flops=training,
         params=N,
         tokens=D,
-        loss=float(of.loss(0, log_n, log_d)),
+        loss=float(best.surface.loss(0, best.log_n, best.log_d)),
         tokens_per_param=D / N,
         level=level,
-        intervals=intervals | {"loss": _pair(predicted.interval)},
+        intervals=best.intervals(level) | {"loss": _pair(predicted.interval)},
         band=_pair(predicted.band),
-        penalty=penalty(of, question, log_n, log_d) if params is None and tokens is None else None,
+        penalty=penalty(best.surface, question, best.log_n, best.log_d) if both_free else None,
         flops_per_token=given["flops_per_token"],
         serve_flops=serving,
         total_flops=training + serving,
-        epochs=epochs,
-        effective_tokens=_effective(of, fit, D),
+        epochs=None if unique is None else D / unique,
+        effective_tokens=None if unique is None else _effective(best.fit, D, unique),
         hardware=machine,
-        gpu_hours=hours,
-        money=None if price_per_gpu_hour is None else hours * given["price_per_gpu_hour"],
-        draws=Draws(len(of.rows) - 1, lost),
-        extrapolation=outside,
-        warnings=(*warnings, *([rounding] if rounding else [])),
+        gpu_hours=machine.hours(training),
+        money=None if price is None else machine.hours(training) * price,
+        draws=best.draws,
+        extrapolation=factors,
+        warnings=_warnings(best, given, factors),
     )
 
 
-def _effective(of: Surface, fit: Fit, tokens: float) -> float | None:
+def _warnings(
+    best: _Optimum, given: Mapping[str, float], factors: Mapping[str, float | None]
+) -> tuple[str, ...]:
+    epochs = None if "unique_tokens" not in given else best.tokens / given["unique_tokens"]
+    assumed = repeats_assumed(best.surface.law, best.surface.fixed)
+    draws = best.draws
+    rounding = warnings.rounding_warning(best.fit, best.surface, best.question)
+    return (
+        *warnings.fit_warnings(best.fit, factors),
+        warnings.counting_warning(best.fit, given["flops_per_token"]),
+        *warnings.repeat_warnings(epochs, given.get("max_epochs"), assumed),
+        *(
+            [f"{draws.without_optimum} of {draws.asked} draws of the law have no optimum"]
+            if draws.without_optimum
+            else []
+        ),
+        *([rounding] if rounding else []),
+    )
+
+
+def _effective(fit: Fit, tokens: float, unique_tokens: float) -> float:
     """D' at the fit's own R*_D if it has one, else at the published."""
-    if not np.isfinite(of.setting.unique_tokens):
-        return None
-    return float(effective_tokens(tokens, of.setting.unique_tokens, fit.params.get("R_D", R_STAR)))
+    return float(effective_tokens(tokens, unique_tokens, fit.params.get("R_D", R_STAR)))
 
 
-def _follows(name: str, question: Question) -> bool:
+def _follows(name: str, question: AllocationQuestion) -> bool:
     """Whether a quantity is an answer of the law, rather than given or plain arithmetic."""
     if question.flops is not None and (question.params is not None or question.tokens is not None):
         return False

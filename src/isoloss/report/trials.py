@@ -8,7 +8,7 @@ from isoloss.figures import isoflop as isoflop_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws import Fit, FitStatus
 from isoloss.plans.backtest import backtest
-from isoloss.plans.opinions import opinions
+from isoloss.plans.methods import exponents_by_method
 
 
 def hidden_runs(fit: Fit) -> Figure:
@@ -42,7 +42,7 @@ def without_a_law(fit: Fit) -> list[Figure]:
     N, D = (np.array(fit.data.inputs[name]) for name in ("params", "tokens"))
     return _asked(
         lambda: isoflop_figures.pictures(
-            opinions(6 * N * D, N, np.array(fit.data.loss), tokens=D, level=fit.level)
+            exponents_by_method(6 * N * D, N, np.array(fit.data.loss), tokens=D, level=fit.level)
         )
     )
 

@@ -7,7 +7,7 @@ from isoloss.laws import OURO_BETA, Fit, Interval, entropy_share
 from isoloss.plans.backtest import Backtest
 from isoloss.plans.compare import Comparison
 from isoloss.plans.design import Design
-from isoloss.plans.opinions import Opinions
+from isoloss.plans.methods import ExponentsByMethod
 from isoloss.plans.plan import Plan
 
 
@@ -199,7 +199,7 @@ def design_lines(found: Design) -> Iterator[str]:
     )
 
 
-def _opinions(opinions: Opinions) -> Iterator[str]:
+def _opinions(opinions: ExponentsByMethod) -> Iterator[str]:
     yield from columns(
         ("opinion on a, N* ~ C^a", "a", f"{opinions.level:.0%} interval", "its grid's bias"),
         [
@@ -217,7 +217,7 @@ def _opinions(opinions: Opinions) -> Iterator[str]:
             yield f"  {one.method}: refused: {one.refused}"
 
 
-def isoflop_lines(opinions: Opinions) -> Iterator[str]:
+def isoflop_lines(opinions: ExponentsByMethod) -> Iterator[str]:
     yield from _opinions(opinions)
     if (found := opinions.isoflop) is None:
         return

@@ -12,7 +12,7 @@ from scipy.optimize import elementwise
 
 from isoloss.errors import InputError
 from isoloss.laws import ZERO, Array, Fit, Form
-from isoloss.plans.setting import PowerTerms, Setting, check_setting, law_inputs, power_terms
+from isoloss.plans.fixed_inputs import FixedInputs, PowerTerms, check_fixed_inputs, law_inputs, power_terms
 
 LARGEST_LOG = float(np.log(1e30))
 """Nobody trains 1e30 parameters or tokens: a loss not reached there counts as out of reach."""
@@ -21,14 +21,14 @@ LEAST_DRAWS = 100
 
 
 @dataclass(frozen=True)
-class Surface:
+class LossSurface:
     """``params_S`` maps the law's parameters to arrays over rows.
 
     ``broken_S`` marks draws whose parameters exceed the range of floats.
     """
 
     law: Form
-    setting: Setting
+    fixed: FixedInputs
     params_S: Mapping[str, Array]
     broken_S: np.ndarray
 
@@ -41,7 +41,7 @@ class Surface:
         rows, log_n, log_d = np.broadcast_arrays(rows, log_n, log_d)
         params = {name: values_S[rows] for name, values_S in self.params_S.items()}
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            return self.law.loss(params, law_inputs(self.law, self.setting, np.exp(log_n), np.exp(log_d)))
+            return self.law.loss(params, law_inputs(self.law, self.fixed, np.exp(log_n), np.exp(log_d)))
 
     def log_tokens(self, rows: Array, log_n: Array, loss: Array, most: float = LARGEST_LOG) -> Array:
         """The log tokens at which ``rows`` reach ``loss``: 0 if one does, NaN if exp(most) do not."""
@@ -53,10 +53,10 @@ class Surface:
 
     def terms(self) -> PowerTerms | None:
         """The law as a power sum of N and D, if it is one and no token repeats."""
-        return power_terms(self.law, self.params_S, self.setting)
+        return power_terms(self.law, self.params_S, self.fixed)
 
 
-def surface(fit: Fit, setting: Setting, draws: int, seed: int) -> Surface:
+def loss_surface(fit: Fit, fixed: FixedInputs, draws: int, seed: int) -> LossSurface:
     """The fit's own parameters as row 0, then so many draws, none where the fit knows no uncertainty.
 
     Raises InputError for a law or a setting that no plan can be made with.
@@ -64,7 +64,7 @@ def surface(fit: Fit, setting: Setting, draws: int, seed: int) -> Surface:
     if not LEAST_DRAWS <= draws <= 1_000_000:
         raise InputError(f"draws is {draws}", mend=f"give {LEAST_DRAWS} to a million")
     law = fit.form
-    check_setting(law, setting)
+    check_fixed_inputs(law, fixed)
     theta_Sp = np.empty((0, len(fit.theta)))
     if fit.covariance is not None or fit.bootstrap is not None:
         theta_Sp = fit.draws(draws, np.random.default_rng(seed))
@@ -73,7 +73,7 @@ def surface(fit: Fit, setting: Setting, draws: int, seed: int) -> Surface:
     broken_S = ~np.all([np.isfinite(values) for values in params_S.values()], axis=0)
     # A broken draw computes as the fit itself and is taken out again at the end.
     params_S = {name: np.where(broken_S, values[0], values) for name, values in params_S.items()}
-    return Surface(law, setting, params_S, broken_S)
+    return LossSurface(law, fixed, params_S, broken_S)
 
 
 def plain_params(fit: Fit, theta_Sp: Array) -> dict[str, Array]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from isoloss import text
 from isoloss.laws import FAR, Fit, FitStatus
-from isoloss.plans.allocate import Question, answer
-from isoloss.plans.repeat import FREE_EPOCHS, R_STAR
-from isoloss.plans.setting import run_sizes
-from isoloss.plans.surface import Surface
+from isoloss.plans.allocate import AllocationQuestion, answer
+from isoloss.plans.fixed_inputs import run_sizes
+from isoloss.plans.heuristics import FREE_EPOCHS, R_STAR
+from isoloss.plans.loss_surface import LossSurface
 
 ROUNDED_DIGITS = 2
 
@@ -36,8 +36,8 @@ def _outside(value: float, low: float, high: float) -> float:
     return 1.0 if ratio < 1 + 1e-9 else ratio
 
 
-def of_fit(fit: Fit, outside: Mapping[str, float | None]) -> list[str]:
-    """The fit's own doubts, missing intervals, and how far the plan lies outside the data."""
+def fit_warnings(fit: Fit, outside: Mapping[str, float | None]) -> list[str]:
+    """The fit's own warnings, missing intervals, and how far the plan lies outside the data."""
     out = list(fit.warnings)
     if fit.status is not FitStatus.CONVERGED:
         out.append(fit.reason)
@@ -51,7 +51,7 @@ def of_fit(fit: Fit, outside: Mapping[str, float | None]) -> list[str]:
     return list(dict.fromkeys(out))
 
 
-def of_counting(fit: Fit, flops_per_token: float) -> str:
+def counting_warning(fit: Fit, flops_per_token: float) -> str:
     """By which rule N and C are counted: the classic way to get a wrong exponent (arXiv 2406.19146)."""
     rule = f"C = {flops_per_token:g} N D"
     column = (fit.source.get("columns") or {}).get("params")
@@ -66,7 +66,7 @@ def of_counting(fit: Fit, flops_per_token: float) -> str:
     return f"N is the column {column!r} and {rule}: count your budget and your model the same way"
 
 
-def of_repeats(epochs: float | None, most: float | None, assumed: bool) -> list[str]:
+def repeat_warnings(epochs: float | None, most: float | None, assumed: bool) -> list[str]:
     """Assumed decay of repeated tokens, and more epochs than are nearly free."""
     if epochs is None:
         return []
@@ -83,16 +83,16 @@ def of_repeats(epochs: float | None, most: float | None, assumed: bool) -> list[
     return out
 
 
-def of_rounding(fit: Fit, of: Surface, question: Question) -> str | None:
+def rounding_warning(fit: Fit, surface: LossSurface, question: AllocationQuestion) -> str | None:
     """How far exponents printed with two digits leave the plan open, if they are."""
     names = [name for name in ("alpha", "beta") if name in fit.params]
     if not names or any(fit.params[name] != round(fit.params[name], ROUNDED_DIGITS) for name in names):
         return None
     half = 0.5 * 10.0**-ROUNDED_DIGITS
     steps = np.array(list(product((-half, half), repeat=len(names))))
-    params_S = {name: np.full(len(steps), fit.params[name]) for name in of.params_S}
+    params_S = {name: np.full(len(steps), fit.params[name]) for name in surface.params_S}
     params_S |= {name: params_S[name] + steps[:, i] for i, name in enumerate(names)}
-    moved = replace(of, params_S=params_S, broken_S=np.zeros(len(steps), dtype=bool))
+    moved = replace(surface, params_S=params_S, broken_S=np.zeros(len(steps), dtype=bool))
     found = [np.exp(log_x[np.isfinite(log_x)]) for log_x in answer(moved, question)]
     what, values = max(zip("ND", found, strict=True), key=lambda pair: np.ptp(np.log(pair[1])))
     return (

@@ -1,10 +1,10 @@
-"""Three opinions on the exponent of N*(C): they agree where they should, and each says what it cannot."""
+"""The exponent of N*(C) by several methods: they agree where they should, and each says what it cannot."""
 
 import numpy as np
 import pytest
 
 from isoloss.errors import Refusal
-from isoloss.plans.opinions import opinions
+from isoloss.plans.methods import exponents_by_method
 
 LAW = {"E": 1.8, "A": 480.0, "alpha": 0.35, "B": 2100.0, "beta": 0.37}
 TRUTH = LAW["beta"] / (LAW["alpha"] + LAW["beta"])
@@ -20,7 +20,7 @@ def _runs(decades=0.6, sigma=0.001, budgets=7, centre=1.0):
 
 
 def test_all_three_find_the_exponent():
-    found = opinions(*_runs(), noise=0.001)
+    found = exponents_by_method(*_runs(), noise=0.001)
     assert [one.method for one in found.each] == [
         "IsoFLOP, akima",
         "IsoFLOP, parabola",
@@ -44,7 +44,7 @@ def test_the_parabolas_bias_is_told_on_a_drifting_grid():
     N = best * spread * np.repeat(np.geomspace(0.35, 2.8, 7), 11)
     loss = 1.5 + A * N**-alpha + B * (C / (6 * N)) ** -beta
     noise = 1e-4 * np.random.default_rng(1).standard_normal(len(C))
-    akima, parabola, _, law = opinions(C, N, loss + noise, noise=1e-4).each
+    akima, parabola, _, law = exponents_by_method(C, N, loss + noise, noise=1e-4).each
     assert abs(parabola.bias) > 0.003
     assert abs(akima.bias) < abs(parabola.bias) / 5
     assert parabola.exponent - parabola.bias == pytest.approx(truth, abs=0.001)
@@ -58,20 +58,20 @@ def test_what_one_cannot_say_the_others_still_do():
     flat = 2.0 + 3e4 * C**-0.25 * (
         1 + 0.05 * np.log(N / (0.1 * C**0.5)) ** 2
     )  # rises again: no Chinchilla law
-    found = opinions(C, N, flat, noise=1e-4)
+    found = exponents_by_method(C, N, flat, noise=1e-4)
     assert found.each[0].exponent is not None
     with pytest.raises(Refusal):
-        opinions(C[:18], N[:18], loss[:18])
+        exponents_by_method(C[:18], N[:18], loss[:18])
 
 
 def test_curves_have_an_envelope_and_no_budgets():
     N = np.repeat(np.geomspace(2e7, 2e9, 9), 60)
     D = N * np.tile(np.geomspace(2, 300, 60), 9)
     loss = LAW["E"] + LAW["A"] * N ** -LAW["alpha"] + LAW["B"] * D ** -LAW["beta"]
-    found = opinions(6 * N * D, N, loss, tokens=D, run=[f"{n:.0f}" for n in N])
+    found = exponents_by_method(6 * N * D, N, loss, tokens=D, run=[f"{n:.0f}" for n in N])
     assert found.isoflop is None
     assert "budget" in found.each[0].refused
     outer = found.each[2]
     assert outer.exponent == pytest.approx(TRUTH, abs=0.01)
     with pytest.raises(Refusal):
-        opinions(6 * N * D, N, loss, tokens=D)
+        exponents_by_method(6 * N * D, N, loss, tokens=D)

@@ -7,13 +7,13 @@ import numpy as np
 
 from isoloss.errors import InputError
 from isoloss.laws import Array, Fit, Form
-from isoloss.plans.repeat import R_STAR, worth
+from isoloss.plans.heuristics import R_STAR, repeated_worth
 
 SPLIT = ("params_once", "params_recurrent")
 
 
 @dataclass(frozen=True)
-class Setting:
+class FixedInputs:
     """``unique_tokens`` at hand, infinite if they never run out; passes of a looped model, and the share of
     its parameters that stands inside the loop."""
 
@@ -34,7 +34,7 @@ class PowerTerms:
     g: Array
 
 
-def check_setting(law: Form, setting: Setting) -> None:
+def check_fixed_inputs(law: Form, fixed: FixedInputs) -> None:
     """Raises InputError for a law without N or D, and for what it lacks or does not know."""
     sizes = SPLIT if set(SPLIT) <= set(law.inputs) else ("params",)
     if not {*sizes, "tokens"} <= set(law.inputs):
@@ -45,12 +45,12 @@ def check_setting(law: Form, setting: Setting) -> None:
         )
     wanted = {"recurrence": "recurrence" in law.inputs, "recurrent_share": sizes == SPLIT}
     for name, needed in wanted.items():
-        if needed and getattr(setting, name) is None:
+        if needed and getattr(fixed, name) is None:
             raise InputError(f"the law also takes {name}", where=law.name, mend=f"give {name}")
-        if not needed and getattr(setting, name) is not None:
+        if not needed and getattr(fixed, name) is not None:
             raise InputError(f"the law knows no {name}", where=law.name, mend=f"leave {name} out")
-    if setting.recurrent_share is not None and setting.recurrent_share > 1:
-        raise InputError(f"recurrent_share is {setting.recurrent_share:g}", mend="give a share of N up to 1")
+    if fixed.recurrent_share is not None and fixed.recurrent_share > 1:
+        raise InputError(f"recurrent_share is {fixed.recurrent_share:g}", mend="give a share of N up to 1")
     if others := set(law.inputs) - {*sizes, "tokens", "recurrence", "unique_tokens"}:
         raise InputError(
             f"the law also takes {', '.join(sorted(others))}, which a plan cannot hold fixed",
@@ -59,39 +59,39 @@ def check_setting(law: Form, setting: Setting) -> None:
         )
 
 
-def law_inputs(law: Form, setting: Setting, params: Array, tokens: Array) -> dict[str, Array]:
+def law_inputs(law: Form, fixed: FixedInputs, params: Array, tokens: Array) -> dict[str, Array]:
     """The inputs of ``law`` at so many parameters and tokens processed."""
     x = {"params": params, "tokens": tokens}
     if "unique_tokens" in law.inputs:
-        x["unique_tokens"] = np.minimum(tokens, setting.unique_tokens)
-    elif repeats_assumed(law, setting):
-        x["tokens"] = worth(tokens, setting.unique_tokens, R_STAR)
+        x["unique_tokens"] = np.minimum(tokens, fixed.unique_tokens)
+    elif repeats_assumed(law, fixed):
+        x["tokens"] = repeated_worth(tokens, fixed.unique_tokens, R_STAR)
     if "recurrence" in law.inputs:
-        x["recurrence"] = np.full(np.shape(params), setting.recurrence)
+        x["recurrence"] = np.full(np.shape(params), fixed.recurrence)
     if SPLIT[1] in law.inputs:
-        x["params_once"] = (1 - setting.recurrent_share) * params
-        x["params_recurrent"] = setting.recurrent_share * params
+        x["params_once"] = (1 - fixed.recurrent_share) * params
+        x["params_recurrent"] = fixed.recurrent_share * params
         del x["params"]
     return x
 
 
-def repeats_assumed(law: Form, setting: Setting) -> bool:
+def repeats_assumed(law: Form, fixed: FixedInputs) -> bool:
     """Whether the worth of repeated tokens is not the law's own."""
-    return np.isfinite(setting.unique_tokens) and "unique_tokens" not in law.inputs
+    return np.isfinite(fixed.unique_tokens) and "unique_tokens" not in law.inputs
 
 
-def passes(law: Form, setting: Setting) -> float:
+def passes(law: Form, fixed: FixedInputs) -> float:
     """Executed over stored parameters: what loops multiply the FLOPs of a token by."""
     if "recurrence" not in law.inputs:
         return 1.0
     # Without a split the whole stack is run again, as in Ouro.
-    share = 1.0 if setting.recurrent_share is None else setting.recurrent_share
-    return 1 - share + share * setting.recurrence
+    share = 1.0 if fixed.recurrent_share is None else fixed.recurrent_share
+    return 1 - share + share * fixed.recurrence
 
 
-def power_terms(law: Form, p: Mapping[str, Array], setting: Setting) -> PowerTerms | None:
+def power_terms(law: Form, p: Mapping[str, Array], fixed: FixedInputs) -> PowerTerms | None:
     """The law as a power sum of N and D, if it is one and no token repeats."""
-    if np.isfinite(setting.unique_tokens):
+    if np.isfinite(fixed.unique_tokens):
         return None
     if law.name == "chinchilla":
         return PowerTerms(p["E"], p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"]))
@@ -104,9 +104,11 @@ def power_terms(law: Form, p: Mapping[str, Array], setting: Setting) -> PowerTer
         )
     if law.name == "loop-equivalence":
         # N_eff = N (1 - s + s r^phi): the split only changes the amplitude.
-        share = setting.recurrent_share
-        kept = (1 - share + share * setting.recurrence ** p["phi"]) ** -p["alpha"]
-        return PowerTerms(p["E"], kept * p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"]))
+        share = fixed.recurrent_share
+        amplitude_factor = (1 - share + share * fixed.recurrence ** p["phi"]) ** -p["alpha"]
+        return PowerTerms(
+            p["E"], amplitude_factor * p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"])
+        )
     return None
 
 
