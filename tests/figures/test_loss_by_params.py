@@ -1,57 +1,13 @@
-from dataclasses import replace
-
 import polars as pl
-import pytest
 import story
 
-from isoloss.errors import Refusal
+from isoloss.analysis import by_params, by_tokens
 from isoloss.figures import loss_by_params, loss_by_tokens
-from isoloss.figures.size_ratio import size_ratios
-
-
-def true_gap(told, params):
-    tokens = story.D_POINTS[-1]
-    return told.transformer.loss(params, tokens) - told.lstm.loss(params, tokens)
-
-
-@pytest.mark.parametrize("told_story", [story.LSTM_AHEAD, story.CROSSES_INSIDE])
-def test_gaps_hold_the_truth_and_verdicts_its_sign(told, told_story):
-    data = loss_by_params.measure(told(told_story))
-    held = [
-        g.difference.interval[0] <= true_gap(told_story, g.params) <= g.difference.interval[1]
-        for g in data.gaps
-    ]
-    # 95% intervals that share their noise: one or two of thirteen may miss, all may not.
-    assert len(held) == 13
-    assert sum(held) >= 11
-    assert all(g.difference.sign == (1 if true_gap(told_story, g.params) > 0 else -1) for g in data.gaps)
-
-
-def test_a_rigged_story_is_caught(ahead, inside):
-    """The same check with the other story's truth must fail."""
-    data = loss_by_params.measure(ahead)
-    assert not all(
-        g.difference.sign == (1 if true_gap(story.CROSSES_INSIDE, g.params) > 0 else -1) for g in data.gaps
-    )
-
-
-def test_a_crossover_inside_the_data_is_found_with_its_interval(inside):
-    data = loss_by_params.measure(inside)
-    for curve, found in data.crossings.items():
-        low, high = found.interval
-        assert low < story.CROSSES_INSIDE.crossing < high, curve
-        assert "cross inside the data" in loss_by_params.crossover(found, curve)
-
-
-def test_a_crossover_outside_the_data_is_called_an_extrapolation(ahead):
-    data = loss_by_params.measure(ahead)
-    for curve, found in data.crossings.items():
-        assert "outside the data" in loss_by_params.crossover(found, curve)
 
 
 def test_title_and_marks_follow_the_story(ahead, inside):
     figures = {
-        name: loss_by_params.figure(loss_by_params.measure(study))
+        name: loss_by_params.figure(by_params.measure(study))
         for name, study in (("ahead", ahead), ("inside", inside))
     }
     assert "LSTM is ahead at all 5 sizes" in figures["ahead"].title
@@ -64,53 +20,21 @@ def test_title_and_marks_follow_the_story(ahead, inside):
 
 
 def test_the_parameter_axis_is_logarithmic_and_says_so(ahead):
-    spec = loss_by_params.figure(loss_by_params.measure(ahead)).chart.to_dict()
+    spec = loss_by_params.figure(by_params.measure(ahead)).chart.to_dict()
     axes = [layer["encoding"]["x"] for layer in spec["layer"] if "title" in layer["encoding"]["x"]]
     assert axes
     assert all(axis["scale"]["type"] == "log" and "log scale" in axis["title"] for axis in axes)
 
 
 def test_every_drawn_point_is_in_the_table(ahead):
-    data = loss_by_params.measure(ahead)
+    data = by_params.measure(ahead)
     table = loss_by_params.figure(data).table
     last = ahead.table().filter(pl.col("cooled") & (pl.col("tokens") == story.D_POINTS[-1]))
     wanted = last.filter(pl.col("family").is_in(["transformer", "lstm"]))["loss"]
     assert sorted(table["loss"]) == sorted(wanted)
 
 
-def test_one_seed_refuses_the_verdict(told):
-    data = loss_by_params.measure(told(replace(story.FEW, seeds=1)))
-    verdict = loss_by_params.verdict(data)
-    assert verdict.startswith("no verdict")
-    assert "ahead" not in verdict
-
-
-def test_two_sizes_refuse_the_crossover(told):
-    few = replace(story.FEW, transformer_widths=(64, 112))
-    data = loss_by_params.measure(told(few))
-    assert all(isinstance(found, Refusal) for found in data.crossings.values())
-    assert "refused" in loss_by_params.crossover(data.crossings[data.rival], data.rival)
-
-
-def test_size_ratios_hold_the_truth(inside):
-    data = loss_by_params.measure(inside)
-    told = story.CROSSES_INSIDE
-    for found in size_ratios(data, "1-layer LSTM"):
-        factor = 1 + 30 * data.tokens**-0.45
-        theirs, ours = (
-            1e4 * (found.loss / factor / law.at_10k) ** (-1 / law.a) for law in (told.lstm, told.transformer)
-        )
-        assert found.interval[0] < theirs / ours < found.interval[1]
-
-
-def test_size_ratios_are_refused_where_no_loss_is_shared(told):
-    law = replace(story.LSTM_AHEAD.transformer, at_10k=6.0)
-    far = replace(story.FEW, transformer=law)
-    with pytest.raises(Refusal, match="no loss is reached by both"):
-        size_ratios(loss_by_params.measure(told(far)), "1-layer LSTM")
-
-
 def test_each_d_has_its_panel(ahead):
-    figure = loss_by_tokens.figure(loss_by_tokens.measure(ahead))
+    figure = loss_by_tokens.figure(by_tokens.measure(ahead))
     assert figure.table["tokens"].unique().sort().to_list() == list(story.D_POINTS)
     assert "5, 5 and 5" in figure.title

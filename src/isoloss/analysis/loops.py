@@ -11,10 +11,11 @@ from math import log
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.analysis.compare import Difference, contrast, seed_noise
 from isoloss.analysis.points import LEVEL, cooled_points, of_families, shared_tokens
 from isoloss.errors import Refusal
-from isoloss.laws import Fit, Noise, fit
+from isoloss.laws import Fit, FitStatus, Noise, fit
 from isoloss.records import StudyData
 
 PARTS = {"total": "total loss", "expected": "expected cross-entropy", "last_exit": "last-exit loss"}
@@ -236,3 +237,69 @@ def loop_gains(points: pl.DataFrame) -> tuple[LoopGain, ...]:
             )
         )
     return tuple(sorted(gains, key=lambda gain: gain.params))
+
+
+def loops_verdict(data: LoopedStudy) -> str:
+    """Last exit with most loops against one loop at equal N, in one clause."""
+    if not data.gains:
+        return "no size was trained both with one loop and with more, so what loops buy is not measured"
+    loops = data.gains[-1].loops
+    if isinstance(data.noise, Refusal):
+        return f"no verdict on {loops} loops against one: {data.noise.what}"
+    clauses = []
+    for sign, words in ((-1, "lowers"), (1, "raises"), (0, "does not clearly change")):
+        sizes = [text.count(g.params) for g in data.gains if g.last_exit.sign == sign]
+        if sizes:
+            clauses.append(f"{words} the last-exit loss at N = {text.listed(sizes)}")
+    return f"at equal N, T_m = {loops} instead of 1 {'; it '.join(clauses)}"
+
+
+def fit_words(data: LoopedStudy) -> str:
+    """How well the one law does where it was fitted, or why there is none."""
+    law = data.fits["total"]
+    if isinstance(law, Refusal):
+        return f"one law over all panels is refused: {law.what}"
+    rows = late(data.curves)
+    error = np.abs(np.asarray(law.predict(**inputs_of(rows)).loss) / rows["total"].to_numpy() - 1)
+    shapes = rows.select("size", "recurrence").n_unique()
+    undetermined = f"; its parameters are not determined: {law.reason}"
+    return (
+        f"one law over {shapes} panels is within {text.percent(float(error.mean()))} of the total loss on "
+        f"average, {text.percent(float(error.max()))} at worst, where it was fitted"
+        f"{undetermined if law.status is FitStatus.CURVE_ONLY else ''}"
+    )
+
+
+def gains_table(data: LoopedStudy) -> pl.DataFrame:
+    """Most loops minus one loop: differences with intervals beside the bonus and its cap."""
+    rows = []
+    for gain in data.gains:
+        for name, change in (
+            ("last exit", gain.last_exit),
+            ("expected", gain.expected),
+            ("total", gain.total),
+        ):
+            rows.append(
+                (
+                    gain.params,
+                    gain.loops,
+                    name,
+                    change.value,
+                    *(change.interval or (None, None)),
+                    gain.bonus,
+                    gain.cap,
+                )
+            )
+    names = ("params", "loops", "loss", "change", "low", "high", "entropy_bonus", "bonus_at_most")
+    kinds = dict(zip(names, (pl.Int64, pl.Int64, pl.String, *[pl.Float64] * 5), strict=True))
+    return pl.DataFrame(rows, schema=kinds, orient="row")
+
+
+def held_out_table(data: LoopedStudy) -> pl.DataFrame:
+    rows = [
+        (h.what, h.points, h.error, h.r2, h.baseline, h.refusal.what if h.refusal else None)
+        for h in data.held_out
+    ]
+    names = ("left_out", "points", "relative_error", "r2", "error_of_nearest_panel", "refused")
+    kinds = dict(zip(names, (pl.String, pl.Int64, *[pl.Float64] * 3, pl.String), strict=True))
+    return pl.DataFrame(rows, schema=kinds, orient="row")

@@ -1,4 +1,6 @@
-"""The points that figures compare: finished runs at the end of a cooldown, at one number of tokens."""
+"""The points that a study compares: finished runs at the end of a cooldown, at one number of tokens."""
+
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -7,6 +9,20 @@ from isoloss.laws import Fit, fit
 
 LEVEL = 0.95
 """Of every interval in figures and sentences."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve of loss against N: its points (params, seed, loss), and its law or why there is none."""
+
+    name: str
+    family: str
+    points: pl.DataFrame
+    fit: Fit | Refusal
+
+    @property
+    def law(self) -> str:
+        return "no law fitted" if isinstance(self.fit, Refusal) else self.fit.formula()
 
 
 def curve_of() -> pl.Expr:
@@ -95,6 +111,18 @@ def means(points: pl.DataFrame, value: str = "loss") -> pl.DataFrame:
         pl.col(value).mean().alias(value), pl.col(value).std().alias("sd"), pl.len().alias("seeds")
     )
     return grouped.sort("params")
+
+
+def curves_of(points: pl.DataFrame) -> tuple[Curve, ...]:
+    """Every curve of points at one D with its law, those of a family together."""
+    curves: list[Curve] = []
+    for family in points["family"].unique(maintain_order=True):
+        of_family = points.filter(pl.col("family") == family)
+        for name in of_family["curve"].unique(maintain_order=True):
+            rows = of_family.filter(pl.col("curve") == name).select("params", "seed", "loss")
+            rows = rows.sort("params", "seed")
+            curves.append(Curve(name, family, rows, fit_over_params(rows)))
+    return tuple(curves)
 
 
 def fit_over_params(points: pl.DataFrame, level: float = LEVEL) -> Fit | Refusal:

@@ -1,131 +1,24 @@
 """How Transformers use context: a law in the token index for each size, and when each index is learned."""
 
-from dataclasses import dataclass
-
 import altair as alt
 import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.points import LEVEL, cooled_points, of_families
-from isoloss.analysis.positions import (
-    BINS_IN_WORDS,
-    CURVE_WORDS,
-    PositionProfile,
-    binned,
-    context_law,
-    determined,
-    law_words,
-    profiles,
-)
+from isoloss.analysis.contexts import Contexts, law_verdict, steps_verdict
+from isoloss.analysis.points import LEVEL
+from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, binned, law_words
 from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
 from isoloss.figures.marks import chart_of
 from isoloss.figures.style import INK, RAMP, linear_axis, log_axis, log_ticks, spread, titled
-from isoloss.laws import Fit, context_mean
-from isoloss.records import StudyData
+from isoloss.laws import Fit
 
 WIDTH, HEIGHT = 520, 400
-LEARNED = 0.9
-"""A position counts as learned once it has this share of its whole improvement along the trunk."""
-
-
-@dataclass(frozen=True)
-class Size:
-    """One Transformer size; the context mean that its law implies should agree with the measured one."""
-
-    profile: PositionProfile
-    law: Fit | Refusal
-
-    @property
-    def measured_mean(self) -> float:
-        return float(self.profile.mean_S(1, int(self.profile.position_T[-1])).mean())
-
-    @property
-    def implied_mean(self) -> float | None:
-        return (
-            None
-            if isinstance(self.law, Refusal)
-            else context_mean(self.law, int(self.profile.position_T[-1]))
-        )
-
-
-@dataclass(frozen=True)
-class Contexts:
-    """``steps``: the largest size's trunk, mean loss by training step and octave of the token index."""
-
-    tokens: int
-    context: int
-    sizes: tuple[Size, ...]
-    steps: pl.DataFrame
-    largest: int
-
-
-def measure(study: StudyData) -> Contexts:
-    """Raises Refusal without a finished Transformer."""
-    points = of_families(cooled_points(study.table()), "transformer")
-    tokens = int(points["tokens"].max())
-    everyone = profiles(study, points.filter(pl.col("tokens") == tokens))
-    sizes = tuple(Size(profile, context_law(profile)) for profile in everyone)
-    largest = sizes[-1].profile
-    return Contexts(tokens, int(largest.position_T[-1]), sizes, steps_of(study, largest), largest.params)
-
-
-def steps_of(study: StudyData, largest: PositionProfile) -> pl.DataFrame:
-    """Trunk losses of the largest size by run, step and octave of positions (1, 2, 3-4, 5-8, ...)."""
-    rows = study.positions().filter(
-        pl.col("run_id").is_in(largest.run_ids)
-        & ~pl.col("cooled")
-        & (pl.col("part") == "exit_1")
-        & (pl.col("step") > 0)
-    )
-    octave = (pl.col("position").log(2) - 1e-9).ceil().cast(pl.Int64).alias("octave")
-    return (
-        rows.group_by("run_id", "step", octave)
-        .agg(
-            (pl.col("sum").sum() / pl.col("count").sum()).alias("loss"),
-            pl.col("position").min().alias("from_token"),
-            pl.col("position").max().alias("to_token"),
-        )
-        .sort("octave", "run_id", "step")
-        .drop("octave")
-    )
-
-
-def law_verdict(data: Contexts) -> str:
-    """How the exponent moves with N, if the laws allow the comparison."""
-    fits = [(size.profile.params, size.law) for size in data.sizes if determined(size.law)]
-    if len(fits) < 2:
-        share = f"{len(fits)} of {len(data.sizes)}"
-        return f"{share} sizes have a context law that the data determine, so no trend with N is stated"
-    (small, first), (large, last) = fits[0], fits[-1]
-    known = [exponent_words(law) for law in (first, last)]
-    apart = exponents_apart(first, last)
-    trend = {True: "the exponents' intervals do not overlap", False: "their intervals overlap"}.get(apart)
-    return (
-        f"the exponent of context is {known[0]} at N = {text.count(small)} and {known[1]} at "
-        f"N = {text.count(large)}" + (f"; {trend}" if trend else "; one seed gives no interval")
-    )
-
-
-def exponent_words(law: Fit) -> str:
-    ends = law.intervals["p"]
-    if ends is None or None in ends:
-        return f"{law.params['p']:.2f}"
-    return f"{law.params['p']:.2f} ({text.interval(ends, '{:.2f}'.format)})"
-
-
-def exponents_apart(first: Fit, last: Fit) -> bool | None:
-    """True if the two intervals of p are disjoint; None if one is missing."""
-    ends = [law.intervals["p"] for law in (first, last)]
-    if any(end is None or None in end for end in ends):
-        return None
-    return ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0]
 
 
 def laws_figure(data: Contexts) -> Figure:
-    title = law_verdict(data)
-    title = text.capital(title)
+    title = text.capital(law_verdict(data))
     subtitle = (
         f"Transformers, end of cooldown at D = {text.count(data.tokens)} tokens; N non-embedding; position "
         f"bins: {BINS_IN_WORDS}. Solid: measured, mean of seeds. Dashed: a + b T^-p fitted to single "
@@ -219,37 +112,11 @@ def laws_table(data: Contexts) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def learned_at(steps: pl.DataFrame, share: float = LEARNED) -> int:
-    """The first recorded step by which one curve had ``share`` of its whole improvement."""
-    first, last = steps["loss"][0], steps["loss"].min()
-    return int(steps.filter(pl.col("loss") <= first - share * (first - last))["step"][0])
-
-
-def steps_verdict(data: Contexts) -> str:
-    """Whether the first token is learned before the last ones, seed by seed."""
-    first, last = data.steps["from_token"].min(), data.steps["from_token"].max()
-    pairs = []
-    for _, run in data.steps.group_by("run_id", maintain_order=True):
-        pairs.append(tuple(learned_at(run.filter(pl.col("from_token") == token)) for token in (first, last)))
-    early, late = (text.listed(sorted({str(pair[i]) for pair in pairs}, key=int)) for i in (0, 1))
-    steps = (
-        f"token {first} has {text.percent(LEARNED)} of its improvement by step {early}, "
-        f"tokens {last} to {data.context} by step {late}"
-    )
-    if len(pairs) == 1:
-        return f"in the one seed trained, {steps}"
-    held = sum(pair[0] < pair[1] for pair in pairs)
-    if not held:
-        return f"early tokens are learned before late ones in none of {len(pairs)} seeds: {steps}"
-    return f"early tokens are learned before late ones in {held} of {len(pairs)} seeds: {steps}"
-
-
 def steps_figure(data: Contexts) -> Figure:
     """Raises Refusal without evaluations along the trunk."""
     if data.steps.is_empty():
         raise Refusal("no evaluation along the trunk was recorded", mend="evaluate along the trunk")
-    title = steps_verdict(data)
-    title = text.capital(title)
+    title = text.capital(steps_verdict(data))
     seeds = len(data.sizes[-1].profile.run_ids)
     subtitle = (
         f"Transformer of N = {text.count(data.largest)} (non-embedding), the largest; constant-rate trunk, "

@@ -7,13 +7,12 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from isoloss.analysis.points import fit_over_params
+from isoloss.analysis.points import Curve
 from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.fit_rows import law_at
 from isoloss.figures.marks import SHAPES
 from isoloss.figures.style import family_colour, linear_axis, log_axis, shades
-from isoloss.laws import Fit
 
 GRID_POINTS = 60
 ROOM = 1.3
@@ -21,55 +20,44 @@ ROOM = 1.3
 
 @dataclass(frozen=True)
 class Line:
-    """One curve: its points (params, seed, loss), how it is drawn, and its law or why there is none."""
+    """A curve and how it is drawn."""
 
-    curve: str
-    points: pl.DataFrame
+    curve: Curve
     colour: str
     shape: str
-    fit: Fit | Refusal
-
-    @property
-    def law(self) -> str:
-        return "no law fitted" if isinstance(self.fit, Refusal) else self.fit.formula()
 
 
-def lines_of(points: pl.DataFrame, value: str = "loss") -> tuple[Line, ...]:
+def lines_of(curves: Sequence[Curve]) -> tuple[Line, ...]:
     """A line for each curve; shades and point shapes tell the curves of one family apart."""
-    points = points.with_columns(pl.col(value).alias("loss"))
-    families = points["family"].unique(maintain_order=True).to_list()
-    out: list[Line] = []
+    families = list(dict.fromkeys(curve.family for curve in curves))
+    lines: list[Line] = []
     for family in families:
-        of_family = points.filter(pl.col("family") == family)
-        curves = of_family["curve"].unique(maintain_order=True).to_list()
-        for i, (curve, colour) in enumerate(
-            zip(curves, shades(family_colour(family, families), len(curves)), strict=True)
-        ):
-            rows = of_family.filter(pl.col("curve") == curve)
-            rows = rows.select("params", "seed", "loss").sort("params", "seed")
-            out.append(Line(curve, rows, colour, SHAPES[i % len(SHAPES)], fit_over_params(rows)))
-    return tuple(out)
+        members = [curve for curve in curves if curve.family == family]
+        colours = shades(family_colour(family, families), len(members))
+        for i, (curve, colour) in enumerate(zip(members, colours, strict=True)):
+            lines.append(Line(curve, colour, SHAPES[i % len(SHAPES)]))
+    return tuple(lines)
 
 
-def fitted(line: Line) -> pl.DataFrame:
-    """The law over the line's own range of N: params, law, low, high (band of the law's mean)."""
-    if isinstance(line.fit, Refusal):
+def fitted(curve: Curve) -> pl.DataFrame:
+    """The law over the curve's own range of N: params, law, low, high (band of the law's mean)."""
+    if isinstance(curve.fit, Refusal):
         return pl.DataFrame(schema=dict.fromkeys(("params", "law", "low", "high"), pl.Float64))
-    params = np.geomspace(*marks.span(line.points["params"]), GRID_POINTS)
-    predicted = line.fit.predict(params=params)
+    params = np.geomspace(*marks.span(curve.points["params"]), GRID_POINTS)
+    predicted = curve.fit.predict(params=params)
     low, high = predicted.band if predicted.band is not None else (predicted.loss, predicted.loss)
     return pl.DataFrame({"params": params, "law": predicted.loss, "low": low, "high": high})
 
 
 def layers(lines: Sequence[Line], *, width: int, height: int, y_title: str) -> alt.LayerChart:
     """Bands, laws, means, points and labels of several lines on shared log-N and loss axes."""
-    points = pl.concat(line.points.with_columns(look_of(line)) for line in lines)
-    laws = pl.concat(fitted(line).with_columns(look_of(line)) for line in lines)
+    points = pl.concat(line.curve.points.with_columns(look_of(line)) for line in lines)
+    laws = pl.concat(fitted(line.curve).with_columns(look_of(line)) for line in lines)
     means = points.group_by("curve", "colour", "params", maintain_order=True).agg(pl.col("loss").mean())
     x = log_axis(alt.X, "params", "Parameters N, non-embedding", *marks.span(points["params"]), room=ROOM)
     # Bands may be far wider than the data; they are clipped at the panel's edge instead of flattening it.
     y = linear_axis("loss", y_title, *marks.span(points["loss"]))
-    names = [f"{line.curve}:  {line.law}" for line in lines]
+    names = [f"{line.curve.name}:  {line.curve.law}" for line in lines]
     ends = means.group_by("curve", maintain_order=True).last().with_columns(pl.Series("label", names))
     return marks.panel(
         [
@@ -87,27 +75,27 @@ def layers(lines: Sequence[Line], *, width: int, height: int, y_title: str) -> a
 def look_of(line: Line) -> list[pl.Expr]:
     """Columns with the curve's name, colour and point shape."""
     return [
-        pl.lit(line.curve).alias("curve"),
+        pl.lit(line.curve.name).alias("curve"),
         pl.lit(line.colour).alias("colour"),
         pl.lit(line.shape).alias("shape"),
     ]
 
 
-def table_of(lines: Sequence[Line]) -> pl.DataFrame:
+def table_of(curves: Sequence[Curve]) -> pl.DataFrame:
     """Every point drawn, with its curve's law and its value there."""
     parts: list[pl.DataFrame] = []
-    for line in lines:
+    for curve in curves:
         law = pl.lit(None, dtype=pl.Float64)
-        if not isinstance(line.fit, Refusal):
-            law = pl.Series(law_at(line.fit, {"params": line.points["params"].to_numpy()}))
+        if not isinstance(curve.fit, Refusal):
+            law = pl.Series(law_at(curve.fit, {"params": curve.points["params"].to_numpy()}))
         parts.append(
-            line.points.select(
-                pl.lit(line.curve).alias("curve"),
+            curve.points.select(
+                pl.lit(curve.name).alias("curve"),
                 "params",
                 "seed",
                 "loss",
                 law.alias("law_loss"),
-                pl.lit(line.law).alias("law"),
+                pl.lit(curve.law).alias("law"),
             )
         )
     return pl.concat(parts)

@@ -5,8 +5,8 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.loops import BINS, LATE, PARTS, LoopedStudy, inputs_of, late
-from isoloss.analysis.points import LEVEL, seeds_phrase
+from isoloss.analysis.loops import BINS, LATE, PARTS, LoopedStudy, fit_words, inputs_of, late, loops_verdict
+from isoloss.analysis.points import seeds_phrase
 from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import PREDICTED, QUIET, REAL, log_ticks, titled
@@ -84,22 +84,6 @@ def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
                 "kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [5, 3]]), legend=legend
             ),
         ),
-    )
-
-
-def fit_words(data: LoopedStudy) -> str:
-    """How well the one law does where it was fitted, or why there is none."""
-    law = data.fits["total"]
-    if isinstance(law, Refusal):
-        return f"one law over all panels is refused: {law.what}"
-    rows = late(data.curves)
-    error = np.abs(np.asarray(law.predict(**inputs_of(rows)).loss) / rows["total"].to_numpy() - 1)
-    shapes = rows.select("size", "recurrence").n_unique()
-    undetermined = f"; its parameters are not determined: {law.reason}"
-    return (
-        f"one law over {shapes} panels is within {text.percent(float(error.mean()))} of the total loss on "
-        f"average, {text.percent(float(error.max()))} at worst, where it was fitted"
-        f"{undetermined if law.status is FitStatus.CURVE_ONLY else ''}"
     )
 
 
@@ -183,25 +167,9 @@ def residual_figure(data: LoopedStudy) -> Figure:
 LOSSES = {"loss_total": "Total (objective)", "loss_expected": "Expected cross-entropy", "loss": "Last exit"}
 
 
-def loops_verdict(data: LoopedStudy) -> str:
-    """Last exit with most loops against one loop at equal N, in one clause."""
-    if not data.gains:
-        return "no size was trained both with one loop and with more, so what loops buy is not measured"
-    loops = data.gains[-1].loops
-    if isinstance(data.noise, Refusal):
-        return f"no verdict on {loops} loops against one: {data.noise.what}"
-    clauses = []
-    for sign, words in ((-1, "lowers"), (1, "raises"), (0, "does not clearly change")):
-        sizes = [text.count(g.params) for g in data.gains if g.last_exit.sign == sign]
-        if sizes:
-            clauses.append(f"{words} the last-exit loss at N = {text.listed(sizes)}")
-    return f"at equal N, T_m = {loops} instead of 1 {'; it '.join(clauses)}"
-
-
 def exits_figure(data: LoopedStudy) -> Figure:
     """Total, expected cross-entropy and last-exit loss against T_m, a panel for each N."""
-    title = loops_verdict(data)
-    title = text.capital(title)
+    title = text.capital(loops_verdict(data))
     first = data.points.with_columns(pl.col("params").min().over("n_layer", "d_model").alias("size_params"))
     rows = first.unpivot(
         list(LOSSES), index=["size_params", "recurrence", "seed"], variable_name="which", value_name="nats"
@@ -258,49 +226,3 @@ def exits_figure(data: LoopedStudy) -> Figure:
             pl.col("size_params").alias("params"), "recurrence", "seed", pl.col("which").alias("loss"), "nats"
         ),
     )
-
-
-def gains_table(data: LoopedStudy) -> pl.DataFrame:
-    """Most loops minus one loop: differences with intervals beside the bonus and its cap."""
-    rows = []
-    for gain in data.gains:
-        for name, change in (
-            ("last exit", gain.last_exit),
-            ("expected", gain.expected),
-            ("total", gain.total),
-        ):
-            rows.append(
-                (
-                    gain.params,
-                    gain.loops,
-                    name,
-                    change.value,
-                    *(change.interval or (None, None)),
-                    gain.bonus,
-                    gain.cap,
-                )
-            )
-    names = ("params", "loops", "loss", "change", "low", "high", "entropy_bonus", "bonus_at_most")
-    kinds = dict(zip(names, (pl.Int64, pl.Int64, pl.String, *[pl.Float64] * 5), strict=True))
-    return pl.DataFrame(rows, schema=kinds, orient="row")
-
-
-def held_out_table(data: LoopedStudy) -> pl.DataFrame:
-    rows = [
-        (h.what, h.points, h.error, h.r2, h.baseline, h.refusal.what if h.refusal else None)
-        for h in data.held_out
-    ]
-    names = ("left_out", "points", "relative_error", "r2", "error_of_nearest_panel", "refused")
-    kinds = dict(zip(names, (pl.String, pl.Int64, *[pl.Float64] * 3, pl.String), strict=True))
-    return pl.DataFrame(rows, schema=kinds, orient="row")
-
-
-__all__ = [
-    "LEVEL",
-    "exits_figure",
-    "gains_table",
-    "grid_figure",
-    "held_out_table",
-    "loops_verdict",
-    "residual_figure",
-]

@@ -1,187 +1,35 @@
 """Loss against non-embedding parameters N at one D: which family is ahead, and where the curves cross."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-
 import altair as alt
-import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.compare import Difference, contrast, seed_noise
-from isoloss.analysis.points import LEVEL, cooled_points, means, of_families, seeds_phrase, shared_tokens
-from isoloss.errors import Refusal
+from isoloss.analysis.by_params import ByParams, crossover, verdict
+from isoloss.analysis.points import LEVEL, seeds_phrase
 from isoloss.figures.figure import Figure
-from isoloss.figures.lines import Line, layers, lines_of, table_of
+from isoloss.figures.lines import layers, lines_of, table_of
 from isoloss.figures.marks import chart_of
 from isoloss.figures.style import INK, titled
-from isoloss.laws import Crossing, CrossingOutcome, Fit, Noise, crossing
-from isoloss.records import StudyData
+from isoloss.laws import Crossing, CrossingOutcome
 
 WIDTH, HEIGHT = 560, 400
-NEAR = 1.1
-
-
-@dataclass(frozen=True)
-class Gap:
-    """Transformer minus LSTM in nats at N = ``params``, the LSTM read between its two neighbouring sizes."""
-
-    curve: str
-    params: int
-    difference: Difference
-
-
-@dataclass(frozen=True)
-class ByParams:
-    """Both families at the same ``tokens``. ``crossings``: where the Transformer meets each LSTM curve."""
-
-    tokens: int
-    points: pl.DataFrame
-    lines: tuple[Line, ...]
-    noise: Noise | Refusal
-    gaps: tuple[Gap, ...]
-    crossings: Mapping[str, Crossing | Refusal]
-
-    @cached_property
-    def rival(self) -> str | None:
-        """The LSTM curve of the headline: most sizes compared, then lowest loss. None without any."""
-        curves = {
-            gap.curve: [g.difference.value for g in self.gaps if g.curve == gap.curve] for gap in self.gaps
-        }
-        return max(curves, key=lambda name: (len(curves[name]), float(np.mean(curves[name]))), default=None)
-
-    @property
-    def headline_gaps(self) -> list[Gap]:
-        return [gap for gap in self.gaps if gap.curve == self.rival]
-
-
-def measure(study: StudyData) -> ByParams:
-    """At the largest D that both reached. Raises Refusal if a family is missing or no D is shared."""
-    points = of_families(cooled_points(study.table()), "transformer", "lstm")
-    return at_tokens(points, shared_tokens(points))
-
-
-def at_tokens(points: pl.DataFrame, tokens: int) -> ByParams:
-    """The comparison at one D, from the cooled points of both families."""
-    points = points.filter(pl.col("tokens") == tokens)
-    lines = lines_of(points)
-    noise = seed_noise(points)
-    own = {line.curve: line.fit for line in lines}
-    rivals = [curve for curve in own if curve != "Transformer"]
-    return ByParams(
-        tokens=tokens,
-        points=points,
-        lines=lines,
-        noise=noise,
-        gaps=gaps_at_equal_params(means(points), rivals, noise),
-        crossings={curve: meeting(own["Transformer"], own[curve]) for curve in rivals},
-    )
-
-
-def meeting(ours: Fit | Refusal, theirs: Fit | Refusal) -> Crossing | Refusal:
-    for one in (ours, theirs):
-        if isinstance(one, Refusal):
-            return one
-    return crossing(ours, theirs, "params", level=LEVEL)
-
-
-def gaps_at_equal_params(mean: pl.DataFrame, rivals: list[str], noise: Noise | Refusal) -> tuple[Gap, ...]:
-    """Transformer minus rival at each Transformer size within the rival's sizes, give or take a tenth.
-
-    The rival's loss there is interpolated in log N between its two nearest sizes; a curve bends little over
-    that distance, so seeds dominate the error.
-    """
-    gaps = []
-    ours = mean.filter(pl.col("curve") == "Transformer")
-    for rival in rivals:
-        theirs = mean.filter(pl.col("curve") == rival)
-        log_n = np.log(theirs["params"].to_numpy())
-        for params, loss, seeds in ours.select("params", "loss", "seeds").iter_rows():
-            if not theirs["params"][0] / NEAR <= params <= theirs["params"][-1] * NEAR:
-                continue
-            above = min(max(int(np.searchsorted(log_n, np.log(params))), 1), len(log_n) - 1)
-            parts = [(1.0, loss, seeds)]
-            if len(log_n) == 1:
-                parts.append((-1.0, theirs["loss"][0], theirs["seeds"][0]))
-            else:
-                share = float((np.log(params) - log_n[above - 1]) / (log_n[above] - log_n[above - 1]))
-                parts.append((share - 1, theirs["loss"][above - 1], theirs["seeds"][above - 1]))
-                parts.append((-share, theirs["loss"][above], theirs["seeds"][above]))
-            gaps.append(Gap(rival, params, contrast(parts, noise)))
-    return tuple(gaps)
-
-
-def verdict(data: ByParams) -> str:
-    """Who is ahead at which N, in one clause; only what the intervals support."""
-    gaps = data.headline_gaps
-    if not gaps:
-        return "no Transformer size lies within the sizes of an LSTM curve, so nothing is compared at equal N"
-    if isinstance(data.noise, Refusal):
-        values = [gap.difference.value for gap in gaps]
-        return (
-            f"no verdict on the Transformer against the {data.rival}: {data.noise.what} (measured difference "
-            f"{text.signed(min(values))} to {text.signed(max(values))} nats at {len(gaps)} sizes)"
-        )
-    clauses = []
-    for name, sign in ((f"the {data.rival}", 1), ("the Transformer", -1), ("neither", 0)):
-        sizes = [text.count(gap.params) for gap in gaps if gap.difference.sign == sign]
-        if sizes:
-            share = f"all {len(gaps)}" if len(sizes) == len(gaps) else f"{len(sizes)} of {len(gaps)}"
-            if len(gaps) == 1:
-                clauses.append(f"{name} is ahead at the one size compared (N = {sizes[0]})")
-                continue
-            clauses.append(f"{name} is ahead at {share} sizes compared (N = {text.listed(sizes)})")
-    return "; ".join(clauses)
-
-
-def crossover(found: Crossing | Refusal, rival: str) -> str:
-    """Where the laws cross, or why that cannot be said."""
-    if isinstance(found, Refusal):
-        return f"where the Transformer's curve meets that of the {rival} is refused: {found.what}"
-    if found.outcome is CrossingOutcome.NO_CROSSING:
-        return (
-            f"the fitted laws do not cross anywhere from N = {text.count(found.range[0])} to "
-            f"{text.count(found.range[1])}, so no crossover is claimed{not_excluded(found)}"
-        )
-    where = f"N = {text.count(found.value)} ({text.interval(found.interval or (None, None), text.count)})"
-    if found.outcome is CrossingOutcome.CROSSES_INSIDE:
-        return f"the fitted laws cross inside the data, at {where}"
-    side = (
-        "no size is shared"
-        if found.overlap is None
-        else f"the shared sizes are {text.counts(*found.overlap)}"
-    )
-    return f"the fitted laws would cross at {where}, which lies outside the data ({side}): an extrapolation"
-
-
-def not_excluded(found: Crossing) -> str:
-    """Where a crossing remains compatible with the data, though the laws themselves do not cross."""
-    low, high = found.interval or (None, None)
-    if low is None and high is None:
-        return ""
-    if low is None:
-        return f"; one below N = {text.count(high)} is not excluded"
-    if high is None:
-        return f"; one above N = {text.count(low)} is not excluded"
-    return f"; one at N = {text.counts(low, high)} is not excluded"
 
 
 def figure(data: ByParams) -> Figure:
     title = f"At D = {text.count(data.tokens)} tokens {verdict(data)}"
-    rival = data.rival or next(line.curve for line in data.lines if line.curve != "Transformer")
-    found = data.crossings[rival]
+    rival, lines = data.headline, lines_of(data.curves)
+    crossing = data.crossings[rival]
     subtitle = (
         f"N: non-embedding parameters (rule params). End of cooldown at D = {text.count(data.tokens)} "
         f"tokens; {seeds_phrase(data.points)}, one point each; solid lines join means. Dashed: fitted law "
         f"with the {text.level(LEVEL)} t band of its mean. Ahead: the {text.level(LEVEL)} t interval of the "
         f"difference at equal N, from pooled seeds, leaves out 0."
     )
-    chart = layers(data.lines, width=WIDTH, height=HEIGHT, y_title="Validation loss (nats per token)")
-    if isinstance(found, Crossing) and found.outcome is CrossingOutcome.CROSSES_INSIDE:
-        chart = alt.layer(*crossing_marks(found), *chart.layer).properties(width=WIDTH, height=HEIGHT)
-    where = crossover(found, rival)
-    curves = text.listed([f"{line.curve} ({line.law})" for line in data.lines])
+    chart = layers(lines, width=WIDTH, height=HEIGHT, y_title="Validation loss (nats per token)")
+    if isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE:
+        chart = alt.layer(*crossing_marks(crossing), *chart.layer).properties(width=WIDTH, height=HEIGHT)
+    where = crossover(crossing, rival)
+    curves = text.listed([f"{curve.name} ({curve.law})" for curve in data.curves])
     return Figure(
         name="loss-by-params",
         chart=titled(chart, title, subtitle),
@@ -192,13 +40,15 @@ def figure(data: ByParams) -> Figure:
             "Another D, another corpus or a wider range of N; more seeds narrow the bands. Counting "
             "embeddings too (params_total) moves small models to the right by their whole embedding."
         ),
-        table=table_of(data.lines),
+        table=table_of(data.curves),
     )
 
 
-def crossing_marks(found: Crossing) -> list[alt.Chart]:
+def crossing_marks(crossing: Crossing) -> list[alt.Chart]:
     """A rule at the crossover, and a shade over its interval where both ends are known."""
-    place = pl.DataFrame({"params": [found.value], "label": [f"laws cross at N = {text.count(found.value)}"]})
+    place = pl.DataFrame(
+        {"params": [crossing.value], "label": [f"laws cross at N = {text.count(crossing.value)}"]}
+    )
     x = alt.X("params:Q")
     marks = [
         chart_of(place).mark_rule(strokeDash=[2, 2], color=INK).encode(x),
@@ -206,22 +56,7 @@ def crossing_marks(found: Crossing) -> list[alt.Chart]:
         .mark_text(align="left", dx=6, fontSize=12, color=INK)
         .encode(x, y=alt.value(12), text="label:N"),
     ]
-    if found.interval is not None and None not in found.interval:
-        span = pl.DataFrame({"params": [found.interval[0]], "end": [found.interval[1]]})
+    if crossing.interval is not None and None not in crossing.interval:
+        span = pl.DataFrame({"params": [crossing.interval[0]], "end": [crossing.interval[1]]})
         marks.insert(0, chart_of(span).mark_rect(opacity=0.08, color=INK, clip=True).encode(x, x2="end:Q"))
     return marks
-
-
-def gaps_table(data: ByParams) -> pl.DataFrame:
-    """Transformer minus LSTM at equal N, for every LSTM depth."""
-    return pl.DataFrame(
-        {
-            "curve": [gap.curve for gap in data.gaps],
-            "params": [gap.params for gap in data.gaps],
-            "transformer_minus_lstm": [gap.difference.value for gap in data.gaps],
-            "low": [(gap.difference.interval or (None, None))[0] for gap in data.gaps],
-            "high": [(gap.difference.interval or (None, None))[1] for gap in data.gaps],
-        },
-        schema={"curve": pl.String, "params": pl.Int64}
-        | dict.fromkeys(("transformer_minus_lstm", "low", "high"), pl.Float64),
-    )

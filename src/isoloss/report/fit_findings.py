@@ -3,11 +3,11 @@
 from dataclasses import asdict
 
 from isoloss import text
+from isoloss.analysis.findings import Finding
 from isoloss.errors import Refusal
 from isoloss.figures.fit_rows import row_words, spread_words
 from isoloss.laws import OURO_BETA, Fit, FitStatus, entropy_share
 from isoloss.plans import allocation_exponent
-from isoloss.report.findings import Finding
 from isoloss.report.fit_tables import exponents
 from isoloss.report.refits import LeaveOneOut
 

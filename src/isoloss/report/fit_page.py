@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isoloss import files
+from isoloss.analysis.findings import Finding
+from isoloss.analysis.study import attempt
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import correlations, fit_residuals, frontier_fit, profiles, render
 from isoloss.figures import fit as fit_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
 from isoloss.report import fit_tables, fresh, trials
-from isoloss.report.analysis import attempt
-from isoloss.report.findings import Finding
 from isoloss.report.fit_findings import findings
 from isoloss.report.page import remove_stale
 from isoloss.report.refits import leave_one_out, objectives

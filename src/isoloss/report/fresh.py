@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from isoloss import files
+from isoloss.analysis.findings import Finding
 from isoloss.errors import InputError
-from isoloss.report.findings import Finding
 from isoloss.version import __version__
 
 NAME = "report.json"

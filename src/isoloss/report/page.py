@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isoloss import files
+from isoloss.analysis.findings import Finding, findings_of
+from isoloss.analysis.study import StudyAnalysis, analyse
 from isoloss.errors import InputError
 from isoloss.figures import render
 from isoloss.figures.render import Picture
 from isoloss.records import load
 from isoloss.report import fresh
-from isoloss.report.analysis import Analysis, analyse
-from isoloss.report.findings import Finding, findings_of
 from isoloss.report.sections import Section, sections
 from isoloss.report.tables import (
     command,
@@ -71,7 +71,10 @@ def remove_stale(folder: Path, names: Sequence[str]) -> None:
 
 
 def page(
-    analysis: Analysis, found: Sequence[Finding], parts: Sequence[Section], pictures: Mapping[str, Picture]
+    analysis: StudyAnalysis,
+    found: Sequence[Finding],
+    parts: Sequence[Section],
+    pictures: Mapping[str, Picture],
 ) -> str:
     """The HTML. Every text is escaped by the template; only our own pictures go in as they are."""
     study = analysis.study

@@ -2,9 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from isoloss import text
+from isoloss.analysis import by_params as params
+from isoloss.analysis import by_position as positions
+from isoloss.analysis import loops as looped
+from isoloss.analysis import size_ratio
+from isoloss.analysis.contexts import Contexts
 from isoloss.analysis.points import LEVEL
+from isoloss.analysis.study import StudyAnalysis, attempt
 from isoloss.errors import Refusal
 from isoloss.figures import (
     context_laws,
@@ -12,10 +19,8 @@ from isoloss.figures import (
     loss_by_params,
     loss_by_position,
     loss_by_tokens,
-    size_ratio,
 )
 from isoloss.figures.figure import Figure
-from isoloss.report.analysis import Analysis, attempt
 from isoloss.report.tables import Table, table_of, text_table
 
 INTERVALS = f"{text.level(LEVEL)} t intervals"
@@ -32,7 +37,7 @@ class Section:
     missing: tuple[Refusal, ...] = field(default=())
 
 
-def sections(analysis: Analysis) -> list[Section]:
+def sections(analysis: StudyAnalysis) -> list[Section]:
     return [
         section("params", "Loss against parameters", *by_params(analysis)),
         section("position", "Loss along the context", *by_position(analysis)),
@@ -63,40 +68,37 @@ def made(data: object, make: Callable) -> object:
     return data if isinstance(data, Refusal) else attempt(lambda: make(data))
 
 
-def by_params(analysis: Analysis) -> Parts:
+def by_params(analysis: StudyAnalysis) -> Parts:
     data = analysis.by_params
     figures = [made(data, loss_by_params.figure), made(analysis.by_tokens, loss_by_tokens.figure)]
     return figures, [made(data, gaps_by_params), made(data, crossings), made(data, ratios)]
 
 
-def gaps_by_params(data: loss_by_params.ByParams) -> Table:
+def gaps_by_params(data: params.ByParams) -> Table:
     return table_of(
         f"Transformer minus LSTM at equal N, D = {text.count(data.tokens)} tokens, nats a token, {INTERVALS}",
-        loss_by_params.gaps_table(data),
+        params.gaps_table(data),
         ["LSTM", "N", "Transformer minus LSTM", "From", "To"],
     )
 
 
-def crossings(data: loss_by_params.ByParams) -> Table:
+def crossings(data: params.ByParams) -> Table:
     rows = [
-        (curve, text.capital(loss_by_params.crossover(found, curve)))
-        for curve, found in data.crossings.items()
+        (curve, text.capital(params.crossover(crossing, curve))) for curve, crossing in data.crossings.items()
     ]
     return text_table("Where the Transformer's law crosses each LSTM's", ("LSTM", "Crossover"), rows)
 
 
-def ratios(data: loss_by_params.ByParams) -> Table:
+def ratios(data: params.ByParams) -> Table:
     rows = []
-    for line in data.lines:
-        if line.curve == "Transformer":
-            continue
-        found = attempt(lambda curve=line.curve: size_ratio.size_ratios(data, curve))
-        if isinstance(found, Refusal):
-            rows.append((line.curve, None, "refused", None, found.what))
+    for curve in data.crossings:
+        sizes = attempt(partial(size_ratio.size_ratios, data, curve))
+        if isinstance(sizes, Refusal):
+            rows.append((curve, None, "refused", None, sizes.what))
             continue
         rows.extend(
-            (line.curve, f"{one.loss:.3f}", f"{one.ratio:.2f}", text.interval(one.interval), None)
-            for one in found
+            (curve, f"{size.loss:.3f}", f"{size.ratio:.2f}", text.interval(size.interval), None)
+            for size in sizes
         )
     return text_table(
         "N(LSTM) / N(Transformer) at equal loss, from the fitted laws, inside the data of both",
@@ -105,27 +107,27 @@ def ratios(data: loss_by_params.ByParams) -> Table:
     )
 
 
-def by_position(analysis: Analysis) -> Parts:
+def by_position(analysis: StudyAnalysis) -> Parts:
     data = analysis.by_position
     return [made(data, loss_by_position.figure)], [made(data, gaps_by_position)]
 
 
-def gaps_by_position(data: loss_by_position.ByPosition) -> Table:
+def gaps_by_position(data: positions.ByPosition) -> Table:
     return table_of(
         f"Transformer minus LSTM at single positions, nats per token, {INTERVALS}",
-        loss_by_position.gaps_table(data),
+        positions.gaps_table(data),
         ["Transformer N", "LSTM", "LSTM N", "Token index", "Transformer minus LSTM", "From", "To"],
     )
 
 
-def contexts(analysis: Analysis) -> Parts:
+def contexts(analysis: StudyAnalysis) -> Parts:
     data = analysis.contexts
     return [made(data, context_laws.laws_figure), made(data, context_laws.steps_figure)], [
         made(data, context_means)
     ]
 
 
-def context_means(data: context_laws.Contexts) -> Table:
+def context_means(data: Contexts) -> Table:
     rows = [
         (
             text.count(s.profile.params),
@@ -141,7 +143,7 @@ def context_means(data: context_laws.Contexts) -> Table:
     )
 
 
-def loops(analysis: Analysis) -> Parts:
+def loops(analysis: StudyAnalysis) -> Parts:
     data = analysis.loops
     figures = [
         made(data, looped_grid.exits_figure),
@@ -154,19 +156,19 @@ def loops(analysis: Analysis) -> Parts:
     return figures, [made(data, gains), made(data, held_out)]
 
 
-def gains(data) -> Table:
+def gains(data: looped.LoopedStudy) -> Table:
     return table_of(
         f"Most loops minus one loop at equal N, D = {text.count(data.tokens)} tokens, nats per token, "
         f"{INTERVALS}, beside the entropy bonus (beta H) and the most it can be (beta log T_m)",
-        looped_grid.gains_table(data),
+        looped.gains_table(data),
         ["N", "T_m", "Loss", "Change", "From", "To", "Entropy bonus", "Bonus at most"],
     )
 
 
-def held_out(data) -> Table:
+def held_out(data: looped.LoopedStudy) -> Table:
     return table_of(
         "The loop law on points left out of the fit: mean relative error of total loss, beside that of the "
         "nearest panel",
-        looped_grid.held_out_table(data),
+        looped.held_out_table(data),
         ["Left out", "Points", "Relative error", "R²", "Error of nearest panel", "Refused because"],
     )

@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.by_tokens import ByTokens
 from isoloss.analysis.loops import PARTS
 from isoloss.analysis.points import LEVEL, sweeps
+from isoloss.analysis.study import StudyAnalysis
 from isoloss.errors import Refusal
-from isoloss.figures.loss_by_tokens import ByTokens
 from isoloss.laws import Fit, FitStatus
 from isoloss.records import Record, StudyData
-from isoloss.report.analysis import Analysis
 
 NOTHING = "–"
 
@@ -103,7 +103,7 @@ FIT_COLUMNS = (
 )
 
 
-def fits_table(analysis: Analysis) -> Table:
+def fits_table(analysis: StudyAnalysis) -> Table:
     """Every law tried: parameters, status and doubts, or the reason of its refusal."""
     rows = []
     if isinstance(analysis.by_tokens, ByTokens):

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from isoloss.analysis.findings import Finding, findings_of
+from isoloss.analysis.study import StudyAnalysis, analyse
 from isoloss.errors import Refusal
 from isoloss.figures import looped_grid, loss_by_params, loss_by_position
 from isoloss.records import StudyData, load
-from isoloss.report.analysis import Analysis, analyse
-from isoloss.report.findings import Finding, findings_of
 from isoloss.report.sections import made
 from isoloss.teach.deck.fragment import Drawn, picture
 from isoloss.teach.deck.templates import filled
@@ -42,7 +42,7 @@ def _told(folder: Path, *, shipped: bool) -> Markup:
     return filled("study.html", questions=questions(analysis), basis=basis(analysis.study), shipped=shipped)
 
 
-def questions(analysis: Analysis) -> list[Question]:
+def questions(analysis: StudyAnalysis) -> list[Question]:
     figures = {
         "families": made(analysis.by_params, loss_by_params.figure),
         "positions": made(analysis.by_position, loss_by_position.figure),

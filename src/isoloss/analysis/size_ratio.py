@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isoloss.analysis.by_params import ByParams
 from isoloss.analysis.points import LEVEL
 from isoloss.errors import Refusal
-from isoloss.figures.loss_by_params import ByParams
 from isoloss.laws import Fit
 
 DRAWS = 2000
@@ -31,7 +31,7 @@ def size_ratios(data: ByParams, curve: str, levels: int = 3) -> list[SizeRatio]:
     The interval takes quantiles of the ratio over draws of both parameter vectors.
     Raises Refusal if a law was refused or the two share no loss.
     """
-    fits = {line.curve: line.fit for line in data.lines}
+    fits = {each.name: each.fit for each in data.curves}
     ours, theirs = fits["Transformer"], fits[curve]
     for law in (ours, theirs):
         if isinstance(law, Refusal):

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import story
 
+from isoloss.analysis.findings import findings
 from isoloss.records import load
-from isoloss.report import findings
 
 
 def by_key(study):

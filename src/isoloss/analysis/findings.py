@@ -7,18 +7,17 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.by_params import ByParams, crossover
+from isoloss.analysis.by_params import verdict as params_verdict
+from isoloss.analysis.by_position import EARLY, ByPosition, name_of, stop_words
+from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.compare import Difference
-from isoloss.analysis.loops import LoopedStudy, LoopGain
+from isoloss.analysis.loops import LoopedStudy, LoopGain, loops_verdict
 from isoloss.analysis.points import LEVEL, seeds_phrase, sweeps
+from isoloss.analysis.study import StudyAnalysis, analyse
 from isoloss.errors import Refusal
-from isoloss.figures.looped_grid import loops_verdict
-from isoloss.figures.loss_by_params import ByParams, crossover
-from isoloss.figures.loss_by_params import verdict as params_verdict
-from isoloss.figures.loss_by_position import EARLY, ByPosition, name_of, stop_words
-from isoloss.figures.loss_by_position import verdict as position_verdict
 from isoloss.laws import ContextStop, Crossing
 from isoloss.records import StudyData
-from isoloss.report.analysis import Analysis, analyse
 
 
 @dataclass(frozen=True)
@@ -32,19 +31,23 @@ class Finding:
     caveats: tuple[str, ...]
 
 
+Parts = tuple[str, dict[str, Any], list[str]]
+"""Sentence, numbers, caveats."""
+
+
 def findings(study: StudyData) -> list[Finding]:
     """The three findings of a study, in order; one that cannot be had says what is missing."""
     return findings_of(analyse(study))
 
 
-def findings_of(analysis: Analysis) -> list[Finding]:
+def findings_of(analysis: StudyAnalysis) -> list[Finding]:
     tuned = tuning_words(sweeps(analysis.study.table()))
-    asked = (
+    parts: tuple[tuple[str, str, Any, Callable[..., Parts]], ...] = (
         ("families", "Which family is ahead, and where the curves cross", analysis.by_params, families),
         ("positions", "Where in the context the difference lies", analysis.by_position, positions),
         ("loops", "What loops buy", analysis.loops, loops),
     )
-    return [finding(key, title, data, say, tuned) for key, title, data, say in asked]
+    return [finding(key, title, data, say, tuned) for key, title, data, say in parts]
 
 
 def tuning_words(swept: pl.DataFrame) -> list[str]:
@@ -58,7 +61,7 @@ def tuning_words(swept: pl.DataFrame) -> list[str]:
     ]
 
 
-def finding(key: str, title: str, data: Any, say: Callable, tuned: list[str]) -> Finding:
+def finding(key: str, title: str, data: Any, say: Callable[..., Parts], tuned: list[str]) -> Finding:
     if isinstance(data, Refusal):
         sentence = f"Not answered: {data.what}. What would answer it: {data.mend}."
         return Finding(key, title, sentence, {}, ())
@@ -67,23 +70,23 @@ def finding(key: str, title: str, data: Any, say: Callable, tuned: list[str]) ->
     return Finding(key, title, sentence[0].upper() + sentence[1:], numbers, tuple(caveats))
 
 
-def families(data: ByParams) -> tuple[str, dict[str, Any], list[str]]:
+def families(data: ByParams) -> Parts:
     gaps = data.headline_gaps
     sentence = f"at D = {text.count(data.tokens)} training tokens {params_verdict(data)}."
-    found = data.crossings.get(data.rival) if data.rival else None
+    crossing = data.crossings.get(data.rival) if data.rival else None
     if gaps and not isinstance(data.noise, Refusal):
         ends = [gaps[0], gaps[-1]] if len(gaps) > 1 else gaps
         words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in ends]
         sentence += f" Transformer minus {data.rival} is {text.listed(words)}."
-    if found is not None:
-        sentence += f" {text.capital(crossover(found, data.rival))}."
+    if crossing is not None:
+        sentence += f" {text.capital(crossover(crossing, data.rival))}."
     numbers = {
         "tokens": data.tokens,
         "rival": data.rival,
         "gaps": [{"params": g.params} | difference_numbers(g.difference) for g in gaps],
-        "crossing": None if not isinstance(found, Crossing) else found.value,
-        "crossing_interval": None if not isinstance(found, Crossing) else found.interval,
-        "crossing_inside": None if not isinstance(found, Crossing) else found.inside,
+        "crossing": None if not isinstance(crossing, Crossing) else crossing.value,
+        "crossing_interval": None if not isinstance(crossing, Crossing) else crossing.interval,
+        "crossing_inside": None if not isinstance(crossing, Crossing) else crossing.inside,
     }
     caveats = [
         f"{text.capital(seeds_phrase(data.points))}; {interval_words('families, depths and sizes')}",
@@ -94,7 +97,7 @@ def families(data: ByParams) -> tuple[str, dict[str, Any], list[str]]:
     return sentence, numbers, caveats
 
 
-def positions(data: ByPosition) -> tuple[str, dict[str, Any], list[str]]:
+def positions(data: ByPosition) -> Parts:
     pair = data.pairs[-1]
     late = f"{data.context // 2 + 1}–{data.context}"
     if data.noise_refused:
@@ -135,7 +138,7 @@ def gain_words(widening: Difference) -> str:
     }[widening.sign]
 
 
-def loops(data: LoopedStudy) -> tuple[str, dict[str, Any], list[str]]:
+def loops(data: LoopedStudy) -> Parts:
     sentence = f"{loops_verdict(data)}."
     gain = data.gains[-1] if data.gains else None
     if gain and not isinstance(data.noise, Refusal):

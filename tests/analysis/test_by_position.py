@@ -4,15 +4,21 @@ import numpy as np
 import pytest
 import story
 
+from isoloss.analysis import by_position
+from isoloss.analysis import contexts as context_laws
 from isoloss.analysis.positions import binned, edges
 from isoloss.errors import Refusal
-from isoloss.figures import context_laws, loss_by_position
 from isoloss.laws import Fit, Plateau
 
 
 @pytest.fixture(scope="module")
+def contexts(ahead):
+    return context_laws.measure(ahead)
+
+
+@pytest.fixture(scope="module")
 def positions(ahead):
-    return loss_by_position.measure(ahead)
+    return by_position.measure(ahead)
 
 
 def test_pairs_are_the_nearest_sizes_from_smallest_to_largest(positions):
@@ -32,18 +38,18 @@ def test_the_lstm_stops_where_its_truth_does_and_the_transformer_does_not(positi
 
 def test_an_lstm_without_a_plateau_is_not_said_to_stop(told):
     law = replace(story.LSTM_AHEAD.lstm, p=0.5, plateau=story.CONTEXT)
-    data = loss_by_position.measure(told(replace(story.FEW, lstm=law)))
+    data = by_position.measure(told(replace(story.FEW, lstm=law)))
     assert all(pair.lstm.stop.outcome is Plateau.IMPROVING for pair in data.pairs)
 
 
 def test_differences_early_and_late_hold_the_truth(positions):
     told, pair = story.LSTM_AHEAD, positions.pairs[-1]
     apart_T = told.transformer.profile() - told.lstm.profile()
-    early, late = apart_T[: loss_by_position.EARLY].mean(), apart_T[story.CONTEXT // 2 :].mean()
+    early, late = apart_T[: by_position.EARLY].mean(), apart_T[story.CONTEXT // 2 :].mean()
     low, high = pair.widening.interval
     assert low < late - early < high
     assert pair.widening.sign == -1
-    assert "the Transformer gains more from context" in loss_by_position.verdict(positions)
+    assert "the Transformer gains more from context" in by_position.verdict(positions)
 
 
 def test_the_verdict_turns_with_the_story(told):
@@ -54,13 +60,13 @@ def test_the_verdict_turns_with_the_story(told):
         transformer=replace(ours, b=theirs.b, p=theirs.p, plateau=theirs.plateau),
         lstm=replace(theirs, b=ours.b, p=ours.p, plateau=ours.plateau),
     )
-    data = loss_by_position.measure(told(swapped))
-    assert "the LSTM gains more from context" in loss_by_position.verdict(data)
+    data = by_position.measure(told(swapped))
+    assert "the LSTM gains more from context" in by_position.verdict(data)
 
 
 def test_one_seed_gives_no_verdict_by_position(told):
-    data = loss_by_position.measure(told(replace(story.FEW, seeds=1)))
-    assert loss_by_position.verdict(data).startswith("no verdict")
+    data = by_position.measure(told(replace(story.FEW, seeds=1)))
+    assert by_position.verdict(data).startswith("no verdict")
     assert data.pairs[0].at[1].interval is None
 
 
@@ -69,7 +75,7 @@ def test_sizes_too_far_apart_are_no_pair(told):
         story.LSTM_AHEAD, lstm_widths=((1, (600, 700)),), transformer_widths=(20, 30), hostile=False
     )
     with pytest.raises(Refusal, match="within a factor 2"):
-        loss_by_position.measure(told(far))
+        by_position.measure(told(far))
 
 
 def test_bins_cover_every_position_once():
@@ -87,14 +93,9 @@ def test_bins_are_means_of_tokens(positions):
 
 
 def test_the_gap_table_has_each_fixed_position(positions):
-    table = loss_by_position.gaps_table(positions)
+    table = by_position.gaps_table(positions)
     assert table["position"].unique().sort().to_list() == [1, 2, 4, 8, 16, 64, 128]
     assert table.null_count().sum_horizontal().item() == 0
-
-
-@pytest.fixture(scope="module")
-def contexts(ahead):
-    return context_laws.measure(ahead)
 
 
 def test_context_laws_recover_the_exponent_and_the_mean(contexts):
@@ -103,20 +104,6 @@ def test_context_laws_recover_the_exponent_and_the_mean(contexts):
         # Text noise, the same in every run of the story, moves all exponents together.
         assert size.law.params["p"] == pytest.approx(story.LSTM_AHEAD.transformer.p, abs=0.08)
         assert size.implied_mean == pytest.approx(size.measured_mean, abs=0.01)
-
-
-def test_the_legend_prints_the_law(contexts):
-    labels = [row["label"] for row in context_laws.laws_figure(contexts).chart.layer[-1].data.values]
-    assert all(" T^-0.6" in label and label.startswith("N = ") for label in labels)
-
-
-def test_steps_are_drawn_on_a_log_axis_one_curve_an_octave(contexts):
-    figure = context_laws.steps_figure(contexts)
-    spec = figure.chart.to_dict()
-    assert spec["encoding"]["x"]["scale"]["type"] == "log"
-    assert contexts.steps["from_token"].unique().sort().to_list() == [1, 2, 3, 5, 9, 17, 33, 65]
-    assert contexts.steps["step"].min() == 1
-    assert "in 2 of 2 seeds" in figure.title
 
 
 def test_exponents_are_called_apart_only_if_their_intervals_are(contexts):

@@ -1,0 +1,180 @@
+"""Loss against the token's index in the context: Transformers and LSTMs of like size, pair by pair."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isoloss import text
+from isoloss.analysis.compare import Difference, contrast
+from isoloss.analysis.points import cooled_points, of_families, shared_tokens
+from isoloss.analysis.positions import PositionProfile, context_law, profiles, stop_of
+from isoloss.errors import Refusal
+from isoloss.laws import ContextStop, Fit, Noise, Plateau, pooled_noise
+from isoloss.records import StudyData
+
+PAIRS = 3
+LARGEST_RATIO = 2.0
+"""Two models farther apart in N than this factor are no pair."""
+EARLY = 8
+"""Positions 1..EARLY are early; the last half of the context is late."""
+
+
+@dataclass(frozen=True)
+class PositionCurve:
+    """One size of one family, with its law and where it stops improving (or why that is not known)."""
+
+    profile: PositionProfile
+    law: Fit | Refusal
+    stop: ContextStop | Refusal
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A Transformer and the LSTM nearest to it in log N. Differences are Transformer minus LSTM, in nats.
+
+    ``at`` holds them at single positions; ``widening`` is late minus early, below 0 where the Transformer
+    gains more from context than the LSTM.
+    """
+
+    transformer: PositionCurve
+    lstm: PositionCurve
+    at: dict[int, Difference]
+    early: Difference
+    late: Difference
+    widening: Difference
+
+    @property
+    def ratio(self) -> float:
+        return self.lstm.profile.params / self.transformer.profile.params
+
+
+@dataclass(frozen=True)
+class ByPosition:
+    tokens: int
+    context: int
+    pairs: tuple[Pair, ...]
+    noise_refused: Refusal | None
+
+
+def measure(study: StudyData) -> ByPosition:
+    """Raises Refusal if a family is missing, no D is shared, or no two sizes are alike."""
+    points = of_families(cooled_points(study.table()), "transformer", "lstm")
+    tokens = shared_tokens(points)
+    everyone = profiles(study, points.filter(pl.col("tokens") == tokens))
+    context = int(everyone[0].position_T[-1])
+    if any(len(p.position_T) != context for p in everyone):
+        raise Refusal("the two families were evaluated at different contexts", mend="use one context length")
+    pairs = tuple(pair_of(ours, theirs, everyone) for ours, theirs in nearest_pairs(everyone))
+    if not pairs:
+        raise Refusal(
+            f"no Transformer and LSTM are within a factor {LARGEST_RATIO:g} in N", mend="add sizes that match"
+        )
+    noise = noise_of(everyone, 1, context)
+    return ByPosition(tokens, context, pairs, noise if isinstance(noise, Refusal) else None)
+
+
+def nearest_pairs(everyone: list[PositionProfile]) -> list[tuple[PositionProfile, PositionProfile]]:
+    """Up to PAIRS pairs from smallest to largest, each Transformer with the LSTM nearest in log N."""
+    lstms = [p for p in everyone if p.family == "lstm"]
+    pairs: list[tuple[PositionProfile, PositionProfile]] = []
+    for ours in (p for p in everyone if p.family == "transformer"):
+        theirs = min(lstms, key=lambda p: (abs(np.log(p.params / ours.params)), p.curve))
+        if max(theirs.params / ours.params, ours.params / theirs.params) <= LARGEST_RATIO:
+            pairs.append((ours, theirs))
+    chosen = np.unique(np.linspace(0, len(pairs) - 1, PAIRS).round().astype(int)) if pairs else []
+    return [pairs[index] for index in chosen]
+
+
+def noise_of(everyone: list[PositionProfile], first: int, last: int) -> Noise | Refusal:
+    try:
+        return pooled_noise([profile.mean_S(first, last) for profile in everyone])
+    except Refusal as reason:
+        return reason
+
+
+def pair_of(ours: PositionProfile, theirs: PositionProfile, everyone: list[PositionProfile]) -> Pair:
+    context = int(ours.position_T[-1])
+    half = context // 2 + 1
+
+    def gap(first: int, last: int) -> Difference:
+        return minus(ours.mean_S(first, last), theirs.mean_S(first, last), noise_of(everyone, first, last))
+
+    def gain_S(profile: PositionProfile) -> np.ndarray:
+        return profile.mean_S(half, context) - profile.mean_S(1, min(EARLY, context))
+
+    try:
+        gain_noise = pooled_noise([gain_S(profile) for profile in everyone])
+    except Refusal as reason:
+        gain_noise = reason
+    return Pair(
+        transformer=PositionCurve(ours, context_law(ours), stop_of(ours)),
+        lstm=PositionCurve(theirs, context_law(theirs), stop_of(theirs)),
+        at={position: gap(position, position) for position in fixed_positions(context)},
+        early=gap(1, min(EARLY, context)),
+        late=gap(half, context),
+        widening=minus(gain_S(ours), gain_S(theirs), gain_noise),
+    )
+
+
+def minus(ours_S: np.ndarray, theirs_S: np.ndarray, noise: Noise | Refusal) -> Difference:
+    return contrast(
+        [(1.0, float(ours_S.mean()), len(ours_S)), (-1.0, float(theirs_S.mean()), len(theirs_S))], noise
+    )
+
+
+def fixed_positions(context: int) -> list[int]:
+    """1, 2, 4, 8, 16, 64, 256, ... and the last."""
+    wanted = [1, 2, 4, 8, 16] + [4**k for k in range(3, 12)]
+    return sorted({t for t in wanted if t <= context} | {context})
+
+
+def stop_words(stop: ContextStop | Refusal) -> str:
+    """Where one model stops improving, as a clause."""
+    if isinstance(stop, Refusal):
+        return f"is not judged ({stop.what})"
+    if stop.outcome is Plateau.STOPS:
+        return f"stops improving at token {stop.index}"
+    if stop.outcome is Plateau.IMPROVING:
+        return f"still improves at tokens {stop.judged[0]} to {stop.judged[1]}, the last that can be judged"
+    return "neither clearly stops nor clearly goes on improving: the noise is too large to tell"
+
+
+def verdict(data: ByPosition) -> str:
+    """How the largest pair's gap changes along the context, in one clause."""
+    pair = data.pairs[-1]
+    names = f"Transformer ({text.count(pair.transformer.profile.params)}) minus {pair.lstm.profile.curve}"
+    if data.noise_refused:
+        return f"no verdict on {names} by position: {data.noise_refused.what}"
+    early, late = text.signed(pair.early.value), text.signed(pair.late.value)
+    change = {
+        -1: "the Transformer gains more from context",
+        1: "the LSTM gains more from context",
+        0: "no difference in what context gives is shown",
+    }[pair.widening.sign]
+    return (
+        f"{change}: {names} is {early} nats at tokens 1–{EARLY} and {late} "
+        f"at tokens {data.context // 2 + 1}–{data.context}"
+    )
+
+
+def name_of(curve: PositionCurve) -> str:
+    return f"{curve.profile.curve} {text.count(curve.profile.params)}"
+
+
+def gaps_table(data: ByPosition) -> pl.DataFrame:
+    """Transformer minus LSTM at fixed positions, with intervals."""
+    rows = [
+        (
+            pair.transformer.profile.params,
+            pair.lstm.profile.curve,
+            pair.lstm.profile.params,
+            position,
+            d.value,
+        )
+        + (d.interval or (None, None))
+        for pair in data.pairs
+        for position, d in pair.at.items()
+    ]
+    names = ("transformer_params", "lstm", "lstm_params", "position", "transformer_minus_lstm", "low", "high")
+    return pl.DataFrame(rows, schema=list(names), orient="row")
