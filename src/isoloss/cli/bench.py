@@ -26,7 +26,7 @@ def bench(
     isoloss bench fit
     isoloss bench fit --starts 500 --table runs.csv
     """
-    from isoloss.sources.timing import time_fit
+    from isoloss.cli.fit_benchmark import time_fit
 
     if what != "fit":
         raise InputError(f"there is no benchmark {what!r} yet", mend="isoloss bench fit")

@@ -5,12 +5,16 @@ from isoloss.sources.columns import runs
 from isoloss.sources.fitting import columns_for, fit_table
 from isoloss.sources.published import published
 from isoloss.sources.read import read
-from isoloss.sources.table import Excluded, Finding, Runs
+from isoloss.sources.table import Excluded, Runs, TableIssue
+
+Finding = TableIssue
+"""The former name of ``TableIssue``, for one version more."""
 
 __all__ = [
     "Excluded",
     "Finding",
     "Runs",
+    "TableIssue",
     "accept",
     "columns_for",
     "fit_table",

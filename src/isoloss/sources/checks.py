@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from isoloss.errors import InputError
 from isoloss.sources import row_checks, unit_checks
-from isoloss.sources.table import Excluded, Finding, Runs
+from isoloss.sources.table import Excluded, Runs, TableIssue
 
 CHECKS = (
     unit_checks.counts,
@@ -20,20 +20,20 @@ CHECKS = (
 )
 
 
-def check(runs: Runs) -> tuple[Finding, ...]:
+def check(runs: Runs) -> tuple[TableIssue, ...]:
     """What every check finds, what refuses first."""
-    found = [finding for one in CHECKS for finding in one(runs)]
-    return tuple(sorted(found, key=lambda finding: finding.severity != "refuse"))
+    issues = [issue for check_of_table in CHECKS for issue in check_of_table(runs)]
+    return tuple(sorted(issues, key=lambda issue: issue.severity != "refuse"))
 
 
 def accept(runs: Runs) -> Runs:
     """``runs`` if nothing in it must be refused. Raises InputError with every such finding."""
-    refused = [finding for finding in runs.findings if finding.severity == "refuse"]
+    refused = [issue for issue in runs.findings if issue.severity == "refuse"]
     if refused:
         raise InputError(
-            "; ".join(finding.message for finding in refused),
+            "; ".join(issue.message for issue in refused),
             where=runs.source["path"] or "table",
-            mend="; ".join(dict.fromkeys(finding.mend for finding in refused)),
+            mend="; ".join(dict.fromkeys(issue.mend for issue in refused)),
         )
     return runs
 
@@ -52,7 +52,7 @@ def usable(runs: Runs) -> Runs:
         missing = [name for name, value in zip(runs.needed, values, strict=True) if value is None]
         if missing and row not in gone:
             out.append(Excluded(row, f"no {' and no '.join(missing)}", False))
-    dropped = {one.row for one in out}
+    dropped = {excluded.row for excluded in out}
     frame = runs.frame.filter(~runs.frame["row"].is_in(list(dropped)))
     if not frame.height:
         raise InputError(
@@ -60,10 +60,10 @@ def usable(runs: Runs) -> Runs:
             where=runs.source["path"] or "table",
             mend="check the columns that were mapped",
         )
-    kept = replace(
+    rest = replace(
         runs,
         frame=frame,
         source={**runs.source, "rows_kept": frame.height},
-        excluded=(*runs.excluded, *sorted(out, key=lambda one: one.row)),
+        excluded=(*runs.excluded, *sorted(out, key=lambda excluded: excluded.row)),
     )
-    return replace(kept, findings=check(kept))
+    return replace(rest, findings=check(rest))

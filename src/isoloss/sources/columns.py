@@ -16,10 +16,10 @@ from isoloss.sources.derive import derive, rules
 from isoloss.sources.naming import LABELS, NUMBERS, SYNONYMS, candidates, other_counts
 from isoloss.sources.read import FAILURES, read
 from isoloss.sources.table import Runs
-from isoloss.sources.where import allowed
+from isoloss.sources.where import checked_where
 
 NEEDED = ("params", "tokens", "loss")
-BESIDE = ("cluster", "holdout", "weights")  # may be a column that something else is too
+SHARED = ("cluster", "holdout", "weights")  # may be a column that something else is too
 
 
 def runs(
@@ -46,43 +46,43 @@ def runs(
     """
     _check_options(bytes_per_token, columns or {})
     table = read(source)
-    kept, rows = _kept(table, where)
-    taken, notes = _named(kept, columns or {}, needed)
+    selected, rows = _keep_where(table, where)
+    column_of, notes = _map_columns(selected, columns or {}, needed)
     arrays = {}
-    for name, column in taken.items():
+    for name, column in column_of.items():
         try:
-            arrays[name] = _values(kept[column], name, column, rows, name in needed)
+            arrays[name] = _column_values(selected[column], name, column, rows, name in needed)
         except InputError as error:
             if name in needed or name in (columns or {}):
                 raise
             notes.append(f"{column} is left out: {error.what}")
-    taken = {name: column for name, column in taken.items() if name in arrays}
+    column_of = {name: column for name, column in column_of.items() if name in arrays}
     frame = pl.DataFrame({"row": rows, **arrays})
     known = rules(bytes_per_token=bytes_per_token, tied_embeddings=tied_embeddings)
     derived: dict[str, str] = {}
     for name in needed:
         step = derive(name, frame, known)
         if step is None:
-            raise _missing(name, kept.columns, known)
+            raise _missing(name, selected.columns, known)
         frame, more = step
         derived |= more
-    found = Runs(
+    runs_read = Runs(
         frame=frame,
-        columns=taken,
+        columns=column_of,
         needed=tuple(needed),
         source={
             **_origin(source),
             "rows_read": table.height,
-            "rows_kept": kept.height,
+            "rows_kept": selected.height,
             "where": where,
-            "columns": taken,
+            "columns": column_of,
             "derived": derived,
             "notes": notes,
         },
-        copies=_copies(kept, rows),
+        copies=_equal_rows(selected, rows),
         allow_negative=allow_negative,
     )
-    return replace(found, findings=checks.check(found))
+    return replace(runs_read, findings=checks.check(runs_read))
 
 
 def _check_options(bytes_per_token: float | None, columns: Mapping[str, str]) -> None:
@@ -100,80 +100,83 @@ def _origin(source: Any) -> dict[str, Any]:
     return {"path": str(path), "sha256": sha256, "study": path.is_dir()}
 
 
-def _kept(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, pl.Series]:
+def _keep_where(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, pl.Series]:
     rows = pl.Series("row", range(1, table.height + 1), dtype=pl.Int64)
     if where is None:
         return table, rows
     mark = "row"
     while mark in table.columns:
         mark += "_"
-    where = allowed(where)
+    where = checked_where(where)
     try:
-        kept = table.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))
+        selected = table.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))
     except FAILURES as error:
         reason = str(error).splitlines()[0][:200]
         raise InputError(
             f"where does not work on this table ({reason})", where=where[:200], mend=_has(table.columns)
         ) from None
-    if not kept.height:
+    if not selected.height:
         raise InputError("where keeps no row", where=where[:200], mend="widen it")
-    return kept.drop(mark), kept[mark].alias("row")
+    return selected.drop(mark), selected[mark].alias("row")
 
 
 def _has(columns: Sequence[str]) -> str:
     return f"the table has {', '.join(map(repr, columns))}"
 
 
-def _named(
+def _map_columns(
     table: pl.DataFrame, columns: Mapping[str, str], needed: Sequence[str]
 ) -> tuple[dict[str, str], list[str]]:
     """Our name -> column, and notes on what was taken without being asked for."""
-    there = table.columns
-    numeric = [column for column in there if table[column].dtype.is_numeric()]
+    names = table.columns
+    numeric = [column for column in names if table[column].dtype.is_numeric()]
     for name, column in columns.items():
-        if column not in there:
-            raise InputError(f"there is no column {column!r} for {name}", mend=_has(there))
-    taken, notes = dict(columns), []
+        if column not in names:
+            raise InputError(f"there is no column {column!r} for {name}", mend=_has(names))
+    column_of, notes = dict(columns), []
     used: dict[str, str] = {}
     for name, column in columns.items():
-        if name in BESIDE:
+        if name in SHARED:
             continue
         if column in used:
             raise InputError(
                 f"column {column!r} is mapped to {used[column]} and to {name}", mend="map it once"
             )
         used[column] = name
-    free = [column for column in there if column not in used]
+    free = [column for column in names if column not in used]
     for name in dict.fromkeys([*needed, *SYNONYMS]):
-        if name in taken or name == "row":
+        if name in column_of or name == "row":
             continue
-        found = candidates(name, free)
-        if len(found) > 1 and name in needed:
+        matches = candidates(name, free)
+        if len(matches) > 1 and name in needed:
+            first, second = matches[:2]
             raise InputError(
-                f"two columns could be {name}: {' and '.join(map(repr, found[:2]))}",
-                mend=f"say which one: --column {name}={found[0]!r}, or columns={{{name!r}: {found[0]!r}}}",
+                f"two columns could be {name}: {first!r} and {second!r}",
+                mend=f"say which one: --column {name}={first!r}, or columns={{{name!r}: {first!r}}}",
             )
-        if len(found) > 1:
-            notes.append(f"{name} is not read: {' or '.join(map(repr, found))}?")
-        elif found:
-            taken[name] = found[0]
-            if found[0] != name:
-                notes.append(f"{name} is the column {found[0]!r}")
-    if "params" in taken and (others := other_counts(numeric, taken)):
-        notes.append(f"params is {taken['params']!r}; {', '.join(map(repr, others))} count parameters too")
-    return taken, notes
+        if len(matches) > 1:
+            notes.append(f"{name} is not read: {' or '.join(map(repr, matches))}?")
+        elif matches:
+            column_of[name] = matches[0]
+            if matches[0] != name:
+                notes.append(f"{name} is the column {matches[0]!r}")
+    if "params" in column_of and (others := other_counts(numeric, column_of)):
+        notes.append(
+            f"params is {column_of['params']!r}; {', '.join(map(repr, others))} count parameters too"
+        )
+    return column_of, notes
 
 
-def _missing(name: str, there: Sequence[str], known: Sequence[Any]) -> InputError:
+def _missing(name: str, names: Sequence[str], known: Sequence[Any]) -> InputError:
     ways = [" and ".join(rule.needs) for rule in known if rule.name == name]
     derivable = f", or columns for {' or for '.join(ways)}" if ways else ""
     return InputError(
         f"there is no column for {name}",
-        mend=f"map one: --column {name}=COLUMN, or columns={{{name!r}: ...}}{derivable}; {_has(there)}",
+        mend=f"map one: --column {name}=COLUMN, or columns={{{name!r}: ...}}{derivable}; {_has(names)}",
     )
 
 
-def _values(series: pl.Series, name: str, column: str, rows: pl.Series, needed: bool) -> pl.Series:
+def _column_values(series: pl.Series, name: str, column: str, rows: pl.Series, needed: bool) -> pl.Series:
     kind = series.dtype
     if kind in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
@@ -196,11 +199,11 @@ def _numbers(series: pl.Series, column: str, rows: pl.Series) -> pl.Series:
     bad = numbers.is_null() & bare.is_not_null() & (bare != "")
     if not bad.any():
         return numbers
-    place = int(bad.arg_max() or 0)
+    index = int(bad.arg_max() or 0)
     raise InputError(
-        f"is {bare[place][:60]!r}, not a number",
-        where=f"row {rows[place]}, column {column!r}",
-        mend=_in_figures(bare[place]),
+        f"is {bare[index][:60]!r}, not a number",
+        where=f"row {rows[index]}, column {column!r}",
+        mend=_in_figures(bare[index]),
     )
 
 
@@ -212,12 +215,12 @@ def _in_figures(text: str) -> str:
     return "correct the row, keep it out with where, or map another column"
 
 
-def _copies(table: pl.DataFrame, rows: pl.Series) -> tuple[tuple[int, ...], ...]:
+def _equal_rows(table: pl.DataFrame, rows: pl.Series) -> tuple[tuple[int, ...], ...]:
     """Groups of rows equal in every column; none where a column holds what cannot be compared."""
     if any(kind == pl.Object for kind in table.dtypes):
         return ()
     try:
-        numbered = pl.DataFrame([column.alias(f"c{place}") for place, column in enumerate(table)])
+        numbered = pl.DataFrame([column.alias(f"c{index}") for index, column in enumerate(table)])
         groups = numbered.with_columns(rows.alias("row")).group_by(numbered.columns).agg("row")
         groups = groups.filter(pl.col("row").list.len() > 1)["row"].to_list()
     except FAILURES:

@@ -24,7 +24,7 @@ def rules(*, bytes_per_token: float | None = None, tied_embeddings: bool | None 
     loops = pl.col("recurrence")
     # A stack run r times executes N_once + r N_rec; at r = 1 nothing needs to tell the two apart.
     looped = pl.when(loops > 1).then((pl.col("params_executed") - params) / (loops - 1)).otherwise(params)
-    found = [
+    in_force = [
         Rule("tokens", ("steps", "batch_tokens"), "tokens = steps * batch_tokens",
              pl.col("steps") * pl.col("batch_tokens")),
         Rule("tokens", ("unique_tokens", "epochs"), "tokens = unique_tokens * epochs",
@@ -45,7 +45,7 @@ def rules(*, bytes_per_token: float | None = None, tied_embeddings: bool | None 
         tables = 1 if tied_embeddings else 2
         embedding = tables * pl.col("vocab") * pl.col("d_model")
         text = f"{tables} vocab d_model"
-        found += [
+        in_force += [
             Rule("params_total", ("params", "vocab", "d_model"), f"params_total = params + {text}",
                  params + embedding),
             Rule("params", ("params_total", "vocab", "d_model"), f"params = params_total - {text}",
@@ -53,13 +53,13 @@ def rules(*, bytes_per_token: float | None = None, tied_embeddings: bool | None 
         ]  # fmt: skip
     if bytes_per_token is not None:
         nats = math.log(2) * bytes_per_token
-        found += [
+        in_force += [
             Rule("loss", ("bits_per_byte",), f"loss = bits_per_byte * ln 2 * {bytes_per_token:g}",
                  pl.col("bits_per_byte") * nats),
             Rule("bits_per_byte", ("loss",), f"bits_per_byte = loss / (ln 2 * {bytes_per_token:g})",
                  pl.col("loss") / nats),
         ]  # fmt: skip
-    return found
+    return in_force
 
 
 def derive(
@@ -71,14 +71,14 @@ def derive(
     for rule in known:
         if rule.name != name or trail & {name, *rule.needs}:
             continue
-        made: dict[str, str] = {}
+        applied: dict[str, str] = {}
         grown = frame
         for need in rule.needs:
             step = derive(need, grown, known, trail | {name})
             if step is None:
                 break
             grown, more = step
-            made |= more
+            applied |= more
         else:
-            return grown.with_columns(rule.value.alias(name)), made | {name: rule.text}
+            return grown.with_columns(rule.value.alias(name)), applied | {name: rule.text}
     return None

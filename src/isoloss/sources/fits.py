@@ -37,28 +37,28 @@ def read_fit(source: str | Path) -> Fit:
     )
 
 
-def inputs_for(fit: Fit, told: Mapping[str, float]) -> dict[str, float]:
-    """What the law takes, out of what was told; tokens from FLOPs and parameters, or one of them from two.
+def inputs_for(fit: Fit, given: Mapping[str, float]) -> dict[str, float]:
+    """What the law takes, out of what was given; tokens from FLOPs and parameters, or one of them from two.
 
     Raises InputError for an input that is missing, one that the law does not take, or three that disagree.
     """
-    told, needed = dict(told), fit.form.inputs
-    if {"params", "tokens"} <= set(needed) and "flops" in told:
-        flops = told.pop("flops")
-        if "params" in told and "tokens" not in told:
-            told["tokens"] = flops / (6 * told["params"])
-        elif "tokens" in told and "params" not in told:
-            told["params"] = flops / (6 * told["tokens"])
+    given, needed = dict(given), fit.form.inputs
+    if {"params", "tokens"} <= set(needed) and "flops" in given:
+        flops = given.pop("flops")
+        if "params" in given and "tokens" not in given:
+            given["tokens"] = flops / (6 * given["params"])
+        elif "tokens" in given and "params" not in given:
+            given["params"] = flops / (6 * given["tokens"])
         else:
             raise InputError("needs one of params and tokens beside flops", mend="give one; C = 6 N D")
-    if extra := sorted(set(told) - set(needed)):
+    if extra := sorted(set(given) - set(needed)):
         raise InputError(
             f"the law takes {', '.join(needed)}, not {', '.join(extra)}", where=fit.law, mend="leave it out"
         )
-    if missing := [name for name in needed if name not in told]:
+    if missing := [name for name in needed if name not in given]:
         raise InputError(
             f"the law takes {', '.join(needed)}: {', '.join(missing)} is missing",
             where=fit.law,
             mend="give each as an option, or as --input NAME=VALUE",
         )
-    return told
+    return given

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from isoloss.errors import InputError
-from isoloss.laws import Fit, Form, fit, registered
+from isoloss.laws import Array, Fit, Form, fit, registered
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
 from isoloss.sources.naming import LABELS
-from isoloss.sources.table import Excluded, Finding, Runs, named
+from isoloss.sources.table import Excluded, Runs, TableIssue, row_words
 
 COUNTS = ("params", "params_total", "params_executed")
 
@@ -22,10 +23,10 @@ class Columns:
     """A table as a law takes it: inputs, losses, and where asked for weights and clusters."""
 
     runs: Runs
-    inputs: dict[str, np.ndarray]
-    loss: np.ndarray
-    weights: np.ndarray | None
-    cluster: np.ndarray | None
+    inputs: dict[str, Array]
+    loss: Array
+    weights: NDArray[Any] | None
+    cluster: NDArray[Any] | None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -34,7 +35,7 @@ class Columns:
         reasons: dict[str, list[int]] = {}
         for one in self.runs.excluded:
             reasons.setdefault(one.reason.split(":")[0], []).append(one.row)
-        return (*doubts, *(f"left out as {reason}: {named(rows)}" for reason, rows in reasons.items()))
+        return (*doubts, *(f"left out as {reason}: {row_words(rows)}" for reason, rows in reasons.items()))
 
     @property
     def source(self) -> dict[str, Any]:
@@ -77,42 +78,41 @@ def columns_for(
     if count not in COUNTS:
         raise InputError(f"there is no count {count!r}", mend=f"choose one of {', '.join(COUNTS)}")
     inputs = dict.fromkeys([name for law in forms for name in law.inputs] + list(more))
-    of = {name: count if name == "params" else name for name in inputs}
-    needed = (*of.values(), "loss")
+    column_of = {name: count if name == "params" else name for name in inputs}
+    needed = (*column_of.values(), "loss")
     extra = {name: column for name, column in (("weights", weights), ("cluster", cluster)) if column}
-    found = accept(
-        usable(
-            runs(
-                table,
-                columns={**(columns or {}), **extra},
-                where=where,
-                needed=(*needed, *extra),
-                bytes_per_token=bytes_per_token,
-                tied_embeddings=tied_embeddings,
-                allow_negative=allow_negative,
-            )
-        )
+    table_runs = runs(
+        table,
+        columns={**(columns or {}), **extra},
+        where=where,
+        needed=(*needed, *extra),
+        bytes_per_token=bytes_per_token,
+        tied_embeddings=tied_embeddings,
+        allow_negative=allow_negative,
     )
-    found = _told(_without_copies(found), forms)
-    frame = found.frame
-    if not cluster and "run_id" in frame.columns and frame["run_id"].n_unique() < frame.height:
-        # Rows of one run are its checkpoints: they share its noise.
-        frame = frame.with_columns(pl.col("run_id").alias("cluster"))
-        cluster = "run_id"
-        found = replace(
-            found, source={**found.source, "notes": [*found.source["notes"], "rows of one run_id count once"]}
-        )
-
-    def column(name: str) -> np.ndarray:
-        return frame[name].cast(pl.Float64).to_numpy()
-
+    table_runs = _with_law_issues(_without_copies(accept(usable(table_runs))), forms)
+    run_id = table_runs.frame["run_id"] if "run_id" in table_runs.frame.columns else None
+    if not cluster and run_id is not None and run_id.n_unique() < len(run_id):
+        table_runs, cluster = _with_run_clusters(table_runs), "run_id"
+    frame = table_runs.frame
     return Columns(
-        found,
-        {name: column(own) for name, own in of.items() if name not in LABELS},
-        column("loss"),
-        column("weights") if weights else None,
+        table_runs,
+        {name: _floats(frame, column) for name, column in column_of.items() if name not in LABELS},
+        _floats(frame, "loss"),
+        _floats(frame, "weights") if weights else None,
         frame["cluster"].cast(pl.String).to_numpy() if cluster else None,
     )
+
+
+def _floats(frame: pl.DataFrame, column: str) -> Array:
+    return frame[column].cast(pl.Float64).to_numpy()
+
+
+def _with_run_clusters(table_runs: Runs) -> Runs:
+    """Rows of one run are its checkpoints: they share its noise, so they are one cluster."""
+    frame = table_runs.frame.with_columns(pl.col("run_id").alias("cluster"))
+    notes = [*table_runs.source["notes"], "rows of one run_id count once"]
+    return replace(table_runs, frame=frame, source={**table_runs.source, "notes": notes})
 
 
 SETTINGS = (
@@ -121,37 +121,37 @@ SETTINGS = (
 )  # fmt: skip
 
 
-def _without_copies(found: Runs) -> Runs:
+def _without_copies(table_runs: Runs) -> Runs:
     """Rows that repeat another in all that a fit needs, and in seed and run, are one run."""
-    if "weights" in found.frame.columns:
-        return found
-    same = [*found.needed, *(name for name in ("seed", "run_id") if name in found.frame.columns)]
-    first = found.frame.group_by(same, maintain_order=True).agg(pl.col("row").min())["row"]
-    copies = found.frame.filter(~pl.col("row").is_in(first.to_list()))["row"].to_list()
+    if "weights" in table_runs.frame.columns:
+        return table_runs
+    same = [*table_runs.needed, *(name for name in ("seed", "run_id") if name in table_runs.frame.columns)]
+    first = table_runs.frame.group_by(same, maintain_order=True).agg(pl.col("row").min())["row"]
+    copies = table_runs.frame.filter(~pl.col("row").is_in(first.to_list()))["row"].to_list()
     if not copies:
-        return found
+        return table_runs
     gone = tuple(Excluded(row, "a copy: repeats another row", False) for row in copies)
     return replace(
-        found,
-        frame=found.frame.filter(pl.col("row").is_in(first.to_list())),
-        source={**found.source, "rows_kept": first.len()},
-        excluded=(*found.excluded, *gone),
+        table_runs,
+        frame=table_runs.frame.filter(pl.col("row").is_in(first.to_list())),
+        source={**table_runs.source, "rows_kept": first.len()},
+        excluded=(*table_runs.excluded, *gone),
     )
 
 
-def _told(found: Runs, forms: list[Form]) -> Runs:
+def _with_law_issues(table_runs: Runs, forms: list[Form]) -> Runs:
     """Findings about what the laws ask: sizes are no losses, and seeds of a design share their settings."""
-    findings = list(found.findings)
+    findings = list(table_runs.findings)
     if all(law.gives != "loss" for law in forms) and forms:
         findings = [one for one in findings if not one.kind.startswith("loss-")]
-    inputs = [name for name in found.needed if name in {i for law in forms for i in law.inputs}]
-    there = [name for name in SETTINGS if name in found.frame.columns and name not in inputs]
-    if inputs and there:
-        kinds = found.frame.group_by(inputs).agg(pl.col(there).n_unique())
-        if mixed := [name for name in there if (kinds[name] > 1).any()]:
+    inputs = [name for name in table_runs.needed if name in {i for law in forms for i in law.inputs}]
+    settings = [name for name in SETTINGS if name in table_runs.frame.columns and name not in inputs]
+    if inputs and settings:
+        kinds = table_runs.frame.group_by(inputs).agg(pl.col(settings).n_unique())
+        if mixed := [name for name in settings if (kinds[name] > 1).any()]:
             text = f"rows of equal {', '.join(inputs)} differ in {', '.join(mixed)}: they are no seeds"
-            findings.append(Finding("no-seeds", "warn", (), text, "keep one setting with where"))
-    return replace(found, findings=tuple(findings))
+            findings.append(TableIssue("no-seeds", "warn", (), text, "keep one setting with where"))
+    return replace(table_runs, findings=tuple(findings))
 
 
 def equal_to(series: pl.Series, value: str, column: str) -> np.ndarray:
@@ -210,14 +210,14 @@ def fit_table(
     ``isoloss.laws.fit`` does.
     """
     law = registered(law)
-    named_here = {
+    mapped = {
         "params": params, "tokens": tokens, "flops": flops, "loss": loss, "recurrence": recurrence,
         "position": position,
     }  # fmt: skip
-    read = columns_for(
+    data = columns_for(
         law,
         table,
-        columns={**{name: column for name, column in named_here.items() if column}, **(columns or {})},
+        columns={**{name: column for name, column in mapped.items() if column}, **(columns or {})},
         where=where,
         weights=weights,
         cluster=cluster,
@@ -226,15 +226,15 @@ def fit_table(
         count=count,
         allow_negative=allow_negative,
     )
-    found = fit(
+    fitted = fit(
         law,
-        {name: read.inputs[name] for name in law.inputs},
-        read.loss,
-        weights=read.weights,
-        cluster=read.cluster,
+        {name: data.inputs[name] for name in law.inputs},
+        data.loss,
+        weights=data.weights,
+        cluster=data.cluster,
         allow_negative=allow_negative,
         objective=objective,
-        source=read.source,
+        source=data.source,
         **options,
     )
-    return replace(found, warnings=(*found.warnings, *read.warnings))
+    return replace(fitted, warnings=(*fitted.warnings, *data.warnings))

@@ -65,7 +65,7 @@ def candidates(name: str, columns: Iterable[str]) -> list[str]:
     return [column for column in columns if plain(column) in SYNONYMS.get(name, (name,))]
 
 
-def other_counts(columns: Iterable[str], taken: Mapping[str, str]) -> list[str]:
+def other_counts(columns: Iterable[str], column_of: Mapping[str, str]) -> list[str]:
     """Columns that count parameters too, and are not among those taken."""
-    used = set(taken.values())
+    used = set(column_of.values())
     return [column for column in columns if plain(column) in PARAMETER_COUNTS and column not in used]

@@ -37,15 +37,15 @@ def read(source: Any) -> pl.DataFrame:
     there twice, and for a table without rows.
     """
     if isinstance(source, str | Path):
-        place = str(source)
+        source_words = str(source)
         table = _from_path(Path(source))
     else:
-        place = "table"
+        source_words = "table"
         table = _from_memory(source)
     if not table.width:
-        raise InputError("has no columns", where=place, mend="give a table with a header")
+        raise InputError("has no columns", where=source_words, mend="give a table with a header")
     if not table.height:
-        raise InputError("has no rows", where=place, mend="give a table with at least one run")
+        raise InputError("has no rows", where=source_words, mend="give a table with at least one run")
     return table
 
 
@@ -159,7 +159,7 @@ def _csv(data: bytes, path: Path) -> pl.DataFrame:
             f"is not CSV ({error})", where=f"{path}, line {reader.line_num}", mend="mend the line"
         ) from None
     fields = zip(*rows, strict=True) if rows else [()] * len(header)
-    return pl.DataFrame([_inferred(name, texts) for name, texts in zip(header, fields, strict=True)])
+    return pl.DataFrame([_infer(name, texts) for name, texts in zip(header, fields, strict=True)])
 
 
 def _check_header(header: list[str], where: str) -> None:
@@ -185,7 +185,7 @@ def _check_unique(names: Iterable[str], where: str) -> None:
         seen.add(name)
 
 
-def _inferred(name: str, texts: Sequence[str]) -> pl.Series:
+def _infer(name: str, texts: Sequence[str]) -> pl.Series:
     """Fields as whole numbers, numbers or true/false where every one is; else as they are."""
     fields = [None if text.strip() in _NULLS else text for text in texts]
     series = pl.Series(name, fields, dtype=pl.String)

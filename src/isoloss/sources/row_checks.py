@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from isoloss.sources.table import Finding, Runs, named
+from isoloss.sources.table import Runs, TableIssue, row_words
 
 UNFINISHED = (
     "running", "pending", "queued", "failed", "crashed", "killed", "preempted", "stopped", "aborted",
@@ -41,7 +41,7 @@ _SETTINGS = (
 )
 
 
-def numbers(runs: Runs) -> Iterator[Finding]:
+def numbers(runs: Runs) -> Iterator[TableIssue]:
     """Losses and counts that are negative, zero, NaN or infinite; needed values that are missing."""
     frame = runs.frame
     mend = "correct these rows, or keep them out with where"
@@ -50,53 +50,53 @@ def numbers(runs: Runs) -> Iterator[Finding]:
             continue
         finite = frame[name].is_finite()
         if rows := _rows(frame, ~finite):
-            yield Finding(
-                f"{name}-not-finite", "refuse", rows, f"{name} is not finite in {named(rows)}", mend
+            yield TableIssue(
+                f"{name}-not-finite", "refuse", rows, f"{name} is not finite in {row_words(rows)}", mend
             )
         # 0 tokens are an evaluation before the first step, which is unfinished, not wrong.
         rows = _rows(frame, finite & ((frame[name] < 0) if name == "tokens" else (frame[name] <= 0)))
         if rows and not (name == "loss" and runs.allow_negative):
-            text = f"{name} is negative or 0 in {named(rows)}"
+            text = f"{name} is negative or 0 in {row_words(rows)}"
             more = ", or allow_negative, as for a unigram-normalised loss" if name == "loss" else ""
-            yield Finding(f"{name}-not-positive", "refuse", rows, text, mend + more)
+            yield TableIssue(f"{name}-not-positive", "refuse", rows, text, mend + more)
     for name in runs.needed:
         if rows := _rows(frame, frame[name].is_null()):
-            text = f"{name} is missing in {named(rows)}"
-            yield Finding(f"no-{name}", "warn", rows, text, "usable() leaves them out")
+            text = f"{name} is missing in {row_words(rows)}"
+            yield TableIssue(f"no-{name}", "warn", rows, text, "usable() leaves them out")
 
 
-def warmup(runs: Runs) -> Iterator[Finding]:
+def warmup(runs: Runs) -> Iterator[TableIssue]:
     """Runs that end inside their warmup (Porian et al. 2024 trace a wrong exponent to a long one)."""
     for done, name in (("tokens", "warmup_tokens"), ("steps", "warmup_steps")):
         if done in runs.frame.columns and runs.has(name):
             data = runs.frame.filter(runs.frame[done] > 0)  # before the first step is unfinished
             if rows := _rows(data, data[done] <= data[name]):
-                yield Finding(
+                yield TableIssue(
                     "in-warmup",
                     "refuse",
                     rows,
-                    f"{named(rows)} did not train beyond the warmup",
+                    f"{row_words(rows)} did not train beyond the warmup",
                     "keep them out with where",
                 )
 
 
-def duplicates(runs: Runs) -> Iterator[Finding]:
+def duplicates(runs: Runs) -> Iterator[TableIssue]:
     """Rows that are there twice, or nearly: the same sizes and seed, and the same loss to nine digits."""
-    there = set(runs.frame["row"])
-    copies = [[row for row in group if row in there] for group in runs.copies]
-    again = sorted(row for group in copies for row in group[1:])
-    if again:
+    present = set(runs.frame["row"])
+    copies = [[row for row in group if row in present] for group in runs.copies]
+    repeated = sorted(row for group in copies for row in group[1:])
+    if repeated:
         groups = "; ".join(" = ".join(map(str, group)) for group in copies if len(group) > 1)
-        yield Finding(
+        yield TableIssue(
             "duplicate-rows",
             "warn",
-            tuple(again),
-            f"{named(again)} repeat earlier rows in every column ({groups[:200]})",
+            tuple(repeated),
+            f"{row_words(repeated)} repeat earlier rows in every column ({groups[:200]})",
             "keep one of each, or give weights",
         )
     if not {"params", "loss"} <= set(runs.frame.columns):
         return
-    data = runs.frame.filter(~runs.frame["row"].is_in(again))
+    data = runs.frame.filter(~runs.frame["row"].is_in(repeated))
     near: set[int] = set()
     for size in ("tokens", "flops"):
         if size not in data.columns:
@@ -113,30 +113,30 @@ def duplicates(runs: Runs) -> Iterator[Finding]:
         near |= {row for group in groups if len(group) > 1 for row in group}
     if near:
         rows = tuple(sorted(near))
-        yield Finding(
+        yield TableIssue(
             "near-duplicates",
             "warn",
             rows,
-            f"{named(rows)} share sizes and loss to the last digits with another row",
+            f"{row_words(rows)} share sizes and loss to the last digits with another row",
             "keep one of each, or name the runs' seeds",
         )
 
 
 def unfinished(runs: Runs) -> dict[int, str]:
     """Row -> reason, of runs that did not reach their end."""
-    frame, found = runs.frame, {}
+    frame, reasons = runs.frame, {}
     if "status" in frame.columns and frame["status"].dtype == pl.String:
         for row, status in frame.select("row", "status").drop_nulls().iter_rows():
             if status.strip().lower() in UNFINISHED:
-                found[row] = f"status {status.strip()!r}"
+                reasons[row] = f"status {status.strip()!r}"
     for name in ("tokens", "steps"):
         if name in frame.columns:
-            found |= dict.fromkeys(_rows(frame, frame[name] == 0), "not a step was made")
+            reasons |= dict.fromkeys(_rows(frame, frame[name] == 0), "not a step was made")
     if {"steps", "planned_steps"} <= set(frame.columns):
         early = frame.filter(frame["steps"] < 0.99 * frame["planned_steps"])  # some count from 0
         for row, steps, planned in early.select("row", "steps", "planned_steps").iter_rows():
-            found[row] = f"stopped at step {steps:g} of {planned:g}"
-    return found
+            reasons[row] = f"stopped at step {steps:g} of {planned:g}"
+    return reasons
 
 
 def diverged(runs: Runs) -> dict[int, str]:
@@ -145,18 +145,18 @@ def diverged(runs: Runs) -> dict[int, str]:
     By status; by a loss above ln V, that of a guess; or by a loss ``WORSE`` times those of two runs that had
     no more parameters and no more tokens (a good run is better than both).
     """
-    frame, found = runs.frame, {}
+    frame, reasons = runs.frame, {}
     if "status" in frame.columns and frame["status"].dtype == pl.String:
         for row, status in frame.select("row", "status").drop_nulls().iter_rows():
             if status.strip().lower() in DIVERGED:
-                found[row] = f"status {status.strip()!r}"
+                reasons[row] = f"status {status.strip()!r}"
     if "loss" not in frame.columns:
-        return found
+        return reasons
     if "vocab" in frame.columns:
         guess = frame.filter((frame["vocab"] > 1) & (frame["loss"] > frame["vocab"].log()))
         if 2 * guess.height <= frame.height:  # else it is the unit, which is another finding
             for row, loss, vocab in guess.select("row", "loss", "vocab").iter_rows():
-                found[row] = f"loss {loss:.4g} above ln {vocab:g} = {math.log(vocab):.4g}"
+                reasons[row] = f"loss {loss:.4g} above ln {vocab:g} = {math.log(vocab):.4g}"
     if {"params", "tokens"} <= set(frame.columns):
         sizes = frame.filter(*(pl.col(name).is_finite() for name in ("params", "tokens", "loss")))
         if (
@@ -166,8 +166,8 @@ def diverged(runs: Runs) -> dict[int, str]:
         groups = [name for name in _GROUPS if name in frame.columns]
         for part in sizes.partition_by(groups) if groups else [sizes]:
             for row, reason in _much_worse(part):
-                found.setdefault(row, reason)
-    return found
+                reasons.setdefault(row, reason)
+    return reasons
 
 
 def _much_worse(data: pl.DataFrame) -> Iterator[tuple[int, str]]:
@@ -198,16 +198,16 @@ def _two_lowest(lowest: float, next_lowest: float, value: float) -> tuple[float,
     return (value, lowest) if value < lowest else (lowest, min(next_lowest, value))
 
 
-def ended(runs: Runs) -> Iterator[Finding]:
+def ended(runs: Runs) -> Iterator[TableIssue]:
     """Runs that did not finish, and runs that diverged."""
-    for kind, found in (("unfinished", unfinished(runs)), ("diverged", diverged(runs))):
-        if found:
-            rows = tuple(sorted(found))
-            text = f"{kind}: {named(rows)} (row {rows[0]}: {found[rows[0]]})"
-            yield Finding(kind, "warn", rows, text, "usable() leaves them out")
+    for kind, reasons in (("unfinished", unfinished(runs)), ("diverged", diverged(runs))):
+        if reasons:
+            rows = tuple(sorted(reasons))
+            text = f"{kind}: {row_words(rows)} (row {rows[0]}: {reasons[rows[0]]})"
+            yield TableIssue(kind, "warn", rows, text, "usable() leaves them out")
 
 
-def together(runs: Runs) -> Iterator[Finding]:
+def together(runs: Runs) -> Iterator[TableIssue]:
     """Runs that one law cannot hold: other vocabularies, repeated data, other schedules, one layer."""
     frame = runs.frame
     loss = runs.columns.get("loss", "bpb").lower()
@@ -217,11 +217,11 @@ def together(runs: Runs) -> Iterator[Finding]:
             if kinds > 1:
                 text = f"{runs.columns[name]} has {kinds} values: losses per token do not compare across them"
                 mend = "keep one with where, or compare bits per byte"
-                yield Finding("mixed-vocabularies", "refuse", (), text, mend)
+                yield TableIssue("mixed-vocabularies", "refuse", (), text, mend)
     for name, what in (("family", "architectures"), ("dataset", "data sets"), ("context", "context lengths")):
         if name in runs.columns and (kinds := frame[name].drop_nulls().n_unique()) > 1:
             text = f"{runs.columns[name]} has {kinds} values: one law over several {what}"
-            yield Finding(f"mixed-{name}", "warn", (), text, "keep one with where")
+            yield TableIssue(f"mixed-{name}", "warn", (), text, "keep one with where")
     if {"tokens", "unique_tokens"} <= set(frame.columns):
         epochs = frame["tokens"] / frame["unique_tokens"]
         mend = "fit data-constrained, or keep them out with where"
@@ -229,18 +229,18 @@ def together(runs: Runs) -> Iterator[Finding]:
         for kind, mask, least in (("many-epochs", many, 4), ("epochs", (epochs > ONE_EPOCH) & ~many, 1)):
             if rows := _rows(frame, mask):
                 times = "once" if least == 1 else f"{least} times"
-                text = f"{named(rows)} passed more than {times} over their data"
-                yield Finding(kind, "warn", rows, text, mend)
+                text = f"{row_words(rows)} passed more than {times} over their data"
+                yield TableIssue(kind, "warn", rows, text, mend)
     if "cooled" in frame.columns and frame["cooled"].dtype == pl.Boolean:
         trunk = _rows(frame, ~frame["cooled"])
         if trunk and frame["cooled"].any():
-            text = f"{named(trunk)} are no ends of a cooldown, other rows are"
-            yield Finding("mixed-cooldown", "warn", trunk, text, "keep one kind with where")
+            text = f"{row_words(trunk)} are no ends of a cooldown, other rows are"
+            yield TableIssue("mixed-cooldown", "warn", trunk, text, "keep one kind with where")
     if "n_layer" in frame.columns:
         single = _rows(frame, frame["n_layer"] == 1)
         if single and (frame["n_layer"] > 1).any():
-            text = f"{named(single)} have one layer, which breaks the trend of deeper models"
-            yield Finding("one-layer", "warn", single, text, "fit with them and without, by where")
+            text = f"{row_words(single)} have one layer, which breaks the trend of deeper models"
+            yield TableIssue("one-layer", "warn", single, text, "fit with them and without, by where")
 
 
 def _rows(frame: pl.DataFrame, mask: pl.Series) -> tuple[int, ...]:

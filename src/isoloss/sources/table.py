@@ -1,4 +1,4 @@
-"""The records of this package: a finding, an excluded row, a table of runs."""
+"""The records of this package: an issue of a table, an excluded row, a table of runs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _NAMED_ROWS = 12
 
 
 @dataclass(frozen=True)
-class Finding:
+class TableIssue:
     """Something about a table that would mislead a fit.
 
     ``severity`` "refuse": the table must not be fitted as it is; "warn": it may be, and the reader is told.
@@ -48,7 +48,7 @@ class Runs:
     columns: Mapping[str, str]
     needed: tuple[str, ...]
     source: Mapping[str, Any]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[TableIssue, ...] = ()
     copies: tuple[tuple[int, ...], ...] = ()
     excluded: tuple[Excluded, ...] = ()
     allow_negative: bool = False
@@ -58,7 +58,7 @@ class Runs:
         return all(name in self.columns for name in names)
 
 
-def named(rows: Iterable[int]) -> str:
+def row_words(rows: Iterable[int]) -> str:
     """(3, 5, 9) -> 'rows 3, 5, 9'; a long list is cut, and says how much."""
     rows = list(rows)
     text = ", ".join(map(str, rows[:_NAMED_ROWS]))

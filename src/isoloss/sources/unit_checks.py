@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from isoloss.sources.table import Finding, Runs, named
+from isoloss.sources.table import Runs, TableIssue, row_words
 
 FEWEST = 500
 """Neither parameters nor tokens of a whole table are below this: Kaplan's smallest model has 768."""
@@ -26,7 +26,7 @@ _FLOPS_UNITS = {
 _FLOPS_RULES = {1 / 6: "N D", 1 / 3: "2 N D, the forward pass alone", 4 / 3: "8 N D, with recomputation"}
 
 
-def counts(runs: Runs) -> Iterator[Finding]:
+def counts(runs: Runs) -> Iterator[TableIssue]:
     """Parameters or tokens in thousands, millions or billions, the whole column or part of it."""
     for name in ("params", "tokens", "unique_tokens"):
         if not runs.has(name):
@@ -40,14 +40,16 @@ def counts(runs: Runs) -> Iterator[Finding]:
         mixed = _mixed(values[order])
         if mixed:
             low = tuple(sorted(rows[order][: mixed[0]].tolist()))
-            text = f"{column} jumps by a factor of {mixed[1]:.2g}: {named(low)} seem to be in another unit"
-            yield Finding("mixed-units", "refuse" if mixed[1] >= 1e4 else "warn", low, text, RAW)
+            text = (
+                f"{column} jumps by a factor of {mixed[1]:.2g}: {row_words(low)} seem to be in another unit"
+            )
+            yield TableIssue("mixed-units", "refuse" if mixed[1] >= 1e4 else "warn", low, text, RAW)
         elif values.max() < FEWEST or values.min() < 1:
             low = () if values.max() < FEWEST else tuple(rows[values < 1].tolist())
             text = (
                 f"{column} goes from {values.min():.3g} to {values.max():.3g}: thousands, millions, billions?"
             )
-            yield Finding(f"{name}-unit", "refuse", low, text, RAW)
+            yield TableIssue(f"{name}-unit", "refuse", low, text, RAW)
 
 
 def _mixed(values: np.ndarray) -> tuple[int, float] | None:
@@ -65,7 +67,7 @@ def _positive(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
     return frame.filter(*((pl.col(name) > 0) & pl.col(name).is_finite() for name in names))
 
 
-def tokens_per_param(runs: Runs) -> Iterator[Finding]:
+def tokens_per_param(runs: Runs) -> Iterator[TableIssue]:
     """One column in raw counts and the other not: the ratio says so. Runs in print have 0.01 to 1e4."""
     if not {"params", "tokens"} <= set(runs.frame.columns) or any(counts(runs)):
         return
@@ -87,10 +89,10 @@ def tokens_per_param(runs: Runs) -> Iterator[Finding]:
         "thousands, millions, billions?"
     )
     rule = runs.source["derived"].get(name)
-    yield Finding(f"{name}-unit", severity, (), text + (f" (from {rule})" if rule else ""), RAW)
+    yield TableIssue(f"{name}-unit", severity, (), text + (f" (from {rule})" if rule else ""), RAW)
 
 
-def loss(runs: Runs) -> Iterator[Finding]:
+def loss(runs: Runs) -> Iterator[TableIssue]:
     """A loss that is named, or behaves, like bits, perplexity or an accuracy."""
     if not runs.has("loss"):
         return
@@ -103,7 +105,7 @@ def loss(runs: Runs) -> Iterator[Finding]:
         ("loss-is-accuracy", r"accuracy|(^|[_\W])(acc|err)($|[_\W])|percent|%", "an accuracy or a share"),
     ):
         if re.search(pattern, name):
-            yield Finding(kind, "warn", (), f"{column} is named like {unit}, not nats per token", mend)
+            yield TableIssue(kind, "warn", (), f"{column} is named like {unit}, not nats per token", mend)
             return
     losses = runs.frame["loss"].filter(runs.frame["loss"].is_finite())
     if losses.is_empty():
@@ -112,13 +114,13 @@ def loss(runs: Runs) -> Iterator[Finding]:
     vocab = runs.frame["vocab"].max() if "vocab" in runs.frame.columns else None
     if middle > 20:
         text = f"{column} has a median of {middle:.3g}: it looks like perplexity"
-        yield Finding("loss-is-perplexity", "warn", (), text, "take its logarithm")
+        yield TableIssue("loss-is-perplexity", "warn", (), text, "take its logarithm")
     elif isinstance(vocab, float) and vocab > 1 and middle > math.log(vocab):
         text = f"half of {column} is above ln {vocab:g} = {math.log(vocab):.3g}, the loss of a guess: bits?"
-        yield Finding("loss-in-bits", "warn", (), text, "multiply bits by ln 2 = 0.693")
+        yield TableIssue("loss-in-bits", "warn", (), text, "multiply bits by ln 2 = 0.693")
 
 
-def batch(runs: Runs) -> Iterator[Finding]:
+def batch(runs: Runs) -> Iterator[TableIssue]:
     """Tokens that are not steps times batch."""
     if not runs.has("tokens", "steps", "batch_tokens"):
         return
@@ -133,11 +135,11 @@ def batch(runs: Runs) -> Iterator[Finding]:
         exact = _whole(factor)
         sequences = f": it looks like sequences of {exact} tokens" if factor >= 16 else ""
         text = f"tokens are {exact} times steps * {column}{sequences}"
-        yield Finding("batch-unit", "warn", (), text, "map it as batch_sequences, beside context")
+        yield TableIssue("batch-unit", "warn", (), text, "map it as batch_sequences, beside context")
     elif abs(factor - 1) <= 0.02 and off.any():
         rows = tuple(data["row"].filter(off).to_list())
-        text = f"tokens are not steps * {column} in {named(rows)}"
-        yield Finding("batch-unit", "warn", rows, text, "check tokens and steps of these rows")
+        text = f"tokens are not steps * {column} in {row_words(rows)}"
+        yield TableIssue("batch-unit", "warn", rows, text, "check tokens and steps of these rows")
 
 
 def _whole(factor: float) -> str:
@@ -150,7 +152,7 @@ def _median(values: pl.Series) -> float:
     return float(np.median(values.to_numpy()))
 
 
-def flops(runs: Runs) -> Iterator[Finding]:
+def flops(runs: Runs) -> Iterator[TableIssue]:
     """FLOPs that are another multiple of params * tokens than 6."""
     if not runs.has("flops", "params", "tokens"):
         return
@@ -164,8 +166,10 @@ def flops(runs: Runs) -> Iterator[Finding]:
     if factor < 1e-6:
         unit = next((unit for size, unit in _FLOPS_UNITS.items() if 0.3 < factor / size < 3), "another unit")
         text = f"{column} is {factor:.2g} of 6 params tokens: it looks like {unit}"
-        yield Finding("flops-unit", "warn", (), text, "give FLOPs, or leave flops out to use 6 params tokens")
+        yield TableIssue(
+            "flops-unit", "warn", (), text, "give FLOPs, or leave flops out to use 6 params tokens"
+        )
     elif abs(factor - 1) > 0.02 and high <= 1.02 * low:
         rule = next((rule for size, rule in _FLOPS_RULES.items() if abs(factor / size - 1) < 0.02), "")
         text = f"{column} is {factor:.4g} times 6 params tokens in every row" + (f" ({rule})" if rule else "")
-        yield Finding("flops-rule", "warn", (), text, "say which counting rule the FLOPs follow")
+        yield TableIssue("flops-rule", "warn", (), text, "say which counting rule the FLOPs follow")

@@ -20,25 +20,25 @@ FORBIDDEN = frozenset({"from", "join", "over", "select", "union", "with", "exist
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[A-Za-z_]\w*|--|/\*|.", re.DOTALL)
 
 
-def allowed(where: str) -> str:
+def checked_where(where: str) -> str:
     """``where`` as it is, if it compares and reckons with columns and reads nothing else.
 
     Raises InputError for subqueries, functions that are not in ``FUNCTIONS``, comments and second statements.
     """
     tokens = [token for token in _TOKEN.findall(where) if not token.isspace()]
-    for place, token in enumerate(tokens):
-        word, following = token.lower(), tokens[place + 1 : place + 2]
+    for index, token in enumerate(tokens):
+        word, following = token.lower(), tokens[index + 1 : index + 2]
         if word in FORBIDDEN:
-            raise _refused(where, f"{token.upper()} is not taken here")
+            raise _refusal(where, f"{token.upper()} is not taken here")
         called = following == ["("] and re.fullmatch(r"[a-z_]\w*|\".*\"", word, re.DOTALL)
         if called and word not in FUNCTIONS | WORDS:
-            raise _refused(where, f"there is no function {token}")
+            raise _refusal(where, f"there is no function {token}")
         if word in (";", "--", "/*"):
-            raise _refused(where, "comments and several statements are not taken here")
+            raise _refusal(where, "comments and several statements are not taken here")
     return where
 
 
-def _refused(where: str, what: str) -> InputError:
+def _refusal(where: str, what: str) -> InputError:
     return InputError(
         f"where does not take this: {what}",
         where=where[:200],
