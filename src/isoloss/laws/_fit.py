@@ -74,7 +74,7 @@ def fit(
     level = check_level(level)
     _check_options(law, objective, delta, intervals, bootstrap, seed, allow_negative, free)
     x, y_n, w_n, labels = checked(law, inputs, loss, weights, cluster, allow_negative)
-    shape = law.with_signed_floor() if allow_negative and law.with_signed_floor else law
+    shape = law.with_signed_floor() if allow_negative else law
     data = FitData(
         {name: tuple(column.tolist()) for name, column in x.items()},
         tuple(y_n.tolist()),

@@ -132,7 +132,7 @@ class Fit:
     def form(self) -> Form:
         """The law's form, its floor free to be negative where the fit allowed that."""
         law = form(self.law)
-        return law.with_signed_floor() if self.signed_floor and law.with_signed_floor else law
+        return law.with_signed_floor() if self.signed_floor else law
 
     @property
     def widening(self) -> float:

@@ -13,9 +13,11 @@ from isoloss.laws.forms.context import CONTEXT, CONTEXT_PARAMS
 from isoloss.laws.forms.custom import from_function
 from isoloss.laws.forms.form import FORMS, ZERO, Array, Form, Nested, form, register, registered
 from isoloss.laws.forms.kaplan import KAPLAN_ND, KAPLAN_NS
+from isoloss.laws.forms.layout import Term
 from isoloss.laws.forms.looped import LOOP_EQUIVALENCE, LOOP_STEP, LOOP_TOTAL
 from isoloss.laws.forms.shape import SHAPE, WIDTH_DEPTH
-from isoloss.laws.forms.sums import Term, Warp, power_sum
+from isoloss.laws.forms.sums import PowerSum, power_sum
+from isoloss.laws.forms.warp import Warp
 
 for _form in (
     POWER,
@@ -43,6 +45,7 @@ __all__ = [
     "Array",
     "Form",
     "Nested",
+    "PowerSum",
     "Term",
     "Warp",
     "form",

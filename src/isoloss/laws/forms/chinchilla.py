@@ -1,12 +1,15 @@
 """Loss over parameters N and tokens D, as a sum of a floor and two falling terms, and what grew from it."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from isoloss.laws.forms.form import Array, Form, Nested
-from isoloss.laws.forms.sums import Term, power_sum
-from isoloss.laws.forms.warps import embedded, repeats
+from isoloss.laws.forms.layout import Term
+from isoloss.laws.forms.sums import power_sum
+from isoloss.laws.forms.warps import Embedded, Repeats
 
 PEARCE_SONG_G = 47_491.0  # arXiv 2406.12907: vocabulary 32,000, aspect ratio about 39
 
@@ -53,7 +56,7 @@ _REPEATS = power_sum(
     text="L = {E} + {A} N'^-{alpha} + {B} D'^-{beta} with R_D = {R_D}, R_N = {R_N}",
     source="Muennighoff et al. 2023, arXiv 2305.16264",
     mend_floor=_MEND,
-    warp=repeats(),
+    warp=Repeats(),
     units=("params", "tokens", "tokens"),
     rugged=True,
 )
@@ -83,60 +86,82 @@ PEARCE_SONG = power_sum(
     text="L = {E} + {A} (N + {g} N^(1/3))^-{alpha} + {B} D^-{beta}",
     source="Pearce and Song 2024, arXiv 2406.12907; g = 47,491 at a vocabulary of 32,000",
     mend_floor=_MEND,
-    warp=embedded(),
+    warp=Embedded(),
     fixed={"g": PEARCE_SONG_G},
 )
 
 
-def _power() -> Form:
-    """L = (Nc / N) ** a. Inside, the coefficient Nc ** a is fitted: Nc itself is far outside the data."""
-    inner = power_sum("power", (Term("A", (("params", "a"),)),), inputs=("params",))
+_FALLING = power_sum("falling", (Term("A", (("params", "a"),)),), inputs=("params",))
 
-    def unscale(theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Power(Form):
+    """L = (Nc / N) ** a. Inside, the coefficient Nc ** a is fitted: Nc itself is far outside the data."""
+
+    def value(self, theta: Array, z_In: Array) -> Array:
+        return _FALLING.value(theta, z_In)
+
+    def gradient(self, theta: Array, z_In: Array) -> Array:
+        return _FALLING.gradient(theta, z_In)
+
+    def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
+        return _FALLING.start(z_In, y_n, w_n)
+
+    def unscale(self, theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
         out = np.array(theta)
         out[..., 0] = (theta[..., 0] + log_loss_scale) / np.exp(theta[..., 1]) + log_scale_I[0]
         return out
 
-    return replace(
-        inner,
-        formula="L = (Nc/N)^a",
-        text="L = ({Nc}/N)^{a}",
-        source="Kaplan et al. 2020, arXiv 2001.08361, eq. 1.1",
-        parameters=("Nc", "a"),
-        unscale=unscale,
-        loss=lambda params, x: (params["Nc"] / np.asarray(x["params"])) ** params["a"],
-    )
+    def loss(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Array:
+        return (params["Nc"] / np.asarray(x["params"])) ** params["a"]
 
 
-POWER = _power()
+POWER = Power(
+    name="power",
+    formula="L = (Nc/N)^a",
+    text="L = ({Nc}/N)^{a}",
+    source="Kaplan et al. 2020, arXiv 2001.08361, eq. 1.1",
+    inputs=("params",),
+    parameters=("Nc", "a"),
+    limits=_FALLING.limits,
+    nested=_FALLING.nested,
+    units=_FALLING.units,
+    spans=_FALLING.spans,
+)
+
+_GROWING = power_sum("growing", (Term("G", (("flops", "a"),)),), inputs=("flops",))
 
 
-def _optimal_params() -> Form:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OptimalParams(Form):
     """N_opt = G C^a. What it gives is a number of parameters, not a loss: inside it falls with 1 / C."""
-    inner = power_sum("inner", (Term("G", (("flops", "a"),)),), inputs=("flops",))
 
-    def value(theta: Array, z_In: Array) -> Array:
-        return inner.value(theta, -z_In)
+    def value(self, theta: Array, z_In: Array) -> Array:
+        return _GROWING.value(theta, -z_In)
 
-    def unscale(theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
-        return inner.unscale(theta, -log_scale_I, log_loss_scale)
+    def gradient(self, theta: Array, z_In: Array) -> Array:
+        return _GROWING.gradient(theta, -z_In)
 
-    return replace(
-        inner,
-        name="optimal-params",
-        formula="N_opt = G C^a",
-        text="N_opt = {G} C^{a}",
-        source="Kaplan et al. 2020, arXiv 2001.08361, table 6; Hoffmann et al. 2022, approaches 1 and 2",
-        value=value,
-        gradient=lambda theta, z_In: inner.gradient(theta, -z_In),
-        start=lambda z_In, y_n, w_n: inner.start(-z_In, y_n, w_n),
-        unscale=unscale,
-        loss=lambda params, x: params["G"] * np.asarray(x["flops"]) ** params["a"],
-        nested=(
-            Nested({"a": 0.0}, "the best N does not grow with flops by more than its noise", "add budgets"),
-        ),
-        gives="params",
-    )
+    def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
+        return _GROWING.start(-z_In, y_n, w_n)
+
+    def unscale(self, theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
+        return _GROWING.unscale(theta, -log_scale_I, log_loss_scale)
+
+    def loss(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Array:
+        return params["G"] * np.asarray(x["flops"]) ** params["a"]
 
 
-OPTIMAL_PARAMS = _optimal_params()
+OPTIMAL_PARAMS = OptimalParams(
+    name="optimal-params",
+    formula="N_opt = G C^a",
+    text="N_opt = {G} C^{a}",
+    source="Kaplan et al. 2020, arXiv 2001.08361, table 6; Hoffmann et al. 2022, approaches 1 and 2",
+    inputs=("flops",),
+    parameters=("G", "a"),
+    limits=_GROWING.limits,
+    nested=(Nested({"a": 0.0}, "the best N does not grow with flops by more than its noise", "add budgets"),),
+    units=_GROWING.units,
+    spans=_GROWING.spans,
+    gives="params",
+)

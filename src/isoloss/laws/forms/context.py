@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from isoloss.laws.forms.sums import Term, power_sum
-from isoloss.laws.forms.warps import steeper
+from isoloss.laws.forms.layout import Term
+from isoloss.laws.forms.sums import power_sum
+from isoloss.laws.forms.warps import Steeper
 
 _MEND = "evaluate at longer contexts, or on more windows"
 
@@ -32,7 +33,7 @@ CONTEXT_PARAMS = power_sum(
     text="L = {E} + {A} N^-{alpha} + {B} N^-({eta}) T^-({p} N^{q})",
     source="ours; at one N it is Kaplan et al. 2020, arXiv 2001.08361, appendix D.5",
     mend_floor=_MEND,
-    warp=steeper(),
+    warp=Steeper(),
     units=("params", "1"),
     signed=("eta", "q"),
     fixed={"q": 0.0},

@@ -1,9 +1,13 @@
 """A form of your own from one function, in ten lines."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isoloss.errors import InputError
 from isoloss.laws.forms.form import Array, Form
@@ -11,9 +15,47 @@ from isoloss.laws.forms.form import Array, Form
 _STEP = 1e-30
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FromFunction(Form):
+    """A form of one function of plain parameters and inputs; its gradient is a complex step."""
+
+    function: Callable[[Mapping[str, Any], Mapping[str, Any]], Array]
+    starts: Mapping[str, Sequence[float]]
+
+    @cached_property
+    def _signed_p(self) -> NDArray[np.bool_]:
+        return np.array([name in self.signed for name in self.parameters])
+
+    def value(self, theta: Array, z_In: Array) -> Array:
+        signed_p = self._signed_p
+        plain = np.where(signed_p, theta, np.exp(np.where(signed_p, 0.0, theta)))
+        params = {name: plain[..., i, None] for i, name in enumerate(self.parameters)}
+        x = dict(zip(self.inputs, np.exp(z_In), strict=True))
+        return np.broadcast_to(self.function(params, x), (*theta.shape[:-1], z_In.shape[1]))
+
+    def gradient(self, theta: Array, z_In: Array) -> Array:
+        # One coordinate at a time, relative to its size: parameters may differ by many powers of ten.
+        columns = []
+        for i in range(len(self.parameters)):
+            step = theta.astype(complex)
+            step[..., i] += 1j * _STEP
+            columns.append(np.imag(self.value(step, z_In)) / _STEP)
+        return np.stack(columns, axis=-1)
+
+    def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
+        rows = np.array(list(product(*self.starts.values())), dtype=float)
+        return np.where(self._signed_p, rows, np.log(np.where(self._signed_p, 1.0, rows)))
+
+    def unscale(self, theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
+        return theta
+
+    def loss(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Array:
+        return self.function(params, {name: np.asarray(values) for name, values in x.items()})
+
+
 def from_function(
     name: str,
-    loss: Callable[[Mapping[str, Array], Mapping[str, Array]], Array],
+    loss: Callable[[Mapping[str, Any], Mapping[str, Any]], Array],
     *,
     formula: str,
     inputs: Sequence[str],
@@ -31,30 +73,7 @@ def from_function(
     parameters = tuple(starts)
     if unknown := set(signed) - set(parameters):
         raise InputError(f"signed names {', '.join(sorted(unknown))}", where=name, mend="name parameters")
-    is_signed = np.array([key in signed for key in parameters])
-
-    def named(theta: Array) -> dict[str, Array]:
-        plain = np.where(is_signed, theta, np.exp(np.where(is_signed, 0.0, theta)))
-        return {key: plain[..., i, None] for i, key in enumerate(parameters)}
-
-    def value(theta: Array, z_In: Array) -> Array:
-        x = dict(zip(inputs, np.exp(z_In), strict=True))
-        return np.broadcast_to(loss(named(theta), x), (*theta.shape[:-1], z_In.shape[1]))
-
-    def gradient(theta: Array, z_In: Array) -> Array:
-        # One coordinate at a time, relative to its size: parameters may differ by many powers of ten.
-        columns = []
-        for i in range(len(parameters)):
-            step = theta.astype(complex)
-            step[..., i] += 1j * _STEP
-            columns.append(np.imag(value(step, z_In)) / _STEP)
-        return np.stack(columns, axis=-1)
-
-    def start(z_In: Array, y_n: Array, w_n: Array) -> Array:
-        rows = np.array(list(product(*starts.values())), dtype=float)
-        return np.where(is_signed, rows, np.log(np.where(is_signed, 1.0, rows)))
-
-    return Form(
+    return FromFunction(
         name=name,
         formula=formula,
         text=formula + " with " + ", ".join(f"{key} = {{{key}}}" for key in parameters),
@@ -62,11 +81,8 @@ def from_function(
         inputs=tuple(inputs),
         parameters=parameters,
         limits=dict(limits or {}),
-        value=value,
-        gradient=gradient,
-        start=start,
-        unscale=lambda theta, log_scale_I, log_loss_scale: theta,
-        loss=lambda params, x: loss(params, {key: np.asarray(v) for key, v in x.items()}),
         units=None,
         signed=tuple(signed),
+        function=loss,
+        starts=starts,
     )

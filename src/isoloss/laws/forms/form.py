@@ -9,8 +9,10 @@ A form works on scaled inputs and an unconstrained vector, so that no unit can c
 ``unscale`` turns ``theta_p`` and the units back into the same coordinates of the plain parameters.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,14 +33,9 @@ class Nested:
     mend: str
 
 
-@dataclass(frozen=True)
-class Form:
-    """One law.
-
-    ``value(theta_..p, z_In) -> L_..n`` in units of the loss scale, ``gradient -> (..., n, p)``,
-    ``start(z_In, y_n, w_n) -> theta_Sp`` candidates to start from,
-    ``unscale(theta_..p, log_scale_I, log_loss_scale) -> kappa_..p`` logs of the plain parameters,
-    ``loss(params, inputs) -> L`` the law as printed, in plain units.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Form(ABC):
+    """One law: what describes it, and five methods that its class gives.
 
     ``units`` names what each input is measured in: inputs of one unit share a scale, those in "1" keep
     theirs. ``units`` of None says that the law is written in plain units altogether. ``limits`` bound plain
@@ -55,11 +52,6 @@ class Form:
     inputs: tuple[str, ...]
     parameters: tuple[str, ...]
     limits: Mapping[str, tuple[float, float]]
-    value: Callable[[Array, Array], Array]
-    gradient: Callable[[Array, Array], Array]
-    start: Callable[[Array, Array, Array], Array]
-    unscale: Callable[[Array, Array, float], Array]
-    loss: Callable[[Mapping[str, float], Mapping[str, Array]], Array]
     nested: tuple[Nested, ...] = ()
     units: tuple[str, ...] | None = ()
     signed: tuple[str, ...] = ()
@@ -70,7 +62,30 @@ class Form:
     zeros: tuple[str, ...] = ()
     rugged: bool = False
     gives: str = "loss"
-    with_signed_floor: Callable[[], "Form"] | None = None
+
+    @abstractmethod
+    def value(self, theta: Array, z_In: Array) -> Array:
+        """Losses in units of the loss scale: theta_..p, z_In -> L_..n."""
+
+    @abstractmethod
+    def gradient(self, theta: Array, z_In: Array) -> Array:
+        """Derivative of ``value`` by theta, shape (..., n, p)."""
+
+    @abstractmethod
+    def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
+        """Candidates to start from, shape (S, p), for losses y_n of weights w_n."""
+
+    @abstractmethod
+    def unscale(self, theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
+        """kappa_..p, the same coordinates of the plain parameters."""
+
+    @abstractmethod
+    def loss(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Array:
+        """The law as printed, in plain units."""
+
+    def with_signed_floor(self) -> "Form":
+        """The form with a floor that may be negative; itself where it has none to free."""
+        return self
 
     def plain(self, kappa_p: Sequence[float] | Array) -> dict[str, float]:
         """Parameters from their coordinates."""

@@ -1,8 +1,9 @@
 """Loss over parameters, tokens and loops."""
 
 from isoloss.laws.forms.form import Form
-from isoloss.laws.forms.sums import Term, power_sum
-from isoloss.laws.forms.warps import looped, shifted
+from isoloss.laws.forms.layout import Term
+from isoloss.laws.forms.sums import power_sum
+from isoloss.laws.forms.warps import Looped, Shifted
 
 
 def _ouro(name: str, loops: str, source: str) -> Form:
@@ -25,7 +26,7 @@ def _ouro(name: str, loops: str, source: str) -> Form:
         text="L = {E} + {A} N^-{alpha} + {B} D^-{beta} + {C} " + loops + "^-{gamma}",
         source=source,
         mend_floor="add larger models, more tokens or more loops",
-        warp=shifted(inputs, shifts),
+        warp=Shifted(inputs, shifts),
         fixed=dict.fromkeys(shifts, 0.0),
     )
 
@@ -41,7 +42,7 @@ LOOP_EQUIVALENCE = power_sum(
     text="L = {E} + {A} (N_once + r^{phi} N_rec)^-{alpha} + {B} D^-{beta}",
     source="iso-depth looped law, arXiv 2604.21106, eq. 3",
     mend_floor="add larger models or more tokens",
-    warp=looped(),
+    warp=Looped(),
     units=("params", "params", "1", "tokens"),
     spans={"params_recurrent": ("alpha",), "recurrence": ("phi",), "tokens": ("beta",)},
     signed=("phi",),

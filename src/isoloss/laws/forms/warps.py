@@ -1,39 +1,38 @@
 """Inputs as a law sees them: shifted, repeated, looped, with embeddings counted."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from isoloss.laws.forms.form import Array
-from isoloss.laws.forms.sums import Slopes, Warp
-
-REPEATS_SEEN = ("effective_params", "effective_tokens")
+from isoloss.laws.forms.warp import Slopes, Warp
 
 
-def shifted(inputs: tuple[str, ...], shifts: tuple[str, ...]) -> Warp:
+class Shifted(Warp):
     """x + t for each input x and its shift t."""
 
-    def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+    def __init__(self, inputs: tuple[str, ...], shifts: tuple[str, ...]) -> None:
+        self.inputs = inputs
+        self.parameters = self.rescales = shifts
+        self.sees = tuple(f"shifted_{name}" for name in inputs)
+        self.starts = dict.fromkeys(shifts, (-5.0,))
+        self.units = dict(zip(self.sees, inputs, strict=True))
+
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
         rows, slopes = [], {}
-        for i, name in enumerate(shifts):
+        for i, name in enumerate(self.parameters):
             x, t = np.exp(z_In[i]), np.exp(theta[name])[..., None]
             rows.append(np.log(x + t))
             slopes[i, name] = t / (x + t)
         return np.stack(np.broadcast_arrays(*rows), axis=-2), slopes
 
-    return Warp(
-        parameters=shifts,
-        sees=tuple(f"shifted_{name}" for name in inputs),
-        apply=apply,
-        unscale=lambda name, theta, log_scale: theta[name] + log_scale[inputs[shifts.index(name)]],
-        starts=dict.fromkeys(shifts, (-5.0,)),
-        plain=lambda params, x: {
-            f"shifted_{name}": np.asarray(x[name]) + params[shift]
-            for name, shift in zip(inputs, shifts, strict=True)
-        },
-        units={f"shifted_{name}": name for name in inputs},
-        rescales=shifts,
-    )
+    def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
+        shifted = zip(self.sees, self.inputs, self.parameters, strict=True)
+        return {seen: np.asarray(x[name]) + params[shift] for seen, name, shift in shifted}
+
+    def unscale(self, name: str, theta: Mapping[str, Array], log_scale: Mapping[str, float]) -> Array:
+        return theta[name] + log_scale[self.inputs[self.parameters.index(name)]]
 
 
 def _saturating(ratio: Array, half_life: Array) -> tuple[Array, Array]:
@@ -43,7 +42,7 @@ def _saturating(ratio: Array, half_life: Array) -> tuple[Array, Array]:
     return half_life * kept, half_life * (kept - x * np.exp(-x))
 
 
-def repeats() -> Warp:
+class Repeats(Warp):
     """Data and parameters worth less when repeated: N', D' of Muennighoff et al.
 
     D' = U_D (1 + R*_D (1 - exp(-R_D / R*_D))) with R_D = D / U_D - 1, and N' likewise with U_N, the
@@ -51,7 +50,12 @@ def repeats() -> Warp:
     above N.
     """
 
-    def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+    parameters = ("R_D", "R_N")
+    sees = ("effective_params", "effective_tokens")
+    starts: Mapping[str, tuple[float, ...]] = {"R_D": (1.0, 2.7, 4.6), "R_N": (0.5, 1.7, 3.5)}
+    units: Mapping[str, str] = {"effective_params": "params", "effective_tokens": "tokens"}
+
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
         z_N, z_D, z_U = z_In
         z_U = np.minimum(z_U, z_D)  # no more is unique than was seen
         alpha, beta = (np.exp(np.minimum(theta[name], 5.0))[..., None] for name in ("alpha", "beta"))
@@ -78,7 +82,7 @@ def repeats() -> Warp:
         rows = np.broadcast_arrays(z_M + np.log(eff_N), z_U + np.log(eff_D))
         return np.stack(rows, axis=-2), slopes
 
-    def plain(params: Mapping[str, float], x: Mapping[str, Array]) -> Mapping[str, Array]:
+    def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         N, D, U = (np.asarray(x[name], dtype=float) for name in ("params", "tokens", "unique_tokens"))
         U = np.minimum(U, D)
         alpha, beta = params["alpha"], params["beta"]
@@ -87,88 +91,70 @@ def repeats() -> Warp:
         more_N, more_D = (
             _saturating(ratio, params[star])[0] for ratio, star in ((N / M - 1, "R_N"), (D / U - 1, "R_D"))
         )
-        return dict(zip(REPEATS_SEEN, (M * (1 + more_N), U * (1 + more_D)), strict=True))
-
-    return Warp(
-        parameters=("R_D", "R_N"),
-        sees=REPEATS_SEEN,
-        apply=apply,
-        unscale=lambda name, theta, log_scale: theta[name],
-        starts={"R_D": (1.0, 2.7, 4.6), "R_N": (0.5, 1.7, 3.5)},
-        plain=plain,
-        units={"effective_params": "params", "effective_tokens": "tokens"},
-    )
+        return dict(zip(self.sees, (M * (1 + more_N), U * (1 + more_D)), strict=True))
 
 
-def looped() -> Warp:
+class Looped(Warp):
     """N_eff = N_once + r^phi N_rec, and D as it is."""
 
-    def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+    parameters = ("phi",)
+    sees = ("params_effective", "tokens")
+    starts: Mapping[str, tuple[float, ...]] = {"phi": (0.0, 0.5, 1.0)}
+    units: Mapping[str, str] = {"params_effective": "params_recurrent"}
+
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
         z_once, z_rec, z_r, z_D = z_In
         grown = np.exp(z_rec + theta["phi"][..., None] * z_r)
         whole = np.exp(z_once) + grown
         rows = np.broadcast_arrays(np.log(whole), z_D)
         return np.stack(rows, axis=-2), {(0, "phi"): grown * z_r / whole}
 
-    def plain(params: Mapping[str, float], x: Mapping[str, Array]) -> Mapping[str, Array]:
+    def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         grown = np.asarray(x["params_recurrent"]) * np.asarray(x["recurrence"]) ** params["phi"]
         return {"params_effective": np.asarray(x["params_once"]) + grown, "tokens": np.asarray(x["tokens"])}
 
-    return Warp(
-        parameters=("phi",),
-        sees=("params_effective", "tokens"),
-        apply=apply,
-        unscale=lambda name, theta, log_scale: theta[name],
-        starts={"phi": (0.0, 0.5, 1.0)},
-        plain=plain,
-        units={"params_effective": "params_recurrent"},
-    )
 
-
-def embedded() -> Warp:
+class Embedded(Warp):
     """N + g N^(1/3): non-embedding parameters N to all parameters, at a fixed vocabulary and aspect ratio."""
 
-    def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+    parameters = ("g",)
+    sees = ("params_all", "tokens")
+    starts: Mapping[str, tuple[float, ...]] = {"g": (-1.0,)}
+    units: Mapping[str, str] = {"params_all": "params"}
+    rescales = ("g",)
+
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
         z_N, z_D = z_In
         head = np.exp(theta["g"][..., None] + z_N / 3)
         whole = np.exp(z_N) + head
         return np.stack(np.broadcast_arrays(np.log(whole), z_D), axis=-2), {(0, "g"): head / whole}
 
-    return Warp(
-        parameters=("g",),
-        sees=("params_all", "tokens"),
-        apply=apply,
-        unscale=lambda name, theta, log_scale: theta[name] + 2 / 3 * log_scale["params"],
-        starts={"g": (-1.0,)},
-        plain=lambda params, x: {
-            "params_all": np.asarray(x["params"]) + params["g"] * np.asarray(x["params"]) ** (1 / 3),
-            "tokens": np.asarray(x["tokens"]),
-        },
-        units={"params_all": "params"},
-        rescales=("g",),
-    )
+    def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
+        whole = np.asarray(x["params"]) + params["g"] * np.asarray(x["params"]) ** (1 / 3)
+        return {"params_all": whole, "tokens": np.asarray(x["tokens"])}
+
+    def unscale(self, name: str, theta: Mapping[str, Array], log_scale: Mapping[str, float]) -> Array:
+        return theta[name] + 2 / 3 * log_scale["params"]
 
 
-def steeper() -> Warp:
+class Steeper(Warp):
     """Position with an exponent that grows with size: T^-(p N^q) is (T^(N^q))^-p."""
 
-    def apply(theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+    parameters = ("q",)
+    sees = ("params", "bent_position")
+    starts: Mapping[str, tuple[float, ...]] = {"q": (0.0,)}
+    units: Mapping[str, str] = {"bent_position": "position"}
+    rescales = ("p",)
+
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
         z_N, z_T = z_In
         bent = z_T * np.exp(theta["q"][..., None] * z_N)
         return np.stack(np.broadcast_arrays(z_N, bent), axis=-2), {(1, "q"): bent * z_N}
 
-    def plain(params: Mapping[str, float], x: Mapping[str, Array]) -> Mapping[str, Array]:
+    def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         N, T = np.broadcast_arrays(np.asarray(x["params"], float), np.asarray(x["position"], float))
         return {"params": N, "bent_position": T ** (N ** params["q"])}
 
-    return Warp(
-        parameters=("q",),
-        sees=("params", "bent_position"),
-        apply=apply,
+    def unscale(self, name: str, theta: Mapping[str, Array], log_scale: Mapping[str, float]) -> Array:
         # p N^q with N in units of N0 is (p N0^q) (N / N0)^q.
-        unscale=lambda name, theta, log_scale: theta[name] - theta["q"] * log_scale["params"],
-        starts={"q": (0.0,)},
-        plain=plain,
-        units={"bent_position": "position"},
-        rescales=("p",),
-    )
+        return theta[name] - theta["q"] * log_scale["params"]
