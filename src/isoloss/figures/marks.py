@@ -122,26 +122,29 @@ def seeds_and_median(
     *,
     colour: str | alt.Color = COLOUR,
     dash: Sequence[int] | alt.StrokeDash | None = None,
+    shape: str | alt.Shape | None = None,
     by: str | None = None,
     middle: pl.DataFrame | None = None,
 ) -> list[alt.Chart]:
-    """A thin line for each ``seed``, and their median thick; ``by``: for each of its values.
+    """A thin line for each ``seed``, and their median thick, with marks of a ``shape``.
 
-    ``middle`` takes the median's place where it is not that of the rows at each x.
+    ``by``: for each of its values. ``middle`` takes the median's place where it is not that of the rows at
+    each x.
     """
     groups: list[str] = [] if by is None else [by]
     if middle is None:
-        kept = [name for name in ("colour", "shape") if name in rows.columns]
-        middle = rows.group_by(*groups, *kept, column_of(x), maintain_order=True).agg(
-            pl.col(column_of(y)).median()
-        )
-    thin_dash = None if isinstance(dash, alt.StrokeDash) else dash
-    return [
-        line(
-            rows, x, y, colour=colour, width=1, opacity=0.45, dash=thin_dash, by=[*groups, "seed"], clip=False
-        ),
+        looks = [name for name in ("colour", "shape") if name in rows.columns]
+        places = rows.group_by(*groups, *looks, column_of(x), maintain_order=True)
+        middle = places.agg(pl.col(column_of(y)).median()).sort(column_of(x), maintain_order=True)
+    thin = None if isinstance(dash, alt.StrokeDash) else dash
+    seeds = [*groups, "seed"]
+    layers = [
+        line(rows, x, y, colour=colour, width=1, opacity=0.45, dash=thin, by=seeds, clip=False),
         line(middle, x, y, colour=colour, width=2.6, dash=dash, by=by, clip=False),
     ]
+    if shape is not None:
+        layers.append(points(middle, x, y, colour=colour, shape=shape, size=52))
+    return layers
 
 
 def end_labels(
@@ -157,7 +160,8 @@ def end_labels(
     bottom, top = (float(scaled(end)) for end in domain(y))
     pixels = (scaled(ends[column].to_numpy()) - bottom) * height / (top - bottom)
     placed = np.array(spread(pixels.tolist(), LINE_HEIGHT * size))
-    placed += max(0.0, -placed.min()) - max(0.0, placed.max() - height)
+    placed += max(0.0, size / 2 - placed.min())
+    placed -= max(0.0, placed.max() - (height - size / 2))
     values = bottom + placed * (top - bottom) / height
     colours = pl.col("colour") if "colour" in ends.columns else pl.lit(INK).alias("colour")
     table = ends.with_columns(pl.Series(column, np.exp(values) if log else values), colours)

@@ -5,20 +5,18 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from isoloss.figures.marks import chart_of
-from isoloss.figures.style import INK, QUIET, spread
+from isoloss.figures import marks
+from isoloss.figures.style import INK, QUIET, log_axis
 from isoloss.teach.amnesia.names import LOOKS
 from isoloss.teach.amnesia.outcomes import cells
 from isoloss.teach.amnesia.verdicts import bests
 from isoloss.teach.result import Row
 
-WIDTH, HEIGHT, LABEL_GAP = 560, 330, 0.055
+WIDTH, HEIGHT = 560, 330
 TITLE_CHARACTERS = 78
-COLOUR = alt.Color("colour:N", scale=None)
 DASH = alt.StrokeDash("side:N", legend=None).scale(
     domain=list(LOOKS), range=[dash for _, dash, _ in LOOKS.values()]
 )
-SHAPE = alt.Shape("shape:N", scale=None)
 
 
 def looks(side: str) -> Row:
@@ -53,7 +51,7 @@ def curves(
     drawn = [row | looks(row["side"]) for row in at_best_rate(rows)]
     last = max(row["update"] for row in drawn)
     x = alt.X("update:Q", title="Updates").scale(domain=[0, last], nice=False)
-    return _chart(drawn, "update", x, last, baselines)
+    return _chart(drawn, x, baselines)
 
 
 def by_distance(
@@ -63,38 +61,34 @@ def by_distance(
     drawn = [row | looks(row["side"]) for row in rows]
     far = max(row["distance"] for row in drawn)
     ticks = sorted({row["distance"] for row in drawn})
-    x = (
-        alt.X("distance:Q", title="Distance from the letter to the question, tokens (log scale)")
-        .scale(type="log", domain=[0.93, far * 1.05], nice=False)
-        .axis(values=ticks, format="d")
-    )
-    return _chart(drawn, "distance", x, far, baselines)
+    title = "Distance from the letter to the question, tokens"
+    x = log_axis(alt.X, "distance", title, 1, far, room=1.05, ticks=ticks, labels="d")
+    return _chart(drawn, x, baselines)
 
 
 def _chart(
-    drawn: list[Row], across: str, x: alt.X, end: float, baselines: Sequence[tuple[float, str]]
+    drawn: list[Row], x: alt.X, baselines: Sequence[tuple[float, str]]
 ) -> tuple[alt.LayerChart, pl.DataFrame]:
-    table, y = pl.DataFrame(drawn, infer_schema_length=None), accuracy_axis()
+    table, y, across = pl.DataFrame(drawn, infer_schema_length=None), accuracy_axis(), marks.column_of(x)
     middle = (
         pl.DataFrame(held(drawn, across))
         .group_by("side", "colour", "shape", across, maintain_order=True)
         .agg(pl.col("value").median())
+        .sort(across, maintain_order=True)
     )
-    base = pl.DataFrame([{"value": height, "end": end} for height, _ in baselines])
-    parts = [
-        chart_of(base).mark_rule(strokeDash=[3, 3], color=QUIET).encode(y),
-        chart_of(table)
-        .mark_rule(opacity=0.5, strokeWidth=1)
-        .encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), color=COLOUR),
-        chart_of(table)
-        .mark_line(strokeWidth=1, opacity=0.45)
-        .encode(x, y, color=COLOUR, detail=["side:N", "seed:N"]),
-        chart_of(middle).mark_line(strokeWidth=2.6).encode(x, y, color=COLOUR, strokeDash=DASH),
-        chart_of(middle).mark_point(filled=True, size=52, opacity=1).encode(x, y, color=COLOUR, shape=SHAPE),
-        _labels(middle, across, end, x, y, baselines),
+    levels = pl.DataFrame(
+        [{"value": height, "label": name, "colour": INK} for height, name in baselines],
+        schema={"value": pl.Float64, "label": pl.String, "colour": pl.String},
+    )
+    ends = middle.group_by("side", maintain_order=True).last().rename({"side": "label"})
+    labels = pl.concat([ends.select(levels.columns), levels])
+    layers = [
+        marks.chart_of(levels).mark_rule(strokeDash=[3, 3], color=QUIET).encode(y),
+        marks.bars(table, x, y, width=1, opacity=0.5),
+        *marks.seeds_and_median(table, x, y, dash=DASH, shape=marks.SHAPE, by="side", middle=middle),
+        marks.end_labels(labels, marks.EDGE, y, HEIGHT),
     ]
-    columns = [name for name in table.columns if name not in ("colour", "shape")]
-    return alt.layer(*parts).properties(width=WIDTH, height=HEIGHT), table.select(columns)
+    return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape")
 
 
 def held(rows: Sequence[Row], across: str) -> list[Row]:
@@ -115,30 +109,8 @@ def held(rows: Sequence[Row], across: str) -> list[Row]:
     return found
 
 
-def _labels(
-    middle: pl.DataFrame, across: str, end: float, x: alt.X, y: alt.Y, baselines: Sequence[tuple[float, str]]
-) -> alt.Chart:
-    """Names right of the panel at the lines' ends, moved apart; baselines among them."""
-    ends = [
-        (own.sort(across)["value"][-1], side, LOOKS[side][0])
-        for (side,), own in middle.group_by("side", maintain_order=True)
-    ]
-    ends += [(height, name, INK) for height, name in baselines]
-    heights = spread([value for value, _, _ in ends], LABEL_GAP)
-    lift = max(0.0, 0.01 - min(heights))
-    rows = [
-        {across: end, "value": place + lift, "label": name, "colour": colour}
-        for place, (_, name, colour) in zip(heights, ends, strict=True)
-    ]
-    return (
-        chart_of(pl.DataFrame(rows))
-        .mark_text(align="left", dx=10, fontSize=12, fontWeight="bold", clip=False)
-        .encode(x, y, text="label:N", color=COLOUR)
-    )
-
-
 def sweep(
-    rows: Sequence[Row], names: Sequence[str], marks: Sequence[str]
+    rows: Sequence[Row], names: Sequence[str], levels: Sequence[str]
 ) -> tuple[alt.LayerChart, pl.DataFrame]:
     """Where every seed ended, a row of points a side and cell, each side at its best rate in the cell."""
     ends: dict[tuple, Row] = {}
@@ -161,11 +133,13 @@ def sweep(
         .axis(format=".0%")
     )
     y = alt.Y("side:N", title=None, sort=list(LOOKS)).axis(labelLimit=200)
-    base = chart_of(table)
+    base = marks.chart_of(table)
     parts = [
-        base.mark_rule(opacity=0.6).encode(alt.X("low:Q"), alt.X2("high:Q"), y, color=COLOUR),
-        base.mark_point(filled=True, size=60, opacity=0.9).encode(x, y, color=COLOUR, shape=SHAPE),
-        *(base.mark_tick(color=INK, thickness=1.5, size=22).encode(alt.X(f"{mark}:Q"), y) for mark in marks),
+        base.mark_rule(opacity=0.6).encode(alt.X("low:Q"), alt.X2("high:Q"), y, color=marks.COLOUR),
+        base.mark_point(filled=True, size=60, opacity=0.9).encode(
+            x, y, color=marks.COLOUR, shape=marks.SHAPE
+        ),
+        *(base.mark_tick(color=INK, thickness=1.5, size=22).encode(alt.X(f"{mark}:Q"), y) for mark in levels),
     ]
     inside = alt.layer(*parts).properties(width=WIDTH, height=26 * table["side"].n_unique())
     chart = inside.facet(

@@ -5,12 +5,12 @@ from math import exp, log
 import altair as alt
 import polars as pl
 
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.marks import chart_of
-from isoloss.figures.style import spread
+from isoloss.figures.style import POWERS, log_axis
 from isoloss.laws import t_quantile
 from isoloss.teach.amnesia import charts
-from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT, LOOKS
+from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.outcomes import cells
 from isoloss.teach.amnesia.panels import ReachSettings
 from isoloss.teach.amnesia.verdicts import headline
@@ -135,50 +135,20 @@ def _chart(rows: list[Row]) -> tuple[alt.LayerChart, pl.DataFrame]:
     table = pl.DataFrame([row for row in drawn if row["value"] >= FLOOR])
     last = max(row["k"] for row in rows)
     x = alt.X("k:Q", title="Steps back k").scale(domain=[0, last], nice=False)
+    title = "|d out_T / d x_(T-k)| relative to k = 0"
     ticks = [10.0**power for power in range(-12, 2, 2)]
-    y = (
-        alt.Y("value:Q", title="|d out_T / d x_(T-k)| relative to k = 0 (log scale)")
-        .scale(type="log", domain=[FLOOR, 3.0], nice=False)
-        .axis(values=ticks, format=".0e")
-    )
+    y = log_axis(alt.Y, "value", title, FLOOR, 3.0, ticks=ticks, labels=POWERS)
     marked = table.filter((pl.col("k") % max(1, last // 12)) == 0)
-    parts = [
-        chart_of(table)
-        .mark_area(opacity=0.15, clip=True)
-        .encode(x, alt.Y("bottom:Q"), alt.Y2("high:Q"), color=charts.COLOUR, detail="side:N"),
-        chart_of(table).mark_line(strokeWidth=2.4).encode(x, y, color=charts.COLOUR, strokeDash=charts.DASH),
-        chart_of(marked)
-        .mark_point(filled=True, size=44, opacity=1)
-        .encode(x, y, color=charts.COLOUR, shape=charts.SHAPE),
-        _labels(table, last, x, y),
+    # A line that leaves the picture below is named where it does.
+    ends = table.group_by("side", maintain_order=True).last().with_columns(pl.col("side").alias("label"))
+    layers = [
+        marks.band(table, x, y, ("bottom", "high"), opacity=0.15, by="side"),
+        marks.line(table, x, y, width=2.4, dash=charts.DASH),
+        marks.points(marked, x, y, shape=marks.SHAPE, size=44),
+        marks.end_labels(ends, x, y, charts.HEIGHT),
     ]
-    return (
-        alt.layer(*parts).properties(width=charts.WIDTH, height=charts.HEIGHT),
-        table.drop("colour", "shape", "bottom"),
-    )
-
-
-def _labels(table: pl.DataFrame, last: int, x: alt.X, y: alt.Y) -> alt.Chart:
-    """At the end of each line; where it leaves the picture below, at the place where it does."""
-    ends = [
-        (own["k"][-1], own["log10"][-1], side) for (side,), own in table.group_by("side", maintain_order=True)
-    ]
-    inside = [end for end in ends if end[0] == last]
-    heights = spread([height for _, height, _ in inside], 0.75)
-    placed = [(k, height, side) for (k, _, side), height in zip(inside, heights, strict=True)]
-    leaving = [
-        (k, log(FLOOR, 10) + 0.6 * (1 + i), side)
-        for i, (k, _, side) in enumerate(e for e in ends if e[0] < last)
-    ]
-    rows = [
-        {"k": k, "value": 10.0**height, "label": side, "colour": LOOKS[side][0]}
-        for k, height, side in placed + leaving
-    ]
-    return (
-        chart_of(pl.DataFrame(rows))
-        .mark_text(align="left", dx=10, fontSize=12, fontWeight="bold", clip=False)
-        .encode(x, y, text="label:N", color=charts.COLOUR)
-    )
+    chart = marks.panel(layers, charts.WIDTH, charts.HEIGHT)
+    return chart, table.drop("colour", "shape", "bottom")
 
 
 def lines(settings: ReachSettings, tables: Tables) -> list[str]:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
+import polars as pl
 
+from isoloss.figures.marks import chart_of
 from isoloss.figures.style import GRID, INK
 
 SCHEME = ["#ffffff", "#0072B2"]
@@ -17,7 +19,7 @@ def shaded(
     scale = alt.Scale(domain=[0, top], range=SCHEME, clamp=True, interpolate="rgb")
     x = alt.X("looks at:N", title="looked at", sort=list(labels), scale=alt.Scale(domain=list(labels)))
     return (
-        alt.Chart(alt.InlineData(values=rows))
+        chart_of(pl.DataFrame(rows, infer_schema_length=None))
         .mark_rect(stroke=GRID, strokeWidth=0.5)
         .encode(
             x.axis(labelAngle=angle, labelLimit=150),

@@ -1,12 +1,13 @@
 """Figures of the right-slot panel: the change by update; maps before and after beside their ablation."""
 
 from collections.abc import Sequence
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 import altair as alt
 import polars as pl
 
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import INK, QUIET, family_colour
 from isoloss.teach.attention.heat import shaded
@@ -84,46 +85,34 @@ def progress_title(tables: Tables) -> str:
 
 
 def progress_panel(rows: Sequence[Row], name: str, lines: dict[str, float]) -> alt.LayerChart:
-    updates = sorted({int(row["update"]) for row in rows})
-    middle = [
-        {"update": u, "value": median(float(r["value"]) for r in rows if r["update"] == u)} for u in updates
-    ]
-    x = alt.X("update:Q", title="Updates", scale=alt.Scale(domain=[0, updates[-1]], nice=False)).axis(
-        tickCount=5
-    )
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    last = int(marks.span(table["update"])[1])
+    x = alt.X("update:Q", title="Updates", scale=alt.Scale(domain=[0, last], nice=False)).axis(tickCount=5)
     y = alt.Y("value:Q", title=None, scale=UNIT)
-    seeds = alt.Chart(alt.InlineData(values=list(rows)))
-    thin = seeds.mark_line(strokeWidth=1, opacity=0.5, color=BLUE).encode(x, y, detail="seed:N")
-    band = seeds.mark_rule(strokeWidth=1, opacity=0.35, color=BLUE).encode(
-        x, alt.Y("low:Q", scale=UNIT), y2="high:Q"
-    )
-    thick = (
-        alt.Chart(alt.InlineData(values=middle))
-        .mark_line(strokeWidth=2.5, color=BLUE, point=alt.OverlayMarkDef(size=28, color=BLUE))
-        .encode(x, y)
-    )
-    return alt.layer(*references(lines), band, thin, thick).properties(
-        width=240, height=220, title=alt.TitleParams(text=name, fontSize=13, anchor="start", offset=6)
-    )
+    layers = [
+        *references(lines),
+        marks.bars(table, x, y, colour=BLUE, width=1, opacity=0.35),
+        *marks.seeds_and_median(table, x, y, colour=BLUE, shape="circle"),
+    ]
+    title = alt.TitleParams(text=name, fontSize=13, anchor="start", offset=6)
+    return marks.panel(layers, 240, 220, title)
 
 
 def references(lines: dict[str, float], *, right: bool = True) -> list[alt.Chart]:
     """Dashed levels with their names above them."""
-    data = alt.InlineData(values=[{"level": v, "label": f"{name}: {v:.2f}"} for name, v in lines.items()])
+    labels = [f"{name}: {level:.2f}" for name, level in lines.items()]
     y = alt.Y("level:Q", scale=UNIT, title=None)
-    return [
-        alt.Chart(data).mark_rule(strokeDash=[6, 4], color=QUIET).encode(y),
-        alt.Chart(data)
-        .mark_text(
-            align="right" if right else "left",
-            baseline="bottom",
-            dx=-3 if right else 3,
-            dy=-2,
-            fontSize=12,
-            color=INK,
-        )
-        .encode(y, x=alt.value("width" if right else 0), text="label:N"),
-    ]
+    base = marks.chart_of(pl.DataFrame({"level": list(lines.values()), "label": labels})).encode(y)
+    words = base.mark_text(
+        align="right" if right else "left",
+        baseline="bottom",
+        dx=-3 if right else 3,
+        dy=-2,
+        fontSize=12,
+        color=INK,
+    )
+    side = marks.EDGE if right else alt.XValue(0)
+    return [base.mark_rule(strokeDash=[6, 4], color=QUIET), words.encode(side, text="label:N")]
 
 
 def maps_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
@@ -193,7 +182,7 @@ def one_map(tables: Tables, state: str, layer: int, labels: list[str], side: int
     ]
     cells = shaded(rows, labels)
     outline = (
-        alt.Chart(alt.InlineData(values=[row for row in rows if row["right"]]))
+        marks.chart_of(pl.DataFrame([row for row in rows if row["right"]]))
         .mark_rect(filled=False, stroke=RIGHT, strokeWidth=1.6)
         .encode(alt.X("looks at:N", sort=labels), alt.Y("looks:N", sort=labels))
     )
@@ -209,7 +198,7 @@ def ablation_chart(tables: Tables, height: int) -> alt.LayerChart:
         {**row, "forced": names[str(row["forced"])], "seed": str(row["seed"])} for row in tables["ablation"]
     ]
     states = ["trained", "untrained"]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = marks.chart_of(pl.DataFrame(rows, infer_schema_length=None)).encode(
         alt.X("forced:N", sort=list(names.values()), title=None).axis(labelAngle=-35),
         xOffset=alt.XOffset("seed:N"),
         color=alt.Color("state:N", scale=alt.Scale(domain=states, range=[BLUE, QUIET]), legend=None),

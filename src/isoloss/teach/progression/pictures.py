@@ -1,13 +1,13 @@
 """Figures of the training demo: both losses against updates, and the share of samples that are copies."""
 
 from collections.abc import Sequence
-from statistics import median
 
 import altair as alt
 import polars as pl
 
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import INK, QUIET, family_colour, spread
+from isoloss.figures.style import INK, QUIET, family_colour
 from isoloss.teach.progression.curves import (
     HELD_OUT,
     SIDES,
@@ -84,24 +84,25 @@ def _panel(tables: Tables, side: str, rows: Sequence[Row], top: float) -> alt.La
     colour, corpus = family_colour(side.lower()), tables["corpus"][0]
     x = alt.X("update:Q", title="Updates")
     y = alt.Y("value:Q", title="Loss (nats a word)").scale(domain=[0, 1.05 * top], nice=False)
-    lines = [
-        (f"floor {corpus['floor']:.2f}", corpus["floor"]),
-        (f"uniform {corpus['uniform']:.2f}", corpus["uniform"]),
-    ]
-    marks = alt.Chart(alt.InlineData(values=[{"value": value, "label": label} for label, value in lines]))
-    parts = [
-        marks.mark_rule(color=QUIET, strokeDash=[2, 3], strokeWidth=1.5).encode(y),
-        marks.mark_text(align="left", dx=4, dy=-7, color=QUIET, fontSize=12).encode(
-            y, x=alt.value(0), text="label:N"
+    levels = pl.DataFrame(
+        {
+            "value": [corpus["floor"], corpus["uniform"]],
+            "label": [f"floor {corpus['floor']:.2f}", f"uniform {corpus['uniform']:.2f}"],
+        }
+    )
+    rules = marks.chart_of(levels).encode(y)
+    layers = [
+        rules.mark_rule(color=QUIET, strokeDash=[2, 3], strokeWidth=1.5),
+        rules.mark_text(align="left", dx=4, dy=-7, color=QUIET, fontSize=12).encode(
+            x=alt.value(0), text="label:N"
         ),
     ]
     if rows:
-        parts += _curves(rows, colour, x, y)
+        layers += _curves(rows, colour, x, y)
     if (own := curves(tables, side)) is not None:
-        parts += _best(own, x, y)
-    return alt.layer(*parts).properties(
-        width=WIDTH, height=HEIGHT, title=alt.TitleParams(_name(tables, side), color=colour, fontSize=14)
-    )
+        layers += _best(own, x, y)
+    title = alt.TitleParams(_name(tables, side), color=colour, fontSize=14)
+    return marks.panel(layers, WIDTH, HEIGHT, title)
 
 
 def _name(tables: Tables, side: str) -> str:
@@ -110,51 +111,31 @@ def _name(tables: Tables, side: str) -> str:
 
 
 def _curves(rows: Sequence[Row], colour: str, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    parts = []
+    layers: list[alt.Chart] = []
     for which, dash in DASHES.items():
-        own = [row for row in rows if row["which"] == which]
-        thin = alt.Chart(alt.InlineData(values=[dict(row) for row in own]))
-        middle = _median(own)
-        thick = alt.Chart(alt.InlineData(values=middle))
-        last = middle[-1]["update"]
-        ends = [row["value"] for row in own if row["update"] == last]
+        table = pl.DataFrame([row for row in rows if row["which"] == which], infer_schema_length=None)
+        last = table["update"].max()
+        low, high = marks.span(table.filter(pl.col("update") == last)["value"])
         # Held-out below its lines and training above: between the two there is room.
-        place, dy = (min(ends), 12) if which == HELD_OUT else (max(ends), -10)
-        end = {"update": last, "value": place, "label": which}
-        parts += [
-            thin.mark_line(strokeWidth=0.8, opacity=0.5, color=colour, strokeDash=dash).encode(
-                x, y, detail="seed:N"
-            ),
-            thick.mark_line(strokeWidth=2.5, color=colour, strokeDash=dash).encode(x, y),
-            alt.Chart(alt.InlineData(values=[end]))
-            .mark_text(align="right", dy=dy, color=colour, fontSize=12, fontWeight="bold")
-            .encode(x, y, text="label:N"),
-        ]
-    return parts
+        height, dy = (low, 12) if which == HELD_OUT else (high, -10)
+        end = pl.DataFrame({"update": [last], "value": [height], "label": [which]})
+        name = marks.chart_of(end).mark_text(
+            align="right", dy=dy, color=colour, fontSize=12, fontWeight="bold"
+        )
+        layers += marks.seeds_and_median(table, x, y, colour=colour, dash=dash)
+        layers.append(name.encode(x, y, text="label:N"))
+    return layers
 
 
 def _best(own: Curves, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     """A dot at each seed's best point, their mean loss beside the last."""
-    points = [{"update": update, "value": value} for value, update in own.best.values()]
-    mean = level([point["value"] for point in points])
-    label = {
-        "update": max(point["update"] for point in points),
-        "value": min(point["value"] for point in points),
-        "label": f"best {mean.value:.2f}",
-    }
-    return [
-        alt.Chart(alt.InlineData(values=points)).mark_point(filled=True, size=50, color=INK).encode(x, y),
-        alt.Chart(alt.InlineData(values=[label]))
-        .mark_text(align="left", dx=6, dy=12, color=INK, fontSize=12)
-        .encode(x, y, text="label:N"),
-    ]
-
-
-def _median(rows: Sequence[Row]) -> list[Row]:
-    by_update: dict[int, list[float]] = {}
-    for row in rows:
-        by_update.setdefault(row["update"], []).append(row["value"])
-    return [{"update": update, "value": median(values)} for update, values in sorted(by_update.items())]
+    best = pl.DataFrame([{"update": update, "value": value} for value, update in own.best.values()])
+    mean = level(best["value"].to_list())
+    label = best.select(
+        pl.col("update").max(), pl.col("value").min(), pl.lit(f"best {mean.value:.2f}").alias("label")
+    )
+    words = marks.chart_of(label).mark_text(align="left", dx=6, dy=12, color=INK, fontSize=12)
+    return [marks.points(best, x, y, colour=INK, size=50), words.encode(x, y, text="label:N")]
 
 
 def copying(tables: Tables, copies: Sequence[Row]) -> Figure:
@@ -196,31 +177,15 @@ def copy_title(tables: Tables, pooled: Sequence[Row]) -> str:
 def _copy_chart(copies: Sequence[Row], pooled: Sequence[Row]) -> alt.LayerChart:
     x = alt.X("update:Q", title="Updates")
     y = alt.Y("value:Q", title="Copied from training").scale(domain=[0, 1]).axis(format=".0%")
-    colour = alt.Color("colour:N", scale=None)
-    thin = [dict(row) | {"colour": family_colour(row["side"].lower())} for row in copies]
-    ends = [
-        max((r for r in pooled if r["side"] == s), key=lambda r: r["update"])
-        for s in {r["side"]: 0 for r in pooled}
-    ]
-    places = spread([row["value"] for row in ends], 0.06)
-    labels = [row | {"value": place} for row, place in zip(ends, places, strict=True)]
-    whole = alt.Chart(alt.InlineData(values=[dict(row) for row in pooled]))
-    parts = [
-        alt.Chart(alt.InlineData(values=thin))
-        .mark_line(strokeWidth=0.8, opacity=0.45)
-        .encode(x, y, color=colour, detail=["side:N", "seed:N"]),
-        whole.mark_rule(strokeWidth=1.5).encode(x, alt.Y("low:Q"), y2="high:Q", color=colour),
-    ]
-    for side, shape in SHAPES.items():
-        own = alt.Chart(alt.InlineData(values=[dict(row) for row in pooled if row["side"] == side]))
-        dash = [1, 0] if side == SIDES[0] else [6, 3]
-        parts += [
-            own.mark_line(strokeWidth=2.5, strokeDash=dash).encode(x, y, color=colour),
-            own.mark_point(filled=True, size=70, shape=shape, opacity=1).encode(x, y, color=colour),
-        ]
-    parts.append(
-        alt.Chart(alt.InlineData(values=labels))
-        .mark_text(align="left", dx=10, fontSize=12, fontWeight="bold")
-        .encode(x, y, text="side:N", color=colour)
+    thin = pl.DataFrame(
+        [row | {"colour": family_colour(row["side"].lower())} for row in copies], infer_schema_length=None
     )
-    return alt.layer(*parts).properties(width=560, height=260)
+    whole = pl.DataFrame([row | {"shape": SHAPES[row["side"]]} for row in pooled])
+    dash = alt.StrokeDash("side:N", legend=None).scale(domain=list(SIDES), range=[[1, 0], [6, 3]])
+    ends = whole.sort("update").group_by("side", maintain_order=True).last()
+    layers = [
+        marks.bars(whole, x, y),
+        *marks.seeds_and_median(thin, x, y, dash=dash, shape=marks.SHAPE, by="side", middle=whole),
+        marks.end_labels(ends.with_columns(pl.col("side").alias("label")), x, y, 260),
+    ]
+    return marks.panel(layers, 560, 260)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.marks import chart_of
-from isoloss.figures.style import FAMILY_COLOURS, log_ticks
+from isoloss.figures.style import FAMILY_COLOURS, log_axis
 from isoloss.teach.race.counts import BLOCK, LSTM
 from isoloss.teach.race.panels import BillSettings
 from isoloss.teach.race.ratios import INTERVAL
@@ -17,6 +17,7 @@ from isoloss.text import size
 
 COLOURS = {BLOCK.name: FAMILY_COLOURS["transformer"], LSTM.name: FAMILY_COLOURS["lstm"]}
 SHAPES = {BLOCK.name: "square", LSTM.name: "circle"}
+WIDTH, HEIGHT = 560, 280
 DASHES = {BLOCK.name: [7, 4], LSTM.name: [1, 0]}
 
 
@@ -102,7 +103,7 @@ def _cost(tables: Tables) -> Figure:
     subtitle = f"CPU time of one step; median of n = {n} repeats, bars from the smallest to the largest"
     return Figure(
         name="bill-cost",
-        chart=_curves(rows, "CPU time of one more token, ms (log scale)", bars=True),
+        chart=_curves(rows, "CPU time of one more token, ms", bars=True),
         title=title,
         subtitle=subtitle,
         description="Milliseconds for one more token against tokens read: block with cache, LSTM with state.",
@@ -126,7 +127,7 @@ def _kept(rows: Sequence[Row]) -> Figure:
     drawn = [row | {"value": row["bytes"]} for row in rows]
     return Figure(
         name="bill-memory",
-        chart=_curves(drawn, "Bytes kept a layer (log scale)", bars=False),
+        chart=_curves(drawn, "Bytes kept a layer", bars=False),
         title=title,
         subtitle="Exact: 2 n d floats of keys and values, 2 d floats of state; 4 bytes a float",
         description="Bytes kept against tokens read: a rising line for the cache, a flat one for the state.",
@@ -141,36 +142,28 @@ def _curves(rows: Sequence[Row], y_title: str, *, bars: bool) -> alt.LayerChart:
         [{**row, "colour": COLOURS[row["runner"]], "shape": SHAPES[row["runner"]]} for row in rows]
     ).sort("runner", "n_before")
     lengths = sorted(set(drawn["n_before"]))
-    low, high = (drawn[name].cast(float) for name in (("low", "high") if bars else ("value", "value")))
-    domain = [low.min() * 0.7, high.max() * 1.4]
-    x = (
-        alt.X("n_before:Q", title="Tokens n read before (log scale)")
-        .scale(type="log", base=2, domain=[lengths[0] / 1.2, lengths[-1] * 1.2], nice=False)
-        .axis(values=lengths, format=",d")
+    x = log_axis(
+        alt.X,
+        "n_before",
+        "Tokens n read before",
+        lengths[0],
+        lengths[-1],
+        room=1.2,
+        ticks=lengths,
+        labels=",d",
     )
-    y = (
-        alt.Y("value:Q", title=y_title)
-        .scale(type="log", domain=domain, nice=False)
-        .axis(values=log_ticks(*domain), format="~s" if not bars else "~g")
-    )
-    colour = alt.Color("colour:N", scale=None)
-    parts = []
-    for name, dash in DASHES.items():
-        own = drawn.filter(pl.col("runner") == name)
-        parts.append(chart_of(own).mark_line(strokeWidth=2, strokeDash=dash).encode(x, y, colour))
+    columns = ("low", "high") if bars else ("value",)
+    low, high = marks.span(*(drawn[name] for name in columns))
+    y = log_axis(alt.Y, "value", y_title, low, high, room=1.4, labels="~g" if bars else "~s")
+    layers = [
+        marks.line(drawn.filter(pl.col("runner") == name), x, y, dash=dash) for name, dash in DASHES.items()
+    ]
     if bars:
-        spans = y.copy()
-        spans.shorthand = "low:Q"
-        parts.append(chart_of(drawn).mark_rule(strokeWidth=1.5).encode(x, spans, colour, y2="high:Q"))
-    shape = alt.Shape("shape:N", scale=None)
-    parts.append(chart_of(drawn).mark_point(filled=True, size=60, opacity=1).encode(x, y, colour, shape))
-    ends = drawn.filter(pl.col("n_before") == lengths[-1])
-    parts.append(
-        chart_of(ends)
-        .mark_text(align="left", dx=14, fontSize=12, fontWeight="bold", clip=False)
-        .encode(x, y, colour, text="runner:N")
-    )
-    return alt.layer(*parts).properties(width=560, height=280)
+        layers.append(marks.bars(drawn, x, y))
+    layers.append(marks.points(drawn, x, y, shape=marks.SHAPE, size=60))
+    ends = drawn.filter(pl.col("n_before") == lengths[-1]).with_columns(pl.col("runner").alias("label"))
+    layers.append(marks.end_labels(ends, marks.EDGE, y, HEIGHT))
+    return marks.panel(layers, WIDTH, HEIGHT)
 
 
 def lines(settings: BillSettings, tables: Tables) -> list[str]:

@@ -1,14 +1,13 @@
 """Two pictures of a race: every runner's time, and the whole block against the LSTM layer everywhere."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import altair as alt
 import polars as pl
 
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.marks import chart_of
-from isoloss.figures.style import FAMILY_COLOURS, INK, OTHER_COLOURS, QUIET, log_ticks, shades, spread
+from isoloss.figures.style import FAMILY_COLOURS, INK, OTHER_COLOURS, QUIET, log_axis, shades
 from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.race.verdict import compared, sentence
@@ -16,7 +15,8 @@ from isoloss.teach.result import Row, Tables
 
 WIDTH, HEIGHT = 290, 300
 LSTM_SHADES, ATTENTION_SHADES = (shades(FAMILY_COLOURS[name], 3) for name in ("lstm", "transformer"))
-LOOKS = {
+Look = tuple[str, str, list[int]]
+LOOKS: dict[str, Look] = {
     NAIVE.name: (LSTM_SHADES[2], "triangle-up", [2, 3]),
     FUSED.name: (LSTM_SHADES[1], "diamond", [7, 4]),
     LSTM.name: (LSTM_SHADES[0], "circle", [1, 0]),
@@ -36,8 +36,8 @@ def times(tables: Tables, setup: str, fair: Mapping[str, Sequence[Row]]) -> Figu
             for row in rows
         ]
     )
-    axes = _axes(drawn, f"{clock}, ms (log scale)")
-    panels = [_panel(drawn.filter(pl.col("mode") == mode), mode, axes, dash=LOOKS) for mode in MODES]
+    axes = _axes(drawn, f"{clock}, ms")
+    panels = [_panel(drawn.filter(pl.col("mode") == mode), mode, axes, dashes=LOOKS) for mode in MODES]
     verdict = compared(fair.get(BOTH) or fair[FORWARD], BLOCK.name, LSTM.name, "length", numbers=False)
     mode = BOTH if fair.get(BOTH) else FORWARD
     title = sentence(f"{setup}, {mode}: {verdict}") if verdict else f"Times so far on {setup}"
@@ -71,10 +71,7 @@ def referee(rows: Sequence[Row], set_ups: int) -> Figure:
     names = list(dict.fromkeys(row["setup"] for row in rows))
     colours = (INK, OTHER_COLOURS[0], OTHER_COLOURS[1], QUIET)
     dashes = ([1, 0], [7, 4], [2, 3], [9, 3, 2, 3])
-    looks = {
-        name: (colours[i % 4], ("circle", "square", "triangle-up", "diamond")[i % 4], dashes[i % 4])
-        for i, name in enumerate(names)
-    }
+    looks = {name: (colours[i % 4], marks.SHAPES[i % 4], dashes[i % 4]) for i, name in enumerate(names)}
     drawn = pl.DataFrame(
         [
             {key: row[key] for key in ("mode", "setup", "clock", "length", "value", "low", "high", "n")}
@@ -85,8 +82,8 @@ def referee(rows: Sequence[Row], set_ups: int) -> Figure:
             for row in rows
         ]
     )
-    axes = _axes(drawn, "Block's time / LSTM layer's (log scale)", column="place", also=1.0)
-    panels = [_panel(drawn.filter(pl.col("mode") == m), m, axes, dash=looks, even=True) for m in MODES]
+    axes = _axes(drawn, "Block's time / LSTM layer's", column="place", also=[1.0])
+    panels = [_panel(drawn.filter(pl.col("mode") == m), m, axes, dashes=looks, even=True) for m in MODES]
     title = _referees_finding(rows)
     n = rows[0]["n"]
     subtitle = (
@@ -115,61 +112,36 @@ def _referees_finding(rows: Sequence[Row]) -> str:
     return sentence(". ".join(parts))
 
 
-def _axes(drawn: pl.DataFrame, y_title: str, column: str = "length", also: float | None = None) -> dict:
+def _axes(
+    drawn: pl.DataFrame, y_title: str, column: str = "length", also: Sequence[float] = ()
+) -> tuple[alt.X, alt.Y]:
+    """``also``: values that the second axis must show."""
     lengths = sorted(set(drawn["length"]))
-    low, high = drawn["low"].min(), drawn["high"].max()
-    if also is not None:
-        low, high = min(low, also), max(high, also)
-    ticks = [tick for tick in log_ticks(low * 0.5, high * 2) if low * 0.75 <= tick <= high * 1.3]
-    x = (
-        alt.X(f"{column}:Q", title="Tokens T (log scale)")
-        .scale(type="log", base=2, domain=[lengths[0] / 1.3, lengths[-1] * 1.3], nice=False)
-        .axis(values=lengths, format=",d")
-    )
-    y = (
-        alt.Y("value:Q", title=y_title)
-        .scale(type="log", domain=[low * 0.75, high * 1.3], nice=False)
-        .axis(values=ticks, format="~g")
-    )
-    return {"x": x, "y": y, "domain": (low * 0.75, high * 1.3)}
+    x = log_axis(alt.X, column, "Tokens T", lengths[0], lengths[-1], room=1.3, ticks=lengths, labels=",d")
+    low, high = marks.span(drawn["low"], drawn["high"], also)
+    return x, log_axis(alt.Y, "value", y_title, low, high, room=1.3, labels="~g")
 
 
-def _panel(own: pl.DataFrame, mode: str, axes: dict, *, dash: Mapping, even: bool = False) -> alt.LayerChart:
-    x, y, colour = axes["x"], axes["y"], alt.Color("colour:N", scale=None)
-    parts = []
+def _panel(
+    rows: pl.DataFrame,
+    mode: str,
+    axes: tuple[alt.X, alt.Y],
+    *,
+    dashes: Mapping[str, Look],
+    even: bool = False,
+) -> alt.LayerChart:
+    """The lines of one mode, named at their ends; ``even``: a rule at 1."""
+    x, y = axes
+    layers: list[alt.Chart] = []
     if even:
-        equal = y.copy()
-        equal.shorthand = "one:Q"
-        rule = alt.Chart(alt.InlineData(values=[{"one": 1}])).mark_rule(strokeWidth=1.5, color=QUIET)
-        parts.append(rule.encode(equal))
-    for name, (_, _, pattern) in dash.items():
-        line = own.filter(pl.col("runner") == name)
-        if len(line):
-            parts.append(chart_of(line).mark_line(strokeWidth=2, strokeDash=pattern).encode(x, y, colour))
-    bars = y.copy()
-    bars.shorthand = "low:Q"
-    parts.append(chart_of(own).mark_rule(strokeWidth=1.5, opacity=0.7).encode(x, bars, colour, y2="high:Q"))
-    shape = alt.Shape("shape:N", scale=None)
-    parts.append(chart_of(own).mark_point(filled=True, size=60, opacity=1).encode(x, y, colour, shape))
-    if len(own):
-        parts.append(_labels(own, axes))
-    return alt.layer(*parts).properties(
-        width=WIDTH, height=HEIGHT, title=alt.TitleParams(mode, fontSize=13, fontWeight="normal", offset=4)
-    )
-
-
-def _labels(own: pl.DataFrame, axes: dict) -> alt.Chart:
-    """Names in the lines' colours, right of the panel, moved apart where lines end close."""
-    low, high = (math.log(edge) for edge in axes["domain"])
-    ends = own.sort("length").group_by("runner", maintain_order=True).last()
-    gap = 16 * (high - low) / HEIGHT
-    places = spread([math.log(value) for value in ends["value"]], gap)
-    rows = [
-        {"text": label, "colour": colour, "value": math.exp(place)}
-        for label, colour, place in zip(ends["label"], ends["colour"], places, strict=True)
-    ]
-    return (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_text(align="left", dx=6, fontSize=12, fontWeight="bold", clip=False)
-        .encode(x=alt.value(WIDTH), y=axes["y"], text="text:N", color=alt.Color("colour:N", scale=None))
-    )
+        one = marks.chart_of(pl.DataFrame({"value": [1.0]}))
+        layers.append(one.mark_rule(strokeWidth=1.5, color=QUIET).encode(y))
+    for name, (_, _, dash) in dashes.items():
+        layers.append(marks.line(rows.filter(pl.col("runner") == name), x, y, dash=dash))
+    layers.append(marks.bars(rows, x, y, opacity=0.7))
+    layers.append(marks.points(rows, x, y, shape=marks.SHAPE, size=60))
+    if len(rows):
+        ends = rows.sort("length").group_by("runner", maintain_order=True).last()
+        layers.append(marks.end_labels(ends, marks.EDGE, y, HEIGHT))
+    title = alt.TitleParams(mode, fontSize=13, fontWeight="normal", offset=4)
+    return marks.panel(layers, WIDTH, HEIGHT, title)

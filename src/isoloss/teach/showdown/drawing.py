@@ -3,9 +3,9 @@
 import altair as alt
 import polars as pl
 
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.marks import chart_of
-from isoloss.figures.style import QUIET, family_colour, linear_axis, log_axis, spread
+from isoloss.figures.style import QUIET, family_colour, linear_axis, log_axis
 from isoloss.teach.result import Tables
 
 WIDTH, HEIGHT = 560, 340
@@ -22,28 +22,19 @@ def by_position(tables: Tables, *, judgement: str) -> Figure:
     context = int(table["last"].max())
     drawn = looking(table, "family")
     x = log_axis(alt.X, "position", "Token index in the window", 1, context, room=1.05)
-    y = linear_axis("value", "Held-out loss (nats per token)", table["low"].min(), table["high"].max())
-    colour, one = alt.Color("colour:N", scale=None), alt.Detail("name:N")
-    ends = drawn.filter(pl.col("last") == context)
-    gap = 19 * (table["high"].max() - table["low"].min()) / HEIGHT
-    ends = ends.with_columns(
-        pl.lit(context * 1.05).alias("position"), pl.Series("value", spread(ends["value"].to_list(), gap))
-    )
-    chart = alt.layer(
-        chart_of(drawn)
-        .mark_area(opacity=0.18)
-        .encode(x, alt.Y("low:Q"), y2="high:Q", color=colour, detail=one),
+    low, high = marks.span(table["low"], table["high"])
+    y = linear_axis("value", "Held-out loss (nats per token)", low, high)
+    ends = drawn.filter(pl.col("last") == context).with_columns(pl.col("name").alias("label"))
+    layers = [
+        marks.band(drawn, x, y, opacity=0.18, by="name"),
         *[
-            chart_of(drawn.filter(pl.col("family") == family))
-            .mark_line(strokeWidth=2, strokeDash=LOOKS[family][2])
-            .encode(x, y, color=colour)
+            marks.line(drawn.filter(pl.col("family") == family), x, y, dash=LOOKS[family][2])
             for family in table["family"].unique(maintain_order=True)
         ],
-        chart_of(drawn)
-        .mark_point(filled=True, size=34, opacity=1)
-        .encode(x, y, color=colour, shape=alt.Shape("shape:N", scale=None)),
-        labels(ends, x, y),
-    ).properties(width=WIDTH, height=HEIGHT)
+        marks.points(drawn, x, y, shape=marks.SHAPE, size=34),
+        marks.end_labels(ends, marks.EDGE, y, HEIGHT),
+    ]
+    chart = marks.panel(layers, WIDTH, HEIGHT)
     title = finding("Loss by position", judgement)
     subtitle = (
         f"RECORDED. Mean of {seeds} seeds of each family; shade: 95 % t interval over seeds, noise pooled. "
@@ -69,14 +60,13 @@ def by_copies(tables: Tables, *, judgement: str) -> Figure:
     order = [LOOKS[side][0] for side in LOOKS]
     x = alt.X("value:Q", title="Share of a text's runs that the training text holds").axis(format=".0%")
     y = alt.Y("name:N", title=None, sort=order)
-    colour = alt.Color("colour:N", scale=None)
     row = alt.Row("run:N", title=None).header(labelAngle=0, labelAlign="left", labelOrient="top")
-    base = alt.Chart(alt.InlineData(values=drawn.to_dicts()))
+    base = marks.chart_of(drawn)
     chart = (
         alt.layer(
-            base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=colour),
+            base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=marks.COLOUR),
             base.mark_point(filled=True, size=90, opacity=1).encode(
-                x, y, color=colour, shape=alt.Shape("shape:N", scale=None)
+                x, y, color=marks.COLOUR, shape=marks.SHAPE
             ),
         )
         .properties(width=WIDTH - 120, height=90)
@@ -107,11 +97,6 @@ def looking(table: pl.DataFrame, column: str) -> pl.DataFrame:
         pl.Series("shape", [look[1] for look in looks]),
         pl.Series("colour", colours),
     )
-
-
-def labels(ends: pl.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
-    words = chart_of(ends).mark_text(align="left", dx=8, fontSize=12, fontWeight="bold", clip=False)
-    return words.encode(x, y, text="name:N", color=alt.Color("colour:N", scale=None))
 
 
 def finding(subject: str, judgement: str) -> str:
