@@ -50,6 +50,9 @@ def answered(law, question):
 
 @settings(max_examples=100)
 @given(question=QUESTIONS)
+@example(question={"flops": 1.7e308, "params": 1e-300})
+@example(question={"flops": 1e300, "flops_per_token": 1e-300, "serve_tokens": 1e300})
+@example(question={"loss": 2.5, "params": 1e300, "unique_tokens": 1e-300})
 def test_any_question(fitted, question):
     answered(fitted, question)
 

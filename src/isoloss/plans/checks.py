@@ -6,6 +6,9 @@ from isoloss.errors import InputError, Refusal
 from isoloss.plans.allocate import AllocationQuestion
 from isoloss.plans.loss_surface import LARGEST_LOG, LossSurface
 
+MOST = 1e50
+"""Products of a few given numbers stay within floats."""
+
 
 def validated(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[str, float]:
     """What was given, as floats; raises InputError where it is not positive or contradicts itself."""
@@ -19,6 +22,8 @@ def validated(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[st
             number = float("nan")
         if not np.isfinite(number) or (number <= 0 and not (name == "loss" and signed_loss)):
             raise InputError(f"{name} is {value!r}", mend="give a positive finite number")
+        if not 1 / MOST <= abs(number) <= MOST:
+            raise InputError(f"{name} is {value!r}", mend=f"give a number from {1 / MOST:g} to {MOST:g}")
         given[name] = number
     if ("flops" in given) == ("loss" in given):
         what = "both a budget and a target" if "flops" in given else "neither a budget nor a target"
