@@ -1,5 +1,6 @@
 """Who may import whom: reading, fitting and drawing need no deep-learning framework; layers go one way."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -114,6 +115,53 @@ def test_control_an_import_the_other_way_breaks_a_contract(copy, module, line):
     done = lint_imports(copy)
     assert done.returncode != 0
     assert "1 kept, 1 broken" in done.stdout or "0 kept, 2 broken" in done.stdout or "newcomer" in done.stdout
+
+
+def room_of(module: str) -> str:
+    """'laws' for 'isoloss.laws.forms'; a file of the ground floor is its own room."""
+    return ".".join(module.split(".")[1:2])
+
+
+def circles_between_rooms(folder: Path) -> list[list[str]]:
+    """Files of different rooms that import each other, directly or on a way round; lazy imports count."""
+    code = """
+import json, sys
+sys.path.insert(0, "src")
+import grimp
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+graph = grimp.build_graph("isoloss", cache_dir=None)
+names = sorted(graph.modules)
+edges = [(names.index(a), names.index(b)) for a in names for b in graph.find_modules_directly_imported_by(a)]
+rows, columns = zip(*edges)
+arrows = coo_array(([1] * len(edges), (rows, columns)), shape=(len(names), len(names)))
+count, part = connected_components(arrows, connection="strong")
+print(json.dumps([[n for n, p in zip(names, part) if p == k] for k in range(count)]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120, check=True
+    )
+    return [part for part in json.loads(done.stdout) if len({room_of(module) for module in part}) > 1]
+
+
+def test_no_files_of_different_rooms_import_each_other():
+    pytest.importorskip("grimp")
+    assert circles_between_rooms(ROOT) == []
+
+
+def test_control_a_lazy_import_the_other_way_makes_a_circle(copy):
+    pytest.importorskip("grimp")
+    with (copy / "src" / "isoloss" / "laws" / "_result.py").open("a") as file:
+        file.write("\n\ndef draw():\n    from isoloss.figures import fit\n")
+    (circle,) = circles_between_rooms(copy)
+    assert {"isoloss.laws._result", "isoloss.figures.fit"} <= set(circle)
+
+
+def test_importing_isoloss_loads_neither_arrays_nor_drawing():
+    heavy = {"numpy", "scipy", "polars", "altair", "torch"}
+    code = f"import sys, isoloss; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]"
 
 
 def test_a_command_that_needs_torch_says_so():

@@ -8,17 +8,9 @@
 Fitting and reading import no deep-learning framework; training does.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
+from isoloss.api import fit, load, published, run
 from isoloss.errors import InputError, IsolossError, Refusal, RunError
 from isoloss.version import __version__
-
-if TYPE_CHECKING:
-    from isoloss.laws import Fit
-    from isoloss.records import StudyData
-
 
 __all__ = [
     "InputError",
@@ -31,57 +23,3 @@ __all__ = [
     "published",
     "run",
 ]
-
-
-def run(
-    study: str,
-    *,
-    scale: str = "mini",
-    out: str | Path | None = None,
-    changes: Sequence[str] = (),
-    workers: int | None = None,
-) -> "StudyData":
-    """Train every run of a study that its folder does not hold yet, and read the folder.
-
-    ``study``: a shipped name or the path of a TOML file. ``out``: default studies/NAME-SCALE.
-    ``changes``: "KEY=VALUE" strings, as after ``--set``. In a script, call it under
-    ``if __name__ == "__main__":``, since worker processes import the script.
-
-    Raises InputError for a study that cannot be, RunError if a run failed or it was stopped.
-    """
-    from isoloss.studies.start import start
-
-    outcome = start(study, scale=scale, out=out, changes=changes, workers=workers)
-    if outcome.failed or outcome.stopped:
-        reasons = "; ".join(sorted(set(outcome.failed.values()))) or "it was stopped"
-        raise RunError(
-            f"not all runs ended: {reasons}", where=str(outcome.folder), mend="call it again to go on"
-        )
-    return load(outcome.folder)
-
-
-def load(folder: str | Path) -> "StudyData":
-    """A study's folder: ``.table()``, ``.positions()``, ``.curves()``. Raises InputError if it is none."""
-    from isoloss import records
-
-    return records.load(folder)
-
-
-def fit(law: str, table: Any, **options: Any) -> "Fit":
-    """Fit a law to a table; options as in ``isoloss.sources.fit_table`` and ``isoloss.laws.fit``.
-
-    Raises InputError for a table that cannot be read so, Refusal where the data cannot answer.
-    """
-    from isoloss.sources import fit_table
-
-    return fit_table(law, table, **options)
-
-
-def published(name: str) -> "Fit":
-    """The law that a paper printed, with its citation; ``isoloss laws`` lists them.
-
-    Raises InputError for an unknown name, Refusal for a law whose constants no paper prints.
-    """
-    from isoloss.sources import published
-
-    return published(name)

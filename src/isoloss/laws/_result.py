@@ -7,20 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter, ValidationError
 
 from isoloss.errors import InputError
+from isoloss.face import FitFace
 from isoloss.laws._intervals import Interval, check_level
 from isoloss.laws._predict import Prediction, log_variance, predict, scaled
 from isoloss.laws.forms import Array, Form, form
 from isoloss.laws.seeds import Seeds
-
-if TYPE_CHECKING:
-    from isoloss.plans.plan import Plan
 
 
 class FitStatus(Enum):
@@ -82,7 +80,7 @@ class Bootstrap:
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(FitFace):
     """A law with data.
 
     ``intervals[name]`` is (low, high) at ``level``, an end being None where it exceeds every float or where
@@ -145,18 +143,6 @@ class Fit:
         Raises InputError for missing, unknown, non-finite or non-positive inputs.
         """
         return predict(self, self.level if level is None else check_level(level), inputs)
-
-    def plan(self, **question: Any) -> "Plan":
-        """Which model for how many tokens: ``isoloss.plans.plan`` of this fit, with its options."""
-        from isoloss.plans.plan import plan
-
-        return plan(self, **question)
-
-    def plot(self, *others: "Fit") -> Any:
-        """The fit with its data, an altair chart; ``others`` are laws to draw beside it."""
-        from isoloss.figures.fit import plot
-
-        return plot(self, others)
 
     def losses(self, theta_Sp: Array, **inputs: ArrayLike) -> Array:
         """Losses of S parameter vectors, shape (S, n), at n inputs."""
