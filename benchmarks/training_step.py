@@ -21,9 +21,11 @@ from isoloss.corpus import library
 from isoloss.models import build_cohort, count, family, shape_of
 from isoloss.studies.estimate import matmul_rate
 from isoloss.training.device import device_name, keep_freed_memory
-from isoloss.training.loop import Run
 from isoloss.training.objective import losses
+from isoloss.training.schedule import rate
 from isoloss.training.settings import Execution, RunSettings
+from isoloss.training.setup import set_up
+from isoloss.training.step import train_step
 from isoloss.training.task import Member, Task
 
 SHAPES = [
@@ -56,8 +58,18 @@ def loop_step(name: str, shape: dict, folder: Path, corpus: library.TokenizedCor
     task = Task(
         "benchmark", (Member(settings, name, place),), "starter", corpus.tokenizer_path.parent, Execution()
     )
-    run = Run(task)
-    return lambda: run.update(run.plan[0])
+    setup = set_up(task)
+    state, segment = setup.fresh_state(), setup.segments[0]
+
+    def step() -> None:
+        rates = [rate(settings, segment, state.step)]
+        x_KBT, y_KBT = setup.batch(state.step)
+        means_KP, _ = train_step(
+            state.model, state.optimizer, x_KBT, y_KBT, rates, state.alive_K, setup.options
+        )
+        state.advance(means_KP.numpy())
+
+    return step
 
 
 def bare_step(name: str, shape: dict, corpus: library.TokenizedCorpus) -> Callable[[], None]:

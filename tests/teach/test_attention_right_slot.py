@@ -16,7 +16,7 @@ from isoloss.teach.attention.right_slot_rows import (
     solved,
     uniform_mass,
 )
-from isoloss.teach.learner import Cohort, Member, Side
+from isoloss.teach.learner import Cohort, Replica, Side
 from isoloss.teach.panels import panel
 from isoloss.teach.tasks import Binding
 
@@ -69,7 +69,7 @@ def test_uniform_mass_is_what_a_uniform_head_gives(layer):
 
 
 def test_recording_a_whole_network_leaves_its_answers_alone():
-    cohort = Cohort(SIDE, Binding(4, 16, 8), [Member(0, 3e-3), Member(1, 3e-3)])
+    cohort = Cohort(SIDE, Binding(4, 16, 8), [Replica(0, 3e-3), Replica(1, 3e-3)])
     x, _ = cohort.task.batch(np.random.default_rng(0), 10)
     x_KBT = torch.from_numpy(x).expand(2, -1, -1)
     with torch.inference_mode():

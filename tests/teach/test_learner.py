@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from isoloss.models.lstm import initialise, initialise_chrono
-from isoloss.teach.learner import Cohort, Member, Side, answered, build, learn
+from isoloss.teach.learner import Cohort, Replica, Side, answered, build, learn
 from isoloss.teach.tasks import NOT_ASKED, Binding, FirstLetter
 
 TASK = FirstLetter(6, letters=5)
@@ -31,16 +31,16 @@ def logits(cohort, member):
 
 @pytest.mark.parametrize("side", [ATTENTION, RECURRENT], ids=lambda side: side.name)
 def test_a_member_learns_as_it_would_alone(side):
-    together = trained(side, [Member(0, 1e-2), Member(1, 3e-3)])
-    alone = trained(side, [Member(1, 3e-3)])
+    together = trained(side, [Replica(0, 1e-2), Replica(1, 3e-3)])
+    alone = trained(side, [Replica(1, 3e-3)])
     torch.testing.assert_close(logits(together, 1), logits(alone, 0), rtol=1e-4, atol=1e-5)
     # Control: another seed or another rate is told apart.
-    assert not torch.allclose(logits(together, 1), logits(trained(side, [Member(2, 3e-3)]), 0), atol=1e-3)
-    assert not torch.allclose(logits(together, 1), logits(trained(side, [Member(1, 1e-2)]), 0), atol=1e-3)
+    assert not torch.allclose(logits(together, 1), logits(trained(side, [Replica(2, 3e-3)]), 0), atol=1e-3)
+    assert not torch.allclose(logits(together, 1), logits(trained(side, [Replica(1, 1e-2)]), 0), atol=1e-3)
 
 
 def test_every_side_reads_the_same_strings():
-    members = [Member(0, 1e-2), Member(0, 3e-3), Member(1, 3e-3)]
+    members = [Replica(0, 1e-2), Replica(0, 3e-3), Replica(1, 3e-3)]
     one, other = (Cohort(side, TASK, members).draw(7) for side in (ATTENTION, RECURRENT))
     assert torch.equal(one[0], other[0])
     assert torch.equal(one[0][0], one[0][1])
@@ -52,7 +52,7 @@ def test_start_sets_each_member_by_its_seed():
         initialise_chrono(member.layers[0], 20)
 
     side = Side("chrono", "lstm", RECURRENT.shape, chrono)
-    first, again, other = (build(side, TASK, [Member(s, 1e-3)]).members[0].layers[0] for s in (0, 0, 1))
+    first, again, other = (build(side, TASK, [Replica(s, 1e-3)]).members[0].layers[0] for s in (0, 0, 1))
     b_f, b_i = first.bias_ih_l0[16:32], first.bias_ih_l0[:16]
     assert torch.equal(first.bias_ih_l0, again.bias_ih_l0)
     assert not torch.equal(first.bias_ih_l0, other.bias_ih_l0)
@@ -69,10 +69,10 @@ def test_the_forget_bias_stands_in_one_bias_alone():
 
 
 def test_learning_stops_when_enough_is_right_or_at_the_cap():
-    short = learn(ATTENTION, TASK, [Member(0, 1e-2)], cap=400, every=50, enough=0.95)
+    short = learn(ATTENTION, TASK, [Replica(0, 1e-2)], cap=400, every=50, enough=0.95)
     assert short[-1].share.value >= 0.95
     assert short[-1].update < 400
-    capped = learn(ATTENTION, TASK, [Member(0, 1e-2)], cap=7, every=5, enough=1.1)
+    capped = learn(ATTENTION, TASK, [Replica(0, 1e-2)], cap=7, every=5, enough=1.1)
     assert [check.update for check in capped] == [0, 5, 7]
 
 
@@ -102,7 +102,7 @@ def test_a_string_is_right_if_all_that_it_asks_is():
 
 
 def test_a_diverged_member_does_not_take_the_others_along():
-    cohort = trained(ATTENTION, [Member(0, 1e-2), Member(1, 1e-2)], updates=1)
+    cohort = trained(ATTENTION, [Replica(0, 1e-2), Replica(1, 1e-2)], updates=1)
     with torch.no_grad():
         next(cohort.model.parameters())[0].fill_(float("nan"))
     before = logits(cohort, 1)

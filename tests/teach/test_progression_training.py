@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from isoloss.models.output import Output
 from isoloss.teach import panel as panels
 from isoloss.teach import words
-from isoloss.teach.learner import Cohort, Member, build, params
+from isoloss.teach.learner import Cohort, Replica, build, params
 from isoloss.teach.panels import panel
 from isoloss.teach.progression import telling
 from isoloss.teach.progression.corpus import END, Corpus, Reading, corpus_of
@@ -51,7 +51,7 @@ def run():
 def cohort(corpus, side, updates, *, start=None, seeds=(0,)):
     side = next(one for one in sides(24) if one.name == side)
     side = side if start is None else type(side)(side.name, side.family, side.shape, start)
-    made = Cohort(side, reading(corpus), [Member(seed, 0.03) for seed in seeds])
+    made = Cohort(side, reading(corpus), [Replica(seed, 0.03) for seed in seeds])
     for _ in range(updates):
         made.update()
     return made
@@ -171,7 +171,7 @@ def test_the_noise_is_the_seed_s_and_the_update_s_not_the_model_s(corpus):
 
 @pytest.mark.parametrize("d_model", [8, 24, 64])
 def test_both_sides_have_the_same_size(corpus, d_model):
-    sizes = [params(build(side, reading(corpus), [Member(0, 0.01)]), 1) for side in sides(d_model)]
+    sizes = [params(build(side, reading(corpus), [Replica(0, 0.01)]), 1) for side in sides(d_model)]
     assert max(sizes) <= 1.1 * min(sizes)
     if d_model == 24:
         assert 12_000 <= min(sizes) <= 30_000

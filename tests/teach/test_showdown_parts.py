@@ -235,7 +235,7 @@ def test_packaged_weights_give_the_recorded_losses(about, held_out_windows, name
     x_MT, y_MT = held_out_windows
     sums = evaluate(model, x_MT, y_MT, members=1, device=torch.device("cpu"))[0]
     assert abs(sums.mean("exit_1") - run.loss) < min(ROUNDING, 1.96 * run.loss_se)
-    by_position_T = sums.sum_T["exit_1"] / sums.windows
+    by_position_T = sums.sum_T("exit_1") / sums.windows
 
     def apart(from_run):
         return np.abs(by_position_T - np.array(from_run.sum_T) / from_run.windows).mean()

@@ -1,10 +1,14 @@
 """A member of a cohort is the member alone."""
 
+from itertools import count
+
 import polars as pl
 import pytest
 
 from isoloss import files
+from isoloss.training import loop
 from isoloss.training.loop import train
+from isoloss.training.step import train_step
 from isoloss.training.task import Task
 
 FAMILIES = ["transformer", "lstm", "looped"]
@@ -43,13 +47,14 @@ def test_control_members_differ_from_each_other(make_task):
 
 
 @pytest.mark.parametrize("family", ["transformer", "looped"])
-def test_a_diverging_member_leaves_the_others_alone(make_task, family):
+def test_a_diverging_member_leaves_the_others_alone(make_task, family, monkeypatch):
     calm = make_task(family, rates=(0.01,), folder="calm")
     assert train(calm)
     mixed = make_task(family, rates=(0.01, 9.9), folder="mixed")
     # No clipping to speak of, and a rate that no model survives.
     wild = mixed.members[1]
-    assert train(mixed, report=poison(mixed, 1))
+    poison(monkeypatch, 1)
+    assert train(mixed)
     assert losses_of(mixed.members[0])[0] == pytest.approx(losses_of(calm.members[0])[0], abs=2e-4)
     record = files.read_json(wild.folder / "record.json")
     assert record["status"] == "diverged"
@@ -60,24 +65,23 @@ def test_a_diverging_member_leaves_the_others_alone(make_task, family):
     assert curve["total"].is_finite().all()
 
 
-def poison(task, number):
+def poison(monkeypatch, number):
     """After 12 updates, make one member's weights infinite, whatever its rate did."""
-    import gc
+    update = count(1)
 
-    from isoloss.training.loop import Run
+    def poisoned_step(model, *arguments):
+        found = train_step(model, *arguments)
+        if next(update) == 12:
+            next(iter(model.parameters())).data[number] = float("inf")
+        return found
 
-    def report(progress):
-        if progress.done == 12:
-            run = next(o for o in gc.get_objects() if isinstance(o, Run) and o.task is task)
-            parameter = next(iter(run.state.model.parameters()))
-            parameter.data[number] = float("inf")
-
-    return report
+    monkeypatch.setattr(loop, "train_step", poisoned_step)
 
 
-def test_a_run_alone_that_diverges_is_recorded_with_its_step(make_task):
+def test_a_run_alone_that_diverges_is_recorded_with_its_step(make_task, monkeypatch):
     task = make_task("lstm")
-    assert train(task, report=poison(task, slice(None)))
+    poison(monkeypatch, slice(None))
+    assert train(task)
     record = files.read_json(task.lead.folder / "record.json")
     assert (record["status"], record["diverged_step"]) == ("diverged", 12)
     assert "update 12" in record["reason"]

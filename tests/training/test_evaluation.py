@@ -40,9 +40,9 @@ def test_any_partition_of_the_windows_gives_the_same_sums(small_text, name):
         parts = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=batch)
         for a, b in zip(whole, parts, strict=True):
             assert a.windows == b.windows == 12
-            for part in a.sum_T:
-                np.testing.assert_allclose(a.sum_T[part], b.sum_T[part], rtol=1e-12)
-                np.testing.assert_allclose(a.sumsq_T[part], b.sumsq_T[part], rtol=1e-12)
+            np.testing.assert_allclose(a.sum_PT, b.sum_PT, rtol=1e-12)
+            np.testing.assert_allclose(a.sumsq_PT, b.sumsq_PT, rtol=1e-12)
+            for part in a.parts:
                 assert a.standard_error(part) == pytest.approx(b.standard_error(part), rel=1e-9, abs=1e-7)
 
 
@@ -52,7 +52,7 @@ def test_control_state_leaking_from_window_to_window_would_be_noticed(small_text
     x_MT, y_MT = evaluation_windows(small_text.validation, count=8, context=CONTEXT)
     first = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=4)[0]
     again = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=8)[0]
-    np.testing.assert_allclose(first.sum_T["exit_1"], again.sum_T["exit_1"], rtol=1e-12)
+    np.testing.assert_allclose(first.sum_T("exit_1"), again.sum_T("exit_1"), rtol=1e-12)
     with torch.no_grad():
         leaked = [model(torch.from_numpy(x_MT[i : i + 4]).expand(2, -1, -1)).logits[0] for i in (0, 4)]
         fresh = model_of("lstm", carry=False)
@@ -67,9 +67,9 @@ def test_a_carried_state_brings_the_text_before_and_only_that(small_text):
     assert (before_MT[1:, -1] == small_text.validation.ids[x_position(small_text, x_MT)[1:] - 1]).all()
     informed = evaluate(model, x_MT, y_MT, before_MT, members=2, device=CPU, batch=9)[0]
     again = evaluate(model, x_MT, y_MT, before_MT, members=2, device=CPU, batch=2)[0]
-    np.testing.assert_allclose(informed.sum_T["exit_1"], again.sum_T["exit_1"], rtol=1e-12)
+    np.testing.assert_allclose(informed.sum_T("exit_1"), again.sum_T("exit_1"), rtol=1e-12)
     forgetful = evaluate(model, x_MT, y_MT, members=2, device=CPU)[0]
-    assert not np.allclose(informed.sum_T["exit_1"], forgetful.sum_T["exit_1"], rtol=1e-9)
+    assert not np.allclose(informed.sum_T("exit_1"), forgetful.sum_T("exit_1"), rtol=1e-9)
 
 
 def x_position(text, x_MT):
@@ -100,7 +100,7 @@ def test_sums_merge_whatever_the_order(sizes, positions, seed):
     merged = parts[-1]
     for part in parts[:-1]:
         merged = merged + part
-    np.testing.assert_allclose(merged.sum_T["exit_1"], whole.sum_T["exit_1"], rtol=1e-12)
+    np.testing.assert_allclose(merged.sum_T("exit_1"), whole.sum_T("exit_1"), rtol=1e-12)
     assert merged.windows == whole.windows
     assert whole.mean("exit_1") == pytest.approx(loss.mean(), rel=1e-12)
     if len(loss) > 1:

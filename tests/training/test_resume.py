@@ -7,7 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from isoloss import files
-from isoloss.training import checkpoint, loop
+from isoloss.training import checkpoint, loop, setup
 from isoloss.training.settings import Execution
 
 FAMILIES = ["transformer", "lstm", "looped"]
@@ -135,12 +135,12 @@ def test_a_change_of_threads_is_stamped_in_the_record(make_task, monkeypatch):
     task = make_task("transformer")
     made = iter(range(1, 10_000))
     assert not loop.train(task, should_stop=lambda: next(made) >= 15)
-    genuine = loop.environment
+    genuine = setup.environment_of
 
     def elsewhere(device, cohort_size):
         return genuine(device, cohort_size).model_copy(update={"threads": 99})
 
-    monkeypatch.setattr(loop, "environment", elsewhere)
+    monkeypatch.setattr(setup, "environment_of", elsewhere)
     assert loop.train(task)
     events = files.read_json(task.lead.folder / "record.json")["events"]
     changed = [event for event in events if event["kind"] == "environment changed"]

@@ -19,11 +19,13 @@ from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import OneByOne
 from isoloss.teach.shares import Share
 from isoloss.teach.tasks import NOT_ASKED, Task
-from isoloss.training.objective import losses
+from isoloss.training.objective import losses, mean_over_asked
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.settings import Recipe
+from isoloss.training.step import StepOptions, train_step
 
 RECIPE = Recipe(beta2=0.99, weight_decay=0.0, clip=1.0)
+ASKED = StepOptions(mean=mean_over_asked)
 WARMUP_UPDATES = 50
 BATCH = 64
 UNSEEN = 2_000
@@ -41,7 +43,9 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Member:
+class Replica:
+    """One copy of a side: the seed of its weights and strings, and its learning rate."""
+
     seed: int
     rate: float
 
@@ -70,7 +74,7 @@ class Check:
         }
 
 
-def build(side: Side, task: Task, members: Sequence[Member]) -> nn.Module:
+def build(side: Side, task: Task, members: Sequence[Replica]) -> nn.Module:
     kind, shape = family(side.family), shape_of(side.family, side.shape)
     model = build_cohort(kind, shape, task.vocab, task.context, [member.seed for member in members])
     if side.start is not None:
@@ -94,7 +98,7 @@ def params(model: nn.Module, members: int) -> int:
 class Cohort:
     """Members of one side in training; ``update`` makes one step of each."""
 
-    def __init__(self, side: Side, task: Task, members: Sequence[Member], *, batch: int = BATCH):
+    def __init__(self, side: Side, task: Task, members: Sequence[Replica], *, batch: int = BATCH):
         self.side, self.task, self.members, self.batch = side, task, list(members), batch
         self.model = build(side, task, members)
         self.optimizer = MemberAdamW(self.model, len(members), RECIPE)
@@ -103,14 +107,11 @@ class Cohort:
     def update(self) -> None:
         started = time.process_time()
         x_KBT, y_KBT = self.draw(self.done)
-        self.model.zero_grad()
-        loss_K = asked_loss(self.model, x_KBT, y_KBT)
-        loss_K.sum().backward()
-        norm_K = self.optimizer.gradient_norms()
         warm = min(1.0, (self.done + 1) / WARMUP_UPDATES)
-        alive = (torch.isfinite(norm_K) & torch.isfinite(loss_K)).tolist()
-        self.optimizer.step([warm * member.rate for member in self.members], norm_K, alive)
-        self.done, self.loss_K = self.done + 1, loss_K.detach().numpy()
+        rates = [warm * member.rate for member in self.members]
+        alive_K = torch.ones(len(rates), dtype=torch.bool)
+        means_KP, _ = train_step(self.model, self.optimizer, x_KBT, y_KBT, rates, alive_K, ASKED)
+        self.done, self.loss_K = self.done + 1, means_KP[:, 0].numpy()
         self.cpu_seconds += time.process_time() - started
 
     def draw(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -146,9 +147,7 @@ class Cohort:
 
 def asked_loss(model: nn.Module, x_KBT: torch.Tensor, y_KBT: torch.Tensor) -> torch.Tensor:
     """Mean loss of each member over the positions where something is asked, (K,)."""
-    asked_KBT = y_KBT != NOT_ASKED
-    loss_KBT = losses(model(x_KBT), y_KBT.clamp(min=0)).total
-    return (loss_KBT * asked_KBT).sum((1, 2)) / asked_KBT.sum((1, 2))
+    return mean_over_asked(losses(model(x_KBT), y_KBT).total, y_KBT)
 
 
 def answered(model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int) -> np.ndarray:
@@ -165,7 +164,7 @@ def answered(model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int)
     return np.concatenate(found, axis=1)
 
 
-def cohorts(side: Side, task: Task, members: Iterable[Member], *, batch: int = BATCH) -> Iterator[Cohort]:
+def cohorts(side: Side, task: Task, members: Iterable[Replica], *, batch: int = BATCH) -> Iterator[Cohort]:
     """One cohort where the family stacks its members; else one a member, so that each stops when done."""
     members = list(members)
     for group in [members] if family(side.family).stacked else [[member] for member in members]:
@@ -175,7 +174,7 @@ def cohorts(side: Side, task: Task, members: Iterable[Member], *, batch: int = B
 def learn(
     side: Side,
     task: Task,
-    members: Iterable[Member],
+    members: Iterable[Replica],
     *,
     cap: int,
     every: int,

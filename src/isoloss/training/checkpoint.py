@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -18,6 +17,7 @@ from isoloss.errors import InputError
 from isoloss.training.evaluation import PositionSums
 from isoloss.training.state import Measured, State, put_back, tensors
 
+FORMAT = 2
 KEEP = 2
 
 
@@ -33,6 +33,7 @@ def save(folder: Path, state: State, run_ids: Sequence[str], notes: dict[str, An
             whole = copies_of_views(arrays)
             files.replace_file(place / "state.safetensors", lambda path: save_file(whole, path))
             scalars = {
+                "format": FORMAT,
                 "run_ids": list(run_ids),
                 "segment": state.segment,
                 "step": state.step,
@@ -56,38 +57,33 @@ def copies_of_views(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def describe(number: int, measured: Measured, arrays: dict[str, Tensor]) -> dict[str, Any]:
     """The JSON half of one evaluation; its float64 sums go to ``arrays``."""
-    members = []
+    members: list[dict[str, Any] | None] = []
     for k, sums in enumerate(measured.sums):
-        if sums is None:
-            members.append(None)
-            continue
-        for part in sums.sum_T:
-            arrays[f"measured.{number}.{k}.{part}"] = torch.from_numpy(
-                np.stack([sums.sum_T[part], sums.sumsq_T[part]])
-            )
-        windows = {part: [sums.window_sum[part], sums.window_sumsq[part]] for part in sums.sum_T}
-        members.append({"windows": sums.windows, "window_sums": windows})
+        if sums is not None:
+            for field, array in enumerate(sums.arrays):
+                arrays[f"measured.{number}.{k}.{field}"] = torch.from_numpy(array)
+        members.append(None if sums is None else {"parts": list(sums.parts), "windows": sums.windows})
     return {"step": measured.step, "branch": measured.branch, "members": members}
 
 
 def restore(folder: Path, state: State, run_ids: Sequence[str]) -> dict[str, Any] | None:
     """Put the newest usable checkpoint of these runs into ``state``; its notes, or None if there is none.
 
-    One that is damaged or of another cohort is removed: it could never be used, and would be taken for newer
-    than those that this attempt is going to write.
+    One that is damaged, of another format or of another cohort is removed: it could never be used, and would
+    be taken for newer than those that this attempt is going to write.
     """
-    for place in sorted(folder.glob("update-*"), reverse=True):
+    for saved in sorted(folder.glob("update-*"), reverse=True):
         try:
-            scalars = files.read_json(place / "state.json")
-            mine = scalars["run_ids"] == list(run_ids)
-            whole = files.sha256(place / "state.safetensors") == scalars["sha256"]
-            arrays = load_file(place / "state.safetensors") if mine and whole else None
+            scalars = files.read_json(saved / "state.json")
+            mine = scalars["format"] == FORMAT and scalars["run_ids"] == list(run_ids)
+            whole = files.sha256(saved / "state.safetensors") == scalars["sha256"]
+            arrays = load_file(saved / "state.safetensors") if mine and whole else None
         except (FileNotFoundError, KeyError, TypeError, InputError, SafetensorError):
             arrays = None
         if arrays is not None:
             fill(state, scalars, arrays)
             return scalars["notes"]
-        files.remove_folder(place)
+        files.remove_folder(saved)
     return None
 
 
@@ -109,11 +105,5 @@ def fill(state: State, scalars: dict[str, Any], arrays: dict[str, Tensor]) -> No
 
 
 def read_sums(number: int, k: int, member: dict[str, Any], arrays: dict[str, Tensor]) -> PositionSums:
-    both = {part: arrays[f"measured.{number}.{k}.{part}"].numpy() for part in member["window_sums"]}
-    return PositionSums(
-        {part: pair[0].copy() for part, pair in both.items()},
-        {part: pair[1].copy() for part, pair in both.items()},
-        {part: pair[0] for part, pair in member["window_sums"].items()},
-        {part: pair[1] for part, pair in member["window_sums"].items()},
-        member["windows"],
-    )
+    fields = [arrays[f"measured.{number}.{k}.{field}"].numpy().copy() for field in range(4)]
+    return PositionSums(tuple(member["parts"]), *fields, windows=member["windows"])

@@ -15,37 +15,41 @@ from isoloss.training.objective import losses
 class PositionSums:
     """Sums over evaluation windows of one member, by part (exit_1, ..., expected, entropy, total).
 
-    ``sum_T``, ``sumsq_T``: per position, nats and nats squared; ``windows``: how many windows went in, which
-    is the count at every position. ``window_sum``, ``window_sumsq``: of each window's mean, for a standard
-    error that respects that tokens of one window are correlated.
+    ``sum_PT``, ``sumsq_PT``: per position, nats and nats squared; ``windows``: how many windows went in,
+    which is the count at every position. ``window_sum_P``, ``window_sumsq_P``: of each window's mean, for a
+    standard error that respects that tokens of one window are correlated.
     """
 
-    sum_T: dict[str, np.ndarray]
-    sumsq_T: dict[str, np.ndarray]
-    window_sum: dict[str, float]
-    window_sumsq: dict[str, float]
+    parts: tuple[str, ...]
+    sum_PT: np.ndarray
+    sumsq_PT: np.ndarray
+    window_sum_P: np.ndarray
+    window_sumsq_P: np.ndarray
     windows: int
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.sum_PT, self.sumsq_PT, self.window_sum_P, self.window_sumsq_P
+
     def __add__(self, other: "PositionSums") -> "PositionSums":
-        return PositionSums(
-            {part: self.sum_T[part] + other.sum_T[part] for part in self.sum_T},
-            {part: self.sumsq_T[part] + other.sumsq_T[part] for part in self.sumsq_T},
-            {part: self.window_sum[part] + other.window_sum[part] for part in self.window_sum},
-            {part: self.window_sumsq[part] + other.window_sumsq[part] for part in self.window_sumsq},
-            self.windows + other.windows,
-        )
+        totals = (a + b for a, b in zip(self.arrays, other.arrays, strict=True))
+        return PositionSums(self.parts, *totals, windows=self.windows + other.windows)
+
+    def sum_T(self, part: str) -> np.ndarray:
+        return self.sum_PT[self.parts.index(part)]
 
     def mean(self, part: str) -> float:
         """Nats per token: one division, at the end."""
-        return float(self.sum_T[part].sum() / (self.windows * len(self.sum_T[part])))
+        return float(self.sum_T(part).sum() / (self.windows * self.sum_PT.shape[1]))
 
     def standard_error(self, part: str) -> float:
         """Of the mean, over windows; infinite sampling error is not 0, so one window raises ValueError."""
         n = self.windows
         if n < 2:
             raise ValueError("one window has no standard error")
-        mean = self.window_sum[part] / n
-        variance = max(0.0, self.window_sumsq[part] / n - mean * mean) * n / (n - 1)
+        index = self.parts.index(part)
+        mean = float(self.window_sum_P[index]) / n
+        variance = max(0.0, float(self.window_sumsq_P[index]) / n - mean * mean) * n / (n - 1)
         return sqrt(variance / n)
 
 
@@ -95,13 +99,15 @@ def evaluate_batch(
     return [sums_of({part: loss_KBT[k] for part, loss_KBT in arrays.items()}) for k in range(members)]
 
 
-def sums_of(parts: dict[str, np.ndarray]) -> PositionSums:
+def sums_of(loss_BT_by_part: dict[str, np.ndarray]) -> PositionSums:
     """Sums of one member's per-token losses (B, T) by part."""
-    means = {part: loss_BT.mean(axis=1) for part, loss_BT in parts.items()}
+    loss_PBT = np.stack(list(loss_BT_by_part.values()))
+    mean_PB = loss_PBT.mean(axis=2)
     return PositionSums(
-        {part: loss_BT.sum(axis=0) for part, loss_BT in parts.items()},
-        {part: np.square(loss_BT).sum(axis=0) for part, loss_BT in parts.items()},
-        {part: float(mean_B.sum()) for part, mean_B in means.items()},
-        {part: float(np.square(mean_B).sum()) for part, mean_B in means.items()},
-        len(next(iter(parts.values()))),
+        parts=tuple(loss_BT_by_part),
+        sum_PT=loss_PBT.sum(axis=1),
+        sumsq_PT=np.square(loss_PBT).sum(axis=1),
+        window_sum_P=mean_PB.sum(axis=1),
+        window_sumsq_P=np.square(mean_PB).sum(axis=1),
+        windows=loss_PBT.shape[1],
     )

@@ -7,29 +7,24 @@ from isoloss import files, units
 from isoloss.corpus.batches import epochs, evaluation_windows
 from isoloss.corpus.library import TokenizedCorpus
 from isoloss.models import count, family, shape_of
-from isoloss.records.schema import Counts, Data, Environment, Evaluation, Event, Record
+from isoloss.records.schema import Counts, Data, Evaluation, Record
 from isoloss.records.store import POSITION_COLUMNS, write_parquet
 from isoloss.training import weights
 from isoloss.training.evaluation import PositionSums
+from isoloss.training.journal import Journal
 from isoloss.training.schedule import segments
 from isoloss.training.settings import RunSettings
+from isoloss.training.setup import Setup
 from isoloss.training.state import Measured, State
 from isoloss.training.task import Member, Task
 
 
-def write_records(
-    task: Task,
-    corpus: TokenizedCorpus,
-    state: State,
-    parts: list[str],
-    environment: Environment,
-    events: list[Event],
-    attempt: int,
-) -> None:
+def write_records(setup: Setup, state: State, journal: Journal) -> None:
+    task, corpus = setup.task, setup.corpus
     for k, member in enumerate(task.members):
         tables = {
             "positions.parquet": positions(member, state, k),
-            "curve.parquet": curve(member, state, k, parts),
+            "curve.parquet": curve(member, state, k, setup.parts),
         }
         written = {name: write_parquet(member.folder / name, table) for name, table in tables.items()}
         if (kept := member.folder / weights.NAME).is_file():
@@ -42,15 +37,15 @@ def write_records(
             status="finished" if state.diverged[k] is None else "diverged",
             reason=reason(state.diverged[k]),
             diverged_step=state.diverged[k],
-            attempt=attempt,
+            attempt=journal.attempt,
             seed=member.settings.seed,
             learning_rate=member.settings.learning_rate,
             recipe=f"{member.settings.recipe.name} v{member.settings.recipe.version}",
             settings=member.settings.model_dump(mode="json"),
             counts=counts_of(member.settings),
             data=data_of(task, corpus),
-            environment=environment,
-            events=events,
+            environment=setup.environment,
+            events=journal.events,
             evaluations=evaluations(corpus, member, state, k),
             steps=len(state.curve_UKP) if state.diverged[k] is None else state.diverged[k],
             tokens=member.settings.tokens[-1],
@@ -109,7 +104,7 @@ def evaluations(corpus: TokenizedCorpus, member: Member, state: State, k: int) -
 def evaluation(
     corpus: TokenizedCorpus, settings: RunSettings, measured: Measured, sums: PositionSums
 ) -> Evaluation:
-    exits = [part for part in sums.sum_T if part.startswith("exit_")]
+    exits = [part for part in sums.parts if part.startswith("exit_")]
     last = exits[-1]
     _, y_MT = evaluation_windows(corpus.validation, count=sums.windows, context=settings.context)
     text_bytes = float(corpus.token_bytes[y_MT].sum())
@@ -120,11 +115,11 @@ def evaluation(
         windows=sums.windows,
         loss=sums.mean(last),
         loss_se=sums.standard_error(last),
-        bits_per_byte=units.bits_per_byte(float(sums.sum_T[last].sum()), text_bytes),
+        bits_per_byte=units.bits_per_byte(float(sums.sum_T(last).sum()), text_bytes),
         exits=[sums.mean(part) for part in exits],
-        expected=sums.mean("expected") if "expected" in sums.sum_T else sums.mean(last),
-        entropy=sums.mean("entropy") if "entropy" in sums.sum_T else 0.0,
-        total=sums.mean("total") if "total" in sums.sum_T else sums.mean(last),
+        expected=sums.mean("expected") if "expected" in sums.parts else sums.mean(last),
+        entropy=sums.mean("entropy") if "entropy" in sums.parts else 0.0,
+        total=sums.mean("total") if "total" in sums.parts else sums.mean(last),
     )
 
 
@@ -139,14 +134,14 @@ def positions(member: Member, state: State, k: int) -> pl.DataFrame:
                 "part": part,
                 "position": np.arange(1, len(sum_T) + 1),
                 "sum": sum_T,
-                "sumsq": sums.sumsq_T[part],
+                "sumsq": sumsq_T,
                 "count": sums.windows,
             },
             schema=POSITION_COLUMNS,
         )
         for measured in state.measured
         if (sums := measured.sums[k]) is not None
-        for part, sum_T in sums.sum_T.items()
+        for part, sum_T, sumsq_T in zip(sums.parts, sums.sum_PT, sums.sumsq_PT, strict=True)
     ]
     return pl.concat(tables) if tables else pl.DataFrame(schema=POSITION_COLUMNS)
 

@@ -8,6 +8,9 @@ from torch import Tensor
 
 from isoloss.models import Output
 
+IGNORED = -1
+"""A target that asks for nothing: its loss is 0."""
+
 
 @dataclass(frozen=True)
 class Losses:
@@ -49,4 +52,17 @@ def cross_entropy(logits_KBTV: Tensor, y_KBT: Tensor) -> Tensor:
     logits_NV = logits_KBTV.flatten(0, 2)
     if logits_NV.dtype in (torch.bfloat16, torch.float16):
         logits_NV = logits_NV.float()
-    return F.cross_entropy(logits_NV, y_KBT.flatten(), reduction="none").view(y_KBT.shape)
+    return F.cross_entropy(logits_NV, y_KBT.flatten(), reduction="none", ignore_index=IGNORED).view(
+        y_KBT.shape
+    )
+
+
+def mean_over_all(loss_KBT: Tensor, y_KBT: Tensor) -> Tensor:
+    """Mean over every target, (K,)."""
+    return loss_KBT.mean(dim=(1, 2))
+
+
+def mean_over_asked(loss_KBT: Tensor, y_KBT: Tensor) -> Tensor:
+    """Mean over the targets that are not ``IGNORED``, (K,)."""
+    asked_KBT = y_KBT != IGNORED
+    return (loss_KBT * asked_KBT).sum((1, 2)) / asked_KBT.sum((1, 2))

@@ -5,6 +5,7 @@ in its member's parameter group. AdamW acts element by element, so a member is u
 and a member that has diverged is left out by having no gradient.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -59,7 +60,7 @@ class MemberAdamW:
             row.weight.grad = row.gradient()
         return torch.stack([get_total_norm(gradients(rows)) for rows in self.rows])
 
-    def step(self, rates: list[float], norm_K: Tensor, alive: list[bool]) -> None:
+    def step(self, rates: Sequence[float], norm_K: Tensor, alive: list[bool]) -> None:
         """One update with gradients scaled to a norm of at most ``clip``, after ``gradient_norms``."""
         for k, (rows, rate) in enumerate(zip(self.rows, rates, strict=True)):
             for group in self.adamw.param_groups[2 * k : 2 * k + 2]:
@@ -89,15 +90,15 @@ def gradients(rows: list[Row]) -> list[Tensor]:
 
 
 def rows_of(model: nn.Module, member: int, members: int) -> list[Row]:
-    found = []
+    rows: list[Row] = []
     names = [name for name, _ in model.named_parameters()]
     for name, (parameter, slot) in zip(names, member_slices(model), strict=True):
         stacked = slot == slice(None)
         if not stacked and member not in range(members)[slot]:
             continue
         weight = parameter.data[member] if stacked else parameter.data
-        found.append(Row(parameter, member if stacked else None, weight, decays(name, weight)))
-    return found
+        rows.append(Row(parameter, member if stacked else None, weight, decays(name, weight)))
+    return rows
 
 
 def decays(name: str, weight: Tensor) -> bool:

@@ -50,6 +50,11 @@ class State:
     def alive_K(self) -> Tensor:
         return torch.tensor([step is None for step in self.diverged])
 
+    def advance(self, means_KP: np.ndarray) -> None:
+        """Note the losses of an update just made; those of members that have diverged are not kept."""
+        self.curve_UKP[self.done] = np.where(self.alive_K.numpy()[:, None], means_KP, np.nan)
+        self.step, self.done = self.step + 1, self.done + 1
+
     def has_measured(self, step: int, branch: int) -> bool:
         return any(m.step == step and m.branch == branch for m in self.measured)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from isoloss.teach.amnesia.panels import Contest
 from isoloss.teach.amnesia.sides import params_of
-from isoloss.teach.learner import Check, Cohort, Member, Side, learn
+from isoloss.teach.learner import Check, Cohort, Replica, Side, learn
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row
 from isoloss.teach.tasks import Task
@@ -58,7 +58,7 @@ def contest(
         learn(
             run.side,
             run.cell.task,
-            [Member(seed, run.rate) for seed in settings.seed_numbers],
+            [Replica(seed, run.rate) for seed in settings.seed_numbers],
             cap=settings.cap,
             every=settings.every,
             batch=settings.batch,

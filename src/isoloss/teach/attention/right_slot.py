@@ -8,7 +8,7 @@ from isoloss.laws import t_quantile
 from isoloss.teach.attention import slots
 from isoloss.teach.attention.mixing import mixed_by, uniform
 from isoloss.teach.attention.panels import RightSlotSettings
-from isoloss.teach.learner import TEST_STREAM, UNSEEN, Cohort, Member, Side, params
+from isoloss.teach.learner import TEST_STREAM, UNSEEN, Cohort, Replica, Side, params
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
 from isoloss.teach.shares import LEVEL, Share
@@ -27,7 +27,7 @@ def measure(settings: RightSlotSettings, report: Report) -> Tables:
     """Tables ``accuracy``, ``mass``, ``ablation``, ``baselines``, ``map``, ``string``, ``network``."""
     task = Binding(settings.pairs, settings.keys, settings.values)
     asked = Binding(settings.pairs, settings.keys, settings.values, one_query=True)
-    members = [Member(seed, settings.rate) for seed in settings.seed_numbers]
+    members = [Replica(seed, settings.rate) for seed in settings.seed_numbers]
     cohort = Cohort(Side("transformer", "transformer", SHAPE), task, members, batch=settings.batch)
     strings, _ = task.batch(np.random.default_rng([TEST_STREAM, GLANCE, 1]), GLANCE)
     tables: Tables = {

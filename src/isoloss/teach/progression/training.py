@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from isoloss.errors import RunError
-from isoloss.teach.learner import Cohort, Member, Side, asked_loss, params
+from isoloss.teach.learner import Cohort, Replica, Side, asked_loss, params
 from isoloss.teach.panel import Report
 from isoloss.teach.progression import curves
 from isoloss.teach.progression.corpus import END, UNKNOWN, Corpus, Reading, Sentence, longest_copied
@@ -54,10 +54,10 @@ def measure(settings: TrainingSettings, report: Report) -> Tables:
     lesson = Lesson(corpus, settings, tables, report)
     for side in sides(settings.d_model):
         first, *others = settings.seed_numbers
-        lesson.take(side, [Member(first, rate) for rate in settings.rates])
+        lesson.take(side, [Replica(first, rate) for rate in settings.rates])
         rate = choose(side, settings, tables)
         if others:
-            lesson.take(side, [Member(seed, rate) for seed in others])
+            lesson.take(side, [Replica(seed, rate) for seed in others])
     found = [(side, own) for side in curves.SIDES if (own := curves.curves(tables, side))]
     tables["losses"], tables["best"] = curves.loss_rows(found), curves.best_rows(found)
     return tables
@@ -109,7 +109,7 @@ class Lesson:
         runs = 2 * (self.settings.seeds + len(self.settings.rates) - 1)
         self.all = runs * len(self.looks)
 
-    def take(self, side: Side, members: list[Member]) -> None:
+    def take(self, side: Side, members: list[Replica]) -> None:
         cohort = Cohort(side, self.training, members)
         writing = sampled(self.looks)
         for update in self.looks:
@@ -168,7 +168,7 @@ def mean_loss(cohort: Cohort, reading: Reading) -> np.ndarray:
     return loss_K
 
 
-def row_of(cohort: Cohort, member: Member, **values: str | int | float | bool | None) -> Row:
+def row_of(cohort: Cohort, member: Replica, **values: str | int | float | bool | None) -> Row:
     run = {"side": cohort.side.name, "seed": member.seed, "rate": member.rate, "update": cohort.done}
     return run | values
 

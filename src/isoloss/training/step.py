@@ -1,0 +1,59 @@
+"""One training step of a cohort: forward, losses, backward, clip, AdamW."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from isoloss.training.objective import losses, mean_over_all
+from isoloss.training.optimizer import MemberAdamW
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """``parts``: losses to report, the objective ("total") first. ``precision``: autocast or nothing.
+
+    ``mean``: from per-token losses and targets, each (K, B, T), to the mean of every member, (K,).
+    ``micro_batches``: pieces of the batch that go through the model one after the other; the mean must then
+    be over all targets.
+    """
+
+    parts: Sequence[str] = ("total",)
+    micro_batches: int = 1
+    precision: Callable[[], AbstractContextManager[object]] = nullcontext
+    mean: Callable[[Tensor, Tensor], Tensor] = mean_over_all
+
+
+def train_step(
+    model: nn.Module,
+    optimizer: MemberAdamW,
+    x_KBT: Tensor,
+    y_KBT: Tensor,
+    rates: Sequence[float],
+    alive_K: Tensor,
+    options: StepOptions = StepOptions(),
+) -> tuple[Tensor, Tensor]:
+    """Update every member that is alive and whose loss and gradient are finite, at its own learning rate.
+
+    Returns mean losses by member and part, (K, P) in float64, and gradient norms before clipping, (K,); both
+    of the weights before the update, on the CPU.
+    """
+    model.zero_grad()
+    means_KP = torch.zeros(len(x_KBT), len(options.parts), dtype=torch.float64)
+    micro = options.micro_batches
+    for x_KbT, y_KbT in zip(x_KBT.chunk(micro, dim=1), y_KBT.chunk(micro, dim=1), strict=True):
+        with options.precision():
+            output = model(x_KbT)
+        loss = losses(output, y_KbT)
+        share = x_KbT.shape[1] / x_KBT.shape[1]
+        # A sum over members: each one's gradient is then that of its own mean loss.
+        (options.mean(loss.total, y_KbT).sum() * share).backward()
+        parts_KP = torch.stack([options.mean(loss.part(p).detach(), y_KbT) for p in options.parts], dim=1)
+        means_KP += share * parts_KP.cpu().double()
+    norm_K = optimizer.gradient_norms()
+    norm_on_cpu_K = norm_K.cpu()
+    finite_K = means_KP[:, 0].isfinite() & norm_on_cpu_K.isfinite()
+    optimizer.step(rates, norm_K, (alive_K & finite_K).tolist())
+    return means_KP, norm_on_cpu_K
