@@ -17,8 +17,10 @@ from scipy.optimize import elementwise
 
 from isoloss.laws import Array
 from isoloss.plans.cost import Rates
-from isoloss.plans.fixed_inputs import PowerTerms
-from isoloss.plans.loss_surface import LARGEST_LOG, LossSurface
+from isoloss.plans.fixed_inputs import PowerTerms, Values
+from isoloss.plans.loss_surface import LARGEST_LOG, LossSurface, Rows
+
+LogSizes = tuple[Array, Array]
 
 GRID, ZOOMS = 65, 4
 
@@ -43,15 +45,20 @@ class AllocationQuestion:
         return LARGEST_LOG if self.most_tokens is None else float(np.log(self.most_tokens))
 
     @property
+    def target(self) -> float:
+        """The target loss; NaN for a budget."""
+        return np.nan if self.loss is None else self.loss
+
+    @property
     def plain(self) -> bool:
         return self.serve_tokens == 0 and self.most_tokens is None
 
-    def log_cost(self, log_n: Array, log_d: Array) -> Array:
+    def log_cost(self, log_n: Values, log_d: Values) -> Array:
         """Training and serving together, log FLOPs."""
         per_param = self.rates.train * np.exp(log_d) + self.rates.serve * self.serve_tokens
         return log_n + np.log(per_param)
 
-    def log_tokens_within(self, log_flops: Array, log_n: Array) -> Array:
+    def log_tokens_within(self, log_flops: Values, log_n: Values) -> Array:
         """Log tokens that a budget leaves for N parameters once serving is paid; NaN where less than one."""
         left = np.exp(log_flops - log_n) - self.rates.serve * self.serve_tokens
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -59,7 +66,7 @@ class AllocationQuestion:
         return np.where(log_d >= 0, log_d, np.nan)
 
 
-def answer(surface: LossSurface, question: AllocationQuestion) -> tuple[Array, Array]:
+def answer(surface: LossSurface, question: AllocationQuestion) -> LogSizes:
     """log N and log D for each row: infinite where the target is out of reach, NaN without an optimum."""
     rows = surface.rows
     if question.flops is not None:
@@ -74,17 +81,17 @@ def answer(surface: LossSurface, question: AllocationQuestion) -> tuple[Array, A
             log_n, log_d = at_budget(surface, question, log_flops)
     elif question.params is not None:
         log_n = np.full(rows.shape, np.log(question.params))
-        log_d = _or_infinite(surface.log_tokens(rows, log_n, question.loss, question.most))
+        log_d = _or_infinite(surface.log_tokens(rows, log_n, question.target, question.most))
     elif question.tokens is not None:
         log_d = np.full(rows.shape, np.log(question.tokens))
-        log_n = _or_infinite(surface.log_params(rows, log_d, question.loss))
+        log_n = _or_infinite(surface.log_params(rows, log_d, question.target))
     else:
-        log_n, log_d = at_loss(surface, question, np.full(rows.shape, question.loss))
+        log_n, log_d = at_loss(surface, question, np.full(rows.shape, question.target))
     hole = surface.broken_S | np.isnan(log_n) | np.isnan(log_d)
     return np.where(hole, np.nan, log_n), np.where(hole, np.nan, log_d)
 
 
-def at_budget(surface: LossSurface, question: AllocationQuestion, log_flops: Array) -> tuple[Array, Array]:
+def at_budget(surface: LossSurface, question: AllocationQuestion, log_flops: Array) -> LogSizes:
     """log N and log D of the least loss for ``log_flops``, row by row."""
     terms = surface.terms()
     if terms is not None and question.plain:
@@ -92,16 +99,17 @@ def at_budget(surface: LossSurface, question: AllocationQuestion, log_flops: Arr
     return minimise_budget(surface, question, log_flops)
 
 
-def at_loss(surface: LossSurface, question: AllocationQuestion, loss: Array) -> tuple[Array, Array]:
+def at_loss(surface: LossSurface, question: AllocationQuestion, loss: Array) -> LogSizes:
     """log N and log D of the least cost that reaches ``loss``, row by row; infinite where none does."""
     terms = surface.terms()
     if terms is not None and question.plain:
         log_n, log_d = closed_form_at_loss(terms, loss)
-        return tuple(np.where(loss > terms.E, x, np.inf) for x in _inside(log_n, log_d))
+        log_n, log_d = _inside(log_n, log_d)
+        return np.where(loss > terms.E, log_n, np.inf), np.where(loss > terms.E, log_d, np.inf)
     return minimise_cost(surface, question, loss)
 
 
-def closed_form(terms: PowerTerms, log_product: Array) -> tuple[Array, Array]:
+def closed_form(terms: PowerTerms, log_product: Array) -> LogSizes:
     """The optimum at N D = exp(log_product)."""
     both = terms.alpha + terms.beta
     log_g = np.log(terms.alpha * terms.A / (terms.beta * terms.B)) / both
@@ -109,7 +117,7 @@ def closed_form(terms: PowerTerms, log_product: Array) -> tuple[Array, Array]:
     return log_n, log_product - log_n
 
 
-def closed_form_at_loss(terms: PowerTerms, loss: Array) -> tuple[Array, Array]:
+def closed_form_at_loss(terms: PowerTerms, loss: Array) -> LogSizes:
     """The least N D that reaches ``loss``.
 
     At the optimum alpha A N^-alpha = beta B D^-beta = m, so (loss - E)^(1/g) = m (1/alpha + 1/beta).
@@ -121,15 +129,13 @@ def closed_form_at_loss(terms: PowerTerms, loss: Array) -> tuple[Array, Array]:
     return log_n, log_d
 
 
-def minimise_budget(
-    surface: LossSurface, question: AllocationQuestion, log_flops: Array
-) -> tuple[Array, Array]:
+def minimise_budget(surface: LossSurface, question: AllocationQuestion, log_flops: Array) -> LogSizes:
     """``at_budget`` without a closed form."""
     most = np.full(log_flops.shape, question.most)
     low = np.maximum(log_flops - question.log_cost(np.zeros_like(most), most), 0.0)
     high = log_flops - question.log_cost(np.zeros_like(most), np.zeros_like(most))
 
-    def log_d(log_n: Array, rows: Array) -> Array:
+    def log_d(log_n: Array, rows: Rows) -> Array:
         # Rounding at the ends must not turn the last token into none.
         return np.nan_to_num(question.log_tokens_within(log_flops[rows], log_n), nan=0.0)
 
@@ -137,14 +143,14 @@ def minimise_budget(
     return log_n, log_d(log_n, surface.rows)
 
 
-def minimise_cost(surface: LossSurface, question: AllocationQuestion, loss: Array) -> tuple[Array, Array]:
+def minimise_cost(surface: LossSurface, question: AllocationQuestion, loss: Array) -> LogSizes:
     """``at_loss`` without a closed form."""
     # Fewer parameters than this do not reach the loss with any number of tokens; a hair more keeps D finite.
     low = surface.log_params(surface.rows, np.full(loss.shape, question.most), loss)
     reachable = np.isfinite(low)
     low = np.where(reachable, low, 0.0)
 
-    def log_d(log_n: Array, rows: Array) -> Array:
+    def log_d(log_n: Array, rows: Rows) -> Array:
         found = surface.log_tokens(rows, log_n, loss[rows], question.most)
         return np.where(np.isnan(found), question.most, found)
 
@@ -155,7 +161,7 @@ def minimise_cost(surface: LossSurface, question: AllocationQuestion, loss: Arra
 
 
 def _minimise(
-    value: Callable[[Array, Array], Array], low: Array, high: Array, question: AllocationQuestion
+    value: Callable[[Array, Rows], Array], low: Array, high: Array, question: AllocationQuestion
 ) -> Array:
     """argmin over [low, high], row by row; NaN where it lies at an end that the question does not set."""
     low, high, rows = low.copy(), high.copy(), np.arange(len(low))
@@ -181,7 +187,7 @@ def _minimise(
     return out
 
 
-def _inside(log_n: Array, log_d: Array) -> tuple[Array, Array]:
+def _inside(log_n: Array, log_d: Array) -> LogSizes:
     """NaN where the optimum has less than one parameter or token."""
     outside = (log_n < 0) | (log_d < 0)
     return np.where(outside, np.nan, log_n), np.where(outside, np.nan, log_d)

@@ -24,7 +24,7 @@ class Splits:
         errors: dict[int, float] = {}
         for hide_n in self.masks[name]:
             visible = data.fit(law, ~hide_n, curve_only=True)
-            predicted = visible.predict(**{x: data.x[x][hide_n] for x in law.inputs}).loss
+            predicted = visible.predict(level=None, **{x: data.x[x][hide_n] for x in law.inputs}).loss
             error_h = np.abs(predicted / data.y_n[hide_n] - 1)
             group_h = self.group_n[hide_n]
             errors |= {int(group): float(error_h[group_h == group].mean()) for group in np.unique(group_h)}
@@ -73,8 +73,8 @@ def fit_candidate(law: Form, data: RunData, by_design: RunData, splits: Splits) 
 
 def aicc(fit: Fit) -> float | None:
     """None where the correction has no degrees of freedom left, or nothing is left over to explain."""
-    n = len(fit.residuals)
+    n, rss = len(fit.residuals), fit.objective.value
     k = n - fit.df + 1
-    if n - k - 1 < 1 or fit.objective.value <= 0:
+    if n - k - 1 < 1 or rss is None or rss <= 0:
         return None
-    return float(n * np.log(fit.objective.value / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1))
+    return float(n * np.log(rss / n) + 2 * k + 2 * k * (k + 1) / (n - k - 1))

@@ -12,14 +12,14 @@ MOST = 1e50
 
 def validated(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[str, float]:
     """What was given, as floats; raises InputError where it is not positive or contradicts itself."""
-    given = {}
+    given: dict[str, float] = {}
     for name, value in numbers.items():
         if value is None and name != "flops_per_token":
             continue
         try:
-            number = float(value)
+            number = np.nan if value is None else float(value)
         except (TypeError, ValueError):
-            number = float("nan")
+            number = np.nan
         if not np.isfinite(number) or (number <= 0 and not (name == "loss" and signed_loss)):
             raise InputError(f"{name} is {value!r}", mend="give a positive finite number")
         if not 1 / MOST <= abs(number) <= MOST:
@@ -47,23 +47,23 @@ def validated(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[st
 
 def check_reach(surface: LossSurface, question: AllocationQuestion, level: float) -> None:
     """Refuse a target that the law does not reach with any N and D, or whose reach is uncertain."""
-    log_n = LARGEST_LOG if question.params is None else np.log(question.params)
-    log_d = question.most if question.tokens is None else np.log(question.tokens)
+    log_n = LARGEST_LOG if question.params is None else float(np.log(question.params))
+    log_d = question.most if question.tokens is None else float(np.log(question.tokens))
     reach_S = surface.loss(surface.rows, log_n, log_d)
     fixed = [f"{name} fixed" for name in ("params", "tokens") if getattr(question, name) is not None]
     if np.isfinite(surface.fixed.unique_tokens):
         fixed.append("so few unique tokens")
     given = f" with {' and '.join(fixed)}" if fixed else ""
-    if question.loss <= reach_S[0]:
+    if question.target <= reach_S[0]:
         raise Refusal(
-            f"no amount of compute reaches a loss of {question.loss:g}{given}: the law's floor there is "
+            f"no amount of compute reaches a loss of {question.target:g}{given}: the law's floor there is "
             f"{reach_S[0]:.6g}",
             mend=f"ask for a loss above {_above(reach_S[0])}",
         )
     draws_S = np.where(surface.broken_S, np.inf, reach_S)[1:]
-    if len(draws_S) and question.loss <= (top := np.quantile(draws_S, 0.5 + level / 2, method="higher")):
+    if len(draws_S) and question.target <= (top := np.quantile(draws_S, 0.5 + level / 2, method="higher")):
         raise Refusal(
-            f"the data do not say whether a loss of {question.loss:g}{given} can be reached: at level "
+            f"the data do not say whether a loss of {question.target:g}{given} can be reached: at level "
             f"{level:g} the law's floor there lies anywhere up to {top:.4g}",
             mend=f"ask for a loss above {_above(top)}, or add larger runs to the fit",
         )

@@ -251,7 +251,7 @@ def score_gaps(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[
     """
     if not errors:
         return {}
-    best = min(errors, key=lambda name: _mean(errors[name]))
+    best = min(errors, key=lambda name: float(np.mean(list(errors[name].values()))))
     each = 1 - (1 - level) / max(len(errors) * (len(errors) - 1) / 2, 1)
     groups = sorted(errors[best])
     out = {}

@@ -4,6 +4,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from isoloss.errors import InputError
 
@@ -48,7 +49,7 @@ class Hardware:
 
 
 @cache
-def _peaks() -> dict[str, dict]:
+def _peaks() -> dict[str, dict[str, Any]]:
     return tomllib.loads((Path(__file__).parent / "hardware.toml").read_text("utf-8"))
 
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit, check_level
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.cost import Rates
-from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes
+from isoloss.plans.fixed_inputs import FixedInputs, Values, law_inputs, passes
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 
 Ends = tuple[Array, Array]
@@ -58,13 +58,14 @@ def optima(
     log_n_FS, log_d_FS = _answers(surface, flops_F, flops_per_token)
     params_F, tokens_F = np.exp(log_n_FS[:, 0]), np.exp(log_d_FS[:, 0])
     loss_F = surface.loss(0, log_n_FS[:, 0], log_d_FS[:, 0])
-    band = None
+    band: Ends | None = None
     good_F = np.isfinite(loss_F)
     if fit.covariance is not None and good_F.any():
         predicted = fit.predict(
             level=level, **law_inputs(surface.law, fixed, params_F[good_F], tokens_F[good_F])
         )
-        band = tuple(_spread(end, good_F) for end in predicted.band)
+        low, high = predicted.band or (np.nan, np.nan)
+        band = _spread(low, good_F), _spread(high, good_F)
     return Optima(
         flops_F,
         params_F,
@@ -131,10 +132,11 @@ def _ends(log_FS: Array, level: float) -> Ends | None:
     if not log_FS.shape[1]:
         return None
     tail = (1 - level) / 2
-    return tuple(np.exp(np.quantile(log_FS, share, axis=1)) for share in (tail, 1 - tail))
+    low_F, high_F = np.exp(np.quantile(log_FS, [tail, 1 - tail], axis=1))
+    return low_F, high_F
 
 
-def _spread(values: Array, good_F: Array) -> Array:
+def _spread(values: Values, good_F: NDArray[np.bool_]) -> Array:
     out = np.full(len(good_F), np.nan)
     out[good_F] = values
     return out

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from isoloss.errors import InputError
 from isoloss.laws import Array, Fit, Form
 from isoloss.plans.heuristics import R_STAR, repeated_worth
+
+Values = float | Array
 
 SPLIT = ("params_once", "params_recurrent")
 
@@ -20,6 +23,15 @@ class FixedInputs:
     unique_tokens: float = np.inf
     recurrence: float | None = None
     recurrent_share: float | None = None
+
+    @property
+    def loops(self) -> float:
+        return 1.0 if self.recurrence is None else self.recurrence
+
+    @property
+    def looped_share(self) -> float:
+        """Without a split the whole stack is run again, as in Ouro."""
+        return 1.0 if self.recurrent_share is None else self.recurrent_share
 
 
 @dataclass(frozen=True)
@@ -59,34 +71,32 @@ def check_fixed_inputs(law: Form, fixed: FixedInputs) -> None:
         )
 
 
-def law_inputs(law: Form, fixed: FixedInputs, params: Array, tokens: Array) -> dict[str, Array]:
+def law_inputs(law: Form, fixed: FixedInputs, params: Values, tokens: Values) -> dict[str, Any]:
     """The inputs of ``law`` at so many parameters and tokens processed."""
-    x = {"params": params, "tokens": tokens}
+    x: dict[str, Any] = {"params": params, "tokens": tokens}
     if "unique_tokens" in law.inputs:
         x["unique_tokens"] = np.minimum(tokens, fixed.unique_tokens)
     elif repeats_assumed(law, fixed):
         x["tokens"] = repeated_worth(tokens, fixed.unique_tokens, R_STAR)
     if "recurrence" in law.inputs:
-        x["recurrence"] = np.full(np.shape(params), fixed.recurrence)
+        x["recurrence"] = np.full(np.shape(params), fixed.loops)
     if SPLIT[1] in law.inputs:
-        x["params_once"] = (1 - fixed.recurrent_share) * params
-        x["params_recurrent"] = fixed.recurrent_share * params
+        x["params_once"] = (1 - fixed.looped_share) * params
+        x["params_recurrent"] = fixed.looped_share * params
         del x["params"]
     return x
 
 
 def repeats_assumed(law: Form, fixed: FixedInputs) -> bool:
     """Whether the worth of repeated tokens is not the law's own."""
-    return np.isfinite(fixed.unique_tokens) and "unique_tokens" not in law.inputs
+    return bool(np.isfinite(fixed.unique_tokens)) and "unique_tokens" not in law.inputs
 
 
 def passes(law: Form, fixed: FixedInputs) -> float:
     """Executed over stored parameters: what loops multiply the FLOPs of a token by."""
     if "recurrence" not in law.inputs:
         return 1.0
-    # Without a split the whole stack is run again, as in Ouro.
-    share = 1.0 if fixed.recurrent_share is None else fixed.recurrent_share
-    return 1 - share + share * fixed.recurrence
+    return 1 - fixed.looped_share + fixed.looped_share * fixed.loops
 
 
 def power_terms(law: Form, p: Mapping[str, Array], fixed: FixedInputs) -> PowerTerms | None:
@@ -104,8 +114,8 @@ def power_terms(law: Form, p: Mapping[str, Array], fixed: FixedInputs) -> PowerT
         )
     if law.name == "loop-equivalence":
         # N_eff = N (1 - s + s r^phi): the split only changes the amplitude.
-        share = fixed.recurrent_share
-        amplitude_factor = (1 - share + share * fixed.recurrence ** p["phi"]) ** -p["alpha"]
+        share = fixed.looped_share
+        amplitude_factor = (1 - share + share * fixed.loops ** p["phi"]) ** -p["alpha"]
         return PowerTerms(
             p["E"], amplitude_factor * p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"])
         )

@@ -30,7 +30,7 @@ def effective_tokens(tokens: ArrayLike, unique_tokens: float, r_star: float = R_
     return repeated_worth(tokens_n, unique_tokens, r_star)
 
 
-def repeated_worth(tokens_n: Array, unique_tokens: float, r_star: float) -> Array:
+def repeated_worth(tokens_n: float | Array, unique_tokens: float, r_star: float) -> Array:
     """``effective_tokens`` of checked numbers; NaN stays NaN."""
     repetitions_n = np.maximum(tokens_n / unique_tokens - 1, 0.0)
     return np.minimum(tokens_n, unique_tokens) - unique_tokens * r_star * np.expm1(-repetitions_n / r_star)

@@ -4,15 +4,25 @@ Row 0 is the law as fitted, the other rows are draws from its uncertainty. Every
 asked of all rows together.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import elementwise
 
 from isoloss.errors import InputError
 from isoloss.laws import ZERO, Array, Fit, Form
-from isoloss.plans.fixed_inputs import FixedInputs, PowerTerms, check_fixed_inputs, law_inputs, power_terms
+from isoloss.plans.fixed_inputs import (
+    FixedInputs,
+    PowerTerms,
+    Values,
+    check_fixed_inputs,
+    law_inputs,
+    power_terms,
+)
+
+Rows = NDArray[np.intp]
 
 LARGEST_LOG = float(np.log(1e30))
 """Nobody trains 1e30 parameters or tokens: a loss not reached there counts as out of reach."""
@@ -30,26 +40,32 @@ class LossSurface:
     law: Form
     fixed: FixedInputs
     params_S: Mapping[str, Array]
-    broken_S: np.ndarray
+    broken_S: NDArray[np.bool_]
 
     @property
-    def rows(self) -> Array:
+    def rows(self) -> Rows:
         return np.arange(len(self.broken_S))
 
-    def loss(self, rows: Array, log_n: Array, log_d: Array) -> Array:
+    def loss(self, rows: Rows | int, log_n: Values, log_d: Values) -> Array:
         """Losses of ``rows`` at their own N and D; the three broadcast."""
         rows, log_n, log_d = np.broadcast_arrays(rows, log_n, log_d)
         params = {name: values_S[rows] for name, values_S in self.params_S.items()}
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
             return self.law.loss(params, law_inputs(self.law, self.fixed, np.exp(log_n), np.exp(log_d)))
 
-    def log_tokens(self, rows: Array, log_n: Array, loss: Array, most: float = LARGEST_LOG) -> Array:
+    def log_tokens(self, rows: Rows | int, log_n: Values, loss: Values, most: float = LARGEST_LOG) -> Array:
         """The log tokens at which ``rows`` reach ``loss``: 0 if one does, NaN if exp(most) do not."""
-        return _reach(lambda d, r, n: self.loss(r, n, d), rows, log_n, loss, most)
+        return _reach(self._loss_of_tokens, rows, log_n, loss, most)
 
-    def log_params(self, rows: Array, log_d: Array, loss: Array) -> Array:
+    def log_params(self, rows: Rows | int, log_d: Values, loss: Values) -> Array:
         """The log parameters at which ``rows`` reach ``loss``: 0 if one does, NaN if none do."""
-        return _reach(lambda n, r, d: self.loss(r, n, d), rows, log_d, loss, LARGEST_LOG)
+        return _reach(self._loss_of_params, rows, log_d, loss, LARGEST_LOG)
+
+    def _loss_of_tokens(self, log_d: Array, rows: Rows, log_n: Array) -> Array:
+        return self.loss(rows, log_n, log_d)
+
+    def _loss_of_params(self, log_n: Array, rows: Rows, log_d: Array) -> Array:
+        return self.loss(rows, log_n, log_d)
 
     def terms(self) -> PowerTerms | None:
         """The law as a power sum of N and D, if it is one and no token repeats."""
@@ -92,11 +108,13 @@ def plain_params(fit: Fit, theta_Sp: Array) -> dict[str, Array]:
     return out
 
 
-def _reach(loss, rows: Array, other: Array, target: Array, most: float) -> Array:
+def _reach(
+    loss: Callable[[Array, Rows, Array], Array], rows: Rows | int, other: Values, target: Values, most: float
+) -> Array:
     """The point of [0, most] where a falling loss meets ``target``, elementwise."""
     rows, other, target = np.broadcast_arrays(rows, other, target)
 
-    def gap(x: Array, rows: Array, other: Array, target: Array) -> Array:
+    def gap(x: Array, rows: Rows, other: Array, target: Array) -> Array:
         return loss(x, rows, other) - target
 
     least, top = np.zeros(rows.shape), np.full(rows.shape, most)

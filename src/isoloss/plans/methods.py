@@ -46,7 +46,7 @@ class ExponentsByMethod:
 
     def to_json(self) -> dict[str, Any]:
         """The chosen reading with, under ``opinions``, the estimates of all methods."""
-        chosen = {} if self.isoflop is None else self.isoflop.to_json()
+        chosen: dict[str, Any] = {} if self.isoflop is None else self.isoflop.to_json()
         return chosen | {"opinions": [asdict(estimate) for estimate in self.each], "level": self.level}
 
 

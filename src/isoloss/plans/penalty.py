@@ -7,6 +7,7 @@ from scipy.optimize import brentq
 
 from isoloss.laws import Array
 from isoloss.plans.allocate import AllocationQuestion
+from isoloss.plans.fixed_inputs import Values
 from isoloss.plans.loss_surface import LossSurface
 
 SPAN = 8.0
@@ -37,7 +38,7 @@ def penalty(
     log_cost = float(question.log_cost(log_n, log_d))
     log_factor = np.linspace(-np.log(SPAN), np.log(SPAN), points)
 
-    def at_cost(log_f: Array, log_flops: float) -> Array:
+    def at_cost(log_f: Values, log_flops: float) -> Array:
         """Loss of another size for so much compute; NaN where that buys less than a token."""
         n = log_n + np.asarray(log_f)
         return surface.loss(0, n, np.minimum(question.log_tokens_within(log_flops, n), question.most))

@@ -273,6 +273,10 @@ def _pair(ends: Any) -> Interval | None:
 
 
 def _lists(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _lists(item) for key, item in value.items()}
-    return [_lists(item) for item in value] if isinstance(value, list | tuple) else value
+    match value:
+        case dict():
+            return {key: _lists(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_lists(item) for item in value]
+        case _:
+            return value

@@ -104,7 +104,7 @@ def random_selections(
     candidates: CandidateSet, budget: float, at_most: int, count: int, rng: np.random.Generator
 ) -> list[list[int]]:
     """Selections of candidates drawn one by one among those that the rest of the budget still buys."""
-    selections = []
+    selections: list[list[int]] = []
     for _ in range(count):
         selection: list[int] = []
         while len(selection) < at_most:

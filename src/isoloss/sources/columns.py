@@ -48,7 +48,7 @@ def runs(
     table = read(source)
     selected, rows = _keep_where(table, where)
     column_of, notes = _map_columns(selected, columns or {}, needed)
-    arrays = {}
+    arrays: dict[str, pl.Series] = {}
     for name, column in column_of.items():
         try:
             arrays[name] = _column_values(selected[column], name, column, rows, name in needed)
@@ -133,7 +133,8 @@ def _map_columns(
     for name, column in columns.items():
         if column not in names:
             raise InputError(f"there is no column {column!r} for {name}", mend=_has(names))
-    column_of, notes = dict(columns), []
+    column_of = dict(columns)
+    notes: list[str] = []
     used: dict[str, str] = {}
     for name, column in columns.items():
         if name in SHARED:
@@ -199,7 +200,7 @@ def _numbers(series: pl.Series, column: str, rows: pl.Series) -> pl.Series:
     bad = numbers.is_null() & bare.is_not_null() & (bare != "")
     if not bad.any():
         return numbers
-    index = int(bad.arg_max() or 0)
+    index = bad.arg_max() or 0
     raise InputError(
         f"is {bare[index][:60]!r}, not a number",
         where=f"row {rows[index]}, column {column!r}",

@@ -131,7 +131,8 @@ def download(url: str, path: Path, sha256: str, size: int, *, loopback: bool = F
 
 def _content(answer: http.client.HTTPResponse, size: int) -> bytes:
     """At most one byte more than ``size``: enough to see that it is too long."""
-    blocks, left = [], size + 1
+    blocks: list[bytes] = []
+    left = size + 1
     while left and (block := answer.read(min(left, _BLOCK))):
         blocks.append(block)
         left -= len(block)

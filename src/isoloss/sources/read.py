@@ -200,7 +200,8 @@ def _infer(name: str, texts: Sequence[str]) -> pl.Series:
 
 
 def _ndjson(data: bytes, path: Path) -> pl.DataFrame:
-    rows, names = [], {}
+    rows: list[dict[str, Any]] = []
+    names: dict[str, None] = {}
     for number, line in enumerate(_text(data, path).split("\n"), start=1):
         if not line.strip():
             continue
@@ -240,8 +241,10 @@ def _column(name: str, values: list[Any]) -> pl.Series:
 
 
 def _float(value: float | None) -> float | None:
+    if value is None:
+        return None
     try:
-        return None if value is None else float(value)
+        return float(value)
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
 

@@ -124,7 +124,8 @@ def duplicates(runs: Runs) -> Iterator[TableIssue]:
 
 def unfinished(runs: Runs) -> dict[int, str]:
     """Row -> reason, of runs that did not reach their end."""
-    frame, reasons = runs.frame, {}
+    frame = runs.frame
+    reasons: dict[int, str] = {}
     if "status" in frame.columns and frame["status"].dtype == pl.String:
         for row, status in frame.select("row", "status").drop_nulls().iter_rows():
             if status.strip().lower() in UNFINISHED:
@@ -145,7 +146,8 @@ def diverged(runs: Runs) -> dict[int, str]:
     By status; by a loss above ln V, that of a guess; or by a loss ``WORSE`` times those of two runs that had
     no more parameters and no more tokens (a good run is better than both).
     """
-    frame, reasons = runs.frame, {}
+    frame = runs.frame
+    reasons: dict[int, str] = {}
     if "status" in frame.columns and frame["status"].dtype == pl.String:
         for row, status in frame.select("row", "status").drop_nulls().iter_rows():
             if status.strip().lower() in DIVERGED:
@@ -219,7 +221,8 @@ def together(runs: Runs) -> Iterator[TableIssue]:
                 mend = "keep one with where, or compare bits per byte"
                 yield TableIssue("mixed-vocabularies", "refuse", (), text, mend)
     for name, what in (("family", "architectures"), ("dataset", "data sets"), ("context", "context lengths")):
-        if name in runs.columns and (kinds := frame[name].drop_nulls().n_unique()) > 1:
+        kinds = frame[name].drop_nulls().n_unique() if name in runs.columns else 0
+        if kinds > 1:
             text = f"{runs.columns[name]} has {kinds} values: one law over several {what}"
             yield TableIssue(f"mixed-{name}", "warn", (), text, "keep one with where")
     if {"tokens", "unique_tokens"} <= set(frame.columns):

@@ -55,4 +55,6 @@ def unpublished() -> dict[str, str]:
 
 @cache
 def _table() -> dict[str, Any]:
-    return tomllib.loads(resources.files(__package__).joinpath("laws.toml").read_text("utf-8"))
+    return tomllib.loads(
+        resources.files("isoloss.sources.published").joinpath("laws.toml").read_text("utf-8")
+    )
