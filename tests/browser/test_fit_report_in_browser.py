@@ -1,36 +1,13 @@
 """The report of a fit in a real browser: nothing fetched, nothing forbidden, readable by all."""
 
-import os
-import shutil
 from itertools import pairwise
 
 import fitted
 import pytest
-from playwright.sync_api import sync_playwright
+from pages import violations, watched
 
 from isoloss import report
 from isoloss.laws import fit
-
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if path is None and os.environ.get("CI") == "true":
-        pytest.fail("no Chromium: set CHROMIUM to its path, or install it")
-    if path is None:
-        pytest.skip("no Chromium here: set CHROMIUM to its path")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -49,38 +26,22 @@ def written(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def opened(browser, written):
-    """The page, and what it asked for or complained of."""
-    page, wrong = browser.new_page(viewport={"width": 1280, "height": 900}), []
-
-    def only_files(route):
-        if route.request.url.startswith(("file://", "data:")):
-            route.continue_()
-        else:
-            wrong.append(route.request.url)
-            route.abort()
-
-    page.route("**/*", only_files)
-    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto(written.path.as_uri())
-    yield page, wrong
-    page.close()
+    return watched(browser, written.path.as_uri())
 
 
 def test_nothing_is_fetched_or_logged(opened):
-    page, wrong = opened
-    assert wrong == []
+    page = opened.page
+    assert opened.outside == opened.errors == []
     assert page.evaluate("document.querySelectorAll('script').length") == 0
     assert page.evaluate("document.querySelectorAll('b').length") == 0
     # Negative control: the page's own policy forbids what it must not do, and the watch sees it.
     page.evaluate("fetch('https://example.org/').catch(() => 0)")
     page.wait_for_timeout(200)
-    assert wrong
-    wrong.clear()
+    assert opened.outside + opened.errors
 
 
 def test_every_chart_is_drawn(opened, written):
-    page, _ = opened
+    page = opened.page
     drawn = page.evaluate(
         """() => [...document.querySelectorAll('figure svg')].map(svg =>
             [...svg.querySelectorAll('.mark-line path, .mark-symbol path, .mark-area path, .mark-rect path')]
@@ -91,7 +52,7 @@ def test_every_chart_is_drawn(opened, written):
 
 
 def test_words_of_pictures_stay_inside_them(opened):
-    page, _ = opened
+    page = opened.page
     outside = page.evaluate(
         """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
             const frame = svg.getBoundingClientRect();
@@ -105,7 +66,7 @@ def test_words_of_pictures_stay_inside_them(opened):
 
 
 def test_headings_are_in_order_and_the_contents_lead_to_them(opened):
-    page, _ = opened
+    page = opened.page
     levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
@@ -125,9 +86,4 @@ def test_it_fits_a_phone_and_prints(browser, written):
 
 
 def test_axe_finds_no_fault_of_accessibility(opened):
-    if os.environ.get("CI") != "true":
-        pytest.importorskip("axe_playwright_python")
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(opened[0]).response["violations"]
-    assert [(fault["id"], fault["nodes"][0]["html"][:200]) for fault in found] == []
+    assert violations(opened.page) == []

@@ -1,51 +1,10 @@
 """The report in a real browser, opened from a file with every outside request refused."""
 
-import os
-import shutil
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
 import story
-from playwright.sync_api import sync_playwright
-
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@dataclass
-class Opened:
-    """A page and everything that went wrong with it."""
-
-    page: object
-    outside: list = field(default_factory=list)
-    errors: list = field(default_factory=list)
-    dialogs: list = field(default_factory=list)
-
-
-def chromium():
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if path is None and os.environ.get("CI") == "true":
-        pytest.fail("no Chromium: set CHROMIUM to its path, or install it")
-    if path is None:
-        pytest.skip("no Chromium here: set CHROMIUM to its path")
-    return path
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        yield started
-        started.close()
+from pages import violations, watched
 
 
 @pytest.fixture(scope="module")
@@ -53,35 +12,9 @@ def written(told):
     return story.reported(told(story.LSTM_AHEAD).folder)
 
 
-def open_page(browser, path, width=1280):
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    opened = Opened(page)
-
-    def only_files(route):
-        if route.request.url.startswith(("file://", "data:")):
-            route.continue_()
-        else:
-            opened.outside.append(route.request.url)
-            route.abort()
-
-    page.route("**/*", only_files)
-    page.on(
-        "console", lambda message: opened.errors.append(message.text) if message.type == "error" else None
-    )
-    page.on("pageerror", lambda error: opened.errors.append(str(error)))
-    page.on("dialog", lambda dialog: (opened.dialogs.append(dialog.message), dialog.dismiss()))
-    page.add_init_script(
-        "window.violations = [];"
-        "document.addEventListener('securitypolicyviolation',"
-        " e => window.violations.push(e.violatedDirective))"
-    )
-    page.goto(path.as_uri())
-    return opened
-
-
 @pytest.fixture(scope="module")
 def opened(browser, written):
-    return open_page(browser, written.path)
+    return watched(browser, written.path.as_uri())
 
 
 def test_nothing_is_fetched_logged_asked_or_forbidden(opened):
@@ -97,7 +30,7 @@ def test_the_watch_sees_a_page_that_does_all_that(browser, tmp_path):
     policy = "<meta http-equiv='Content-Security-Policy' content=\"img-src 'none'\">"
     script = "<script>console.error('x'); alert(1); fetch('https://example.org/').catch(() => 0)</script>"
     bad.write_text(f"<!doctype html>{policy}<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>{script}")
-    found = open_page(browser, bad)
+    found = watched(browser, bad.as_uri())
     found.page.wait_for_timeout(300)
     assert found.outside
     assert found.errors
@@ -146,7 +79,7 @@ def test_headings_are_in_order(opened):
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_the_page_itself_does_not_scroll_sideways(browser, written, width):
-    page = open_page(browser, written.path, width).page
+    page = watched(browser, written.path.as_uri(), viewport={"width": width, "height": 900}).page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     # Wide pictures scroll inside their own frame, which the keyboard reaches.
     frames = page.evaluate(
@@ -159,7 +92,7 @@ def test_the_page_itself_does_not_scroll_sideways(browser, written, width):
 
 
 def test_the_keyboard_reaches_the_skip_link_first_and_opens_a_table(browser, written):
-    page = open_page(browser, written.path).page
+    page = watched(browser, written.path.as_uri()).page
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
@@ -171,28 +104,19 @@ def test_the_keyboard_reaches_the_skip_link_first_and_opens_a_table(browser, wri
 
 
 def test_the_page_prints(browser, written):
-    page = open_page(browser, written.path).page
+    page = watched(browser, written.path.as_uri()).page
     assert page.pdf().startswith(b"%PDF")
     page.close()
 
 
 def test_axe_finds_no_fault_of_accessibility(opened):
-    if os.environ.get("CI") != "true":
-        pytest.importorskip("axe_playwright_python")
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(opened.page).response["violations"]
-    assert [(fault["id"], fault["nodes"][0]["html"][:200]) for fault in found] == []
+    assert violations(opened.page) == []
 
 
 def test_axe_sees_a_page_with_faults(browser, tmp_path):
-    if os.environ.get("CI") != "true":
-        pytest.importorskip("axe_playwright_python")
-    from axe_playwright_python.sync_playwright import Axe
-
     bad = tmp_path / "faults.html"
     bad.write_text(
         "<!doctype html><title>x</title><main><img src='data:,'><p style='color:#ccc'>pale</p></main>"
     )
-    found = Axe().run(open_page(browser, bad).page).response["violations"]
-    assert {"image-alt", "color-contrast"} <= {fault["id"] for fault in found}
+    found = violations(watched(browser, bad.as_uri()).page)
+    assert {"image-alt", "color-contrast"} <= {fault[0] for fault in found}

@@ -20,8 +20,9 @@ from pydantic import Field
 from isoloss.figures.figure import Figure
 from isoloss.teach import start
 from isoloss.teach.deck import page, server, worker
-from isoloss.teach.panel import Panel, Seeded, told
+from isoloss.teach.panel import Panel, told
 from isoloss.teach.result import Basis, Sentence
+from isoloss.teach.settings import Seeded
 
 HOSTILE = "<script>alert(1)</script> & \"quotes\" 'n' more"
 COMMAND = (sys.executable, __file__, "worker")

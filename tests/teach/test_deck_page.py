@@ -16,7 +16,7 @@ from isoloss import files
 from isoloss.errors import InputError
 from isoloss.teach import result
 from isoloss.teach.deck import forms, fragment, page
-from isoloss.teach.panel import Seeded
+from isoloss.teach.settings import Seeded
 
 VENDORED = resources.files("isoloss.teach.deck").joinpath("vendor/reveal")
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from isoloss import files
 from isoloss.errors import InputError
-from isoloss.teach import panel as panel_module
 from isoloss.teach import panels, result, words
+from isoloss.teach.deck import study as deck_study
 from isoloss.teach.panel import Panel
 
 NAMES = [panel.name for panel in panels.PANELS]
@@ -70,9 +71,14 @@ def test_what_a_slide_says_may_be_said(slide):
 def test_the_recording_is_there_and_its_code_has_not_changed(panel):
     held = result.read(RECORDED / f"{panel.name}.json")
     assert held.panel == panel.name
-    mend = "record it again: isoloss demo all --full -o src/isoloss/teach/recorded"
+    mend = "python benchmarks/recordings.py --prove, or record it again as docs/teaching.md says"
     assert held.experiment == panel.experiment(), mend
     assert held.settings == panel.settings_from(panel.full).model_dump(mode="json"), mend
+
+
+def test_the_recorded_study_is_what_todays_code_trains():
+    proof = files.read_json(RECORDED / "proofs.json")["study"]
+    assert proof["experiment"] == deck_study.experiment(), "python benchmarks/recordings.py --prove"
 
 
 @BY_NAME
@@ -95,22 +101,12 @@ def test_what_figures_and_markup_say_may_be_said(panel):
     assert {text: faults for text in said if (faults := words.faults(text))} == {}
 
 
-def test_the_hash_of_an_experiment_follows_what_decides_its_numbers():
+def test_the_hash_of_an_experiment_follows_what_measures_alone():
     one = panels.panel("binding")
     same = Panel(**{**one.__dict__, "title": "Other words"})
-    other = Panel(**{**one.__dict__, "depends": ()})
+    other = Panel(**{**one.__dict__, "measured_by": "amnesia.first_letter"})
     assert one.experiment() == same.experiment()
     assert one.experiment() != other.experiment()
-
-
-@BY_NAME
-def test_a_trained_panel_depends_on_the_models_and_the_learner(panel):
-    source = (Path(panel_module.__file__).parent / f"{panel.measured_by.replace('.', '/')}.py").read_text(
-        "utf-8"
-    )
-    for module, place in (("learner", "teach/learner.py"), ("tasks", "teach/tasks.py")):
-        if f"from isoloss.teach.{module} import" in source:
-            assert any(place.startswith(part) for part in panel.depends), f"{place} decides its numbers"
 
 
 SHOWS = """

@@ -9,35 +9,19 @@
 A demo's folder has one module a panel that measures and one that tells; ``panels.py`` lists them all.
 """
 
-import hashlib
 import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from isoloss.errors import InputError
 from isoloss.figures.figure import Figure
-from isoloss.teach import result
+from isoloss.teach import provenance, result
 from isoloss.teach.result import Basis, Result, Sentence, Tables
-
-
-class Settings(BaseModel):
-    """Base of a panel's settings: every field has a default (the deck's size), bounds and a description."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Seeded(Settings):
-    seeds: int = Field(default=3, ge=1, le=20, description="How many random seeds")
-    first_seed: int = Field(default=0, ge=0, le=10_000, description="The first seed; the others follow")
-
-    @property
-    def seed_numbers(self) -> list[int]:
-        return list(range(self.first_seed, self.first_seed + self.seeds))
+from isoloss.teach.settings import Settings
 
 
 class Report(Protocol):
@@ -59,9 +43,8 @@ class Telling(Protocol):
 class Panel:
     """``measured_by``, ``told_by``: names of modules under ``isoloss.teach``, imported when needed.
 
-    ``depends``: what else under ``isoloss`` decides the numbers, as files or folders; its hash, with the
-    measuring module's, is the experiment's. ``full``: settings of the recording that ships, larger than the
-    defaults, which are the deck's live sizes. ``cap_seconds``: wall time after which a live run is ended.
+    ``full``: settings of the recording that ships, larger than the defaults, which are the deck's live sizes.
+    ``cap_seconds``: wall time after which a live run is ended.
     ``alone``: it measures time, so nothing else may run beside it. ``doubt``: what this does not show.
     """
 
@@ -73,7 +56,6 @@ class Panel:
     settings: type[Settings]
     measured_by: str
     told_by: str
-    depends: tuple[str, ...] = ()
     full: dict[str, Any] = field(default_factory=dict)
     cap_seconds: float = 180.0
     threads: int = 1
@@ -100,19 +82,8 @@ class Panel:
             ) from None
 
     def experiment(self) -> str:
-        """Hash of the code that decides the numbers."""
-        digest = hashlib.sha256()
-        for name in sorted({f"teach/{self.measured_by.replace('.', '/')}.py", *self.depends}):
-            for part in _files(resources.files("isoloss").joinpath(name)):
-                digest.update(part)
-        return digest.hexdigest()
-
-
-def _files(place: Any) -> list[bytes]:
-    if place.is_file():
-        return [place.read_bytes()]
-    inside = sorted((child for child in place.iterdir() if child.name.endswith(".py")), key=lambda c: c.name)
-    return [child.read_bytes() for child in inside]
+        """Hash of the code that decides the numbers: the measuring module and what it imports."""
+        return provenance.experiment(f"isoloss.teach.{self.measured_by}")
 
 
 def measured(panel: Panel, settings: Settings, report: Report) -> Result:

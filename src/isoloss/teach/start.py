@@ -6,7 +6,8 @@ from typing import Any
 
 from isoloss.errors import InputError
 from isoloss.teach import panels
-from isoloss.teach.panel import Panel, Seeded, Settings
+from isoloss.teach.panel import Panel
+from isoloss.teach.settings import Seeded, Settings
 
 
 def chosen(

@@ -5,7 +5,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from isoloss.teach.panel import Panel, Seeded
+from isoloss.teach.panel import Panel
+from isoloss.teach.settings import Seeded
 
 Rate = Annotated[float, Field(ge=1e-5, le=0.1)]
 Width = Annotated[int, Field(ge=8, le=96, multiple_of=4)]
@@ -111,13 +112,6 @@ class BindingSettings(Contest):
         return self
 
 
-LEARNED = (
-    "teach/learner.py",
-    "teach/tasks.py",
-    "teach/amnesia/contest.py",
-    "teach/amnesia/sides.py",
-    "models",
-)
 GRID = (1e-3, 3e-3, 1e-2)
 
 PANELS: tuple[Panel, ...] = (
@@ -133,7 +127,6 @@ PANELS: tuple[Panel, ...] = (
         settings=ReachSettings,
         measured_by="amnesia.reach",
         told_by="amnesia.reach_told",
-        depends=("models",),
         full={"seeds": 10, "strings": 128},
     ),
     Panel(
@@ -149,7 +142,6 @@ PANELS: tuple[Panel, ...] = (
         settings=FirstLetterSettings,
         measured_by="amnesia.first_letter",
         told_by="amnesia.first_letter_told",
-        depends=LEARNED,
         full={"seeds": 5, "widths": [32], "lengths": [20, 40], "rates": list(GRID), "cap": 250},
     ),
     Panel(
@@ -164,7 +156,6 @@ PANELS: tuple[Panel, ...] = (
         settings=RandomPlaceSettings,
         measured_by="amnesia.random_place",
         told_by="amnesia.random_place_told",
-        depends=LEARNED,
         full={"seeds": 5, "widths": [32], "lengths": [32], "rates": list(GRID), "cap": 500, "batch": 64},
     ),
     Panel(
@@ -180,7 +171,6 @@ PANELS: tuple[Panel, ...] = (
         settings=BindingSettings,
         measured_by="amnesia.binding",
         told_by="amnesia.binding_told",
-        depends=LEARNED,
         full={
             "seeds": 5,
             "widths": [32],

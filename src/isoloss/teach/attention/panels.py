@@ -5,7 +5,8 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from isoloss.teach.attention.sentence import CHARACTERS, SentenceText
-from isoloss.teach.panel import Panel, Seeded, Settings
+from isoloss.teach.panel import Panel
+from isoloss.teach.settings import Seeded, Settings
 
 SENTENCE = "a small model reads every word we give it"
 
@@ -57,8 +58,6 @@ class RightSlotSettings(Seeded):
 MOST_TOKENS = 60_000_000
 """Tokens that all seeds read in training and looks: a quarter of an hour on one core."""
 
-HEAD = ("teach/attention/head.py", "teach/attention/trace.py", "teach/attention/sentence.py", "models")
-
 PANELS = (
     Panel(
         name="steps",
@@ -70,7 +69,6 @@ PANELS = (
         settings=StepsSettings,
         measured_by="attention.steps",
         told_by="attention.steps_telling",
-        depends=(*HEAD, "teach/attention/mixing.py"),
         full={},
         cap_seconds=30.0,
     ),
@@ -84,7 +82,6 @@ PANELS = (
         settings=UntrainedSettings,
         measured_by="attention.untrained",
         told_by="attention.untrained_telling",
-        depends=(*HEAD, "teach/attention/mixing.py"),
         full={"seeds": 10},
         cap_seconds=30.0,
     ),
@@ -98,16 +95,6 @@ PANELS = (
         settings=RightSlotSettings,
         measured_by="attention.right_slot",
         told_by="attention.right_slot_telling",
-        depends=(
-            "teach/attention/mixing.py",
-            "teach/attention/slots.py",
-            "teach/learner.py",
-            "teach/tasks.py",
-            "teach/shares.py",
-            "training/objective.py",
-            "training/optimizer.py",
-            "models",
-        ),
         full={"seeds": 10, "updates": 400, "every": 25},
         cap_seconds=180.0,
     ),

@@ -12,8 +12,9 @@ from isoloss.figures.figure import Figure
 from isoloss.report.tables import Table, table_of
 from isoloss.report.templates import inline
 from isoloss.teach.deck.templates import filled
-from isoloss.teach.panel import Panel, Settings
+from isoloss.teach.panel import Panel
 from isoloss.teach.result import Badge, Result, Tables
+from isoloss.teach.settings import Settings
 
 SHOWN_SENTENCES = 2
 """The rest are one key away: a slide is read from afar."""

@@ -13,6 +13,7 @@ from isoloss.errors import Refusal
 from isoloss.figures import looped_grid, loss_by_params, loss_by_position
 from isoloss.records import StudyData, load
 from isoloss.report.sections import made
+from isoloss.teach import provenance
 from isoloss.teach.deck.fragment import Drawn, picture
 from isoloss.teach.deck.templates import filled
 
@@ -24,6 +25,14 @@ class Question:
     finding: Finding
     picture: Drawn | None
     missing: str
+
+
+MEASURED_BY = "isoloss.training.loop"
+
+
+def experiment() -> str:
+    """Hash of the code that decides a run's numbers, given its settings."""
+    return provenance.experiment(MEASURED_BY)
 
 
 def section(folder: Path | None) -> Markup:

@@ -17,9 +17,10 @@ from typing import Any, TextIO
 from isoloss.errors import IsolossError
 from isoloss.teach import start
 from isoloss.teach.deck import fragment
-from isoloss.teach.panel import Panel, Settings, told
+from isoloss.teach.panel import Panel, told
 from isoloss.teach.panels import PANELS
 from isoloss.teach.result import Result, Tables
+from isoloss.teach.settings import Settings
 
 Say = Callable[..., None]
 

@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from isoloss.teach.panel import Panel, Settings
+from isoloss.teach.panel import Panel
+from isoloss.teach.settings import Settings
 
 
 class MachineSettings(Settings):

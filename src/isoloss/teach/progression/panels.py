@@ -4,8 +4,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from isoloss.teach.panel import Panel, Seeded
+from isoloss.teach.panel import Panel
 from isoloss.teach.progression.corpus import Corpus, corpus_of
+from isoloss.teach.settings import Seeded
 
 MOST_WORK = 10**12
 """Weights times tokens read in training: about half an hour on one core."""
@@ -76,18 +77,6 @@ PANELS: tuple[Panel, ...] = (
         settings=TrainingSettings,
         measured_by="progression.training",
         told_by="progression.telling",
-        depends=(
-            "teach/progression/corpus.py",
-            "teach/progression/curves.py",
-            "teach/progression/sentences.txt",
-            "teach/progression/writing.py",
-            "teach/learner.py",
-            "teach/shares.py",
-            "teach/tasks.py",
-            "models",
-            "training/objective.py",
-            "training/optimizer.py",
-        ),
         full={"seeds": 10, "rates": [1e-2, 3e-2, 1e-1], "samples": 1_000},
     ),
 )

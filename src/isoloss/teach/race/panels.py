@@ -2,7 +2,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from isoloss.teach.panel import Panel, Settings
+from isoloss.teach.panel import Panel
+from isoloss.teach.settings import Settings
 
 MOST_SCORES = 2**26
 """Attention alone stores batch x T x T scores: 256 MiB of them at most, and as much again a few times."""
@@ -59,16 +60,6 @@ PANELS: tuple[Panel, ...] = (
         settings=RaceSettings,
         measured_by="race.race",
         told_by="race.race_told",
-        depends=(
-            "teach/race/counts.py",
-            "teach/race/ratios.py",
-            "teach/race/runners.py",
-            "teach/race/timing.py",
-            "models/lstm.py",
-            "models/transformer.py",
-            "models/layers.py",
-            "units.py",
-        ),
         full={
             "lengths": [64, 256, 1024, 4096],
             "repeats": 9,
@@ -89,15 +80,6 @@ PANELS: tuple[Panel, ...] = (
         settings=BillSettings,
         measured_by="race.bill",
         told_by="race.bill_told",
-        depends=(
-            "teach/race/counts.py",
-            "teach/race/ratios.py",
-            "teach/race/steps.py",
-            "teach/race/timing.py",
-            "models/lstm.py",
-            "models/transformer.py",
-            "models/layers.py",
-        ),
         full={"lengths": [16, 64, 128, 256, 512, 1024, 2048, 4096], "repeats": 30},
         cap_seconds=120.0,
         alone=True,

@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from isoloss.teach.panel import Panel, Settings
+from isoloss.teach.panel import Panel
+from isoloss.teach.settings import Settings
 
 MODEL_SEEDS = 3
 """Packaged checkpoints of each family: seeds 0, 1 and 2."""
@@ -38,15 +39,6 @@ PANELS = (
         settings=ShowdownSettings,
         measured_by="showdown.tasting",
         told_by="showdown.telling",
-        depends=(
-            *(
-                f"teach/showdown/{name}.py"
-                for name in ("checkpoints", "copying", "decoding", "summary", "writing")
-            ),
-            "teach/showdown/checkpoints/manifest.json",
-            "models",
-            "corpus",
-        ),
         full={"samples": 24, "tokens": 80},
         cap_seconds=120.0,
     ),

@@ -1,0 +1,59 @@
+"""The deck opened in Chromium: its slides, its panels, and what axe says of it."""
+
+from contextlib import contextmanager
+
+from pages import Watched, violations, watched
+from playwright.sync_api import expect
+
+NUMBERS = range(1, 14)
+
+
+class Deck(Watched):
+    def slide(self, number):
+        self.page.evaluate("number => { location.hash = '#/' + number; }", number)
+        expect(self.page.locator(".counter")).to_have_text(f"{number} / 13")
+
+    def panel(self, name):
+        return self.page.locator(f".panel[data-panel={name}]")
+
+    def set(self, name, **values):
+        panel = self.panel(name)
+        panel.locator(".settings").evaluate("details => { details.open = true; }")
+        for key, value in values.items():
+            control = panel.locator(f"[name={key}]")
+            if isinstance(value, bool):
+                control.set_checked(value)
+            elif control.evaluate("control => control.tagName") == "SELECT":
+                control.select_option(value)
+            else:
+                control.fill(str(value))
+
+    def focused(self):
+        return self.page.evaluate("document.activeElement.textContent")
+
+
+def open_deck(browser, address, hash="", **context):
+    context = {"viewport": {"width": 1280, "height": 720}, "reduced_motion": "reduce"} | context
+    deck = watched(browser, address, hash, Deck, **context)
+    if context.get("java_script_enabled", True):
+        deck.page.wait_for_selector("html.ready")
+    return deck
+
+
+def axe(page):
+    """Serious faults. A picture is one image to a screen reader; its hundreds of parts would take most of the
+    time."""
+    found = violations(page, context={"exclude": [["figure svg > g"]]})
+    return [(name, html) for name, impact, html in found if impact in ("serious", "critical")]
+
+
+@contextmanager
+def other_slides_empty(page):
+    """axe reads the whole document at every call, the hidden slides' thousands of cells too."""
+    page.evaluate(
+        """() => { window.away = [...document.querySelectorAll('.slides > section:not(.present)')].map(
+            slide => [slide, [...slide.childNodes]]);
+            window.away.forEach(([slide]) => slide.replaceChildren()); }"""
+    )
+    yield
+    page.evaluate("window.away.forEach(([slide, parts]) => slide.replaceChildren(...parts))")

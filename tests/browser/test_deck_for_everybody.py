@@ -1,0 +1,99 @@
+"""The deck in a real browser, for everybody: screen readers, narrow screens, no script, paper."""
+
+import pytest
+from deck import NUMBERS, axe, open_deck, other_slides_empty
+from playwright.sync_api import expect
+
+
+@pytest.mark.parametrize(("name", "numbers"), [("served", (2, 3, 4, 12, 13)), ("shipped", NUMBERS)])
+def test_axe_finds_no_serious_fault(deck_opened, name, numbers):
+    deck = deck_opened(name)
+    faults = {}
+    for number in numbers:
+        deck.slide(number)
+        # Fields and sentences that are folded away; the tables are alike, and slow to look at.
+        folded = "document.querySelectorAll('.settings, .more').forEach(part => { part.open = true; })"
+        deck.page.evaluate(folded)
+        with other_slides_empty(deck.page):
+            faults |= {number: found} if (found := axe(deck.page)) else {}
+    assert faults == {}
+    assert axe(deck.page) == [], "the last slide in the whole document"
+
+
+@pytest.mark.parametrize("name", ["served", "shipped"])
+def test_names_and_references_hold_over_all_slides(deck_opened, name):
+    """What axe cannot see slide by slide: an id stands once, and what points to one finds it."""
+    repeated, lost = deck_opened(name).page.evaluate(
+        """() => {
+            const ids = [...document.querySelectorAll('[id]')].map(part => part.id);
+            const names = ['for', 'aria-labelledby', 'aria-describedby', 'aria-controls'];
+            const wanted = names.flatMap(name => [...document.querySelectorAll(`[${name}]`)].flatMap(
+                part => part.getAttribute(name).split(/\\s+/)));
+            return [ids.filter((id, place) => ids.indexOf(id) !== place),
+                    wanted.filter(id => !ids.includes(id))];
+        }"""
+    )
+    assert (repeated, lost) == ([], [])
+
+
+def test_axe_finds_no_fault_in_a_dialog(deck_opened):
+    deck = deck_opened("served")
+    for name in ("overview", "help"):
+        deck.page.click(f"[data-do={name}]")
+        assert axe(deck.page) == []
+        deck.page.keyboard.press("Escape")
+
+
+def test_axe_sees_what_reveal_does_to_a_page(browser, built, tmp_path):
+    """Negative control: without our mends there are faults, and axe sees a pale text."""
+    deck = open_deck(browser, built)
+    deck.page.evaluate(
+        "document.querySelector('section.present p').style.color = '#ccc';"
+        "document.querySelector('section.present h2').insertAdjacentHTML('afterend', '<img src=\"data:,\">')"
+    )
+    assert {"image-alt", "color-contrast"} <= {fault[0] for fault in axe(deck.page)}
+    deck.page.context.close()
+
+
+def test_no_application_role_and_no_region_that_reads_slides_aloud(deck_opened, either):
+    deck = deck_opened(either, "#/3")
+    assert deck.page.locator("[role=application]").count() == 0
+    live = deck.page.evaluate(
+        "[...document.querySelectorAll('[aria-live]')].map(part => [part.id, part.getAttribute('aria-live')])"
+    )
+    assert live == [["live", "polite"]]
+
+
+@pytest.mark.parametrize("width", [320, 360, 640, 1280])
+@pytest.mark.parametrize("name", ["served", "shipped"])
+def test_no_slide_scrolls_sideways(deck_opened, name, width):
+    """640 is 1280 at 200 % zoom, 320 the narrowest screen that WCAG asks for."""
+    deck = deck_opened(name, viewport={"width": width, "height": 640})
+    wide = {}
+    for number in NUMBERS:
+        deck.slide(number)
+        deck.page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
+        if (found := deck.page.evaluate("document.documentElement.scrollWidth")) > width:
+            wide[number] = found
+    assert wide == {}
+
+
+def test_without_a_script_it_is_one_page_with_every_slide(deck_opened):
+    deck = deck_opened("shipped", java_script_enabled=False)
+    sections = deck.page.locator(".slides > section")
+    expect(sections).to_have_count(13)
+    for number in NUMBERS:
+        expect(sections.nth(number - 1)).to_be_visible()
+        expect(deck.page.locator(f"#slide-{number}")).to_be_visible()
+    expect(deck.page.locator(".contents a")).to_have_count(13)
+    expect(deck.page.locator(".bar")).to_be_hidden()
+    deck.page.locator(".contents a").nth(6).click()
+    assert deck.page.url.endswith("#slide-7")
+    expect(deck.page.locator("h1")).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["built", "shipped"])
+def test_it_prints_one_slide_a_page(deck_opened, name):
+    deck = deck_opened(name)
+    printed = deck.page.pdf(prefer_css_page_size=True)
+    assert printed.count(b"/Type /Page\n") == 13
