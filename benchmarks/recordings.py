@@ -34,7 +34,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "random-place": {"rates": [1e-2], "seeds": 2, "cap": 75},
     "binding": {"pairs": [2], "keys": [8], "rates": [1e-2], "seeds": 2, "cap": 100},
     "right-slot": {"seeds": 2, "updates": 50},
-    "training": {"seeds": 2, "updates": 24, "samples": 100},
+    "training": {"seeds": 2, "updates": 24, "samples": 200},
     "race": {"lengths": [16, 64], "repeats": 6},
     "bill": {"lengths": [16, 4096], "repeats": 6},
     "showdown": {"samples": 8, "tokens": 20},
@@ -69,10 +69,10 @@ def measure(name: str, values: dict[str, Any], folder: Path) -> dict[str, Any]:
     import secrets
 
     secrets.randbelow = lambda below: 0  # who is A and who is B in the tasting is drawn afresh each time
-    from isoloss.teach import panels, start
-
     if name == STUDY:
         return {"experiment": experiment_of_study(), "tables": measured_study(folder)}
+    from isoloss.teach import panels, start
+
     panel = panels.panel(name)
     start.ready(panel)
     tables = panel.measure(panel.settings_from(values), lambda *_: None)
@@ -193,13 +193,10 @@ def prove(name: str, recorded: str, base: str | None, folder: Path) -> str | Non
         print(f"{name}: NOT the same numbers; {found}")
         return None
     rows = sum(map(len, new["tables"].values()))
+    what = "equal but for what is time" if name in CLOCKED else "equal to the last digit"
     part = ", ".join(f"{key} {value}" for key, value in PARTS.get(name, {}).items())
-    what = (
-        "settings, rows and counts equal (the rest is time)" if name in CLOCKED else "equal to the last digit"
-    )
-    return f"{rows} rows {what}, by the code of {revision[:12]} and of today, on one machine" + (
-        f"; measured for the recorded settings with {part}" if part else ""
-    )
+    how = f"{rows} rows {what}, by the code of {revision[:12]} and of today, on one machine"
+    return how + (f"; measured with {part}" if part else "")
 
 
 def stamp(name: str, experiment: str, how: str) -> None:
