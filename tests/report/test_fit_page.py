@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from isoloss import files, report
+from isoloss.analysis import refits
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import frontier_fit, isoflop, plan
 from isoloss.figures.correlations import plain_covariance
@@ -16,7 +17,7 @@ from isoloss.figures.render import Picture
 from isoloss.laws import FORMS, FitStatus, fit
 from isoloss.plans import allocation_exponent
 from isoloss.plans.methods import exponents_by_method
-from isoloss.report import fit_findings, fit_page, fit_tables, refits
+from isoloss.report import fit_findings, fit_page, fit_tables
 
 TRIALS = ("backtest", "isoflop-curves", "compute-frontier")
 WITH_FRONTIER = {
@@ -236,7 +237,10 @@ def test_a_run_that_alone_carries_a_parameter_comes_first():
     first, second, third = refits.leave_one_out(fit("chinchilla", x, loss, fixed=held)).each[:3]
     for alone in (first, second):  # two values of D do not determine E, B and beta
         assert (alone.moved, alone.params) == (None, None)
-    assert {alone.what.split(", ")[1] for alone in (first, second)} == {"D = 10B", "D = 100B"}
+    assert {fit_tables.run_words(alone).split(", ")[1] for alone in (first, second)} == {
+        "D = 10B",
+        "D = 100B",
+    }
     assert third.moved is not None
     # A parameter fewer can do without either.
     found = fit("chinchilla", x, loss, fixed=held | {"E": truth["E"]})

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.residuals import on_logs
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import marks, overlay
 from isoloss.figures.figure import Figure
@@ -19,7 +20,6 @@ from isoloss.figures.fit_rows import (
     law_at,
     middle,
     number_format,
-    on_logs,
     ranges_of,
     row_words,
     rows,

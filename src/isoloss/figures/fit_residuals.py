@@ -6,6 +6,7 @@ import polars as pl
 from scipy.special import stdtr
 
 from isoloss import text
+from isoloss.analysis.residuals import on_logs
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit import PANEL, PANELS_A_ROW, in_rows, levels_of
@@ -13,7 +14,6 @@ from isoloss.figures.fit_rows import (
     FEW,
     amount,
     axis,
-    on_logs,
     residual_words,
     row_words,
     rows,

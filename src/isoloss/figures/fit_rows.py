@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.residuals import on_logs
 from isoloss.errors import Refusal
 from isoloss.figures.marks import span
 from isoloss.figures.style import COUNTS, POWERS, Axis, log_axis, log_ticks, written
@@ -60,17 +61,6 @@ def amount(name: str, low: float, high: float | None = None) -> str:
 
 def value_words(fit: Fit) -> str:
     return "Loss (nats per token)" if fit.form.gives == "loss" else "Best number of parameters N_opt"
-
-
-def on_logs(fit: Fit) -> bool:
-    """Whether residuals are of logarithms."""
-    return fit.objective.name != "squared"
-
-
-def exact(fit: Fit) -> bool:
-    """Whether the law misses its runs by no more than the rounding of numbers."""
-    scale = 1.0 if on_logs(fit) else fit.units.loss
-    return fit.sigma is not None and fit.sigma < 1e-12 * scale
 
 
 def residual_words(fit: Fit) -> str:

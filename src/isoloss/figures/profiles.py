@@ -7,12 +7,13 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.residuals import exact
 from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.correlations import plain_covariance
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit import PANELS_A_ROW, in_rows
-from isoloss.figures.fit_rows import axis, exact
+from isoloss.figures.fit_rows import axis
 from isoloss.figures.style import INK, PREDICTED, QUIET, REAL
 from isoloss.laws import Array, Fit, Profile, problem_of, profile, t_quantile
 

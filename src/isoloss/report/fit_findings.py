@@ -4,12 +4,12 @@ from dataclasses import asdict
 
 from isoloss import text
 from isoloss.analysis.findings import Finding
+from isoloss.analysis.refits import LeaveOneOut
 from isoloss.errors import Refusal
 from isoloss.figures.fit_rows import row_words, spread_words
 from isoloss.laws import OURO_BETA, Fit, FitStatus, entropy_share
 from isoloss.plans import allocation_exponent
-from isoloss.report.fit_tables import exponents
-from isoloss.report.refits import LeaveOneOut
+from isoloss.report.fit_tables import exponents, run_words
 
 Refits = list[tuple[str, float | None, Fit | Refusal]]
 
@@ -121,18 +121,18 @@ def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
     worst = without.each[0]
     lost = sum(one.moved is None for one in without.each)
     if worst.moved is None:
-        sentence = f"Without {worst.what} the rest does not determine the law"
+        sentence = f"Without {run_words(worst)} the rest does not determine the law"
         sentence += "." if lost == 1 else f"; so with {lost} of {len(without.each)} runs."
-        return Finding("influence", title, sentence, {"left_out": worst.what, "moved": None}, ())
+        return Finding("influence", title, sentence, {"left_out": run_words(worst), "moved": None}, ())
     moves = [
         f"{name} {text.number(fit.params[name])} to {text.number(worst.params[name])}"
         for name in exponents(fit)
     ]
     sentence = (
-        f"The run at {worst.what} moves the law most: without it the law shifts by {worst.moved:.2f} "
+        f"The run at {run_words(worst)} moves the law most: without it the law shifts by {worst.moved:.2f} "
         f"standard deviations of a run, {text.listed(moves)}."
     )
-    numbers = {"left_out": worst.what, "moved": worst.moved, "params": dict(worst.params)}
+    numbers = {"left_out": run_words(worst), "moved": worst.moved, "params": dict(worst.params)}
     return Finding("influence", title, sentence, numbers, ())
 
 

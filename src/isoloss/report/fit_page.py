@@ -5,17 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isoloss import files
+from isoloss.analysis import trials
 from isoloss.analysis.findings import Finding
+from isoloss.analysis.refits import leave_one_out, objectives
 from isoloss.analysis.study import attempt
 from isoloss.errors import InputError, Refusal
+from isoloss.figures import backtest as backtest_figure
 from isoloss.figures import correlations, fit_residuals, frontier_fit, profiles, render
 from isoloss.figures import fit as fit_figures
+from isoloss.figures import isoflop as isoflop_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
-from isoloss.report import fit_tables, fresh, trials
+from isoloss.report import fit_tables, fresh
 from isoloss.report.fit_findings import findings
 from isoloss.report.page import remove_stale
-from isoloss.report.refits import leave_one_out, objectives
 from isoloss.report.sections import Section, section
 from isoloss.report.tables import table_of
 from isoloss.report.templates import filled, inline
@@ -82,6 +85,8 @@ def _sections(fit: Fit, refits, without, beside: Sequence[Fit]) -> list[Section]
     left = without if isinstance(without, Refusal) else fit_tables.left_out(fit, without)
     other = refits if isinstance(refits, Refusal) else fit_tables.sensitivity(fit, refits)
     drawn = attempt(lambda: frontier_fit.figures(fit))
+    hidden = attempt(lambda: backtest_figure.figure(trials.hidden_runs(fit)))
+    methods = attempt(lambda: isoflop_figures.pictures(trials.without_a_law(fit)))
     return [
         section(
             "parameters",
@@ -97,8 +102,8 @@ def _sections(fit: Fit, refits, without, beside: Sequence[Fit]) -> list[Section]
         ),
         section("doubts", "Its parameters", _drawn(fit, correlations.figure, profiles.figure), []),
         section("frontier", "Compute", _listed(drawn), []),
-        section("trial", "On runs it did not see", [attempt(lambda: trials.hidden_runs(fit))], []),
-        section("opinions", "Without a law", _listed(attempt(lambda: trials.without_a_law(fit))), []),
+        section("trial", "On runs it did not see", [hidden], []),
+        section("opinions", "Without a law", _listed(methods), []),
         section("refits", "Other objectives, fewer runs", [], [other, left]),
         section("solution", "How it was solved", [], [fit_tables.solution(fit)]),
         section("source", "Where the rows come from", [], fit_tables.source(fit)),

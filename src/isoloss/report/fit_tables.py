@@ -4,15 +4,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from isoloss import text
+from isoloss.analysis.refits import LeaveOneOut, LeftOut
 from isoloss.errors import Refusal
-from isoloss.figures.fit_rows import spread_words
+from isoloss.figures.fit_rows import amount, spread_words
 from isoloss.laws import Fit, FitStatus
 from isoloss.plans import allocation_exponent
-from isoloss.report.refits import LeaveOneOut
 from isoloss.report.tables import Table, status_words, text_table
 
 SHOWN = 10
 """So many of the runs that move the law most are listed."""
+
+
+def run_words(run: LeftOut) -> str:
+    """'N = 1.2M, D = 3B'."""
+    return ", ".join(amount(name, value) for name, value in run.inputs.items())
 
 
 def exponents(fit: Fit) -> list[str]:
@@ -94,7 +99,7 @@ def left_out(fit: Fit, found: LeaveOneOut) -> Table:
     names = exponents(fit)
     rows = [
         (
-            one.what,
+            run_words(one),
             one.rows,
             f"{one.loss:.4g}",
             "the rest does not determine the law" if one.moved is None else f"{one.moved:.3f}",
