@@ -1,29 +1,64 @@
 """Fit a law to runs, with intervals that hold, or refuse."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws._bootstrap import with_bootstrap
-from isoloss.laws._intervals import check_level, check_seed, t_intervals
+from isoloss.laws._intervals import check_seed
 from isoloss.laws._likelihood import by_likelihood
 from isoloss.laws._profile import with_profiles
-from isoloss.laws._result import Fit, FitData, FitStatus, Objective, Starts, Units
-from isoloss.laws._rows import Points, checked, designs, points
+from isoloss.laws._result import Fit, FitData, Objective
+from isoloss.laws._rows import Points, Rows, designs, points_of, rows_of
 from isoloss.laws._scaled import scaled_form
 from isoloss.laws._solve import OBJECTIVES, Optimum, Problem, solve
-from isoloss.laws._spread import FEW, covariance, jackknife, sigma
+from isoloss.laws._solved import Solved
 from isoloss.laws._support import check_design, check_support
 from isoloss.laws.forms import Array, Form, registered
 from isoloss.laws.seeds import Seeds, seed_noise
+from isoloss.stats import check_level
 
-STEEP = 1.0  # arXiv 2604.12946 prints 0.78, the largest of sources/published
 INTERVALS = ("t", "profile", "bootstrap")
 FORM_ERROR = 0.05  # below this p of the lack-of-fit test, intervals count designs instead of rows
+
+
+@dataclass(frozen=True)
+class Options:
+    """How ``fit`` is asked to fit: see there. ``held`` are the parameters held at plain values."""
+
+    objective: str
+    delta: float
+    held: Mapping[str, float]
+    tied: Sequence[Sequence[str]]
+    starts: Sequence[Mapping[str, float]]
+    intervals: str
+    bootstrap: int
+    seed: int
+
+    @property
+    def logs(self) -> bool:
+        """Whether residuals are of log losses."""
+        return self.objective != "squared"
+
+    def check(self) -> None:
+        """Raises InputError for what cannot be."""
+        if self.objective not in OBJECTIVES or not 1e-9 <= self.delta < np.inf:
+            raise InputError(
+                f"objective {self.objective!r} with delta {self.delta}",
+                mend=f"choose one of {', '.join(OBJECTIVES)}; delta from 1e-9",
+            )
+        if self.intervals not in INTERVALS:
+            raise InputError(
+                f"there are no {self.intervals!r} intervals", mend=f"choose one of {', '.join(INTERVALS)}"
+            )
+        draws = self.bootstrap
+        if not isinstance(draws, int) or draws < 0 or 0 < draws < 100:
+            raise InputError(f"{draws} resamples give no interval", mend="draw 1,000, or at least 100")
+        check_seed(self.seed)
 
 
 def fit(
@@ -70,102 +105,12 @@ def fit(
     Raises InputError, naming the row, for values that are not positive and finite, and Refusal when the data
     do not determine the law: too few points, too little range, a floor or a slope lost in the noise.
     """
-    law = registered(law)
-    level = check_level(level)
-    _check_options(law, objective, delta, intervals, bootstrap, seed, allow_negative, free)
-    x, y_n, w_n, labels = checked(law, inputs, loss, weights, cluster, allow_negative)
-    shape = law.with_signed_floor() if allow_negative else law
-    data = FitData(
-        {name: tuple(column.tolist()) for name, column in x.items()},
-        tuple(y_n.tolist()),
-        tuple(w_n.tolist()),
-        None if labels is None else tuple(labels.tolist()),
-    )
-    held = {name: value for name, value in shape.fixed.items() if name not in free} | dict(fixed or {})
-    logs = objective != "squared"
-    at = points(shape, x, y_n, w_n, labels, logs)
-    problem = scaled_problem(shape, at, objective, delta, held, tied)
-    check_design(problem.model, at.x_In)
-    problem, best, likelihood = optimum(problem, starts)
-    x_In, notes = np.stack([x[name] for name in law.inputs]), []
-    noise = None if at.dependent else seed_noise(problem, best, x_In, y_n, w_n)
-    if noise is not None and noise.p < FORM_ERROR and labels is None and noise.designs > len(best.phi):
-        # The law's own error is shared by the seeds of a design: the designs are what counts.
-        at = points(shape, x, y_n, w_n, designs(x_In).astype(str), logs)
-        problem = scaled_problem(shape, at, objective, delta, held, tied)
-        problem, best, likelihood = optimum(problem, starts)
-        notes.append(
-            f"seeds of one design agree better than the law fits (p = {noise.p:.2g}): intervals count the "
-            f"{noise.designs} designs and hold the law's own error inside the data"
-        )
-    df = len(at.y_n) - len(best.phi)
-    unsupported = ""
-    try:
-        check_support(problem, best, df)
-    except Refusal as refusal:
-        if not curve_only:
-            raise
-        unsupported = refusal.what
-    found = _result(
-        shape, problem, best, at, df, level, data, noise, unsupported, notes, held, tied, dict(source or {})
-    )
-    if likelihood is not None:
-        found = replace(found, objective=Objective(objective, delta, likelihood))
-    if found.covariance is None or (intervals == "t" and not bootstrap):
-        return found
-    if bootstrap or intervals == "bootstrap":
-        found = with_bootstrap(
-            found, problem, at, count=bootstrap or 1000, seed=seed, use=intervals != "profile"
-        )
-    return with_profiles(found, problem, at) if intervals == "profile" else found
-
-
-def problem_of(found: Fit) -> tuple[Problem, Points]:
-    """The problem and the points behind a fit, from the rows it carries: for profiles and refits.
-
-    Raises InputError for a fit without data, such as a published law.
-    """
-    if found.data is None:
-        raise InputError(
-            "carries no data", where=found.law, mend="fit the law to a table, or read a fit that was"
-        )
-    law, data = found.form, found.data
-    x = {name: np.array(column) for name, column in data.inputs.items()}
-    labels = None if data.cluster is None else np.array(data.cluster)
-    if labels is None and found.clusters is not None:
-        labels = designs(np.stack([x[name] for name in law.inputs])).astype(str)
-    logs = found.objective.name != "squared"
-    at = points(law, x, np.array(data.loss), np.array(data.weights), labels, logs)
-    objective, delta = found.objective.name, found.objective.delta
-    problem = scaled_problem(law, at, objective, 1e-3 if delta is None else delta, found.fixed, found.tied)
-    if objective == "huber-likelihood":
-        problem, _, _ = by_likelihood(problem, np.array(found.theta)[problem.model.free][None])
-    return problem, at
-
-
-def _check_options(
-    law: Form,
-    objective: str,
-    delta: float,
-    intervals: str,
-    bootstrap: int,
-    seed: int,
-    allow_negative: bool,
-    free: Sequence[str],
-) -> None:
-    if objective not in OBJECTIVES or not 1e-9 <= delta < np.inf:
-        raise InputError(
-            f"objective {objective!r} with delta {delta}",
-            mend=f"choose one of {', '.join(OBJECTIVES)}; delta from 1e-9",
-        )
-    if intervals not in INTERVALS:
-        raise InputError(
-            f"there are no {intervals!r} intervals", mend=f"choose one of {', '.join(INTERVALS)}"
-        )
-    if not isinstance(bootstrap, int) or bootstrap < 0 or 0 < bootstrap < 100:
-        raise InputError(f"{bootstrap} resamples give no interval", mend="draw 1,000, or at least 100")
-    check_seed(seed)
-    if allow_negative and objective != "squared":
+    law, level = registered(law), check_level(level)
+    form = law.with_signed_floor() if allow_negative else law
+    held = {name: value for name, value in form.fixed.items() if name not in free} | dict(fixed or {})
+    options = Options(objective, delta, held, tied, starts, intervals, bootstrap, seed)
+    options.check()
+    if allow_negative and options.logs:
         raise InputError("a negative loss has no logarithm", mend="use the objective squared")
     if unknown := set(free) - set(law.parameters):
         raise InputError(
@@ -173,6 +118,98 @@ def _check_options(
             where=law.name,
             mend=f"it has {', '.join(law.parameters)}",
         )
+    rows = rows_of(law, inputs, loss, weights, cluster, allow_negative)
+    solved = _by_designs(form, rows, _solved(form, rows, options, rows.labels), options)
+    unsupported = ""
+    try:
+        check_support(solved.problem, solved.optimum, solved.df)
+    except Refusal as refusal:
+        if not curve_only:
+            raise
+        unsupported = refusal.what
+    solved = replace(solved, unsupported=unsupported)
+    outcome = solved.fit(level, _data(rows), dict(source or {}))
+    return _with_intervals(outcome, solved, options)
+
+
+def _solved(form: Form, rows: Rows, options: Options, labels: NDArray[np.str_] | None) -> Solved:
+    """The optimum for rows as points. Raises Refusal for a design that is too thin."""
+    points = points_of(rows, options.logs, labels)
+    problem = scaled_problem(form, points, options.objective, options.delta, options.held, options.tied)
+    check_design(problem.model, points.x_In)
+    problem, best, likelihood = optimum(problem, options.starts)
+    summed = None if likelihood is None else Objective(options.objective, options.delta, likelihood)
+    return Solved(problem, points, best, options.held, options.tied, summed)
+
+
+def _by_designs(form: Form, rows: Rows, solved: Solved, options: Options) -> Solved:
+    """With the noise of seeds; solved again by designs where the law's own error exceeds that noise."""
+    if solved.points.dependent:
+        return solved
+    noise = seed_noise(solved.problem, solved.optimum, rows.x_In, rows.y_n, rows.w_n)
+    if noise is None or not _errs(noise, solved) or rows.labels is not None:
+        return replace(solved, seeds=noise)
+    # The law's own error is shared by the seeds of a design: the designs are what counts.
+    note = (
+        f"seeds of one design agree better than the law fits (p = {noise.p:.2g}): intervals count the "
+        f"{noise.designs} designs and hold the law's own error inside the data"
+    )
+    by_design = _solved(form, rows, options, designs(rows.x_In).astype(str))
+    return replace(by_design, seeds=noise, notes=(note,))
+
+
+def _errs(noise: Seeds, solved: Solved) -> bool:
+    return noise.p < FORM_ERROR and noise.designs > len(solved.optimum.phi)
+
+
+def _data(rows: Rows) -> FitData:
+    return FitData(
+        {name: tuple(column.tolist()) for name, column in rows.inputs.items()},
+        tuple(rows.y_n.tolist()),
+        tuple(rows.w_n.tolist()),
+        None if rows.labels is None else tuple(rows.labels.tolist()),
+    )
+
+
+def _with_intervals(outcome: Fit, solved: Solved, options: Options) -> Fit:
+    """Profiles and refits where they are asked for and the fit supports them."""
+    if outcome.covariance is None:
+        return outcome
+    if options.bootstrap or options.intervals == "bootstrap":
+        outcome = with_bootstrap(
+            outcome,
+            solved.problem,
+            solved.points,
+            count=options.bootstrap or 1000,
+            seed=options.seed,
+            use=options.intervals != "profile",
+        )
+    if options.intervals == "profile":
+        outcome = with_profiles(outcome, solved.problem, solved.points)
+    return outcome
+
+
+def problem_of(fit: Fit) -> tuple[Problem, Points]:
+    """The problem and the points behind a fit, from the rows it carries: for profiles and refits.
+
+    Raises InputError for a fit without data, such as a published law.
+    """
+    if fit.data is None:
+        raise InputError(
+            "carries no data", where=fit.law, mend="fit the law to a table, or read a fit that was"
+        )
+    form, data = fit.form, fit.data
+    labels = None if data.cluster is None else np.array(data.cluster)
+    columns = {name: np.array(data.inputs[name]) for name in form.inputs}
+    rows = Rows(columns, np.array(data.loss), np.array(data.weights), labels)
+    if labels is None and fit.clusters is not None:
+        labels = designs(rows.x_In).astype(str)
+    objective, delta = fit.objective.name, fit.objective.delta
+    points = points_of(rows, objective != "squared", labels)
+    problem = scaled_problem(form, points, objective, 1e-3 if delta is None else delta, fit.fixed, fit.tied)
+    if objective == "huber-likelihood":
+        problem, _, _ = by_likelihood(problem, np.array(fit.theta)[problem.model.free][None])
+    return problem, points
 
 
 def optimum(problem: Problem, starts: Sequence[Mapping[str, float]]) -> tuple[Problem, Optimum, float | None]:
@@ -185,21 +222,21 @@ def optimum(problem: Problem, starts: Sequence[Mapping[str, float]]) -> tuple[Pr
 
 def scaled_problem(
     law: Form,
-    at: Points,
+    points: Points,
     objective: str,
     delta: float,
     fixed: Mapping[str, float],
     tied: Sequence[Sequence[str]],
 ) -> Problem:
     """The points in units of their own middle."""
-    log_scale_I, log_loss_scale = scales(law, at)
+    log_scale_I, log_loss_scale = scales(law, points)
     with np.errstate(divide="ignore"):
-        z_In = np.log(at.x_In) - log_scale_I[:, None]
-    shape = scaled_form(law, np.maximum(z_In, -700.0), log_scale_I, log_loss_scale, fixed, tied)
-    return Problem(shape, at.y_n / np.exp(log_loss_scale), at.w_n, objective, delta)
+        z_In = np.log(points.x_In) - log_scale_I[:, None]
+    scaled = scaled_form(law, np.maximum(z_In, -700.0), log_scale_I, log_loss_scale, fixed, tied)
+    return Problem(scaled, points.y_n / np.exp(log_loss_scale), points.w_n, objective, delta)
 
 
-def scales(law: Form, at: Points) -> tuple[Array, float]:
+def scales(law: Form, points: Points) -> tuple[Array, float]:
     """Logs of the middle of each unit's inputs and of the losses; 0 for laws written in plain units."""
     if law.units is None:
         return np.zeros(len(law.inputs)), 0.0
@@ -207,130 +244,10 @@ def scales(law: Form, at: Points) -> tuple[Array, float]:
     for i, unit in enumerate(law.units):
         if unit == "1":
             continue
-        values = np.concatenate([x[x > 0] for x, of in zip(at.x_In, law.units, strict=True) if of == unit])
+        values = np.concatenate(
+            [x[x > 0] for x, of in zip(points.x_In, law.units, strict=True) if of == unit]
+        )
         out[i] = (np.log(values.min()) + np.log(values.max())) / 2 if len(values) else 0.0
-    if at.y_n.min() > 0:
-        return out, float(np.log(at.y_n.min()) + np.log(at.y_n.max())) / 2
-    return out, float(np.log(np.max(np.abs(at.y_n)) or 1.0))
-
-
-def _result(
-    law: Form,
-    problem: Problem,
-    best: Optimum,
-    at: Points,
-    df: int,
-    level: float,
-    data: FitData,
-    noise: Seeds | None,
-    unsupported: str,
-    notes: list[str],
-    held: Mapping[str, float],
-    tied: Sequence[Sequence[str]],
-    source: dict[str, Any],
-) -> Fit:
-    shape, objective = problem.model, problem.objective
-    theta = shape.theta(best.phi)
-    kappa = shape.unscale(theta)
-    most_p = np.where([name in law.signed for name in law.parameters], np.inf, 700.0)
-    # A curve may do without a term: its coefficient is then 0.
-    possible_p = np.where(kappa < 0, bool(unsupported) | (kappa > -most_p), kappa < most_p)
-    possible_p[shape.held_K] = True
-    if not possible_p.all():
-        name = law.parameters[int(np.argmin(possible_p))]
-        raise Refusal(
-            unsupported or f"{name} exceeds the range of floats",
-            mend="give inputs in larger units, such as millions",
-        )
-    params = law.plain(kappa) | {name: float(value) for name, value in held.items()}
-    status = FitStatus.CURVE_ONLY if unsupported else _status(best)
-    warnings = [*notes, *_doubts(law, objective, df, at), *_steep(law, params, held)]
-    r_n = problem.residuals(best.phi)
-    condition, spread_FF = covariance(problem, best.phi, df)
-    if at.dependent:
-        df = max(at.groups - len(best.phi), 0)
-        spread_FF = jackknife(problem, best.phi, at.group_n) if df >= 1 else None
-        if spread_FF is None:
-            warnings.append(f"{at.groups} runs carry {len(best.phi)} free parameters: no interval")
-    if status is not FitStatus.CONVERGED or (law.correlated and not at.clustered):
-        spread_FF = None
-    full = None
-    if spread_FF is not None:
-        chain = shape.chain(theta) if shape.constrained else np.eye(len(theta))
-        full = chain @ spread_FF @ chain.T
-    errors, ranges = t_intervals(shape, theta, full, max(df, 1), level)
-    unit = float(np.exp(shape.log_loss_scale)) if objective == "squared" else 1.0
-    one_run = unit * sigma(problem, r_n, len(at.y_n) - len(best.phi))
-    if noise is not None and at.clustered | bool(notes):
-        one_run = float(np.hypot(noise.sd, noise.form_sd))
-    return Fit(
-        law=law.name,
-        status=status,
-        reason=unsupported or status.value,
-        params=params,
-        standard_errors=errors,
-        intervals=ranges,
-        level=level,
-        intervals_by="t",
-        objective=Objective(
-            objective,
-            problem.delta if objective == "huber-log" else None,
-            best.total if objective == "huber-log" else 2 * best.total * unit**2,
-        ),
-        fixed={law.parameters[place]: params[law.parameters[place]] for place in shape.held_K},
-        tied=tuple(tuple(group) for group in tied),
-        n=at.rows,
-        clusters=at.groups if at.clustered or notes else None,
-        df=df,
-        starts=Starts(best.tried, best.agreeing),
-        gradient=best.gradient,
-        condition=min(condition, 1e300),
-        warnings=tuple(warnings),
-        residuals=tuple((-unit * r_n).tolist()),
-        sigma=one_run,
-        seeds=noise,
-        theta=tuple(theta.tolist()),
-        covariance=None if full is None else tuple(tuple(row) for row in full.tolist()),
-        units=Units(
-            dict(zip(law.inputs, np.exp(shape.log_scale_I).tolist(), strict=True)),
-            float(np.exp(shape.log_loss_scale)),
-        ),
-        ranges={name: (float(x.min()), float(x.max())) for name, x in zip(law.inputs, at.x_In, strict=True)},
-        signed_floor=law.signed != registered(law.name).signed,
-        bootstrap=None,
-        data=data,
-        source=source,
-    )
-
-
-def _status(best: Optimum) -> FitStatus:
-    if not best.stationary:
-        return FitStatus.GRADIENT_REMAINS
-    return FitStatus.CONVERGED if best.agreeing >= 2 else FitStatus.STARTS_DISAGREE
-
-
-def _steep(law: Form, params: Mapping[str, float], held: Mapping[str, float]) -> list[str]:
-    """Exponents of N and D that no published law has: a sign of too little range, however sure they look."""
-    return [
-        f"{name} is {params[name]:.3g}: published exponents of N and D lie below {STEEP:g}, and a free fit "
-        "runs off to larger ones where the runs do not determine it"
-        for of in ("params", "tokens")
-        for name in law.spans.get(of, ())
-        if name not in held and name in law.limits and params[name] > STEEP
-    ]
-
-
-def _doubts(law: Form, objective: str, df: int, at: Points) -> list[str]:
-    doubts = []
-    if df < 3:
-        doubts.append(f"only {df} degree(s) of freedom: intervals are wide and rest on normal noise")
-    if objective in ("huber-log", "huber-likelihood") and df < FEW:
-        doubts.append(
-            f"with {df} degrees of freedom Huber's intervals rest on normal noise; squared-log's are narrower"
-        )
-    if law.correlated and not at.clustered:
-        doubts.append(
-            f"rows along {law.correlated} of one run share their noise: intervals need several seeds, named "
-            "by cluster"
-        )
-    return doubts
+    if points.y_n.min() > 0:
+        return out, float(np.log(points.y_n.min()) + np.log(points.y_n.max())) / 2
+    return out, float(np.log(np.max(np.abs(points.y_n)) or 1.0))

@@ -49,15 +49,29 @@ def numbers(name: str, values: ArrayLike) -> Array:
     return array
 
 
-def checked(
+@dataclass(frozen=True)
+class Rows:
+    """Rows of positive weight: a column for each input, losses, weights of maximum 1, labels as text."""
+
+    inputs: Mapping[str, Array]
+    y_n: Array
+    w_n: Array
+    labels: NDArray[np.str_] | None
+
+    @property
+    def x_In(self) -> Array:
+        return np.stack(list(self.inputs.values()))
+
+
+def rows_of(
     law: Form,
     inputs: Mapping[str, ArrayLike],
     loss: ArrayLike,
     weights: ArrayLike | None,
     cluster: ArrayLike | None,
     negative: bool,
-) -> tuple[dict[str, Array], Array, Array, NDArray | None]:
-    """Rows of positive weight: inputs, losses, weights, labels as text. Raises InputError naming a row."""
+) -> Rows:
+    """Checked rows, in the order of the law's inputs. Raises InputError naming a row, Refusal for none."""
     if set(inputs) != set(law.inputs):
         raise InputError(
             f"the law takes {', '.join(law.inputs)}, not {', '.join(map(str, inputs)) or 'nothing'}",
@@ -73,26 +87,10 @@ def checked(
             raise InputError(
                 f"{name} has shape {np.shape(column)}, loss has {size} rows", mend="give one value a run"
             )
-    good = np.isfinite(w_n) & (w_n >= 0)
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InputError(
-            f"weights is {w_n[row]}", where=f"row {row + 1}", mend="weights are finite and not negative"
-        )
-    used = w_n > 0
+    used = _used(w_n)
     for name, column in columns.items():
-        may_be_low = (name == "loss" and negative) or name in law.zeros
-        good = ~used | (np.isfinite(column) & (may_be_low | (column > 0)))
-        if name in law.zeros:
-            good &= ~used | (column >= 0)
-        if not good.all():
-            row = int(np.argmin(good))
-            raise InputError(
-                f"{name} is {column[row]}, not positive and finite",
-                where=f"row {row + 1}",
-                mend="correct the row or leave it out"
-                + ("; a normalised loss may be negative with allow_negative" if name == "loss" else ""),
-            )
+        low = -np.inf if name == "loss" and negative else 0.0
+        _check_column(name, column, used, low, low_itself=name in law.zeros)
     if not used.any():
         raise Refusal("there are no runs", mend="give at least one more than the law has parameters")
     y_n = columns.pop("loss")[used]
@@ -100,7 +98,7 @@ def checked(
         raise InputError(
             "losses span more than a factor of a million", mend="put all losses in nats per token"
         )
-    return (
+    return Rows(
         {name: column[used] for name, column in columns.items()},
         y_n,
         w_n[used] / w_n[used].max(),
@@ -108,32 +106,53 @@ def checked(
     )
 
 
-def points(
-    law: Form, x: Mapping[str, Array], y_n: Array, w_n: Array, labels: NDArray | None, logs: bool
-) -> Points:
-    """Rows as points.
+def _used(w_n: Array) -> NDArray[np.bool_]:
+    """Which rows have weight. Raises InputError for weights that cannot be."""
+    good = np.isfinite(w_n) & (w_n >= 0)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(
+            f"weights is {w_n[row]}", where=f"row {row + 1}", mend="weights are finite and not negative"
+        )
+    return w_n > 0
+
+
+def _check_column(name: str, column: Array, used: NDArray[np.bool_], low: float, low_itself: bool) -> None:
+    """Raises InputError for the first row in use that is not finite or not above ``low``."""
+    good = ~used | (np.isfinite(column) & ((column >= low) if low_itself else (column > low)))
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InputError(
+            f"{name} is {column[row]}, not positive and finite",
+            where=f"row {row + 1}",
+            mend="correct the row or leave it out"
+            + ("; a normalised loss may be negative with allow_negative" if name == "loss" else ""),
+        )
+
+
+def points_of(rows: Rows, logs: bool, labels: NDArray[np.str_] | None) -> Points:
+    """Rows as points; ``logs`` says that the objective is on logs.
 
     Without labels a row repeated exactly is one point of its summed weight, since it tells nothing new. A
     cluster whose rows share their inputs (the seeds of one size) becomes its mean (of logs where the
     objective is on logs), weighted by its rows; one whose rows differ (the checkpoints of one run) keeps its
     rows, and counts once.
     """
-    x_In = np.stack([x[name] for name in law.inputs])
-    rows = len(y_n)
+    x_In, y_n, w_n, count = rows.x_In, rows.y_n, rows.w_n, len(rows.y_n)
     if labels is None:
         whole = np.concatenate([x_In, y_n[None]])
         _, first, place_n = np.unique(whole, axis=1, return_index=True, return_inverse=True)
         weight = np.bincount(place_n.ravel(), w_n)
         order = np.argsort(first)
         first, weight = first[order], weight[order]
-        return Points(x_In[:, first], y_n[first], weight / weight.mean(), np.arange(len(first)), rows, False)
+        return Points(x_In[:, first], y_n[first], weight / weight.mean(), np.arange(len(first)), count, False)
     _, first, place_n = np.unique(labels, return_index=True, return_inverse=True)
     if np.isclose(x_In, x_In[:, first[place_n]], rtol=1e-9, atol=0.0).all():
         weight = np.bincount(place_n, w_n)
         mean = np.bincount(place_n, w_n * (np.log(y_n) if logs else y_n)) / weight
         mean = np.exp(mean) if logs else mean
-        return Points(x_In[:, first], mean, weight / weight.mean(), np.arange(len(first)), rows, True)
-    return Points(x_In, y_n, w_n / w_n.mean(), place_n, rows, True)
+        return Points(x_In[:, first], mean, weight / weight.mean(), np.arange(len(first)), count, True)
+    return Points(x_In, y_n, w_n / w_n.mean(), place_n, count, True)
 
 
 def designs(x_In: Array) -> NDArray[np.int64]:
