@@ -17,9 +17,10 @@ import numpy as np
 import scipy
 from scipy.optimize import least_squares
 
-from isoloss.laws import Array, Fit, fit, form, t_quantile
+from isoloss.laws import Array, Fit, fit, form
 from isoloss.plans.design import candidate_sets
 from isoloss.plans.selection import best_selection, d_gain, random_selections, v_gain
+from isoloss.stats import t_quantile
 
 NOISE = 0.01
 DRAWS = 1000

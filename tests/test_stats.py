@@ -272,3 +272,9 @@ def test_a_level_is_between_0_and_1(level):
     for make in (lambda: mean([1.0, 2.0], level=level), lambda: share(1, 2, level=level)):
         with pytest.raises(InputError, match="level is"):
             make()
+
+
+def test_a_share_of_five_and_of_ten():
+    assert ends(share(5, 10)) == pytest.approx((0.2366, 0.7634), abs=1e-4)
+    assert ends(share(5, 5)) == pytest.approx((0.5655, 1.0), abs=1e-4)
+    assert ends(share(2.5, 5)) == pytest.approx((0.1704, 0.8296), abs=1e-4)

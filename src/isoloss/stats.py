@@ -127,12 +127,11 @@ def difference(
     refused, or a side has one value.
     """
     sides = _values(a), _values(b)
-    value = float(sides[0].mean() - sides[1].mean())
-    n = min(map(len, sides))
-    if isinstance(noise, Noise):
-        se = noise.sd * sqrt(1 / len(sides[0]) + 1 / len(sides[1]))
-        return t_interval(value, se, n, noise.df, level)
-    if isinstance(noise, Refusal) or n < 2:
+    if noise is not None:
+        parts = [(sign, float(side.mean()), len(side)) for sign, side in zip((1.0, -1.0), sides, strict=True)]
+        return contrast(parts, noise, level=level)
+    value, n = float(sides[0].mean() - sides[1].mean()), min(map(len, sides))
+    if n < 2:
         return t_interval(value, inf, n, 0, level)
     floors = floor if isinstance(floor, tuple) else (floor, floor)
     variances = [max(float(side.var(ddof=1)), least) for side, least in zip(sides, floors, strict=True)]
@@ -146,9 +145,7 @@ def paired_difference(
     """Mean of ``a[seed] - b[seed]`` at one size, with the noise of ``paired_noise``: se = sd / sqrt(n)."""
     if set(a) != set(b):
         raise InputError("the two sides differ in seeds", mend="compare unpaired, or train the missing runs")
-    differences = _values([a[seed] - b[seed] for seed in a])
-    n = len(differences)
-    return t_interval(float(differences.mean()), noise.sd / sqrt(n), n, noise.df, level)
+    return mean([a[seed] - b[seed] for seed in a], noise=noise, level=level)
 
 
 def contrast(

@@ -10,7 +10,6 @@ from isoloss.errors import InputError, Refusal
 from isoloss.laws import form
 from isoloss.plans.backtest import Standing, backtest
 from isoloss.plans.holdout import rung_of
-from isoloss.plans.scores import wilson
 
 LAW = {"E": 1.8, "A": 480.0, "alpha": 0.35, "B": 2000.0, "beta": 0.37}
 N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 1e11, 5)))
@@ -154,12 +153,6 @@ def test_json_is_strict():
     assert back["standing"] == "AHEAD"
     assert back["verdict"] == found.verdict()
     assert len(back["runs"]) == 5
-
-
-def test_wilson():
-    assert wilson(0.5, 10, 0.95) == pytest.approx((0.2366, 0.7634), abs=1e-4)
-    assert wilson(1.0, 5, 0.95)[1] == pytest.approx(1.0)
-    assert wilson(1.0, 5, 0.95)[0] == pytest.approx(0.5655, abs=1e-4)
 
 
 def test_a_published_extrapolation(run_tables):

@@ -8,11 +8,19 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.compare import Difference, contrast, seed_noise
-from isoloss.analysis.points import LEVEL, Curve, cooled_points, curves_of, means, of_families, shared_tokens
+from isoloss.analysis.points import (
+    Curve,
+    cooled_points,
+    curves_of,
+    losses_by_size,
+    means,
+    of_families,
+    shared_tokens,
+)
 from isoloss.errors import Refusal
-from isoloss.laws import Crossing, CrossingOutcome, Fit, Noise, crossing
+from isoloss.laws import Crossing, CrossingOutcome, Fit, crossing
 from isoloss.records import StudyData
+from isoloss.stats import LEVEL, Interval, Noise, contrast, seed_noise
 
 TRANSFORMER = "Transformer"
 NEAR = 1.1
@@ -24,7 +32,7 @@ class Gap:
 
     curve: str
     params: int
-    difference: Difference
+    difference: Interval
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ def measure(study: StudyData) -> ByParams:
 def at_tokens(points: pl.DataFrame, tokens: int) -> ByParams:
     """The comparison at one D, from the cooled points of both families."""
     points = points.filter(pl.col("tokens") == tokens)
-    curves, noise = curves_of(points), seed_noise(points)
+    curves, noise = curves_of(points), seed_noise(losses_by_size(points))
     fits = {curve.name: curve.fit for curve in curves}
     rivals = [name for name in fits if name != TRANSFORMER]
     return ByParams(

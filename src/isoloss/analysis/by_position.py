@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.compare import Difference, contrast
 from isoloss.analysis.points import cooled_points, of_families, shared_tokens
 from isoloss.analysis.positions import PositionProfile, context_law, profiles, stop_of
 from isoloss.errors import Refusal
-from isoloss.laws import ContextStop, Fit, Noise, Plateau, pooled_noise
+from isoloss.laws import ContextStop, Fit, Plateau
 from isoloss.records import StudyData
+from isoloss.stats import Interval, Noise, difference, seed_noise
 
 PAIRS = 3
 LARGEST_RATIO = 2.0
@@ -39,10 +39,10 @@ class Pair:
 
     transformer: PositionCurve
     lstm: PositionCurve
-    at: dict[int, Difference]
-    early: Difference
-    late: Difference
-    widening: Difference
+    at: dict[int, Interval]
+    early: Interval
+    late: Interval
+    widening: Interval
 
     @property
     def ratio(self) -> float:
@@ -87,39 +87,27 @@ def nearest_pairs(everyone: list[PositionProfile]) -> list[tuple[PositionProfile
 
 
 def noise_of(everyone: list[PositionProfile], first: int, last: int) -> Noise | Refusal:
-    try:
-        return pooled_noise([profile.mean_S(first, last) for profile in everyone])
-    except Refusal as reason:
-        return reason
+    return seed_noise(profile.mean_S(first, last) for profile in everyone)
 
 
 def pair_of(ours: PositionProfile, theirs: PositionProfile, everyone: list[PositionProfile]) -> Pair:
     context = int(ours.position_T[-1])
     half = context // 2 + 1
 
-    def gap(first: int, last: int) -> Difference:
-        return minus(ours.mean_S(first, last), theirs.mean_S(first, last), noise_of(everyone, first, last))
+    def gap(first: int, last: int) -> Interval:
+        noise = noise_of(everyone, first, last)
+        return difference(ours.mean_S(first, last), theirs.mean_S(first, last), noise)
 
     def gain_S(profile: PositionProfile) -> np.ndarray:
         return profile.mean_S(half, context) - profile.mean_S(1, min(EARLY, context))
 
-    try:
-        gain_noise = pooled_noise([gain_S(profile) for profile in everyone])
-    except Refusal as reason:
-        gain_noise = reason
     return Pair(
         transformer=PositionCurve(ours, context_law(ours), stop_of(ours)),
         lstm=PositionCurve(theirs, context_law(theirs), stop_of(theirs)),
         at={position: gap(position, position) for position in fixed_positions(context)},
         early=gap(1, min(EARLY, context)),
         late=gap(half, context),
-        widening=minus(gain_S(ours), gain_S(theirs), gain_noise),
-    )
-
-
-def minus(ours_S: np.ndarray, theirs_S: np.ndarray, noise: Noise | Refusal) -> Difference:
-    return contrast(
-        [(1.0, float(ours_S.mean()), len(ours_S)), (-1.0, float(theirs_S.mean()), len(theirs_S))], noise
+        widening=difference(gain_S(ours), gain_S(theirs), seed_noise(map(gain_S, everyone))),
     )
 
 

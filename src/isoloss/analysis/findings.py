@@ -11,13 +11,13 @@ from isoloss.analysis.by_params import ByParams, crossover
 from isoloss.analysis.by_params import verdict as params_verdict
 from isoloss.analysis.by_position import EARLY, ByPosition, name_of, stop_words
 from isoloss.analysis.by_position import verdict as position_verdict
-from isoloss.analysis.compare import Difference
 from isoloss.analysis.loops import LoopedStudy, LoopGain, loops_verdict
-from isoloss.analysis.points import LEVEL, seeds_phrase, sweeps
+from isoloss.analysis.points import seeds_phrase, sweeps
 from isoloss.analysis.study import StudyAnalysis, analyse
 from isoloss.errors import Refusal
 from isoloss.laws import ContextStop, Crossing
 from isoloss.records import StudyData
+from isoloss.stats import LEVEL, Interval
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def positions(data: ByPosition) -> Parts:
     return sentence, numbers, caveats
 
 
-def gain_words(widening: Difference) -> str:
+def gain_words(widening: Interval) -> str:
     return {
         -1: "the Transformer gains more from later context",
         1: "the LSTM gains more from later context",
@@ -176,7 +176,7 @@ def bonus_words(gain: LoopGain) -> str:
     return f"{bonus}: it explains {text.percent(share)} of the total's fall"
 
 
-def difference_numbers(value: Difference) -> dict[str, Any]:
+def difference_numbers(value: Interval) -> dict[str, Any]:
     return {"value": value.value, "interval": value.interval, "level": value.level}
 
 

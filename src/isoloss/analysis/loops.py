@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.compare import Difference, contrast, seed_noise
-from isoloss.analysis.points import LEVEL, cooled_points, of_families, shared_tokens
+from isoloss.analysis.points import cooled_points, losses_by_size, of_families, shared_tokens
 from isoloss.errors import Refusal
-from isoloss.laws import Fit, FitStatus, Noise, fit
+from isoloss.laws import Fit, FitStatus, fit
 from isoloss.records import StudyData
+from isoloss.stats import Interval, Noise, contrast, seed_noise
 
 PARTS = {"total": "total loss", "expected": "expected cross-entropy", "last_exit": "last-exit loss"}
 BINS = 40
@@ -46,9 +46,9 @@ class LoopGain:
 
     params: int
     loops: int
-    last_exit: Difference
-    expected: Difference
-    total: Difference
+    last_exit: Interval
+    expected: Interval
+    total: Interval
     bonus: float
     cap: float
 
@@ -77,7 +77,7 @@ def measure(study: StudyData) -> LoopedStudy:
     steps = training_curves(study, points)
     curves = binned(steps)
     points = points.filter(pl.col("tokens") == shared_tokens(points, "recurrence"))
-    noise = seed_noise(points)
+    noise = seed_noise(losses_by_size(points))
     return LoopedStudy(
         tokens=int(points["tokens"][0]),
         curves=curves,
@@ -212,7 +212,8 @@ def entropy_weight(points: pl.DataFrame) -> float | None:
 def loop_gains(points: pl.DataFrame) -> tuple[LoopGain, ...]:
     """Most loops minus one at every size that has both; N differs by the gate's d_model + 1 only."""
     beta, gains = entropy_weight(points) or 0.0, []
-    noises = {name: seed_noise(points, name) for name in ("loss", "loss_expected", "loss_total")}
+    names = ("loss", "loss_expected", "loss_total")
+    noises = {name: seed_noise(losses_by_size(points, name)) for name in names}
     for _, size in points.group_by("n_layer", "d_model", maintain_order=True):
         loops = int(size["recurrence"].max())
         one, many = (size.filter(pl.col("recurrence") == t) for t in (1, loops))
@@ -220,7 +221,7 @@ def loop_gains(points: pl.DataFrame) -> tuple[LoopGain, ...]:
             continue
         change = {
             name: contrast(
-                [(1.0, many[name].mean(), many.height), (-1.0, one[name].mean(), one.height)], noise, LEVEL
+                [(1.0, many[name].mean(), many.height), (-1.0, one[name].mean(), one.height)], noise
             )
             for name, noise in noises.items()
         }

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from isoloss.errors import Refusal
 from isoloss.laws import Fit, fit
-
-LEVEL = 0.95
-"""Of every interval in figures and sentences."""
+from isoloss.stats import LEVEL
 
 
 @dataclass(frozen=True)
@@ -103,6 +102,11 @@ def shared_tokens(points: pl.DataFrame, column: str = "family") -> int:
             mend="give every run of the study the same D points",
         )
     return int(shared["tokens"].max())
+
+
+def losses_by_size(points: pl.DataFrame, value: str = "loss") -> list[np.ndarray]:
+    """Of every curve and size in ``points``, which hold one D, a value a seed: the groups of a seed noise."""
+    return [rows[value].to_numpy() for _, rows in points.group_by("curve", "params", maintain_order=True)]
 
 
 def means(points: pl.DataFrame, value: str = "loss") -> pl.DataFrame:

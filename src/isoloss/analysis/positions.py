@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isoloss.analysis.points import LEVEL, curve_of
+from isoloss.analysis.points import curve_of
 from isoloss.errors import Refusal
 from isoloss.laws import ContextStop, Fit, FitStatus, fit_context, where_it_stops
 from isoloss.records import StudyData
+from isoloss.stats import LEVEL
 
 SINGLE = 16
 PER_OCTAVE = 4

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from isoloss.analysis.by_params import ByParams
-from isoloss.analysis.points import LEVEL
 from isoloss.errors import Refusal
 from isoloss.laws import Fit
+from isoloss.stats import LEVEL
 
 DRAWS = 2000
 SEED = 7

@@ -6,13 +6,13 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.contexts import Contexts, law_verdict, steps_verdict
-from isoloss.analysis.points import LEVEL
 from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, binned, law_words
 from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
 from isoloss.figures.marks import chart_of
 from isoloss.figures.style import INK, RAMP, linear_axis, log_axis, log_ticks, spread, titled
 from isoloss.laws import Fit
+from isoloss.stats import LEVEL
 
 WIDTH, HEIGHT = 520, 400
 

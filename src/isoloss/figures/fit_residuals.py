@@ -23,7 +23,8 @@ from isoloss.figures.fit_rows import (
     words,
 )
 from isoloss.figures.style import PREDICTED, QUIET, REAL
-from isoloss.laws import Array, Fit, t_quantile
+from isoloss.laws import Array, Fit
+from isoloss.stats import t_quantile
 
 OUTSIDE = "#CC5500"
 BINS = 6

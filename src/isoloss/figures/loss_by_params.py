@@ -5,12 +5,13 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.by_params import ByParams, crossover, verdict
-from isoloss.analysis.points import LEVEL, seeds_phrase
+from isoloss.analysis.points import seeds_phrase
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import layers, lines_of, table_of
 from isoloss.figures.marks import chart_of
 from isoloss.figures.style import INK, titled
 from isoloss.laws import Crossing, CrossingOutcome
+from isoloss.stats import LEVEL
 
 WIDTH, HEIGHT = 560, 400
 

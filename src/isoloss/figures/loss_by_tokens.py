@@ -6,10 +6,11 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.by_params import ByParams
 from isoloss.analysis.by_tokens import ByTokens, verdict
-from isoloss.analysis.points import LEVEL, seeds_phrase
+from isoloss.analysis.points import seeds_phrase
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import ROOM, lines_of, look_of
 from isoloss.figures.style import linear_axis, log_axis, titled
+from isoloss.stats import LEVEL
 
 PANEL = 230
 

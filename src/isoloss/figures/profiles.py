@@ -15,7 +15,8 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.fit import PANELS_A_ROW, in_rows
 from isoloss.figures.fit_rows import axis
 from isoloss.figures.style import INK, PREDICTED, QUIET, REAL
-from isoloss.laws import Array, Fit, Profile, problem_of, profile, t_quantile
+from isoloss.laws import Array, Fit, Profile, problem_of, profile
+from isoloss.stats import t_quantile
 
 WIDTH, HEIGHT = 250, 210
 SHOWN = 1.8

@@ -6,7 +6,7 @@ What fits, judges and predicts one law is here; frontiers are read off sweeps by
 
 from isoloss.laws._entropy import OURO_BETA, EntropyShare, entropy_share
 from isoloss.laws._fit import fit, problem_of
-from isoloss.laws._intervals import Interval, check_level, check_seed, t_quantile
+from isoloss.laws._intervals import Interval, check_seed
 from isoloss.laws._known import known
 from isoloss.laws._predict import FAR, Prediction
 from isoloss.laws._profile import Profile, profile
@@ -29,8 +29,6 @@ from isoloss.laws.forms import (
     registered,
 )
 from isoloss.laws.noise import (
-    Difference,
-    Noise,
     difference,
     paired_difference,
     paired_noise,
@@ -50,14 +48,12 @@ __all__ = [
     "ContextStop",
     "Crossing",
     "CrossingOutcome",
-    "Difference",
     "EntropyShare",
     "Fit",
     "FitData",
     "FitStatus",
     "Form",
     "Interval",
-    "Noise",
     "Plateau",
     "Points",
     "Prediction",
@@ -65,7 +61,6 @@ __all__ = [
     "Profile",
     "Term",
     "again",
-    "check_level",
     "check_seed",
     "context_mean",
     "covariance_S",
@@ -86,6 +81,5 @@ __all__ = [
     "profile",
     "register",
     "registered",
-    "t_quantile",
     "where_it_stops",
 ]

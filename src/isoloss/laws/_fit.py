@@ -19,7 +19,7 @@ from isoloss.laws._solve import OBJECTIVES, Optimum, Problem, solve
 from isoloss.laws._solved import Solved
 from isoloss.laws._support import check_design, check_support
 from isoloss.laws.forms import Array, Form, registered
-from isoloss.laws.seeds import Seeds, seed_noise
+from isoloss.laws.seeds import Seeds, lack_of_fit
 from isoloss.stats import check_level
 
 INTERVALS = ("t", "profile", "bootstrap")
@@ -146,7 +146,7 @@ def _by_designs(form: Form, rows: Rows, solved: Solved, options: Options) -> Sol
     """With the noise of seeds; solved again by designs where the law's own error exceeds that noise."""
     if solved.points.dependent:
         return solved
-    noise = seed_noise(solved.problem, solved.optimum, rows.x_In, rows.y_n, rows.w_n)
+    noise = lack_of_fit(solved.problem, solved.optimum, rows.x_In, rows.y_n, rows.w_n)
     if noise is None or not _errs(noise, solved) or rows.labels is not None:
         return replace(solved, seeds=noise)
     # The law's own error is shared by the seeds of a design: the designs are what counts.

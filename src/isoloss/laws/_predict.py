@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError
-from isoloss.laws._intervals import t_quantile
 from isoloss.laws.forms import Array, Form
+from isoloss.stats import t_quantile
 
 if TYPE_CHECKING:
     from isoloss.laws._result import Fit

@@ -6,12 +6,13 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from isoloss.errors import InputError
-from isoloss.laws._intervals import kappa_errors, plain_end, t_quantile
+from isoloss.laws._intervals import kappa_errors, plain_end
 from isoloss.laws._result import Fit, Interval
 from isoloss.laws._rows import Points
 from isoloss.laws._solve import Problem, descend
 from isoloss.laws._spread import FEW, inside, normal_huber
 from isoloss.laws.forms import Array
+from isoloss.stats import t_quantile
 
 _WIDTHS = (0.4, 0.8, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0)
 _FARTHER = 4.0  # a second look reaches that much farther where the first does not close

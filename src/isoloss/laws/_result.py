@@ -15,10 +15,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from isoloss.errors import InputError
 from isoloss.face import FitFace
-from isoloss.laws._intervals import Interval, check_level
+from isoloss.laws._intervals import Interval
 from isoloss.laws._predict import Prediction, log_variance, predict, scaled
 from isoloss.laws.forms import Array, Form, form
 from isoloss.laws.seeds import Seeds
+from isoloss.stats import check_level
 
 
 class FitStatus(Enum):

@@ -10,11 +10,12 @@ from scipy.special import ndtri
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws._fit import fit
-from isoloss.laws._intervals import check_level, t_intervals
+from isoloss.laws._intervals import t_intervals
 from isoloss.laws._result import Fit, FitStatus
 from isoloss.laws._scaled import ScaledForm, scaled_form
 from isoloss.laws._solve import Problem, is_stationary, sharpen
 from isoloss.laws.forms import Array, form
+from isoloss.stats import check_level
 
 _SURE = 0.05  # chance that noise alone makes any of the looks see a gain
 _LEFT_OVER = 0.03  # a plateau: what is left to gain is surely below this share of the whole improvement

@@ -8,9 +8,9 @@ from scipy.optimize import brentq
 from scipy.special import stdtrit
 
 from isoloss.errors import InputError
-from isoloss.laws._intervals import check_level
 from isoloss.laws._result import Fit
 from isoloss.laws.forms import Array
+from isoloss.stats import check_level
 
 _DRAWS = 4000
 _SEED = 20200123

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws._intervals import check_level
 from isoloss.laws.forms import Array
 from isoloss.laws.frontier import LEAST, Frontier, Third, columns, frontier, thirds
+from isoloss.stats import check_level
 
 GRID = 1500  # values of C for the running minimum, as in Hoffmann et al.
 REACH = math.log(1.25)  # runs without a curve are neighbours in compute within this factor

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws._intervals import t_quantile
 from isoloss.laws.forms import Array
+from isoloss.stats import t_quantile
 
 LEAST = 3  # optima for a power law with an interval
 LEAST_DECADES = 0.5  # of compute

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws._intervals import check_level
 from isoloss.laws.forms import Array
 from isoloss.laws.frontier import LEAST, Frontier, Third, columns, frontier, thirds
 from isoloss.laws.minima import FEWEST, Method, minima, opens_down, scatter, values
+from isoloss.stats import check_level
 
 SAME_BUDGET = 0.10
 """Rows whose FLOPs follow each other within 10% share a budget: whole steps, head and attention move C by a

@@ -25,7 +25,7 @@ class Seeds:
     p: float
 
 
-def seed_noise(problem: Problem, best: Optimum, x_In: Array, y_n: Array, w_n: Array) -> Seeds | None:
+def lack_of_fit(problem: Problem, best: Optimum, x_In: Array, y_n: Array, w_n: Array) -> Seeds | None:
     """None where no two runs share their inputs, or too few designs do to judge the law."""
     # A row repeated exactly is one run.
     _, first = np.unique(np.concatenate([x_In, y_n[None]]), axis=1, return_index=True)

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
 from isoloss.errors import Refusal
-from isoloss.laws import Array, Fit, Form, Prediction, check_level, registered
+from isoloss.laws import Array, Fit, Form, Prediction, registered
 from isoloss.plans.baselines import baselines
 from isoloss.plans.holdout import Holdout, RunData, columns_of, hide, points_of
-from isoloss.plans.scores import Coverage, Score, by_point, coverage_of, paired_interval, score_of, seed_noise
+from isoloss.plans.scores import Coverage, Score, by_point, coverage_of, paired_interval, score_of, seed_sd
+from isoloss.stats import check_level
 
 _UNLIKELY = 0.05  # of so few hits if the interval held as often as it says
 _FEW = 3
@@ -156,7 +157,7 @@ def _judge(law: Form, data: RunData, hidden: Holdout) -> Backtest:
     runs = _runs(hidden_x, hidden.scale_n[hide_n], observed_h, predicted)
     best = min(scores, key=lambda score: score.mean_abs_error)
     gain, standing = _compare_scores(score, best, observed_h, points_h, level)
-    noise = seed_noise(data.y_n, points_n)
+    noise = seed_sd(data.y_n, points_n)
     inside_h = np.array([bool(run.inside) for run in runs])
     return Backtest(
         law=law.name,

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Fit, Form, check_level, registered
+from isoloss.laws import Fit, Form, registered
 from isoloss.plans.candidate_fit import CandidateFit, Splits, fit_candidate
 from isoloss.plans.holdout import RunData, columns_of, hide, points_of
 from isoloss.plans.scores import paired_interval
+from isoloss.stats import check_level
 
 CRITERION = "AICc of the squared-log fit"
 

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, Fit, check_level
+from isoloss.laws import Array, Fit
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.cost import Rates
 from isoloss.plans.fixed_inputs import FixedInputs, Values, law_inputs, passes
 from isoloss.plans.loss_surface import LossSurface, loss_surface
+from isoloss.stats import check_level
 
 Ends = tuple[Array, Array]
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, Fit, check_level, check_seed, t_quantile
+from isoloss.laws import Array, Fit, check_seed
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.selection import CandidateSet, best_selection, d_gain, random_selections, v_gain
+from isoloss.stats import check_level, t_quantile
 
 REACH = 10**0.5
 """Candidates go this factor beyond the data, and never beyond the target."""

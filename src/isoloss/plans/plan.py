@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from isoloss.laws import Array, Fit, Interval, Prediction, check_level, check_seed
+from isoloss.laws import Array, Fit, Interval, Prediction, check_seed
 from isoloss.plans import warnings
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.checks import check_answer, check_reach, validated
@@ -16,6 +16,7 @@ from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes, repeats_
 from isoloss.plans.heuristics import R_STAR, effective_tokens
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.plans.penalty import Penalty, penalty
+from isoloss.stats import check_level
 
 
 @dataclass(frozen=True)

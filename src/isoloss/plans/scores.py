@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from isoloss.errors import Refusal
-from isoloss.laws import pooled_noise, t_quantile
+from isoloss.stats import mean, seed_noise, share
 
 
 @dataclass(frozen=True)
@@ -47,26 +46,14 @@ def score_of(name: str, predicted_h: ArrayLike, observed_h: np.ndarray) -> Score
 
 
 def coverage_of(inside_h: np.ndarray, points_h: np.ndarray, level: float) -> Coverage:
-    share_p = by_point(inside_h.astype(np.float64), points_h)
-    return Coverage(float(share_p.mean()), wilson(float(share_p.mean()), len(share_p), level), len(share_p))
-
-
-def wilson(share: float, count: int, level: float) -> tuple[float, float]:
-    """Wilson's score interval for a share of ``count`` trials (Wilson 1927, JASA 22, 209)."""
-    z2 = float(ndtri(0.5 + level / 2)) ** 2
-    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
-    reach = np.sqrt(z2 * (share * (1 - share) / count + z2 / (4 * count**2))) / (1 + z2 / count)
-    return max(0.0, float(middle - reach)), min(1.0, float(middle + reach))
+    inside_p = by_point(inside_h.astype(np.float64), points_h)
+    held = share(float(inside_p.sum()), len(inside_p), level=level)
+    return Coverage(held.value, (held.low, held.high), held.n)
 
 
 def paired_interval(difference_g: np.ndarray, level: float) -> tuple[float, float] | None:
     """t interval of the mean difference over groups; None below three groups."""
-    if len(difference_g) < 3:
-        return None
-    reach = (
-        t_quantile(level, len(difference_g) - 1) * np.std(difference_g, ddof=1) / np.sqrt(len(difference_g))
-    )
-    return float(difference_g.mean() - reach), float(difference_g.mean() + reach)
+    return mean(difference_g, level=level).interval if len(difference_g) >= 3 else None
 
 
 def by_point(values_h: np.ndarray, points_h: np.ndarray) -> np.ndarray:
@@ -75,8 +62,7 @@ def by_point(values_h: np.ndarray, points_h: np.ndarray) -> np.ndarray:
     return np.bincount(place_h, values_h) / np.bincount(place_h)
 
 
-def seed_noise(y_n: np.ndarray, points_n: np.ndarray) -> float | None:
-    try:
-        return pooled_noise([y_n[points_n == point] for point in np.unique(points_n)]).sd
-    except Refusal:
-        return None
+def seed_sd(y_n: np.ndarray, points_n: np.ndarray) -> float | None:
+    """Standard deviation of runs about the mean of their point; None where no point has two."""
+    noise = seed_noise(y_n[points_n == point] for point in np.unique(points_n))
+    return None if isinstance(noise, Refusal) else noise.sd

@@ -10,7 +10,6 @@ from isoloss.analysis import by_position as positions
 from isoloss.analysis import loops as looped
 from isoloss.analysis import size_ratio
 from isoloss.analysis.contexts import Contexts
-from isoloss.analysis.points import LEVEL
 from isoloss.analysis.study import StudyAnalysis, attempt
 from isoloss.errors import Refusal
 from isoloss.figures import (
@@ -22,6 +21,7 @@ from isoloss.figures import (
 )
 from isoloss.figures.figure import Figure
 from isoloss.report.tables import Table, table_of, text_table
+from isoloss.stats import LEVEL
 
 INTERVALS = f"{text.level(LEVEL)} t intervals"
 

@@ -10,11 +10,12 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.by_tokens import ByTokens
 from isoloss.analysis.loops import PARTS
-from isoloss.analysis.points import LEVEL, sweeps
+from isoloss.analysis.points import sweeps
 from isoloss.analysis.study import StudyAnalysis
 from isoloss.errors import Refusal
 from isoloss.laws import Fit, FitStatus
 from isoloss.records import Record, StudyData
+from isoloss.stats import LEVEL
 
 NOTHING = "–"
 

@@ -6,7 +6,7 @@ from math import sqrt
 
 from scipy.stats import binomtest
 
-from isoloss.laws import t_quantile
+from isoloss.stats import t_quantile
 
 LEVEL = 0.95
 

@@ -9,7 +9,7 @@ from statistics import fmean, median, variance
 import numpy as np
 from scipy.stats import permutation_test, rankdata
 
-from isoloss.laws import t_quantile
+from isoloss.stats import t_quantile
 from isoloss.teach.result import Row
 from isoloss.teach.shares import LEVEL, Share
 

@@ -8,7 +8,7 @@ import polars as pl
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import POWERS, log_axis
-from isoloss.laws import t_quantile
+from isoloss.stats import t_quantile
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.outcomes import cells

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
 
-from isoloss.laws import t_quantile
+from isoloss.stats import t_quantile
 from isoloss.teach.shares import LEVEL
 
 

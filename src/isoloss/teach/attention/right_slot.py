@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from isoloss.laws import t_quantile
+from isoloss.stats import t_quantile
 from isoloss.teach.attention import slots
 from isoloss.teach.attention.mixing import mixed_by, uniform
 from isoloss.teach.attention.panels import RightSlotSettings

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, median, stdev
 
-from isoloss.laws import Difference, difference, pooled_noise, t_quantile
+from isoloss.stats import Interval, difference, pooled_noise, t_quantile
 from isoloss.teach.result import Row, Tables
 from isoloss.teach.shares import LEVEL, Share
 
@@ -114,7 +114,7 @@ def curves(tables: Tables, side: str) -> Curves | None:
     return Curves(found[TRAINING], found[HELD_OUT])
 
 
-def best_difference(a: Curves, b: Curves) -> Difference | None:
+def best_difference(a: Curves, b: Curves) -> Interval | None:
     """Lowest held-out losses of a minus those of b, a value a seed; None with one seed."""
     lows = [[loss for loss, _ in side.best.values()] for side in (a, b)]
     if min(map(len, lows)) < 2:

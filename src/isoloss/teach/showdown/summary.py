@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
-from isoloss.laws import Difference, difference, pooled_noise, t_quantile
+from isoloss.stats import Interval, difference, pooled_noise, t_quantile
 from isoloss.teach.shares import LEVEL, Share
 
 
@@ -29,6 +29,6 @@ def mean_share(values: Sequence[float]) -> dict[str, float]:
     return {**row, "low": max(0.0, row["low"]), "high": min(1.0, row["high"])}
 
 
-def gap(a: Sequence[float], b: Sequence[float]) -> Difference:
+def gap(a: Sequence[float], b: Sequence[float]) -> Interval:
     """Mean of a minus mean of b, unpaired, with the noise pooled over both."""
     return difference(a, b, pooled_noise([a, b]), level=LEVEL)

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import wrap
-from isoloss.laws import Difference
+from isoloss.stats import Interval
 from isoloss.teach.deck.templates import filled_text
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.shares import percent
@@ -132,7 +132,7 @@ def variety(tables: Tables) -> str:
     )
 
 
-def judged(apart: Difference, wins: str, *, lower_wins: bool = False) -> str:
+def judged(apart: Interval, wins: str, *, lower_wins: bool = False) -> str:
     """Who is ahead, if the interval leaves out 0. Transformer minus LSTM."""
     if not apart.decided:
         return "no clear difference"
@@ -140,13 +140,13 @@ def judged(apart: Difference, wins: str, *, lower_wins: bool = False) -> str:
     return f"the {NAMES[ahead]} {wins}"
 
 
-def minus(apart: Difference) -> str:
+def minus(apart: Interval) -> str:
     low, high = apart.interval
     text = f"Transformer minus LSTM {apart.value:+.3f} (95 % t interval {low:+.3f} to {high:+.3f})"
     return text.replace("-", "−")
 
 
-def points(apart: Difference) -> str:
+def points(apart: Interval) -> str:
     """A difference of shares, in percentage points."""
     value, low, high = (100 * part for part in (apart.value, *apart.interval))
     text = f"Transformer minus LSTM {value:+.1f} points (95 % t interval {low:+.1f} to {high:+.1f})"
@@ -167,7 +167,7 @@ def measured(tables: Tables, measure: str) -> dict[str, Row]:
     return found if set(NAMES) <= found.keys() else {}
 
 
-def between(tables: Tables, measure: str) -> Difference | None:
+def between(tables: Tables, measure: str) -> Interval | None:
     values = {
         name: [
             number(row, measure)
