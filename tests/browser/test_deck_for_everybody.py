@@ -67,7 +67,7 @@ def test_no_application_role_and_no_region_that_reads_slides_aloud(deck_opened, 
 @pytest.mark.parametrize("width", [320, 360, 640, 1280])
 @pytest.mark.parametrize("name", ["served", "shipped"])
 def test_no_slide_scrolls_sideways(deck_opened, name, width):
-    """640 is 1280 at 200 % zoom, 320 the narrowest screen that WCAG asks for."""
+    """640 is 1280 at 200% zoom, 320 the narrowest screen that WCAG asks for."""
     deck = deck_opened(name, viewport={"width": width, "height": 640})
     wide = {}
     for number in NUMBERS:

@@ -134,12 +134,12 @@ def test_what_is_computed_in_the_page_is_right(deck_opened):
     valves.get_by_text("Next letter").click()
     valves.get_by_text("Next letter").click()
     assert valves.locator("tbody tr").count() == 3
-    expect(valves.locator("tbody tr").nth(2)).to_contain_text("90.3 %")  # 0.95 ** 2
+    expect(valves.locator("tbody tr").nth(2)).to_contain_text("90.3%")  # 0.95 ** 2
     deck.slide(7)
     dictionary = deck.page.locator("[data-interactive=dictionary]")
-    for weight in ("76.8 %", "18.7 %", "4.5 %"):  # softmax of (2, 0, -2) / sqrt 2
+    for weight in ("76.8%", "18.7%", "4.5%"):  # softmax of (2, 0, -2) / sqrt 2
         expect(dictionary).to_contain_text(weight)
     dictionary.get_by_label("Temperature").fill("0.1")
-    expect(dictionary).to_contain_text("100.0 %")
+    expect(dictionary).to_contain_text("100.0%")
     dictionary.get_by_label("Query, number 1").fill("0")
-    expect(dictionary.locator("tbody tr").nth(0)).to_contain_text("33.3 %")
+    expect(dictionary.locator("tbody tr").nth(0)).to_contain_text("33.3%")

@@ -95,7 +95,7 @@ def test_rungs_and_shares():
     assert len(backtest("chinchilla", GRID, loss, rungs=2).runs) == 10
     by_flops = backtest("chinchilla", GRID, loss, holdout="largest-flops", rungs=1)
     assert [run.scale for run in by_flops.runs] == [pytest.approx(6e20)]
-    assert "flops >= 6e+20" in by_flops.rule
+    assert "flops >= 6e20" in by_flops.rule
     mine = backtest("chinchilla", GRID, loss, holdout="largest-flops", rungs=1, flops=D)
     assert {run.inputs["tokens"] for run in mine.runs} == {D.max()}
 

@@ -122,7 +122,7 @@ def test_attention_binds_while_the_lstm_knows_the_values_only():
     assert min(share.value for share in found[ATTENTION].shares) >= 0.99
     for share in found[BIAS_1].shares:
         low, high = share.interval
-        # The strings of the test are a sample themselves: the line is met within a wider interval than 95 %.
+        # The strings of the test are a sample themselves: the line is met within a wider interval than 95%.
         assert low - 0.01 < line < high + 0.01
     # Control: neither chance nor the line of fewer pairs fits.
     assert all(share.interval[0] > 1 / 32 + 0.1 for share in found[BIAS_1].shares)

@@ -103,7 +103,7 @@ def test_where_the_shares_leave_it_open_the_order_of_arrival_decides():
     early, late = one(ATTENTION, (0.995,) * 5, arrive=50), one(BIAS_1, (0.995,) * 4 + (0.7,), arrive=200)
     text = verdict(early, late)
     assert text.startswith(
-        f"{ATTENTION} is ahead of {BIAS_1}: within {CAP} updates 99 % was reached by 5 of 5"
+        f"{ATTENTION} is ahead of {BIAS_1}: within {CAP} updates 99% was reached by 5 of 5"
     )
     assert "4 of 5 seeds (median 200 updates)" in text
     assert "p = 0.008" in text
@@ -153,7 +153,7 @@ def test_the_best_rate_of_each_side_is_told_with_the_spread():
     rows = looks(BIAS_1, (0.2,) * 3, rate=1e-3) + looks(BIAS_1, (0.8,) * 3, rate=1e-2)
     text = " ".join(said("binding", {"curves": [row | LABELS["binding"] for row in rows]}).values())
     assert "rate 0.01) did not reach" in text
-    assert "20.0 % at 0.001, 80.0 % at 0.01" in text
+    assert "20.0% at 0.001, 80.0% at 0.01" in text
     assert best(outcomes(rows)[BIAS_1]).rate == 1e-2
 
 

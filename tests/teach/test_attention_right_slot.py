@@ -182,7 +182,7 @@ def test_a_seed_that_did_not_learn_is_said_and_left_out_of_the_mechanism(tables)
 
     told = right_slot_telling.change_text(SETTINGS, with_(tables, "ablation", failed))
     assert told.startswith("In 1 of 2 seeds")
-    assert f"in 1 not within {SETTINGS.updates} updates (20.0 %)" in told
+    assert f"in 1 not within {SETTINGS.updates} updates (20.0%)" in told
     assert solved(with_(tables, "ablation", failed)) == [2]
 
 

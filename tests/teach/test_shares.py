@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from isoloss.teach.shares import Share, gap, percent
+from isoloss.teach.shares import Share, gap
+from isoloss.text import percent
 
 
 @pytest.mark.parametrize(
@@ -21,9 +22,9 @@ def test_all_right_is_not_certain():
 
 
 def test_percent_says_all_only_of_all():
-    assert percent(1.0) == "100.0 %"
-    assert percent(1999 / 2000) == ">99.9 %"
-    assert percent(0.0375) == "3.8 %"
+    assert percent(1.0, 1) == "100.0%"
+    assert percent(1999 / 2000, 1) == ">99.9%"
+    assert percent(0.0375, 1) == "3.8%"
 
 
 def test_a_gap_flips_with_its_sides_and_needs_seeds():

@@ -42,9 +42,10 @@ def figure(outcome: Backtest) -> Figure:
     held = "the fit supports no interval"
     if outcome.coverage is not None:
         low, high = outcome.coverage.interval
+        share, low, high = (text.percent(share, 0) for share in (outcome.coverage.share, low, high))
         held = (
-            f"the {text.level(outcome.level)} interval held {outcome.coverage.share:.0%} of "
-            f"{outcome.coverage.points} points (share between {low:.0%} and {high:.0%})"
+            f"the {text.level(outcome.level)} interval held {share} of {outcome.coverage.points} points "
+            f"(share between {low} and {high})"
         )
     subtitle = (
         f"{text.capital(outcome.rule)}; {held}. Grey: visible runs. Blue: hidden runs. Orange: predicted by "

@@ -10,7 +10,7 @@ from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, binned, law_w
 from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
 from isoloss.figures.marks import chart_of
-from isoloss.figures.style import INK, RAMP, linear_axis, log_axis, log_ticks, spread, titled
+from isoloss.figures.style import COUNTS, INK, RAMP, linear_axis, log_axis, log_ticks, spread, titled
 from isoloss.laws import Fit
 from isoloss.stats import LEVEL
 
@@ -81,7 +81,7 @@ def ramp(column: str, title: str, low: float, high: float) -> alt.Color:
     bar = alt.Legend(
         title=title,
         type="gradient",
-        format="~s",
+        labelExpr=COUNTS,
         orient="bottom",
         direction="horizontal",
         gradientLength=320,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import plan as plan_figures
 from isoloss.figures.figure import Figure
@@ -43,7 +44,7 @@ def figures(fit: Fit) -> tuple[Figure, ...]:
         raise Refusal(error.what, where=error.where, mend=error.mend) from None
     where = "Planned at the compute of the largest run"
     if held:
-        where += f", {', '.join(f'{name} {value:.3g}' for name, value in held.items())}"
+        where += f", {', '.join(f'{name} {text.power(value)}' for name, value in held.items())}"
     return tuple(replace(figure, shows=f"{where}. {figure.shows}") for figure in drawn)
 
 

@@ -111,7 +111,7 @@ def parametric_opinion(fit: Fit, low: float, high: float, *, level: float = 0.9)
     best = optima(fit, C, level=level, draws=ALLOCATION_DRAWS)
     if not np.all(np.diff(best.params_F) > 0):
         raise Refusal(
-            f"N* of {fit.law} does not grow with C everywhere from {low:.3g} to {high:.3g} FLOP",
+            f"N* of {fit.law} does not grow with C everywhere from {text.counts(low, high)} FLOP",
             mend="choose compute nearer to the data",
         )
     ends = best.params_ends or (best.params_F, best.params_F)
@@ -171,7 +171,7 @@ def _at_the_end(opinions: Sequence[Opinion]) -> str:
         float(np.exp(np.interp(np.log(C), np.log(one.law["flops"]), np.log(one.law["params"]))))
         for one in opinions
     ]
-    return f"At C = {C:.3g} N* is {text.listed([text.count(size) for size in sizes])}."
+    return f"At C = {text.power(C)} N* is {text.listed([text.count(size) for size in sizes])}."
 
 
 def _frontier_chart(opinions: Sequence[Opinion]) -> alt.LayerChart:

@@ -48,7 +48,8 @@ def curves_figure(isoflop: IsoFlop, *, counting: str = "") -> Figure:
         ),
         description=(
             f"Loss against parameters on a log axis, one curve a compute budget, {total} budgets from "
-            f"{isoflop.budgets[0].flops:.3g} to {isoflop.budgets[-1].flops:.3g} FLOP; each minimum is marked."
+            f"{text.interval((isoflop.budgets[0].flops, isoflop.budgets[-1].flops), text.power)} FLOP; each "
+            "minimum is marked."
         ),
         shows=f"{title}. " + " ".join(_left_out_words(budget) for budget in left_out),
         would_change=(
@@ -61,7 +62,7 @@ def curves_figure(isoflop: IsoFlop, *, counting: str = "") -> Figure:
 
 def _left_out_words(budget: Budget) -> str:
     why = "; ".join(flag.value.removeprefix("discarded: ") for flag in budget.flags if flag.discards)
-    return f"C = {budget.flops:.3g} is left out: {why}."
+    return f"C = {text.power(budget.flops)} is left out: {why}."
 
 
 def _chart(isoflop: IsoFlop) -> alt.LayerChart:

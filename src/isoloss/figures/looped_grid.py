@@ -9,7 +9,7 @@ from isoloss.analysis.loops import BINS, LATE, PARTS, LoopedStudy, fit_words, in
 from isoloss.analysis.points import seeds_phrase
 from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import PREDICTED, QUIET, REAL, log_ticks, titled
+from isoloss.figures.style import COUNTS, PREDICTED, QUIET, REAL, log_ticks, titled
 from isoloss.laws import Fit, FitStatus
 
 PANEL = 190
@@ -50,12 +50,10 @@ def panels(rows: pl.DataFrame, *layers: alt.Chart) -> alt.FacetChart:
 def x_tokens(rows: pl.DataFrame, log: bool) -> alt.X:
     low, high = rows["tokens"].min(), rows["tokens"].max()
     if not log:
-        return alt.X("tokens:Q", title="Training tokens D").axis(
-            tickCount=4, labelExpr="datum.value == 0 ? '0' : format(datum.value, '~s')"
-        )
+        return alt.X("tokens:Q", title="Training tokens D").axis(tickCount=4, labelExpr=COUNTS)
     scale = alt.Scale(type="log", domain=[low / 1.1, high * 1.1], nice=False)
     return alt.X("tokens:Q", title="Training tokens D (log scale)", scale=scale).axis(
-        format="~s", values=[t for t in log_ticks(low, high) if np.log10(t) % 1 == 0]
+        labelExpr=COUNTS, values=[t for t in log_ticks(low, high) if np.log10(t) % 1 == 0]
     )
 
 

@@ -99,7 +99,7 @@ def allocation(fit: Fit, plan: Plan) -> Figure:
         title = f"The plan for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
     if sizes is not None:
         title += f" ({text.interval(sizes, text.count)})"
-    title += f", {plan.tokens_per_param:.3g} tokens each"
+    title += f", {text.power(plan.tokens_per_param)} tokens each"
     return Figure(
         name="plan-allocation",
         chart=alt.hconcat(*charts, spacing=36),
@@ -292,4 +292,4 @@ def _beyond(plan: Plan) -> str:
     ratio = plan.extrapolation["flops"]
     if ratio is None or ratio <= 1:
         return ""
-    return f", {ratio:.3g} times beyond the runs"
+    return f", {text.power(ratio)} times beyond the runs"

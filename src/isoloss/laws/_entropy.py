@@ -6,6 +6,7 @@ import numpy as np
 
 from isoloss.errors import InputError
 from isoloss.laws._result import Fit
+from isoloss.text import percent
 
 OURO_BETA = 0.1  # the larger of the entropy weights in arXiv 2510.25741; the smaller is half of it
 
@@ -59,7 +60,8 @@ def entropy_share(
     enough = max(fall, 0.0) / float(np.log(recurrence / least))
     sentence = (
         f"From {least:g} to {recurrence:g} loops the law falls by {fall:.3f} nats; an entropy bonus of "
-        f"weight {beta:g} alone could lower the total objective by up to {bonus:.3f} nats, {share:.0%} of "
-        f"that, without better predictions; a weight of {enough:.3g} could explain all of it."
+        f"weight {beta:g} alone could lower the total objective by up to {bonus:.3f} nats, "
+        f"{percent(share, 0)} of that, without better predictions; a weight of {enough:.3g} could explain "
+        "all of it."
     )
     return EntropyShare(float(recurrence), float(least), float(beta), fall, bonus, share, enough, sentence)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws.forms import Array
 from isoloss.laws.frontier import LEAST, Frontier, Third, columns, frontier, thirds
@@ -134,7 +135,7 @@ def envelope(
     found = _handovers(runs, grid, Choice(choice))
     used = [one for one in found if one.cut is None]
     if len(used) < LEAST:
-        left_out = "; ".join(f"C = {one.flops:.3g}: {one.cut.value}" for one in found if one.cut)
+        left_out = "; ".join(f"C = {text.power(one.flops)}: {one.cut.value}" for one in found if one.cut)
         raise Refusal(
             f"{len(used)} usable handovers from one size to the next, and a power law needs {LEAST}"
             + (f" ({left_out})" if left_out else ""),

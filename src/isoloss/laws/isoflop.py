@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws.forms import Array
 from isoloss.laws.frontier import LEAST, Frontier, Third, columns, frontier, thirds
@@ -176,8 +177,10 @@ def isoflop(
 
 
 def reasons(budgets: Sequence[Budget]) -> list[str]:
-    """Why budgets were discarded, one line a reason: 'C = 1e+18: discarded: ...'."""
-    return [f"C = {one.flops:.3g}: {flag.value}" for one in budgets for flag in one.flags if flag.discards]
+    """Why budgets were discarded, one line a reason: 'C = 1e18: discarded: ...'."""
+    return [
+        f"C = {text.power(one.flops)}: {flag.value}" for one in budgets for flag in one.flags if flag.discards
+    ]
 
 
 def curve(budget: Budget, method: Method, params: ArrayLike) -> Array:
@@ -196,8 +199,8 @@ def _by_budget(table: dict[str, Array]) -> list[dict[str, Array]]:
         if np.ptp(log_C[own]) > 2 * np.log1p(SAME_BUDGET):
             low, high = rows["flops"][own[0]], rows["flops"][own[-1]]
             raise Refusal(
-                f"the FLOPs form no budgets: without a gap of {100 * SAME_BUDGET:g}% they run from {low:.3g} "
-                f"to {high:.3g}",
+                f"the FLOPs form no budgets: without a gap of {100 * SAME_BUDGET:g}% they run from "
+                f"{text.power(low)} to {text.power(high)}",
                 mend="give nominal budgets as flops, or fit a parametric law or an envelope",
             )
         own = own[np.argsort(rows["params"][own], kind="stable")]

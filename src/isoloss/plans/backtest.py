@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
+from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.laws import Array, Fit, Form, Prediction, registered
 from isoloss.plans.baselines import baselines
@@ -75,16 +76,19 @@ class Backtest:
 
     def verdict(self) -> str:
         """Whether the law beats the best baseline and whether its interval held, in one sentence."""
-        best, runs = self.best_baseline, len(self.runs)
+        best, runs = self.best_baseline, text.plural(len(self.runs), "hidden run")
         errors = (
-            f"{self.law} misses {runs} hidden run{'s' * (runs > 1)} by {_percent(self.score.mean_abs_error)}"
+            f"{self.law} misses {runs} by {text.percent(self.score.mean_abs_error)}"
             f" on average, the best of {len(self.baselines)} baselines ({best.name}) by "
-            f"{_percent(best.mean_abs_error)}: {self.standing.value}"
+            f"{text.percent(best.mean_abs_error)}: {self.standing.value}"
         )
         if self.coverage is None:
             return f"{errors}; the fit supports no interval."
         share, (low, _) = self.coverage.share, self.coverage.interval
-        held = f"the {self.level:.0%} interval held {share:.0%} of {self.coverage.points} hidden points"
+        held = (
+            f"the {text.level(self.level)} interval held {text.percent(share, 0)} of "
+            f"{self.coverage.points} hidden points"
+        )
         hits = round(share * self.coverage.points)
         if bdtr(hits, self.coverage.points, self.level) < _UNLIKELY:
             return f"{errors}; {held}: it is too narrow."
@@ -215,7 +219,3 @@ def _compare_scores(
     if interval[0] > 0:
         return interval, Standing.AHEAD
     return interval, Standing.BEHIND if interval[1] < 0 else Standing.NOT_TOLD_APART
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2g}%"

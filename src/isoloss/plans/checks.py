@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.plans.allocate import AllocationQuestion
 from isoloss.plans.loss_surface import LARGEST_LOG, LossSurface
@@ -86,7 +87,7 @@ def check_answer(question: AllocationQuestion, log_n: float, log_d: float) -> No
         return
     if question.flops is not None and question.serve_tokens:
         raise Refusal(
-            f"the budget of {question.flops:.3g} FLOPs does not pay for training and serving",
+            f"the budget of {text.power(question.flops)} FLOPs does not pay for training and serving",
             mend="raise the budget, serve fewer tokens or fix fewer parameters",
         )
     raise Refusal(

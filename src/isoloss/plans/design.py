@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit, check_seed
 from isoloss.plans.holdout import flops_6nd
@@ -211,7 +212,8 @@ def _affordable(
     keep_C = cost_C <= budget_flops
     if not keep_C.any():
         raise Refusal(
-            f"the budget of {budget_flops:.3g} FLOPs buys no run: the cheapest costs {cost_C.min():.3g}",
+            f"the budget of {text.power(budget_flops)} FLOPs buys no run: the cheapest costs "
+            f"{text.power(cost_C.min())}",
             mend="raise the budget, or give smaller candidates",
         )
     return {name: values[keep_C] for name, values in x.items()}, cost_C[keep_C]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit, Form, fit
 
@@ -106,8 +107,9 @@ def hide(
             raise Refusal(f"no rung of {column} is left visible", mend="give a smaller share, or rungs=1")
         rungs = count - 1 - int(np.flatnonzero(enough)[-1])
     mask_n = rung_n >= count - rungs
+    least = text.power(values_n[mask_n].min(), 4)
     rule = (
-        f"the top {rungs} of {count} rungs of {column} hidden ({column} >= {values_n[mask_n].min():.4g}; "
+        f"the top {rungs} of {count} rungs of {column} hidden ({column} >= {least}; "
         f"{int(mask_n.sum())} of {len(mask_n)} runs)"
     )
     scale, scale_n = (column, values_n) if flops_n is None else ("flops", flops_n)

@@ -101,7 +101,7 @@ def left_out(fit: Fit, found: LeaveOneOut) -> Table:
         (
             run_words(one),
             one.rows,
-            f"{one.loss:.4g}",
+            text.number(one.loss),
             "the rest does not determine the law" if one.moved is None else f"{one.moved:.3f}",
             *(None if one.params is None else text.number(one.params[name]) for name in names),
         )

@@ -39,8 +39,9 @@ def cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        digits = ".4f" if 0.1 <= abs(value) < 1000 else ".4g"
-        return NOTHING if value != value else f"{value:{digits}}".replace("-", "−")
+        if value != value:
+            return NOTHING
+        return f"{value:.4f}".replace("-", "−") if 0.1 <= abs(value) < 1000 else text.number(value)
     return str(value)
 
 
@@ -109,9 +110,9 @@ def fits_table(analysis: StudyAnalysis) -> Table:
     rows = []
     if isinstance(analysis.by_tokens, ByTokens):
         for one in analysis.by_tokens.each:
-            for line in one.lines:
+            for curve in one.curves:
                 rows.append(
-                    fit_row(f"{line.curve}: loss against N at D = {text.count(one.tokens)}", line.fit)
+                    fit_row(f"{curve.name}: loss against N at D = {text.count(one.tokens)}", curve.fit)
                 )
     if not isinstance(analysis.contexts, Refusal):
         for size in analysis.contexts.sizes:

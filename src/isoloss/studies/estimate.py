@@ -14,10 +14,10 @@ HALF_SPEED_WIDTH = 100
 """d_model at which the training step reaches half the matmul rate (CPU, measured over widths 24 to 320)."""
 
 GPU_RATE = 0.4 * 989e12
-"""FLOP/s assumed for a GPU that is not here: 40 % of the dense bf16 peak of an H100."""
+"""FLOP/s assumed for a GPU that is not here: 40% of the dense bf16 peak of an H100."""
 
 GPU_HALF_SPEED_WIDTH = 1000
-"""The same on a GPU, where small models wait for launches (from measured 0.3 % to 46 % of peak)."""
+"""The same on a GPU, where small models wait for launches (from measured 0.3% to 46% of peak)."""
 
 PROCESS_BYTES = 400e6
 """An idle worker: Python, torch, and the token file's pages."""
@@ -36,7 +36,7 @@ class Machine:
 def machine(gpu: bool) -> Machine:
     if gpu:
         return Machine(
-            GPU_RATE, GPU_HALF_SPEED_WIDTH, "assumed: one H100 at 40 % of its dense bf16 peak for wide models"
+            GPU_RATE, GPU_HALF_SPEED_WIDTH, "assumed: one H100 at 40% of its dense bf16 peak for wide models"
         )
     rate = matmul_rate()
     return Machine(

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from isoloss import files
 from isoloss.errors import InputError, RunError
 from isoloss.teach import words
+from isoloss.text import plural
 from isoloss.version import __version__
 
 Row = dict[str, str | int | float | bool | None]
@@ -57,7 +58,7 @@ class Basis(Part):
     interval: str
 
     def line(self) -> str:
-        seeds = "" if self.seeds is None else f" · {self.seeds} seed{'s' * (self.seeds != 1)}"
+        seeds = "" if self.seeds is None else f" · {plural(self.seeds, 'seed')}"
         return f"n = {self.n:,} {self.units}{seeds} · {self.interval}"
 
 
@@ -76,7 +77,7 @@ class Machine(Part):
 
     def line(self) -> str:
         torch = f", torch {self.torch}" if self.torch else ""
-        return f"{self.cpu}, {self.threads} thread{'s' * (self.threads != 1)} on {self.device}{torch}"
+        return f"{self.cpu}, {plural(self.threads, 'thread')} on {self.device}{torch}"
 
 
 class Result(Part):

@@ -108,7 +108,7 @@ def _sweep(rows: list[Row]) -> Figure:
         name="binding-sweep",
         chart=chart,
         title=title,
-        subtitle="A point a seed at its side's best rate, with Wilson 95 % intervals; ticks: both baselines",
+        subtitle="A point a seed at its side's best rate, with Wilson 95% intervals; ticks: both baselines",
         description="Final accuracy of each seed, a panel a number of keys and pairs, a row a side.",
         shows="Where each side ended, by keys and pairs: how much there is to hold at once.",
         would_change="Ends that do not move with the number of keys and pairs.",

@@ -31,8 +31,8 @@ def at_best_rate(rows: Sequence[Row]) -> list[Row]:
 
 def how_counted(rows: Sequence[Row]) -> str:
     return (
-        f"Thin: a seed with its Wilson 95 % interval; thick: the median of seeds; n = {rows[0]['n']:,} "
-        "unseen strings a point; each side at its best rate, ended at 99 % or the cap"
+        f"Thin: a seed with its Wilson 95% interval; thick: the median of seeds; n = {rows[0]['n']:,} "
+        "unseen strings a point; each side at its best rate, ended at 99% or the cap"
     )
 
 

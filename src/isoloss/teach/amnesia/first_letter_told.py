@@ -16,7 +16,7 @@ from isoloss.teach.amnesia.verdicts import (
     verdict,
 )
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.teach.shares import percent
+from isoloss.text import percent
 
 NAMES = ("length", "width")
 BASELINES = (("chance", "chance, 1 in 26"),)
@@ -54,8 +54,8 @@ def against_chance(rows: list[Row]) -> str:
     one, chance = bests(rows)[DEFAULT], rows[0]["chance"]
     near = sum(share.interval[0] <= chance <= share.interval[1] for share in one.shares)
     return (
-        f"Guessing gives {percent(chance)}; {one.side} ended at {span([s.value for s in one.shares])}, with "
-        f"chance inside the Wilson interval in {near} of {one.seeds} seeds ({strings(one)})."
+        f"Guessing gives {percent(chance, 1)}; {one.side} ended at {span([s.value for s in one.shares])}, "
+        f"with chance inside the Wilson interval in {near} of {one.seeds} seeds ({strings(one)})."
     )
 
 
@@ -95,7 +95,7 @@ def _sweep(rows: list[Row]) -> Figure:
         name="first-letter-sweep",
         chart=chart,
         title=title,
-        subtitle="A point a seed at its side's best rate, with Wilson 95 % intervals; tick: chance",
+        subtitle="A point a seed at its side's best rate, with Wilson 95% intervals; tick: chance",
         description="Final accuracy of each seed, a panel a length and width, a row a side.",
         shows="How the order of the sides moves with the distance of the first letter.",
         would_change="Sides changing places between lengths would make the order a matter of length.",

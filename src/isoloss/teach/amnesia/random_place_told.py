@@ -98,7 +98,7 @@ def _distances(length: int, rows: list[Row]) -> Figure:
         chart=chart,
         title=title,
         subtitle=(
-            "Thin: a seed with its Wilson 95 % interval; thick: the median of seeds; "
+            "Thin: a seed with its Wilson 95% interval; thick: the median of seeds; "
             f"n = {rows[0]['n']:,} unseen strings a seed and distance"
         ),
         characters=charts.TITLE_CHARACTERS,
@@ -112,7 +112,7 @@ def _distances(length: int, rows: list[Row]) -> Figure:
 def _farthest(rows: list[Row]) -> str:
     far = max(row["distance"] for row in rows)
     means = [
-        f"{side} {100 * fmean(row['value'] for row in own if row['distance'] == far):.0f} %"
+        f"{side} {100 * fmean(row['value'] for row in own if row['distance'] == far):.0f}%"
         for (side,), own in cells(rows, ("side",)).items()
     ]
     return f"at distance {far} {', '.join(means)} (n = {rows[0]['n']:,} strings a seed)"
@@ -125,7 +125,7 @@ def _sweep(rows: list[Row]) -> Figure:
         name="random-place-sweep",
         chart=chart,
         title=title,
-        subtitle="A point a seed at its side's best rate, with Wilson 95 % intervals; tick: chance",
+        subtitle="A point a seed at its side's best rate, with Wilson 95% intervals; tick: chance",
         description="Final accuracy of each seed, a panel a length and width, a row a side.",
         shows="How the order of the sides moves with length and width at these updates.",
         would_change="Sides changing places between lengths would make the order a matter of length.",

@@ -16,6 +16,7 @@ from isoloss.teach.amnesia.panels import ReachSettings
 from isoloss.teach.amnesia.verdicts import headline
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.shares import LEVEL
+from isoloss.text import capital
 
 AT, FLOOR = 19, 1e-12
 """The distance of the first of 20 letters; and where the drawing ends below."""
@@ -26,7 +27,7 @@ def basis(settings: ReachSettings, tables: Tables) -> Basis:
         n=settings.strings,
         units="random strings a seed",
         seeds=settings.seeds,
-        interval="95 % t interval of log10",
+        interval="95% t interval of log10",
     )
 
 
@@ -45,9 +46,9 @@ def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
 
 def at_k(row: Row) -> str:
     return (
-        f"{_capital(row['side'])}: {row['value']:.1e} of the last token's gradient reaches "
+        f"{capital(row['side'])}: {row['value']:.1e} of the last token's gradient reaches "
         f"{row['k']} steps back "
-        f"(95 % t interval {row['low']:.1e} to {row['high']:.1e}, n = {row['n']} strings, "
+        f"(95% t interval {row['low']:.1e} to {row['high']:.1e}, n = {row['n']} strings, "
         f"{row['seeds']} seeds)."
     )
 
@@ -64,7 +65,7 @@ def orders(a: Row, b: Row) -> str:
     more, less = (a, b) if value > 0 else (b, a)
     return (
         f"{more['side']} reaches farther than {less['side']}: {abs(value):.1f} orders of magnitude more of "
-        f"its gradient {a['k']} steps back (95 % t interval {abs(value) - far:.1f} to "
+        f"its gradient {a['k']} steps back (95% t interval {abs(value) - far:.1f} to "
         f"{abs(value) + far:.1f}, {of})."
     )
 
@@ -74,15 +75,11 @@ def flat(own: list[Row]) -> str:
     values = [row["value"] for row in own[1:]]
     ratio, mean = max(values) / min(values), sum(values) / len(values)
     return (
-        f"{_capital(own[0]['side'])} is {'flat' if ratio < 5 else 'not flat'} from 1 to {own[-1]['k']} "
+        f"{capital(own[0]['side'])} is {'flat' if ratio < 5 else 'not flat'} from 1 to {own[-1]['k']} "
         f"steps back: its largest share is {ratio:.1f} times its smallest, its mean {mean:.1e}. "
         "That is not the same as large: a token's own residual carries its gradient past attention "
         f"(n = {own[0]['n']} strings, {own[0]['seeds']} seeds)."
     )
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def gate(k: int) -> str:
@@ -112,7 +109,7 @@ def figures(settings: ReachSettings, tables: Tables) -> list[Figure]:
             title=title,
             subtitle=(
                 f"Untrained layers of width {settings.width}; geometric mean over {settings.seeds} seeds of "
-                f"n = {settings.strings} random strings each, band: 95 % t interval; "
+                f"n = {settings.strings} random strings each, band: 95% t interval; "
                 "each relative to its own k = 0"
             ),
             characters=charts.TITLE_CHARACTERS,

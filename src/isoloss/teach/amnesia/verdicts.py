@@ -5,13 +5,10 @@ from statistics import median
 
 from isoloss.teach.amnesia.outcomes import Outcome, best, cells, order_of_arrival, outcomes, sooner
 from isoloss.teach.result import Basis, Row
-from isoloss.teach.shares import gap, percent
+from isoloss.teach.shares import gap
+from isoloss.text import percent, plural
 
 SECOND_LOOK = 0.025
-
-
-def plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 def strings(one: Outcome) -> str:
@@ -19,7 +16,7 @@ def strings(one: Outcome) -> str:
 
 
 def span(values: Sequence[float]) -> str:
-    low, high = percent(min(values)), percent(max(values))
+    low, high = percent(min(values), 1), percent(max(values), 1)
     return low if low == high else f"{low} to {high}"
 
 
@@ -33,9 +30,9 @@ def _course(one: Outcome) -> str:
     ended = f"ended at {span([share.value for share in one.shares])} ({strings(one)})"
     if not one.arrived:
         seeds = plural(one.seeds, "seed")
-        return f"did not reach 99 % within {plural(one.last, 'update')} in any of {seeds}: it {ended}"
+        return f"did not reach 99% within {plural(one.last, 'update')} in any of {seeds}: it {ended}"
     when = f"median after {median(one.arrived):,.0f} updates"
-    reached = f"reached 99 % in {len(one.arrived)} of {plural(one.seeds, 'seed')}, {when}"
+    reached = f"reached 99% in {len(one.arrived)} of {plural(one.seeds, 'seed')}, {when}"
     if one.all_arrived:
         return f"{reached} ({strings(one)})"
     return f"{reached}, in the others not within {plural(one.last, 'update')}: it {ended}"
@@ -44,7 +41,7 @@ def _course(one: Outcome) -> str:
 def _over_rates(rates: Sequence[Outcome]) -> str:
     if len(rates) < 2:
         return ""
-    each = ", ".join(f"{percent(one.mean)} at {one.rate:g}" for one in sorted(rates, key=lambda o: o.rate))
+    each = ", ".join(f"{percent(one.mean, 1)} at {one.rate:g}" for one in sorted(rates, key=lambda o: o.rate))
     return f"; mean over seeds by learning rate: {each}"
 
 
@@ -72,22 +69,22 @@ def _by_updates(a: Outcome, b: Outcome) -> str:
     found, of = sooner(a, b), f"{plural(a.seeds, 'seed')} a side, {strings(a)}"
     if not found.decided:
         return (
-            f"No clear difference between {a.side} and {b.side}: both reached 99 %, "
-            f"{found.value:+,.0f} updates apart (95 % t interval {found.low:+,.0f} to "
+            f"No clear difference between {a.side} and {b.side}: both reached 99%, "
+            f"{found.value:+,.0f} updates apart (95% t interval {found.low:+,.0f} to "
             f"{found.high:+,.0f}, {of})."
         )
     first, second = (a, b) if found.value < 0 else (b, a)
     low, high = sorted((abs(found.low), abs(found.high)))
     return (
-        f"{first.side} is ahead of {second.side}: both reached 99 %, it did so "
-        f"{abs(found.value):,.0f} updates sooner (95 % t interval {low:,.0f} to {high:,.0f}, {of})."
+        f"{first.side} is ahead of {second.side}: both reached 99%, it did so "
+        f"{abs(found.value):,.0f} updates sooner (95% t interval {low:,.0f} to {high:,.0f}, {of})."
     )
 
 
 def _by_order(first: Outcome, second: Outcome, p: float) -> str:
     within = plural(max(first.last, second.last), "update")
     return (
-        f"{first.side} is ahead of {second.side}: within {within} 99 % was reached by {_arrivals(first)}, "
+        f"{first.side} is ahead of {second.side}: within {within} 99% was reached by {_arrivals(first)}, "
         f"against {_arrivals(second)} (order of arrival, permutation test p = {p:.3f}, "
         f"{plural(first.seeds, 'seed')} a side, {strings(first)})."
     )
@@ -105,13 +102,13 @@ def _by_share(a: Outcome, b: Outcome) -> str:
         return (
             f"No clear difference between {a.side} and {b.side} within "
             f"{plural(max(a.last, b.last), 'update')}: {value} points of accuracy "
-            f"(95 % t interval {low} to {high}, {of})."
+            f"(95% t interval {low} to {high}, {of})."
         )
     first, second = (a, b) if found.value > 0 else (b, a)
     low, high = sorted((abs(points(found.low)), abs(points(found.high))))
     return (
         f"{first.side} is ahead of {second.side}: {abs(100 * found.value):.1f} points more right within "
-        f"{plural(max(a.last, b.last), 'update')} (95 % t interval {low:.1f} to {high:.1f}, {of})."
+        f"{plural(max(a.last, b.last), 'update')} (95% t interval {low:.1f} to {high:.1f}, {of})."
     )
 
 
@@ -122,7 +119,7 @@ def points(difference: float) -> float:
 
 def counted(rows: Sequence[Row], seeds: int) -> Basis:
     n = rows[0]["n"] if rows else 1
-    return Basis(n=n, units="unseen strings a point", seeds=seeds, interval="Wilson 95 % interval")
+    return Basis(n=n, units="unseen strings a point", seeds=seeds, interval="Wilson 95% interval")
 
 
 def bests(rows: Sequence[Row]) -> dict[str, Outcome]:
@@ -138,11 +135,12 @@ def table_lines(rows: Sequence[Row], names: Sequence[str], marks: Sequence[tuple
         for side, one in bests(own).items():
             low, high = min(s.interval[0] for s in one.shares), max(s.interval[1] for s in one.shares)
             lines.append(
-                f"  {side:<22} {bar(one.mean)} {percent(one.mean):>8}  [{percent(low)}, {percent(high)}]"
+                f"  {side:<22} {bar(one.mean)} {percent(one.mean, 1):>8}  "
+                f"{percent(low, 1)} to {percent(high, 1)}"
                 f"  rate {one.rate:g}, {one.last:,} updates"
             )
         lines.extend(
-            f"  {name:<22} {bar(own[0][column])} {percent(own[0][column]):>8}" for column, name in marks
+            f"  {name:<22} {bar(own[0][column])} {percent(own[0][column], 1):>8}" for column, name in marks
         )
     return lines
 

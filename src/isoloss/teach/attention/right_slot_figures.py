@@ -25,7 +25,7 @@ from isoloss.teach.attention.right_slot_rows import (
 )
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.result import Row, Tables
-from isoloss.teach.shares import percent
+from isoloss.text import percent
 
 BLUE, RIGHT = family_colour("transformer"), "#CC5500"
 UNIT = alt.Scale(domain=[0, 1])
@@ -79,7 +79,7 @@ def progress_title(tables: Tables) -> str:
         found[layer] = fmean(float(r["value"]) for r in own)
     weights = " and ".join(f"{found[layer]:.2f} (layer {layer})" for layer in LAYERS)
     return (
-        f"After {last} updates: mean accuracy {percent(fmean(rows))} (n = {n} a seed), "
+        f"After {last} updates: mean accuracy {percent(fmean(rows), 1)} (n = {n} a seed), "
         f"mean weight on the right slot {weights}"
     )
 
@@ -133,7 +133,7 @@ def maps_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
     subtitle = (
         f"Left: one unseen string, seed {seed}, a row the place that looks; outlined: the right slot. "
         f"Right: accuracy of each of {seed_count(tables)} seeds, trained (circles) and untrained (squares), "
-        f"with a layer forced to look evenly; n = {n} strings a point, Wilson 95 %."
+        f"with a layer forced to look evenly; n = {n} strings a point, Wilson 95%."
     )
     return Figure(
         name="maps",
@@ -157,7 +157,7 @@ def maps_title(tables: Tables) -> str:
         fmean(accuracies(tables, "trained", forced)[seed].value for seed in seeds)
         for forced in ("none", "layer 1", "layer 2")
     ]
-    whole, first, second = (percent(mean) for mean in means)
+    whole, first, second = (percent(mean, 1) for mean in means)
     which = (
         f"{len(solved(tables))} of {seed_count(tables)} seeds learned it"
         if solved(tables)

@@ -22,7 +22,8 @@ from isoloss.teach.attention.right_slot_rows import (
 )
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.result import Basis, Sentence, Tables
-from isoloss.teach.shares import Share, gap, percent
+from isoloss.teach.shares import Share, gap
+from isoloss.text import percent, plural
 
 
 def basis(settings: RightSlotSettings, tables: Tables) -> Basis:
@@ -30,7 +31,7 @@ def basis(settings: RightSlotSettings, tables: Tables) -> Basis:
         n=int(tables["ablation"][0]["n"]),
         units="unseen strings a seed, one answer each",
         seeds=settings.seeds,
-        interval="95 %: Wilson a seed, t over strings and over seeds",
+        interval="95%: Wilson a seed, t over strings and over seeds",
     )
 
 
@@ -50,7 +51,7 @@ def change_text(settings: RightSlotSettings, tables: Tables) -> str:
     done, n = solved(tables), next(iter(final.values())).n
     others = [share.value for seed, share in final.items() if seed not in done]
     text = (
-        f"In {len(done)} of {len(final)} seeds the network answers at least {percent(ENOUGH)} of {n:,} "
+        f"In {len(done)} of {len(final)} seeds the network answers at least {percent(ENOUGH, 1)} of {n:,} "
         f"unseen strings within {settings.updates} updates"
     )
     if not others:
@@ -59,14 +60,14 @@ def change_text(settings: RightSlotSettings, tables: Tables) -> str:
 
 
 def span(shares: Sequence[float]) -> str:
-    low, high = percent(min(shares)), percent(max(shares))
+    low, high = percent(min(shares), 1), percent(max(shares), 1)
     return low if low == high else f"{low} to {high}"
 
 
 def of_seeds(tables: Tables) -> str:
     """Which seeds a sentence speaks of."""
     count = len(kept(tables))
-    seeds = f"{count} seed{'s' * (count != 1)}"
+    seeds = plural(count, "seed")
     return f"the {seeds} that learned it" if solved(tables) else f"all {seeds}, none of which learned it"
 
 
@@ -96,13 +97,13 @@ def ablation_text(tables: Tables) -> str:
     return (
         f"Forced to look at the whole past evenly, {'; '.join(clauses)} ({n:,} unseen strings a seed, "
         f"{of_seeds(tables)}). Always giving the string's most frequent value would score "
-        f"{percent(baseline(tables, 'value set'))}, guessing {percent(baseline(tables, 'uniform'))}."
+        f"{percent(baseline(tables, 'value set'), 1)}, guessing {percent(baseline(tables, 'uniform'), 1)}."
     )
 
 
 def ablation_clause(tables: Tables, layer: int) -> str:
     whole, flat = shares(tables, "none"), shares(tables, f"layer {layer}")
-    old, new = (percent(sum(s.value for s in side) / len(side)) for side in (whole, flat))
+    old, new = (percent(sum(s.value for s in side) / len(side), 1) for side in (whole, flat))
     effect = {
         1: "raises accuracy",
         -1: "lowers accuracy",
@@ -191,13 +192,10 @@ def progress_lines(tables: Tables) -> list[str]:
 
 
 def ablation_lines(tables: Tables) -> list[str]:
-    out = [
-        "accuracy on unseen strings, with 95 % Wilson intervals; a layer forced to look evenly at the past"
-    ]
+    out = ["accuracy on unseen strings, with 95% Wilson intervals; a layer forced to look evenly at the past"]
     for row in tables["ablation"]:
-        share = (
-            f"{float(row['value']):.3f} [{float(row['low']):.3f}, {float(row['high']):.3f}] n = {row['n']:,}"
-        )
+        ends = f"{float(row['low']):.3f} to {float(row['high']):.3f}"
+        share = f"{float(row['value']):.3f} ({ends}) n = {row['n']:,}"
         out.append(f"{row['state']:>9}  seed {row['seed']}  forced even: {row['forced']:<8} {share}")
     return out
 

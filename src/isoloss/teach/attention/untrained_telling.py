@@ -20,7 +20,7 @@ FOLDED = ("cell",)
 
 def basis(settings: UntrainedSettings, tables: Tables) -> Basis:
     return Basis(
-        n=settings.seeds, units="random networks", seeds=settings.seeds, interval="95 % t interval over seeds"
+        n=settings.seeds, units="random networks", seeds=settings.seeds, interval="95% t interval over seeds"
     )
 
 

@@ -249,7 +249,7 @@
   function stateText(message) {
     if (message.state === "queued") return "waiting for its turn";
     if (message.state !== "running") return message.text;
-    return Math.round(100 * message.done) + " % done: " + message.text;
+    return Math.round(100 * message.done) + "% done: " + message.text;
   }
 
   function announceState(message) {

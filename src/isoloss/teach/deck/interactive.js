@@ -65,7 +65,7 @@
     const inner = element("span", { class: "fill" });
     inner.style.width = 100 * share + "%";
     return element("span", { class: "share" }, element("span", { class: "track", "aria-hidden": "true" }, inner),
-      said(100 * share, 1) + " %");
+      said(100 * share, 1) + "%");
   }
 
   // --- c_t = f c_(t-1) + i g_t,  h_t = o tanh(c_t): the gates stand still, so that each can be seen -----------

@@ -21,7 +21,7 @@ from isoloss.teach.progression.curves import (
     level,
 )
 from isoloss.teach.result import Row, Tables
-from isoloss.teach.shares import percent
+from isoloss.text import percent, plural
 
 DASHES = {TRAINING: [6, 4], HELD_OUT: [1, 0]}
 SHAPES = {"Transformer": "circle", "LSTM": "triangle-up"}
@@ -41,7 +41,7 @@ def losses(tables: Tables, runs: Sequence[Row]) -> Figure:
     title = loss_title(tables)
     subtitle = (
         f"Nats a word over {corpus['training']} training and {corpus['held_out']} held-out sentences; "
-        f"n = {seeds} seed{'s' * (seeds != 1)}: thin lines, median thick; dots: best of each seed"
+        f"n = {plural(seeds, 'seed')}: thin lines, median thick; dots: best of each seed"
     )
     return Figure(
         name="training_losses",
@@ -148,8 +148,8 @@ def copying(tables: Tables, copies: Sequence[Row]) -> Figure:
     title, seeds = copy_title(tables, pooled), len({row["seed"] for row in copies})
     subtitle = (
         f"Share of samples from one prompt that are training sentences word for word, temperature 1; n = "
-        f"{max(row['n'] for row in pooled):,} samples a point over {seeds} seed{'s' * (seeds != 1)}; "
-        "bars: 95 % Wilson; thin: each seed"
+        f"{max(row['n'] for row in pooled):,} samples a point over {plural(seeds, 'seed')}; "
+        "bars: 95% Wilson; thin: each seed"
     )
     return Figure(
         name="training_copies",
@@ -170,7 +170,7 @@ def copy_title(tables: Tables, pooled: Sequence[Row]) -> str:
         return "Samples copied from training so far"
     last = max(row["update"] for row in pooled)
     ends = [row for row in pooled if row["update"] == last]
-    said = ", ".join(f"{percent(row['value'])} ({row['side']})" for row in ends)
+    said = ", ".join(f"{percent(row['value'], 1)} ({row['side']})" for row in ends)
     return f"Copied after {last} updates: {said} of n = {ends[0]['n']:,} samples"
 
 

@@ -24,7 +24,8 @@ from isoloss.teach.progression.curves import (
 )
 from isoloss.teach.progression.panels import TrainingSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.teach.shares import Share, gap, percent
+from isoloss.teach.shares import Share, gap
+from isoloss.text import percent, plural
 
 BAR = 30
 
@@ -34,7 +35,7 @@ def basis(settings: TrainingSettings, tables: Tables) -> Basis:
         n=tables["corpus"][0]["held_out"],
         units="held-out sentences",
         seeds=settings.seeds,
-        interval="t at 95 % over seeds, Wilson at 95 % for shares",
+        interval="t at 95% over seeds, Wilson at 95% for shares",
     )
 
 
@@ -75,10 +76,11 @@ def fit_clause(own: Curves, floor: float) -> str:
     if not firsts:
         return (
             f"the training loss is not within {NEAR} nats of the floor within {last} updates "
-            f"(it ends at {end.say()}, n = {seeds(n)})"
+            f"(it ends at {end.say()}, n = {plural(n, 'seed')})"
         )
     where = f"at update {median(firsts):.0f} (median)" if len(firsts) > 1 else f"at update {firsts[0]}"
-    return f"the training loss comes within {NEAR} nats of the floor {where} in {len(firsts)} of {seeds(n)}"
+    some = f"{len(firsts)} of {plural(n, 'seed')}"
+    return f"the training loss comes within {NEAR} nats of the floor {where} in {some}"
 
 
 def held_out_clause(own: Curves) -> str:
@@ -102,7 +104,7 @@ def best_sentence(found: dict[str, Curves], corpus: Row) -> str:
     if apart is None:
         return f"Stopped at its best {where}: {points}. One seed a side gives no interval and no verdict."
     low, high = apart.interval
-    numbers = f"difference {apart.value:+.2f} ({low:+.2f} to {high:+.2f}, n = {seeds(a.n)} a side)"
+    numbers = f"difference {apart.value:+.2f} ({low:+.2f} to {high:+.2f}, n = {plural(a.n, 'seed')} a side)"
     if not apart.decided:
         return f"Stopped at its best, no clear difference {where}: {points}; {numbers}."
     lower = first if apart.value < 0 else second
@@ -116,7 +118,7 @@ def copied_sentence(tables: Tables, corpus: Row) -> str:
     last = max(shares[SIDES[0]])
     before = max(update for update in shares[SIDES[0]] if update <= 3 * last // 8)
     parts = [f"{side} {interval(shares[side][last])}" for side in SIDES]
-    earlier = " and ".join(percent(shares[side][before].value) for side in SIDES)
+    earlier = " and ".join(percent(shares[side][before].value, 1) for side in SIDES)
     n = f"n = {shares[SIDES[0]][last].n:,}"
     return (
         f"After {last} updates this share of {n} samples a side is a training sentence word for word: "
@@ -131,17 +133,14 @@ def copying_verdict(tables: Tables, update: int) -> str:
     if apart is None:
         return "one seed gives no verdict between them"
     if not apart.decided:
-        return f"no clear difference over {seeds(apart.seeds)}"
-    return f"the {SIDES[0] if apart.value > 0 else SIDES[1]} copies more, clearly over {seeds(apart.seeds)}"
+        return f"no clear difference over {plural(apart.seeds, 'seed')}"
+    more = SIDES[0] if apart.value > 0 else SIDES[1]
+    return f"the {more} copies more, clearly over {plural(apart.seeds, 'seed')}"
 
 
 def interval(share: Share) -> str:
     low, high = share.interval
-    return f"{percent(share.value)} ({percent(low)} to {percent(high)})"
-
-
-def seeds(n: int) -> str:
-    return f"{n} seed{'s' * (n != 1)}"
+    return f"{percent(share.value, 1)} ({percent(low, 1)} to {percent(high, 1)})"
 
 
 def figures(settings: TrainingSettings, tables: Tables) -> list[Figure]:
@@ -159,7 +158,7 @@ def lines(settings: TrainingSettings, tables: Tables) -> list[str]:
         own, shares = curves(tables, side), copied(tables, side)
         if own is None:
             continue
-        told += ["", f"{side}  (mean of {seeds(len(own.seeds))})"]
+        told += ["", f"{side}  (mean of {plural(len(own.seeds), 'seed')})"]
         for update in [update for update in own.updates if update in shares]:
             told += _moment(own, shares[update], update, corpus["uniform"])
             told += [

@@ -12,6 +12,7 @@ from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.race.verdict import compared, sentence
 from isoloss.teach.result import Row, Tables
+from isoloss.text import plural
 
 WIDTH, HEIGHT = 290, 300
 LSTM_SHADES, ATTENTION_SHADES = (shades(FAMILY_COLOURS[name], 3) for name in ("lstm", "transformer"))
@@ -87,8 +88,8 @@ def referee(rows: Sequence[Row], set_ups: int) -> Figure:
     title = _referees_finding(rows)
     n = rows[0]["n"]
     subtitle = (
-        f"Median of n = {n} paired ratios with an order-statistic interval of 95 % or more; "
-        f"above 1 the LSTM layer is faster; {set_ups} set-up{'s' * (set_ups != 1)}"
+        f"Median of n = {n} paired ratios with an order-statistic interval of 95% or more; "
+        f"above 1 the LSTM layer is faster; {plural(set_ups, 'set-up')}"
     )
     return Figure(
         name="race-referee",

@@ -11,14 +11,14 @@ from isoloss.teach.race.panels import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.race.verdict import by, compared, sentence, winner
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.text import count
+from isoloss.text import count, interval, power
 
 
 def basis(settings: RaceSettings, tables: Tables) -> Basis:
     return Basis(
         n=settings.repeats,
         units="paired repeats a runner",
-        interval="times: median, smallest to largest; ratios: order statistics, 95 % or more",
+        interval="times: median, smallest to largest; ratios: order statistics, 95% or more",
     )
 
 
@@ -219,7 +219,9 @@ def _grid(rows: Sequence[Row], lengths: Sequence[int]) -> list[str]:
 
 
 def _cell(row: Row | None) -> str:
-    return "not run" if row is None else f"{row['value']:.3g} ({row['low']:.3g} to {row['high']:.3g})"
+    if row is None:
+        return "not run"
+    return f"{power(row['value'])} ({interval((row['low'], row['high']), power)})"
 
 
 def html(settings: RaceSettings, tables: Tables) -> Markup:

@@ -1,8 +1,8 @@
 """Who is faster: the median of paired ratios of times, with an interval that assumes no distribution.
 
 The k-th smallest and k-th largest of n independent ratios enclose their median with probability
-1 - 2 P(Binomial(n, 1/2) < k); k is the largest that keeps this at 95 % or more. Six repeats are the fewest
-that can: then it is the smallest and the largest, at 96.9 %. Both times of a pair come from the same round,
+1 - 2 P(Binomial(n, 1/2) < k); k is the largest that keeps this at 95% or more. Six repeats are the fewest
+that can: then it is the smallest and the largest, at 96.9%. Both times of a pair come from the same round,
 so that a machine that slows down slows both.
 """
 
@@ -16,7 +16,7 @@ from isoloss.errors import InputError
 
 LEVEL = 0.95
 FEWEST = 6
-INTERVAL = "median; interval by order statistics, 95 % or more"
+INTERVAL = "median; interval by order statistics, 95% or more"
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def paired(a: Sequence[float], b: Sequence[float]) -> Ratio:
     """Times of a over times of b, repeat by repeat. Raises InputError with fewer than six pairs."""
     if len(a) != len(b) or len(a) < FEWEST:
         raise InputError(
-            f"{len(a)} and {len(b)} repeats make no interval at 95 %", mend=f"repeat each {FEWEST} times"
+            f"{len(a)} and {len(b)} repeats make no interval at 95%", mend=f"repeat each {FEWEST} times"
         )
     ratios = np.sort(np.asarray(a, dtype=float) / np.asarray(b, dtype=float))
     k = rank(len(ratios))
@@ -48,5 +48,5 @@ def paired(a: Sequence[float], b: Sequence[float]) -> Ratio:
 
 
 def rank(n: int) -> int:
-    """The largest k with 1 - 2 P(Binomial(n, 1/2) <= k - 1) >= 95 %; 0 if there is none."""
+    """The largest k with 1 - 2 P(Binomial(n, 1/2) <= k - 1) >= 95%; 0 if there is none."""
     return int(sum(2 * binom.cdf(k - 1, n, 0.5) <= 1 - LEVEL for k in range(1, n // 2 + 1)))

@@ -12,6 +12,7 @@ import numpy as np
 from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE, runner
 from isoloss.teach.race.ratios import FEWEST, paired
 from isoloss.teach.result import Row
+from isoloss.text import plural
 
 FORWARD, BOTH = "forward", "forward + backward"
 MODES = (FORWARD, BOTH)
@@ -30,7 +31,7 @@ class Setup:
     def name(self) -> str:
         if self.device != "cpu":
             return "GPU"
-        return f"{self.threads} CPU thread{'s' * (self.threads != 1)}"
+        return plural(self.threads, "CPU thread")
 
     @property
     def clock(self) -> str:

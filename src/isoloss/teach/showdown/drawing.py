@@ -37,7 +37,7 @@ def by_position(tables: Tables, *, judgement: str) -> Figure:
     chart = marks.panel(layers, WIDTH, HEIGHT)
     title = finding("Loss by position", judgement)
     subtitle = (
-        f"RECORDED. Mean of {seeds} seeds of each family; shade: 95 % t interval over seeds, noise pooled. "
+        f"RECORDED. Mean of {seeds} seeds of each family; shade: 95% t interval over seeds, noise pooled. "
         f"{about['vocab']:,}-token vocabulary, windows of {context}; a bin an octave."
     )
     return Figure(
@@ -73,9 +73,7 @@ def by_copies(tables: Tables, *, judgement: str) -> Figure:
         .facet(row=row)
     )
     title = finding("Runs of words also found in the training text", judgement.split(". ")[0])
-    subtitle = (
-        f"Mean over {table['n'].min()} texts a side, 95 % interval over texts (t; Wilson if all are 0)."
-    )
+    subtitle = f"Mean over {table['n'].min()} texts a side, 95% interval over texts (t; Wilson if all are 0)."
     return Figure(
         name="copied-runs",
         chart=chart,

@@ -12,10 +12,10 @@ from isoloss.figures.style import wrap
 from isoloss.stats import Interval
 from isoloss.teach.deck.templates import filled_text
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.teach.shares import percent
 from isoloss.teach.showdown import drawing
 from isoloss.teach.showdown.panels import EARLY, MODEL_SEEDS, ShowdownSettings
 from isoloss.teach.showdown.summary import gap, means
+from isoloss.text import percent
 
 NAMES = {"transformer": "Transformer", "lstm": "LSTM"}
 SIDES = {**NAMES, "held-out text": "held-out text"}
@@ -33,7 +33,7 @@ def basis(settings: ShowdownSettings, tables: Tables) -> Basis:
         n=MODEL_SEEDS * settings.samples,
         units="texts a side",
         seeds=MODEL_SEEDS,
-        interval="95 % t intervals: losses over seeds, counts over texts",
+        interval="95% t intervals: losses over seeds, counts over texts",
     )
 
 
@@ -142,19 +142,19 @@ def judged(apart: Interval, wins: str, *, lower_wins: bool = False) -> str:
 
 def minus(apart: Interval) -> str:
     low, high = apart.interval
-    text = f"Transformer minus LSTM {apart.value:+.3f} (95 % t interval {low:+.3f} to {high:+.3f})"
+    text = f"Transformer minus LSTM {apart.value:+.3f} (95% t interval {low:+.3f} to {high:+.3f})"
     return text.replace("-", "−")
 
 
 def points(apart: Interval) -> str:
     """A difference of shares, in percentage points."""
     value, low, high = (100 * part for part in (apart.value, *apart.interval))
-    text = f"Transformer minus LSTM {value:+.1f} points (95 % t interval {low:+.1f} to {high:+.1f})"
+    text = f"Transformer minus LSTM {value:+.1f} points (95% t interval {low:+.1f} to {high:+.1f})"
     return text.replace("-", "−")
 
 
 def listed(rows: dict[str, Row]) -> str:
-    return ", ".join(f"{SIDES[side]} {percent(number(row, 'value'))}" for side, row in rows.items())
+    return ", ".join(f"{SIDES[side]} {percent(number(row, 'value'), 1)}" for side, row in rows.items())
 
 
 def texts_of(rows: dict[str, Row]) -> int:
@@ -243,7 +243,7 @@ def reveal_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
 def cell(row: Row | None) -> str:
     if row is None:
         return "–"
-    return f"{number(row, 'value'):.2f} [{number(row, 'low'):.2f}, {number(row, 'high'):.2f}]"
+    return f"{number(row, 'value'):.2f} ({number(row, 'low'):.2f} to {number(row, 'high'):.2f})"
 
 
 def loss_cell(tables: Tables, side: str) -> str:
