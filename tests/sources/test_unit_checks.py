@@ -1,0 +1,78 @@
+"""Checks of units, each on the smallest table that must alarm it; raw counts and nats alarm none."""
+
+import polars as pl
+import pytest
+
+from isoloss.sources import runs, unit_checks
+
+GOOD = {
+    "params": [1e6, 1e7, 1e8, 1e9],
+    "tokens": [2e7, 2e8, 2e9, 2e10],
+    "loss": [5.0, 4.0, 3.2, 2.6],
+}
+CHECKS = (
+    unit_checks.counts, unit_checks.tokens_per_param, unit_checks.loss, unit_checks.batch, unit_checks.flops
+)  # fmt: skip
+
+
+def issues(check, columns=None, *, mapping=None, **more):
+    found = runs(pl.DataFrame(GOOD | more if columns is None else columns), columns=mapping)
+    return {issue.kind: (issue.severity, issue.rows) for issue in check(found)}
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_raw_counts_and_nats_alarm_none(check):
+    steps = [tokens / 1e6 for tokens in GOOD["tokens"]]
+    flops = [6 * n * d for n, d in zip(GOOD["params"], GOOD["tokens"], strict=True)]
+    assert issues(check, flops=flops, steps=steps, batch_tokens=[1e6] * 4) == {}
+
+
+def test_counts_in_billions_are_refused_whole_or_in_part():
+    assert issues(unit_checks.counts, params=[0.1, 1.0, 7.0, 70.0]) == {"params-unit": ("refuse", ())}
+    assert issues(unit_checks.counts, params=[7.0, 70.0, 1e8, 1e9]) == {"mixed-units": ("refuse", (1, 2))}
+
+
+def test_the_ratio_tells_which_column_is_in_another_unit():
+    assert issues(unit_checks.tokens_per_param, tokens=[600.0, 6e3, 6e4, 6e5]) == {
+        "tokens-unit": ("warn", ())
+    }
+    assert issues(unit_checks.tokens_per_param, tokens=[6.0, 60.0, 600.0, 6e3]) == {
+        "tokens-unit": ("refuse", ())
+    }
+    in_thousands = issues(unit_checks.tokens_per_param, params=[600.0, 6e3, 3e4, 6e4])
+    assert in_thousands == {"params-unit": ("warn", ())}
+
+
+def test_a_loss_named_in_bits_or_as_large_as_a_perplexity_is_doubted():
+    named = {"N": GOOD["params"], "D": GOOD["tokens"], "val bpb": GOOD["loss"]}
+    assert set(issues(unit_checks.loss, named, mapping={"loss": "val bpb"})) == {"loss-in-bits"}
+    shares = {"N": GOOD["params"], "D": GOOD["tokens"], "top1_acc": GOOD["loss"]}
+    assert set(issues(unit_checks.loss, shares, mapping={"loss": "top1_acc"})) == {"loss-is-accuracy"}
+    assert set(issues(unit_checks.loss, loss=[90.0, 50.0, 30.0, 20.0])) == {"loss-is-perplexity"}
+    assert set(issues(unit_checks.loss, vocab=[16.0] * 4)) == {"loss-in-bits"}
+
+
+def test_a_batch_in_sequences_is_known_by_its_factor():
+    sequences = {"steps": [tokens / 2**20 for tokens in GOOD["tokens"]], "batch_tokens": [512.0] * 4}
+    found = list(unit_checks.batch(runs(pl.DataFrame(GOOD | sequences))))
+    assert [issue.kind for issue in found] == ["batch-unit"]
+    assert "2048 times" in found[0].message
+    one_wrong = {"steps": [20.0, 200.0, 2e3, 3e4], "batch_tokens": [1e6] * 4}
+    assert issues(unit_checks.batch, **one_wrong) == {"batch-unit": ("warn", (4,))}
+
+
+@pytest.mark.parametrize(
+    ("factor", "kind", "words"),
+    [
+        (1 / 6, "flops-rule", "N D"),
+        (1 / 3, "flops-rule", "the forward pass alone"),
+        (4 / 3, "flops-rule", "with recomputation"),
+        (1e-15, "flops-unit", "petaFLOP"),
+        (1 / 8.64e19, "flops-unit", "PF-days"),
+    ],
+)
+def test_flops_of_another_rule_or_unit_are_named(factor, kind, words):
+    flops = [factor * 6 * n * d for n, d in zip(GOOD["params"], GOOD["tokens"], strict=True)]
+    found = list(unit_checks.flops(runs(pl.DataFrame(GOOD | {"flops": flops}))))
+    assert [issue.kind for issue in found] == [kind]
+    assert words in found[0].message
