@@ -9,10 +9,10 @@ import spec
 
 from isoloss.errors import InputError
 from isoloss.figures.isoflop import (
-    envelope_opinion,
+    budget_frontier,
+    envelope_frontier,
     frontier_figure,
-    isoflop_opinion,
-    parametric_opinion,
+    law_frontier,
 )
 from isoloss.figures.isoflop_curves import curves_figure
 from isoloss.figures.render import render
@@ -101,20 +101,20 @@ def test_losses_far_above_every_minimum_are_not_drawn(found):
 
 def test_each_method_has_a_colour_a_shape_and_a_name_of_its_own(found):
     C, N, loss = table()
-    opinions = [
-        isoflop_opinion(found),
-        envelope_opinion(envelope(C, N, loss, run=None, choice="hull", draws=50)),
+    frontiers = [
+        budget_frontier(found),
+        envelope_frontier(envelope(C, N, loss, run=None, choice="hull", draws=50)),
     ]
-    figure = frontier_figure(opinions)
+    figure = frontier_figure(frontiers)
     points = spec.of_mark(figure, "point")
     looks = {(layer["mark"]["color"], layer["mark"]["shape"]) for layer in points}
-    assert len(looks) == len(opinions)
+    assert len(looks) == len(frontiers)
     (text,) = spec.of_mark(figure, "text")
     labels = spec.rows(figure, text)
-    assert [row["label"] for row in labels] == [one.label for one in opinions]
+    assert [row["label"] for row in labels] == [one.label for one in frontiers]
     assert {row["colour"] for row in labels} == {colour for colour, _ in looks}
     shown = sum(len(spec.rows(figure, layer)) for layer in points)
-    assert shown == figure.table.height == sum(one.points.height for one in opinions)
+    assert shown == figure.table.height == sum(one.points.height for one in frontiers)
     for axis in ("x", "y"):
         assert points[0]["encoding"][axis]["scale"]["type"] == "log"
         assert "log scale" in points[0]["encoding"][axis]["title"]
@@ -131,22 +131,22 @@ def test_figures_render(found):
     C, N, loss = table()
     law = fit("chinchilla", {"params": N, "tokens": C / 6 / N}, loss, objective="squared-log")
     curves = envelope(C, N, loss, run=None, choice="hull", draws=50)
-    opinions = [
-        isoflop_opinion(found),
-        envelope_opinion(curves),
-        parametric_opinion(law, 1e18, 1e22),
+    frontiers = [
+        budget_frontier(found),
+        envelope_frontier(curves),
+        law_frontier(law, 1e18, 1e22),
     ]
-    for figure in (curves_figure(found), frontier_figure(opinions)):
+    for figure in (curves_figure(found), frontier_figure(frontiers)):
         picture = render(figure)
         assert picture.png.startswith(b"\x89PNG")
         assert "log scale" in picture.svg
         json.dumps(figure.chart.to_dict(validate=False), allow_nan=False)
 
 
-def test_a_parametric_opinion_finds_the_laws_own_optimum():
+def test_the_frontier_of_a_law_finds_the_laws_own_optimum():
     C, N, loss = table()
     law = fit("chinchilla", {"params": N, "tokens": C / 6 / N}, loss, objective="squared-log")
-    one = parametric_opinion(law, 1e18, 1e22)
+    one = law_frontier(law, 1e18, 1e22)
     exact = law.params["beta"] / (law.params["alpha"] + law.params["beta"])
     assert one.exponent == pytest.approx(exact, abs=1e-4)
     assert one.law["params"].to_numpy() == pytest.approx(
@@ -157,20 +157,20 @@ def test_a_parametric_opinion_finds_the_laws_own_optimum():
     assert high - low < 0.05
 
 
-def test_opinions_that_disagree_say_so(found):
-    one = isoflop_opinion(found)
+def test_methods_that_disagree_say_so(found):
+    one = budget_frontier(found)
     C, N, loss = table()
-    other = isoflop_opinion(isoflop(C, N * (C / 1e20) ** 0.2, loss, noise=0.003))
+    other = budget_frontier(isoflop(C, N * (C / 1e20) ** 0.2, loss, noise=0.003))
     assert "do not all overlap" in frontier_figure([one, other]).title
     assert "share a value" in frontier_figure([one, one]).title
     assert "At C = 1e22 N* is" in frontier_figure([one, other]).shows
     assert "to the power" in frontier_figure([one]).title
 
 
-def test_wrong_opinions_are_input_errors():
+def test_wrong_frontiers_are_input_errors():
     with pytest.raises(InputError, match="no frontier"):
         frontier_figure([])
     N = np.geomspace(1e6, 1e9, 7)
     power = fit("power", {"params": N}, 5 * N**-0.07 * (1 + 0.001 * np.cos(np.arange(7))))
     with pytest.raises(InputError, match="params and tokens"):
-        parametric_opinion(power, 1e18, 1e20)
+        law_frontier(power, 1e18, 1e20)

@@ -277,10 +277,10 @@ def test_page_methods_and_figure_give_one_interval_of_a():
     found = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log")
     methods = exponents_by_method(6 * N * D, N, loss, tokens=D, run=N.tolist(), level=found.level)
     page = fit_findings._allocation(found).numbers["interval"]
-    figure = isoflop.parametric_opinion(found, 1e17, 1e20, level=found.level).interval
+    figure = isoflop.law_frontier(found, 1e17, 1e20, level=found.level).interval
     assert page == methods.each[-1].interval == figure
     # Another level is another interval.
-    assert isoflop.parametric_opinion(found, 1e17, 1e20, level=0.5).interval != page
+    assert isoflop.law_frontier(found, 1e17, 1e20, level=0.5).interval != page
 
 
 @pytest.mark.parametrize("status", [s for s in FitStatus if s is not FitStatus.CONVERGED])

@@ -28,7 +28,7 @@ COLOURS = ("#0072B2", "#CC5500", "#00845f", "#3f3f3f")
 
 
 @dataclass(frozen=True)
-class Opinion:
+class MethodFrontier:
     """One method's frontier: its optima, what it left out, and its law with a band over ``flops``."""
 
     name: str
@@ -44,36 +44,36 @@ class Opinion:
         return f"{self.name}: a = {self.exponent:.3f}{ends}"
 
 
-def frontier_figure(opinions: Sequence[Opinion]) -> Figure:
+def frontier_figure(frontiers: Sequence[MethodFrontier]) -> Figure:
     """N*(C) of one or more methods on log-log axes, each with its band. Raises InputError for none."""
-    if not opinions:
-        raise InputError("there is no frontier to draw", mend="give one opinion or more")
-    title = _verdict(opinions)
-    levels = text.listed(sorted({text.level(one.level) for one in opinions}))
+    if not frontiers:
+        raise InputError("there is no frontier to draw", mend="give one method or more")
+    title = _verdict(frontiers)
+    levels = text.listed(sorted({text.level(one.level) for one in frontiers}))
     subtitle = (
         f"Optimal parameters N* by training compute C; a: exponent of N* = G C^a with its {levels} interval; "
         "filled: used, open: left out; bands: the law's mean."
     )
     return Figure(
         name="compute-frontier",
-        chart=_frontier_chart(opinions),
+        chart=_frontier_chart(frontiers),
         title=title,
         subtitle=subtitle,
         characters=110,
         description="Optimal parameters against compute, both on log axes: "
-        + "; ".join(one.label for one in opinions),
-        shows=f"{title}. {'; '.join(one.label for one in opinions)}. {_at_the_end(opinions)}",
+        + "; ".join(one.label for one in frontiers),
+        shows=f"{title}. {'; '.join(one.label for one in frontiers)}. {_at_the_end(frontiers)}",
         would_change=(
             "Another counting rule for N or C, another learning-rate schedule or untuned sizes move the "
             "exponent by more than these intervals."
         ),
-        table=pl.concat(one.points.select(pl.lit(one.name).alias("method"), pl.all()) for one in opinions),
+        table=pl.concat(one.points.select(pl.lit(one.name).alias("method"), pl.all()) for one in frontiers),
     )
 
 
-def isoflop_opinion(found: IsoFlop) -> Opinion:
+def budget_frontier(found: IsoFlop) -> MethodFrontier:
     rows = [(one.flops, one.params, one.used) for one in found.budgets]
-    return Opinion(
+    return MethodFrontier(
         f"IsoFLOP, {found.method.value}",
         found.params.exponent,
         found.params.interval,
@@ -83,9 +83,9 @@ def isoflop_opinion(found: IsoFlop) -> Opinion:
     )
 
 
-def envelope_opinion(found: Envelope) -> Opinion:
+def envelope_frontier(found: Envelope) -> MethodFrontier:
     rows = [(one.flops, one.params, one.cut is None) for one in found.handovers]
-    return Opinion(
+    return MethodFrontier(
         f"envelope, {found.choice.value}",
         found.params.exponent,
         found.params_interval,
@@ -95,7 +95,7 @@ def envelope_opinion(found: Envelope) -> Opinion:
     )
 
 
-def parametric_opinion(fit: Fit, low: float, high: float, *, level: float = 0.9) -> Opinion:
+def law_frontier(fit: Fit, low: float, high: float, *, level: float = 0.9) -> MethodFrontier:
     """N* of a law of params and tokens at C = 6 N D; its band from draws of its parameters.
 
     Raises InputError for a law of other inputs or a range that is none, and Refusal where there is no
@@ -117,27 +117,27 @@ def parametric_opinion(fit: Fit, low: float, high: float, *, level: float = 0.9)
     ends = best.params_ends or (best.params_F, best.params_F)
     law = pl.DataFrame({"flops": C, "params": best.params_F, "low": ends[0], "high": ends[1]})
     exponent, interval = allocation_exponent(fit, C, level=level)
-    return Opinion(f"law, {fit.law}", exponent, interval, level, _points([]), law)
+    return MethodFrontier(f"law, {fit.law}", exponent, interval, level, _points([]), law)
 
 
 def pictures(found: ExponentsByMethod) -> list[Figure]:
     """The curves by budget, and the compute frontier by every method that gives one."""
     curves = [] if found.isoflop is None else [curves_figure(found.isoflop)]
-    opinions = all_opinions(found)
-    return [*curves, frontier_figure(opinions)] if opinions else curves
+    frontiers = all_frontiers(found)
+    return [*curves, frontier_figure(frontiers)] if frontiers else curves
 
 
-def all_opinions(found: ExponentsByMethod) -> list[Opinion]:
+def all_frontiers(found: ExponentsByMethod) -> list[MethodFrontier]:
     """The budgets' reading, the envelope and the law, as far as there are any, for one picture."""
     drawn = []
     if found.isoflop is not None:
-        drawn.append(isoflop_opinion(found.isoflop))
+        drawn.append(budget_frontier(found.isoflop))
     if found.envelope is not None:
-        drawn.append(envelope_opinion(found.envelope))
+        drawn.append(envelope_frontier(found.envelope))
     if found.law is not None and drawn:
         flops = np.concatenate([one.points["flops"].to_numpy() for one in drawn]).tolist()
         with suppress(Refusal):
-            drawn.append(parametric_opinion(found.law, min(flops), max(flops), level=found.level))
+            drawn.append(law_frontier(found.law, min(flops), max(flops), level=found.level))
     return drawn
 
 
@@ -152,36 +152,36 @@ def _band(law: Frontier, rows: Sequence[tuple[float, float, bool]]) -> pl.DataFr
     return pl.DataFrame({"flops": C, "params": middle, "low": low, "high": high})
 
 
-def _verdict(opinions: Sequence[Opinion]) -> str:
-    numbers = text.listed([f"{one.exponent:.3f}" for one in opinions])
-    if len(opinions) == 1:
-        return f"The optimal size grows as {opinions[0].label.replace(': a = ', ', C to the power ')}"
-    known = [one.interval for one in opinions if one.interval is not None]
-    if len(known) < len(opinions):
-        return f"{len(opinions)} methods read the exponent of N*(C) as {numbers}; not all give an interval"
+def _verdict(frontiers: Sequence[MethodFrontier]) -> str:
+    numbers = text.listed([f"{one.exponent:.3f}" for one in frontiers])
+    if len(frontiers) == 1:
+        return f"The optimal size grows as {frontiers[0].label.replace(': a = ', ', C to the power ')}"
+    known = [one.interval for one in frontiers if one.interval is not None]
+    if len(known) < len(frontiers):
+        return f"{len(frontiers)} methods read the exponent of N*(C) as {numbers}; not all give an interval"
     shared = max(low for low, _ in known) <= min(high for _, high in known)
     words = "their intervals share a value" if shared else "their intervals do not all overlap"
-    return f"{len(opinions)} methods read the exponent of N*(C) as {numbers}; {words}"
+    return f"{len(frontiers)} methods read the exponent of N*(C) as {numbers}; {words}"
 
 
-def _at_the_end(opinions: Sequence[Opinion]) -> str:
+def _at_the_end(frontiers: Sequence[MethodFrontier]) -> str:
     """N* at the largest compute that all laws reach: equal exponents may still differ in size."""
-    C = min(one.law["flops"][-1] for one in opinions)
+    C = min(one.law["flops"][-1] for one in frontiers)
     sizes = [
         float(np.exp(np.interp(np.log(C), np.log(one.law["flops"]), np.log(one.law["params"]))))
-        for one in opinions
+        for one in frontiers
     ]
     return f"At C = {text.power(C)} N* is {text.listed([text.count(size) for size in sizes])}."
 
 
-def _frontier_chart(opinions: Sequence[Opinion]) -> alt.LayerChart:
-    laws, points = pl.concat(one.law for one in opinions), pl.concat(one.points for one in opinions)
+def _frontier_chart(frontiers: Sequence[MethodFrontier]) -> alt.LayerChart:
+    laws, points = pl.concat(one.law for one in frontiers), pl.concat(one.points for one in frontiers)
     ends = marks.span(laws["flops"], points["flops"])
     x = log_axis(alt.X, "flops", "Training compute C, FLOP", *ends, room=1.3, labels=POWERS)
     ends = marks.span(laws["params"], points["params"])
     y = log_axis(alt.Y, "params", "Optimal parameters N*", *ends, room=1.3)
     layers: list[alt.Chart] = []
-    for one, colour, shape in zip(opinions, cycle(COLOURS), cycle(marks.SHAPES)):
+    for one, colour, shape in zip(frontiers, cycle(COLOURS), cycle(marks.SHAPES)):
         layers.append(marks.band(one.law, x, y, colour=colour, opacity=0.14))
         layers.append(marks.line(one.law, x, y, colour=colour))
         for used, rows in one.points.group_by("used", maintain_order=True):
@@ -191,7 +191,7 @@ def _frontier_chart(opinions: Sequence[Opinion]) -> alt.LayerChart:
             layers.append(mark.encode(x, y))
     labels = [
         {"params": one.law["params"][-1], "label": one.label, "colour": colour}
-        for one, colour in zip(opinions, cycle(COLOURS))
+        for one, colour in zip(frontiers, cycle(COLOURS))
     ]
     layers.append(marks.end_labels(pl.DataFrame(labels), marks.EDGE, y, HEIGHT))
     return marks.panel(layers, WIDTH, HEIGHT)
