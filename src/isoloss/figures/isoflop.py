@@ -47,7 +47,7 @@ class MethodFrontier:
 def frontier_figure(frontiers: Sequence[MethodFrontier]) -> Figure:
     """N*(C) of one or more methods on log-log axes, each with its band. Raises InputError for none."""
     if not frontiers:
-        raise InputError("there is no frontier to draw", mend="give one method or more")
+        raise InputError("there is no frontier to draw", mend="give one opinion or more")
     title = _verdict(frontiers)
     levels = text.listed(sorted({text.level(one.level) for one in frontiers}))
     subtitle = (
