@@ -12,7 +12,6 @@ from isoloss import files, report
 from isoloss.analysis import refits
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import frontier_fit, isoflop, plan
-from isoloss.figures.correlations import plain_covariance
 from isoloss.figures.render import Picture
 from isoloss.laws import FORMS, FitStatus, fit
 from isoloss.plans import allocation_exponent
@@ -267,7 +266,7 @@ def test_the_interval_of_a_covers_that_of_the_delta_method():
     place = [found.form.parameters.index(name) for name in ("alpha", "beta")]
     slope = np.zeros(5)
     slope[place] = np.array([-1, 1]) * alpha * beta / (alpha + beta) ** 2
-    error = np.sqrt(slope @ plain_covariance(found) @ slope)
+    error = np.sqrt(slope @ found.plain_covariance() @ slope)
     assert high - low == pytest.approx(2 * 1.708 * error, rel=0.1)
 
 

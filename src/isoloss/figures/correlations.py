@@ -14,22 +14,6 @@ CELL = 62
 SCALE = ("#0072B2", "#f7f7f7", "#CC5500")
 """From -1 over 0 to 1: blue to orange, told apart with any colour vision."""
 STRONG = 0.9
-_STEP = 1e-30
-
-
-def plain_covariance(fit: Fit) -> Array:
-    """Covariance of the plain parameters' coordinates: logarithms, or themselves where they may be negative.
-
-    Raises Refusal for a fit without covariance.
-    """
-    if fit.covariance is None:
-        raise Refusal("the fit has no covariance", mend="; ".join(fit.warnings) or fit.reason)
-    law = fit.form
-    log_scale_I = np.log([fit.units.inputs[name] for name in law.inputs])
-    theta = np.array(fit.theta)
-    steps = theta + 1j * _STEP * np.eye(len(theta))
-    slopes = np.imag(law.unscale(steps, log_scale_I, float(np.log(fit.units.loss)))).T / _STEP
-    return slopes @ np.array(fit.covariance) @ slopes.T
 
 
 def correlations(fit: Fit) -> tuple[tuple[str, ...], Array]:
@@ -37,7 +21,7 @@ def correlations(fit: Fit) -> tuple[tuple[str, ...], Array]:
 
     Raises Refusal for a fit without covariance.
     """
-    spread, law = plain_covariance(fit), fit.form
+    spread, law = fit.plain_covariance(), fit.form
     free = [i for i, name in enumerate(law.parameters) if name not in fit.fixed and spread[i, i] > 0]
     error = np.sqrt(np.diag(spread)[free])
     matrix = spread[np.ix_(free, free)] / error[:, None] / error

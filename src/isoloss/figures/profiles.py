@@ -10,7 +10,6 @@ from isoloss import text
 from isoloss.analysis.residuals import exact
 from isoloss.errors import Refusal
 from isoloss.figures import marks
-from isoloss.figures.correlations import plain_covariance
 from isoloss.figures.figure import Figure
 from isoloss.figures.fit import PANELS_A_ROW, in_rows
 from isoloss.figures.fit_rows import axis
@@ -91,7 +90,7 @@ def _difference(interval: tuple[float, float], t_ends: tuple[float, float]) -> f
 def _error(fit: Fit, name: str) -> float:
     """Standard error of a parameter's coordinate: its logarithm, or itself where it may be negative."""
     index = fit.form.parameters.index(name)
-    return float(np.sqrt(plain_covariance(fit)[index, index]))
+    return float(np.sqrt(fit.plain_covariance()[index, index]))
 
 
 def _coordinates(fit: Fit, name: str, values: Sequence[float]) -> Array:

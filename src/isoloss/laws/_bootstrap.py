@@ -8,6 +8,7 @@ from isoloss.errors import Refusal
 from isoloss.laws._intervals import kappa_errors, plain_end
 from isoloss.laws._result import Bootstrap, Fit, Interval
 from isoloss.laws._rows import Points
+from isoloss.laws._scaled import ScaledForm
 from isoloss.laws._solve import Problem, candidates, descend
 from isoloss.laws._spread import covariance_S
 from isoloss.laws.forms import Array
@@ -20,7 +21,7 @@ _SAME = 1e-5  # of the objective
 
 
 def resample(
-    problem: Problem, at: Points, phi: Array, count: int, seed: int
+    problem: Problem, points: Points, phi: Array, count: int, seed: int
 ) -> tuple[Array, Array, tuple[int, int]]:
     """``count`` refits: coordinates phi_SF, the weights w_Sn that gave them, and the cold-start check.
 
@@ -29,8 +30,8 @@ def resample(
     several points and the sample is taken anew.
     """
     rng = np.random.default_rng(seed)
-    w_Sn = rng.multinomial(at.groups, np.full(at.groups, 1 / at.groups), size=count)
-    w_Sn = w_Sn[:, at.group_n] * problem.w_n
+    w_Sn = rng.multinomial(points.groups, np.full(points.groups, 1 / points.groups), size=count)
+    w_Sn = w_Sn[:, points.group_n] * problem.w_n
     phi_SF = _refits(problem, w_Sn, [phi])
     check = cold_check(problem, phi_SF, w_Sn, seed + 1)
     if check[1] < check[0]:
@@ -71,7 +72,7 @@ def cold_check(problem: Problem, phi_SF: Array, w_Sn: Array, seed: int) -> tuple
     return len(chosen), int(agreeing.sum())
 
 
-def with_bootstrap(fit: Fit, problem: Problem, at: Points, *, count: int, seed: int, use: bool) -> Fit:
+def with_bootstrap(fit: Fit, problem: Problem, points: Points, *, count: int, seed: int, use: bool) -> Fit:
     """The fit with ``count`` refits, and, with ``use``, intervals from them.
 
     Least squares: studentised, by the quantiles of (refit - estimate) / its own standard error, times the
@@ -80,26 +81,26 @@ def with_bootstrap(fit: Fit, problem: Problem, at: Points, *, count: int, seed: 
     Huber refit rests on how many residuals lie near 0, which rows drawn twice distort. Raises Refusal below
     ten points or clusters, and if more than a tenth of the refits fail.
     """
-    if at.groups < FEWEST:
+    if points.groups < FEWEST:
         raise Refusal(
-            f"{at.groups} runs are too few to resample",
+            f"{points.groups} runs are too few to resample",
             mend=f"use t or profile intervals, or train at least {FEWEST} runs",
         )
-    shape = problem.model
+    scaled = problem.model
     theta = np.array(fit.theta)
-    phi = theta[shape.free]
-    phi_SF, w_Sn, (checked, agreeing) = resample(problem, at, phi, count, seed)
-    df = len(at.y_n) - len(phi)
+    phi = theta[scaled.free]
+    phi_SF, w_Sn, (checked, agreeing) = resample(problem, points, phi, count, seed)
+    df = len(points.y_n) - len(phi)
     _, spread_SFF = covariance_S(replace(problem, w_n=w_Sn), phi_SF, df)
-    sound_S = np.isfinite(spread_SFF).all(axis=(1, 2)) & _within_limits(shape, phi_SF)
+    sound_S = np.isfinite(spread_SFF).all(axis=(1, 2)) & _within_limits(scaled, phi_SF)
     if sound_S.sum() < 0.9 * count:
         raise Refusal(
             f"{count - int(sound_S.sum())} of {count} resamples do not determine the law",
             mend="use t or profile intervals, or add runs",
         )
     phi_SF, w_Sn, spread_SFF = phi_SF[sound_S], w_Sn[sound_S], spread_SFF[sound_S]
-    theta_Sp = shape.theta(phi_SF)
-    unit = "clusters" if at.clustered or fit.clusters else "rows"
+    theta_Sp = scaled.theta(phi_SF)
+    unit = "clusters" if points.clustered or fit.clusters else "rows"
     refits = Bootstrap(
         count, unit, seed, count - len(phi_SF), checked, agreeing, tuple(map(tuple, theta_Sp.tolist()))
     )
@@ -109,10 +110,10 @@ def with_bootstrap(fit: Fit, problem: Problem, at: Points, *, count: int, seed: 
     fit = replace(fit, bootstrap=refits, warnings=tuple(warnings))
     if not use:
         return fit
-    chain = shape.chain(theta_Sp) if shape.constrained else np.eye(len(theta))
+    chain = scaled.chain(theta_Sp) if scaled.constrained else np.eye(len(theta))
     full_Spp = chain @ spread_SFF @ np.swapaxes(chain, -1, -2)
-    kappa_Sp, error_Sp = kappa_errors(shape, theta_Sp, full_Spp)
-    studentised = not at.dependent and problem.objective != "huber-log"
+    kappa_Sp, error_Sp = kappa_errors(scaled, theta_Sp, full_Spp)
+    studentised = not points.dependent and problem.objective != "huber-log"
     intervals = _intervals(fit, problem, kappa_Sp, error_Sp if studentised else None)
     errors = {
         name: None if intervals[name] is None else float(np.std(_plain(fit, name, kappa_Sp[:, i])))
@@ -125,13 +126,13 @@ def _plain(fit: Fit, name: str, kappa_S: Array) -> Array:
     return kappa_S if name in fit.form.signed else np.exp(np.clip(kappa_S, -700, 700))
 
 
-def _within_limits(shape, phi_SF: Array) -> Array:
+def _within_limits(scaled: ScaledForm, phi_SF: Array) -> Array:
     """A resample whose exponent runs to its limit determines no law."""
     sound_S = np.ones(len(phi_SF), dtype=bool)
-    for column, name in zip(phi_SF.T, shape.free_names, strict=True):
-        if name in shape.form.limits:
-            low, high = shape.form.limits[name]
-            values = column if name in shape.form.signed else np.exp(np.clip(column, -700, 700))
+    for column, name in zip(phi_SF.T, scaled.free_names, strict=True):
+        if name in scaled.form.limits:
+            low, high = scaled.form.limits[name]
+            values = column if name in scaled.form.signed else np.exp(np.clip(column, -700, 700))
             sound_S &= (values > low) & (values < high)
     return sound_S
 
@@ -139,8 +140,8 @@ def _within_limits(shape, phi_SF: Array) -> Array:
 def _intervals(
     fit: Fit, problem: Problem, kappa_Sp: Array, error_Sp: Array | None
 ) -> dict[str, Interval | None]:
-    shape, ends = problem.model, (0.5 + fit.level / 2, 0.5 - fit.level / 2)
-    kappa, errors = kappa_errors(shape, np.array(fit.theta), np.array(fit.covariance))
+    scaled, ends = problem.model, (0.5 + fit.level / 2, 0.5 - fit.level / 2)
+    kappa, errors = kappa_errors(scaled, np.array(fit.theta), np.array(fit.covariance))
     out: dict[str, Interval | None] = dict.fromkeys(fit.form.parameters)
     for place, name in enumerate(fit.form.parameters):
         if name in fit.fixed or errors[place] <= 0:

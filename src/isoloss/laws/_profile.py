@@ -42,7 +42,7 @@ def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None =
     is scaled so that its curvature at the estimate is that of the sandwich covariance. Raises InputError for
     a parameter that is held or has no covariance.
     """
-    law, shape = fit.form, problem.model
+    law, scaled = fit.form, problem.model
     if parameter not in law.parameters or parameter in fit.fixed or fit.covariance is None:
         raise InputError(
             f"{parameter!r} has no profile",
@@ -51,11 +51,11 @@ def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None =
         )
     place = law.parameters.index(parameter)
     theta = np.array(fit.theta)
-    kappa_p, error_p = kappa_errors(shape, theta, np.array(fit.covariance))
+    kappa_p, error_p = kappa_errors(scaled, theta, np.array(fit.covariance))
     kappa, error = float(kappa_p[place]), float(error_p[place])
-    scale = _scale(problem, theta[shape.free], place, fit.df) * error**2
+    scale = _scale(problem, theta[scaled.free], place, fit.df) * error**2
     # How the others move, to first order, per standard error of this one.
-    lean_p = np.array(fit.covariance) @ shape.slopes(theta)[place] / error
+    lean_p = np.array(fit.covariance) @ scaled.slopes(theta)[place] / error
     threshold = t_quantile(fit.level if level is None else level, fit.df)
     offsets, distances, widest = [0.0], [0.0], 1.0
     for _ in range(_LOOKS):
@@ -84,7 +84,7 @@ def _needed(offset: float, offsets: list[float], distances: list[float], thresho
 
 def _scale(problem: Problem, phi: Array, place: int, df: int) -> float:
     """Noise-free curvature: 1 / [inverse(H)]_kk of the plain coordinate, with H the smoothed Hessian."""
-    shape = problem.model
+    scaled = problem.model
     r_n, jacobian = problem.residuals(phi), problem.jacobian(phi)
     share_n = inside(problem, r_n)
     if problem.objective == "huber-log" and df < FEW:
@@ -93,8 +93,9 @@ def _scale(problem: Problem, phi: Array, place: int, df: int) -> float:
     length = np.sqrt((weight_n[:, None] * jacobian**2).sum(axis=0))
     hessian = (jacobian / length).T @ (weight_n[:, None] * jacobian / length)
     inverse = np.linalg.pinv(hessian, hermitian=True) / length[:, None] / length
-    theta = shape.theta(phi)
-    slope_F = shape.slopes(theta)[place] @ (shape.chain(theta) if shape.constrained else np.eye(len(theta)))
+    theta = scaled.theta(phi)
+    chain = scaled.chain(theta) if scaled.constrained else np.eye(len(theta))
+    slope_F = scaled.slopes(theta)[place] @ chain
     return 1.0 / float(slope_F @ inverse @ slope_F)
 
 
@@ -108,10 +109,10 @@ def _distances(
     scale: float,
 ) -> list[float]:
     """Signed roots of the rise with the parameter held at ``kappa_S``, ``lean_p`` being where others go."""
-    shape = problem.model
-    held = shape.hold({parameter: kappa_S})
+    scaled = problem.model
+    held = scaled.hold({parameter: kappa_S})
     part = replace(problem, model=held)
-    least = float(problem.total(problem.residuals(theta[shape.free])))
+    least = float(problem.total(problem.residuals(theta[scaled.free])))
     offset_S = np.array(offsets)
     phi_SF = theta[held.free] + offset_S[:, None] * lean_p[held.free]
     if phi_SF.shape[1]:
@@ -119,11 +120,11 @@ def _distances(
         # A neighbour's solution may lead to a better optimum than the estimate's.
         order = np.argsort(offset_S)
         for shift in (1, -1):
-            again = np.empty_like(phi_SF)
-            again[order] = phi_SF[np.roll(order, shift)]
-            again = descend(part, again, tolerance=1e-10)
-            better = part.total(part.residuals(again)) < part.total(part.residuals(phi_SF))
-            phi_SF = np.where(better[:, None], again, phi_SF)
+            neighbour_SF = np.empty_like(phi_SF)
+            neighbour_SF[order] = phi_SF[np.roll(order, shift)]
+            neighbour_SF = descend(part, neighbour_SF, tolerance=1e-10)
+            better = part.total(part.residuals(neighbour_SF)) < part.total(part.residuals(phi_SF))
+            phi_SF = np.where(better[:, None], neighbour_SF, phi_SF)
     rise_S = np.maximum(part.total(part.residuals(phi_SF)) - least, 0.0)
     return (np.sign(offset_S) * np.sqrt(2 * rise_S / scale)).tolist()
 
@@ -142,9 +143,9 @@ def _crossing(x: Array, y: Array, threshold: float) -> float | None:
     return float(side * curve(abs(threshold)))
 
 
-def with_profiles(fit: Fit, problem: Problem, at: Points) -> Fit:
+def with_profiles(fit: Fit, problem: Problem, points: Points) -> Fit:
     """The fit with profile intervals. Raises InputError where rows are checkpoints of runs."""
-    if at.dependent:
+    if points.dependent:
         raise InputError(
             "checkpoints of one run have no likelihood of their own",
             where="cluster",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter, ValidationError
 
-from isoloss.errors import InputError
+from isoloss.errors import InputError, Refusal
 from isoloss.face import FitFace
 from isoloss.laws._intervals import Interval
 from isoloss.laws._predict import Prediction, log_variance, predict, scaled
@@ -155,6 +155,19 @@ class Fit(FitFace):
         law = self.form
         return log_variance(self, law, scaled(self, law, inputs)[0])
 
+    def plain_covariance(self) -> Array:
+        """Covariance of the plain parameters' coordinates: logarithms, or themselves where they are signed.
+
+        Shape (p, p), by complex steps through the units. Raises Refusal for a fit without covariance.
+        """
+        if self.covariance is None:
+            raise Refusal("the fit has no covariance", mend="; ".join(self.warnings) or self.reason)
+        law, theta = self.form, np.array(self.theta)
+        log_scale_I = np.log([self.units.inputs[name] for name in law.inputs])
+        steps = theta + 1j * _STEP * np.eye(len(theta))
+        slopes = np.imag(law.unscale(steps, log_scale_I, float(np.log(self.units.loss)))).T / _STEP
+        return slopes @ np.array(self.covariance) @ slopes.T
+
     def draws(self, count: int, rng: np.random.Generator) -> Array:
         """``count`` vectors, shape (count, p): widened bootstrap refits if there are any, else t draws."""
         if self.bootstrap is not None:
@@ -220,6 +233,7 @@ class Fit(FitFace):
             raise InputError(f"is not a fit ({error})", mend=_WRITE) from None
 
 
+_STEP = 1e-30
 _WRITE = "write it with isoloss fit -o, or Fit.to_json"
 
 
@@ -251,21 +265,32 @@ def _from_json(data: Mapping[str, Any]) -> Fit:
         raise KeyError(f"with {', '.join(sorted(map(str, more)))[:80]}")
     given["status"] = FitStatus[given["status"]].value
     fit = _reader().validate_json(json.dumps(given, allow_nan=False), strict=True)
+    _check_names(fit)
+    _check_sizes(fit)
+    return fit
+
+
+def _check_names(fit: Fit) -> None:
+    """Raises ValueError for a parameter or input that the law has not, or lacks."""
     law = form(fit.law)
-    size, numbers = len(law.parameters), [*fit.theta, *fit.params.values(), fit.units.loss]
     if set(fit.params) != set(law.parameters) or set(fit.units.inputs) != set(law.inputs):
         raise ValueError("params or units do not name those of the law")
     if fit.data and (set(fit.data.inputs) != set(law.inputs) or not _even(fit.data)):
         raise ValueError("data do not fit the law")
+    if not set(fit.ranges) <= set(law.inputs) or not set(fit.fixed) <= set(law.parameters):
+        raise ValueError("ranges or fixed name what the law has not")
+
+
+def _check_sizes(fit: Fit) -> None:
+    """Raises ValueError for vectors and matrices of another size, and for numbers that are not finite."""
+    size = len(form(fit.law).parameters)
     if fit.bootstrap and any(len(row) != size for row in fit.bootstrap.theta):
         raise ValueError("bootstrap refits do not match the law")
     square = fit.covariance is None or [len(row) for row in fit.covariance] == [size] * size
-    finite = all(math.isfinite(number) for number in [*numbers, *fit.units.inputs.values()])
+    numbers = [*fit.theta, *fit.params.values(), fit.units.loss, *fit.units.inputs.values()]
+    finite = all(math.isfinite(number) for number in numbers)
     if len(fit.theta) != size or not square or not finite or min(fit.units.inputs.values()) <= 0:
         raise ValueError("theta, params, units or covariance do not match the law")
-    if not set(fit.ranges) <= set(law.inputs) or not set(fit.fixed) <= set(law.parameters):
-        raise ValueError("ranges or fixed name what the law has not")
-    return fit
 
 
 def _even(data: FitData) -> bool:

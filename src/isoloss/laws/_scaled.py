@@ -67,11 +67,11 @@ class ScaledForm:
         free = self.follows_p >= 0
         theta[..., free] = phi[..., self.follows_p[free]]
         theta[..., self.held_K] = self.held_kK
-        at = self._moving
+        moving = self._moving
         # Coordinates of coefficients shift with the exponents; two steps suffice, as they do so linearly.
-        for _ in range(3 if len(at) else 0):
-            rows = self.held_K[at]
-            miss = self.held_kK[..., at] - self.unscale(theta)[..., rows]
+        for _ in range(3 if len(moving) else 0):
+            rows = self.held_K[moving]
+            miss = self.held_kK[..., moving] - self.unscale(theta)[..., rows]
             if np.max(np.abs(miss)) < 1e-13:
                 break
             slopes = self.slopes(theta)[..., rows[:, None], rows]
@@ -80,10 +80,10 @@ class ScaledForm:
 
     def chain(self, theta: Array) -> Array:
         """Derivative of theta by phi, shape (..., p, F)."""
-        at, select = self._moving, self._select
-        if not len(at):
+        moving, select = self._moving, self._select
+        if not len(moving):
             return select
-        rows = self.held_K[at]
+        rows = self.held_K[moving]
         slopes = self.slopes(theta)[..., rows, :]
         out = np.broadcast_to(select, (*theta.shape[:-1], *select.shape)).copy()
         out[..., rows, :] = -np.linalg.solve(slopes[..., rows], slopes @ select)

@@ -12,7 +12,7 @@ from isoloss.laws.forms import Array
 OBJECTIVES = ("squared", "squared-log", "huber-log", "huber-likelihood")
 _MOST_STEPS = 100
 _SHARPENED = 3
-_AROUND, _ROUNDS = 16, 4  # looks for deeper pits
+_AROUND, _ROUNDS = 16, 4  # restarts around the best optimum, for a deeper one
 SMALL_GRADIENT = 1e-6
 _EVALUATED_TO = 8 * np.finfo(float).eps  # a sum of a few exponentials, its logarithm, and that of the loss
 
@@ -203,7 +203,7 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
         phi_SF = descend(problem, candidates_GF[ranks])
         if problem.objective == "huber-log" and problem.model.form.rugged:
-            phi_SF = np.concatenate([phi_SF, *_pits(problem, phi_SF)])
+            phi_SF = np.concatenate([phi_SF, *_restarts_around_best(problem, phi_SF)])
     # Near enough to tell which starts agree; only the best goes on to the last digits.
     total_S = problem.total(problem.residuals(phi_SF))
     first, *others = np.argsort(total_S)
@@ -226,11 +226,11 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
     )
 
 
-def _pits(problem: Problem, phi_SF: Array) -> list[Array]:
+def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:
     """Where descents end that begin around the best optimum, as far off as noise may move it.
 
-    At a delta far below the noise the sum is full of pits, and the way there over wider deltas leads all
-    starts into the same one. A round that finds a deeper pit is followed by another around it.
+    At a delta far below the noise the sum is full of local optima, and the way there over wider deltas leads
+    all starts into the same one. A round that finds a deeper one is followed by another around it.
     """
     rng, out = np.random.default_rng(0), []
     totals = problem.total(problem.residuals(phi_SF))

@@ -92,10 +92,10 @@ def fit_context(
 def _seed_thetas(whole: Fit, positions: Array, mean_ST: Array, count_ST: Array) -> tuple[Array, int]:
     """Each seed's own optimum, reached from the law of their mean, and how many were not reached."""
     law, unit = form("context"), whole.units
-    shape = _model(whole, positions)
+    scaled = _model(whole, positions)
     thetas, failed = [], 0
     for mean_T, count_T in zip(mean_ST, count_ST, strict=True):
-        problem = Problem(shape, mean_T / unit.loss, count_T / count_T.mean(), "squared", 1e-3)
+        problem = Problem(scaled, mean_T / unit.loss, count_T / count_T.mean(), "squared", 1e-3)
         theta = sharpen(problem, np.array(whole.theta))
         exponent = float(np.exp(theta[law.parameters.index("p")]))
         low, high = law.limits["p"]

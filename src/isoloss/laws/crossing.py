@@ -24,11 +24,6 @@ class CrossingOutcome(Enum):
     NO_CROSSING = "the laws do not cross in the range searched"
 
 
-class Ahead(Enum):
-    A = "the first law has the lower loss"
-    B = "the second law has the lower loss"
-
-
 @dataclass(frozen=True)
 class Crossing:
     """Where two laws are equal.
@@ -38,8 +33,7 @@ class Crossing:
     leave open which law is ahead; an end is None where that reaches the end of ``range``, and the whole is
     None if there is no such place or no covariance. ``inside``: the value lies in ``overlap``, the data of
     both fits. ``probability`` and ``probability_inside`` are the shares of parameter draws whose laws cross
-    in ``range`` and in ``overlap``. ``ahead_below`` and ``ahead_above`` say which fitted law has the lower
-    loss at the low and at the high end of ``range``.
+    in ``range`` and in ``overlap``.
     """
 
     outcome: CrossingOutcome
@@ -49,8 +43,6 @@ class Crossing:
     inside: bool
     probability: float | None
     probability_inside: float | None
-    ahead_below: Ahead
-    ahead_above: Ahead
     range: tuple[float, float]
     overlap: tuple[float, float] | None
     crossings: int
@@ -111,8 +103,6 @@ def crossing(
         inside=inside,
         probability=probability,
         probability_inside=probability_inside,
-        ahead_below=Ahead.A if gap[0] < 0 else Ahead.B,
-        ahead_above=Ahead.A if gap[-1] < 0 else Ahead.B,
         range=(float(low), float(high)),
         overlap=overlap if overlap[0] <= overlap[1] else None,
         crossings=len(roots),
