@@ -13,9 +13,9 @@ def specification(drawn: Any) -> dict[str, Any]:
 
 
 def rows(drawn: Any, layer: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The rows of a chart, or of one of its layers."""
+    """The rows of a chart, or of one of its layers; layers may share the chart's."""
     whole = specification(drawn)
-    data = (whole if layer is None else layer)["data"]
+    data = (layer or whole).get("data", whole.get("data"))
     values = data["values"] if "values" in data else whole["datasets"][data["name"]]
     return json.loads(values) if isinstance(values, str) else values
 

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 import story
 
+from isoloss.analysis import by_params, by_position, by_tokens, contexts, loops
 from isoloss.figures import (
     context_laws,
-    looped,
     looped_grid,
     loss_by_params,
     loss_by_position,
@@ -21,19 +21,19 @@ from isoloss.figures.figure import Figure
 
 @pytest.fixture(scope="module")
 def figures(ahead):
-    contexts, loops = context_laws.measure(ahead), looped.measure(ahead)
+    by_index, looped = contexts.measure(ahead), loops.measure(ahead)
     made = [
-        loss_by_params.figure(loss_by_params.measure(ahead)),
-        loss_by_tokens.figure(loss_by_tokens.measure(ahead)),
-        loss_by_position.figure(loss_by_position.measure(ahead)),
-        context_laws.laws_figure(contexts),
-        context_laws.steps_figure(contexts),
-        looped_grid.exits_figure(loops),
-        looped_grid.grid_figure(loops),
-        looped_grid.grid_figure(loops, log=True),
-        looped_grid.residual_figure(loops),
-        looped_grid.grid_figure(loops, "expected"),
-        looped_grid.grid_figure(loops, "last_exit"),
+        loss_by_params.figure(by_params.measure(ahead)),
+        loss_by_tokens.figure(by_tokens.measure(ahead)),
+        loss_by_position.figure(by_position.measure(ahead)),
+        context_laws.laws_figure(by_index),
+        context_laws.steps_figure(by_index),
+        looped_grid.exits_figure(looped),
+        looped_grid.grid_figure(looped),
+        looped_grid.grid_figure(looped, log=True),
+        looped_grid.residual_figure(looped),
+        looped_grid.grid_figure(looped, "expected"),
+        looped_grid.grid_figure(looped, "last_exit"),
     ]
     return {figure.name: figure for figure in made}
 
@@ -51,6 +51,7 @@ def test_every_specification_is_valid_and_has_a_title_and_a_subtitle(figures):
         style.configured(figure.chart).to_dict(validate=True)
         spec = render.specification(figure)
         assert " ".join(spec["title"]["text"]) == figure.title
+        assert "title" not in figure.chart.to_dict(validate=False)
         assert spec["title"]["subtitle"]
         assert not figure.table.is_empty()
         assert figure.shows

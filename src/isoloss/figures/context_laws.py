@@ -8,9 +8,10 @@ from isoloss import text
 from isoloss.analysis.contexts import Contexts, law_verdict, steps_verdict
 from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, binned, law_words
 from isoloss.errors import Refusal
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.marks import chart_of
-from isoloss.figures.style import COUNTS, INK, RAMP, linear_axis, log_axis, log_ticks, spread, titled
+from isoloss.figures.fit_rows import law_at
+from isoloss.figures.style import linear_axis, log_axis
 from isoloss.laws import Fit
 from isoloss.stats import LEVEL
 
@@ -18,6 +19,7 @@ WIDTH, HEIGHT = 520, 400
 
 
 def laws_figure(data: Contexts) -> Figure:
+    """Loss against token index, a curve a size, its law dashed."""
     title = text.capital(law_verdict(data))
     subtitle = (
         f"Transformers, end of cooldown at D = {text.count(data.tokens)} tokens; N non-embedding; position "
@@ -26,8 +28,9 @@ def laws_figure(data: Contexts) -> Figure:
     )
     return Figure(
         name="context-laws",
-        chart=titled(laws_chart(data), title, subtitle),
+        chart=laws_chart(data),
         title=title,
+        subtitle=subtitle,
         description=(
             "Loss against token index on a log axis for each Transformer size, darkest for the smallest: "
             + "; ".join(f"N = {text.count(s.profile.params)}: {law_words(s.law)}" for s in data.sizes)
@@ -42,61 +45,38 @@ def laws_figure(data: Contexts) -> Figure:
 
 
 def laws_chart(data: Contexts) -> alt.LayerChart:
-    rows = pl.concat(
-        binned(s.profile).with_columns(pl.lit(s.profile.params).alias("params")) for s in data.sizes
-    )
+    """A curve a size, coloured by N, its law dashed, both named at the curve's end."""
+    sizes = [(size, pl.lit(size.profile.params).alias("params")) for size in data.sizes]
+    curves = [binned(size.profile).with_columns(params) for size, params in sizes]
+    rows = pl.concat(curves)
     x = log_axis(alt.X, "position", "Token index in the context T", 1, data.context, room=1.05)
-    y = linear_axis("loss", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max())
-    colour = ramp("params", "Parameters N (log scale)", rows["params"].min(), rows["params"].max())
-    parts = [chart_of(rows).mark_line(strokeWidth=2).encode(x, y, color=colour, detail="params:N")]
+    y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(rows["loss"]))
+    colour = marks.colour_bar("params", "Parameters N", *marks.span(rows["params"]))
+    layers = [marks.line(rows, x, y, colour=colour, by="params")]
     position = np.geomspace(1, data.context, 60)
-    fits = [
-        pl.DataFrame({"position": position, "loss": s.law.predict(position=position).loss}).with_columns(
-            pl.lit(s.profile.params).alias("params")
+    laws = [
+        pl.DataFrame({"position": position, "loss": law_at(size.law, {"position": position})}).with_columns(
+            params
         )
-        for s in data.sizes
-        if isinstance(s.law, Fit)
+        for size, params in sizes
+        if isinstance(size.law, Fit)
     ]
-    if fits:
-        dashed = chart_of(pl.concat(fits)).mark_line(strokeDash=[5, 4], strokeWidth=1.3, clip=True)
-        parts.append(dashed.encode(x, y, color=colour, detail="params:N"))
-    ends = [float(rows.filter(pl.col("params") == s.profile.params)["loss"][-1]) for s in data.sizes]
-    gap = 17 * 1.1 * (rows["loss"].max() - rows["loss"].min()) / HEIGHT
-    words = [
-        {
-            "position": data.context * 1.05,
-            "loss": place,
-            "label": f"N = {text.count(s.profile.params)}: {law_words(s.law)}",
-        }
-        for s, place in zip(data.sizes, spread(ends, gap), strict=True)
-    ]
-    label = alt.Chart(alt.InlineData(values=words)).mark_text(align="left", dx=8, fontSize=12, color=INK)
-    return alt.layer(*parts, label.encode(x, y, text="label:N")).properties(width=WIDTH, height=HEIGHT)
-
-
-def ramp(column: str, title: str, low: float, high: float) -> alt.Color:
-    """A colour bar along a logarithmic quantity, under the panel."""
-    high = max(high, low * 1.001)
-    scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high])
-    bar = alt.Legend(
-        title=title,
-        type="gradient",
-        labelExpr=COUNTS,
-        orient="bottom",
-        direction="horizontal",
-        gradientLength=320,
-        values=log_ticks(low, high),
-    )
-    return alt.Color(f"{column}:Q", scale=scale, legend=bar)
+    if laws:
+        dashed = pl.concat(laws)
+        layers.append(marks.line(dashed, x, y, colour=colour, dash=[5, 4], width=1.3, by="params"))
+    names = [f"N = {text.count(size.profile.params)}: {law_words(size.law)}" for size in data.sizes]
+    ends = pl.concat(curve[-1:] for curve in curves).with_columns(pl.Series("label", names))
+    return marks.panel([*layers, marks.end_labels(ends, marks.EDGE, y, HEIGHT)], WIDTH, HEIGHT)
 
 
 def laws_table(data: Contexts) -> pl.DataFrame:
-    parts = []
+    """Every bin drawn, with its law's loss and the context means, measured and implied."""
+    parts: list[pl.DataFrame] = []
     for size in data.sizes:
         rows = binned(size.profile)
         law = pl.lit(None, dtype=pl.Float64)
         if isinstance(size.law, Fit):
-            law = pl.Series(np.asarray(size.law.predict(position=rows["position"].to_numpy()).loss))
+            law = pl.Series(law_at(size.law, {"position": rows["position"].to_numpy()}))
         parts.append(
             rows.select(
                 pl.lit(size.profile.params).alias("params"),
@@ -128,15 +108,15 @@ def steps_figure(data: Contexts) -> Figure:
         .agg(pl.col("loss").mean())
         .with_columns((pl.col("from_token") * pl.col("to_token")).sqrt().alias("position"))
     )
-    x = log_axis(alt.X, "step", "Training step", mean["step"].min(), mean["step"].max(), room=1.1)
-    y = linear_axis("loss", "Validation loss (nats per token)", mean["loss"].min(), mean["loss"].max())
-    colour = ramp("position", "Token index T (log scale)", 1, data.context)
-    lines = chart_of(mean).mark_line(strokeWidth=2)
-    drawn = lines.encode(x, y, color=colour, detail="from_token:N").properties(width=WIDTH, height=HEIGHT)
+    x = log_axis(alt.X, "step", "Training step", *marks.span(mean["step"]), room=1.1)
+    y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(mean["loss"]))
+    colour = marks.colour_bar("position", "Token index T", 1, data.context)
+    lines = marks.line(mean, x, y, colour=colour, by="from_token")
     return Figure(
         name="context-steps",
-        chart=titled(drawn, title, subtitle),
+        chart=marks.panel([lines], WIDTH, HEIGHT),
         title=title,
+        subtitle=subtitle,
         description="Loss against training step on a log axis, one curve an octave of the token index.",
         shows=f"{title}. All curves belong to one model; the colour is the position, not the size.",
         would_change="A longer run lets late positions improve on; a larger model learns more from far back.",

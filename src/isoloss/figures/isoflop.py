@@ -109,14 +109,15 @@ def law_frontier(fit: Fit, low: float, high: float, *, level: float = 0.9) -> Me
         raise InputError(f"compute runs from {low} to {high}", mend="give 0 < low < high")
     C = np.geomspace(low, high, GRID)
     best = optima(fit, C, level=level, draws=ALLOCATION_DRAWS)
-    if not np.all(np.diff(best.params_F) > 0):
+    allocation = allocation_exponent(fit, C, level=level)
+    if allocation is None or not np.all(np.diff(best.params_F) > 0):
         raise Refusal(
             f"N* of {fit.law} does not grow with C everywhere from {text.counts(low, high)} FLOP",
             mend="choose compute nearer to the data",
         )
     ends = best.params_ends or (best.params_F, best.params_F)
     law = pl.DataFrame({"flops": C, "params": best.params_F, "low": ends[0], "high": ends[1]})
-    exponent, interval = allocation_exponent(fit, C, level=level)
+    exponent, interval = allocation
     return MethodFrontier(f"law, {fit.law}", exponent, interval, level, _points([]), law)
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from isoloss import text
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import INK, POWERS, QUIET, linear_axis, log_axis, spread
+from isoloss.figures.style import INK, QUIET, linear_axis, log_axis, spread
 from isoloss.laws.isoflop import Budget, Flag, IsoFlop, Method, curve
 
 WIDTH, HEIGHT = 560, 400
@@ -74,7 +74,7 @@ def _chart(isoflop: IsoFlop) -> alt.LayerChart:
     lowest, _ = marks.span(sizes["loss"], minima["loss"])
     y = linear_axis("loss", "Loss (nats per token)", lowest, top)
     first, last = marks.span(minima["flops"])
-    colour = marks.colour_bar("flops", "Training compute C, FLOP", first, last, labels=POWERS)
+    colour = marks.colour_bar("flops", "Training compute C, FLOP", first, last, labels=".0e")
     used, left_out = minima.filter("used"), minima.filter(~pl.col("used"))
     gap = 16 * (top - lowest) / HEIGHT
     layers = [

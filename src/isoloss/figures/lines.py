@@ -49,7 +49,7 @@ def fitted(curve: Curve) -> pl.DataFrame:
     return pl.DataFrame({"params": params, "law": predicted.loss, "low": low, "high": high})
 
 
-def layers(lines: Sequence[Line], *, width: int, height: int, y_title: str) -> alt.LayerChart:
+def layers(lines: Sequence[Line], *, height: float, y_title: str) -> list[alt.Chart]:
     """Bands, laws, means, points and labels of several lines on shared log-N and loss axes."""
     points = pl.concat(line.curve.points.with_columns(look_of(line)) for line in lines)
     laws = pl.concat(fitted(line.curve).with_columns(look_of(line)) for line in lines)
@@ -59,17 +59,13 @@ def layers(lines: Sequence[Line], *, width: int, height: int, y_title: str) -> a
     y = linear_axis("loss", y_title, *marks.span(points["loss"]))
     names = [f"{line.curve.name}:  {line.curve.law}" for line in lines]
     ends = means.group_by("curve", maintain_order=True).last().with_columns(pl.Series("label", names))
-    return marks.panel(
-        [
-            marks.band(laws, x, y, opacity=0.13, by="curve"),
-            marks.line(means, x, y, width=1, opacity=0.45, by="curve"),
-            marks.line(laws, x, marks.renamed(y, "law"), dash=[6, 4], by="curve"),
-            marks.points(points, x, y, shape=marks.SHAPE, size=46, opacity=0.9),
-            marks.end_labels(ends, marks.EDGE, y, height),
-        ],
-        width,
-        height,
-    )
+    return [
+        marks.band(laws, x, y, opacity=0.13, by="curve"),
+        marks.line(means, x, y, width=1, opacity=0.45, by="curve"),
+        marks.line(laws, x, marks.renamed(y, "law"), dash=[6, 4], by="curve"),
+        marks.points(points, x, y, shape=marks.SHAPE, size=46, opacity=0.9),
+        marks.end_labels(ends, marks.EDGE, y, height),
+    ]
 
 
 def look_of(line: Line) -> list[pl.Expr]:

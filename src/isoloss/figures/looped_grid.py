@@ -8,8 +8,10 @@ from isoloss import text
 from isoloss.analysis.loops import BINS, LATE, PARTS, LoopedStudy, fit_words, inputs_of, late, loops_verdict
 from isoloss.analysis.points import seeds_phrase
 from isoloss.errors import Refusal
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import COUNTS, PREDICTED, QUIET, REAL, log_ticks, titled
+from isoloss.figures.fit_rows import law_at
+from isoloss.figures.style import COUNTS, PREDICTED, QUIET, REAL, linear_axis, log_axis, log_ticks
 from isoloss.laws import Fit, FitStatus
 
 PANEL = 190
@@ -19,11 +21,9 @@ def with_predictions(curves: pl.DataFrame, law: Fit | Refusal, part: str) -> pl.
     """Long rows for drawing: panel, tokens, ``real`` and ``predicted`` (null without a law)."""
     predicted = pl.lit(None, dtype=pl.Float64)
     if isinstance(law, Fit):
-        predicted = pl.Series(np.asarray(law.predict(**inputs_of(curves)).loss))
+        predicted = pl.Series(law_at(law, inputs_of(curves)))
     return curves.select(
-        pl.col("size_params")
-        .map_elements(lambda n: f"N = {text.count(n)}", return_dtype=pl.String)
-        .alias("column"),
+        size_name().alias("column"),
         pl.concat_str(pl.lit("T_m = "), "recurrence").alias("row"),
         "params",
         "size_params",
@@ -38,8 +38,7 @@ def panels(rows: pl.DataFrame, *layers: alt.Chart) -> alt.FacetChart:
     """Rows T_m, columns N, axes shared by all panels; the layers draw from ``rows``."""
     sizes = rows.sort("size_params")["column"].unique(maintain_order=True).to_list()
     loops = rows.sort("recurrence")["row"].unique(maintain_order=True).to_list()
-    data = alt.InlineData(values=rows.to_dicts())
-    layered = alt.layer(*layers, data=data).properties(width=PANEL, height=PANEL * 0.72)
+    layered = marks.repeatable(rows, layers, PANEL, PANEL * 0.72)
     header = alt.Header(title=None, labelFontWeight="bold")
     return layered.facet(
         row=alt.Row("row:N", sort=loops, header=header),
@@ -48,21 +47,15 @@ def panels(rows: pl.DataFrame, *layers: alt.Chart) -> alt.FacetChart:
 
 
 def x_tokens(rows: pl.DataFrame, log: bool) -> alt.X:
-    low, high = rows["tokens"].min(), rows["tokens"].max()
     if not log:
         return alt.X("tokens:Q", title="Training tokens D").axis(tickCount=4, labelExpr=COUNTS)
-    scale = alt.Scale(type="log", domain=[low / 1.1, high * 1.1], nice=False)
-    return alt.X("tokens:Q", title="Training tokens D (log scale)", scale=scale).axis(
-        labelExpr=COUNTS, values=[t for t in log_ticks(low, high) if np.log10(t) % 1 == 0]
-    )
+    low, high = marks.span(rows["tokens"])
+    decades = [tick for tick in log_ticks(low, high) if np.log10(tick) % 1 == 0]
+    return log_axis(alt.X, "tokens", "Training tokens D", low, high, room=1.1, ticks=decades)
 
 
 def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
     """Real solid blue, Pred dashed orange."""
-    low, high = rows["real"].min(), rows["real"].max()
-    y_scale = alt.Scale(
-        domain=[low - 0.05 * (high - low), high + 0.05 * (high - low)], zero=False, nice=False
-    )
     names, legend = ["Real", "Pred"], alt.Legend(title=None, orient="top", symbolSize=400)
     long = rows.rename({"real": "Real", "predicted": "Pred"}).unpivot(
         names,
@@ -70,18 +63,17 @@ def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
         variable_name="kind",
         value_name="nats",
     )
-    y_title = f"{PARTS[part][0].upper()}{PARTS[part][1:]} (nats)"
-    lines = alt.Chart().mark_line(strokeWidth=2, clip=True)
-    return panels(
-        long.drop_nulls("nats"),
-        lines.encode(
-            x_tokens(rows, log),
-            alt.Y("nats:Q", title=y_title, scale=y_scale),
-            color=alt.Color("kind:N", scale=alt.Scale(domain=names, range=[REAL, PREDICTED]), legend=legend),
-            strokeDash=alt.StrokeDash(
-                "kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [5, 3]]), legend=legend
-            ),
-        ),
+    long = long.drop_nulls("nats")
+    y = linear_axis("nats", f"{text.capital(PARTS[part])} (nats)", *marks.span(rows["real"]))
+    colour = alt.Color("kind:N", scale=alt.Scale(domain=names, range=[REAL, PREDICTED]), legend=legend)
+    dash = alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [5, 3]]), legend=legend)
+    return panels(long, marks.line(long, x_tokens(rows, log), y, colour=colour, dash=dash))
+
+
+def size_name() -> pl.Expr:
+    """The panel's name of each size: 'N = 12.3K'."""
+    return pl.col("size_params").map_elements(
+        lambda params: f"N = {text.count(params)}", return_dtype=pl.String
     )
 
 
@@ -115,12 +107,9 @@ def grid_figure(data: LoopedStudy, part: str = "total", *, log: bool = False) ->
     ]
     return Figure(
         name=f"{stem}-log" if log else stem,
-        chart=titled(
-            grid(rows, part, log),
-            title,
-            law_subtitle(data, part, "log bins" if log else f"{BINS} bins"),
-        ),
+        chart=grid(rows, part, log),
         title=title,
+        subtitle=law_subtitle(data, part, "log bins" if log else f"{BINS} bins"),
         description=(
             f"A grid of panels, one row for each T_m and one column for each N: {PARTS[part]} over training "
             f"tokens{' on a log axis' if log else ''}, real solid blue, predicted dashed orange."
@@ -139,22 +128,18 @@ def residual_figure(data: LoopedStudy) -> Figure:
     rows = with_predictions(late(data.curves), law, "total").with_columns(
         (pl.col("real") - pl.col("predicted")).alias("residual")
     )
-    worst = float(rows["residual"].abs().max())
+    worst = marks.span(rows["residual"].abs())[1]
     start = text.percent(LATE)
     title = f"Residuals of the one law stay within {worst:.3f} nats after the first {start} of each run"
 
     scale = alt.Scale(domain=[-1.1 * worst, 1.1 * worst])
-    zero = alt.Chart().mark_rule(color=QUIET).encode(y=alt.datum(0))
-    line = alt.Chart().mark_line(color=REAL, strokeWidth=1.6)
+    zero = marks.chart_of(rows).mark_rule(color=QUIET).encode(y=alt.datum(0))
     y = alt.Y("residual:Q", title="Real − Pred (nats)", scale=scale)
     return Figure(
         name="looped-residuals",
-        chart=titled(
-            panels(rows, zero, line.encode(x_tokens(rows, False), y)),
-            title,
-            "Real minus predicted total loss where the law was fitted; shared axes.",
-        ),
+        chart=panels(rows, zero, marks.line(rows, x_tokens(rows, False), y, colour=REAL, width=1.6)),
         title=title,
+        subtitle="Real minus predicted total loss where the law was fitted; shared axes.",
         description="A grid of panels, a row for each T_m and a column for each N: residuals over tokens.",
         shows=f"{title}. A slope or bend shared by panels is what the additive law cannot express.",
         would_change="A law with a free outer exponent, or one that lets loops and size interact.",
@@ -174,39 +159,21 @@ def exits_figure(data: LoopedStudy) -> Figure:
     )
     rows = rows.with_columns(
         pl.col("which").replace_strict(LOSSES),
-        pl.col("size_params")
-        .map_elements(lambda n: f"N = {text.count(n)}", return_dtype=pl.String)
-        .alias("column"),
+        size_name().alias("column"),
     ).sort("size_params", "which", "recurrence", "seed")
     names = alt.Scale(domain=list(LOSSES.values()), range=[REAL, "#CC79A7", "#00845f"])
     shapes = alt.Scale(domain=list(LOSSES.values()), range=["circle", "square", "triangle-up"])
-    low, high = rows["nats"].min(), rows["nats"].max()
     x = alt.X("recurrence:O", title="Loops T_m").axis(labelAngle=0)
-    y_scale = alt.Scale(
-        domain=[low - 0.05 * (high - low), high + 0.05 * (high - low)], zero=False, nice=False
-    )
+    y = linear_axis("nats", "Nats per token", *marks.span(rows["nats"]))
     legend = alt.Legend(title=None, orient="top")
     colour = alt.Color("which:N", scale=names, legend=legend)
-    points = (
-        alt.Chart()
-        .mark_point(filled=True, size=55)
-        .encode(
-            x,
-            alt.Y("nats:Q", scale=y_scale, title="Nats per token"),
-            color=colour,
-            shape=alt.Shape("which:N", scale=shapes, legend=legend),
-        )
-    )
-    line = (
-        alt.Chart()
-        .mark_line()
-        .encode(x, alt.Y("mean(nats):Q", scale=y_scale, title="Nats per token"), color=colour)
-    )
+    shape = alt.Shape("which:N", scale=shapes, legend=legend)
+    layers = [
+        marks.line(rows, x, marks.renamed(y, "mean(nats)"), colour=colour),
+        marks.points(rows, x, y, colour=colour, shape=shape, size=55, opacity=0.7),
+    ]
     sizes = rows["column"].unique(maintain_order=True).to_list()
-    layered = alt.layer(line, points, data=alt.InlineData(values=rows.to_dicts())).properties(
-        width=PANEL, height=PANEL * 1.3
-    )
-    drawn = layered.facet(
+    chart = marks.repeatable(rows, layers, PANEL, PANEL * 1.3).facet(
         column=alt.Column("column:N", sort=sizes, header=alt.Header(title=None, labelFontWeight="bold"))
     )
     subtitle = (
@@ -215,8 +182,9 @@ def exits_figure(data: LoopedStudy) -> Figure:
     )
     return Figure(
         name="looped-exits",
-        chart=titled(drawn, title, subtitle),
+        chart=chart,
         title=title,
+        subtitle=subtitle,
         description="For each N, total, expected and last-exit loss against the number of loops T_m.",
         shows=f"{title}. {BONUS}",
         would_change="Equal FLOPs in place of equal N would charge loops for their compute.",

@@ -7,15 +7,17 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.by_position import ByPosition, Pair, PositionCurve, name_of, stop_words, verdict
 from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, binned, law_words
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
-from isoloss.figures.marks import chart_of
-from isoloss.figures.style import FAMILY_COLOURS, linear_axis, log_axis, shades, spread, titled
+from isoloss.figures.fit_rows import law_at
+from isoloss.figures.style import FAMILY_COLOURS, linear_axis, log_axis, shades
 from isoloss.laws import ContextStop, Fit
 
 WIDTH, HEIGHT = 520, 420
 
 
 def figure(data: ByPosition) -> Figure:
+    """A curve a model of each pair, its law dashed, a diamond where it stops improving."""
     models = [(m, c) for family in ("transformer", "lstm") for m, c in coloured(data, family)]
     title = text.capital(verdict(data))
     subtitle = (
@@ -27,8 +29,9 @@ def figure(data: ByPosition) -> Figure:
     stops = "; ".join(f"{name_of(m)} {stop_words(m.stop)}" for m, _ in models)
     return Figure(
         name="loss-by-position",
-        chart=titled(chart(models, data.context), title, subtitle),
+        chart=chart(models, data.context),
         title=title,
+        subtitle=subtitle,
         description=f"Loss against token index on a log axis, one curve a model. {stops}.",
         shows=f"{title}. {stops}. All models read the same windows: wiggles that they share are the text's.",
         would_change=(
@@ -48,7 +51,8 @@ def pair_words(pair: Pair) -> str:
 
 
 def coloured(data: ByPosition, family: str) -> list[tuple[PositionCurve, str]]:
-    models = {}
+    """The models of one family, each once, with their shades."""
+    models: dict[str, PositionCurve] = {}
     for pair in data.pairs:
         model = pair.transformer if family == "transformer" else pair.lstm
         models.setdefault(name_of(model), model)
@@ -56,75 +60,59 @@ def coloured(data: ByPosition, family: str) -> list[tuple[PositionCurve, str]]:
 
 
 def chart(models: list[tuple[PositionCurve, str]], context: int) -> alt.LayerChart:
-    rows = pl.concat(
-        binned(m.profile).with_columns(pl.lit(name_of(m)).alias("model"), pl.lit(colour).alias("colour"))
-        for m, colour in models
-    )
-    x = log_axis(alt.X, "position", "Token index in the context T", 1, context, room=1.05)
-    y = linear_axis("loss", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max())
-    colour, one = alt.Color("colour:N", scale=None), alt.Detail("model:N")
-    laws = [law_curve(m, colour, context) for m, colour in models if isinstance(m.law, Fit)]
-    parts = [
-        chart_of(rows)
-        .mark_area(opacity=0.2)
-        .encode(x, alt.Y("low:Q"), y2="high:Q", color=colour, detail=one),
-        chart_of(rows).mark_line(strokeWidth=2).encode(x, y, color=colour, detail=one),
+    """Range of seeds, measured curve, law and diamond of each model, named at its end."""
+    curves = [
+        binned(model.profile).with_columns(model=pl.lit(name_of(model)), colour=pl.lit(colour))
+        for model, colour in models
     ]
-    if laws:
-        dashed = chart_of(pl.concat(laws)).mark_line(strokeDash=[5, 4], strokeWidth=1.3, clip=True)
-        parts.append(dashed.encode(x, y, color=colour, detail=one))
-    parts.append(stop_marks(models, x, y))
-    parts.append(labels(models, rows, context, x, y))
-    return alt.layer(*parts).properties(width=WIDTH, height=HEIGHT)
+    rows = pl.concat(curves)
+    x = log_axis(alt.X, "position", "Token index in the context T", 1, context, room=1.05)
+    y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(rows["loss"]))
+    layers = [marks.band(rows, x, y, by="model"), marks.line(rows, x, y, by="model")]
+    if laws := [
+        law_curve(model.law, context, colour) for model, colour in models if isinstance(model.law, Fit)
+    ]:
+        layers.append(marks.line(pl.concat(laws), x, y, dash=[5, 4], width=1.3, by="colour"))
+    layers.append(stop_marks(models, x, y))
+    names = [f"{name_of(model)}: {law_words(model.law)}" for model, _ in models]
+    ends = pl.concat(curve[-1:] for curve in curves).with_columns(pl.Series("label", names))
+    return marks.panel([*layers, marks.end_labels(ends, marks.EDGE, y, HEIGHT)], WIDTH, HEIGHT)
 
 
-def law_curve(model: PositionCurve, colour: str, context: int) -> pl.DataFrame:
+def law_curve(law: Fit, context: int, colour: str) -> pl.DataFrame:
+    """A law of the token index from 1 to the end: position, loss, colour."""
     position = np.geomspace(1, context, 60)
-    loss = np.asarray(model.law.predict(position=position).loss)
-    return pl.DataFrame({"position": position, "loss": loss, "model": name_of(model), "colour": colour})
+    return pl.DataFrame({"position": position, "loss": law_at(law, {"position": position}), "colour": colour})
 
 
 def stop_marks(models: list[tuple[PositionCurve, str]], x: alt.X, y: alt.Y) -> alt.Chart:
-    rows = []
+    """A diamond where each model stops improving."""
+    rows: list[dict[str, float | str]] = []
     for model, colour in models:
         if isinstance(model.stop, ContextStop) and model.stop.index is not None:
-            at = binned(model.profile).filter(pl.col("first") <= model.stop.index)[-1]
-            rows.append({"position": model.stop.index, "loss": at["loss"][0], "colour": colour})
-    marks = alt.Chart(alt.InlineData(values=rows)).mark_point(
+            bins = binned(model.profile).filter(pl.col("first") <= model.stop.index)
+            rows.append({"position": model.stop.index, "loss": bins["loss"][-1], "colour": colour})
+    diamonds = marks.chart_of(pl.DataFrame(rows)).mark_point(
         shape="diamond", size=150, filled=True, stroke="white", strokeWidth=1.5, opacity=1
     )
-    return marks.encode(x, y, color=alt.Color("colour:N", scale=None))
-
-
-def labels(
-    models: list[tuple[PositionCurve, str]], rows: pl.DataFrame, context: int, x: alt.X, y: alt.Y
-) -> alt.Chart:
-    ends = [float(rows.filter(pl.col("model") == name_of(m))["loss"][-1]) for m, _ in models]
-    gap = 17 * 1.1 * (rows["loss"].max() - rows["loss"].min()) / HEIGHT
-    values = [
-        {"position": context * 1.05, "loss": place, "label": f"{name_of(m)}: {law_words(m.law)}", "colour": c}
-        for (m, c), place in zip(models, spread(ends, gap), strict=True)
-    ]
-    words = alt.Chart(alt.InlineData(values=values)).mark_text(
-        align="left", dx=8, fontSize=12, fontWeight="bold"
-    )
-    return words.encode(x, y, text="label:N", color=alt.Color("colour:N", scale=None))
+    return diamonds.encode(x, y, color=marks.COLOUR)
 
 
 def table(models: list[tuple[PositionCurve, str]]) -> pl.DataFrame:
-    parts = []
+    """Every bin drawn, with the range of its seeds and its law's loss."""
+    parts: list[pl.DataFrame] = []
     for model, _ in models:
         law = pl.lit(None, dtype=pl.Float64)
         rows = binned(model.profile)
         if isinstance(model.law, Fit):
-            law = pl.Series(np.asarray(model.law.predict(position=rows["position"].to_numpy()).loss))
+            law = pl.Series(law_at(model.law, {"position": rows["position"].to_numpy()}))
         parts.append(
             rows.select(
                 pl.lit(model.profile.curve).alias("curve"),
                 pl.lit(model.profile.params).alias("params"),
-                pl.col("first", "last", "loss").name.map(
-                    lambda c: {"first": "from_token", "last": "to_token"}.get(c, c)
-                ),
+                pl.col("first").alias("from_token"),
+                pl.col("last").alias("to_token"),
+                "loss",
                 pl.col("low").alias("lowest_seed"),
                 pl.col("high").alias("highest_seed"),
                 law.alias("law_loss"),

@@ -7,18 +7,22 @@ from isoloss import text
 from isoloss.analysis.by_params import ByParams
 from isoloss.analysis.by_tokens import ByTokens, verdict
 from isoloss.analysis.points import seeds_phrase
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.lines import ROOM, lines_of, look_of
-from isoloss.figures.style import linear_axis, log_axis, titled
+from isoloss.figures.style import linear_axis, log_axis
 from isoloss.stats import LEVEL
 
 PANEL = 230
 
 
 def figure(data: ByTokens) -> Figure:
+    """A panel for each D."""
     title = text.capital(verdict(data))
     rows = pl.concat(
-        line.curve.points.with_columns(*look_of(line), pl.lit(each.tokens).alias("tokens"), panel(each))
+        line.curve.points.with_columns(
+            *look_of(line), tokens=pl.lit(each.tokens), panel=pl.lit(panel_name(each))
+        )
         for each in data.each
         for line in lines_of(each.curves)
     )
@@ -31,19 +35,14 @@ def figure(data: ByTokens) -> Figure:
     shape = alt.Shape(
         "curve:N", scale=alt.Scale(domain=names, range=styles["shape"].to_list()), legend=legend
     )
-    x = log_axis(alt.X, "params", "Parameters N", rows["params"].min(), rows["params"].max(), room=ROOM)
-    y = linear_axis("loss", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max())
-    mean = linear_axis(
-        "mean(loss)", "Validation loss (nats per token)", rows["loss"].min(), rows["loss"].max()
-    )
-    mean.shorthand = "mean(loss):Q"
-    layered = alt.layer(
-        alt.Chart().mark_line(strokeWidth=1.5).encode(x, mean, color=colour),
-        alt.Chart().mark_point(filled=True, size=36).encode(x, y, color=colour, shape=shape),
-        data=alt.InlineData(values=rows.to_dicts()),
-    ).properties(width=PANEL, height=PANEL)
-    order = [f"D = {text.count(each.tokens)}" for each in data.each]
-    faceted = layered.facet(
+    x = log_axis(alt.X, "params", "Parameters N", *marks.span(rows["params"]), room=ROOM)
+    y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(rows["loss"]))
+    layers = [
+        marks.line(rows, x, marks.renamed(y, "mean(loss)"), colour=colour, width=1.5),
+        marks.points(rows, x, y, colour=colour, shape=shape, size=36, opacity=0.7),
+    ]
+    order = [panel_name(each) for each in data.each]
+    faceted = marks.repeatable(rows, layers, PANEL, PANEL).facet(
         facet=alt.Facet("panel:N", sort=order, header=alt.Header(title=None, labelFontWeight="bold")),
         columns=3,
     )
@@ -54,8 +53,10 @@ def figure(data: ByTokens) -> Figure:
     )
     return Figure(
         name="loss-by-params-each-d",
-        chart=titled(faceted, title, subtitle, characters=100),
+        chart=faceted,
         title=title,
+        subtitle=subtitle,
+        characters=100,
         description="A panel for each D: loss against parameters (log axis), a curve a family and depth.",
         shows=f"{title}.",
         would_change="More tokens: the gap depends on D, and these D are small.",
@@ -63,5 +64,5 @@ def figure(data: ByTokens) -> Figure:
     )
 
 
-def panel(data: ByParams) -> pl.Expr:
-    return pl.lit(f"D = {text.count(data.tokens)}").alias("panel")
+def panel_name(data: ByParams) -> str:
+    return f"D = {text.count(data.tokens)}"

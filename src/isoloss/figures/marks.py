@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from isoloss.figures.style import COUNTS, INK, RAMP, Axis, log_ticks, spread, written
+from isoloss.figures.style import INK, RAMP, Axis, log_ticks, spread
 
 COLOUR, SHAPE = alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
 """The table's columns of that name hold the colours and shapes themselves."""
@@ -24,7 +24,7 @@ LINE_HEIGHT = 1.3
 
 def chart_of(table: pl.DataFrame) -> alt.Chart:
     """A chart of inline data. They are one JSON text: Altair copies data at every step, value by value."""
-    return alt.Chart(alt.InlineData(values=table.write_json(), format=alt.JsonDataFormat(type="json")))
+    return alt.Chart(_inline(table))
 
 
 def panel(
@@ -33,6 +33,20 @@ def panel(
     """Layers over one another, the first at the bottom, in a panel of this size in pixels."""
     laid = alt.LayerChart(layer=list(layers), width=width, height=height)
     return laid if title is None else laid.properties(title=title)
+
+
+def _inline(table: pl.DataFrame) -> alt.InlineData:
+    return alt.InlineData(values=table.write_json(), format=alt.JsonDataFormat(type="json"))
+
+
+def repeatable(
+    table: pl.DataFrame, layers: Sequence[alt.Chart], width: float, height: float
+) -> alt.LayerChart:
+    """A panel whose layers all draw ``table``: only such a one can be repeated for parts of its rows."""
+    bare = [layer.copy() for layer in layers]
+    for layer in bare:
+        layer.data = alt.Undefined
+    return alt.LayerChart(data=_inline(table), layer=bare, width=width, height=height)
 
 
 def renamed(axis: Axis, column: str) -> Axis:
@@ -169,11 +183,14 @@ def end_labels(
     return text.encode(x=x, y=y, text="label:N", color=COLOUR)
 
 
-def colour_bar(column: str, title: str, low: float, high: float, *, labels: str = COUNTS) -> alt.Color:
-    """From dark to bright along the logarithm of a column, with its bar under the panel."""
+def colour_bar(column: str, title: str, low: float, high: float, *, labels: str = "~s") -> alt.Color:
+    """From dark to bright along the logarithm of a column, with its bar under the panel.
+
+    ``labels`` is a format of d3: a bar takes no expression.
+    """
     high = max(high, low * 1.001)
     look = {"type": "gradient", "orient": "bottom", "direction": "horizontal", "gradientLength": 320}
-    bar = {"title": f"{title} (log scale)", **look, "values": log_ticks(low, high), **written(labels)}
+    bar = {"title": f"{title} (log scale)", **look, "values": log_ticks(low, high), "format": labels}
     scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high])
     return alt.Color(f"{column}:Q", scale=scale, legend=alt.Legend.from_dict(bar))
 

@@ -62,11 +62,6 @@ def title_of(title: str, subtitle: str, characters: int = TITLE_CHARACTERS) -> a
     )
 
 
-def titled(chart: Any, title: str, subtitle: str, *, characters: int = TITLE_CHARACTERS) -> Any:
-    """The finding as the title, and under it how it was counted."""
-    return chart.properties(title=title_of(title, subtitle, characters))
-
-
 def configured(chart: Any) -> Any:
     """The theme. ``aria`` is off: the page gives each picture one name, one description and a table."""
     return (
