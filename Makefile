@@ -12,8 +12,9 @@ study: .venv/study
 	@$(BIN)/isoloss run architectures --scale mini --out $(STUDY)
 	@$(BIN)/isoloss report $(STUDY)
 
+# Two files at a time, each whole on one worker: trained models, a browser and a server are made once a file.
 test: .venv/dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -188,6 +188,19 @@ def study_text():
     return STUDY
 
 
+@pytest.fixture
+def study_file(tmp_path, study_text):
+    """study_file(old, new) -> the path of that study's file, with one change; ``text``: of another study."""
+
+    def write(old="", new="", text=study_text):
+        assert old in text
+        path = tmp_path / "my.toml"
+        path.write_text(text.replace(old, new), "utf-8")
+        return path
+
+    return write
+
+
 @pytest.fixture(scope="session")
 def family_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("family") / "my_families.py"

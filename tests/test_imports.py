@@ -20,8 +20,13 @@ class NoTorch:
         if name.split(".")[0] == "torch":
             raise ModuleNotFoundError("No module named 'torch'", name="torch")
 sys.meta_path.insert(0, NoTorch())
+failed = []
 for name in sys.argv[1:]:
-    importlib.import_module(name)
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        failed.append(f"{name}: {error}")
+sys.exit("\\n".join(failed) or 0)
 """
 
 
@@ -48,13 +53,15 @@ def test_imports_without_torch(module):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    "package", ["records", "laws", "sources", "plans", "analysis", "figures", "report", "cli"]
-)
-def test_every_module_below_imports_without_torch(package):
+READING = ("records", "laws", "sources", "plans", "analysis", "figures", "report", "cli")
+
+
+def test_every_module_of_the_rooms_that_read_imports_without_torch():
+    package = ROOT / "src" / "isoloss"
     names = [
         ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
-        for path in sorted((ROOT / "src" / "isoloss" / package).rglob("*.py"))
+        for room in READING
+        for path in sorted((package / room).rglob("*.py"))
         if path.name != "__init__.py"
     ]
     done = imported_without_torch(*names)

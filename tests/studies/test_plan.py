@@ -41,13 +41,11 @@ OTHERS = {
 
 
 @pytest.fixture
-def scale(tiny, study_text, tmp_path):
+def scale(tiny, study_text, study_file):
     """scale('context=32', ...) -> the scale with changes."""
 
     def make(*changes, text=study_text):
-        path = tmp_path / "my.toml"
-        path.write_text(text, "utf-8")
-        return spec.scaled(spec.read(str(path)), "mini", changes)
+        return spec.scaled(spec.read(str(study_file(text=text))), "mini", changes)
 
     return make
 

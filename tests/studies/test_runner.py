@@ -114,27 +114,24 @@ def attempt(study, changes, folder, home=None):
     ],
 )
 def test_what_the_text_or_the_machine_cannot_give_is_refused_before_anything_is_written(
-    tiny, study_text, tmp_path, changes, what
+    tiny, study_file, tmp_path, changes, what
 ):
-    path = tmp_path / "my.toml"
-    path.write_text(study_text)
+    path = study_file()
     with pytest.raises(InputError, match=what):
         attempt(spec.read(str(path)), changes, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_the_folder_of_another_study_is_refused(ran, copy, study_text, tmp_path):
-    path = tmp_path / "my.toml"
-    path.write_text(study_text.replace("tiny-study", "another"))
+def test_the_folder_of_another_study_is_refused(ran, copy, study_file):
+    path = study_file("tiny-study", "another")
     before = (copy / "study.json").read_bytes()
     with pytest.raises(InputError, match="holds the study 'tiny-study', not 'another'"):
         attempt(spec.read(str(path)), [], copy)
     assert (copy / "study.json").read_bytes() == before
 
 
-def test_a_file_in_place_of_the_folder_is_refused(tiny, study_text, tmp_path):
-    path = tmp_path / "my.toml"
-    path.write_text(study_text)
+def test_a_file_in_place_of_the_folder_is_refused(tiny, study_file, study_text):
+    path = study_file()
     with pytest.raises(InputError, match="is not a folder"):
         attempt(spec.read(str(path)), [], path)
     assert path.read_text() == study_text
@@ -147,9 +144,8 @@ def command(study, folder, *more):
     return [sys.executable, "-m", "isoloss.cli", "run", str(study), "--out", str(folder), "--json", *more]
 
 
-def test_two_runners_on_one_folder_train_every_run_once(tiny, study_text, tmp_path):
-    path = tmp_path / "my.toml"
-    path.write_text(study_text)
+def test_two_runners_on_one_folder_train_every_run_once(tiny, study_file, tmp_path):
+    path = study_file()
     both = [
         subprocess.Popen(
             command(path, tmp_path / "out", "--workers", "2"),
@@ -170,10 +166,10 @@ def test_two_runners_on_one_folder_train_every_run_once(tiny, study_text, tmp_pa
     assert len(load(tmp_path / "out").records) == 4
 
 
-def test_sigterm_keeps_a_checkpoint_and_the_next_call_goes_on(tiny, study_text, tmp_path):
-    path, out = tmp_path / "my.toml", tmp_path / "out"
+def test_sigterm_keeps_a_checkpoint_and_the_next_call_goes_on(tiny, study_text, study_file, tmp_path):
+    out = tmp_path / "out"
     long = study_text.replace("tokens = [640, 1280]", "tokens = [64_000]").split("[[scale.mini.models]]")
-    path.write_text(long[0] + "[[scale.mini.models]]" + long[2])  # the LSTM alone, 1,000 steps
+    path = study_file(text=long[0] + "[[scale.mini.models]]" + long[2])  # the LSTM alone, 1,000 steps
     process = subprocess.Popen(
         command(path, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

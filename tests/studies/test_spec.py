@@ -7,16 +7,9 @@ from isoloss.studies import spec
 
 
 @pytest.fixture
-def write(tmp_path, study_text):
-    """write(old, new) -> path of the study with one change."""
-
-    def change(old="", new=""):
-        assert old in study_text
-        path = tmp_path / "my.toml"
-        path.write_text(study_text.replace(old, new), "utf-8")
-        return str(path)
-
-    return change
+def write(study_file):
+    """write(old, new) -> path of the study with one change, as a command is given it."""
+    return lambda old="", new="": str(study_file(old, new))
 
 
 def refused(path):
