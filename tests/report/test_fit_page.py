@@ -16,7 +16,7 @@ from isoloss.figures.render import Picture
 from isoloss.laws import FORMS, FitStatus, fit
 from isoloss.plans import allocation_exponent
 from isoloss.plans.methods import exponents_by_method
-from isoloss.report import fit_findings, fit_page, fit_tables
+from isoloss.report import fit_findings, fit_page, fit_tables, publish
 
 TRIALS = ("backtest", "isoflop-curves", "compute-frontier")
 WITH_FRONTIER = {
@@ -59,7 +59,7 @@ def undrawn():
         return Picture('<svg viewBox="0 0 9 9"></svg>', b"png", b"pdf")
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(fit_page.render, "render", stand_in)
+        patched.setattr(publish.render, "render", stand_in)
         patched.setattr(plan, "DRAWS", 100)
         patched.setattr(plan, "POINTS", 9)
         patched.setattr(frontier_fit, "DRAWS", 100)

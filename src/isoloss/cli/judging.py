@@ -38,8 +38,8 @@ def compare(
 
     isoloss compare runs.csv --laws chinchilla,outer-exponent,kaplan-nd
     """
+    from isoloss.cli.results import comparison_lines
     from isoloss.plans.compare import compare as ranked
-    from isoloss.report.words import comparison_lines
     from isoloss.sources import columns_for
 
     names = [name.strip() for name in laws.split(",") if name.strip()]
@@ -91,8 +91,8 @@ def backtest(
     isoloss backtest runs.csv --law chinchilla --holdout largest-params
     isoloss backtest runs.csv --law chinchilla --holdout "dataset=c4"
     """
+    from isoloss.cli.results import backtest_lines
     from isoloss.plans.backtest import backtest as judged
-    from isoloss.report.words import backtest_lines
     from isoloss.sources import columns_for
 
     hidden, more = _hidden(holdout)

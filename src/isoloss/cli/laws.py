@@ -86,7 +86,7 @@ def fit(
     if as_json:
         show_json(found.to_json())
         return
-    from isoloss.report.words import fit_lines
+    from isoloss.cli.results import fit_lines
 
     show(fit_lines(found))
     doubts(found.warnings)
@@ -208,8 +208,8 @@ def isoflop(
 
     isoloss isoflop runs.csv --flops budget --params N --loss loss
     """
+    from isoloss.cli.results import isoflop_lines
     from isoloss.plans.methods import exponents_by_method
-    from isoloss.report.words import isoflop_lines
     from isoloss.sources import columns_for
 
     read = columns_for(

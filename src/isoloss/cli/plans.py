@@ -43,8 +43,8 @@ def plan(
     isoloss plan fit.json --loss 2.2 --serve-tokens 1e13
     isoloss plan muennighoff --flops 1e22 --unique-tokens 1e11
     """
+    from isoloss.cli.results import plan_lines
     from isoloss.plans import plan as planned
-    from isoloss.report.words import plan_lines
     from isoloss.sources.fits import read_fit
 
     found = planned(
@@ -88,8 +88,8 @@ def design(
 
     isoloss design fit.json --budget 1e20 --params 7e9 --tokens 1.4e11
     """
+    from isoloss.cli.results import design_lines
     from isoloss.plans.design import design as designed
-    from isoloss.report.words import design_lines
     from isoloss.sources.fits import inputs_for, read_fit
 
     found = read_fit(source)

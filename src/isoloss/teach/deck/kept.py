@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isoloss import files
-from isoloss.report import fresh
+from isoloss.report import cache
 from isoloss.teach.deck import page
 
 SOURCES = (".py", ".html", ".css", ".js", ".json", ".toml", ".txt")
@@ -41,7 +41,7 @@ def key(results: Path | None, study: Path | None) -> str:
         total.update(f"{name}\0{hashlib.sha256(data).hexdigest()}\n".encode())
     for path in sorted(results.glob("*.json")) if results is not None else []:
         total.update(f"result {path.name}\0{files.sha256(path)}\n".encode())
-    total.update(f"study {fresh.fingerprint(study) if study is not None else 'shipped'}".encode())
+    total.update(f"study {cache.fingerprint(study) if study is not None else 'shipped'}".encode())
     return total.hexdigest()
 
 

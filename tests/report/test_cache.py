@@ -7,7 +7,7 @@ import pytest
 import story
 
 from isoloss import report
-from isoloss.report import fresh
+from isoloss.report import cache
 
 
 @pytest.fixture(scope="module")
@@ -42,19 +42,19 @@ PATTERNS = ["study.json", "runs/*/record.json", "runs/*/positions.parquet", "run
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_changed_study_has_no_true_report(copy, pattern):
-    made_of = fresh.fingerprint(copy)
-    assert fresh.kept(copy / "report", made_of) is not None
+    made_of = cache.fingerprint(copy)
+    assert cache.stored(copy / "report", made_of) is not None
     path = next(copy.glob(pattern))
     path.write_bytes(path.read_bytes() + b" ")
-    assert fresh.fingerprint(copy) != made_of
-    assert fresh.kept(copy / "report", fresh.fingerprint(copy)) is None
+    assert cache.fingerprint(copy) != made_of
+    assert cache.stored(copy / "report", cache.fingerprint(copy)) is None
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "[1", '{"made_of": 3}', None])
 def test_a_damaged_memory_is_no_true_report(copy, damage):
-    made_of = fresh.fingerprint(copy)
+    made_of = cache.fingerprint(copy)
     if damage is None:
         next((copy / "report" / "figures").glob("*.svg")).unlink()
     else:
         (copy / "report" / "report.json").write_text(damage)
-    assert fresh.kept(copy / "report", made_of) is None
+    assert cache.stored(copy / "report", made_of) is None

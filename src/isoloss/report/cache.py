@@ -1,6 +1,7 @@
 """Is a written report still true? Beside it, report.json holds its findings and what it was made of."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,16 @@ def fingerprint(folder: Path) -> str:
     return total.hexdigest()
 
 
-def keep(out: Path, made_of: str, findings: list[Finding], figures: list[str]) -> None:
-    value = {"made_of": made_of, "findings": [asdict(finding) for finding in findings], "figures": figures}
+def store(out: Path, made_of: str, findings: Sequence[Finding], figures: Sequence[str]) -> None:
+    value = {
+        "made_of": made_of,
+        "findings": [asdict(finding) for finding in findings],
+        "figures": list(figures),
+    }
     files.write_json(out / NAME, value)
 
 
-def kept(out: Path, made_of: str) -> tuple[tuple[Finding, ...], tuple[str, ...]] | None:
+def stored(out: Path, made_of: str) -> tuple[tuple[Finding, ...], tuple[str, ...]] | None:
     """Findings and figures of the report in ``out`` if it was made of the same; else None."""
     path = out / NAME
     if not path.is_file() or not (out / "index.html").is_file():

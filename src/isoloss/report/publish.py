@@ -1,0 +1,77 @@
+"""A page on disk: one self-contained HTML file, its figures beside it, static, nothing fetched."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isoloss import files
+from isoloss.analysis.findings import Finding
+from isoloss.errors import InputError
+from isoloss.figures import render
+from isoloss.report import cache
+from isoloss.report.sections import Section
+from isoloss.report.tables import table_of
+from isoloss.report.templates import filled, inline
+
+
+@dataclass(frozen=True)
+class ReportResult:
+    """``path`` of the page, its findings, its figures; ``written`` is False if the page was true already."""
+
+    path: Path
+    findings: tuple[Finding, ...]
+    figures: tuple[str, ...]
+    written: bool = True
+
+    @property
+    def summary(self) -> str:
+        """The first finding."""
+        return self.findings[0].sentence
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page says. ``values``: what its template asks for besides findings, sections and figures."""
+
+    template: str
+    findings: tuple[Finding, ...]
+    sections: tuple[Section, ...]
+    values: Mapping[str, Any]
+
+
+def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResult:
+    """OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv; a page made of the same is left as it is.
+
+    Raises InputError where ``out`` is no folder or cannot be written to.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError("is not a folder", where=str(out), mend="move it away: the report goes there")
+    path = out / "index.html"
+    if stored := cache.stored(out, made_of):
+        return ReportResult(path, *stored, written=False)
+    page = compose()
+    figures = [figure for section in page.sections for figure in section.figures]
+    pictures = {figure.name: render.render(figure) for figure in figures}
+    for figure in figures:
+        render.write(figure, pictures[figure.name], out / "figures")
+    names = tuple(pictures)
+    remove_stale(out / "figures", names)
+    html = filled(
+        page.template,
+        findings=page.findings,
+        sections=page.sections,
+        inline={figure.name: inline(figure, pictures[figure.name].svg) for figure in figures},
+        numbers={each.name: table_of(f"Numbers behind: {each.title}", each.table) for each in figures},
+        **page.values,
+    )
+    files.write_text(path, html)
+    cache.store(out, made_of, page.findings, names)
+    return ReportResult(path, page.findings, names)
+
+
+def remove_stale(folder: Path, names: Sequence[str]) -> None:
+    """Pictures of an earlier report that this one does not make would contradict it."""
+    for path in sorted(folder.glob("*")) if folder.is_dir() else []:
+        if path.suffix in cache.SUFFIXES and path.stem not in names:
+            files.remove_file(path)
