@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from isoloss.corpus import library
-from isoloss.studies.start import start
+from isoloss.studies.launch import launch
 from isoloss.teach.showdown import packing
 
 SHOWDOWN = Path(packing.__file__).parent
@@ -23,7 +23,7 @@ def main(folder: str) -> None:
 
 
 def trained(scale: str, out: Path) -> Path:
-    outcome = start(str(SHOWDOWN / "showdown.toml"), scale=scale, out=out, workers=1, keep_weights=True)
+    outcome = launch(str(SHOWDOWN / "showdown.toml"), scale=scale, out=out, workers=1, keep_weights=True)
     if outcome.failed or outcome.diverged or outcome.stopped:
         raise SystemExit(f"not every run finished: {outcome.failed or outcome.diverged or 'stopped'}")
     return out

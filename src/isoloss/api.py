@@ -29,9 +29,9 @@ def run(
 
     Raises InputError for a study that cannot be, RunError if a run failed or it was stopped.
     """
-    from isoloss.studies.start import start
+    from isoloss.studies.launch import launch
 
-    outcome = start(study, scale=scale, out=out, changes=changes, workers=workers)
+    outcome = launch(study, scale=scale, out=out, changes=changes, workers=workers)
     if outcome.failed or outcome.stopped:
         reasons = "; ".join(sorted(set(outcome.failed.values()))) or "it was stopped"
         raise RunError(

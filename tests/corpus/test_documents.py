@@ -16,7 +16,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoloss.corpus.text import Document, contents, read_documents
+from isoloss.corpus.documents import Document, contents, read_documents
 from isoloss.errors import InputError
 
 TEXTS = [

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from isoloss.corpus import library
-from isoloss.corpus.text import read_documents
+from isoloss.corpus.documents import read_documents
 from isoloss.errors import InputError
 
 V = 300

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isoloss.corpus.documents import Document
 from isoloss.corpus.split import hold_out, split, text_bytes, unique, without_shared_paragraphs
-from isoloss.corpus.text import Document
 from isoloss.errors import InputError
 
 LONG = "This paragraph is long enough to be counted as a repeat, with more than sixty characters."

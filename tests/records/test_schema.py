@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from isoloss import files
-from isoloss.records.schema import Evaluation, Plan, Record
+from isoloss.records.schema import Evaluation, Record, StudyPlan
 
 EVALUATION = {
     "step": 10,
@@ -72,6 +72,6 @@ def test_a_record_is_strict_json(ran):
 
 def test_a_real_plan_is_read(ran):
     written = files.read_json(ran.folder / "study.json")
-    assert Plan.model_validate(written).study == "tiny-study"
+    assert StudyPlan.model_validate(written).study == "tiny-study"
     with pytest.raises(ValidationError, match="extra"):
-        Plan.model_validate(written | {"extra": 1})
+        StudyPlan.model_validate(written | {"extra": 1})

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoloss.studies import estimate
-from isoloss.studies.estimate import Machine
+from isoloss.studies.estimate import MachineRate
 
-HERE = Machine(1e10, 100, "made up")
+HERE = MachineRate(1e10, 100, "made up")
 
 
 @given(st.floats(1, 1e24), st.integers(1, 20_000), st.floats(1.01, 100))
@@ -16,7 +16,7 @@ def test_time_grows_with_flops_and_falls_with_width_and_rate(flops, width, facto
     assert seconds > 0
     assert estimate.seconds(flops * factor, width, HERE) == pytest.approx(seconds * factor)
     assert estimate.seconds(flops, width + 1, HERE) < seconds
-    assert estimate.seconds(flops, width, Machine(1e10 * factor, 100, "")) < seconds
+    assert estimate.seconds(flops, width, MachineRate(1e10 * factor, 100, "")) < seconds
 
 
 def test_at_the_width_of_half_speed_it_takes_twice_as_long():
@@ -42,8 +42,8 @@ def test_memory_grows_with_everything_it_counts():
 def test_the_rate_of_this_machine_is_measured():
     rate = estimate.matmul_rate(n=128, seconds=0.02)
     assert 1e7 < rate < 1e14
-    here = estimate.machine(gpu=False)
+    here = estimate.machine_rate(gpu=False)
     assert here.rate > 0
     assert "measured now" in here.basis
-    assert estimate.machine(gpu=True).rate > here.rate
-    assert "assumed" in estimate.machine(gpu=True).basis
+    assert estimate.machine_rate(gpu=True).rate > here.rate
+    assert "assumed" in estimate.machine_rate(gpu=True).basis

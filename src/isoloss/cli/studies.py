@@ -52,14 +52,14 @@ def run(
       isoloss run architectures --scale gpu --dry-run
       isoloss run my-study.toml --family my_family.py --set seeds=[0,1,2]
     """
-    from isoloss.studies import start
+    from isoloss.studies import launch
 
     if engine != "local":
         raise InputError(f"there is no engine {engine!r} yet", where="--engine", mend="use local")
     if dry_run:
-        show_plan(start.foresee(study, scale, changes or [], families or []), workers, as_json)
+        show_plan(launch.forecast(study, scale, changes or [], families or []), workers, as_json)
         return
-    outcome = start.start(
+    outcome = launch.launch(
         study,
         scale=scale,
         out=out,
@@ -74,18 +74,18 @@ def run(
         raise typer.Exit(1)
 
 
-def show_plan(foreseen, workers: int | None, as_json: bool) -> None:
+def show_plan(forecast, workers: int | None, as_json: bool) -> None:
     from isoloss.studies import runner
 
     if as_json:
-        rows = [run.as_row() for run in foreseen.runs]
-        print(json.dumps({"study": foreseen.study, "scale": foreseen.scale, "runs": rows}, indent=1))
+        rows = [run.as_row() for run in forecast.runs]
+        print(json.dumps({"study": forecast.study, "scale": forecast.scale, "runs": rows}, indent=1))
         return
-    table = Table(title=f"{foreseen.study}, scale {foreseen.scale}: {len(foreseen.runs)} runs")
+    table = Table(title=f"{forecast.study}, scale {forecast.scale}: {len(forecast.runs)} runs")
     columns = "run seed params total executed tokens 6ND exact-FLOPs rate time memory"
     for name in columns.split():
         table.add_column(name, justify="left" if name == "run" else "right")
-    for run in foreseen.runs:
+    for run in forecast.runs:
         row = run.as_row()
         counts = ("params", "params_total", "params_executed", "tokens", "flops_6nd", "flops_exact")
         table.add_row(
@@ -97,9 +97,9 @@ def show_plan(foreseen, workers: int | None, as_json: bool) -> None:
             text.size(row["memory_bytes"]),
         )
     Console(width=None if sys.stdout.isatty() else 140).print(table)
-    count = workers or foreseen.workers
-    print(f"about {runner.estimated_wall(foreseen.runs, count)} on {count} worker(s); {foreseen.basis}")
-    for warning in foreseen.warnings:
+    count = workers or forecast.workers
+    print(f"about {runner.estimated_wall(forecast.runs, count)} on {count} worker(s); {forecast.basis}")
+    for warning in forecast.warnings:
         print(f"mind: {warning}")
 
 

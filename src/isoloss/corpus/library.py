@@ -22,9 +22,8 @@ from pydantic import TypeAdapter, ValidationError
 from tokenizers import Tokenizer
 
 from isoloss import files
-from isoloss.corpus import text
+from isoloss.corpus.documents import MAX_BYTES, Document, contents, read_documents
 from isoloss.corpus.split import VALIDATION_FRACTION, Split, split, text_bytes
-from isoloss.corpus.text import MAX_BYTES, Document
 from isoloss.corpus.tokenfile import TokenFile, open_tokens, write_tokens
 from isoloss.corpus.tokenizer import (
     encode,
@@ -103,7 +102,7 @@ def add(
     max_bytes: int = MAX_BYTES,
     home: Path | None = None,
 ) -> CorpusInfo:
-    """Read, split and keep the documents under ``paths`` (``text.read_documents``) as the corpus ``name``.
+    """Read, split and keep the documents under ``paths`` (``read_documents``) as the corpus ``name``.
 
     Adding the same content again writes nothing and says so (``already_there``).
     Raises InputError, with nothing written, for a bad name, bad text, or other content under that name.
@@ -111,7 +110,7 @@ def add(
     folder = _folder(name, home)
     if separator == "":
         raise InputError("the separator is empty", mend=r"give the text between documents, such as '\n\n\n'")
-    documents = text.read_documents(paths, text_column=text_column, separator=separator, max_bytes=max_bytes)
+    documents = read_documents(paths, text_column=text_column, separator=separator, max_bytes=max_bytes)
     parts = split(documents, validation_fraction)
     info = _info(name, parts, tuple(sorted(_plain_name(path) for path in paths)))
     with files.claim(folder.parent / f".{name}.lock", wait_seconds=_WAIT_SECONDS) as mine:
@@ -200,7 +199,7 @@ def _unpack(path: Path, sha256: str) -> tuple[Document, ...]:
             where=str(path),
             mend="delete its folder and add the corpus again",
         )
-    lines = text.contents(path, max_bytes=2**63).decode("utf-8").split("\n")
+    lines = contents(path, max_bytes=2**63).decode("utf-8").split("\n")
     return tuple(Document(**json.loads(line)) for line in lines if line)
 
 
@@ -226,7 +225,7 @@ def _stored(name: str, home: Path | None) -> _Stored:
 def _starter() -> Split:
     shipped = importlib.resources.files("isoloss.corpus") / "starter" / "books.txt.xz"
     with importlib.resources.as_file(shipped) as path:
-        return split(text.read_documents([path], separator="\n\n\n"))
+        return split(read_documents([path], separator="\n\n\n"))
 
 
 @contextmanager

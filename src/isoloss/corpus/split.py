@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isoloss import files
-from isoloss.corpus.text import Document
+from isoloss.corpus.documents import Document
 from isoloss.errors import InputError
 
 SALT = "isoloss split 1"  # a new salt would be another split of every corpus

@@ -20,6 +20,7 @@ from isoloss.laws._predict import Prediction, log_variance, predict, scaled
 from isoloss.laws.forms import Array, Form, form
 from isoloss.laws.seeds import Seeds
 from isoloss.stats import check_level
+from isoloss.strict import first_complaint, json_values
 
 
 class FitStatus(Enum):
@@ -218,7 +219,7 @@ class Fit(FitFace):
         out = dataclasses.asdict(self)
         out["status"] = self.status.name
         out["allocation"] = self.allocation()
-        return _lists(out)
+        return json_values(out)
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "Fit":
@@ -226,9 +227,7 @@ class Fit(FitFace):
         try:
             return _from_json(data)
         except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise InputError(f"is not a fit ({place}: {first['msg']})", mend=_WRITE) from None
+            raise InputError(f"is not a fit ({first_complaint(error)})", mend=_WRITE) from None
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise InputError(f"is not a fit ({error})", mend=_WRITE) from None
 
@@ -240,14 +239,6 @@ _WRITE = "write it with isoloss fit -o, or Fit.to_json"
 def _written(value: float, digits: int) -> str:
     mantissa, _, exponent = f"{value:#.{digits}g}".partition("e")
     return mantissa.rstrip(".") + (f"e{int(exponent)}" if exponent else "")
-
-
-def _lists(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _lists(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_lists(item) for item in value]
-    return value
 
 
 @cache

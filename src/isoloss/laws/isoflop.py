@@ -21,6 +21,7 @@ from isoloss.laws.forms import Array
 from isoloss.laws.frontier import LEAST, Frontier, Third, columns, frontier, thirds
 from isoloss.laws.minima import FEWEST, Method, minima, opens_down, scatter, values
 from isoloss.stats import check_level
+from isoloss.strict import json_values
 
 SAME_BUDGET = 0.10
 """Rows whose FLOPs follow each other within 10% share a budget: whole steps, head and attention move C by a
@@ -112,7 +113,7 @@ class IsoFlop:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON, enums as their sentences."""
-        return _plain(dataclasses.asdict(self) | {"exponent_sum": self.exponent_sum})
+        return json_values(dataclasses.asdict(self) | {"exponent_sum": self.exponent_sum})
 
 
 def isoflop(
@@ -301,11 +302,3 @@ def _read(
 def _variance(budget: Budget) -> float:
     spacing = np.log(budget.sizes[-1] / budget.sizes[0]) / (len(budget.sizes) - 1)
     return max(budget.log_se or 0.0, RESOLVED * spacing) ** 2
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(one) for one in value]
-    return value.value if isinstance(value, Enum) else value

@@ -28,6 +28,7 @@ from torch import nn
 from isoloss.errors import InputError
 from isoloss.models import looped, lstm, transformer
 from isoloss.models.shape import Shape
+from isoloss.strict import first_complaint
 from isoloss.units import Count
 
 
@@ -113,11 +114,9 @@ def shape_of(name: str, values: dict[str, Any], *, where: str = "") -> Shape:
     try:
         return family(name).shape.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "shape"
         known = ", ".join(family(name).shape.model_fields)
         raise InputError(
-            f"{key}: {first['msg']}", where=where or f"shape of {name}", mend=f"{name} takes {known}"
+            first_complaint(error, "shape"), where=where or f"shape of {name}", mend=f"{name} takes {known}"
         ) from None
 
 

@@ -17,6 +17,7 @@ from isoloss.plans.heuristics import R_STAR, effective_tokens
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.plans.penalty import Penalty, penalty
 from isoloss.stats import check_level
+from isoloss.strict import json_values
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON."""
-        return _lists(dataclasses.asdict(self))
+        return json_values(dataclasses.asdict(self))
 
 
 def plan(
@@ -271,13 +272,3 @@ def _end(log: float) -> float | None:
 
 def _pair(ends: Any) -> Interval | None:
     return None if ends is None else (float(ends[0]), float(ends[1]))
-
-
-def _lists(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _lists(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_lists(item) for item in value]
-        case _:
-            return value

@@ -6,18 +6,16 @@ shows comes from here and from the two Parquet files beside it. Old schema versi
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from isoloss.strict import Strict
 
 SCHEMA_VERSION = 1
 
 Status = Literal["finished", "diverged"]
 
 
-class Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Evaluation(Part):
+class Evaluation(Strict):
     """Losses on the fixed validation windows after ``step`` updates; nats per token.
 
     ``loss`` is the cross-entropy of the last exit, ``loss_se`` its standard error over windows (sampling of
@@ -40,7 +38,7 @@ class Evaluation(Part):
     total: float
 
 
-class Counts(Part):
+class Counts(Strict):
     """Parameters and training FLOPs per token under every rule of ``units.py``."""
 
     params: int
@@ -51,7 +49,7 @@ class Counts(Part):
     flops_exact_per_token: float
 
 
-class Data(Part):
+class Data(Strict):
     corpus: str
     corpus_hash: str
     tokenizer_hash: str
@@ -64,7 +62,7 @@ class Data(Part):
     epochs: float
 
 
-class Environment(Part):
+class Environment(Strict):
     """Where it ran. Bitwise equality is promised only while all of this stays the same."""
 
     isoloss: str
@@ -82,7 +80,7 @@ class Environment(Part):
     cohort_size: int
 
 
-class Event(Part):
+class Event(Strict):
     """Something that happened: started, resumed, diverged, finished."""
 
     kind: str
@@ -92,10 +90,10 @@ class Event(Part):
     detail: str = ""
 
 
-class PlannedSettings(BaseModel):
+class RunPlanSettings(Strict):
     """What the loss table needs of a planned run's settings; the others stand beside them."""
 
-    model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="allow")
 
     family: str
     shape: dict[str, Any]
@@ -106,20 +104,20 @@ class PlannedSettings(BaseModel):
     seed: int
 
 
-class PlannedCounts(Part):
+class RunPlanCounts(Strict):
     params: int
     params_total: int
     params_executed: int
 
 
-class PlannedRun(Part):
+class RunPlan(Strict):
     run_id: str
     label: str
-    settings: PlannedSettings
-    counts: PlannedCounts
+    settings: RunPlanSettings
+    counts: RunPlanCounts
 
 
-class Plan(Part):
+class StudyPlan(Strict):
     """study.json: what a study's folder is meant to hold. ``spec`` is the scale as the study file has it."""
 
     study: str
@@ -127,10 +125,10 @@ class Plan(Part):
     scale: str
     isoloss: str
     spec: dict[str, Any]
-    runs: list[PlannedRun]
+    runs: list[RunPlan]
 
 
-class Record(Part):
+class Record(Strict):
     """``settings`` are the run's full settings; ``run_id`` ends in their hash."""
 
     schema_version: int = SCHEMA_VERSION

@@ -26,8 +26,9 @@ from pydantic import BaseModel, ValidationError
 
 from isoloss import files
 from isoloss.errors import InputError
-from isoloss.records.schema import SCHEMA_VERSION, Plan, Record
+from isoloss.records.schema import SCHEMA_VERSION, Record, StudyPlan
 from isoloss.records.table import loss_table
+from isoloss.strict import first_complaint
 
 Kind = TypeVar("Kind", bound=BaseModel)
 
@@ -103,11 +104,7 @@ def validated(kind: type[Kind], values: Any, path: Path, *, mend: str) -> Kind:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise InputError(
-            f"{key}: {first['msg']}" if key else first["msg"], where=str(path), mend=mend
-        ) from None
+        raise InputError(first_complaint(error), where=str(path), mend=mend) from None
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
@@ -120,7 +117,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
             mend="give the folder that `isoloss run` wrote",
         )
     values = files.read_json(path)
-    validated(Plan, values, path, mend="delete it and run the study again: it is written anew")
+    validated(StudyPlan, values, path, mend="delete it and run the study again: it is written anew")
     return values
 
 

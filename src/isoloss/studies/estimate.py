@@ -24,7 +24,7 @@ PROCESS_BYTES = 400e6
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineRate:
     """``rate``: FLOP/s of large matmuls; ``width``: d_model of half speed; ``basis``: said to the user."""
 
     rate: float
@@ -33,13 +33,13 @@ class Machine:
 
 
 @cache
-def machine(gpu: bool) -> Machine:
+def machine_rate(gpu: bool) -> MachineRate:
     if gpu:
-        return Machine(
+        return MachineRate(
             GPU_RATE, GPU_HALF_SPEED_WIDTH, "assumed: one H100 at 40% of its dense bf16 peak for wide models"
         )
     rate = matmul_rate()
-    return Machine(
+    return MachineRate(
         rate, HALF_SPEED_WIDTH, f"measured now: {rate / 1e9:.0f} GFLOP/s for large matmuls on one core"
     )
 
@@ -59,7 +59,7 @@ def matmul_rate(n: int = 512, seconds: float = 0.15) -> float:
     return best
 
 
-def seconds(flops: float, d_model: int, on: Machine) -> float:
+def seconds(flops: float, d_model: int, on: MachineRate) -> float:
     return flops / (on.rate * d_model / (d_model + on.width))
 
 

@@ -128,7 +128,7 @@ def planned(settings: RunSettings, shape: Shape, counted: Count, micro_batches: 
         settings=settings,
         label=label(settings),
         counts=counted,
-        seconds=estimate.seconds(counted.flops_exact(trained + evaluated), width, estimate.machine(gpu)),
+        seconds=estimate.seconds(counted.flops_exact(trained + evaluated), width, estimate.machine_rate(gpu)),
         memory_bytes=estimate.memory_bytes(
             counted.params_total, width, layers, exits, settings.batch_tokens // micro_batches, settings.vocab
         ),

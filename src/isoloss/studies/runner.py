@@ -29,7 +29,7 @@ GPU_COHORT_PARAMS = 5_000_000
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyOutcome:
     """Of the planned runs: finished before, newly ended, failed and why; whether it was cut short."""
 
     folder: Path
@@ -53,7 +53,7 @@ def run(
     execution: Execution | None = None,
     home: Path | None = None,
     console: Console | None = None,
-) -> Outcome:
+) -> StudyOutcome:
     """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once."""
     console = console or Console(stderr=True)
     execution = execution or Execution(device=scale.device, micro_batches=scale.micro_batches)
@@ -67,7 +67,7 @@ def run(
     already = len(runs) - len(missing)
     if not missing:
         write_plan(folder, study, scale_name, scale, runs)
-        return Outcome(folder, len(runs), already, 0, {}, {}, False)
+        return StudyOutcome(folder, len(runs), already, 0, {}, {}, False)
     console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
@@ -88,7 +88,7 @@ def run(
         workplaces = devices(execution.device, workers)
         local.run(tasks, workplaces, on_progress=board.update, on_end=on_end, should_stop=lambda: stop.asked)
     count = {kind: members_of(ended, kind) for kind in ("done", "diverged", "elsewhere", "failed")}
-    return Outcome(
+    return StudyOutcome(
         folder,
         len(runs),
         already + count["elsewhere"],
@@ -238,12 +238,6 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def on_gpu(device: str) -> bool:
-    import torch  # only to ask; planning without training needs no device
-
-    return device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
 
 
 def gpu_count() -> int:

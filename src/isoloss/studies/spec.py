@@ -30,27 +30,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from isoloss.errors import InputError
+from isoloss.strict import Strict, key_and_value
 from isoloss.training.settings import Evaluating, Recipe
 
 
-class Spec(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Models(Spec):
+class Models(Strict):
     """Runs of one family: every shape x seed x learning rate."""
 
     family: str
-    shape: dict[str, Any] = {}
+    shape: dict[str, Any] = Field(default={})
     shapes: list[dict[str, Any]] = Field(min_length=1)
     seeds: list[int] | None = Field(default=None, min_length=1)
     learning_rates: list[float] | None = Field(default=None, min_length=1)
 
 
-class Scale(Spec):
+class Scale(Strict):
     description: str = ""
     corpus: str = "starter"
     vocabulary: int = Field(default=1024, gt=256)
@@ -74,7 +71,7 @@ class Scale(Spec):
         return device
 
 
-class Study(Spec):
+class Study(Strict):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")
     title: str = ""
     scale: dict[str, Scale] = Field(min_length=1)
@@ -150,12 +147,8 @@ def scaled(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
 
 
 def _apply(values: dict[str, Any], change: str) -> None:
-    key, equals, text = change.partition("=")
-    if not equals or not key.strip():
-        raise InputError(
-            f"{change!r} is not KEY=VALUE", where="--set", mend="write it as --set seeds=[0,1,2]"
-        )
-    *path, last = key.strip().split(".")
+    key, value = key_and_value(change, example="--set seeds=[0,1,2]")
+    *path, last = key.split(".")
     table = values
     for part in path:
         if not isinstance(table.get(part), dict):
@@ -163,8 +156,4 @@ def _apply(values: dict[str, Any], change: str) -> None:
                 f"there is no table {part!r}", where=f"--set {change}", mend="check the key's path"
             )
         table = table[part]
-    try:
-        table[last] = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        # A bare word is a string: --set corpus=mine needs no quotes inside quotes.
-        table[last] = text.strip()
+    table[last] = value.strip() if isinstance(value, str) else value

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from isoloss.errors import InputError
 from isoloss.figures.figure import Figure
+from isoloss.strict import first_complaint
 from isoloss.teach import provenance, result
 from isoloss.teach.result import Basis, Result, Sentence, Tables
 from isoloss.teach.settings import Settings
@@ -74,11 +75,9 @@ class Panel:
         try:
             return self.settings.model_validate(values)
         except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"]) or "settings"
             known = ", ".join(self.settings.model_fields)
             raise InputError(
-                f"{key}: {first['msg']}", where=f"panel {self.name}", mend=f"it takes {known}"
+                first_complaint(error, "settings"), where=f"panel {self.name}", mend=f"it takes {known}"
             ) from None
 
     def experiment(self) -> str:

@@ -7,10 +7,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
-from isoloss import files
+from isoloss import cpu, files
 from isoloss.errors import InputError, RunError
+from isoloss.strict import Strict, first_complaint
 from isoloss.teach import words
 from isoloss.text import plural
 from isoloss.version import __version__
@@ -24,11 +25,7 @@ AGAIN = "record it again: isoloss demo NAME -o FOLDER"
 Badge = Literal["LIVE", "RECORDED", "EXACT"]
 
 
-class Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Sentence(Part):
+class Sentence(Strict):
     """One statement made from the tables.
 
     ``exact``: a count or a closed form, true on every machine. ``recorded``: about what was measured
@@ -49,7 +46,7 @@ class Sentence(Part):
         return "EXACT" if self.exact else "RECORDED" if self.recorded else otherwise
 
 
-class Basis(Part):
+class Basis(Strict):
     """What stands behind the numbers: ``n`` ``units`` each, over ``seeds`` seeds, with which interval."""
 
     n: int = Field(gt=0)
@@ -62,7 +59,7 @@ class Basis(Part):
         return f"n = {self.n:,} {self.units}{seeds} · {self.interval}"
 
 
-class Machine(Part):
+class Machine(Strict):
     """Where it was measured."""
 
     cpu: str
@@ -80,7 +77,7 @@ class Machine(Part):
         return f"{self.cpu}, {plural(self.threads, 'thread')} on {self.device}{torch}"
 
 
-class Result(Part):
+class Result(Strict):
     """One panel measured once. ``experiment``: hash of the code that measured; another hash means stale."""
 
     version: Literal[1] = 1
@@ -98,7 +95,7 @@ class Result(Part):
 
 def machine(threads: int, device: str = "cpu") -> Machine:
     return Machine(
-        cpu=processor(),
+        cpu=cpu.name(),
         cores=os.cpu_count() or 1,
         threads=threads,
         device=device,
@@ -108,13 +105,6 @@ def machine(threads: int, device: str = "cpu") -> Machine:
         torch=torch_version(),
         isoloss=__version__,
     )
-
-
-def processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text("utf-8").splitlines() if cpuinfo.is_file() else []
-    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or platform.machine())
 
 
 def torch_version() -> str | None:
@@ -141,6 +131,4 @@ def read(path: Path) -> Result:
     except RunError as error:  # a sentence that must not be said: in a file it is the file's fault
         raise InputError(f"{error.what}, {error.where}", where=str(path), mend=AGAIN) from None
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{key}: {first['msg']}", where=str(path), mend=AGAIN) from None
+        raise InputError(first_complaint(error), where=str(path), mend=AGAIN) from None

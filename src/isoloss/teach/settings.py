@@ -1,12 +1,12 @@
 """What a panel may be set to: checked, bounded, described."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from isoloss.strict import Strict
 
 
-class Settings(BaseModel):
+class Settings(Strict):
     """Base of a panel's settings: every field has a default (the deck's size), bounds and a description."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Seeded(Settings):

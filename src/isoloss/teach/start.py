@@ -1,10 +1,10 @@
 """From a command's words to panels with settings, and a process made ready to measure."""
 
-import tomllib
 from collections.abc import Sequence
 from typing import Any
 
 from isoloss.errors import InputError
+from isoloss.strict import key_and_value
 from isoloss.teach import panels
 from isoloss.teach.panel import Panel
 from isoloss.teach.settings import Seeded, Settings
@@ -26,7 +26,7 @@ def chosen(
             raise InputError(
                 f"demo {name} has no panel {only!r}", where="--panel", mend=f"use one of {names}"
             )
-    values = dict(changed(change) for change in changes)
+    values = dict(key_and_value(change, example="--set width=32") for change in changes)
     known = {key for panel in wanted for key in panel.settings.model_fields}
     if unknown := sorted(values.keys() - known):
         mend = f"{name} takes {', '.join(sorted(known))}"
@@ -40,17 +40,6 @@ def settings_of(panel: Panel, values: dict[str, Any], seeds: int | None, full: b
         bounds = panel.settings.model_json_schema()["properties"]["seeds"]
         own = {"seeds": max(bounds["minimum"], min(seeds, bounds["maximum"]))} | own
     return panel.settings_from((panel.full if full else {}) | own)
-
-
-def changed(change: str) -> tuple[str, Any]:
-    """KEY=VALUE with a TOML value; a bare word or sentence is text."""
-    key, equals, text = change.partition("=")
-    if not equals or not key.strip():
-        raise InputError(f"{change!r} is not KEY=VALUE", where="--set", mend="write it as --set width=32")
-    try:
-        return key.strip(), tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError):  # not TOML, more digits than Python reads, too deep
-        return key.strip(), text
 
 
 def ready(panel: Panel) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from isoloss import cpu
 from isoloss.errors import InputError
 from isoloss.models import Shape
 from isoloss.records.schema import Environment
@@ -60,17 +61,8 @@ def choose(wanted: str, family: str, shape: Shape) -> Device:
     if device.type == "cuda":
         pays = family != "lstm" and torch.cuda.is_bf16_supported()
     else:
-        pays = device.type == "cpu" and width >= BF16_MIN_WIDTH and cpu_has_bf16()
+        pays = device.type == "cpu" and width >= BF16_MIN_WIDTH and cpu.has_bf16()
     return Device(device, pays)
-
-
-def cpu_has_bf16() -> bool:
-    """By the processor's flags: without these, bf16 matmuls run tens of times slower than float32."""
-    flags = Path("/proc/cpuinfo")
-    if not flags.is_file():
-        return False
-    words = flags.read_text().split()
-    return "avx512_bf16" in words or "amx_bf16" in words
 
 
 def keep_freed_memory() -> None:
@@ -109,14 +101,7 @@ def environment(device: Device, cohort_size: int) -> Environment:
 def device_name(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    cpuinfo = Path("/proc/cpuinfo")
-    if device.type == "cpu" and cpuinfo.is_file():
-        names = [
-            line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line
-        ]
-        if names:
-            return names[0]
-    return platform.processor() or platform.machine()
+    return cpu.name() if device.type == "cpu" else platform.processor() or platform.machine()
 
 
 def code_version() -> tuple[str | None, bool | None]:

@@ -2,16 +2,13 @@
 
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from isoloss import files
+from isoloss.strict import Strict
 
 SETTINGS_VERSION = 1
 MOST_TOKENS = 10**16
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Evaluating(Strict):

@@ -19,13 +19,14 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import uvicorn
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from isoloss.errors import InputError, IsolossError, Refusal
+from isoloss.strict import Strict, first_complaint
 from isoloss.teach.deck.guard import Guard
 from isoloss.teach.deck.jobs import Jobs
 from isoloss.teach.deck.process import COMMAND
@@ -40,10 +41,9 @@ GRACE_SECONDS = 5.0
 """A reload takes a moment; a page that stays away this long has been closed, and its jobs end."""
 
 
-class Order(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
+class Order(Strict):
     panel: str
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default={})
 
 
 def serve(
@@ -172,9 +172,7 @@ class Routes:
         try:
             order = Order.model_validate_json(bytes(body))
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the order"
-            raise InputError(f"{where}: {first['msg']}") from error
+            raise InputError(first_complaint(error, "the order")) from error
         if order.panel not in self.jobs.panels:
             raise InputError(f"there is no panel {order.panel!r}")
         return order

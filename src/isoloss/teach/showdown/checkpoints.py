@@ -14,7 +14,7 @@ from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from tokenizers import Tokenizer
@@ -23,17 +23,14 @@ from torch import nn
 from isoloss.errors import InputError
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import member_weights
+from isoloss.strict import Strict, first_complaint
 
 FAMILIES = ("transformer", "lstm")
 CARD, TOKENIZER, MANIFEST = "card.json", "tokenizer.json", "manifest.json"
 MEND = "install isoloss again, or train them anew: python benchmarks/showdown.py DIR"
 
 
-class Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Trained(Part):
+class Trained(Strict):
     """One run. ``loss``: held-out nats per token of its float32 weights, ``loss_se`` over windows.
 
     ``sum_T``: held-out loss by position, summed over ``windows`` windows; divide once, at the end.
@@ -55,7 +52,7 @@ class Trained(Part):
     cpu_seconds: float
 
 
-class Tried(Part):
+class Tried(Strict):
     """A run of seed 0 at another learning rate than the recipe's: held-out loss, nats per token."""
 
     family: str
@@ -65,7 +62,7 @@ class Tried(Part):
     loss_se: float
 
 
-class Card(Part):
+class Card(Strict):
     """``tokens``: trained on, of ``train_tokens`` of text; ``epochs`` is their ratio.
 
     ``other_rates``: what half and twice the recipe's rate gave, with all else the same.
@@ -119,9 +116,7 @@ def card(folder: Traversable | None = None) -> Card:
     try:
         return Card.model_validate_json(checked(CARD, folder))
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{key}: {first['msg']}", where=_place(folder, CARD), mend=MEND) from None
+        raise InputError(first_complaint(error), where=_place(folder, CARD), mend=MEND) from None
 
 
 def tokenizer(folder: Traversable | None = None) -> Tokenizer:

@@ -11,7 +11,7 @@ from isoloss.corpus import library
 from isoloss.errors import InputError
 from isoloss.models import load_file
 from isoloss.studies import runner, spec
-from isoloss.studies.estimate import machine
+from isoloss.studies.estimate import machine_rate
 from isoloss.studies.plan import PlannedRun, plan
 from isoloss.studies.spec import Scale, Study
 from isoloss.training.device import find
@@ -19,7 +19,7 @@ from isoloss.training.settings import Execution
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class Forecast:
     """A study before it starts: its runs, the workers it would get, what the estimates rest on, warnings."""
 
     study: str
@@ -30,7 +30,7 @@ class Foreseen:
     warnings: list[str]
 
 
-def foresee(study: str, scale: str, changes: Sequence[str], family_files: Sequence[Path] = ()) -> Foreseen:
+def forecast(study: str, scale: str, changes: Sequence[str], family_files: Sequence[Path] = ()) -> Forecast:
     """Plan a study and estimate its cost; writes nothing.
 
     A scale meant for a GPU is costed for one, whether or not one is here.
@@ -40,10 +40,10 @@ def foresee(study: str, scale: str, changes: Sequence[str], family_files: Sequen
     gpu = here or chosen.meant_for == "gpu"
     runs = plan_of(study, chosen, gpu=gpu)
     workers = runner.gpu_count() if here else 1 if gpu else runner.cores()
-    return Foreseen(read.name, scale, runs, workers, machine(gpu).basis, text_warnings(chosen, runs))
+    return Forecast(read.name, scale, runs, workers, machine_rate(gpu).basis, text_warnings(chosen, runs))
 
 
-def start(
+def launch(
     study: str,
     *,
     scale: str = "mini",
@@ -54,7 +54,7 @@ def start(
     checkpoint_seconds: float = 30.0,
     keep_weights: bool = False,
     console: Console | None = None,
-) -> runner.Outcome:
+) -> runner.StudyOutcome:
     """Train what the study's folder does not hold yet. Raises InputError before anything is written."""
     read, chosen = read_study(study, scale, changes, family_files)
     runs = plan_of(study, chosen, gpu=find(chosen.device).type == "cuda")

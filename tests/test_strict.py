@@ -1,0 +1,66 @@
+"""Settings refuse what does not fit, and the first complaint names the key."""
+
+from enum import Enum
+
+import pytest
+from pydantic import ValidationError
+
+from isoloss.errors import InputError
+from isoloss.strict import Strict, first_complaint, json_values, key_and_value
+
+
+class Inner(Strict):
+    width: int
+
+
+class Outer(Strict):
+    inner: Inner
+    rate: float = 1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        ({"inner": {"width": "3"}}, "inner.width: Input should be a valid integer"),
+        ({"inner": {"width": 3}, "extra": 1}, "extra: Extra inputs are not permitted"),
+        ({"inner": {"width": 3}, "rate": float("nan")}, "rate: Input should be a finite number"),
+        (7, "settings: Input should be a valid dictionary or instance of Outer"),
+    ],
+)
+def test_the_first_complaint_names_the_key(values, complaint):
+    with pytest.raises(ValidationError) as raised:
+        Outer.model_validate(values)
+    assert first_complaint(raised.value, "settings") == complaint
+
+
+def test_what_fits_is_taken_and_cannot_be_changed():
+    settings = Outer.model_validate({"inner": {"width": 3}})
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.rate = 2.0
+
+
+def test_json_values_are_what_json_gives_back():
+    class Colour(Enum):
+        RED = "red"
+
+    assert json_values({"a": (1, (2.5, None)), "b": [Colour.RED]}) == {"a": [1, [2.5, None]], "b": ["red"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "pair"),
+    [
+        ("seeds=[0,1]", ("seeds", [0, 1])),
+        (" rate = 1e-3", ("rate", 1e-3)),
+        ("corpus=mine", ("corpus", "mine")),
+        ("text=a = b", ("text", "a = b")),
+        ("n=" + "9" * 5000, ("n", "9" * 5000)),
+    ],
+)
+def test_a_change_is_toml_or_a_bare_word(change, pair):
+    assert key_and_value(change, example="") == pair
+
+
+@pytest.mark.parametrize("change", ["seeds", "=3", " = 3"])
+def test_a_change_without_key_or_value_is_refused_with_an_example(change):
+    with pytest.raises(InputError, match=r"KEY=VALUE(.|\n)*--set width=32"):
+        key_and_value(change, example="--set width=32")
