@@ -18,7 +18,13 @@ BORDERS = frozenset(
     {
         "isoloss",  # the package's face
         *("isoloss.cli", "isoloss.report", "isoloss.figures"),  # say and draw
-        *("isoloss.errors", "isoloss.files", "isoloss.text", "isoloss.version"),  # refuse, write, word, date
+        *(
+            "isoloss.errors",
+            "isoloss.strict",
+            "isoloss.files",
+            "isoloss.text",
+            "isoloss.version",
+        ),  # refuse, write
         *("isoloss.teach.panel", "isoloss.teach.result", "isoloss.teach.words"),  # carry and check
     }
 )
