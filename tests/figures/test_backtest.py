@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import spec
 
 from isoloss.figures import backtest as drawing
 from isoloss.figures.render import render
@@ -79,3 +80,26 @@ def test_it_renders(figure):
     picture = render(figure)
     assert picture.png.startswith(b"\x89PNG")
     assert "Training FLOPs" in picture.svg
+
+
+def test_hidden_runs_their_prediction_and_the_baseline_differ_in_colour_and_shape(found, figure):
+    points = spec.of_mark(figure, "point")
+    looks = {(layer["encoding"]["color"]["value"], layer["encoding"]["shape"]["value"]) for layer in points}
+    assert len(looks) == len(points) == 4
+    _, baseline, predicted, observed = points
+    for layer, column, wanted in (
+        (baseline, "baseline", found.best_baseline.predicted),
+        (predicted, "predicted", [run.predicted for run in found.runs]),
+        (observed, "observed", [run.observed for run in found.runs]),
+    ):
+        assert [row[column] for row in spec.rows(figure, layer)] == list(wanted)
+
+
+def test_bars_hold_the_miss_of_every_predictor_smallest_first(found, figure):
+    (bars,) = spec.of_mark(figure, "bar")
+    (panel,) = [part for part in spec.specification(figure)["hconcat"] if bars in part["layer"]]
+    rows = spec.rows(figure, {**bars, **({"data": panel["data"]} if "data" in panel else {})})
+    misses = [row["miss"] for row in rows]
+    assert misses == sorted(misses)
+    everyone = [found.score, *found.baselines]
+    assert sorted(misses) == pytest.approx(sorted(100 * score.mean_abs_error for score in everyone))

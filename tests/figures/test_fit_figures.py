@@ -6,6 +6,7 @@ import fitted
 import numpy as np
 import polars as pl
 import pytest
+import spec
 from scipy.special import stdtrit
 
 from isoloss.errors import InputError, Refusal
@@ -193,3 +194,33 @@ def test_printed_laws_are_drawn_beside_a_law_of_the_same_input():
         figures.law(fitted.fitted("power-floor"), others)
     with pytest.raises(InputError, match="several inputs"):
         figures.law(fitted.fitted("chinchilla"), [published("kaplan-n")])
+
+
+def test_the_picture_of_a_law_draws_its_rows_and_its_curve(law):
+    drawn = figures.law(law)
+    rows_drawn, strip = spec.of_mark(drawn, "point")
+    assert sorted(row["observed"] for row in spec.rows(drawn, rows_drawn)) == sorted(law.data.loss)
+    assert sorted(row["residual"] for row in spec.rows(drawn, strip)) == sorted(drawn.table["residual"])
+    (curve,) = spec.of_mark(drawn, "line")
+    points = spec.rows(drawn, curve)
+    inputs = {name: np.array([row[name] for row in points]) for name in law.form.inputs}
+    np.testing.assert_allclose([row["law"] for row in points], law.predict(**inputs).loss)
+    assert curve["encoding"]["x"]["scale"]["type"] == "log"
+    assert "log scale" in curve["encoding"]["x"]["title"]
+
+
+def test_rows_outside_their_interval_differ_in_colour_and_shape(law):
+    drawn = fit_residuals.real_against_predicted(law)
+    (points,) = spec.of_mark(drawn, "point")
+    looks = {(row["colour"], row["shape"]) for row in spec.rows(drawn, points)}
+    assert len(looks) == len({colour for colour, _ in looks}) == len({shape for _, shape in looks}) == 2
+
+
+def test_names_of_printed_laws_do_not_overlap():
+    own = fitted.fitted("context")
+    drawn = figures.law(own, [published(f"kaplan-context-{i}") for i in range(1, 7)])
+    (names,) = spec.of_mark(drawn, "text")
+    low, high = names["encoding"]["y"]["scale"]["domain"]
+    heights = sorted(row["other"] for row in spec.rows(drawn, names))
+    assert len(heights) == 6
+    assert min(np.diff(heights)) * figures.HEIGHT / (high - low) >= 11

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import spec
 
 from isoloss.errors import InputError
 from isoloss.figures import plan as figures
@@ -74,3 +75,31 @@ def test_without_intervals_nothing_is_claimed(fitted):
     assert "[" not in drawn.title
     assert drawn.table["low"].equals(drawn.table["loss"])
     assert "[" not in figures.allocation(bare, planned).title
+
+
+def test_the_frontier_draws_its_table_the_runs_and_the_plan(fitted, planned):
+    drawn = figures.frontier(fitted, planned)
+    (line,) = spec.of_mark(drawn, "line")
+    assert [row["loss"] for row in spec.rows(drawn, line)] == drawn.table["loss"].to_list()
+    runs, plan_mark = spec.of_mark(drawn, "point")
+    assert sorted(row["loss"] for row in spec.rows(drawn, runs)) == sorted(fitted.data.loss)
+    (row,) = spec.rows(drawn, plan_mark)
+    assert (row["flops"], row["loss"]) == (planned.flops, planned.loss)
+    assert runs["encoding"]["shape"] != plan_mark["encoding"]["shape"]
+    assert runs["encoding"]["color"] != plan_mark["encoding"]["color"]
+    assert line["encoding"]["x"]["scale"]["type"] == "log"
+    assert "log scale" in line["encoding"]["x"]["title"]
+
+
+def test_each_rule_has_a_dash_of_its_own(fitted, planned):
+    drawn = figures.allocation(fitted, planned)
+    dashes = [layer["encoding"].get("strokeDash") for layer in spec.of_mark(drawn, "line")]
+    scale = next(dash for dash in dashes if dash)["scale"]
+    assert scale["domain"] == list(figures.RULES)
+    assert len({tuple(dash) for dash in scale["range"]}) == len(figures.RULES)
+
+
+def test_both_panels_of_an_allocation_are_logarithmic_on_both_axes(fitted, planned):
+    for layer in spec.layers(figures.allocation(fitted, planned)):
+        for axis in ("x", "y"):
+            assert layer["encoding"][axis]["scale"]["type"] == "log"
