@@ -124,7 +124,7 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
         ("law", "hidden", "folds", f"behind in {found.criterion}", "behind the best, hidden"),
         [
             (
-                one.law, _percent(one.largest), _percent(one.folds), number(one.behind_criterion),
+                one.law, text.percent(one.largest), text.percent(one.folds), number(one.behind_criterion),
                 "" if one.behind_largest is None else _gap(one.behind_largest),
             )
             for one in found.entries
@@ -135,12 +135,8 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
 
 
 def _gap(gap) -> str:
-    ends = "" if gap.interval is None else f" [{_percent(gap.interval[0])}, {_percent(gap.interval[1])}]"
-    return f"{_percent(gap.value)}{ends}{'' if gap.told_apart else ', not told apart'}"
-
-
-def _percent(share: float | None) -> str:
-    return "none" if share is None else f"{100 * share:.2g}%"
+    ends = "" if gap.interval is None else f" ({text.interval(gap.interval, text.percent)})"
+    return f"{text.percent(gap.value)}{ends}{'' if gap.told_apart else ', not told apart'}"
 
 
 def backtest_lines(found: Backtest) -> Iterator[str]:
@@ -150,7 +146,7 @@ def backtest_lines(found: Backtest) -> Iterator[str]:
     yield from columns(
         ("what", "mean |error|", "mean error", "root mean square"),
         [
-            (score.name, _percent(score.mean_abs_error), _percent(score.bias), f"{score.rmse:.4f}")
+            (score.name, text.percent(score.mean_abs_error), text.percent(score.bias), f"{score.rmse:.4f}")
             for score in (found.score, *found.baselines)
         ],
     )
