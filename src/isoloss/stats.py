@@ -17,6 +17,9 @@ from scipy.special import ndtri, stdtrit
 
 from isoloss.errors import InputError, Refusal
 
+Row = dict[str, str | int | float | bool | None]
+"""A row of a table: values by column."""
+
 LEVEL = 0.95
 """Of every interval in figures, sentences and demos."""
 
@@ -58,7 +61,7 @@ class Interval:
         """Cut off at what is possible, such as 0 and 1 for the mean of shares."""
         return replace(self, low=max(least, self.low), high=min(most, self.high))
 
-    def row(self) -> dict[str, str | int | float | bool | None]:
+    def row(self) -> Row:
         """As columns of a table."""
         low, high = self.interval or (None, None)
         return {"value": self.value, "low": low, "high": high, "n": self.n}
@@ -166,11 +169,11 @@ def share(hits: float, n: int, *, level: float = LEVEL) -> Interval:
     As ``scipy.stats.binomtest(hits, n).proportion_ci(level, "wilson")``, but for hits that need not be whole:
     sums of shares count too.
     """
-    value, z2 = hits / n, float(ndtri(0.5 + check_level(level) / 2)) ** 2
-    middle = (value + z2 / (2 * n)) / (1 + z2 / n)
-    reach = sqrt(z2 * (value * (1 - value) / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    low = max(0.0, middle - reach) if hits > 0 else 0.0
-    high = min(1.0, middle + reach) if hits < n else 1.0
+    value, z = hits / n, float(ndtri(0.5 + 0.5 * check_level(level)))
+    whole = 2 * (n + z**2)
+    middle, reach = (2 * n * value + z**2) / whole, z / whole * sqrt(4 * n * value * (1 - value) + z**2)
+    low = middle - reach if hits > 0 else 0.0
+    high = middle + reach if hits < n else 1.0
     return Interval(value, low, high, n, None, level)
 
 
@@ -179,7 +182,7 @@ def pooled_noise(groups: Iterable[ArrayLike]) -> Noise:
 
     df = sum(n_i - 1). Raises InputError for a loss that is not finite, Refusal without a group of two runs.
     """
-    arrays = [_values(group) for group in groups]
+    arrays = [_values(group).astype(np.float64) for group in groups]
     df = sum(len(array) - 1 for array in arrays)
     if df < 1:
         raise Refusal(
@@ -211,8 +214,10 @@ def paired_noise(
     return pooled_noise([[a[size][seed] - b[size][seed] for seed in a[size]] for size in a])
 
 
-def _values(values: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
+def _values(values: ArrayLike) -> NDArray[np.floating]:
+    array = np.asarray(values)
+    if not np.issubdtype(array.dtype, np.floating):
+        array = array.astype(np.float64)
     if array.ndim != 1 or not len(array) or not np.all(np.isfinite(array)):
         raise InputError("a group of losses is empty or not finite", mend="give one finite loss a run")
     return array

@@ -7,7 +7,6 @@ from pydantic import ValidationError
 
 from isoloss.teach.attention import right_slot, right_slot_telling, slots
 from isoloss.teach.attention.mixing import mixed_by, uniform
-from isoloss.teach.attention.over_seeds import mean_of
 from isoloss.teach.attention.panels import RightSlotSettings
 from isoloss.teach.attention.right_slot_rows import (
     accuracies,
@@ -197,13 +196,6 @@ def test_figures_of_parts_and_of_all(tables):
     half = {**tables, "ablation": start["ablation"]}
     assert [f.name for f in right_slot_telling.figures(SETTINGS, half)] == ["progress"]
     assert any("forced even: layer 2" in line for line in right_slot_telling.lines(SETTINGS, tables))
-
-
-def test_means_over_seeds_have_intervals_only_from_two():
-    assert mean_of([0.5]) is None
-    mean = mean_of([0.4, 0.6])
-    assert mean.value == pytest.approx(0.5)
-    assert mean.high - mean.value == pytest.approx(12.706 * 0.1, rel=1e-3)
 
 
 def test_settings_refuse_fewer_keys_than_pairs():

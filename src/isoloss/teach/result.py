@@ -11,12 +11,12 @@ from pydantic import Field, ValidationError, field_validator
 
 from isoloss import cpu, files
 from isoloss.errors import InputError, RunError
+from isoloss.stats import Row
 from isoloss.strict import Strict, first_complaint
 from isoloss.teach import words
 from isoloss.text import plural
 from isoloss.version import __version__
 
-Row = dict[str, str | int | float | bool | None]
 Tables = dict[str, list[Row]]
 """Long tables by name; every measured column has ``low`` and ``high`` beside it, and ``n``."""
 

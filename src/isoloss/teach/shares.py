@@ -2,18 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
 
-from scipy.stats import binomtest
-
-from isoloss.stats import t_quantile
-
-LEVEL = 0.95
+from isoloss.stats import Interval, Row, difference, share
 
 
 @dataclass(frozen=True)
 class Share:
-    """``hits`` of ``n`` with Wilson's interval at 95 % (Wilson 1927), by SciPy."""
+    """``hits`` of ``n`` with Wilson's interval at 95 % (Wilson 1927)."""
 
     hits: int
     n: int
@@ -24,51 +19,28 @@ class Share:
 
     @property
     def interval(self) -> tuple[float, float]:
-        found = binomtest(self.hits, self.n).proportion_ci(LEVEL, method="wilson")
-        return float(found.low), float(found.high)
+        found = share(self.hits, self.n)
+        return found.low, found.high
 
-    def row(self) -> dict[str, int | float]:
-        low, high = self.interval
-        return {"value": self.value, "low": low, "high": high, "n": self.n}
-
-
-@dataclass(frozen=True)
-class Gap:
-    """Mean share of one side minus the other's, with a t interval over seeds; ``decided`` if without 0."""
-
-    value: float
-    low: float
-    high: float
-    seeds: int
-
-    @property
-    def decided(self) -> bool:
-        return self.low > 0 or self.high < 0
+    def row(self) -> Row:
+        return share(self.hits, self.n).row()
 
 
-def gap(a: Sequence[Share], b: Sequence[Share]) -> Gap | None:
+def gap(a: Sequence[Share], b: Sequence[Share]) -> Interval | None:
     """Difference of mean shares; a share a seed. None with fewer than two seeds a side.
 
-    se^2 = max(s_a^2, w_a) / k_a + the same for b, where s^2 is the variance between seeds and w the mean of
-    p(1 - p) / n with p = (hits + 2) / (n + 4) (Agresti and Coull 1998): seeds that all score 100 % agree by
-    the coarseness of n, not by having no error. Welch's degrees of freedom are bounded below by the smaller
-    side's, which is what is used.
+    The variance of a seed is at least the mean of p(1 - p) / n with p = (hits + 2) / (n + 4) (Agresti and
+    Coull 1998): seeds that all score 100 % agree by the coarseness of n, not by having no error.
     """
     if min(len(a), len(b)) < 2:
         return None
-    parts = [_variance_of_mean(side) for side in (a, b)]
-    means = [sum(share.value for share in side) / len(side) for side in (a, b)]
-    value, se = means[0] - means[1], sqrt(sum(parts))
-    reach = t_quantile(LEVEL, min(len(a), len(b)) - 1) * se
-    return Gap(value, value - reach, value + reach, min(len(a), len(b)))
+    values = [[one.value for one in side] for side in (a, b)]
+    return difference(*values, floor=(_sampling(a), _sampling(b)))
 
 
-def _variance_of_mean(side: Sequence[Share]) -> float:
-    mean = sum(share.value for share in side) / len(side)
-    between = sum((share.value - mean) ** 2 for share in side) / (len(side) - 1)
-    smoothed = [(share.hits + 2) / (share.n + 4) for share in side]
-    within = sum(p * (1 - p) / share.n for p, share in zip(smoothed, side, strict=True)) / len(side)
-    return max(between, within) / len(side)
+def _sampling(side: Sequence[Share]) -> float:
+    smoothed = [(one.hits + 2) / (one.n + 4) for one in side]
+    return sum(p * (1 - p) / one.n for p, one in zip(smoothed, side, strict=True)) / len(side)
 
 
 def percent(share: float) -> str:

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from math import inf, sqrt
-from statistics import fmean, median, variance
+from math import inf
+from statistics import fmean, median
 
 import numpy as np
 from scipy.stats import permutation_test, rankdata
 
-from isoloss.stats import t_quantile
+from isoloss.stats import Interval, difference
 from isoloss.teach.result import Row
-from isoloss.teach.shares import LEVEL, Share
+from isoloss.teach.shares import Share
 
 ENOUGH = 0.99
 """The share of unseen strings at which training ends."""
@@ -116,27 +116,9 @@ def best(rates: Sequence[Outcome]) -> Outcome:
     return max(rates, key=lambda one: (min(one.mean, ENOUGH), -median(one.arrived or [one.last]), one.mean))
 
 
-@dataclass(frozen=True)
-class Sooner:
-    """Mean updates of one side minus the other's until ``ENOUGH``, with a t interval over seeds."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def decided(self) -> bool:
-        return self.low > 0 or self.high < 0
-
-
-def sooner(a: Outcome, b: Outcome) -> Sooner | None:
-    """Of two sides whose seeds have all arrived. None with fewer than two seeds a side.
+def sooner(a: Outcome, b: Outcome) -> Interval:
+    """Mean updates of ``a`` until ``ENOUGH`` minus those of ``b``, over seeds that have all arrived.
 
     The variance of a seed is at least every^2 / 12, that of a reading known to one look.
     """
-    if min(a.seeds, b.seeds) < 2:
-        return None
-    value = fmean(a.arrived) - fmean(b.arrived)
-    se = sqrt(sum(max(variance(one.arrived), one.every**2 / 12) / one.seeds for one in (a, b)))
-    far = t_quantile(LEVEL, min(a.seeds, b.seeds) - 1) * se
-    return Sooner(value, value - far, value + far)
+    return difference(a.arrived, b.arrived, floor=(a.every**2 / 12, b.every**2 / 12))

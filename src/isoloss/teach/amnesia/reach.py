@@ -16,12 +16,11 @@ from isoloss.models import shape_of
 from isoloss.models.layers import rms_norm
 from isoloss.models.lstm import initialise, initialise_chrono
 from isoloss.models.transformer import Block
-from isoloss.stats import t_quantile
+from isoloss.stats import LEVEL, t_quantile
 from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT, TANH
 from isoloss.teach.amnesia.panels import ReachSettings
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
-from isoloss.teach.shares import LEVEL
 
 LETTERS = 26
 SMALLEST = 1e-300
@@ -63,20 +62,20 @@ def summary(side: str, ratio_ST: np.ndarray, strings: int) -> list[Row]:
     seeds = len(log_ST)
     mean_T = log_ST.mean(0)
     spread_T = log_ST.std(0, ddof=1) / math.sqrt(seeds) if seeds > 1 else np.zeros_like(mean_T)
-    far_T = (t_quantile(LEVEL, seeds - 1) if seeds > 1 else 0.0) * spread_T
+    reach = t_quantile(LEVEL, seeds - 1) if seeds > 1 else 0.0
     return [
         {
             "side": side,
             "k": k,
             "value": float(10**mean),
-            "low": float(10 ** (mean - far)),
-            "high": float(10 ** (mean + far)),
+            "low": float(10 ** (mean - reach * se)),
+            "high": float(10 ** (mean + reach * se)),
             "n": strings,
             "seeds": seeds,
             "log10": float(mean),
             "log10_se": float(se),
         }
-        for k, (mean, far, se) in enumerate(zip(mean_T, far_T, spread_T, strict=True))
+        for k, (mean, se) in enumerate(zip(mean_T, spread_T, strict=True))
     ]
 
 

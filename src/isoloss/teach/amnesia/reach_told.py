@@ -1,6 +1,6 @@
 """Tell how far a gradient reaches: by start, at one distance, and what the gate alone would give."""
 
-from math import exp, log
+from math import exp, hypot, log
 
 import altair as alt
 import polars as pl
@@ -8,14 +8,13 @@ import polars as pl
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import POWERS, log_axis
-from isoloss.stats import t_quantile
+from isoloss.stats import t_interval
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.outcomes import cells
 from isoloss.teach.amnesia.panels import ReachSettings
 from isoloss.teach.amnesia.verdicts import headline
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.teach.shares import LEVEL
 from isoloss.text import capital
 
 AT, FLOOR = 19, 1e-12
@@ -57,16 +56,16 @@ def orders(a: Row, b: Row) -> str:
     """How many orders of magnitude one start reaches farther than another at one distance."""
     if a["seeds"] < 2:
         return f"{a['side']} against {b['side']}: one seed a side gives no interval and no verdict."
-    value = a["log10"] - b["log10"]
-    far = t_quantile(LEVEL, a["seeds"] - 1) * (a["log10_se"] ** 2 + b["log10_se"] ** 2) ** 0.5
+    se = hypot(a["log10_se"], b["log10_se"])
+    more, less = (a, b) if a["log10"] > b["log10"] else (b, a)
+    apart = t_interval(more["log10"] - less["log10"], se, a["seeds"], a["seeds"] - 1)
     of = f"n = {a['n']} strings, {a['seeds']} seeds a side"
-    if abs(value) <= far:
+    if not apart.decided:
         return f"No clear difference between {a['side']} and {b['side']} {a['k']} steps back ({of})."
-    more, less = (a, b) if value > 0 else (b, a)
     return (
-        f"{more['side']} reaches farther than {less['side']}: {abs(value):.1f} orders of magnitude more of "
-        f"its gradient {a['k']} steps back (95% t interval {abs(value) - far:.1f} to "
-        f"{abs(value) + far:.1f}, {of})."
+        f"{more['side']} reaches farther than {less['side']}: {apart.value:.1f} orders of magnitude more of "
+        f"its gradient {a['k']} steps back (95% t interval {apart.low:.1f} to "
+        f"{apart.high:.1f}, {of})."
     )
 
 

@@ -1,17 +1,16 @@
 """Train two-layer Transformers to bind keys to values; follow the weight on right slots; flatten a layer."""
 
-from collections import Counter
-
 import numpy as np
 
-from isoloss.stats import t_quantile
+from isoloss.stats import mean
+from isoloss.teach.amnesia.value_set import value_set_share
 from isoloss.teach.attention import slots
 from isoloss.teach.attention.mixing import mixed_by, uniform
 from isoloss.teach.attention.panels import RightSlotSettings
 from isoloss.teach.learner import TEST_STREAM, UNSEEN, Cohort, Replica, Side, params
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
-from isoloss.teach.shares import LEVEL, Share
+from isoloss.teach.shares import Share
 from isoloss.teach.tasks import Binding
 
 SHAPE = {"n_layer": 2, "n_head": 1, "d_model": 32, "positions": "rotary", "tied": False}
@@ -63,14 +62,7 @@ def look(cohort: Cohort, asked: Binding, strings: np.ndarray, tables: Tables) ->
         mass_KB = slots.right_mass(weights_KBTS, slots.slots(layer, strings))
         for member, mass_B in zip(cohort.members, mass_KB, strict=True):
             where: Row = {"seed": member.seed, "layer": layer + 1, "update": cohort.done}
-            tables["mass"].append(where | mean_row(mass_B))
-
-
-def mean_row(values: np.ndarray) -> Row:
-    """Mean over strings of what lies between 0 and 1, with a t interval cut off there."""
-    mean = float(values.mean())
-    reach = t_quantile(LEVEL, len(values) - 1) * float(values.std(ddof=1)) / len(values) ** 0.5
-    return {"value": mean, "low": max(0.0, mean - reach), "high": min(1.0, mean + reach), "n": len(values)}
+            tables["mass"].append(where | mean(mass_B).within(0.0, 1.0).row())
 
 
 def ablated(cohort: Cohort, asked: Binding, state: str) -> list[Row]:
@@ -86,19 +78,12 @@ def ablated(cohort: Cohort, asked: Binding, state: str) -> list[Row]:
 
 
 def baselines(task: Binding) -> list[Row]:
-    """What can be had without attention to the right slot.
+    """What can be had without attention to the right slot, exactly.
 
-    ``uniform``: any value, exactly 1 / values. ``value set``: the most frequent value of the string, which
-    answers max_v count_v / pairs of its queries; estimated on unseen strings.
+    ``uniform``: any value, 1 / values. ``value set``: the most frequent value of the string.
     """
-    x_BT, _ = task.batch(np.random.default_rng([TEST_STREAM, UNSEEN]), UNSEEN)
-    values_BD = x_BT[:, 1 : 2 * task.pairs : 2]
-    best_B = np.array([Counter(row).most_common(1)[0][1] / task.pairs for row in values_BD.tolist()])
-    chance = 1 / task.values
-    return [
-        {"baseline": "uniform", "value": chance, "low": chance, "high": chance, "n": UNSEEN},
-        {"baseline": "value set", **mean_row(best_B)},
-    ]
+    exact = {"uniform": 1 / task.values, "value set": value_set_share(task.pairs, task.values)}
+    return [{"baseline": name, "value": p, "low": p, "high": p, "n": UNSEEN} for name, p in exact.items()]
 
 
 def map_rows(cohort: Cohort, string_T: np.ndarray, state: str) -> list[Row]:

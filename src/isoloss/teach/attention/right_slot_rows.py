@@ -1,6 +1,6 @@
 """Reading the tables of the right-slot panel: who learned the task, what moved. No torch."""
 
-from isoloss.teach.attention.over_seeds import mean_of
+from isoloss.stats import mean
 from isoloss.teach.result import Tables
 from isoloss.teach.shares import Share
 
@@ -40,10 +40,7 @@ def masses(tables: Tables, layer: int, when: str) -> dict[int, float]:
 def change_of_mass(tables: Tables, layer: int) -> int | None:
     """Sign of after minus before over the kept seeds, paired; 0 if not clear, None with one seed."""
     before, after = masses(tables, layer, "first"), masses(tables, layer, "last")
-    change = mean_of([after[seed] - before[seed] for seed in kept(tables)])
-    if change is None:
-        return None
-    return 1 if change.low > 0 else -1 if change.high < 0 else 0
+    return mean([after[seed] - before[seed] for seed in kept(tables)]).sign
 
 
 def baseline(tables: Tables, name: str) -> float:

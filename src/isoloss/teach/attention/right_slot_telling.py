@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from isoloss.figures.figure import Figure
+from isoloss.stats import mean
 from isoloss.teach.attention.matrices import Matrix, lines_of
-from isoloss.teach.attention.over_seeds import mean_of
 from isoloss.teach.attention.panels import RightSlotSettings
 from isoloss.teach.attention.right_slot_figures import maps_figure, progress_figure
 from isoloss.teach.attention.right_slot_rows import (
@@ -80,8 +80,9 @@ def mass_clause(settings: RightSlotSettings, tables: Tables, layer: int) -> str:
     seeds = kept(tables)
     before, after = (masses(tables, layer, when) for when in ("first", "last"))
     old, new = (sum(m[s] for s in seeds) / len(seeds) for m in (before, after))
-    mean = mean_of([after[s] for s in seeds])
-    within = f" (interval {max(0, mean.low):.2f} to {min(1, mean.high):.2f})" if mean else ""
+    over_seeds = mean([after[s] for s in seeds]).within(0.0, 1.0)
+    known = over_seeds.interval is not None
+    within = f" (interval {over_seeds.low:.2f} to {over_seeds.high:.2f})" if known else ""
     moved = {1: "rose", -1: "fell", 0: "shows no clear difference,", None: "went"}[
         change_of_mass(tables, layer)
     ]
@@ -122,9 +123,7 @@ def shares(tables: Tables, forced: str, state: str = "trained") -> list[Share]:
 def effect_of(tables: Tables, layer: int) -> int | None:
     """Sign of what flattening a layer does to accuracy; 0 if not clear, None with one seed."""
     change = gap(shares(tables, f"layer {layer}"), shares(tables, "none"))
-    if change is None:
-        return None
-    return 0 if not change.decided else (1 if change.value > 0 else -1)
+    return None if change is None else change.sign
 
 
 def control_text(tables: Tables) -> str:

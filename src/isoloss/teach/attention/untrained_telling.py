@@ -7,9 +7,9 @@ import polars as pl
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import INK, QUIET
+from isoloss.stats import mean
 from isoloss.teach.attention.heat import shaded
 from isoloss.teach.attention.matrices import Matrix, lines_of
-from isoloss.teach.attention.over_seeds import mean_of
 from isoloss.teach.attention.panels import UntrainedSettings
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.result import Basis, Row, Sentence, Tables
@@ -72,13 +72,13 @@ def cell_text(tables: Tables) -> str:
         f"The first network puts {first[place]:.2f} of the last word's weight on word {place}; the other "
         f"{len(values)} put {min(values):.2f} to {max(values):.2f} there"
     )
-    mean = mean_of(values)
-    if mean is None:
+    over_seeds = mean(values)
+    if over_seeds.interval is None:
         return f"{text}. One other network gives no interval."
-    where = f"mean {mean.value:.2f}, interval {max(0.0, mean.low):.2f} to {mean.high:.2f}"
-    if mean.low <= even <= mean.high:
+    where = f"mean {over_seeds.value:.2f}, interval {max(0.0, over_seeds.low):.2f} to {over_seeds.high:.2f}"
+    if over_seeds.low <= even <= over_seeds.high:
         return f"{text} ({where}): no clear difference from even attention, {even:.2f}."
-    side = "above" if mean.low > even else "below"
+    side = "above" if over_seeds.low > even else "below"
     return f"{text} ({where}): {side} even attention, {even:.2f}, by the luck of random weights."
 
 

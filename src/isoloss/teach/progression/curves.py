@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, median, stdev
 
-from isoloss.stats import Interval, difference, pooled_noise, t_quantile
+from isoloss.stats import LEVEL, Interval, difference, pooled_noise, t_quantile
 from isoloss.teach.result import Row, Tables
-from isoloss.teach.shares import LEVEL, Share
+from isoloss.teach.shares import Share
 
 SIDES = ("Transformer", "LSTM")
 TRAINING, HELD_OUT = "training", "held-out"

@@ -133,9 +133,9 @@ def copying_verdict(tables: Tables, update: int) -> str:
     if apart is None:
         return "one seed gives no verdict between them"
     if not apart.decided:
-        return f"no clear difference over {plural(apart.seeds, 'seed')}"
+        return f"no clear difference over {plural(apart.n, 'seed')}"
     more = SIDES[0] if apart.value > 0 else SIDES[1]
-    return f"the {more} copies more, clearly over {plural(apart.seeds, 'seed')}"
+    return f"the {more} copies more, clearly over {plural(apart.n, 'seed')}"
 
 
 def interval(share: Share) -> str:

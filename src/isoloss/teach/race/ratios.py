@@ -13,8 +13,8 @@ import numpy as np
 from scipy.stats import binom
 
 from isoloss.errors import InputError
+from isoloss.stats import LEVEL
 
-LEVEL = 0.95
 FEWEST = 6
 INTERVAL = "median; interval by order statistics, 95% or more"
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
-from isoloss.stats import Interval, difference, pooled_noise, t_quantile
-from isoloss.teach.shares import LEVEL, Share
+from isoloss.stats import LEVEL, Interval, difference, pooled_noise, t_quantile
+from isoloss.teach.shares import Share
 
 
 def means(groups: Mapping[str, Sequence[float]]) -> dict[str, dict[str, float]]:

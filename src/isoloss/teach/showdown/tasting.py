@@ -19,6 +19,7 @@ from math import sqrt
 import numpy as np
 from tokenizers import Tokenizer
 
+from isoloss.stats import t_interval
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
 from isoloss.teach.showdown import checkpoints, copying
@@ -30,7 +31,6 @@ from isoloss.teach.showdown.summary import mean_share, means
 from isoloss.teach.showdown.writing import Writer, candidates, cleaned, prompt_ids
 
 PEOPLE = "held-out text"
-NORMAL_95 = 1.959964
 SHARES = ("copied_4", "copied_8", "distinct_1", "distinct_2")
 
 _WORD = r"[A-Za-z0-9'\x80-\U0010ffff]+"
@@ -158,7 +158,7 @@ def novelty(samples: dict[str, list[Row]]) -> list[Row]:
 
 
 def held_out(about: Card) -> list[Row]:
-    """Recorded loss of each run, with a 95 % interval over its ``n`` held-out windows.
+    """Recorded loss of each run, with a 95 % t interval over its ``n`` held-out windows.
 
     ``early`` and ``late``: its loss over the first positions of a window, and over the second half.
     """
@@ -169,15 +169,17 @@ def held_out(about: Card) -> list[Row]:
             "seed": run.seed,
             "params_total": run.params_total,
             "learning_rate": run.learning_rate,
-            "loss": run.loss,
-            "low": run.loss - NORMAL_95 * run.loss_se,
-            "high": run.loss + NORMAL_95 * run.loss_se,
-            "n": run.windows,
+            **loss_row(run.loss, run.loss_se, run.windows),
             "early": span(run, *early),
             "late": span(run, *late),
         }
         for run in about.runs
     ]
+
+
+def loss_row(loss: float, se: float, windows: int) -> Row:
+    found = t_interval(loss, se, windows, windows - 1)
+    return {"loss": loss, "low": found.low, "high": found.high, "n": windows}
 
 
 def positions(about: Card) -> list[Row]:
@@ -222,10 +224,7 @@ def rates(about: Card) -> list[Row]:
             "family": run.family,
             "learning_rate": run.learning_rate,
             "recipe": run in about.runs,
-            "loss": run.loss,
-            "low": run.loss - NORMAL_95 * run.loss_se,
-            "high": run.loss + NORMAL_95 * run.loss_se,
-            "n": about.runs[0].windows,
+            **loss_row(run.loss, run.loss_se, about.runs[0].windows),
         }
         for run in found
     ]
