@@ -34,8 +34,8 @@ def gap(a: Sequence[Share], b: Sequence[Share]) -> Interval | None:
     """
     if min(len(a), len(b)) < 2:
         return None
-    values = [[one.value for one in side] for side in (a, b)]
-    return difference(*values, floor=(_sampling(a), _sampling(b)))
+    ours, theirs = ([one.value for one in side] for side in (a, b))
+    return difference(ours, theirs, floor=(_sampling(a), _sampling(b)))
 
 
 def _sampling(side: Sequence[Share]) -> float:
