@@ -1,6 +1,7 @@
 """Strict settings and records: what does not fit is refused, and the first complaint says where."""
 
 import tomllib
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
@@ -23,7 +24,9 @@ def first_complaint(error: ValidationError, whole: str = "") -> str:
 
 
 def json_values(value: Any) -> Any:
-    """``value`` with tuples as lists and members of an Enum as their values, as JSON would give them back."""
+    """``value`` as JSON would give it back: tuples as lists, dataclasses as dicts, Enums as their values."""
+    if is_dataclass(value):
+        return {field.name: json_values(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
         return {key: json_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed or stopped, 2 wrong usage or input, 3 refused.
 
 import os
 import sys
+from io import TextIOWrapper
 
 from isoloss.cli import studies, laws, judging, plans, teaching, bench, data, corpus  # isort: skip (the order of the help)
 from isoloss.cli.app import app, plain
@@ -18,8 +19,9 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Entry point: errors of ours become one message and their exit code."""
-    for stream in (sys.stdout, sys.stderr):  # a terminal that has not every sign gets "?" for it
-        stream.reconfigure(errors="replace")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that has not every sign gets "?" for it
+            stream.reconfigure(errors="replace")
     try:
         app()
     except SystemExit as end:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from isoloss.strict import json_values
 from isoloss.version import __version__
 
 app = typer.Typer(
@@ -62,6 +63,10 @@ def show(lines: Iterable[str]) -> None:
         say(line)
 
 
-def doubts(warnings: Iterable[str]) -> None:
-    """Reasons to doubt the result, a line each."""
+def respond(as_json: bool, value: Any, lines: Iterable[str], warnings: Iterable[str] = ()) -> None:
+    """The result on stdout: ``value`` as JSON, or in words with the reasons to doubt it, a line each."""
+    if as_json:
+        show_json(value.to_json() if hasattr(value, "to_json") else json_values(value))
+        return
+    show(lines)
     show(f"mind: {warning}" for warning in warnings)

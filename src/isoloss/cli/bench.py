@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from isoloss.cli.app import AsJson, app, progress, say, show_json
+from isoloss.cli.app import AsJson, app, progress, respond
 from isoloss.errors import InputError
 
 
@@ -31,8 +31,4 @@ def bench(
     if what != "fit":
         raise InputError(f"there is no benchmark {what!r} yet", mend="isoloss bench fit")
     rows = time_fit(table, where=where, starts=starts, refits=refits, say=progress.print)
-    if as_json:
-        show_json([row.to_json() for row in rows])
-        return
-    for row in rows:
-        say(row.line())
+    respond(as_json, rows, (row.line() for row in rows))

@@ -1,13 +1,12 @@
 """`isoloss corpus list|add|tokenize`."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from isoloss import text
-from isoloss.cli.app import AsJson, app
+from isoloss.cli.app import AsJson, app, respond
 
 corpus_app = typer.Typer(name="corpus", help="Text to train on: list, add, tokenize.", no_args_is_help=True)
 app.add_typer(corpus_app)
@@ -19,20 +18,16 @@ def corpus_list(as_json: AsJson = False) -> None:
 
     isoloss corpus list
     """
-    from dataclasses import asdict
-
     from isoloss.corpus import library
 
     infos = [library.info(name) for name in library.names()]
-    if as_json:
-        print(json.dumps([asdict(info) for info in infos], indent=1))
-        return
-    for info in infos:
-        print(
-            f"{info.name}: {info.train_documents} training documents ({text.size(info.train_bytes)}), "
-            f"{info.validation_documents} for validation ({text.size(info.validation_bytes)}), "
-            f"hash {info.corpus_hash[:12]}"
-        )
+    lines = (
+        f"{info.name}: {info.train_documents} training documents ({text.size(info.train_bytes)}), "
+        f"{info.validation_documents} for validation ({text.size(info.validation_bytes)}), "
+        f"hash {info.corpus_hash[:12]}"
+        for info in infos
+    )
+    respond(as_json, infos, lines)
 
 
 @corpus_app.command("add")
@@ -59,8 +54,6 @@ def corpus_add(
     isoloss corpus add novels novels/ more.jsonl.zst
     isoloss run architectures --set corpus=novels
     """
-    from dataclasses import asdict
-
     from isoloss.corpus import library
 
     if separator is not None:
@@ -68,16 +61,14 @@ def corpus_add(
     info = library.add(
         name, paths, text_column=text_column, separator=separator, validation_fraction=validation
     )
-    if as_json:
-        print(json.dumps(asdict(info), indent=1))
-        return
-    print(f"{info.name}: {'there already, unchanged' if info.already_there else 'added'}")
-    print(f"  training    {info.train_documents} documents, {text.size(info.train_bytes)}")
-    print(f"  validation  {info.validation_documents} documents, {text.size(info.validation_bytes)}")
-    print(
+    lines = [
+        f"{info.name}: {'there already, unchanged' if info.already_there else 'added'}",
+        f"  training    {info.train_documents} documents, {text.size(info.train_bytes)}",
+        f"  validation  {info.validation_documents} documents, {text.size(info.validation_bytes)}",
         f"  removed     {info.duplicates_removed} repeated documents, "
-        f"{info.paragraphs_removed} shared paragraphs"
-    )
+        f"{info.paragraphs_removed} shared paragraphs",
+    ]
+    respond(as_json, info, lines)
 
 
 @corpus_app.command("tokenize")
@@ -93,19 +84,15 @@ def corpus_tokenize(
     """
     from isoloss.corpus import library
 
-    made = library.tokenize(name, vocabulary, tokenizer)
+    tokenized = library.tokenize(name, vocabulary, tokenizer)
     facts = {
-        "folder": str(made.tokenizer_path.parent),
-        "vocab": made.vocab,
-        "train_tokens": made.train.tokens,
-        "validation_tokens": made.validation.tokens,
-        "train_bytes_per_token": made.train.bytes_per_token,
-        "validation_bytes_per_token": made.validation.bytes_per_token,
-        "corpus_hash": made.corpus_hash,
-        "tokenizer_hash": made.tokenizer_hash,
+        "folder": str(tokenized.tokenizer_path.parent),
+        "vocab": tokenized.vocab,
+        "train_tokens": tokenized.train.tokens,
+        "validation_tokens": tokenized.validation.tokens,
+        "train_bytes_per_token": tokenized.train.bytes_per_token,
+        "validation_bytes_per_token": tokenized.validation.bytes_per_token,
+        "corpus_hash": tokenized.corpus_hash,
+        "tokenizer_hash": tokenized.tokenizer_hash,
     }
-    if as_json:
-        print(json.dumps(facts, indent=1))
-        return
-    for key, value in facts.items():
-        print(f"{key}: {value}")
+    respond(as_json, facts, (f"{key}: {value}" for key, value in facts.items()))

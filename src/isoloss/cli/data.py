@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from isoloss.cli.app import AsJson, app, say, show_json
+from isoloss.cli.app import AsJson, app, respond
 
 data_app = typer.Typer(name="data", help="Public tables of runs: list, fetch.", no_args_is_help=True)
 app.add_typer(data_app)
@@ -17,18 +17,14 @@ def data_list(as_json: AsJson = False) -> None:
 
     isoloss data list
     """
-    from dataclasses import asdict
-
     from isoloss.sources import public
 
-    tables = public.tables()
-    if as_json:
-        show_json({name: asdict(table) for name, table in tables.items()})
-        return
-    for table in tables.values():
-        say(table.about)
-        if table.reason:
-            say(f"    cannot be fetched: {table.reason}")
+    tables = dict(public.tables())
+    lines = [
+        f"{table.about}\n    cannot be fetched: {table.reason}" if table.reason else table.about
+        for table in tables.values()
+    ]
+    respond(as_json, tables, lines)
 
 
 @data_app.command("fetch")
@@ -45,12 +41,8 @@ def data_fetch(
     """
     from isoloss.sources import public
 
-    path = public.fetch(name, folder)
-    table = public.tables()[name]
-    if as_json:
-        show_json({"path": str(path), "columns": dict(table.columns), "where": table.where})
-        return
-    say(str(path))
+    path, table = public.fetch(name, folder), public.tables()[name]
     options = " ".join(f"--column {ours}='{theirs}'" for ours, theirs in table.columns.items())
     where = f' --where "{table.where}"' if table.where else ""
-    say(f"To fit it: isoloss fit {path} --law chinchilla {options}{where}")
+    lines = [str(path), f"To fit it: isoloss fit {path} --law chinchilla {options}{where}"]
+    respond(as_json, {"path": str(path), "columns": table.columns, "where": table.where}, lines)

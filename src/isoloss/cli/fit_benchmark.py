@@ -1,6 +1,5 @@
 """One Chinchilla fit timed beside the usual recipe: a grid of starts, L-BFGS-B, finite differences."""
 
-import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,13 +27,10 @@ class Timing:
     alpha: float | None
     beta: float | None
 
-    def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
     def line(self) -> str:
-        found = "" if self.objective is None else f"objective {self.objective:.11g}"
+        objective = "" if self.objective is None else f"objective {self.objective:.11g}"
         law = "" if self.alpha is None else f"alpha {self.alpha:.4f}  beta {self.beta:.4f}"
-        return f"{self.what:<44} {self.cpu_seconds:>9.3f} CPU-s  {found}  {law}".rstrip()
+        return f"{self.what:<44} {self.cpu_seconds:>9.3f} CPU-s  {objective}  {law}".rstrip()
 
 
 def time_fit(
@@ -52,8 +48,8 @@ def time_fit(
     _, whole = _timed(lambda: fit("chinchilla", inputs, y, bootstrap=refits, **options))
     rows.append(Timing(f"isoloss fit with {refits} bootstrap refits", whole, None, None, None))
     say(f"plain grid of {starts} starts (a minute or more for 4,500)")
-    found, seconds = _timed(lambda: plain_grid(N, D, y, starts))
-    rows.append(Timing(f"L-BFGS-B, grid of {starts} starts", seconds, found[0], found[1][3], found[1][4]))
+    (least, best), seconds = _timed(lambda: plain_grid(N, D, y, starts))
+    rows.append(Timing(f"L-BFGS-B, grid of {starts} starts", seconds, least, best[3], best[4]))
     return rows
 
 

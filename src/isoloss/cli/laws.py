@@ -1,54 +1,53 @@
-"""`isoloss fit`, `isoloss predict`, `isoloss isoflop`."""
+"""`isoloss fit`, `isoloss predict`, `isoloss laws`, `isoloss isoflop`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from isoloss import files, text
-from isoloss.cli import columns as c
-from isoloss.cli.app import AsJson, app, doubts, say, show, show_json
+from isoloss import files
+from isoloss.cli import options as o
+from isoloss.cli.app import AsJson, app, respond, say
 
 
-@app.command()
-def fit(
-    table: c.Table,
-    law: Annotated[str, typer.Option(help="Which law: see `isoloss laws`.")],
-    params: c.Params = None,
-    tokens: c.Tokens = None,
-    flops: c.Flops = None,
-    loss: c.Loss = None,
-    recurrence: c.Recurrence = None,
-    position: c.Position = None,
-    others: c.Others = None,
-    where: c.Where = None,
-    cluster: c.Cluster = None,
-    weights: Annotated[str | None, typer.Option(help="Column of relative precisions.")] = None,
-    objective: c.Objective = "huber-log",
-    delta: c.Delta = 1e-3,
-    level: c.Level = 0.9,
-    intervals: Annotated[str, typer.Option(help="t, profile or bootstrap.")] = "t",
-    bootstrap: Annotated[int, typer.Option(help="Refits of resampled runs or clusters, e.g. 1000.")] = 0,
-    fixed: c.Fixed = None,
-    tied: c.Tied = None,
-    free: c.Free = None,
-    seed: Annotated[int, typer.Option(help="Of the resampling.")] = 0,
-    bytes_per_token: Annotated[
-        float | None, typer.Option(help="Turns bits per byte into nats a token.")
-    ] = None,
-    count: Annotated[
-        str, typer.Option(help="Which count is N: params, params_total or params_executed.")
-    ] = "params",
+@dataclass(frozen=True)
+class Counting:
+    """What the table's columns count."""
+
+    bytes_per_token: Annotated[float | None, typer.Option(help="Turns bits per byte into nats a token.")] = (
+        None
+    )
+    count: Annotated[str, typer.Option(help="Which count is N: params, params_total or params_executed.")] = (
+        "params"
+    )
     tied_embeddings: Annotated[
         bool | None,
         typer.Option(
             "--tied-embeddings/--untied-embeddings",
             help="Lets one count follow from another.",
         ),
-    ] = None,
+    ] = None
     allow_negative: Annotated[
         bool, typer.Option("--allow-negative", help="For losses minus a baseline; needs squared.")
-    ] = False,
+    ] = False
+
+
+@app.command()
+@o.grouped
+def fit(
+    *,
+    table: o.Table,
+    law: Annotated[str, typer.Option(help="Which law: see `isoloss laws`.")],
+    columns: o.Columns,
+    weights: Annotated[str | None, typer.Option(help="Column of relative precisions.")] = None,
+    objective: o.Objective,
+    intervals: Annotated[str, typer.Option(help="t, profile or bootstrap.")] = "t",
+    bootstrap: Annotated[int, typer.Option(help="Refits of resampled runs or clusters, e.g. 1000.")] = 0,
+    held: o.Held,
+    free: Annotated[list[str] | None, typer.Option(help="Frees a parameter that the law holds.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the resampling.")] = 0,
+    counting: Counting,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the fit here, as JSON.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -58,56 +57,42 @@ def fit(
     isoloss fit studies/architectures-mini --law power-floor --where "cooled AND family = 'lstm'"
     isoloss fit runs.parquet --law chinchilla --tied alpha,beta --bootstrap 1000 --cluster run
     """
+    from isoloss.cli.results import fit_lines
     from isoloss.sources import fit_table
 
-    found = fit_table(
+    fitted = fit_table(
         law,
         table,
-        columns=c.mapping(params, tokens, flops, loss, recurrence, position, others),
-        where=where,
-        cluster=cluster,
+        columns=columns.mapping,
+        where=columns.where,
+        cluster=columns.cluster,
         weights=weights,
-        bytes_per_token=bytes_per_token,
-        count=count,
-        tied_embeddings=tied_embeddings,
-        allow_negative=allow_negative,
-        objective=objective,
-        delta=delta,
-        level=level,
-        fixed=c.numbers(fixed, "--fixed"),
-        tied=c.groups(tied),
         free=free or [],
         intervals=intervals,
         bootstrap=bootstrap,
         seed=seed,
+        **vars(counting),
+        **vars(objective),
+        **held.options(),
     )
     if out is not None:
-        files.write_json(out, found.to_json())
-    if as_json:
-        show_json(found.to_json())
-        return
-    from isoloss.cli.results import fit_lines
-
-    show(fit_lines(found))
-    doubts(found.warnings)
-    if out is not None:
+        files.write_json(out, fitted.to_json())
+    respond(as_json, fitted, fit_lines(fitted), fitted.warnings)
+    if out is not None and not as_json:
         say(
             f"Written to {out}. Next: isoloss report {out}, isoloss predict {out} ..., isoloss plan {out} ..."
         )
 
 
-Fit = Annotated[str, typer.Argument(help="FIT.json, or a published law: see `isoloss laws`.")]
-
-
 @app.command()
 def predict(
-    source: Fit,
+    source: o.Fit,
     params: Annotated[float | None, typer.Option(help="Parameters N.")] = None,
     tokens: Annotated[float | None, typer.Option(help="Training tokens D.")] = None,
     flops: Annotated[float | None, typer.Option(help="Training FLOPs C.")] = None,
     recurrence: Annotated[float | None, typer.Option(help="Loops.")] = None,
     position: Annotated[float | None, typer.Option(help="Position in the context, from 1.")] = None,
-    others: Annotated[list[str] | None, typer.Option("--input", help="NAME=VALUE for other inputs.")] = None,
+    others: o.MoreInputs = None,
     level: Annotated[float | None, typer.Option(help="Of the interval. Default: the fit's.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -116,41 +101,16 @@ def predict(
     isoloss predict fit.json --params 7e9 --tokens 1.4e11
     isoloss predict chinchilla-epoch --params 7e10 --tokens 1.4e12
     """
+    from isoloss.cli.results import prediction_lines
     from isoloss.sources.fits import inputs_for, read_fit
 
-    found = read_fit(source)
-    given = {
-        "params": params,
-        "tokens": tokens,
-        "flops": flops,
-        "recurrence": recurrence,
-        "position": position,
-    }
-    told = c.inputs(given, others)
-    answer = found.predict(level=level, **inputs_for(found, told))
-    what = found.form.gives
-    if as_json:
-        show_json(
-            {
-                what: answer.loss,
-                "interval": answer.interval and list(answer.interval),
-                "band": answer.band and list(answer.band),
-                "level": answer.level,
-                "extrapolation": answer.extrapolation,
-                "warnings": list(answer.warnings),
-                "law": found.law,
-                "source": found.source,
-            }
-        )
-        return
-    if what != "loss":
-        say(f"{what} {text.count(answer.loss)}, by {found.formula()}")
-    else:
-        say(f"loss {answer.loss:.4f} nats a token, by {found.formula()}")
-    if answer.interval is not None:
-        say(f"a new run: {answer.interval[0]:.4f} to {answer.interval[1]:.4f} ({answer.level:.0%})")
-        say(f"the law's mean: {answer.band[0]:.4f} to {answer.band[1]:.4f}")
-    doubts(answer.warnings)
+    fitted = read_fit(source)
+    sizes = {"params": params, "tokens": tokens, "flops": flops}
+    inputs = o.law_inputs(sizes | {"recurrence": recurrence, "position": position}, others)
+    prediction = fitted.predict(level=level, **inputs_for(fitted, inputs))
+    answer = vars(prediction) | {"law": fitted.law, "source": fitted.source}
+    answer = {fitted.form.gives: answer.pop("loss")} | answer
+    respond(as_json, answer, prediction_lines(fitted, prediction), prediction.warnings)
 
 
 @app.command("laws")
@@ -159,40 +119,29 @@ def laws(as_json: AsJson = False) -> None:
 
     isoloss laws
     """
+    from isoloss.cli.results import laws_lines
     from isoloss.laws import FORMS
     from isoloss.sources.published import names, published, unpublished
 
     printed = {name: published(name) for name in names()}
-    if as_json:
-        show_json(
-            {
-                "laws": {
-                    law.name: {"formula": law.formula, "inputs": law.inputs, "source": law.source}
-                    for law in FORMS.values()
-                },
-                "published": {name: one.source | {"law": one.law} for name, one in printed.items()},
-                "unpublished": unpublished(),
-            }
-        )
-        return
-    for law in FORMS.values():
-        say(f"{law.name}: {law.formula}\n    of {', '.join(law.inputs)}; {law.source}")
-    say("\nPublished, for predict and plan:")
-    for name, one in printed.items():
-        say(f"{name}: {one.formula()}\n    {one.source['citation']}")
-    say("\nOf these, papers print the form alone:")
-    for name, reason in unpublished().items():
-        say(f"{name}: {reason}")
+    answer = {
+        "laws": {
+            law.name: {"formula": law.formula, "inputs": law.inputs, "source": law.source}
+            for law in FORMS.values()
+        },
+        "published": {name: {**law.source, "law": law.law} for name, law in printed.items()},
+        "unpublished": unpublished(),
+    }
+    respond(as_json, answer, laws_lines(printed, unpublished()))
 
 
 @app.command()
+@o.grouped
 def isoflop(
-    table: c.Table,
-    params: c.Params = None,
-    tokens: c.Tokens = None,
-    flops: c.Flops = None,
-    loss: c.Loss = None,
-    where: c.Where = None,
+    *,
+    table: o.Table,
+    columns: o.SizeColumns,
+    where: o.Where = None,
     run: Annotated[
         str | None, typer.Option(help="Column naming runs, where rows are points of training curves.")
     ] = None,
@@ -200,7 +149,7 @@ def isoflop(
     noise: Annotated[
         float | None, typer.Option(help="Standard deviation of one run's loss. Default: estimated.")
     ] = None,
-    level: c.Level = 0.9,
+    level: o.Level = 0.9,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figures.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -212,20 +161,14 @@ def isoflop(
     from isoloss.plans.methods import exponents_by_method
     from isoloss.sources import columns_for
 
-    read = columns_for(
-        [],
-        table,
-        columns=c.mapping(params, tokens, flops, loss),
-        where=where,
-        cluster=run,
-        more=("flops", "params", *(("tokens",) if tokens else ())),
-    )
-    found = exponents_by_method(
+    more = ("flops", "params", *(("tokens",) if columns.tokens else ()))
+    read = columns_for([], table, columns=columns.mapping, where=where, cluster=run, more=more)
+    exponents = exponents_by_method(
         read.inputs["flops"],
         read.inputs["params"],
         read.loss,
         tokens=read.inputs.get("tokens"),
-        run=None if run is None else read.cluster.tolist(),
+        run=None if run is None or read.cluster is None else read.cluster.tolist(),
         method=method,
         noise=noise,
         level=level,
@@ -234,10 +177,6 @@ def isoflop(
         from isoloss.figures import isoflop as figures
         from isoloss.figures import render
 
-        for figure in figures.pictures(found):
+        for figure in figures.pictures(exponents):
             render.write(figure, render.render(figure), out)
-    if as_json:
-        show_json(found.to_json())
-        return
-    show(isoflop_lines(found))
-    doubts(read.warnings)
+    respond(as_json, exponents, isoflop_lines(exponents), read.warnings)

@@ -1,41 +1,45 @@
 """`isoloss plan` and `isoloss design`."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from isoloss.cli import columns as c
-from isoloss.cli.app import AsJson, app, doubts, show, show_json
-from isoloss.cli.laws import Fit
+from isoloss.cli import options as o
+from isoloss.cli.app import AsJson, app, respond
 
 
-@app.command()
-def plan(
-    source: Fit,
-    flops: Annotated[float | None, typer.Option(help="Training budget C in FLOPs, e.g. 1e21.")] = None,
-    loss: Annotated[float | None, typer.Option(help="Target loss, in place of a budget.")] = None,
-    params: Annotated[float | None, typer.Option(help="Fixes N; tokens follow.")] = None,
-    tokens: Annotated[float | None, typer.Option(help="Fixes D; parameters follow.")] = None,
+@dataclass(frozen=True)
+class Question:
+    """What to plan: the options of ``isoloss.plans.plan``."""
+
+    flops: Annotated[float | None, typer.Option(help="Training budget C in FLOPs, e.g. 1e21.")] = None
+    loss: Annotated[float | None, typer.Option(help="Target loss, in place of a budget.")] = None
+    params: Annotated[float | None, typer.Option(help="Fixes N; tokens follow.")] = None
+    tokens: Annotated[float | None, typer.Option(help="Fixes D; parameters follow.")] = None
     serve_tokens: Annotated[
         float | None,
         typer.Option(help="Tokens that the model will process in its life, to count their cost."),
-    ] = None,
+    ] = None
     unique_tokens: Annotated[
         float | None, typer.Option(help="Tokens at hand; more than that repeat them.")
-    ] = None,
-    max_epochs: Annotated[float | None, typer.Option(help="Repeat them at most so often.")] = None,
-    recurrence: Annotated[float | None, typer.Option(help="Loops of a looped model.")] = None,
+    ] = None
+    max_epochs: Annotated[float | None, typer.Option(help="Repeat them at most so often.")] = None
+    recurrence: Annotated[float | None, typer.Option(help="Loops of a looped model.")] = None
     recurrent_share: Annotated[
         float | None, typer.Option(help="Share of the parameters inside the loop.")
-    ] = None,
-    flops_per_token: Annotated[float, typer.Option(help="k in C = k N D.")] = 6.0,
-    gpu: Annotated[str, typer.Option(help="Accelerator, for hours.")] = "h100",
-    mfu: Annotated[float, typer.Option(help="Share of its dense bf16 peak that training reaches.")] = 0.4,
-    price_per_gpu_hour: Annotated[float | None, typer.Option(help="For money.")] = None,
-    level: c.Level = 0.9,
-    seed: Annotated[int, typer.Option(help="Of the draws behind the intervals.")] = 0,
-    as_json: AsJson = False,
-) -> None:
+    ] = None
+    flops_per_token: Annotated[float, typer.Option(help="k in C = k N D.")] = 6.0
+    gpu: Annotated[str, typer.Option(help="Accelerator, for hours.")] = "h100"
+    mfu: Annotated[float, typer.Option(help="Share of its dense bf16 peak that training reaches.")] = 0.4
+    price_per_gpu_hour: Annotated[float | None, typer.Option(help="For money.")] = None
+    level: o.Level = 0.9
+    seed: Annotated[int, typer.Option(help="Of the draws behind the intervals.")] = 0
+
+
+@app.command()
+@o.grouped
+def plan(source: o.Fit, question: Question, as_json: AsJson = False) -> None:
     """Which model for how many tokens: at a budget, to a target loss, or with one of them fixed.
 
     isoloss plan fit.json --flops 1e21 --gpu h100 --price-per-gpu-hour 2.5
@@ -47,39 +51,18 @@ def plan(
     from isoloss.plans import plan as planned
     from isoloss.sources.fits import read_fit
 
-    found = planned(
-        read_fit(source),
-        flops=flops,
-        loss=loss,
-        params=params,
-        tokens=tokens,
-        serve_tokens=serve_tokens,
-        unique_tokens=unique_tokens,
-        max_epochs=max_epochs,
-        recurrence=recurrence,
-        recurrent_share=recurrent_share,
-        flops_per_token=flops_per_token,
-        gpu=gpu,
-        mfu=mfu,
-        price_per_gpu_hour=price_per_gpu_hour,
-        level=level,
-        seed=seed,
-    )
-    if as_json:
-        show_json(found.to_json())
-        return
-    show(plan_lines(found))
-    doubts(found.warnings)
+    result = planned(read_fit(source), **vars(question))
+    respond(as_json, result, plan_lines(result), result.warnings)
 
 
 @app.command()
 def design(
-    source: Fit,
+    source: o.Fit,
     budget: Annotated[float, typer.Option(help="FLOPs to spend on the next runs.")],
     params: Annotated[float | None, typer.Option(help="N of the prediction that matters.")] = None,
     tokens: Annotated[float | None, typer.Option(help="D of the prediction that matters.")] = None,
     recurrence: Annotated[float | None, typer.Option(help="Its loops.")] = None,
-    others: Annotated[list[str] | None, typer.Option("--input", help="NAME=VALUE for other inputs.")] = None,
+    others: o.MoreInputs = None,
     at_most: Annotated[int, typer.Option(help="Runs to propose at most.")] = 8,
     seed: Annotated[int, typer.Option(help="Of the draws and the random choices.")] = 20260422,
     as_json: AsJson = False,
@@ -92,12 +75,8 @@ def design(
     from isoloss.plans.design import design as designed
     from isoloss.sources.fits import inputs_for, read_fit
 
-    found = read_fit(source)
-    given = {"params": params, "tokens": tokens, "recurrence": recurrence}
-    told = c.inputs(given, others)
-    chosen = designed(found, budget_flops=budget, target=inputs_for(found, told), at_most=at_most, seed=seed)
-    if as_json:
-        show_json(chosen.to_json())
-        return
-    show(design_lines(chosen))
-    doubts(chosen.warnings)
+    fitted = read_fit(source)
+    inputs = o.law_inputs({"params": params, "tokens": tokens, "recurrence": recurrence}, others)
+    target = inputs_for(fitted, inputs)
+    result = designed(fitted, budget_flops=budget, target=target, at_most=at_most, seed=seed)
+    respond(as_json, result, design_lines(result), result.warnings)

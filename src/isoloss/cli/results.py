@@ -1,11 +1,12 @@
 """Results in words, for the terminal: what was found, how sure it is, what it rests on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from isoloss import text
-from isoloss.laws import OURO_BETA, Fit, Interval, entropy_share
+from isoloss.laws import FORMS, OURO_BETA, Fit, Prediction, entropy_share
+from isoloss.laws.isoflop import IsoFlop
 from isoloss.plans.backtest import Backtest
-from isoloss.plans.compare import Comparison
+from isoloss.plans.compare import Comparison, ScoreGap
 from isoloss.plans.design import Design
 from isoloss.plans.methods import ExponentsByMethod
 from isoloss.plans.plan import Plan
@@ -18,7 +19,9 @@ def fit_lines(fit: Fit) -> Iterator[str]:
     yield from columns(
         ("parameter", "value", "std. error", f"{fit.level:.0%} {fit.intervals_by} interval"),
         [
-            (name, number(value), _held(fit, name) or number(fit.standard_errors[name]), _between(fit, name))
+            (name, number(value), "held", "")
+            if name in fit.fixed
+            else (name, number(value), number(fit.standard_errors[name]), _between(fit.intervals[name]))
             for name, value in fit.params.items()
         ],
     )
@@ -56,26 +59,13 @@ def fit_lines(fit: Fit) -> Iterator[str]:
         yield f"note: {note}"
 
 
-def _held(fit: Fit, name: str) -> str:
-    return "held" if name in fit.fixed else ""
-
-
-def _between(fit: Fit, name: str) -> str:
-    ends = fit.intervals[name]
-    return "" if name in fit.fixed else "none" if ends is None else interval(ends)
-
-
-def interval(ends: Interval | Sequence[float | None] | None, write=None) -> str:
-    """'1.2 to 3.4'; an end that the data leave open is said to be open."""
-    if ends is None:
-        return "no interval"
-    write = write or number
-    low, high = ("open" if end is None else write(end) for end in ends)
-    return f"{low} to {high}"
+def _between(ends: text.Ends | None) -> str:
+    return "none" if ends is None else text.interval(ends, number)
 
 
 def number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.5g}"
+    """Five digits."""
+    return text.number(value, 5)
 
 
 def columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -86,6 +76,29 @@ def columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
         yield "  " + "   ".join([row[0].ljust(widths[0]), *cells[1:]])
 
 
+def prediction_lines(fit: Fit, prediction: Prediction) -> Iterator[str]:
+    """``prediction`` is of one point."""
+    value = float(prediction.loss)
+    if fit.form.gives != "loss":
+        yield f"{fit.form.gives} {text.count(value)}, by {fit.formula()}"
+    else:
+        yield f"loss {value:.4f} nats a token, by {fit.formula()}"
+    if prediction.interval is not None and prediction.band is not None:
+        (low, high), (least, most) = prediction.interval, prediction.band
+        yield f"a new run: {low:.4f} to {high:.4f} ({prediction.level:.0%})"
+        yield f"the law's mean: {least:.4f} to {most:.4f}"
+
+
+def laws_lines(printed: Mapping[str, Fit], unpublished: Mapping[str, str]) -> Iterator[str]:
+    for form in FORMS.values():
+        yield f"{form.name}: {form.formula}\n    of {', '.join(form.inputs)}; {form.source}"
+    yield "\nPublished, for predict and plan:"
+    for name, law in printed.items():
+        yield f"{name}: {law.formula()}\n    {law.source['citation']}"
+    yield "\nOf these, papers print the form alone:"
+    yield from (f"{name}: {reason}" for name, reason in unpublished.items())
+
+
 def plan_lines(plan: Plan) -> Iterator[str]:
     ends = plan.intervals
     yield f"plan by {plan.law}, {plan.level:.0%} intervals"
@@ -93,7 +106,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"  {name:<17}{text.count(value):>9}{_after(ends.get(name), text.count)}"
     yield f"  {'tokens per param':<17}{plan.tokens_per_param:>9.3g}{_after(ends.get('tokens_per_param'))}"
     yield f"  {'loss':<17}{plan.loss:>9.4f}{_after(ends.get('loss'), lambda end: f'{end:.4f}')}"
-    if plan.epochs is not None:
+    if plan.epochs is not None and plan.effective_tokens is not None:
         yield f"  {'epochs':<17}{plan.epochs:>9.3g}   worth {text.count(plan.effective_tokens)} new tokens"
     if plan.serve_flops:
         total = text.count(plan.total_flops)
@@ -108,51 +121,52 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"  N from {_factor(low)} to {_factor(high)} times this costs at most 10% more compute"
 
 
-def _after(ends: Interval | None, write=None) -> str:
-    return "" if ends is None else f"   {interval(ends, write)}"
+def _after(ends: text.Ends | None, write: Callable[[float], str] = number) -> str:
+    return "" if ends is None else f"   {text.interval(ends, write)}"
 
 
 def _factor(value: float | None) -> str:
     return "beyond an eighth or eight" if value is None else f"{value:.2g}"
 
 
-def comparison_lines(found: Comparison) -> Iterator[str]:
-    yield found.verdict()
-    yield f"held out: {found.rule}; {found.fold_count} folds over {found.groups} groups; {found.objective}"
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
+    yield comparison.verdict()
+    folds = f"{comparison.fold_count} folds over {comparison.groups} groups"
+    yield f"held out: {comparison.rule}; {folds}; {comparison.objective}"
     yield ""
     yield from columns(
-        ("law", "hidden", "folds", f"behind in {found.criterion}", "behind the best, hidden"),
+        ("law", "hidden", "folds", f"behind in {comparison.criterion}", "behind the best, hidden"),
         [
             (
-                one.law, text.percent(one.largest), text.percent(one.folds), number(one.behind_criterion),
-                "" if one.behind_largest is None else _gap(one.behind_largest),
+                law.law, text.percent(law.largest), text.percent(law.folds), number(law.behind_criterion),
+                "" if law.behind_largest is None else _gap(law.behind_largest),
             )
-            for one in found.entries
+            for law in comparison.entries
         ],
     )  # fmt: skip
-    for law, reason in found.refused:
-        yield f"  {law}: refused: {reason}"
+    for name, reason in comparison.refused:
+        yield f"  {name}: refused: {reason}"
 
 
-def _gap(gap) -> str:
+def _gap(gap: ScoreGap) -> str:
     ends = "" if gap.interval is None else f" ({text.interval(gap.interval, text.percent)})"
     return f"{text.percent(gap.value)}{ends}{'' if gap.told_apart else ', not told apart'}"
 
 
-def backtest_lines(found: Backtest) -> Iterator[str]:
-    yield found.verdict()
-    yield f"{found.rule}; the law fitted to the rest: {found.fit.formula()}"
+def backtest_lines(result: Backtest) -> Iterator[str]:
+    yield result.verdict()
+    yield f"{result.rule}; the law fitted to the rest: {result.fit.formula()}"
     yield ""
     yield from columns(
         ("what", "mean |error|", "mean error", "root mean square"),
         [
             (score.name, text.percent(score.mean_abs_error), text.percent(score.bias), f"{score.rmse:.4f}")
-            for score in (found.score, *found.baselines)
+            for score in (result.score, *result.baselines)
         ],
     )
     yield ""
     yield from columns(
-        ("hidden run", "observed", "predicted", "error", f"{found.level:.0%} interval", "held"),
+        ("hidden run", "observed", "predicted", "error", f"{result.level:.0%} interval", "held"),
         [
             (
                 ", ".join(f"{name} {text.count(value)}" for name, value in run.inputs.items()),
@@ -162,21 +176,21 @@ def backtest_lines(found: Backtest) -> Iterator[str]:
                 "none" if run.interval is None else f"{run.interval[0]:.4f} to {run.interval[1]:.4f}",
                 {True: "yes", False: "no", None: ""}[run.inside],
             )
-            for run in found.runs
+            for run in result.runs
         ],
     )
-    if found.rmse_in_noise is not None:
-        yield f"root mean square error: {found.rmse_in_noise:.3g} times the noise of a seed"
+    if result.rmse_in_noise is not None:
+        yield f"root mean square error: {result.rmse_in_noise:.3g} times the noise of a seed"
 
 
-def design_lines(found: Design) -> Iterator[str]:
-    target = ", ".join(f"{name} {text.count(value)}" for name, value in found.target.items())
+def design_lines(design: Design) -> Iterator[str]:
+    target = ", ".join(f"{name} {text.count(value)}" for name, value in design.target.items())
     yield (
-        f"to narrow the prediction {found.loss:.4f} at {target} from ±{found.half_width_now:.4f} to "
-        f"±{found.half_width_after:.4f} ({found.level:.0%}), buy for {text.count(found.spent_flops)} of "
-        f"{text.count(found.budget_flops)} FLOPs:"
+        f"to narrow the prediction {design.loss:.4f} at {target} from ±{design.half_width_now:.4f} to "
+        f"±{design.half_width_after:.4f} ({design.level:.0%}), buy for {text.count(design.spent_flops)} of "
+        f"{text.count(design.budget_flops)} FLOPs:"
     )
-    names = list(found.target)
+    names = list(design.target)
     yield from columns(
         ("run", *names, "FLOPs", "half-width after"),
         [
@@ -186,63 +200,60 @@ def design_lines(found: Design) -> Iterator[str]:
                 text.count(run.flops),
                 f"±{run.half_width:.4f}",
             )
-            for number_, run in enumerate(found.runs, start=1)
+            for number_, run in enumerate(design.runs, start=1)
         ],
     )
     yield (
-        f"for the same budget: D-optimal ±{found.half_width_d_optimal:.4f}, random choices "
-        f"±{found.half_width_random:.4f} on average; {found.candidates} candidates"
+        f"for the same budget: D-optimal ±{design.half_width_d_optimal:.4f}, random choices "
+        f"±{design.half_width_random:.4f} on average; {design.candidates} candidates"
     )
 
 
-def _opinions(opinions: ExponentsByMethod) -> Iterator[str]:
+def isoflop_lines(exponents: ExponentsByMethod) -> Iterator[str]:
     yield from columns(
-        ("opinion on a, N* ~ C^a", "a", f"{opinions.level:.0%} interval", "its grid's bias"),
+        ("opinion on a, N* ~ C^a", "a", f"{exponents.level:.0%} interval", "its grid's bias"),
         [
             (
-                one.method,
-                "none" if one.exponent is None else f"{one.exponent:.3f}",
-                "no interval" if one.interval is None else f"{one.interval[0]:.3f} to {one.interval[1]:.3f}",
-                "" if one.bias is None else f"{one.bias:+.3f}",
+                estimate.method,
+                "none" if estimate.exponent is None else text.loss(estimate.exponent),
+                text.interval(estimate.interval, text.loss),
+                "" if estimate.bias is None else f"{estimate.bias:+.3f}",
             )
-            for one in opinions.each
+            for estimate in exponents.each
         ],
     )
-    for one in opinions.each:
-        if one.refused is not None:
-            yield f"  {one.method}: refused: {one.refused}"
+    for estimate in exponents.each:
+        if estimate.refused is not None:
+            yield f"  {estimate.method}: refused: {estimate.refused}"
+    if exponents.isoflop is not None:
+        yield ""
+        yield from _budget_lines(exponents.isoflop)
 
 
-def isoflop_lines(opinions: ExponentsByMethod) -> Iterator[str]:
-    yield from _opinions(opinions)
-    if (found := opinions.isoflop) is None:
-        return
-    yield ""
-    for name, line in (("N", found.params), ("D", found.tokens)):
-        low, high = line.interval
+def _budget_lines(isoflop: IsoFlop) -> Iterator[str]:
+    for name, line in (("N", isoflop.params), ("D", isoflop.tokens)):
+        ends = text.interval(line.interval, text.loss)
         yield (
-            f"{name}* = {line.coefficient:.4g} C^{line.exponent:.3f}  ({low:.3f} to {high:.3f}, "
-            f"{line.level:.0%} t over {line.df + 2} budgets)"
+            f"{name}* = {line.coefficient:.4g} C^{line.exponent:.3f}  ({ends}, {line.level:.0%} t over "
+            f"{line.df + 2} budgets)"
         )
-    if found.params_weighted is not None:
-        line = found.params_weighted
-        low, high = line.interval
-        yield f"N* weighted by noise: C^{line.exponent:.3f} ({low:.3f} to {high:.3f})"
-    yield f"a + b = {found.exponent_sum:.3f}; D: {found.token_rule.value}; noise: {found.noise}"
-    if found.thirds:
-        slopes = ", ".join(f"{third.exponent:.3f} ± {third.standard_error:.3f}" for third in found.thirds)
+    if (line := isoflop.params_weighted) is not None:
+        ends = text.interval(line.interval, text.loss)
+        yield f"N* weighted by noise: C^{line.exponent:.3f} ({ends})"
+    yield f"a + b = {isoflop.exponent_sum:.3f}; D: {isoflop.token_rule.value}; noise: {isoflop.noise}"
+    if isoflop.thirds:
+        slopes = ", ".join(f"{third.exponent:.3f} ± {third.standard_error:.3f}" for third in isoflop.thirds)
         yield f"slope of N* on the first, middle and last third: {slopes}"
     yield ""
     yield from columns(
         ("budget", "N*", "D*", "loss", "sizes", "used"),
         [
             (
-                text.count(one.flops), text.count(one.params), text.count(one.tokens), f"{one.loss:.4f}",
-                str(len(one.sizes)), "yes" if one.used else "no",
+                text.count(budget.flops), text.count(budget.params), text.count(budget.tokens),
+                f"{budget.loss:.4f}", str(len(budget.sizes)), "yes" if budget.used else "no",
             )
-            for one in found.budgets
+            for budget in isoflop.budgets
         ],
     )  # fmt: skip
-    for one in found.budgets:
-        for flag in one.flags:
-            yield f"  {text.count(one.flops)}: {flag.value}"
+    for budget in isoflop.budgets:
+        yield from (f"  {text.count(budget.flops)}: {flag.value}" for flag in budget.flags)

@@ -3,16 +3,21 @@
 import json
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from isoloss import text
-from isoloss.cli.app import AsJson, app, progress, show, show_json
+from isoloss.cli.app import AsJson, app, progress, respond, show, show_json
 from isoloss.errors import InputError
+
+if TYPE_CHECKING:
+    from isoloss.studies.launch import Forecast
+    from isoloss.studies.runner import StudyOutcome
 
 
 @app.command()
@@ -74,20 +79,19 @@ def run(
         raise typer.Exit(1)
 
 
-def show_plan(forecast, workers: int | None, as_json: bool) -> None:
+def show_plan(forecast: "Forecast", workers: int | None, as_json: bool) -> None:
     from isoloss.studies import runner
 
+    rows = [run.as_row() for run in forecast.runs]
     if as_json:
-        rows = [run.as_row() for run in forecast.runs]
-        print(json.dumps({"study": forecast.study, "scale": forecast.scale, "runs": rows}, indent=1))
+        show_json({"study": forecast.study, "scale": forecast.scale, "runs": rows})
         return
-    table = Table(title=f"{forecast.study}, scale {forecast.scale}: {len(forecast.runs)} runs")
+    table = Table(title=f"{forecast.study}, scale {forecast.scale}: {len(rows)} runs")
     columns = "run seed params total executed tokens 6ND exact-FLOPs rate time memory"
     for name in columns.split():
         table.add_column(name, justify="left" if name == "run" else "right")
-    for run in forecast.runs:
-        row = run.as_row()
-        counts = ("params", "params_total", "params_executed", "tokens", "flops_6nd", "flops_exact")
+    counts = ("params", "params_total", "params_executed", "tokens", "flops_6nd", "flops_exact")
+    for row in rows:
         table.add_row(
             row["label"],
             str(row["seed"]),
@@ -103,37 +107,28 @@ def show_plan(forecast, workers: int | None, as_json: bool) -> None:
         print(f"mind: {warning}")
 
 
-def show_outcome(outcome, as_json: bool) -> None:
+def show_outcome(outcome: "StudyOutcome", as_json: bool) -> None:
     if as_json:
-        print(
-            json.dumps(
-                {
-                    "folder": str(outcome.folder),
-                    "planned": outcome.planned,
-                    "already": outcome.already,
-                    "ended": outcome.ended,
-                    "failed": outcome.failed,
-                    "diverged": outcome.diverged,
-                    "stopped": outcome.stopped,
-                }
-            )
-        )
+        print(json.dumps(vars(outcome) | {"folder": str(outcome.folder)}))
         return
-    if outcome.already == outcome.planned:
-        print(f"Nothing to do: all {outcome.planned} runs of {outcome.folder} are there.")
-        return
-    there = outcome.already + outcome.ended
-    print(f"{there} of {outcome.planned} runs are in {outcome.folder} ({outcome.ended} new).")
-    for run_id, reason in outcome.diverged.items():
-        print(f"diverged: {run_id}: {reason}")
-    for run_id, reason in outcome.failed.items():
-        print(f"failed: {run_id}: {reason}")
-    if outcome.failed:
-        print("Run the same command again to retry what failed.")
     if outcome.stopped:
         # A second Ctrl-C must not cut the last words short.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        print("Stopped. Run the same command again to go on where it was.")
+    show(outcome_lines(outcome))
+
+
+def outcome_lines(outcome: "StudyOutcome") -> Iterator[str]:
+    if outcome.already == outcome.planned:
+        yield f"Nothing to do: all {outcome.planned} runs of {outcome.folder} are there."
+        return
+    there = outcome.already + outcome.ended
+    yield f"{there} of {outcome.planned} runs are in {outcome.folder} ({outcome.ended} new)."
+    yield from (f"diverged: {run_id}: {reason}" for run_id, reason in outcome.diverged.items())
+    yield from (f"failed: {run_id}: {reason}" for run_id, reason in outcome.failed.items())
+    if outcome.failed:
+        yield "Run the same command again to retry what failed."
+    if outcome.stopped:
+        yield "Stopped. Run the same command again to go on where it was."
 
 
 @app.command()
@@ -158,7 +153,10 @@ def report(
     """
     from isoloss import report as reports
 
-    if not Path(source).is_dir():
+    if Path(source).is_dir():
+        result = reports.write(source, out)
+        lines = [f"{number}. {finding.sentence}" for number, finding in enumerate(result.findings, start=1)]
+    else:
         from isoloss.sources.published import matching, names
 
         if not Path(source).exists() and source not in names():
@@ -170,12 +168,7 @@ def report(
         others = [law for pattern in beside or [] for law in matching(pattern)]
         result = reports.write_fit(source, out, beside=others)
         lines = [result.summary]
-    else:
-        result = reports.write(source, out)
-        lines = [f"{number}. {finding.sentence}" for number, finding in enumerate(result.findings, start=1)]
-    if as_json:
-        findings = [{"key": f.key, "sentence": f.sentence, "numbers": f.numbers} for f in result.findings]
-        show_json({"path": str(result.path), "findings": findings})
-        return
-    print(f"Report: {result.path.resolve()}" + ("" if result.written else " (up to date)"))
-    show(lines)
+    findings = [{"key": f.key, "sentence": f.sentence, "numbers": f.numbers} for f in result.findings]
+    state = "" if result.written else " (up to date)"
+    answer = {"path": str(result.path), "findings": findings}
+    respond(as_json, answer, [f"Report: {result.path.resolve()}{state}", *lines])

@@ -5,12 +5,16 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from isoloss.cli.app import AsJson, app, progress, say, show, show_json
 from isoloss.errors import InputError
+
+if TYPE_CHECKING:
+    from isoloss.teach.panel import Panel, Settings
+    from isoloss.teach.result import Result
 
 PLAIN_SECONDS = 5.0
 
@@ -45,34 +49,34 @@ def demo(
     isoloss demo showdown --set "prompt=It was a dark night"
     isoloss demo all --full -o results
     """
-    from isoloss.teach import result as results
+    from isoloss.teach import result as recordings
     from isoloss.teach.panel import measured
     from isoloss.teach.start import chosen, ready
 
     if out is not None and out.exists() and not out.is_dir():
         raise InputError("is a file", where=str(out), mend="name a folder: each panel gets a file in it")
-    made = []
+    results = []
     for panel, settings in chosen(name, only=only, seeds=seeds, changes=changes or [], full=full):
         ready(panel)
         with Ticker(panel.name) as ticker:
             result = measured(panel, settings, ticker)
         if out is not None:
-            results.write(result, out)
+            recordings.write(result, out)
         if as_json:
-            made.append(result.model_dump(mode="json"))
+            results.append(result.model_dump(mode="json"))
         else:
             show_result(panel, settings, result)
     if as_json:
-        show_json(made)
+        show_json(results)
 
 
-def show_result(panel, settings, result) -> None:
+def show_result(panel: "Panel", settings: "Settings", result: "Result") -> None:
     say(f"\n{panel.title}\n{panel.question}\n")
-    blind = getattr(panel.telling, "blind_lines", None)
-    if blind is not None:
+    blind, reveal = (getattr(panel.telling, f"{step}_lines", None) for step in ("blind", "reveal"))
+    if blind is not None and reveal is not None:
         show(blind(settings, result.tables))
         vote()
-        show(panel.telling.reveal_lines(settings, result.tables))
+        show(reveal(settings, result.tables))
     else:
         show(panel.telling.lines(settings, result.tables))
     for sentence in result.sentences:

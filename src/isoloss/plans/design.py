@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
@@ -182,7 +182,8 @@ def candidate_sets(
 
     theta, step = np.array(fit.theta), 1e-30
     loss_T = fit.losses(theta[None], **both)[0]
-    slopes_pT = np.imag(fit.losses(theta + 1j * step * np.eye(len(theta)), **both)) / step / loss_T
+    steps_pp: NDArray[Any] = theta + 1j * step * np.eye(len(theta))
+    slopes_pT = np.imag(fit.losses(steps_pp, **both)) / step / loss_T
     linear_TT = slopes_pT.T @ np.cov(theta_Sp[kept_S], rowvar=False) @ slopes_pT
 
     noise_C = fit.sigma / loss_T[:-1] if fit.objective.name == "squared" else np.full(len(cost_C), fit.sigma)

@@ -1,0 +1,145 @@
+"""Options that several commands share. A command takes a group of them as one argument, a frozen record."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from isoloss.errors import InputError
+
+Table = Annotated[Path, typer.Argument(help="Runs: .csv, .parquet, .ndjson, or a study's folder.")]
+Fit = Annotated[str, typer.Argument(help="FIT.json, or a published law: see `isoloss laws`.")]
+Where = Annotated[
+    str | None, typer.Option("--where", help="Rows to keep, in SQL: \"cooled AND family = 'lstm'\".")
+]
+Level = Annotated[float, typer.Option("--level", help="Share of intervals that hold the truth.")]
+MoreInputs = Annotated[list[str] | None, typer.Option("--input", help="NAME=VALUE for other inputs.")]
+
+
+MAPPED = ("params", "tokens", "flops", "loss", "recurrence", "position")
+"""Options of the columns that are named after what they hold."""
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """``command`` with each field of its groups as an option of its own, in the place of the group."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, type[Any]] = {}
+    options: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        if not dataclasses.is_dataclass(group := hints[name]):
+            options.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        groups[name] = group
+        kinds = get_type_hints(group, include_extras=True)
+        options += [
+            Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=kinds[field.name])
+            for field in dataclasses.fields(group)
+        ]
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
+        command(**given)
+
+    vars(with_options)["__signature__"] = Signature(options)
+    return with_options
+
+
+@dataclass(frozen=True)
+class SizeColumns:
+    """Which column of a table is which size, and which is the loss."""
+
+    params: Annotated[str | None, typer.Option("--params", help="Column of parameters N, raw counts.")] = None
+    tokens: Annotated[
+        str | None, typer.Option("--tokens", help="Column of training tokens D, raw counts.")
+    ] = None
+    flops: Annotated[str | None, typer.Option("--flops", help="Column of training FLOPs C.")] = None
+    loss: Annotated[str | None, typer.Option("--loss", help="Column of the loss, nats a token.")] = None
+
+    @property
+    def mapping(self) -> dict[str, str]:
+        """Our name -> column, for those given. Raises InputError."""
+        columns = {name: column for name in MAPPED if (column := getattr(self, name, None))}
+        return columns | pairs(getattr(self, "others", None), "--column")
+
+
+@dataclass(frozen=True)
+class Columns(SizeColumns):
+    """Which column of a table is which, which rows are kept, and which hang together."""
+
+    recurrence: Annotated[str | None, typer.Option("--recurrence", help="Column of loops.")] = None
+    position: Annotated[
+        str | None, typer.Option("--position", help="Column of the position in the context.")
+    ] = None
+    others: Annotated[
+        list[str] | None, typer.Option("--column", help="NAME=COLUMN for any other input of a law.")
+    ] = None
+    where: Where = None
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="Column naming rows that hang together: a size, or a run.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a fit minimises, and the level of its intervals."""
+
+    objective: Annotated[
+        str, typer.Option("--objective", help="huber-log, squared-log, squared or huber-likelihood; summed.")
+    ] = "huber-log"
+    delta: Annotated[float, typer.Option("--delta", help="Threshold of Huber's function, on log loss.")] = (
+        1e-3
+    )
+    level: Level = 0.9
+
+
+@dataclass(frozen=True)
+class Held:
+    """Parameters that a fit holds or ties."""
+
+    fixed: Annotated[list[str] | None, typer.Option("--fixed", help="NAME=VALUE holds a parameter.")] = None
+    tied: Annotated[list[str] | None, typer.Option("--tied", help="A,B gives two exponents one value.")] = (
+        None
+    )
+
+    def options(self) -> dict[str, Any]:
+        """As ``laws.fit`` takes them. Raises InputError."""
+        groups = [tuple(name.strip() for name in item.split(",")) for item in self.tied or []]
+        return {"fixed": numbers(self.fixed, "--fixed"), "tied": groups}
+
+
+def pairs(items: list[str] | None, option: str) -> dict[str, str]:
+    """NAME=VALUE items. Raises InputError for one without a name or a value."""
+    out: dict[str, str] = {}
+    for item in items or []:
+        name, equals, value = item.partition("=")
+        if not (name and equals and value):
+            raise InputError(f"{item!r} is not NAME=VALUE", where=option, mend="write NAME=VALUE")
+        out[name.strip()] = value.strip()
+    return out
+
+
+def numbers(items: list[str] | None, option: str) -> dict[str, float]:
+    """NAME=NUMBER items. Raises InputError."""
+    out: dict[str, float] = {}
+    for name, text in pairs(items, option).items():
+        try:
+            out[name] = float(text)
+        except ValueError:
+            raise InputError(f"{text!r} is not a number", where=f"{option} {name}", mend="give one") from None
+    return out
+
+
+def law_inputs(given: dict[str, float | None], others: list[str] | None) -> dict[str, float]:
+    """The inputs that options and --input gave. Raises InputError for one given twice."""
+    inputs = {name: value for name, value in given.items() if value is not None}
+    more = numbers(others, "--input")
+    if twice := set(inputs) & set(more):
+        raise InputError(f"{min(twice)} is given twice", where="--input", mend="give it once")
+    return inputs | more
