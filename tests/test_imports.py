@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from isoloss.teach import provenance
 from isoloss.teach.panels import PANELS, panel
 
 ROOT = Path(__file__).parents[1]
@@ -69,13 +70,13 @@ def test_every_module_of_the_rooms_that_read_imports_without_torch():
 
 
 def test_what_shows_a_recorded_demo_imports_without_torch():
-    told = {f"isoloss.teach.{panel.told_by}" for panel in PANELS}
-    done = imported_without_torch("isoloss.teach.deck.page", "isoloss.teach.deck.server", *sorted(told))
+    tells = {panel.tell.__name__ for panel in PANELS}
+    done = imported_without_torch("isoloss.teach.deck.page", "isoloss.teach.deck.server", *sorted(tells))
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
-    "module", ["isoloss.models", "isoloss.training.loop", f"isoloss.teach.{panel('binding').measured_by}"]
+    "module", ["isoloss.models", "isoloss.training.loop", *provenance.imports_of(panel("binding").measure)]
 )
 def test_control_what_trains_does_not(module):
     done = imported_without_torch(module)

@@ -78,10 +78,10 @@ RECORDED = recorded(PANELS, None)
 def test_recordings_keep_to_it(panel):
     found = RECORDED[panel.name]
     settings = panel.settings_from(found.settings)
-    figures = panel.telling.figures(settings, found.tables)
+    figures = panel.tell.figures(settings, found.tables)
     said = [sentence.text for sentence in found.sentences] + [found.basis.line(), panel.doubt, panel.question]
     said += [words for f in figures for words in (f.title, f.subtitle, f.shows, f.would_change)]
-    said += panel.telling.lines(settings, found.tables)
+    said += panel.tell.lines(settings, found.tables)
     assert [stray for words in said for stray in strays(words)] == []
 
 

@@ -7,7 +7,6 @@ python fake_panels.py serve [FOLDER]  the live deck with these panels; FOLDER: r
 import os
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
@@ -108,17 +107,8 @@ PLAIN = SimpleNamespace(
 BLIND = SimpleNamespace(**PLAIN.__dict__ | {"html": blind, "blind_lines": lines})
 
 
-@dataclass(frozen=True)
 class Fake(Panel):
     """A panel whose module is here instead of in the package."""
-
-    @property
-    def telling(self):
-        return BLIND if self.told_by == "blind" else PLAIN
-
-    @property
-    def measure(self):
-        return measure
 
     def experiment(self):
         return "a" * 64
@@ -131,8 +121,8 @@ def fake(name, **values):
         "question": f"What does {name} say about <letters>?",
         "doubt": "It shows nothing at all: a test made it.",
         "settings": Quick,
-        "measured_by": "here",
-        "told_by": "here",
+        "measure": measure,
+        "tell": PLAIN,
     }
     return Fake(name=name, **given | values)
 
@@ -142,7 +132,7 @@ PANELS = (
     fake("second"),
     fake("timed", alone=True),
     fake("capped", cap_seconds=1.0),
-    fake("taste", told_by="blind"),
+    fake("taste", tell=BLIND),
 )
 
 

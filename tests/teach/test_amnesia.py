@@ -8,7 +8,7 @@ from isoloss.teach.amnesia import binding, first_letter, random_place, reach
 from isoloss.teach.amnesia.contest import Cell, contest
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.outcomes import outcomes, share_of
-from isoloss.teach.amnesia.panels import (
+from isoloss.teach.amnesia.settings import (
     BindingSettings,
     FirstLetterSettings,
     RandomPlaceSettings,

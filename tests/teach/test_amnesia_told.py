@@ -62,7 +62,7 @@ def tables(panel, ends, **named):
 
 def said(name, found):
     one = panels.panel(name)
-    return {sentence.key: sentence.text for sentence in one.telling.sentences(one.settings(), found)}
+    return {sentence.key: sentence.text for sentence in one.tell.sentences(one.settings(), found)}
 
 
 def one(side, ends, **named):
@@ -207,7 +207,7 @@ def test_flat_is_said_of_what_is_flat():
 @pytest.mark.parametrize("name", TESTS)
 def test_figures_are_drawn_from_partial_tables_too(name):
     panel = panels.panel(name)
-    draw = panel.telling.figures
+    draw = panel.tell.figures
     whole = tables(name, dict.fromkeys(sides(name), (0.995, 0.6, 0.3)))
     start = {"curves": [row for row in whole["curves"] if row["update"] == 0]}
     some = {"curves": [row for row in whole["curves"] if row["side"] == ATTENTION and row["seed"] == 0]}
@@ -216,21 +216,21 @@ def test_figures_are_drawn_from_partial_tables_too(name):
         (figure,) = draw(panel.settings(), found)
         assert "</svg>" in render(figure).svg
         assert {"low", "high", "n", "seed"} <= set(figure.table.columns)
-    assert panel.telling.lines(panel.settings(), whole)
+    assert panel.tell.lines(panel.settings(), whole)
 
 
 def test_more_than_one_cell_is_swept():
     rows = tables("first-letter", dict.fromkeys(sides("first-letter"), (0.995, 0.6)))["curves"]
     both = {"curves": rows + [row | {"length": 48} for row in rows]}
     panel = panels.panel("first-letter")
-    names = [figure.name for figure in panel.telling.figures(panel.settings(), both)]
+    names = [figure.name for figure in panel.tell.figures(panel.settings(), both)]
     assert names == ["first-letter", "first-letter-sweep"]
-    keys = [sentence.key for sentence in panel.telling.sentences(panel.settings(), both)]
+    keys = [sentence.key for sentence in panel.tell.sentences(panel.settings(), both)]
     assert len(keys) == len(set(keys))
 
 
 def test_reach_is_drawn():
     panel = panels.panel("reach")
-    (figure,) = panel.telling.figures(panel.settings(), reach_rows({BIAS_3: -0.01, DEFAULT: -0.2}))
+    (figure,) = panel.tell.figures(panel.settings(), reach_rows({BIAS_3: -0.01, DEFAULT: -0.2}))
     assert "</svg>" in render(figure).svg
-    assert panel.telling.figures(panel.settings(), {}) == []
+    assert panel.tell.figures(panel.settings(), {}) == []

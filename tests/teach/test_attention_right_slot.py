@@ -7,7 +7,6 @@ from pydantic import ValidationError
 
 from isoloss.teach.attention import right_slot, right_slot_telling, slots
 from isoloss.teach.attention.mixing import mixed_by, uniform
-from isoloss.teach.attention.panels import RightSlotSettings
 from isoloss.teach.attention.right_slot_rows import (
     accuracies,
     change_of_mass,
@@ -15,6 +14,7 @@ from isoloss.teach.attention.right_slot_rows import (
     solved,
     uniform_mass,
 )
+from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.learner import Cohort, Replica, Side
 from isoloss.teach.panels import panel
 from isoloss.teach.tasks import Binding

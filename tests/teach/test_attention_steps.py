@@ -15,8 +15,8 @@ from isoloss.teach.attention import steps, steps_telling, untrained, untrained_t
 from isoloss.teach.attention.head import double, head_of, network, weights_of
 from isoloss.teach.attention.matrices import Matrix, colour, hexed, html_of, ink, lines_of, number
 from isoloss.teach.attention.mixing import Recording, causal_weights, mixed_by, uniform
-from isoloss.teach.attention.panels import SENTENCE, StepsSettings, UntrainedSettings
 from isoloss.teach.attention.sentence import ids_of, words_of
+from isoloss.teach.attention.settings import SENTENCE, StepsSettings, UntrainedSettings
 from isoloss.teach.attention.trace import Weights, traced
 from isoloss.teach.panels import panel
 
@@ -133,7 +133,7 @@ def test_numbers_do_not_depend_on_hashing():
     """set() order moved the rows of the script this demo replaces."""
     code = (
         "from isoloss.teach.attention.sentence import ids_of, words_of;"
-        "from isoloss.teach.attention.panels import SENTENCE; print(ids_of(words_of(SENTENCE + ' a word')))"
+        "from isoloss.teach.attention.settings import SENTENCE; print(ids_of(words_of(SENTENCE + ' a word')))"
     )
     outputs = {
         subprocess.run(

@@ -11,8 +11,8 @@ from isoloss.teach import panels
 from isoloss.teach.panel import told
 from isoloss.teach.race import bill, bill_told
 from isoloss.teach.race.counts import BLOCK, LSTM, kept_floats
-from isoloss.teach.race.panels import BillSettings
 from isoloss.teach.race.runners import causal_block, lstm_layer
+from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.race.steps import attention_step, lstm_step, read, started
 
 D = 32

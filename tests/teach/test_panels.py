@@ -12,7 +12,6 @@ from isoloss import files
 from isoloss.errors import InputError
 from isoloss.teach import panels, result, words
 from isoloss.teach.deck import study as deck_study
-from isoloss.teach.panel import Panel
 
 NAMES = [panel.name for panel in panels.PANELS]
 RECORDED = Path(str(resources.files("isoloss.teach").joinpath("recorded")))
@@ -85,26 +84,26 @@ def test_the_recorded_study_is_what_todays_code_trains():
 def test_the_recorded_sentences_are_what_the_recorded_numbers_say(panel):
     held = result.read(RECORDED / f"{panel.name}.json")
     settings = panel.settings_from(held.settings)
-    assert list(panel.telling.sentences(settings, held.tables)) == held.sentences
-    assert panel.telling.basis(settings, held.tables) == held.basis
-    assert list(panel.telling.lines(settings, held.tables))
+    assert list(panel.tell.sentences(settings, held.tables)) == held.sentences
+    assert panel.tell.basis(settings, held.tables) == held.basis
+    assert list(panel.tell.lines(settings, held.tables))
 
 
 @BY_NAME
 def test_what_figures_and_markup_say_may_be_said(panel):
     held = result.read(RECORDED / f"{panel.name}.json")
     settings = panel.settings_from(held.settings)
-    figures = panel.telling.figures(settings, held.tables)
+    figures = panel.tell.figures(settings, held.tables)
     said = [text for f in figures for text in (f.title, f.shows, f.would_change, f.description)]
-    if hasattr(panel.telling, "html"):
-        said.append(re.sub(r"<[^>]+>", " ", str(panel.telling.html(settings, held.tables))))
+    if hasattr(panel.tell, "html"):
+        said.append(re.sub(r"<[^>]+>", " ", str(panel.tell.html(settings, held.tables))))
     assert {text: faults for text in said if (faults := words.faults(text))} == {}
 
 
 def test_the_hash_of_an_experiment_follows_what_measures_alone():
     one = panels.panel("binding")
-    same = Panel(**{**one.__dict__, "title": "Other words"})
-    other = Panel(**{**one.__dict__, "measured_by": "amnesia.first_letter"})
+    same = one.model_copy(update={"title": "Other words"})
+    other = one.model_copy(update={"measure": panels.panel("first-letter").measure})
     assert one.experiment() == same.experiment()
     assert one.experiment() != other.experiment()
 

@@ -21,7 +21,7 @@ from isoloss.teach.progression.corpus import (
     shipped,
 )
 from isoloss.teach.progression.curves import curves
-from isoloss.teach.progression.panels import TrainingSettings
+from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.tasks import NOT_ASKED
 
 KNOWN = (

@@ -34,7 +34,7 @@ def stale(copy):
     return {
         panel.name
         for panel in panels.PANELS
-        if provenance.experiment(f"isoloss.teach.{panel.measured_by}", package=copy)
+        if provenance.experiment(*provenance.imports_of(panel.measure), package=copy)
         != experiments()[panel.name]
     }
 
@@ -55,7 +55,7 @@ def test_the_same_code_elsewhere_is_the_same_experiment(copy):
         ("training/optimizer.py", LEARNED),
         ("training/objective.py", LEARNED),
         ("training/settings.py", LEARNED),
-        ("teach/amnesia/value_set.py", {"binding"}),
+        ("teach/amnesia/value_set.py", {"binding", "right-slot"}),
         ("teach/amnesia/sides.py", CONTESTS),
         ("teach/settings.py", ALL),
         ("units.py", ALL - {"machine"}),
@@ -98,7 +98,7 @@ def test_words_make_nothing_stale(copy):
                 node.value.value = "Mended." if isinstance(node.value.value, str) else node.value.value
         path.write_text(f"# A comment.\n{ast.unparse(tree)}\n", "utf-8")
     edit(copy / "teach" / "settings.py", "How many random seeds", "Seeds, each drawn afresh")
-    edit(copy / "teach" / "amnesia" / "panels.py", "Amnesia test I: the first letter", "The first letter")
+    edit(copy / "teach" / "amnesia" / "panels.toml", "Amnesia test I: the first letter", "The first letter")
     assert stale(copy) == set()
 
 

@@ -12,7 +12,7 @@ from isoloss.teach import panels
 from isoloss.teach.panel import told
 from isoloss.teach.race import counts, race, race_told, ratios, timing
 from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE, RUNNERS
-from isoloss.teach.race.panels import RaceSettings
+from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES, Job, Race, Sample, Setup
 
 ONE, TWO, GPU = Setup("cpu", 1), Setup("cpu", 2), Setup("cuda", 1)

@@ -17,7 +17,7 @@ from isoloss.errors import InputError
 from isoloss.teach.showdown import checkpoints, copying
 from isoloss.teach.showdown.checkpoints import FAMILIES
 from isoloss.teach.showdown.decoding import chances, chosen, dice
-from isoloss.teach.showdown.panels import MODEL_SEEDS
+from isoloss.teach.showdown.settings import MODEL_SEEDS
 from isoloss.teach.showdown.tasting import whole_words
 from isoloss.training.evaluation import evaluate
 

@@ -72,13 +72,13 @@ def demo(
 
 def show_result(panel: "Panel", settings: "Settings", result: "Result") -> None:
     say(f"\n{panel.title}\n{panel.question}\n")
-    blind, reveal = (getattr(panel.telling, f"{step}_lines", None) for step in ("blind", "reveal"))
+    blind, reveal = (getattr(panel.tell, f"{step}_lines", None) for step in ("blind", "reveal"))
     if blind is not None and reveal is not None:
         show(blind(settings, result.tables))
         vote()
         show(reveal(settings, result.tables))
     else:
-        show(panel.telling.lines(settings, result.tables))
+        show(panel.tell.lines(settings, result.tables))
     for sentence in result.sentences:
         show(folded(f"{sentence.badge('LIVE'):<8} {sentence.text}", " " * 9))
     show(folded(f"What this does not show: {panel.doubt}"))

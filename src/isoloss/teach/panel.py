@@ -6,21 +6,21 @@
     figures(settings, tables) -> [Figure]
     lines(settings, tables) -> [str]              the terminal's view, pictures included
 
-A demo's folder has one module a panel that measures and one that tells; ``panels.py`` lists them all.
+A demo's folder has one module a panel that measures and one that tells, and the words of all its panels in
+``panels.toml``; ``isoloss.teach.panels`` lists them all.
 """
 
-import importlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from isoloss.errors import InputError
 from isoloss.figures.figure import Figure
 from isoloss.strict import first_complaint
 from isoloss.teach import provenance, result
+from isoloss.teach.prose import PanelWords, read
 from isoloss.teach.result import Basis, Result, Sentence, Tables
 from isoloss.teach.settings import Settings
 
@@ -31,6 +31,7 @@ class Report(Protocol):
     def __call__(self, done: float, text: str, tables: Tables | None = None) -> None: ...
 
 
+@runtime_checkable
 class Telling(Protocol):
     """The module that tells a panel's tables."""
 
@@ -40,35 +41,19 @@ class Telling(Protocol):
     def lines(self, settings: Any, tables: Tables) -> Sequence[str]: ...
 
 
-@dataclass(frozen=True)
-class Panel:
-    """``measured_by``, ``told_by``: names of modules under ``isoloss.teach``, imported when needed.
+class Panel(PanelWords):
+    """Its words, and the code behind it.
 
-    ``full``: settings of the recording that ships, larger than the defaults, which are the deck's live sizes.
-    ``cap_seconds``: wall time after which a live run is ended.
-    ``alone``: it measures time, so nothing else may run beside it. ``doubt``: what this does not show.
+    ``measure`` needs torch and imports what it calls when it is called: provenance follows these imports.
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     name: str
     demo: str
-    title: str
-    question: str
-    doubt: str
     settings: type[Settings]
-    measured_by: str
-    told_by: str
-    full: dict[str, Any] = field(default_factory=dict)
-    cap_seconds: float = 180.0
-    threads: int = 1
-    alone: bool = False
-
-    @property
-    def telling(self) -> Telling:
-        return importlib.import_module(f"isoloss.teach.{self.told_by}")
-
-    @property
-    def measure(self) -> Callable[[Any, Report], Tables]:
-        return importlib.import_module(f"isoloss.teach.{self.measured_by}").measure
+    measure: Callable[[Any, Report], Tables]
+    tell: Telling
 
     def settings_from(self, values: dict[str, Any]) -> Settings:
         """Validated settings. Raises InputError naming the key."""
@@ -81,8 +66,27 @@ class Panel:
             ) from None
 
     def experiment(self) -> str:
-        """Hash of the code that decides the numbers: the measuring module and what it imports."""
-        return provenance.experiment(f"isoloss.teach.{self.measured_by}")
+        """Hash of the code that decides the numbers: what ``measure`` imports."""
+        return provenance.experiment(*provenance.imports_of(self.measure))
+
+
+def described(
+    folder: str,
+    name: str,
+    settings: type[Settings],
+    measure: Callable[[Any, Report], Tables],
+    tell: Telling,
+) -> Panel:
+    """The panel that ``panels.toml`` in this folder describes under its name."""
+    prose = read(folder)
+    return Panel(
+        name=name,
+        demo=prose.demo,
+        settings=settings,
+        measure=measure,
+        tell=tell,
+        **dict(prose.panels[name]),
+    )
 
 
 def measured(panel: Panel, settings: Settings, report: Report) -> Result:
@@ -106,8 +110,8 @@ def told(
         panel=panel.name,
         settings=settings.model_dump(mode="json"),
         tables=tables,
-        sentences=list(panel.telling.sentences(settings, tables)),
-        basis=panel.telling.basis(settings, tables),
+        sentences=list(panel.tell.sentences(settings, tables)),
+        basis=panel.tell.basis(settings, tables),
         machine=result.machine(panel.threads),
         made=result.now(),
         cpu_seconds=cpu_seconds,

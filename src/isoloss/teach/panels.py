@@ -1,15 +1,116 @@
-"""Every panel, in the order of the slides."""
+"""Every panel, in the order of the slides: what measures it and what tells it.
+
+What measures needs torch, and is imported when it is called.
+"""
 
 from isoloss.errors import InputError
-from isoloss.teach.amnesia.panels import PANELS as AMNESIA
-from isoloss.teach.attention.panels import PANELS as ATTENTION
-from isoloss.teach.machine.panels import PANELS as MACHINE
-from isoloss.teach.panel import Panel
-from isoloss.teach.progression.panels import PANELS as PROGRESSION
-from isoloss.teach.race.panels import PANELS as RACE
-from isoloss.teach.showdown.panels import PANELS as SHOWDOWN
+from isoloss.teach.amnesia import binding_told, first_letter_told, random_place_told, reach_told
+from isoloss.teach.amnesia.settings import (
+    BindingSettings,
+    FirstLetterSettings,
+    RandomPlaceSettings,
+    ReachSettings,
+)
+from isoloss.teach.attention import right_slot_telling, steps_telling, untrained_telling
+from isoloss.teach.attention.settings import RightSlotSettings, StepsSettings, UntrainedSettings
+from isoloss.teach.machine import telling as machine_telling
+from isoloss.teach.machine.settings import MachineSettings
+from isoloss.teach.panel import Panel, Report, described
+from isoloss.teach.progression import telling as progression_telling
+from isoloss.teach.progression.settings import TrainingSettings
+from isoloss.teach.race import bill_told, race_told
+from isoloss.teach.race.settings import BillSettings, RaceSettings
+from isoloss.teach.result import Tables
+from isoloss.teach.showdown import telling as showdown_telling
+from isoloss.teach.showdown.settings import ShowdownSettings
 
-PANELS: tuple[Panel, ...] = (*MACHINE, *AMNESIA, *ATTENTION, *PROGRESSION, *RACE, *SHOWDOWN)
+
+def measure_machine(settings: MachineSettings, report: Report) -> Tables:
+    from isoloss.teach.machine.calibration import measure
+
+    return measure(settings, report)
+
+
+def measure_reach(settings: ReachSettings, report: Report) -> Tables:
+    from isoloss.teach.amnesia.reach import measure
+
+    return measure(settings, report)
+
+
+def measure_first_letter(settings: FirstLetterSettings, report: Report) -> Tables:
+    from isoloss.teach.amnesia.first_letter import measure
+
+    return measure(settings, report)
+
+
+def measure_random_place(settings: RandomPlaceSettings, report: Report) -> Tables:
+    from isoloss.teach.amnesia.random_place import measure
+
+    return measure(settings, report)
+
+
+def measure_binding(settings: BindingSettings, report: Report) -> Tables:
+    from isoloss.teach.amnesia.binding import measure
+
+    return measure(settings, report)
+
+
+def measure_steps(settings: StepsSettings, report: Report) -> Tables:
+    from isoloss.teach.attention.steps import measure
+
+    return measure(settings, report)
+
+
+def measure_untrained(settings: UntrainedSettings, report: Report) -> Tables:
+    from isoloss.teach.attention.untrained import measure
+
+    return measure(settings, report)
+
+
+def measure_right_slot(settings: RightSlotSettings, report: Report) -> Tables:
+    from isoloss.teach.attention.right_slot import measure
+
+    return measure(settings, report)
+
+
+def measure_training(settings: TrainingSettings, report: Report) -> Tables:
+    from isoloss.teach.progression.training import measure
+
+    return measure(settings, report)
+
+
+def measure_race(settings: RaceSettings, report: Report) -> Tables:
+    from isoloss.teach.race.race import measure
+
+    return measure(settings, report)
+
+
+def measure_bill(settings: BillSettings, report: Report) -> Tables:
+    from isoloss.teach.race.bill import measure
+
+    return measure(settings, report)
+
+
+def measure_showdown(settings: ShowdownSettings, report: Report) -> Tables:
+    from isoloss.teach.showdown.tasting import measure
+
+    return measure(settings, report)
+
+
+PANELS: tuple[Panel, ...] = (
+    described("machine", "machine", MachineSettings, measure_machine, machine_telling),
+    described("amnesia", "reach", ReachSettings, measure_reach, reach_told),
+    described("amnesia", "first-letter", FirstLetterSettings, measure_first_letter, first_letter_told),
+    described("amnesia", "random-place", RandomPlaceSettings, measure_random_place, random_place_told),
+    described("amnesia", "binding", BindingSettings, measure_binding, binding_told),
+    described("attention", "steps", StepsSettings, measure_steps, steps_telling),
+    described("attention", "untrained", UntrainedSettings, measure_untrained, untrained_telling),
+    described("attention", "right-slot", RightSlotSettings, measure_right_slot, right_slot_telling),
+    described("progression", "training", TrainingSettings, measure_training, progression_telling),
+    described("race", "race", RaceSettings, measure_race, race_told),
+    described("race", "bill", BillSettings, measure_bill, bill_told),
+    described("showdown", "showdown", ShowdownSettings, measure_showdown, showdown_telling),
+)
 
 DEMOS = ("machine", "amnesia", "attention", "training", "race", "showdown")
 

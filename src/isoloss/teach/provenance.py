@@ -1,14 +1,16 @@
 """Which code decides a recording's numbers: all that the measuring module imports, hashed as syntax trees.
 
-Imports inside functions count. Docstrings, comments, what describes a setting and the panels' own words do
-not; nor do the modules behind a border, which carry numbers about without deciding any. A data file counts if
-its module names it, alone or in a folder beside the module.
+Imports inside functions count. Docstrings, comments and what describes a setting do not; nor do the modules
+behind a border, which carry numbers about without deciding any. A data file counts if its module names it,
+alone or in a folder beside the module.
 """
 
 import ast
 import hashlib
+import inspect
 import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -25,12 +27,13 @@ BORDERS = frozenset(
             "isoloss.text",
             "isoloss.version",
         ),  # refuse, write
-        *("isoloss.teach.panel", "isoloss.teach.result", "isoloss.teach.words"),  # carry and check
+        *("isoloss.teach.panel", "isoloss.teach.prose"),  # carry
+        *("isoloss.teach.result", "isoloss.teach.words"),  # carry and check
     }
 )
 """A name stands for its module and for all below it, but ``isoloss`` for itself alone."""
 
-WORDS = frozenset({"PANELS", "description", "__all__"})
+WORDS = frozenset({"description", "__all__"})
 """Assignments and keywords that only describe."""
 
 
@@ -45,6 +48,12 @@ def experiment(*measuring: str, package: Traversable | None = None) -> str:
         for content in data:
             digest.update(content)
     return digest.hexdigest()
+
+
+def imports_of(function: Callable[..., object]) -> list[str]:
+    """The modules of isoloss that a function imports when it is called."""
+    source = textwrap.dedent(inspect.getsource(function))
+    return sorted(module for module, _ in _parsed(source)[1])
 
 
 def closure(*measuring: str, package: Traversable | None = None) -> list[tuple[str, str, list[bytes]]]:

@@ -2,7 +2,7 @@
 
 from isoloss.teach.amnesia.contest import Cell, contest
 from isoloss.teach.amnesia.names import BIAS_1
-from isoloss.teach.amnesia.panels import BindingSettings
+from isoloss.teach.amnesia.settings import BindingSettings
 from isoloss.teach.amnesia.sides import attention, lstm
 from isoloss.teach.amnesia.value_set import value_set_share
 from isoloss.teach.panel import Report

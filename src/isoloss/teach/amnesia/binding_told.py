@@ -4,7 +4,7 @@ from isoloss.figures.figure import Figure
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1
 from isoloss.teach.amnesia.outcomes import Outcome, cells, outcomes
-from isoloss.teach.amnesia.panels import BindingSettings
+from isoloss.teach.amnesia.settings import BindingSettings
 from isoloss.teach.amnesia.value_set import FORMULA
 from isoloss.teach.amnesia.verdicts import (
     account,

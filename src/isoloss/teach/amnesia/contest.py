@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from isoloss.teach.amnesia.panels import Contest
+from isoloss.teach.amnesia.settings import Contest
 from isoloss.teach.amnesia.sides import params_of
 from isoloss.teach.learner import Check, Cohort, Replica, Side, learn
 from isoloss.teach.panel import Report

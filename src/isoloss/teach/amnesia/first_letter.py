@@ -2,7 +2,7 @@
 
 from isoloss.teach.amnesia.contest import Cell, contest
 from isoloss.teach.amnesia.names import LSTMS
-from isoloss.teach.amnesia.panels import FirstLetterSettings
+from isoloss.teach.amnesia.settings import FirstLetterSettings
 from isoloss.teach.amnesia.sides import attention, lstm
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Tables

@@ -4,7 +4,7 @@ from isoloss.figures.figure import Figure
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_3, DEFAULT, LSTMS
 from isoloss.teach.amnesia.outcomes import best, cells, outcomes
-from isoloss.teach.amnesia.panels import FirstLetterSettings
+from isoloss.teach.amnesia.settings import FirstLetterSettings
 from isoloss.teach.amnesia.verdicts import (
     account,
     bests,

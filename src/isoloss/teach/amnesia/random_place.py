@@ -2,7 +2,7 @@
 
 from isoloss.teach.amnesia.contest import Cell, Run, contest
 from isoloss.teach.amnesia.names import BIAS_1
-from isoloss.teach.amnesia.panels import RandomPlaceSettings
+from isoloss.teach.amnesia.settings import RandomPlaceSettings
 from isoloss.teach.amnesia.sides import attention, lstm
 from isoloss.teach.learner import Cohort
 from isoloss.teach.panel import Report

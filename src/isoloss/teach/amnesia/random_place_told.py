@@ -6,7 +6,7 @@ from isoloss.figures.figure import Figure
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1
 from isoloss.teach.amnesia.outcomes import cells, outcomes
-from isoloss.teach.amnesia.panels import RandomPlaceSettings
+from isoloss.teach.amnesia.settings import RandomPlaceSettings
 from isoloss.teach.amnesia.verdicts import account, bests, counted, headline, span, table_lines, verdict
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 

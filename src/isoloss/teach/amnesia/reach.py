@@ -18,7 +18,7 @@ from isoloss.models.lstm import initialise, initialise_chrono
 from isoloss.models.transformer import Block
 from isoloss.stats import LEVEL, t_quantile
 from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT, TANH
-from isoloss.teach.amnesia.panels import ReachSettings
+from isoloss.teach.amnesia.settings import ReachSettings
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
 

@@ -12,7 +12,7 @@ from isoloss.stats import t_interval
 from isoloss.teach.amnesia import charts
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.outcomes import cells
-from isoloss.teach.amnesia.panels import ReachSettings
+from isoloss.teach.amnesia.settings import ReachSettings
 from isoloss.teach.amnesia.verdicts import headline
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.text import capital

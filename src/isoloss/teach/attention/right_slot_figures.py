@@ -11,7 +11,6 @@ from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import INK, QUIET, family_colour
 from isoloss.teach.attention.heat import shaded
-from isoloss.teach.attention.panels import RightSlotSettings
 from isoloss.teach.attention.right_slot_rows import (
     LAYERS,
     LOOKS,
@@ -24,6 +23,7 @@ from isoloss.teach.attention.right_slot_rows import (
     uniform_mass,
 )
 from isoloss.teach.attention.sentence import labels_of
+from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.result import Row, Tables
 from isoloss.text import percent
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from isoloss.figures.figure import Figure
 from isoloss.stats import mean
 from isoloss.teach.attention.matrices import Matrix, lines_of
-from isoloss.teach.attention.panels import RightSlotSettings
 from isoloss.teach.attention.right_slot_figures import maps_figure, progress_figure
 from isoloss.teach.attention.right_slot_rows import (
     ENOUGH,
@@ -21,6 +20,7 @@ from isoloss.teach.attention.right_slot_rows import (
     uniform_mass,
 )
 from isoloss.teach.attention.sentence import labels_of
+from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.result import Basis, Sentence, Tables
 from isoloss.teach.shares import Share, gap
 from isoloss.text import percent, plural

@@ -3,8 +3,8 @@
 import numpy as np
 
 from isoloss.teach.attention.head import double, head_of, weights_of
-from isoloss.teach.attention.panels import StepsSettings
 from isoloss.teach.attention.sentence import ids_of, words_of
+from isoloss.teach.attention.settings import StepsSettings
 from isoloss.teach.attention.trace import Trace, traced
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables

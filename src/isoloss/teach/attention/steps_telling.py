@@ -9,8 +9,8 @@ from markupsafe import Markup
 from isoloss.figures.figure import Figure
 from isoloss.teach.attention.heat import numbered_map
 from isoloss.teach.attention.matrices import Matrix, cells_of, html_of, lines_of
-from isoloss.teach.attention.panels import StepsSettings
 from isoloss.teach.attention.sentence import labels_of
+from isoloss.teach.attention.settings import StepsSettings
 from isoloss.teach.result import Basis, Sentence, Tables
 
 

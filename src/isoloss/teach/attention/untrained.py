@@ -1,8 +1,8 @@
 """The same sentence through several random networks: what attention maps look like when they mean nothing."""
 
 from isoloss.teach.attention.head import double, head_of
-from isoloss.teach.attention.panels import UntrainedSettings
 from isoloss.teach.attention.sentence import words_of
+from isoloss.teach.attention.settings import UntrainedSettings
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
 

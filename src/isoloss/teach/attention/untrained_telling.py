@@ -10,8 +10,8 @@ from isoloss.figures.style import INK, QUIET
 from isoloss.stats import mean
 from isoloss.teach.attention.heat import shaded
 from isoloss.teach.attention.matrices import Matrix, lines_of
-from isoloss.teach.attention.panels import UntrainedSettings
 from isoloss.teach.attention.sentence import labels_of
+from isoloss.teach.attention.settings import UntrainedSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 
 FOLDED = ("cell",)

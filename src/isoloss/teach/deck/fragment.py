@@ -45,7 +45,7 @@ def whole(panel: Panel, result: Result, badge: Badge) -> Markup:
         shown=SHOWN_SENTENCES,
         drawn=drawn(panel, settings, result.tables, "recorded-" if badge == "RECORDED" else ""),
         own=_own(panel, settings, result.tables),
-        blind=hasattr(panel.telling, "blind_lines"),
+        blind=hasattr(panel.tell, "blind_lines"),
         badge=badge,
         result=result,
         stale=result.experiment != panel.experiment(),
@@ -55,7 +55,7 @@ def whole(panel: Panel, result: Result, badge: Badge) -> Markup:
 
 def so_far(panel: Panel, settings: Settings, tables: Tables) -> Markup:
     """A measurement under way: pictures only, since sentences need all of it."""
-    blind = hasattr(panel.telling, "blind_lines")
+    blind = hasattr(panel.tell, "blind_lines")
     return filled(
         "so_far.html",
         title=panel.title,
@@ -66,8 +66,8 @@ def so_far(panel: Panel, settings: Settings, tables: Tables) -> Markup:
 
 def drawn(panel: Panel, settings: Settings, tables: Tables, before: str = "") -> list[Drawn]:
     """``before`` begins their names: a recording may stand on one page with what is measured live."""
-    found: Sequence[Figure] = panel.telling.figures(settings, tables)
-    folded = getattr(panel.telling, "FOLDED", ())
+    found: Sequence[Figure] = panel.tell.figures(settings, tables)
+    folded = getattr(panel.tell, "FOLDED", ())
     return [picture(figure, before + panel.name, folded=figure.name in folded) for figure in found]
 
 
@@ -86,7 +86,7 @@ def _table(figure: Figure) -> Table:
 
 def _own(panel: Panel, settings: Settings, tables: Tables) -> Markup:
     """Markup that only this panel has, escaped by its module."""
-    html = getattr(panel.telling, "html", None)
+    html = getattr(panel.tell, "html", None)
     return html(settings, tables) if html is not None else Markup("")
 
 

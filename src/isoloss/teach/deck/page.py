@@ -116,8 +116,8 @@ def _retold(panel: Panel, path: Path) -> Result:
     settings = panel.settings_from(found.settings)
     with _readable(panel):
         told = {
-            "sentences": list(panel.telling.sentences(settings, found.tables)),
-            "basis": panel.telling.basis(settings, found.tables),
+            "sentences": list(panel.tell.sentences(settings, found.tables)),
+            "basis": panel.tell.basis(settings, found.tables),
         }
     return found.model_copy(update=told)
 

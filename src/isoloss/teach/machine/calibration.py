@@ -5,7 +5,7 @@ import time
 
 import torch
 
-from isoloss.teach.machine.panels import MachineSettings
+from isoloss.teach.machine.settings import MachineSettings
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Tables
 

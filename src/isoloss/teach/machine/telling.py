@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from isoloss.figures.figure import Figure
 from isoloss.teach import budget
-from isoloss.teach.machine.panels import MachineSettings
+from isoloss.teach.machine.settings import MachineSettings
 from isoloss.teach.result import Basis, Sentence, Tables
 
 

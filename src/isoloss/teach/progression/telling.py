@@ -22,7 +22,7 @@ from isoloss.teach.progression.curves import (
     kept,
     level,
 )
-from isoloss.teach.progression.panels import TrainingSettings
+from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.shares import Share, gap
 from isoloss.text import percent, plural

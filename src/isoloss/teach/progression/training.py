@@ -15,7 +15,7 @@ from isoloss.teach.learner import Cohort, Replica, Side, asked_loss, params
 from isoloss.teach.panel import Report
 from isoloss.teach.progression import curves
 from isoloss.teach.progression.corpus import END, UNKNOWN, Corpus, Reading, Sentence, longest_copied
-from isoloss.teach.progression.panels import TrainingSettings
+from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.progression.writing import write
 from isoloss.teach.result import Row, Tables
 from isoloss.teach.shares import Share

@@ -9,8 +9,8 @@ import torch
 from isoloss.teach.panel import Report
 from isoloss.teach.race import ratios
 from isoloss.teach.race.counts import BLOCK, FLOAT_BYTES, LSTM, kept_floats
-from isoloss.teach.race.panels import BillSettings
 from isoloss.teach.race.runners import causal_block, lstm_layer
+from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.race.steps import attention_step, lstm_step, read, started
 from isoloss.teach.race.timing import spread
 from isoloss.teach.result import Row, Tables

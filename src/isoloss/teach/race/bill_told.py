@@ -9,8 +9,8 @@ from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import FAMILY_COLOURS, log_axis
 from isoloss.teach.race.counts import BLOCK, LSTM
-from isoloss.teach.race.panels import BillSettings
 from isoloss.teach.race.ratios import INTERVAL
+from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.race.verdict import by, compared, sentence, winner
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.text import size

@@ -9,8 +9,8 @@ import torch
 
 from isoloss.teach.panel import Report
 from isoloss.teach.race import counts, timing
-from isoloss.teach.race.panels import RaceSettings
 from isoloss.teach.race.runners import Entry, entries
+from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, MODES, Job, Race, Setup
 from isoloss.teach.result import Row, Tables
 

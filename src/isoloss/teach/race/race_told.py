@@ -7,7 +7,7 @@ from markupsafe import Markup, escape
 from isoloss.figures.figure import Figure
 from isoloss.teach.race import race_figures
 from isoloss.teach.race.counts import ALONE, BLOCK, LSTM, NAIVE, RUNNERS, Runner, depth, path
-from isoloss.teach.race.panels import RaceSettings
+from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.race.verdict import by, compared, sentence, winner
 from isoloss.teach.result import Basis, Row, Sentence, Tables

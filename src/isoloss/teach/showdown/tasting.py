@@ -26,7 +26,7 @@ from isoloss.teach.showdown import checkpoints, copying
 from isoloss.teach.showdown.checkpoints import FAMILIES, Card, Trained
 from isoloss.teach.showdown.copying import Copied, copied, distinct, word_hashes
 from isoloss.teach.showdown.decoding import dice
-from isoloss.teach.showdown.panels import EARLY, MODEL_SEEDS, ShowdownSettings
+from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
 from isoloss.teach.showdown.summary import mean_share, means
 from isoloss.teach.showdown.writing import Writer, candidates, cleaned, prompt_ids
 

@@ -13,7 +13,7 @@ from isoloss.stats import Interval
 from isoloss.teach.deck.templates import filled_text
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.showdown import drawing
-from isoloss.teach.showdown.panels import EARLY, MODEL_SEEDS, ShowdownSettings
+from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
 from isoloss.teach.showdown.summary import gap, means
 from isoloss.text import percent
 

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from isoloss.teach.panel import Panel
 from isoloss.teach.settings import Seeded
 
 Rate = Annotated[float, Field(ge=1e-5, le=0.1)]
@@ -110,75 +109,3 @@ class BindingSettings(Contest):
     def _within_reason(self) -> Self:
         bounded(self, [3 * min(pairs, keys) for pairs in self.pairs for keys in self.keys], sides=2)
         return self
-
-
-GRID = (1e-3, 3e-3, 1e-2)
-
-PANELS: tuple[Panel, ...] = (
-    Panel(
-        name="reach",
-        demo="amnesia",
-        title="How far does blame travel?",
-        question="How much of the last output's gradient reaches a token k steps back, before any training?",
-        doubt=(
-            "Only the start of training: a gradient that is small at first can grow, and one that arrives "
-            "need not be used. Each curve is relative to its own last token, so flat does not mean large."
-        ),
-        settings=ReachSettings,
-        measured_by="amnesia.reach",
-        told_by="amnesia.reach_told",
-        full={"seeds": 10, "strings": 128},
-    ),
-    Panel(
-        name="first-letter",
-        demo="amnesia",
-        title="Amnesia test I: the first letter",
-        question="Who says the first letter of a random string, and what does the LSTM's start change?",
-        doubt=(
-            "A fixed address, fresh strings, few updates and one small size. Other lengths, longer training "
-            "or another recipe may give another order; the sweeps show some of it. The live sizes were "
-            "chosen for their cost, after looking at what came out."
-        ),
-        settings=FirstLetterSettings,
-        measured_by="amnesia.first_letter",
-        told_by="amnesia.first_letter_told",
-        full={"seeds": 5, "widths": [32], "lengths": [20, 40], "rates": list(GRID), "cap": 250},
-    ),
-    Panel(
-        name="random-place",
-        demo="amnesia",
-        title="Amnesia test II: somewhere in here",
-        question="A mark stands anywhere; who says the letter after it, from which distance?",
-        doubt=(
-            "Short strings, where near answers train the far ones, and equal updates, not equal seconds. "
-            "Whether a tuned or longer trained Transformer closes the gap at greater lengths is not tested."
-        ),
-        settings=RandomPlaceSettings,
-        measured_by="amnesia.random_place",
-        told_by="amnesia.random_place_told",
-        full={"seeds": 5, "widths": [32], "lengths": [32], "rates": list(GRID), "cap": 500, "batch": 64},
-    ),
-    Panel(
-        name="binding",
-        demo="amnesia",
-        title="Amnesia test III: who belongs to whom?",
-        question="After several key-value pairs, who answers each key with its own value?",
-        doubt=(
-            "Within a number of updates: an LSTM on the value-set line has not bound the pairs yet. With few "
-            "keys it arrives when it is trained longer; a wider one or another recipe may arrive sooner. The "
-            "Transformer's form was picked among about ten that we tried, the LSTM's among five."
-        ),
-        settings=BindingSettings,
-        measured_by="amnesia.binding",
-        told_by="amnesia.binding_told",
-        full={
-            "seeds": 5,
-            "widths": [32],
-            "pairs": [4, 2],
-            "every": 100,
-            "keys": [64, 8],
-            "rates": [3e-3, 1e-2],
-            "cap": 600,
-        },
-    ),
-)

@@ -2,7 +2,6 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from isoloss.teach.panel import Panel
 from isoloss.teach.settings import Settings
 
 MOST_SCORES = 2**26
@@ -45,43 +44,3 @@ class BillSettings(Settings):
     d_model: int = Field(default=128, ge=32, le=512, multiple_of=32, description="Width of both layers")
     repeats: int = Field(default=12, ge=6, le=60, description="Times each layer is timed")
     tokens: int = Field(default=16, ge=1, le=256, description="Steps timed as one, to beat the clock's grain")
-
-
-PANELS: tuple[Panel, ...] = (
-    Panel(
-        name="race",
-        demo="race",
-        title="LSTM-vs-Transformer race, with a referee",
-        question="Which layer reads T tokens sooner, and does the answer depend on who is raced?",
-        doubt=(
-            "One width, one batch size, 32-bit floats and this machine only: a GPU, longer batches or other "
-            "kernels may turn the order. A layer's time says nothing of what a model learns from a token."
-        ),
-        settings=RaceSettings,
-        measured_by="race.race",
-        told_by="race.race_told",
-        full={
-            "lengths": [64, 256, 1024, 4096],
-            "repeats": 9,
-            "budget_seconds": 140.0,
-        },
-        cap_seconds=600.0,
-        alone=True,
-    ),
-    Panel(
-        name="bill",
-        demo="race",
-        title="The bill at writing time",
-        question="What does one more token cost after n tokens, in time and in memory?",
-        doubt=(
-            "One layer, one sequence, one CPU thread. A server answers many sequences at once, and models "
-            "that share keys between heads or keep a window of them store less than 2 n d floats."
-        ),
-        settings=BillSettings,
-        measured_by="race.bill",
-        told_by="race.bill_told",
-        full={"lengths": [16, 64, 128, 256, 512, 1024, 2048, 4096], "repeats": 30},
-        cap_seconds=120.0,
-        alone=True,
-    ),
-)

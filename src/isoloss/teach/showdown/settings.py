@@ -2,7 +2,6 @@
 
 from pydantic import Field
 
-from isoloss.teach.panel import Panel
 from isoloss.teach.settings import Settings
 
 MODEL_SEEDS = 3
@@ -24,22 +23,3 @@ class ShowdownSettings(Settings):
         default=0, ge=0, lt=MODEL_SEEDS, description="Which of the trained seeds writes the shown texts"
     )
     samples: int = Field(default=8, ge=2, le=24, description="Texts of each trained model for the counts")
-
-
-PANELS = (
-    Panel(
-        name="showdown",
-        demo="showdown",
-        title="Generative showdown: a blind tasting",
-        question="Two models, one size, one budget, the same dice: which text is better, and who wrote it?",
-        doubt="Both models are tiny and were trained for minutes on one mix of old books, at one size, with "
-        "learning rates that a sweep at a smaller budget found. One pair of texts says nothing about a "
-        "family, and n-grams that the training text holds may be plain English, not copies: compare with "
-        "the held-out text's own share.",
-        settings=ShowdownSettings,
-        measured_by="showdown.tasting",
-        told_by="showdown.telling",
-        full={"samples": 24, "tokens": 80},
-        cap_seconds=120.0,
-    ),
-)

@@ -5,7 +5,6 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from isoloss.teach.attention.sentence import CHARACTERS, SentenceText
-from isoloss.teach.panel import Panel
 from isoloss.teach.settings import Seeded, Settings
 
 SENTENCE = "a small model reads every word we give it"
@@ -57,45 +56,3 @@ class RightSlotSettings(Seeded):
 
 MOST_TOKENS = 60_000_000
 """Tokens that all seeds read in training and looks: a quarter of an hour on one core."""
-
-PANELS = (
-    Panel(
-        name="steps",
-        demo="attention",
-        title="Attention step by step",
-        question="What does one attention head compute, number by number?",
-        doubt="The weights are random: the numbers show how attention is computed, nothing about the words. "
-        "A real model has many heads and layers, a feed-forward part and a residual stream around them.",
-        settings=StepsSettings,
-        measured_by="attention.steps",
-        told_by="attention.steps_telling",
-        full={},
-        cap_seconds=30.0,
-    ),
-    Panel(
-        name="untrained",
-        demo="attention",
-        title="What nothing looks like",
-        question="How much meaning is in the attention map of an untrained network?",
-        doubt="One sentence and a handful of random networks: enough to see that a pattern may mean nothing, "
-        "too few to give the spread of random maps precisely.",
-        settings=UntrainedSettings,
-        measured_by="attention.untrained",
-        told_by="attention.untrained_telling",
-        full={"seeds": 10},
-        cap_seconds=30.0,
-    ),
-    Panel(
-        name="right-slot",
-        demo="attention",
-        title="Attention with a known right answer",
-        question="Does training move attention to the right slot, and does the answer depend on it?",
-        doubt="A task made for two small layers with one head each. In larger models many heads share the "
-        "work: weight on a slot need not mean that the answer depends on it. Every map needs its ablation.",
-        settings=RightSlotSettings,
-        measured_by="attention.right_slot",
-        told_by="attention.right_slot_telling",
-        full={"seeds": 10, "updates": 400, "every": 25},
-        cap_seconds=180.0,
-    ),
-)

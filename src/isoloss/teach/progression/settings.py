@@ -4,7 +4,6 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from isoloss.teach.panel import Panel
 from isoloss.teach.progression.corpus import Corpus, corpus_of
 from isoloss.teach.settings import Seeded
 
@@ -61,22 +60,3 @@ class TrainingSettings(Seeded):
 
     def read(self) -> Corpus:
         return corpus_of(self.corpus, self.held_out, self.split_seed)
-
-
-PANELS: tuple[Panel, ...] = (
-    Panel(
-        name="training",
-        demo="training",
-        title="Watching a model learn, and when to stop",
-        question="What does a model learn from a hundred sentences: a language, or the sentences?",
-        doubt=(
-            "One split of a hundred made-up sentences, with the best point picked on the held-out sentences "
-            "themselves: the intervals cover seeds, not the choice of sentences. The rates were tried on one "
-            "seed, and models this small say nothing about large ones."
-        ),
-        settings=TrainingSettings,
-        measured_by="progression.training",
-        told_by="progression.telling",
-        full={"seeds": 10, "rates": [1e-2, 3e-2, 1e-1], "samples": 1_000},
-    ),
-)

@@ -1,0 +1,86 @@
+"""The standing words of a demo: the ``panels.toml`` in its folder, read strictly.
+
+demo             its name in commands
+[panels.NAME]    title, question, doubt; the full recording's settings; bounds that are not the usual ones
+[figures.NAME]   title and subtitle, which may hold {names}; description, shows, would_change
+"""
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any
+
+import polars as pl
+from pydantic import AfterValidator, Field, ValidationError
+
+from isoloss.errors import InputError
+from isoloss.figures.figure import Figure
+from isoloss.figures.style import TITLE_CHARACTERS
+from isoloss.strict import Strict, first_complaint
+
+Text = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
+"""Line breaks are spaces."""
+
+
+class PanelWords(Strict):
+    """What is said of a panel beside its numbers, and how it is run.
+
+    ``doubt``: what this does not show. ``full``: settings of the recording that ships, larger than the
+    defaults, which are the deck's live sizes. ``cap_seconds``: wall time after which a live run is ended.
+    ``alone``: it measures time, so nothing else may run beside it.
+    """
+
+    title: Text
+    question: Text
+    doubt: Text
+    full: dict[str, Any] = Field(default_factory=dict)
+    cap_seconds: float = 180.0
+    threads: int = 1
+    alone: bool = False
+
+
+class Caption(Strict):
+    """What is said of a figure; lines of its title have so many ``characters``."""
+
+    title: Text
+    subtitle: Text = ""
+    characters: int = TITLE_CHARACTERS
+    description: Text
+    shows: Text
+    would_change: Text
+
+
+class Prose(Strict):
+    demo: str
+    panels: dict[str, PanelWords]
+    figures: dict[str, Caption] = Field(default_factory=dict)
+
+
+@cache
+def read(folder: str) -> Prose:
+    """The words of the demo in this folder of ``isoloss.teach``."""
+    return parsed(resources.files("isoloss.teach").joinpath(folder, "panels.toml").read_text("utf-8"), folder)
+
+
+def parsed(text: str, folder: str) -> Prose:
+    """Raises InputError naming a key that is missing, unknown or of another type."""
+    try:
+        return Prose.model_validate(tomllib.loads(text))
+    except ValidationError as error:
+        raise InputError(first_complaint(error), where=f"teach/{folder}/panels.toml") from None
+
+
+def figure(folder: str, name: str, chart: Any, table: pl.DataFrame, **words: object) -> Figure:
+    """A figure with its caption; ``words`` stand where its title and subtitle have their names."""
+    caption = read(folder).figures[name]
+    return Figure(
+        name=name,
+        chart=chart,
+        title=caption.title.format(**words),
+        subtitle=caption.subtitle.format(**words),
+        characters=caption.characters,
+        description=caption.description,
+        shows=caption.shows,
+        would_change=caption.would_change,
+        table=table,
+    )

@@ -1,0 +1,56 @@
+"""The standing words of the demos: read strictly, each used."""
+
+from importlib import resources
+
+import pytest
+
+from isoloss.errors import InputError
+from isoloss.teach import panels, prose
+
+FOLDERS = sorted(
+    folder.name
+    for folder in resources.files("isoloss.teach").iterdir()
+    if folder.joinpath("panels.toml").is_file()
+)
+WHOLE = """
+demo = "d"
+[panels.p]
+title = "T"
+question = "Q?"
+doubt = \"\"\"
+Two
+lines.
+\"\"\"
+[figures.f]
+title = "F of {who}"
+description = "D"
+shows = "S"
+would_change = "W"
+"""
+
+
+def test_line_breaks_are_spaces_and_bounds_have_defaults():
+    words = prose.parsed(WHOLE, "d").panels["p"]
+    assert words.doubt == "Two lines."
+    assert (words.cap_seconds, words.threads, words.alone, words.full) == (180.0, 1, False, {})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "complaint"),
+    [
+        ('title = "T"', "", "panels.p.title: Field required"),
+        ('title = "T"', 'title = "T"\ncolour = "red"', "panels.p.colour: Extra inputs"),
+        ('title = "T"', "title = 3", "panels.p.title: Input should be a valid string"),
+        ('shows = "S"', "", "figures.f.shows: Field required"),
+        ('shows = "S"', 'shows = "S"\nhides = "H"', "figures.f.hides: Extra inputs"),
+        ('demo = "d"', "", "demo: Field required"),
+    ],
+)
+def test_a_key_that_is_missing_or_unknown_is_an_error(before, after, complaint):
+    with pytest.raises(InputError, match=complaint):
+        prose.parsed(WHOLE.replace(before, after), "d")
+
+
+def test_every_word_belongs_to_a_panel():
+    described = {name for folder in FOLDERS for name in prose.read(folder).panels}
+    assert described == {panel.name for panel in panels.PANELS}
