@@ -113,39 +113,31 @@ def envelope(
     Raises InputError for columns that are not positive finite numbers of one length and for runs that change
     size, and Refusal for fewer than 3 handovers that count or under half a decade of compute between them.
     """
-    if choice not in [one.value for one in Choice]:
-        raise InputError(f"choice is {choice!r}", mend=f"choose {' or '.join(one.value for one in Choice)}")
+    if choice not in [each.value for each in Choice]:
+        raise InputError(f"choice is {choice!r}", mend=f"choose {' or '.join(each.value for each in Choice)}")
     if draws < 0:
         raise InputError(f"draws is {draws}", mend="give 0 or more")
     check_level(level)
-    given = {"flops": flops, "params": params, "loss": loss}
-    table = columns(given if tokens is None else given | {"tokens": tokens})
+    table = columns({"flops": flops, "params": params, "loss": loss, "tokens": tokens})
     warnings = []
     if tokens is None:
         table["tokens"] = table["flops"] / (6 * table["params"])
         warnings.append("no tokens were given: D = C/(6 N) is assumed, and a + b = 1 follows from that")
     runs, grid = _runs(table, run)
     if choice == Choice.RUNNING_MINIMUM.value:
-        with_curve = [one for one in runs if len(one.x) > 1]
-        if len(with_curve) < len(runs):
-            warnings.append(f"{len(runs) - len(with_curve)} runs of one row have no curve and were left out")
-        runs = with_curve
+        every, runs = len(runs), [curve for curve in runs if len(curve.x) > 1]
+        if len(runs) < every:
+            warnings.append(f"{every - len(runs)} runs of one row have no curve and were left out")
         if not runs:
             raise InputError("no run has two rows", where="run", mend="name each row's run, or choose hull")
-    found = _handovers(runs, grid, Choice(choice))
-    used = [one for one in found if one.cut is None]
+    handovers = _handovers(runs, grid, Choice(choice))
+    used = [handover for handover in handovers if handover.cut is None]
     if len(used) < LEAST:
-        left_out = "; ".join(f"C = {text.power(one.flops)}: {one.cut.value}" for one in found if one.cut)
-        raise Refusal(
-            f"{len(used)} usable handovers from one size to the next, and a power law needs {LEAST}"
-            + (f" ({left_out})" if left_out else ""),
-            mend="add sizes, or train the smaller ones until larger ones overtake them",
-        )
+        raise _too_few(handovers, len(used))
     N_law, D_law = _laws(used, level)
     exponents = _bootstrap(runs, grid, Choice(choice), draws, seed)
-    failed = 1 - len(exponents) / draws if draws else 0.0
     intervals: list[tuple[float, float] | None] = [None, None]
-    if draws and failed > FAILED_SHARE:
+    if draws and (failed := 1 - len(exponents) / draws) > FAILED_SHARE:
         warnings.append(
             f"no bootstrap interval: {100 * failed:.0f}% of the resamples of {len(runs)} runs give no slope"
         )
@@ -155,15 +147,24 @@ def envelope(
         intervals = list(zip(low.tolist(), high.tolist(), strict=True))
     return Envelope(
         choice=Choice(choice),
-        handovers=tuple(found),
+        handovers=tuple(handovers),
         params=N_law,
         tokens=D_law,
         params_interval=intervals[0],
         tokens_interval=intervals[1],
-        thirds=thirds([one.flops for one in used], [one.params for one in used], N_law.sigma),
+        thirds=thirds([each.flops for each in used], [each.params for each in used], N_law.sigma),
         level=level,
         runs=len(runs),
         warnings=tuple(warnings),
+    )
+
+
+def _too_few(handovers: Sequence[Handover], used: int) -> Refusal:
+    left_out = "; ".join(f"C = {text.power(each.flops)}: {each.cut.value}" for each in handovers if each.cut)
+    return Refusal(
+        f"{used} usable handovers from one size to the next, and a power law needs {LEAST}"
+        + (f" ({left_out})" if left_out else ""),
+        mend="add sizes, or train the smaller ones until larger ones overtake them",
     )
 
 

@@ -64,8 +64,7 @@ def frontier(
     Raises InputError for columns that are not positive finite numbers of one length, and Refusal for fewer
     than 3 optima or under half a decade of compute.
     """
-    given = {"flops": flops, "optimum": optimum}
-    table = columns(given if variance is None else given | {"variance": variance})
+    table = columns({"flops": flops, "optimum": optimum, "variance": variance})
     x, y = np.log(table["flops"]), np.log(table["optimum"])
     weights = 1 / table.get("variance", np.ones(len(x)))
     if len(x) < LEAST:
@@ -127,9 +126,11 @@ def thirds(flops: ArrayLike, optimum: ArrayLike, sigma: float) -> tuple[Third, .
 
 
 def columns(named: Mapping[str, Any]) -> dict[str, Array]:
-    """The columns as float arrays of one length. Raises InputError naming row and column."""
-    out = {}
+    """The columns that are given as float arrays of one length. Raises InputError naming row and column."""
+    out: dict[str, Array] = {}
     for name, values in named.items():
+        if values is None:
+            continue
         try:
             out[name] = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError) as error:

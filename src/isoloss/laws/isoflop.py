@@ -136,19 +136,13 @@ def isoflop(
     Raises InputError for columns that are not positive finite numbers of one length, and Refusal where the
     FLOPs form no budgets, fewer than 3 budgets have a usable minimum, or these span under half a decade.
     """
-    if method not in [one.value for one in Method]:
-        raise InputError(f"method is {method!r}", mend=f"choose {' or '.join(one.value for one in Method)}")
+    if method not in [each.value for each in Method]:
+        raise InputError(f"method is {method!r}", mend=f"choose {' or '.join(each.value for each in Method)}")
     if draws < 0 or draws == 1:
         raise InputError(f"draws is {draws}", mend="give 0 or at least 2")
     check_level(level)
-    given = {"flops": flops, "params": params, "loss": loss}
-    table = columns(given if tokens is None else given | {"tokens": tokens})
-    rule = TokenRule.ASSUMED
-    if tokens is None:
-        table["tokens"] = table["flops"] / (6 * table["params"])
-    else:
-        off = np.abs(table["flops"] / (6 * table["params"] * table["tokens"]) - 1)
-        rule = TokenRule.OBEYED if np.max(off) < 0.01 else TokenRule.FROM_ROWS
+    table = columns({"flops": flops, "params": params, "loss": loss, "tokens": tokens})
+    rule = _token_rule(table)
     groups = _by_budget(table)
     sd_of, words = _noise(noise, groups)
     rng = np.random.default_rng(seed)
@@ -160,8 +154,8 @@ def isoflop(
             f"{LEAST} ({'; '.join(reasons(budgets)) or 'none was discarded'})",
             mend="train smaller and larger models at each budget, or at more budgets",
         )
-    C, N, D = (np.array([getattr(one, name) for one in used]) for name in ("flops", "params", "tokens"))
-    variance = np.array([_variance(one) for one in used]) if draws else None
+    C, N, D = (np.array([getattr(budget, name) for budget in used]) for name in ("flops", "params", "tokens"))
+    variance = np.array([_variance(budget) for budget in used]) if draws else None
     plain = frontier(C, N, level=level)
     return IsoFlop(
         method=Method(method),
@@ -177,10 +171,22 @@ def isoflop(
     )
 
 
+def _token_rule(table: dict[str, Array]) -> TokenRule:
+    """How D follows from C and N; tokens that were not given are added."""
+    if "tokens" not in table:
+        table["tokens"] = table["flops"] / (6 * table["params"])
+        return TokenRule.ASSUMED
+    off = np.abs(table["flops"] / (6 * table["params"] * table["tokens"]) - 1)
+    return TokenRule.OBEYED if np.max(off) < 0.01 else TokenRule.FROM_ROWS
+
+
 def reasons(budgets: Sequence[Budget]) -> list[str]:
     """Why budgets were discarded, one line a reason: 'C = 1e18: discarded: ...'."""
     return [
-        f"C = {text.power(one.flops)}: {flag.value}" for one in budgets for flag in one.flags if flag.discards
+        f"C = {text.power(budget.flops)}: {flag.value}"
+        for budget in budgets
+        for flag in budget.flags
+        if flag.discards
     ]
 
 
@@ -257,46 +263,49 @@ def _read(
 ) -> Budget:
     x, loss = np.log(group["params"]), group["loss"]
     flags = [Flag.DUPLICATES] if group["repeats"] else []
-    at, log_se = float(x[np.argmin(loss)]), None
-    low = float(np.min(loss))
+    log_n, least, log_se = float(x[np.argmin(loss)]), float(np.min(loss)), None
     if len(x) < FEWEST:
         flags.append(Flag.FEW_SIZES)
     else:
-        (at,), (log_low,), (inside,) = (found.tolist() for found in minima(x, np.log(loss)[:, None], method))
-        low = float(np.exp(log_low))
-        sd = sd_of(loss)
+        (log_n,), (log_least,), (inside,) = (m.tolist() for m in minima(x, np.log(loss)[:, None], method))
+        least, sd = float(np.exp(log_least)), sd_of(loss)
         if method is Method.PARABOLA and opens_down(x, np.log(loss)):
             flags.append(Flag.OPENS_DOWN)
-        elif not inside:
-            flags.append(Flag.EDGE)
         else:
-            if np.ptp(loss) < NOISE_SPAN * np.min(sd):
-                flags.append(Flag.WEAK)
-            elif np.any(loss[[0, -1]] - low < NOISE_RISE * sd[[0, -1]]):
-                flags.append(Flag.SHALLOW)
-            left, right = at - x[0], x[-1] - at
-            if max(left, right) > OFF_CENTRE * min(left, right):
-                flags.append(Flag.OFF_CENTRE)
+            flags += _shape_flags(x, loss, sd, log_n, least) if inside else [Flag.EDGE]
         if draws:
             noisy = np.log(loss[:, None] + sd[:, None] * rng.standard_normal((len(x), draws)))
-            drawn, _, inner = minima(x, noisy, method)
-            if np.mean(inner) >= 0.5:  # Porian's rule
-                log_se = float(np.std(drawn[inner]) / np.mean(inner))
+            log_n_S, _, inside_S = minima(x, noisy, method)
+            if np.mean(inside_S) >= 0.5:  # Porian's rule
+                log_se = float(np.std(log_n_S[inside_S]) / np.mean(inside_S))
             elif not any(flag.discards for flag in flags):
                 flags.append(Flag.OFTEN_EDGE)
     # C/(N D) is constant where C = k N D, so that D* is then exactly C/(k N*).
-    per_token = np.interp(at, x, np.log(group["flops"] / (group["params"] * group["tokens"])))
+    per_token = np.interp(log_n, x, np.log(group["flops"] / (group["params"] * group["tokens"])))
     return Budget(
         flops=float(group["flops"]),
-        params=float(np.exp(at)),
-        tokens=float(group["flops"] / np.exp(at + per_token)),
-        loss=low,
+        params=float(np.exp(log_n)),
+        tokens=float(group["flops"] / np.exp(log_n + per_token)),
+        loss=least,
         log_se=log_se,
         flags=tuple(flags),
         sizes=tuple(group["params"].tolist()),
         losses=tuple(loss.tolist()),
         size_tokens=tuple(group["tokens"].tolist()),
     )
+
+
+def _shape_flags(x: Array, loss: Array, sd: Array, log_n: float, least: float) -> list[Flag]:
+    """What is wrong with a curve whose minimum lies inside."""
+    flags = []
+    if np.ptp(loss) < NOISE_SPAN * np.min(sd):
+        flags.append(Flag.WEAK)
+    elif np.any(loss[[0, -1]] - least < NOISE_RISE * sd[[0, -1]]):
+        flags.append(Flag.SHALLOW)
+    left, right = log_n - x[0], x[-1] - log_n
+    if max(left, right) > OFF_CENTRE * min(left, right):
+        flags.append(Flag.OFF_CENTRE)
+    return flags
 
 
 def _variance(budget: Budget) -> float:
