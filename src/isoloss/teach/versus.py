@@ -1,0 +1,54 @@
+"""Who is ahead of whom, in one way: by an interval of the difference, or not clearly, or not to be told."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from isoloss.stats import Interval
+
+
+@dataclass(frozen=True)
+class Versus:
+    """``a`` against ``b``: the difference a - b, None or without an interval where one seed a side gives none.
+
+    ``better``: the larger number or the smaller. ``number`` writes one, times ``scale``.
+    """
+
+    a: str
+    b: str
+    difference: Interval | None
+    better: Literal["more", "less"] = "more"
+    number: str = ",.0f"
+    scale: float = 1.0
+
+    @property
+    def sign(self) -> int | None:
+        """1 where ``a`` is ahead, -1 where ``b`` is, 0 where neither is clearly, None where nothing is known."""
+        sign = None if self.difference is None else self.difference.sign
+        return sign if sign is None or self.better == "more" else -sign
+
+    @property
+    def winner(self) -> str | None:
+        return {1: self.a, -1: self.b}.get(self.sign or 0)
+
+    @property
+    def loser(self) -> str | None:
+        return {1: self.b, -1: self.a}.get(self.sign or 0)
+
+    def clause(self, unit: str, basis: str) -> str:
+        """The difference in this unit with its interval: by how much the winner leads, else with its sign."""
+        if self.difference is None or self.sign is None:
+            return "one seed a side gives no interval and no verdict"
+        difference, number = self.difference, self.number if self.winner else f"+{self.number}"
+        values = [self.scale * value for value in (difference.value, difference.low, difference.high)]
+        if self.winner:
+            values = [abs(values[0]), *sorted(map(abs, values[1:]))]
+        value, low, high = (format(value, number) for value in values)
+        return f"{value} {unit} (95% t interval {low} to {high}, {basis})"
+
+    def sentence(self, won: str, undecided: str, *, wins: str = "is ahead of") -> str:
+        """``won``: what follows on the winner's name, ``undecided``: on both names."""
+        if self.sign is None:
+            return f"{self.a} against {self.b}: {self.clause('', '')}."
+        if self.winner is None:
+            return f"No clear difference between {self.a} and {self.b}{undecided}."
+        return f"{self.winner} {wins} {self.loser}: {won}."
