@@ -139,7 +139,7 @@ def test_a_recording_carries_its_badge_basis_and_date(built):
 
 
 def test_a_recording_by_other_code_is_called_stale():
-    html = fragment.whole(PANELS[0], fake_panels.recorded(experiment="b" * 64), "RECORDED")
+    html = fragment.output(PANELS[0], fake_panels.recorded(experiment="b" * 64), "RECORDED")
     assert "stale: the code has changed since" in html
 
 
@@ -161,19 +161,19 @@ def test_a_figure_has_one_name_one_description_and_a_table_with_its_interval(bui
 
 def test_a_long_table_says_that_it_is_cut():
     tables = {"points": [{"x": x, "value": 1.0, "low": 0.0, "high": 2.0, "n": 9} for x in range(250)]}
-    (drawn,) = fragment.drawn(PANELS[0], PANELS[0].settings(), tables)
+    (drawn,) = fragment.pictures(PANELS[0], PANELS[0].settings(), tables)
     assert len(drawn.table.rows) == 200
     assert "the first 200 of 250 rows" in drawn.table.caption
 
 
 def test_what_a_vote_hides_is_marked():
     taste = next(panel for panel in PANELS if panel.name == "taste")
-    html = fragment.whole(taste, fake_panels.recorded(taste), "RECORDED")
+    html = fragment.output(taste, fake_panels.recorded(taste), "RECORDED")
     assert html.index("data-vote") < html.index("data-reveal") < html.index("the highest of the points")
     settings = taste.settings()
     tables = fake_panels.measure(settings, lambda *_: None)
-    assert "<svg" not in fragment.so_far(taste, settings, tables)
-    assert "<svg" in fragment.so_far(PANELS[0], settings, tables)
+    assert "<svg" not in fragment.partial_output(taste, settings, tables)
+    assert "<svg" in fragment.partial_output(PANELS[0], settings, tables)
 
 
 def test_settings_become_fields_with_their_bounds(live):

@@ -86,10 +86,10 @@ def test_every_sentence_waits_for_the_reveal(tasting_of_default):
 
 
 def test_the_order_is_drawn_afresh_and_not_by_a_seed():
-    assert tasting.drawn_order(lambda n: 0) == {"A": "transformer", "B": "lstm"}
-    assert tasting.drawn_order(lambda n: 1) == {"A": "lstm", "B": "transformer"}
+    assert tasting.random_order(lambda n: 0) == {"A": "transformer", "B": "lstm"}
+    assert tasting.random_order(lambda n: 1) == {"A": "lstm", "B": "transformer"}
     np.random.seed(0)  # noqa: NPY002 - to show that it decides nothing
-    assert len({tasting.drawn_order()["A"] for _ in range(64)}) == 2
+    assert len({tasting.random_order()["A"] for _ in range(64)}) == 2
 
 
 def test_the_page_offers_the_vote_and_hides_nothing_by_itself(tasting_of_default):
@@ -265,7 +265,7 @@ def test_no_copies_in_few_texts_are_not_certain_to_be_none():
     row = writings([0.0] * 4, [0.0] * 4)["novelty"][0]
     assert (row["value"], row["low"]) == (0.0, 0.0)
     assert row["high"] == pytest.approx(0.49, abs=0.01)
-    assert tasting.mean_share([0.0, 0.1])["low"] == 0.0
+    assert tasting.over_texts([0.0, 0.1], True)["low"] == 0.0
 
 
 def test_texts_too_short_for_runs_say_so():

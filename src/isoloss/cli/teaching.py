@@ -164,7 +164,7 @@ def deck(
         return
     if as_json:
         raise InputError("a live deck has no result", where="--json", mend="give --build FILE as well")
-    from isoloss.teach.deck import kept, server
+    from isoloss.teach.deck import cache, server
 
     progress.print("Drawing the slides ...")
-    server.serve(kept.live_page(results, study), port, open_browser=not no_open)
+    server.serve(cache.live_page(results, study), port, open_browser=not no_open)

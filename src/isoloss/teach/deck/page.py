@@ -12,17 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from isoloss.errors import InputError, IsolossError
 from isoloss.teach import result
 from isoloss.teach.deck import forms, fragment, study
-from isoloss.teach.deck.templates import filled, filled_text, text
 from isoloss.teach.panel import Panel
 from isoloss.teach.panels import PANELS
-from isoloss.teach.result import Result, Sentence
+from isoloss.teach.result import Result
+from isoloss.teach.templates import filled, filled_text, text
 
 TITLE = "The Great Shift"
 SCRIPTS = ("vendor/reveal/reveal.js", "interactive.js", "deck.js")
@@ -52,15 +51,15 @@ def build(
     of slides. Raises InputError for results or a study that cannot be read.
     """
     parts = Parts(panels, recorded(panels, results), study, live)
-    slides = [_slide(number, one, parts) for number, one in enumerate(sources or shipped(), 1)]
-    scripts = [text(name) for name in SCRIPTS]
+    slides = [_slide(number, source, parts) for number, source in enumerate(sources or shipped(), 1)]
+    scripts = [text(f"deck/{name}") for name in SCRIPTS]
     html = filled(
-        "deck.html",
+        "deck/deck.html",
         title=TITLE,
         slides=slides,
         live=live,
-        style=Markup(text("deck.css")),  # noqa: S704 - our own file
-        paper=Markup(text("print.css")),  # noqa: S704 - our own file
+        style=Markup(text("deck/deck.css")),  # noqa: S704 - our own file
+        paper=Markup(text("deck/print.css")),  # noqa: S704 - our own file
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files and reveal.js
         policy=policy(scripts, live),
     )
@@ -90,36 +89,29 @@ def _digest(script: str) -> str:
 
 def recorded(panels: Sequence[Panel], folder: Path | None) -> dict[str, Result]:
     """What was measured before, by panel: from a folder of the user's, else what ships."""
-    if folder is not None and not folder.is_dir():
+    if folder is None:
+        with resources.as_file(resources.files("isoloss.teach").joinpath("recorded")) as shipped:
+            return recorded(panels, shipped)
+    if not folder.is_dir():
         raise InputError("is not a folder", where=str(folder), mend="isoloss demo all -o FOLDER makes one")
-    if folder is not None:
-        return _read(panels, folder)
-    with resources.as_file(resources.files("isoloss.teach").joinpath("recorded")) as place:
-        return _read(panels, place)
-
-
-def _read(panels: Sequence[Panel], folder: Path) -> dict[str, Result]:
     paths = [(panel, folder / f"{panel.name}.json") for panel in panels]
-    return {panel.name: _retold(panel, path) for panel, path in paths if path.is_file()}
+    return {panel.name: _recording(panel, path) for panel, path in paths if path.is_file()}
 
 
-def _retold(panel: Panel, path: Path) -> Result:
+def _recording(panel: Panel, path: Path) -> Result:
     """A recording whose sentences follow from its tables, whatever sentences the file brings.
 
     Raises InputError for a file that is not this panel's.
     """
-    found = result.read(path)
-    if found.panel != panel.name:
-        raise InputError(
-            f"it holds panel {found.panel!r}", where=str(path), mend=f"name it {found.panel}.json"
-        )
-    settings = panel.settings_from(found.settings)
+    recording = result.read(path)
+    if recording.panel != panel.name:
+        mend = f"name it {recording.panel}.json"
+        raise InputError(f"it holds panel {recording.panel!r}", where=str(path), mend=mend)
+    settings = panel.settings_from(recording.settings)
     with _readable(panel):
-        told = {
-            "sentences": list(panel.tell.sentences(settings, found.tables)),
-            "basis": panel.tell.basis(settings, found.tables),
-        }
-    return found.model_copy(update=told)
+        sentences = list(panel.tell.sentences(settings, recording.tables))
+        basis = panel.tell.basis(settings, recording.tables)
+    return recording.model_copy(update={"sentences": sentences, "basis": basis})
 
 
 @contextmanager
@@ -148,33 +140,27 @@ class Parts:
 
     def panel(self, name: str) -> Markup:
         """A panel with its form (live) and its recorded output."""
-        panel = self._named(name)
-        found = self.results.get(name)
+        panel, recording = self._panel(name), self.results.get(name)
         with _readable(panel):
-            recorded = fragment.whole(panel, found, "RECORDED") if found else None
-        return filled(
-            "panel.html",
-            panel=panel,
-            live=self.live,
-            fields=forms.fields(panel) if self.live else [],
-            recorded=recorded,
-        )
+            output = fragment.output(panel, recording, "RECORDED") if recording else None
+        fields = forms.fields(panel) if self.live else []
+        return filled("deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output)
 
     def verdict(self, name: str, key: str) -> Markup:
         """One sentence of a panel, wherever it is quoted: grey until measured, live once it has run."""
-        panel = self._named(name)
-        found = self.results.get(name)
-        said = next((one for one in found.sentences if one.key == key), None) if found else None
-        return filled("verdict.html", panel=panel, key=key, sentence=said, badge=_badge(said), result=found)
+        panel, recording = self._panel(name), self.results.get(name)
+        sentences = recording.sentences if recording else []
+        sentence = next((sentence for sentence in sentences if sentence.key == key), None)
+        badge = sentence.badge("RECORDED") if sentence else "RECORDED"
+        return filled(
+            "deck/verdict.html", panel=panel, key=key, sentence=sentence, badge=badge, result=recording
+        )
 
     def study_findings(self) -> Markup:
         """What a scaling study found, with its figures: the user's, else the one that ships."""
         return study.section(self.study)
 
-    def names(self) -> Mapping[str, Any]:
-        return {"panel": self.panel, "verdict": self.verdict, "study_findings": self.study_findings}
-
-    def _named(self, name: str) -> Panel:
+    def _panel(self, name: str) -> Panel:
         for panel in self.panels:
             if panel.name == name:
                 return panel
@@ -182,13 +168,10 @@ class Parts:
         raise InputError(f"there is no panel {name!r}", where="a slide", mend=f"use one of {names}")
 
 
-def _badge(sentence: Sentence | None) -> str:
-    return sentence.badge("RECORDED") if sentence is not None else "RECORDED"
-
-
 def _slide(number: int, source: str, parts: Parts) -> Slide:
     """A slide begins with a bare <h2>, which gets the id and the focus of its slide."""
-    html = str(filled_text(source, **parts.names())).strip()
+    calls = {"panel": parts.panel, "verdict": parts.verdict, "study_findings": parts.study_findings}
+    html = str(filled_text(source, **calls)).strip()
     heading = _HEADING.match(html)
     if heading is None:
         raise InputError("a slide must begin with <h2>", where=f"slide {number}")

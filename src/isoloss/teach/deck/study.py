@@ -1,38 +1,25 @@
 """A scaling study on the last slide: loss against N, loss by position, the looped grid, and what they say."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
-from isoloss.analysis.findings import Finding, findings_of
+from isoloss.analysis.findings import findings_of
 from isoloss.analysis.study import StudyAnalysis, analyse
 from isoloss.errors import Refusal
 from isoloss.figures import looped_grid, loss_by_params, loss_by_position
 from isoloss.records import StudyData, load
 from isoloss.report.sections import made
 from isoloss.teach import provenance
-from isoloss.teach.deck.fragment import Drawn, picture
-from isoloss.teach.deck.templates import filled
-
-
-@dataclass(frozen=True)
-class Question:
-    """A finding of a study with the figure that shows it, or the reason why there is none."""
-
-    finding: Finding
-    picture: Drawn | None
-    missing: str
-
-
-MEASURED_BY = "isoloss.training.loop"
+from isoloss.teach.deck.fragment import picture
+from isoloss.teach.templates import filled
 
 
 def experiment() -> str:
     """Hash of the code that decides a run's numbers, given its settings."""
-    return provenance.experiment(MEASURED_BY)
+    return provenance.experiment("isoloss.training.loop")
 
 
 def section(folder: Path | None) -> Markup:
@@ -41,30 +28,32 @@ def section(folder: Path | None) -> Markup:
     Raises InputError for a folder that holds no study or records that cannot be trusted.
     """
     if folder is not None:
-        return _told(folder, shipped=False)
-    with resources.as_file(resources.files("isoloss.teach").joinpath("recorded", "study")) as place:
-        return _told(place, shipped=True) if (place / "study.json").is_file() else Markup("")
+        return _findings(folder, shipped=False)
+    with resources.as_file(resources.files("isoloss.teach").joinpath("recorded", "study")) as own:
+        return _findings(own, shipped=True) if (own / "study.json").is_file() else Markup("")
 
 
-def _told(folder: Path, *, shipped: bool) -> Markup:
+def _findings(folder: Path, *, shipped: bool) -> Markup:
     analysis = analyse(load(folder))
-    return filled("study.html", questions=questions(analysis), basis=basis(analysis.study), shipped=shipped)
+    return filled(
+        "deck/study.html", questions=questions(analysis), basis=basis(analysis.study), shipped=shipped
+    )
 
 
-def questions(analysis: StudyAnalysis) -> list[Question]:
+def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
+    """Each ``finding`` of a study with the ``picture`` that shows it, or the Refusal that says why not."""
     figures = {
         "families": made(analysis.by_params, loss_by_params.figure),
         "positions": made(analysis.by_position, loss_by_position.figure),
         "loops": made(analysis.loops, looped_grid.grid_figure),
     }
-    return [_question(finding, figures) for finding in findings_of(analysis)]
-
-
-def _question(finding: Finding, figures: Mapping[str, object]) -> Question:
-    figure = figures[finding.key]
-    if isinstance(figure, Refusal):
-        return Question(finding, None, f"{figure.what}. {figure.mend}")
-    return Question(finding, picture(figure, "study"), "")
+    answers = []
+    for finding in findings_of(analysis):
+        figure = figures[finding.key]
+        refusal = isinstance(figure, Refusal)
+        shown = {"missing": figure, "picture": None} if refusal else {"picture": picture(figure, "study")}
+        answers.append({"finding": finding, **shown})
+    return answers
 
 
 def basis(study: StudyData) -> str:

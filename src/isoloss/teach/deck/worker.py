@@ -68,7 +68,7 @@ def _obey(panel: Panel, values: dict[str, Any], say: Say) -> None:
         start.ready(panel)
         settings = panel.settings_from(values)
         result = _measured(panel, settings, Reporter(panel, settings, say))
-        say("result", html=fragment.whole(panel, result, "LIVE"), result=result.model_dump(mode="json"))
+        say("result", html=fragment.output(panel, result, "LIVE"), result=result.model_dump(mode="json"))
     except IsolossError as error:
         say("failed", message=str(error))
     except Exception as error:
@@ -104,7 +104,7 @@ class Reporter:
             self.next_progress = wall + PROGRESS_SECONDS
             self.say("progress", done=min(max(float(done), 0.0), 1.0), text=text)
         if tables is not None and wall >= self.next_picture:
-            self.say("partial", html=fragment.so_far(self.panel, self.settings, tables))
+            self.say("partial", html=fragment.partial_output(self.panel, self.settings, tables))
             cost = time.monotonic() - wall
             self.next_picture = wall + max(PICTURE_SECONDS, PICTURE_SHARE * cost)
         self.wall_seconds += time.monotonic() - wall

@@ -11,40 +11,33 @@ rates       recorded losses at half and twice the learning rate, and at the reci
 recorded    how they were trained
 """
 
-import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import sqrt
 
 import numpy as np
 from tokenizers import Tokenizer
 
-from isoloss.stats import t_interval
+from isoloss.stats import LEVEL, Interval, mean, pooled_noise, share, t_interval, t_quantile
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
 from isoloss.teach.showdown import checkpoints, copying
 from isoloss.teach.showdown.checkpoints import FAMILIES, Card, Trained
-from isoloss.teach.showdown.copying import Copied, copied, distinct, word_hashes
-from isoloss.teach.showdown.decoding import dice
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
-from isoloss.teach.showdown.summary import mean_share, means
-from isoloss.teach.showdown.writing import Writer, candidates, cleaned, prompt_ids
+from isoloss.teach.showdown.writing import Writer, candidates, cleaned, dice, prompt_ids
 
 PEOPLE = "held-out text"
 SHARES = ("copied_4", "copied_8", "distinct_1", "distinct_2")
-
-_WORD = r"[A-Za-z0-9'\x80-\U0010ffff]+"
-_TORN = re.compile(rf"\A{_WORD}|{_WORD}\Z")
 
 
 def measure(settings: ShowdownSettings, report: Report) -> Tables:
     report(0.0, "checking and loading the models")
     about, tokenizer = checkpoints.card(), checkpoints.tokenizer()
     writers = writers_of(settings, about, tokenizer)
-    order = drawn_order()
+    order = random_order()
     tables = write(settings, tokenizer, writers, order, report)
     report(0.9, "comparing with the training text")
-    samples = counted(tokenizer, writers)
+    samples = counts(tokenizer, writers)
     return {
         **tables,
         "order": [{"label": label, "family": name} for label, name in order.items()],
@@ -71,7 +64,7 @@ def writers_of(settings: ShowdownSettings, about: Card, tokenizer: Tokenizer) ->
     }
 
 
-def drawn_order(below: Callable[[int], int] = secrets.randbelow) -> dict[str, str]:
+def random_order(below: Callable[[int], int] = secrets.randbelow) -> dict[str, str]:
     """Who is A and who is B: no seed tells."""
     first = below(2)
     return {"A": FAMILIES[first], "B": FAMILIES[1 - first]}
@@ -96,53 +89,46 @@ def write(
                 dice_KBT[..., step], temperature=settings.temperature, top_k=settings.top_k
             )
             written = writer.written(settings.model_seed, 0)
-            found = candidates(tokenizer, chance_KBV[settings.model_seed, 0], written[-1])
-            latest += [{"label": label, "step": step + 1, **row} for row in found]
+            pieces = candidates(tokenizer, chance_KBV[settings.model_seed, 0], written[-1])
+            latest += [{"label": label, "step": step + 1, **row} for row in pieces]
             text = tokenizer.decode(written)
             texts.append({"label": label, "prompt": cleaned(settings.prompt), "text": text})
         steps += latest
-        share = (step + 1) / settings.tokens
-        report(
-            0.05 + 0.85 * share, f"token {step + 1} of {settings.tokens}", {"steps": latest, "texts": texts}
-        )
+        done, text = (step + 1) / settings.tokens, f"token {step + 1} of {settings.tokens}"
+        report(0.05 + 0.85 * done, text, {"steps": latest, "texts": texts})
     return {"steps": steps, "texts": texts}
 
 
-def counted(tokenizer: Tokenizer, writers: dict[str, Writer]) -> dict[str, list[Row]]:
+def counts(tokenizer: Tokenizer, writers: dict[str, Writer]) -> dict[str, list[Row]]:
     """A row a text of each side, and of as many passages of held-out text, as long as a middling text."""
     words = {name: written_words(tokenizer, writer) for name, writer in writers.items()}
     lengths = [len(text) for texts in words.values() for text in texts]
     words[PEOPLE] = copying.held_out_passages(len(lengths) // len(writers), max(1, int(np.median(lengths))))
     every = [text for texts in words.values() for text in texts]
-    found = iter(copied(every, copying.training_words()))
+    copies = iter(copying.copied(every, copying.training_words()))
     return {
-        side: [{"sample": i, **counts(text, next(found))} for i, text in enumerate(texts)]
+        side: [{"sample": number, **counts_of(text, next(copies))} for number, text in enumerate(texts)]
         for side, texts in words.items()
     }
 
 
-def written_words(tokenizer: Tokenizer, writer: Writer) -> list[np.ndarray]:
-    """Of every text of every member, the members in turn."""
+def counts_of(text: copying.Words, copied: copying.Copied) -> Row:
+    """None where the text is too short to have such an n-gram."""
+    return {
+        "words": copied.words,
+        "copied_4": copied.share(4),
+        "copied_8": copied.share(8),
+        "longest": copied.longest,
+        "distinct_1": copying.distinct(text, 1),
+        "distinct_2": copying.distinct(text, 2),
+    }
+
+
+def written_words(tokenizer: Tokenizer, writer: Writer) -> list[copying.Words]:
+    """Of every text of every member, the members in turn, without what may be torn at its ends."""
     K, B, _ = writer.ids_KBT.shape
     texts = tokenizer.decode_batch([writer.written(k, b) for k in range(K) for b in range(B)])
-    return [whole_words(text) for text in texts]
-
-
-def whole_words(text: str) -> np.ndarray:
-    """Hashes of a text's words without those at its ends, which may be torn."""
-    return word_hashes(_TORN.sub("", text))
-
-
-def counts(words: np.ndarray, one: Copied) -> Row:
-    """None where a text is too short to have such an n-gram."""
-    return {
-        "words": one.words,
-        "copied_4": one.share(4),
-        "copied_8": one.share(8),
-        "longest": one.longest,
-        "distinct_1": distinct(words, 1),
-        "distinct_2": distinct(words, 2),
-    }
+    return [copying.words_of(text, whole=True) for text in texts]
 
 
 def novelty(samples: dict[str, list[Row]]) -> list[Row]:
@@ -152,9 +138,22 @@ def novelty(samples: dict[str, list[Row]]) -> list[Row]:
         for measure in (*SHARES, "longest"):
             values = [float(text[measure]) for text in texts if text[measure] is not None]
             if len(values) > 1:
-                row = mean_share(values) if measure in SHARES else means({side: values})[side]
-                rows.append({"side": side, "measure": measure, **row})
+                rows.append({"side": side, "measure": measure, **over_texts(values, measure in SHARES)})
     return rows
+
+
+def over_texts(values: Sequence[float], are_shares: bool) -> Row:
+    """Mean with a t interval; of shares it lies inside 0 to 1.
+
+    Texts that all have 0, or all 1, have no spread, yet are not certain: a text's share is above 0 only if
+    the text is one of those that have any, so Wilson's bound for none of n texts holds for the mean as well.
+    """
+    if are_shares and set(values) in ({0.0}, {1.0}):
+        return share(sum(values), len(values)).row()
+    noise, n, middle = pooled_noise([values]), len(values), sum(values) / len(values)
+    reach = t_quantile(LEVEL, noise.df) * noise.sd / sqrt(n)
+    interval = Interval(middle, middle - reach, middle + reach, n, noise.df)
+    return (interval.within(0.0, 1.0) if are_shares else interval).row()
 
 
 def held_out(about: Card) -> list[Row]:
@@ -178,8 +177,8 @@ def held_out(about: Card) -> list[Row]:
 
 
 def loss_row(loss: float, se: float, windows: int) -> Row:
-    found = t_interval(loss, se, windows, windows - 1)
-    return {"loss": loss, "low": found.low, "high": found.high, "n": windows}
+    interval = t_interval(loss, se, windows, windows - 1)
+    return {"loss": loss, "low": interval.low, "high": interval.high, "n": windows}
 
 
 def positions(about: Card) -> list[Row]:
@@ -192,8 +191,10 @@ def positions(about: Card) -> list[Row]:
         groups = {
             name: [span(run, first, last) for run in about.runs if run.family == name] for name in FAMILIES
         }
-        for name, row in means(groups).items():
-            rows.append({"family": name, "first": first, "last": last, "position": sqrt(first * last), **row})
+        noise, center = pooled_noise(groups.values()), sqrt(first * last)
+        for name, losses in groups.items():
+            row = mean(losses, noise=noise).row()
+            rows.append({"family": name, "first": first, "last": last, "position": center, **row})
     return rows
 
 
@@ -218,7 +219,6 @@ def recorded(about: Card) -> Row:
 
 def rates(about: Card) -> list[Row]:
     """Recorded loss of seed 0 by learning rate: the recipe's, half of it and twice it."""
-    found = [run for run in (*about.runs, *about.other_rates) if run.seed == 0]
     rows: list[Row] = [
         {
             "family": run.family,
@@ -226,6 +226,7 @@ def rates(about: Card) -> list[Row]:
             "recipe": run in about.runs,
             **loss_row(run.loss, run.loss_se, about.runs[0].windows),
         }
-        for run in found
+        for run in (*about.runs, *about.other_rates)
+        if run.seed == 0
     ]
     return sorted(rows, key=lambda row: (row["family"], row["learning_rate"]))

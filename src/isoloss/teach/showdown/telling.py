@@ -1,21 +1,19 @@
 """What the tasting says: the texts without names first, everything else for after the vote."""
 
 import unicodedata
-from collections.abc import Sequence
-from importlib import resources
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
+import polars as pl
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import wrap
-from isoloss.stats import Interval
-from isoloss.teach.deck.templates import filled_text
+from isoloss.stats import Interval, difference, mean, pooled_noise
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.showdown import drawing
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
-from isoloss.teach.showdown.summary import gap, means
-from isoloss.text import percent
+from isoloss.teach.templates import filled
+from isoloss.text import interval, percent, signed
 
 NAMES = {"transformer": "Transformer", "lstm": "LSTM"}
 SIDES = {**NAMES, "held-out text": "held-out text"}
@@ -50,7 +48,7 @@ def sentences(settings: ShowdownSettings, tables: Tables) -> list[Sentence]:
 
 
 def identities(settings: ShowdownSettings, tables: Tables) -> str:
-    who = " and ".join(f"{row['label']} by the {NAMES[str(row['family'])]}" for row in tables["order"])
+    who = " and ".join(f"{row['label']} by the {NAMES[row['family']]}" for row in tables["order"])
     return (
         f"{who}: both of model seed {settings.model_seed}, with the same dice (seed {settings.seed}), "
         f"temperature {settings.temperature:g} and top-k {settings.top_k}."
@@ -59,151 +57,136 @@ def identities(settings: ShowdownSettings, tables: Tables) -> str:
 
 def loss(tables: Tables) -> str:
     """Held-out loss of the trained models, over seeds."""
-    groups, about = by_family(tables["held_out"], "loss"), tables["recorded"][0]
-    found, apart = means(groups), gap(groups["transformer"], groups["lstm"])
-    said = ", ".join(f"{NAMES[name]} {row['value']:.3f}" for name, row in found.items())
-    return (
-        f"Models trained on {about['made']}: held-out loss in nats per token, mean of "
-        f"{seeds(groups)}: {said}; {minus(apart)}: "
-        f"{judged(apart, 'predicts held-out text better', lower_wins=True)}."
-    )
+    losses, about = by_side(tables["held_out"], "family", "loss"), tables["recorded"][0]
+    verdict = compared(losses, "predicts held-out text better", lower_wins=True)
+    return f"Models trained on {about['made']}: held-out loss in nats per token, mean of {verdict}."
 
 
 def tuning(tables: Tables) -> str:
     """Is the recipe's rate the best of those tried? A side tuned worse than the other proves nothing."""
     parts = []
-    for name in NAMES:
-        rows = [row for row in tables["rates"] if row["family"] == name]
-        own = next(number(row, "loss") for row in rows if row["recipe"])
-        tried = ", ".join(f"{number(row, 'learning_rate'):g}: {number(row, 'loss'):.3f}" for row in rows)
-        best = min(rows, key=lambda row: number(row, "loss"))
-        better = own - number(best, "loss")
-        short = "the recipe's is the best of these"
+    for family, name in NAMES.items():
+        rows = [row for row in tables["rates"] if row["family"] == family]
+        tried = ", ".join(f"{row['learning_rate']:g}: {row['loss']:.3f}" for row in rows)
+        recipe = next(row for row in rows if row["recipe"])
+        best = min(rows, key=lambda row: row["loss"])
+        verdict = "the recipe's is the best of these"
         if not best["recipe"]:
-            short = f"{number(best, 'learning_rate'):g} is {better:.3f} better than the recipe's"
-        parts.append(f"{NAMES[name]} {tried} ({short})")
+            better = recipe["loss"] - best["loss"]
+            verdict = f"{best['learning_rate']:g} is {better:.3f} better than the recipe's"
+        parts.append(f"{name} {tried} ({verdict})")
     return f"Held-out loss by learning rate, seed 0 alone: {'; '.join(parts)}."
 
 
 def context(tables: Tables) -> str:
     """How much each side gains from context: late minus early positions."""
-    rows, half = tables["held_out"], int(number(tables["recorded"][0], "context")) // 2
-    gains = {
-        name: [number(row, "early") - number(row, "late") for row in rows if row["family"] == name]
-        for name in NAMES
-    }
-    found, apart = means(gains), gap(gains["transformer"], gains["lstm"])
-    said = ", ".join(f"{NAMES[name]} {row['value']:.3f}" for name, row in found.items())
+    gains = [{**row, "gain": row["early"] - row["late"]} for row in tables["held_out"]]
+    half = tables["recorded"][0]["context"] // 2
+    verdict = compared(by_side(gains, "family", "gain"), "gains more from context")
     return (
         f"From tokens 1–{EARLY} of a window to tokens {half + 1}–{2 * half} the held-out "
-        f"loss falls by, in nats, mean of {seeds(gains)}: {said}; {minus(apart)}: "
-        f"{judged(apart, 'gains more from context')}."
+        f"loss falls by, in nats, mean of {verdict}."
+    )
+
+
+def compared(groups: Mapping[str, Sequence[float]], wins: str, *, lower_wins: bool = False) -> str:
+    """Means over seeds, their difference, and who is ahead."""
+    means = ", ".join(f"{NAMES[side]} {mean(values).value:.3f}" for side, values in groups.items())
+    apart = transformer_minus_lstm(groups)
+    seeds = min(map(len, groups.values()))
+    return (
+        f"{seeds} seeds each: {means}; Transformer minus LSTM {signed(apart.value)} (95% t interval "
+        f"{interval(apart.interval, signed)}): {winner(apart, wins, lower_wins=lower_wins)}"
     )
 
 
 def copies(tables: Tables) -> str:
     """Shares of 4- and 8-word runs that the training text holds, beside people's own text."""
-    four, eight = measured(tables, "copied_4"), measured(tables, "copied_8")
-    apart = between(tables, "copied_4")
-    if not four or apart is None:
+    four, eight = means_of(tables, "copied_4"), means_of(tables, "copied_8")
+    verdict = compared_texts(tables, "copied_4", "repeats more of the training text")
+    if not four or not verdict:
         return TOO_SHORT
-    parts = [
-        f"4-word runs that the training text holds, mean of {texts_of(four)} texts a side: {listed(four)}; "
-        f"{points(apart)}: {judged(apart, 'repeats more of the training text')}"
-    ]
+    words = f"4-word runs that the training text holds, {listed(four)}; {verdict}."
     if eight:
-        parts.append(f"8-word runs, mean of {texts_of(eight)} texts a side: {listed(eight)}")
-    most = ", ".join(f"{SIDES[side]} {max_of(tables, side)}" for side in four)
-    parts.append(f"Longest such run in any text, in words: {most}")
-    return ". ".join(parts) + "."
+        words += f" 8-word runs, {listed(eight)}."
+    longest = by_side(tables["samples"], "side", "longest", SIDES)
+    most = ", ".join(f"{SIDES[side]} {max(longest[side])}" for side in four)
+    return f"{words} Longest such run in any text, in words: {most}."
 
 
 TOO_SHORT = "The texts are too short to have runs of 4 words; let them write more tokens."
 
 
 def variety(tables: Tables) -> str:
-    one, two = measured(tables, "distinct_1"), measured(tables, "distinct_2")
-    apart = between(tables, "distinct_1")
-    if not one or not two or apart is None:
+    """Shares of different words and word pairs."""
+    words, pairs = means_of(tables, "distinct_1"), means_of(tables, "distinct_2")
+    verdict = compared_texts(tables, "distinct_1", "varies its words more")
+    if not words or not pairs or not verdict:
         return TOO_SHORT
     return (
-        f"Different words among all words of a text, mean of {texts_of(one)} texts a side: {listed(one)}; "
-        f"word pairs: {listed(two)}. Words, {points(apart)}: {judged(apart, 'varies its words more')}."
+        f"Different words among all words of a text, {listed(words)}; word pairs: {shares(pairs)}. "
+        f"Words, {verdict}."
     )
 
 
-def judged(apart: Interval, wins: str, *, lower_wins: bool = False) -> str:
+def compared_texts(tables: Tables, measure: str, wins: str) -> str:
+    """The difference of mean shares in percentage points, and who is ahead; empty if texts are too short."""
+    groups = by_side(tables["samples"], "side", measure)
+    if min(map(len, groups.values())) < 2:
+        return ""
+    apart = transformer_minus_lstm(groups)
+    return (
+        f"Transformer minus LSTM {points(apart.value)} points (95% t interval "
+        f"{interval(apart.interval, points)}): {winner(apart, wins)}"
+    )
+
+
+def by_side(
+    rows: Sequence[Row], column: str, measure: str, sides: Iterable[str] = NAMES
+) -> dict[str, list[float]]:
+    """What was measured of each side that ``column`` names."""
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    return {side: frame.filter(pl.col(column) == side)[measure].drop_nulls().to_list() for side in sides}
+
+
+def transformer_minus_lstm(groups: Mapping[str, Sequence[float]]) -> Interval:
+    """Unpaired, with the noise pooled over both."""
+    return difference(groups["transformer"], groups["lstm"], pooled_noise(groups.values()))
+
+
+def winner(apart: Interval, wins: str, *, lower_wins: bool = False) -> str:
     """Who is ahead, if the interval leaves out 0. Transformer minus LSTM."""
     if not apart.decided:
         return "no clear difference"
-    ahead = "transformer" if (apart.value > 0) != lower_wins else "lstm"
-    return f"the {NAMES[ahead]} {wins}"
+    return f"the {NAMES['transformer' if (apart.value > 0) != lower_wins else 'lstm']} {wins}"
 
 
-def minus(apart: Interval) -> str:
-    low, high = apart.interval
-    text = f"Transformer minus LSTM {apart.value:+.3f} (95% t interval {low:+.3f} to {high:+.3f})"
-    return text.replace("-", "−")
-
-
-def points(apart: Interval) -> str:
+def points(share: float) -> str:
     """A difference of shares, in percentage points."""
-    value, low, high = (100 * part for part in (apart.value, *apart.interval))
-    text = f"Transformer minus LSTM {value:+.1f} points (95% t interval {low:+.1f} to {high:+.1f})"
-    return text.replace("-", "−")
+    return f"{100 * share:+.1f}".replace("-", "−")
 
 
-def listed(rows: dict[str, Row]) -> str:
-    return ", ".join(f"{SIDES[side]} {percent(number(row, 'value'), 1)}" for side, row in rows.items())
-
-
-def texts_of(rows: dict[str, Row]) -> int:
-    return min(int(number(row, "n")) for row in rows.values())
-
-
-def measured(tables: Tables, measure: str) -> dict[str, Row]:
+def means_of(tables: Tables, measure: str) -> dict[str, Row]:
     """Rows of a measure by side; none unless both families have one."""
-    found = {str(row["side"]): row for row in tables["novelty"] if row["measure"] == measure}
-    return found if set(NAMES) <= found.keys() else {}
+    rows = {str(row["side"]): row for row in tables["novelty"] if row["measure"] == measure}
+    return rows if NAMES.keys() <= rows.keys() else {}
 
 
-def between(tables: Tables, measure: str) -> Interval | None:
-    values = {
-        name: [
-            number(row, measure)
-            for row in tables["samples"]
-            if row["side"] == name and row[measure] is not None
-        ]
-        for name in NAMES
-    }
-    if min(map(len, values.values())) < 2:
-        return None
-    return gap(values["transformer"], values["lstm"])
+def listed(rows: Mapping[str, Row]) -> str:
+    return f"mean of {min(row['n'] for row in rows.values())} texts a side: {shares(rows)}"
 
 
-def max_of(tables: Tables, side: str) -> int:
-    return max(int(number(row, "longest")) for row in tables["samples"] if row["side"] == side)
-
-
-def by_family(rows: Sequence[Row], column: str) -> dict[str, list[float]]:
-    return {name: [number(row, column) for row in rows if row["family"] == name] for name in NAMES}
-
-
-def seeds(groups: dict[str, list[float]]) -> str:
-    return f"{min(map(len, groups.values()))} seeds each"
-
-
-def number(row: Row, column: str) -> float:
-    return float(row[column] or 0)
+def shares(rows: Mapping[str, Row]) -> str:
+    return ", ".join(f"{SIDES[side]} {percent(row['value'], 1)}" for side, row in rows.items())
 
 
 def figures(settings: ShowdownSettings, tables: Tables) -> list[Figure]:
     if "positions" not in tables:
         return []
-    found = [drawing.by_position(tables, judgement=context(tables))]
-    if measured(tables, "copied_4"):
-        found.append(drawing.by_copies(tables, judgement=copies(tables)))
-    return found
+    pictures = [drawing.by_position(tables, judgement=context(tables))]
+    if means_of(tables, "copied_4"):
+        pictures.append(drawing.by_copies(tables, judgement=copies(tables)))
+    return pictures
 
 
 def lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
@@ -212,72 +195,64 @@ def lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
 
 def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
     """Both texts, and what each was about to say first: nothing that names a family."""
-    found = [f"Prompt: {visible(str(tables['texts'][0]['prompt']))}"]
+    out = [f"Prompt: {visible(tables['texts'][0]['prompt'])}"]
     for text in tables["texts"]:
-        first = [row for row in tables["steps"] if row["label"] == text["label"] and row["step"] == 1]
-        said = ", ".join(f"{shown(str(row['token']))} {number(row, 'chance'):.2f}" for row in first)
-        found += ["", f"{text['label']}:"]
-        for line in visible(str(text["text"])).split("\n"):
-            found += [f"    {part}".rstrip() for part in wrap(line, 74)]
-        found.append(f"    (first token, by chance: {said})")
-    return found
+        first = ", ".join(f"{shown(row['token'])} {row['chance']:.2f}" for row in steps(tables, text, 1))
+        out += ["", f"{text['label']}:"]
+        for line in visible(text["text"]).split("\n"):
+            out += [f"    {part}".rstrip() for part in wrap(line, 74)]
+        out.append(f"    (first token, by chance: {first})")
+    return out
 
 
 def reveal_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
+    """Who was who, and the numbers behind the sentences."""
     about = tables["recorded"][0]
-    found = ["", " · ".join(f"{row['label']} = {NAMES[str(row['family'])]}" for row in tables["order"]), ""]
-    found.append(f"{'mean over texts':28}" + "".join(f"{name:>18}" for name in SIDES.values()))
+    out = ["", " · ".join(f"{row['label']} = {NAMES[row['family']]}" for row in tables["order"]), ""]
+    out.append(f"{'mean over texts':28}" + "".join(f"{name:>18}" for name in SIDES.values()))
     for key, words in MEASURES.items():
-        rows = measured(tables, key)
-        found.append(f"{words:28}" + "".join(f"{cell(rows.get(side)):>18}" for side in SIDES))
-    found.append(
-        f"{'held-out loss (recorded)':28}" + "".join(f"{loss_cell(tables, side):>18}" for side in NAMES)
-    )
-    found.append(
-        f"Trained on {number(about, 'tokens') / 1e6:.2f} M tokens, {number(about, 'epochs'):.2f} of the "
+        rows = means_of(tables, key)
+        out.append(f"{words:28}" + "".join(f"{cell(rows.get(side)):>18}" for side in SIDES))
+    losses = by_side(tables["held_out"], "family", "loss")
+    noise = pooled_noise(losses.values())
+    cells = (cell(mean(values, noise=noise).row()) for values in losses.values())
+    out.append(f"{'held-out loss (recorded)':28}" + "".join(f"{text:>18}" for text in cells))
+    out.append(
+        f"Trained on {about['tokens'] / 1e6:.2f} M tokens, {about['epochs']:.2f} of the "
         f"training text, {about['made']}, {about['machine']}; held-out text: as many passages by people."
     )
-    return found
+    return out
 
 
 def cell(row: Row | None) -> str:
-    if row is None:
-        return "–"
-    return f"{number(row, 'value'):.2f} ({number(row, 'low'):.2f} to {number(row, 'high'):.2f})"
-
-
-def loss_cell(tables: Tables, side: str) -> str:
-    return cell(means(by_family(tables["held_out"], "loss"))[side])
+    return "–" if row is None else f"{row['value']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
 
 
 def html(settings: ShowdownSettings, tables: Tables) -> Markup:
     """Both texts as they grow; with the order drawn, the vote, and who was who to be hidden until then."""
-    values: dict[str, Any] = {"texts": [], "identities": None, "vote": "order" in tables}
-    for text in tables.get("texts", []):
-        last = max((number(row, "step") for row in tables["steps"]), default=0)
-        latest = [row for row in tables["steps"] if (row["label"], row["step"]) == (text["label"], last)]
-        values["texts"].append(
-            {
-                "label": text["label"],
-                "prompt": visible(str(text["prompt"])).split("\n"),
-                "lines": visible(str(text["text"])).split("\n"),
-                "candidates": [{**row, "token": shown(str(row["token"]))} for row in latest],
-            }
-        )
-    if values["vote"]:
-        values["identities"] = [(row["label"], NAMES[str(row["family"])]) for row in tables["order"]]
-    source = resources.files("isoloss.teach.showdown").joinpath("tasting.html").read_text("utf-8")
-    return filled_text(source, **values)
+    last = max((row["step"] for row in tables.get("steps", [])), default=0)
+    texts = [
+        {
+            "label": text["label"],
+            "prompt": visible(text["prompt"]).split("\n"),
+            "lines": visible(text["text"]).split("\n"),
+            "candidates": [{**row, "token": shown(row["token"])} for row in steps(tables, text, last)],
+        }
+        for text in tables.get("texts", [])
+    ]
+    identities = [(row["label"], NAMES[row["family"]]) for row in tables.get("order", [])]
+    return filled("showdown/tasting.html", texts=texts, vote="order" in tables, identities=identities)
+
+
+def steps(tables: Tables, text: Row, step: int) -> list[Row]:
+    """What a text was about to say at a token."""
+    return [row for row in tables["steps"] if (row["label"], row["step"]) == (text["label"], step)]
 
 
 def visible(text: str) -> str:
     """Control and format characters, which a terminal or a page might obey, as U+FFFD; line breaks stay."""
-    return "".join(
-        c
-        if c == "\n" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-        else "\ufffd"
-        for c in text
-    )
+    odd = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+    return "".join("\ufffd" if c != "\n" and unicodedata.category(c) in odd else c for c in text)
 
 
 def shown(token: str) -> str:

@@ -1,4 +1,7 @@
-"""A cohort that goes on from a prompt, a token at a time, and what it was about to say."""
+"""A cohort that goes on from a prompt, a token at a time, and what it was about to say.
+
+From logits to the next token: temperature, the k likeliest, and one throw of the dice.
+"""
 
 import numpy as np
 import torch
@@ -7,7 +10,6 @@ from torch import nn
 
 from isoloss.corpus.tokenizer import end_of_text
 from isoloss.teach.result import Row
-from isoloss.teach.showdown.decoding import chances, chosen
 
 SHOWN = 5
 
@@ -30,12 +32,41 @@ class Writer:
             output = self.model(torch.from_numpy(self.ids_KBT[..., -self.context :]))
         logits_NV = output.logits[-1][:, :, -1].reshape(K * B, -1).float().numpy()
         chance_NV = chances(logits_NV, temperature=temperature, top_k=top_k)
-        next_KB1 = chosen(chance_NV, dice_KB.reshape(-1)).reshape(K, B, 1)
+        next_KB1 = next_tokens(chance_NV, dice_KB.reshape(-1)).reshape(K, B, 1)
         self.ids_KBT = np.concatenate([self.ids_KBT, next_KB1], axis=-1)
         return chance_NV.reshape(K, B, -1)
 
     def written(self, member: int, sample: int) -> list[int]:
         return self.ids_KBT[member, sample, self.begin :].tolist()
+
+
+def chances(logits_BV: np.ndarray, *, temperature: float, top_k: int) -> np.ndarray:
+    """p_BV: softmax(logits / temperature) over the ``top_k`` largest logits of each row, 0 elsewhere."""
+    V = logits_BV.shape[-1]
+    ranked_BV = np.argsort(-logits_BV, axis=-1, kind="stable")
+    weight_BV = np.exp((logits_BV - logits_BV.max(-1, keepdims=True)).astype(np.float64) / temperature)
+    np.put_along_axis(weight_BV, ranked_BV[:, min(top_k, V) :], 0.0, axis=-1)
+    return weight_BV / weight_BV.sum(-1, keepdims=True)
+
+
+def next_tokens(chance_BV: np.ndarray, dice_B: np.ndarray) -> np.ndarray:
+    """token_B: where the dice, uniform in [0, 1), fall among the chances laid out from largest to smallest.
+
+    Two models that throw the same dice thus take tokens of like standing in their own rankings.
+    """
+    ranked_BV = np.argsort(-chance_BV, axis=-1, kind="stable")
+    reached_BV = np.cumsum(np.take_along_axis(chance_BV, ranked_BV, axis=-1), axis=-1)
+    rank_B = (reached_BV <= dice_B[:, None] * reached_BV[:, -1:]).sum(-1)
+    return np.take_along_axis(ranked_BV, rank_B[:, None], axis=-1)[:, 0]
+
+
+def dice(seed: int, members: int, samples: int, tokens: int) -> np.ndarray:
+    """u_KBT, uniform in [0, 1): a stream a member and sample, whichever family throws it.
+
+    A longer text or more samples change none of the throws that were there.
+    """
+    streams = [[np.random.default_rng([seed, k, b]) for b in range(samples)] for k in range(members)]
+    return np.stack([np.stack([stream.random(tokens) for stream in row]) for row in streams])
 
 
 def prompt_ids(tokenizer: Tokenizer, prompt: str) -> list[int]:
@@ -48,22 +79,15 @@ def cleaned(prompt: str) -> str:
     return prompt.encode("utf-8", "replace").decode("utf-8")
 
 
-def candidates(tokenizer: Tokenizer, chance_V: np.ndarray, took: int) -> list[Row]:
-    """The likeliest tokens, and the one taken if it is not among them."""
-    ranked = np.argsort(-chance_V, kind="stable")
-    ranks = [rank for rank, token in enumerate(ranked) if rank < SHOWN or token == took]
-    return [
-        {
-            "rank": rank + 1,
-            "token": piece(tokenizer, int(ranked[rank])),
-            "chance": float(chance_V[ranked[rank]]),
-            "taken": int(ranked[rank]) == took,
-        }
-        for rank in ranks
-        if chance_V[ranked[rank]] > 0
-    ]
+def candidates(tokenizer: Tokenizer, chance_V: np.ndarray, taken: int) -> list[Row]:
+    """The likeliest tokens, and the one taken if it is not among them.
 
-
-def piece(tokenizer: Tokenizer, token: int) -> str:
-    """One token as it reads; part of a character reads "\\ufffd", the end of a text its marker."""
-    return tokenizer.decode([token], skip_special_tokens=False)
+    Part of a character reads "\\ufffd", the end of a text its marker.
+    """
+    rows: list[Row] = []
+    for rank, token in enumerate(np.argsort(-chance_V, kind="stable").tolist(), 1):
+        if chance_V[token] > 0 and (rank <= SHOWN or token == taken):
+            piece = tokenizer.decode([token], skip_special_tokens=False)
+            chance = float(chance_V[token])
+            rows.append({"rank": rank, "token": piece, "chance": chance, "taken": token == taken})
+    return rows

@@ -1,4 +1,4 @@
-"""The deck's templates: every text that goes in is escaped; only our own markup and pictures are safe."""
+"""The templates of slides and panels: every text that goes in is escaped; only our own markup is safe."""
 
 from functools import cache
 from importlib import resources
@@ -9,25 +9,20 @@ from markupsafe import Markup
 
 
 def text(name: str) -> str:
-    """A file of the deck's folder."""
-    return resources.files("isoloss.teach.deck").joinpath(name).read_text("utf-8")
+    """A file of this folder, such as ``deck/deck.css``, or the report's macros."""
+    package = "isoloss" if name.startswith("report/") else "isoloss.teach"
+    return resources.files(package).joinpath(name).read_text("utf-8")
 
 
 @cache
 def environment() -> jinja2.Environment:
     return jinja2.Environment(
-        loader=jinja2.FunctionLoader(_source),
+        loader=jinja2.FunctionLoader(text),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def _source(name: str) -> str:
-    if name == "report/macros.html":
-        return resources.files("isoloss.report").joinpath("macros.html").read_text("utf-8")
-    return text(name)
 
 
 def filled(name: str, **values: Any) -> Markup:
