@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isoloss.errors import Refusal
 from isoloss.laws._intervals import kappa_errors, plain_end
@@ -57,7 +58,8 @@ def _refits(problem: Problem, w_Sn: Array, starts: list[Array]) -> Array:
 def cold_check(problem: Problem, phi_SF: Array, w_Sn: Array, seed: int) -> tuple[int, int]:
     """How many of a sample were solved again from cold starts, and in how many that found nothing better."""
     chosen = np.random.default_rng(seed).permutation(len(phi_SF))[:CHECKED]
-    starts, rows = [], []
+    starts: list[Array] = []
+    rows: list[int] = []
     for s in chosen:
         cold_GF = candidates(replace(problem, w_n=w_Sn[s]))
         ranks = np.unique(np.linspace(0, len(cold_GF) - 1, COLD).astype(int))
@@ -126,7 +128,7 @@ def _plain(fit: Fit, name: str, kappa_S: Array) -> Array:
     return kappa_S if name in fit.form.signed else np.exp(np.clip(kappa_S, -700, 700))
 
 
-def _within_limits(scaled: ScaledForm, phi_SF: Array) -> Array:
+def _within_limits(scaled: ScaledForm, phi_SF: Array) -> NDArray[np.bool_]:
     """A resample whose exponent runs to its limit determines no law."""
     sound_S = np.ones(len(phi_SF), dtype=bool)
     for column, name in zip(phi_SF.T, scaled.free_names, strict=True):

@@ -39,7 +39,8 @@ def t_intervals(
             continue
         signed = name in law.signed
         errors[name] = float(error if signed else np.exp(middle) * error)
-        intervals[name] = tuple(plain_end(middle + side * reach * error, signed) for side in (-1, 1))
+        low, high = (plain_end(middle + side * reach * error, signed) for side in (-1, 1))
+        intervals[name] = (low, high)
     return errors, intervals
 
 

@@ -83,13 +83,13 @@ def predict(fit: "Fit", level: float, inputs: Mapping[str, ArrayLike]) -> Predic
         if fit.objective.name == "squared":
             noise_n = noise_n / fit.units.loss / (1.0 if fit.signed_floor else scaled_n)
         band_n, interval_n = _reach(fit, law, z_In, scaled_n, noise_n, level)
-        band, interval = (
-            tuple(shaped(fit.units.loss * _moved(fit, scaled_n, reach)) for reach in reaches)
+        (low, high), (low_new, high_new) = (
+            [shaped(fit.units.loss * _moved(fit, scaled_n, reach)) for reach in reaches]
             for reaches in (band_n, interval_n)
         )
-        if fit.sigma is None:
-            interval = None
-    outside, warnings = {}, list(fit.warnings)
+        band, interval = (low, high), None if fit.sigma is None else (low_new, high_new)
+    outside: dict[str, float | Array] = {}
+    warnings = list(fit.warnings)
     for name, z_n in zip(law.inputs, z_In, strict=True):
         if name not in fit.ranges:
             continue
@@ -126,7 +126,8 @@ def _reach(
     away_Sn = away_Sn * fit.widening
     drawn_S = np.random.default_rng(fit.bootstrap.seed).standard_t(fit.df, len(away_Sn))
     ends = (0.5 - level / 2, 0.5 + level / 2)
-    return tuple(
-        tuple(np.nan_to_num(np.quantile(sample, end, axis=0)) for end in ends)
+    (low, high), (low_new, high_new) = (
+        [np.nan_to_num(np.quantile(sample, end, axis=0)) for end in ends]
         for sample in (away_Sn, away_Sn + drawn_S[:, None] * noise_n)
     )
+    return (low, high), (low_new, high_new)

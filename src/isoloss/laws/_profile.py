@@ -70,10 +70,10 @@ def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None =
     x, y = np.array(offsets)[order], np.array(distances)[order]
     ends = (_crossing(x, y, -threshold), _crossing(x, y, threshold))
     signed = parameter in law.signed
-    interval = tuple(None if end is None else plain_end(kappa + error * end, signed) for end in ends)
+    low, high = (None if end is None else plain_end(kappa + error * end, signed) for end in ends)
     plain = kappa + error * x
     values = plain if signed else np.exp(np.clip(plain, -700, 700))
-    return Profile(parameter, tuple(values.tolist()), tuple(y.tolist()), threshold, interval)
+    return Profile(parameter, tuple(values.tolist()), tuple(y.tolist()), threshold, (low, high))
 
 
 def _needed(offset: float, offsets: list[float], distances: list[float], threshold: float) -> bool:

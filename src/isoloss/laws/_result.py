@@ -194,6 +194,7 @@ class Fit(FitFace):
         }
         grid = dict(zip(x, (axis.ravel() for axis in np.meshgrid(*x.values())), strict=True))
         exact = law.loss(self.params, grid)
+        shown: dict[str, str] = {}
         for digits in range(2, 18):
             shown = {name: _written(value, digits) for name, value in self.params.items()}
             rounded = law.loss({name: float(text) for name, text in shown.items()}, grid)

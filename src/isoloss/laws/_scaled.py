@@ -42,7 +42,7 @@ class ScaledForm:
         """Which free coordinates may have either sign, and so are no logarithms."""
         return np.array([name in self.form.signed for name in self.free_names], dtype=bool)
 
-    def take(self, keep_S: NDArray) -> "ScaledForm":
+    def take(self, keep_S: NDArray[np.bool_]) -> "ScaledForm":
         return self if self.held_kK.ndim == 1 else replace(self, held_kK=self.held_kK[keep_S])
 
     def value(self, phi: Array) -> Array:

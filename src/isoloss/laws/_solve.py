@@ -30,7 +30,7 @@ class Problem:
     objective: str
     delta: float
 
-    def take(self, keep_S: NDArray) -> "Problem":
+    def take(self, keep_S: NDArray[np.bool_]) -> "Problem":
         """The problem of some of the starts."""
         return replace(
             self,
@@ -128,7 +128,7 @@ def _descend(problem: Problem, phi_SF: Array, tolerance: float, bound: float = n
 
 
 def _step(
-    problem: Problem, phi_SF: Array, r_Sn: Array, damping_S: Array, diagonal: NDArray
+    problem: Problem, phi_SF: Array, r_Sn: Array, damping_S: Array, diagonal: NDArray[np.int64]
 ) -> tuple[Array, Array]:
     jacobian_SnF = problem.jacobian(phi_SF)
     weighted_SnF = jacobian_SnF * problem.w_n[..., None]
@@ -156,10 +156,16 @@ def sharpen(problem: Problem, phi: Array) -> Array:
 
 
 def _minpack(problem: Problem, root_n: Array, phi: Array) -> Array:
+    def weighted(phi: Array) -> Array:
+        return root_n * problem.residuals(phi)
+
+    def slopes(phi: Array) -> Array:
+        return root_n[:, None] * problem.jacobian(phi)
+
     return leastsq(
-        lambda t: root_n * problem.residuals(t),
+        weighted,
         phi,
-        Dfun=lambda t: root_n[:, None] * problem.jacobian(t),
+        Dfun=slopes,
         full_output=True,  # else it warns; what it calls success is judged by the gradient instead
         xtol=1e-15,
         ftol=1e-15,
@@ -232,7 +238,8 @@ def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:
     At a delta far below the noise the sum is full of local optima, and the way there over wider deltas leads
     all starts into the same one. A round that finds a deeper one is followed by another around it.
     """
-    rng, out = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    out: list[Array] = []
     totals = problem.total(problem.residuals(phi_SF))
     best, least = phi_SF[np.nanargmin(totals)], float(np.nanmin(totals))
     for _ in range(_ROUNDS):

@@ -159,7 +159,8 @@ class Solved:
         return self.unit * sigma(self.problem, r_n, self.df)
 
     def _doubts(self) -> list[str]:
-        doubts, df, correlated = [], self.df, self.form.correlated
+        doubts: list[str] = []
+        df, correlated = self.df, self.form.correlated
         if df < 3:
             doubts.append(f"only {df} degree(s) of freedom: intervals are wide and rest on normal noise")
         if self.problem.objective in ("huber-log", "huber-likelihood") and df < FEW:

@@ -93,7 +93,8 @@ def _seed_thetas(whole: Fit, positions: Array, mean_ST: Array, count_ST: Array) 
     """Each seed's own optimum, reached from the law of their mean, and how many were not reached."""
     law, unit = form("context"), whole.units
     scaled = _model(whole, positions)
-    thetas, failed = [], 0
+    thetas: list[Array] = []
+    failed = 0
     for mean_T, count_T in zip(mean_ST, count_ST, strict=True):
         problem = Problem(scaled, mean_T / unit.loss, count_T / count_T.mean(), "squared", 1e-3)
         theta = sharpen(problem, np.array(whole.theta))

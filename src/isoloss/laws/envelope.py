@@ -12,9 +12,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull, QhullError
 
 from isoloss import text
@@ -245,7 +246,7 @@ def _cut(runs: Sequence[_Run], below: _Run, above: _Run, left: float, right: flo
     return Cut.NO_LARGER if max(beside) == above.size else None
 
 
-def _lower_hull(x: Array, y: Array) -> Array:
+def _lower_hull(x: Array, y: Array) -> NDArray[np.signedinteger[Any]]:
     """Indices of the corners of the lower left side of the convex hull: x ascends, y falls."""
     try:
         corners = ConvexHull(np.column_stack([x, y])).vertices

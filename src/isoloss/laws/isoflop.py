@@ -196,12 +196,12 @@ def curve(budget: Budget, method: Method, params: ArrayLike) -> Array:
     return np.exp(values(x, y, method, np.log(np.asarray(params, dtype=np.float64))))
 
 
-def _by_budget(table: dict[str, Array]) -> list[dict[str, Array]]:
+def _by_budget(table: dict[str, Array]) -> list[dict[str, Any]]:
     """Rows of one budget together: budgets by FLOPs, rows by size, repeats of a size merged."""
     order = np.lexsort((table["tokens"], table["loss"], table["params"], table["flops"]))
     rows = {name: column[order] for name, column in table.items()}
     log_C = np.log(rows["flops"])
-    out = []
+    out: list[dict[str, Any]] = []
     for own in np.split(np.arange(len(log_C)), np.flatnonzero(np.diff(log_C) > np.log1p(SAME_BUDGET)) + 1):
         if np.ptp(log_C[own]) > 2 * np.log1p(SAME_BUDGET):
             low, high = rows["flops"][own[0]], rows["flops"][own[-1]]

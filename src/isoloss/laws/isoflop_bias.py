@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
 from isoloss.errors import InputError
@@ -105,7 +105,7 @@ def _budget_bias(budget: Budget, law: Mapping[str, float], method: Method) -> Bi
     x = np.log(budget.sizes)
     log_ND = x + np.log(budget.size_tokens)
 
-    def loss(log_N: Array) -> Array:
+    def loss(log_N: NDArray[np.float64]) -> Array:
         return _loss(law, log_N, np.interp(log_N, x, log_ND) - log_N)
 
     at, _, inside = minima(x, np.log(loss(x))[:, None], method)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from isoloss.errors import InputError
 
-Array = NDArray[np.float64]
+Array = NDArray[np.inexact[Any]]
+"""Real numbers, or complex ones where a derivative is a complex step."""
 
 ZERO = -700.0  # the coordinate of a positive parameter that is fixed at 0: its exponential is 1e-304
 

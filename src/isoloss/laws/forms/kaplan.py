@@ -136,7 +136,8 @@ class KaplanNS(Form):
 
     def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
         """With the observed loss in B_crit the two coefficients are linear."""
-        out, root_n = [], np.sqrt(w_n)
+        out: list[list[float]] = []
+        root_n = np.sqrt(w_n)
         for aN, aS, log_K, h in product((0.05, 0.1, 0.3), (0.4, 0.8, 1.5), (-4.0, -1.0, 1.0), (3.0, 6.0)):
             wait = np.exp(log_K - h * np.log(y_n) - z_In[2])
             basis_n2 = np.stack([np.exp(-aN * z_In[0]), np.exp(-aS * z_In[1]) * (1 + wait) ** aS], axis=1)

@@ -38,7 +38,8 @@ class Shape(Form):
     def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
         """A parabola in log ratio, and a few fixed curvatures beside it."""
         (z,) = z_In
-        middles, out = (float(z[np.argmin(y_n)]), 0.0, float(z.min()), float(z.max())), []
+        middles = (float(z[np.argmin(y_n)]), 0.0, float(z.min()), float(z.max()))
+        out: list[list[float]] = []
         for middle in middles:
             for curvature in (0.003, 0.03):
                 least = np.average(y_n / (1 + curvature * (z - middle) ** 2), weights=w_n)

@@ -48,7 +48,7 @@ class PowerSum(Form):
 
     def loss(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Array:
         x = self.warp.plain(params, x) if self.warp else x
-        floor, inner = 0.0, 0.0
+        floor, inner = np.zeros(()), np.zeros(())
         for term in self.terms:
             factors = [np.asarray(x[name]) ** -params[exponent] for name, exponent in term.exponents]
             size = params[term.coefficient] * np.prod(np.broadcast_arrays(1.0, *factors), axis=0)
@@ -108,8 +108,9 @@ class PowerSum(Form):
         names = warp.sees if warp else self.inputs
         for j, (term, row) in enumerate(zip(layout.terms_J, layout.inputs_J, strict=True)):
             out[..., layout.coefficients_K[term]] += exponents_J[..., j] * log_scale[names[row]]
-        for name in warp.rescales if warp else ():
-            out[..., layout.names.index(name)] = warp.unscale(name, self._named(theta), log_scale)
+        if warp:
+            for name in warp.rescales:
+                out[..., layout.names.index(name)] = warp.unscale(name, self._named(theta), log_scale)
         return out
 
     def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:

@@ -20,7 +20,8 @@ class Shifted(Warp):
         self.units = dict(zip(self.sees, inputs, strict=True))
 
     def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
-        rows, slopes = [], {}
+        rows: list[Array] = []
+        slopes: dict[tuple[int, str], Array] = {}
         for i, name in enumerate(self.parameters):
             x, t = np.exp(z_In[i]), np.exp(theta[name])[..., None]
             rows.append(np.log(x + t))
