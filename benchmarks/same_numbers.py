@@ -13,6 +13,7 @@ with ``--words``. Compare records of one machine: another processor rounds other
 import argparse
 import csv
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -244,8 +245,12 @@ def main() -> None:
         print(f"{len(values)} values in {given.out}", file=sys.stderr)
         return
     before, after = (json.loads(path.read_text("utf-8")) for path in (given.before, given.after))
-    parts = {path.split("/")[0] for path in after if path.endswith(": exit code")}
-    kept = {path: value for path, value in before.items() if path.split("/")[0] in parts or path in after}
+    recorded = {path.removesuffix(": exit code") for path in after if path.endswith(": exit code")}
+    kept = {
+        path: value
+        for path, value in before.items()
+        if path in after or re.split(r"[.\[:]", path)[0] in recorded
+    }
     sys.exit(1 if compare(kept, after, given.words) else 0)
 
 
