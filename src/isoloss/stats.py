@@ -10,6 +10,7 @@ looking at the losses.
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +18,7 @@ from scipy.special import ndtri, stdtrit
 
 from isoloss.errors import InputError, Refusal
 
-Row = dict[str, str | int | float | bool | None]
+Row = dict[str, Any]
 """A row of a table: values by column."""
 
 LEVEL = 0.95

@@ -8,7 +8,7 @@ from isoloss.stats import Interval
 
 @dataclass(frozen=True)
 class Versus:
-    """``a`` against ``b``: the difference a - b, None or without an interval where one seed a side gives none.
+    """``a`` against ``b``: the difference a - b, None or without an interval where one seed gives none.
 
     ``better``: the larger number or the smaller. ``number`` writes one, times ``scale``.
     """
@@ -22,7 +22,7 @@ class Versus:
 
     @property
     def sign(self) -> int | None:
-        """1 where ``a`` is ahead, -1 where ``b`` is, 0 where neither is clearly, None where nothing is known."""
+        """1 where ``a`` is ahead, -1 where ``b`` is, 0 where neither clearly is, None where nothing is known."""
         sign = None if self.difference is None else self.difference.sign
         return sign if sign is None or self.better == "more" else -sign
 
