@@ -22,7 +22,7 @@ class Versus:
 
     @property
     def sign(self) -> int | None:
-        """1 where ``a`` is ahead, -1 where ``b`` is, 0 where neither clearly is, None where nothing is known."""
+        """1: ``a`` is ahead, -1: ``b`` is, 0: neither clearly is; None where nothing is known."""
         sign = None if self.difference is None else self.difference.sign
         return sign if sign is None or self.better == "more" else -sign
 
