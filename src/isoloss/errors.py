@@ -8,6 +8,12 @@
 Each message says what is wrong, where, and how to mend it, so that a reader needs no traceback.
 """
 
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class IsolossError(Exception):
     """Base of the tree. ``what`` is wrong, ``where`` it is (file, row, key), ``mend`` is the way out."""
@@ -48,3 +54,11 @@ class RunError(IsolossError):
     """A run or a study that did not end well."""
 
     exit_code = 1
+
+
+def attempt(measure: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | Refusal:
+    """What ``measure`` of these arguments gives, or its refusal as a value."""
+    try:
+        return measure(*args, **options)
+    except Refusal as reason:
+        return reason

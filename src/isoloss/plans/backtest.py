@@ -1,6 +1,5 @@
 """Hide the largest runs, predict them from the rest, and score the prediction beside simple baselines."""
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -17,6 +16,7 @@ from isoloss.plans.baselines import baselines
 from isoloss.plans.holdout import Holdout, RunData, columns_of, hide, points_of
 from isoloss.plans.scores import Coverage, Score, by_point, coverage_of, paired_interval, score_of, seed_sd
 from isoloss.stats import check_level
+from isoloss.strict import json_values
 
 _UNLIKELY = 0.05  # of so few hits if the interval held as often as it says
 _FEW = 3
@@ -100,16 +100,8 @@ class Backtest:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON, with the verdict."""
-        out = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        for name in ("score", "coverage"):
-            out[name] = None if out[name] is None else dataclasses.asdict(out[name])
-        for name in ("runs", "baselines"):
-            out[name] = [dataclasses.asdict(one) for one in out[name]]
-        return out | {
-            "standing": self.standing.name,
-            "verdict": self.verdict(),
-            "fit": self.fit.to_json(),
-        }
+        own = {"standing": self.standing.name, "verdict": self.verdict(), "fit": self.fit.to_json()}
+        return json_values(vars(self) | own)
 
 
 def backtest(
@@ -212,7 +204,7 @@ def _compare_scores(
     score: Score, best: Score, observed_h: np.ndarray, points_h: np.ndarray, level: float
 ) -> tuple[tuple[float, float] | None, Standing]:
     """The baseline is the best after the fact: the comparison errs on its side."""
-    errors = [np.abs(np.array(one.predicted) / observed_h - 1) for one in (best, score)]
+    errors = [np.abs(np.array(predictor.predicted) / observed_h - 1) for predictor in (best, score)]
     interval = paired_interval(by_point(errors[0] - errors[1], points_h), level)
     if interval is None:
         return None, Standing.TOO_FEW

@@ -1,13 +1,12 @@
 """One form of a comparison: fitted to all runs, to visible ones, and for its information criterion."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoloss.errors import Refusal
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, Form
 from isoloss.plans.holdout import Mask, RunData
 
@@ -46,28 +45,19 @@ class CandidateFit:
 
 def fit_candidate(law: Form, data: RunData, by_design: RunData, splits: Splits) -> CandidateFit:
     """``by_design`` holds the same runs, clustered by equal inputs: AICc counts those."""
-    fit, refusal, curve = None, "", None
-    try:
-        fit = data.fit(law)
-    except Refusal as why:
-        refusal = why.what
-    with suppress(Refusal):
-        curve = by_design.fit(law, objective="squared-log", curve_only=True)
-    errors: dict[str, dict[int, float]] = {}
-    left_out: list[str] = []
-    for name in splits.masks if fit is not None else ():
-        try:
-            errors[name] = splits.errors(name, law, data)
-        except Refusal as why:
-            left_out.append(f"{name}: {why.what}")
+    fit = attempt(data.fit, law)
+    curve = attempt(by_design.fit, law, objective="squared-log", curve_only=True)
+    outcomes: dict[str, dict[int, float] | Refusal] = {}
+    if isinstance(fit, Fit):
+        outcomes = {name: attempt(splits.errors, name, law, data) for name in splits.masks}
     return CandidateFit(
         law=law.name,
-        fit=fit,
-        refusal=refusal,
-        total=None if curve is None else curve.objective.value,
-        criterion=None if curve is None else aicc(curve),
-        errors=errors,
-        left_out=tuple(left_out),
+        fit=None if isinstance(fit, Refusal) else fit,
+        refusal=fit.what if isinstance(fit, Refusal) else "",
+        total=None if isinstance(curve, Refusal) else curve.objective.value,
+        criterion=None if isinstance(curve, Refusal) else aicc(curve),
+        errors={name: out for name, out in outcomes.items() if not isinstance(out, Refusal)},
+        left_out=tuple(f"{name}: {out.what}" for name, out in outcomes.items() if isinstance(out, Refusal)),
     )
 
 

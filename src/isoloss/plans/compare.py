@@ -1,8 +1,9 @@
 """Which form describes the runs: by the error on runs that were held out, and by information criterion."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from isoloss.plans.candidate_fit import CandidateFit, Splits, fit_candidate
 from isoloss.plans.holdout import RunData, columns_of, hide, points_of
 from isoloss.plans.scores import paired_interval
 from isoloss.stats import check_level
+from isoloss.strict import json_values
 
 CRITERION = "AICc of the squared-log fit"
 
@@ -90,33 +92,26 @@ class Comparison:
         best, rest = self.best, self.entries[1:]
         words = f"{best.law} errs least on the hidden runs"
         words += f" ({100 * best.largest:.2g}%)" if best.largest is not None else ""
-        open_ = [one.law for one in rest if one.behind_largest and not one.behind_largest.told_apart]
-        words += f"; not told apart from it: {', '.join(open_)}" if open_ else ""
-        for name, value in (("the folds", "folds"), (self.criterion, "criterion")):
-            known = [one for one in self.entries if getattr(one, value) is not None]
-            first = min(known, key=lambda one: getattr(one, value), default=best)
-            words += f"; {name} prefer{'s' * (value == 'criterion')} {first.law}" * (first is not best)
+        equal = [law.law for law in rest if law.behind_largest and not law.behind_largest.told_apart]
+        words += f"; not told apart from it: {', '.join(equal)}" if equal else ""
+        for prefers, score in (("the folds prefer", "folds"), (f"{self.criterion} prefers", "criterion")):
+            known = [law for law in self.entries if getattr(law, score) is not None]
+            first = min(known, key=attrgetter(score), default=best)
+            words += "" if first is best else f"; {prefers} {first.law}"
         return f"{words}."
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON, with the verdict."""
-        entries = [
-            {
-                field.name: dataclasses.asdict(value) if isinstance(value, ScoreGap) else value
-                for field in dataclasses.fields(ComparedLaw)
-                if field.name != "fit"
-                for value in [getattr(one, field.name)]
-            }
-            | {"params": one.fit.params}
-            for one in self.entries
-        ]
-        rest = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.name not in ("entries", "refused")
+        first = {
+            "entries": [
+                {name: value for name, value in vars(entry).items() if name != "fit"}
+                | {"params": entry.fit.params}
+                for entry in self.entries
+            ],
+            "refused": [{"law": law, "reason": reason} for law, reason in self.refused],
+            "verdict": self.verdict(),
         }
-        refused = [{"law": law, "reason": reason} for law, reason in self.refused]
-        return {"entries": entries, "refused": refused, "verdict": self.verdict()} | rest
+        return json_values(first | {name: value for name, value in vars(self).items() if name not in first})
 
 
 def compare(
@@ -152,7 +147,7 @@ def compare(
     if len({law.name for law in forms}) < max(len(forms), 2):
         raise InputError("compare takes two or more different laws", mend="name each once")
     names = tuple(dict.fromkeys(name for law in forms for name in law.inputs))
-    x_In, y_n = columns_of(dataclasses.replace(forms[0], inputs=names), inputs, loss)
+    x_In, y_n = columns_of(replace(forms[0], inputs=names), inputs, loss)
     if holdout is None:
         holdout = f"largest-{_shared_input(forms)}"
     hidden = hide(names, x_In, holdout, share=share, rungs=rungs, flops=flops)
@@ -162,16 +157,17 @@ def compare(
     options |= {"objective": objective, "level": level}
     data = RunData(dict(zip(names, x_In, strict=True)), y_n, weights, cluster, options)
     # Rows of the same inputs are one point for every law, whichever of the inputs it takes.
-    by_design = dataclasses.replace(data, cluster=points_of(x_In, None))
+    by_design = replace(data, cluster=points_of(x_In, None))
     masks = {"largest": [hidden.mask_n], "folds": [fold_n == fold for fold in range(folds)]}
     splits = Splits(masks, group_n)
     candidates = [fit_candidate(law, data, by_design, splits) for law in forms]
-    refused = tuple((one.law, one.refusal) for one in candidates if one.fit is None)
+    refused = tuple((candidate.law, candidate.refusal) for candidate in candidates if candidate.fit is None)
     if len(refused) == len(candidates):
         reasons = "; ".join(f"{law}: {reason}" for law, reason in refused)
         raise Refusal(f"no form stands on these runs ({reasons})", mend="add runs over a wider range")
+    totals = {candidate.law: candidate.total for candidate in candidates if candidate.total is not None}
     return Comparison(
-        entries=_rank([one for one in candidates if one.fit is not None], level),
+        entries=_rank(candidates, level),
         refused=refused,
         rule=hidden.rule,
         groups=len(np.unique(group_n)),
@@ -179,7 +175,7 @@ def compare(
         objective=objective,
         criterion=CRITERION,
         level=level,
-        warnings=nesting_faults({one.law: one.total for one in candidates if one.total is not None}),
+        warnings=nesting_faults(totals),
     )
 
 
@@ -198,29 +194,29 @@ def nesting_faults(totals: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def _rank(candidates: Sequence[CandidateFit], level: float) -> tuple[ComparedLaw, ...]:
+    """Those that stand on all runs, the least error first."""
     gaps = {
-        split: score_gaps({one.law: one.errors[split] for one in candidates if split in one.errors}, level)
+        split: score_gaps({law.law: law.errors[split] for law in candidates if split in law.errors}, level)
         for split in ("largest", "folds")
     }
-    least = min((one.criterion for one in candidates if one.criterion is not None), default=0.0)
+    criteria = [law.criterion for law in candidates if law.fit is not None and law.criterion is not None]
+    least = min(criteria, default=0.0)
     entries = [
         ComparedLaw(
-            law=one.law,
-            largest=_mean(one.errors.get("largest")),
-            behind_largest=gaps["largest"].get(one.law),
-            folds=_mean(one.errors.get("folds")),
-            behind_folds=gaps["folds"].get(one.law),
-            criterion=one.criterion,
-            behind_criterion=None if one.criterion is None else one.criterion - least,
-            left_out=one.left_out,
-            fit=one.fit,
+            law=law.law,
+            largest=_mean(law.errors.get("largest")),
+            behind_largest=gaps["largest"].get(law.law),
+            folds=_mean(law.errors.get("folds")),
+            behind_folds=gaps["folds"].get(law.law),
+            criterion=law.criterion,
+            behind_criterion=None if law.criterion is None else law.criterion - least,
+            left_out=law.left_out,
+            fit=law.fit,
         )
-        for one in candidates
-        if one.fit is not None
+        for law in candidates
+        if law.fit is not None
     ]
-    infinity = float("inf")
-    entries.sort(key=lambda one: tuple(infinity if v is None else v for v in (one.largest, one.folds)))
-    return tuple(entries)
+    return tuple(sorted(entries, key=lambda law: [inf if v is None else v for v in (law.largest, law.folds)]))
 
 
 def _shared_input(forms: Sequence[Form]) -> str:

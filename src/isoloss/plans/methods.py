@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isoloss.errors import InputError, Refusal
+from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Fit, FitStatus, fit
 from isoloss.laws.envelope import Envelope, envelope
 from isoloss.laws.isoflop import IsoFlop, isoflop
@@ -50,47 +51,6 @@ class ExponentsByMethod:
         return chosen | {"opinions": [asdict(estimate) for estimate in self.each], "level": self.level}
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The runs, and the interval's level, as every method takes them."""
-
-    flops: ArrayLike
-    params: ArrayLike
-    loss: ArrayLike
-    tokens: ArrayLike | None
-    run: Sequence[object] | None
-    noise: float | None
-    level: float
-
-    def isoflop(self, method: str) -> IsoFlop:
-        return isoflop(
-            self.flops,
-            self.params,
-            self.loss,
-            tokens=self.tokens,
-            method=method,
-            noise=self.noise,
-            level=self.level,
-        )
-
-    def envelope(self, choice: str) -> Envelope:
-        return envelope(
-            self.flops,
-            self.params,
-            self.loss,
-            tokens=self.tokens,
-            run=self.run,
-            choice=choice,
-            level=self.level,
-        )
-
-    def law(self) -> Fit:
-        N = np.asarray(self.params, dtype=np.float64)
-        D = np.asarray(self.flops, dtype=np.float64) / (6 * N) if self.tokens is None else self.tokens
-        inputs = {"params": N, "tokens": D}
-        return fit("chinchilla", inputs, self.loss, objective="huber-log", level=self.level)
-
-
 def exponents_by_method(
     flops: ArrayLike,
     params: ArrayLike,
@@ -109,52 +69,65 @@ def exponents_by_method(
     from draws. Raises what ``isoflop`` raises for the chosen method, unless ``run`` says that the rows are
     curves, which have no budgets; what another method cannot say stands in its estimate.
     """
-    rows = _Rows(flops, params, loss, tokens, run, noise, level)
-    chosen, no_budgets, law, no_law = None, "", None, ""
+    budgets = partial(isoflop, flops, params, loss, tokens=tokens, noise=noise, level=level)
+    chosen = attempt(budgets, method=method)
+    if isinstance(chosen, Refusal) and run is None:
+        raise chosen
+    law = attempt(_law, flops, params, loss, tokens, level)
+    readings = {method: chosen}
+    for other in METHODS:
+        if other != method:
+            readings[other] = chosen if isinstance(chosen, Refusal) else attempt(budgets, method=other)
+    choice = "hull" if run is None else "running-minimum"
+    outer = _envelope(flops, params, loss, tokens=tokens, run=run, choice=choice, level=level)
+    each = (
+        *(_by_budgets(name, reading, law) for name, reading in readings.items()),
+        _by_envelope(choice, outer),
+        _by_law(law, level),
+    )
+    return ExponentsByMethod(
+        isoflop=None if isinstance(chosen, Refusal) else chosen,
+        envelope=None if isinstance(outer, Refusal) else outer,
+        law=None if isinstance(law, Refusal) else law,
+        each=each,
+        level=level,
+    )
+
+
+def _law(flops: ArrayLike, params: ArrayLike, loss: ArrayLike, tokens: ArrayLike | None, level: float) -> Fit:
+    N = np.asarray(params, dtype=np.float64)
+    D = np.asarray(flops, dtype=np.float64) / (6 * N) if tokens is None else tokens
+    return fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log", level=level)
+
+
+def _envelope(*columns: ArrayLike, **options: Any) -> Envelope | Refusal:
+    """Rows that the other methods take may have no envelope at all: that refuses it too."""
     try:
-        chosen = rows.isoflop(method)
-    except Refusal as refusal:
-        if run is None:
-            raise
-        no_budgets = refusal.what
-    try:
-        law = rows.law()
-    except Refusal as refusal:
-        no_law = refusal.what
-    readings = [
-        ExponentEstimate(f"IsoFLOP, {name}", refused=no_budgets)
-        if chosen is None
-        else _by_budgets(rows, name, chosen, law)
-        for name in (method, *(other for other in METHODS if other != method))
-    ]
-    outer, by_envelope = _by_envelope(rows)
-    each = (*readings, by_envelope, _by_law(law, no_law, level))
-    return ExponentsByMethod(chosen, outer, law, each, level)
+        return envelope(*columns, **options)
+    except (Refusal, InputError) as reason:
+        return Refusal(reason.what)
 
 
-def _by_budgets(rows: _Rows, name: str, chosen: IsoFlop, law: Fit | None) -> ExponentEstimate:
-    try:
-        reading = chosen if name == chosen.method.value else rows.isoflop(name)
-        bias = None
-        if law is not None and law.status is FitStatus.CONVERGED:
-            grid = grid_bias(reading, law.params)
-            bias = grid.read - grid.exponent
-    except Refusal as refusal:
-        return ExponentEstimate(f"IsoFLOP, {name}", refused=refusal.what)
-    return ExponentEstimate(f"IsoFLOP, {name}", reading.params.exponent, reading.params.interval, bias)
+def _by_budgets(name: str, reading: IsoFlop | Refusal, law: Fit | Refusal) -> ExponentEstimate:
+    method, bias = f"IsoFLOP, {name}", None
+    if isinstance(reading, Refusal):
+        return ExponentEstimate(method, refused=reading.what)
+    if isinstance(law, Fit) and law.status is FitStatus.CONVERGED:
+        grid = attempt(grid_bias, reading, law.params)
+        if isinstance(grid, Refusal):
+            return ExponentEstimate(method, refused=grid.what)
+        bias = grid.read - grid.exponent
+    return ExponentEstimate(method, reading.params.exponent, reading.params.interval, bias)
 
 
-def _by_envelope(rows: _Rows) -> tuple[Envelope | None, ExponentEstimate]:
-    choice = "hull" if rows.run is None else "running-minimum"
-    try:
-        outer = rows.envelope(choice)
-    except (Refusal, InputError) as refusal:
-        return None, ExponentEstimate(f"envelope, {choice}", refused=refusal.what)
-    return outer, ExponentEstimate(f"envelope, {choice}", outer.params.exponent, outer.params_interval)
+def _by_envelope(choice: str, outer: Envelope | Refusal) -> ExponentEstimate:
+    if isinstance(outer, Refusal):
+        return ExponentEstimate(f"envelope, {choice}", refused=outer.what)
+    return ExponentEstimate(f"envelope, {choice}", outer.params.exponent, outer.params_interval)
 
 
-def _by_law(law: Fit | None, no_law: str, level: float) -> ExponentEstimate:
-    estimate = None if law is None else allocation_exponent(law, level=level)
-    if estimate is None:
-        return ExponentEstimate("law, chinchilla", refused=no_law)
-    return ExponentEstimate("law, chinchilla", estimate.exponent, estimate.interval)
+def _by_law(law: Fit | Refusal, level: float) -> ExponentEstimate:
+    if isinstance(law, Refusal):
+        return ExponentEstimate("law, chinchilla", refused=law.what)
+    estimate = allocation_exponent(law, level=level)
+    return ExponentEstimate("law, chinchilla", *(estimate or ()))

@@ -6,8 +6,7 @@ from pathlib import Path
 from isoloss import files
 from isoloss.analysis import trials
 from isoloss.analysis.refits import leave_one_out, objectives
-from isoloss.analysis.study import attempt
-from isoloss.errors import InputError, Refusal
+from isoloss.errors import InputError, Refusal, attempt
 from isoloss.figures import backtest as backtest_figure
 from isoloss.figures import correlations, fit_residuals, frontier_fit, profiles
 from isoloss.figures import fit as fit_figures

@@ -10,8 +10,8 @@ from isoloss.analysis import by_position as positions
 from isoloss.analysis import loops as looped
 from isoloss.analysis import size_ratio
 from isoloss.analysis.contexts import Contexts
-from isoloss.analysis.study import StudyAnalysis, attempt
-from isoloss.errors import Refusal
+from isoloss.analysis.study import StudyAnalysis
+from isoloss.errors import Refusal, attempt
 from isoloss.figures import (
     context_laws,
     looped_grid,
