@@ -45,6 +45,6 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:  # disk full, no permission: the system's own words and the place
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"isoloss: {place}{error.strerror or error}", file=sys.stderr)
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"isoloss: {where}{error.strerror or error}", file=sys.stderr)
         sys.exit(1)

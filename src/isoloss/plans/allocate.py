@@ -17,8 +17,8 @@ from scipy.optimize import elementwise
 
 from isoloss.laws import Array
 from isoloss.plans.cost import Rates
-from isoloss.plans.fixed_inputs import PowerTerms, Values
-from isoloss.plans.loss_surface import LARGEST_LOG, LossSurface, Rows
+from isoloss.plans.fixed_inputs import Values
+from isoloss.plans.loss_surface import LARGEST_LOG, LossSurface, PowerTerms, Rows
 
 LogSizes = tuple[Array, Array]
 
@@ -68,25 +68,24 @@ class AllocationQuestion:
 
 def answer(surface: LossSurface, question: AllocationQuestion) -> LogSizes:
     """log N and log D for each row: infinite where the target is out of reach, NaN without an optimum."""
-    rows = surface.rows
-    if question.flops is not None:
-        log_flops = np.full(rows.shape, np.log(question.flops))
-        if question.params is not None:
-            log_n = np.full(rows.shape, np.log(question.params))
-            log_d = question.log_tokens_within(log_flops, log_n)
-        elif question.tokens is not None:
-            log_d = np.full(rows.shape, np.log(question.tokens))
-            log_n = log_flops - question.log_cost(np.zeros(rows.shape), log_d)
+    rows, ones = surface.rows, np.ones(surface.rows.shape)
+    log_flops = None if question.flops is None else np.log(question.flops) * ones
+    if question.params is not None:
+        log_n = np.log(question.params) * ones
+        if log_flops is None:
+            log_d = _or_infinite(surface.log_tokens(rows, log_n, question.target, question.most))
         else:
-            log_n, log_d = at_budget(surface, question, log_flops)
-    elif question.params is not None:
-        log_n = np.full(rows.shape, np.log(question.params))
-        log_d = _or_infinite(surface.log_tokens(rows, log_n, question.target, question.most))
+            log_d = question.log_tokens_within(log_flops, log_n)
     elif question.tokens is not None:
-        log_d = np.full(rows.shape, np.log(question.tokens))
-        log_n = _or_infinite(surface.log_params(rows, log_d, question.target))
+        log_d = np.log(question.tokens) * ones
+        if log_flops is None:
+            log_n = _or_infinite(surface.log_params(rows, log_d, question.target))
+        else:
+            log_n = log_flops - question.log_cost(0 * ones, log_d)
+    elif log_flops is None:
+        log_n, log_d = at_loss(surface, question, question.target * ones)
     else:
-        log_n, log_d = at_loss(surface, question, np.full(rows.shape, question.target))
+        log_n, log_d = at_budget(surface, question, log_flops)
     hole = surface.broken_S | np.isnan(log_n) | np.isnan(log_d)
     return np.where(hole, np.nan, log_n), np.where(hole, np.nan, log_d)
 
@@ -135,12 +134,12 @@ def minimise_budget(surface: LossSurface, question: AllocationQuestion, log_flop
     low = np.maximum(log_flops - question.log_cost(np.zeros_like(most), most), 0.0)
     high = log_flops - question.log_cost(np.zeros_like(most), np.zeros_like(most))
 
-    def log_d(log_n: Array, rows: Rows) -> Array:
+    def tokens_at(log_n: Array, rows: Rows) -> Array:
         # Rounding at the ends must not turn the last token into none.
         return np.nan_to_num(question.log_tokens_within(log_flops[rows], log_n), nan=0.0)
 
-    log_n = _minimise(lambda n, rows: surface.loss(rows, n, log_d(n, rows)), low, high, question)
-    return log_n, log_d(log_n, surface.rows)
+    log_n = _minimise(lambda n, rows: surface.loss(rows, n, tokens_at(n, rows)), low, high, question)
+    return log_n, tokens_at(log_n, surface.rows)
 
 
 def minimise_cost(surface: LossSurface, question: AllocationQuestion, loss: Array) -> LogSizes:
@@ -150,13 +149,13 @@ def minimise_cost(surface: LossSurface, question: AllocationQuestion, loss: Arra
     reachable = np.isfinite(low)
     low = np.where(reachable, low, 0.0)
 
-    def log_d(log_n: Array, rows: Rows) -> Array:
-        found = surface.log_tokens(rows, log_n, loss[rows], question.most)
-        return np.where(np.isnan(found), question.most, found)
+    def tokens_at(log_n: Array, rows: Rows) -> Array:
+        log_d = surface.log_tokens(rows, log_n, loss[rows], question.most)
+        return np.where(np.isnan(log_d), question.most, log_d)
 
     high = np.full(loss.shape, LARGEST_LOG)
-    log_n = _minimise(lambda n, rows: question.log_cost(n, log_d(n, rows)), low, high, question)
-    log_d_S = log_d(log_n, surface.rows)
+    log_n = _minimise(lambda n, rows: question.log_cost(n, tokens_at(n, rows)), low, high, question)
+    log_d_S = tokens_at(log_n, surface.rows)
     return np.where(reachable, log_n, np.inf), np.where(reachable, log_d_S, np.inf)
 
 

@@ -100,8 +100,8 @@ class Backtest:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON, with the verdict."""
-        own = {"standing": self.standing.name, "verdict": self.verdict(), "fit": self.fit.to_json()}
-        return json_values(vars(self) | own)
+        written = {"standing": self.standing.name, "verdict": self.verdict(), "fit": self.fit.to_json()}
+        return json_values(vars(self) | written)
 
 
 def backtest(
@@ -179,22 +179,20 @@ def _runs(
     x_h: Mapping[str, Array], scale_h: Array, observed_h: Array, predicted: Prediction
 ) -> tuple[HiddenRun, ...]:
     """``predicted`` is of arrays: one loss a hidden run."""
-    loss_h = np.asarray(predicted.loss)
-    ends_2h = None if predicted.interval is None else np.asarray(predicted.interval)
-    factors = {name: np.asarray(factor_h) for name, factor_h in predicted.extrapolation.items()}
-    runs = []
-    for h, observed in enumerate(observed_h.tolist()):
-        interval = None if ends_2h is None else (float(ends_2h[0, h]), float(ends_2h[1, h]))
+    ends_2h = None if predicted.interval is None else np.array(predicted.interval)
+    runs: list[HiddenRun] = []
+    for h, (observed, loss) in enumerate(zip(observed_h.tolist(), np.asarray(predicted.loss), strict=True)):
+        low, high = (-np.inf, np.inf) if ends_2h is None else ends_2h[:, h].tolist()
         runs.append(
             HiddenRun(
                 inputs={name: float(values_h[h]) for name, values_h in x_h.items()},
                 scale=float(scale_h[h]),
                 observed=observed,
-                predicted=float(loss_h[h]),
-                relative_error=float(loss_h[h]) / observed - 1,
-                interval=interval,
-                inside=None if interval is None else interval[0] <= observed <= interval[1],
-                extrapolation={name: float(factor_h[h]) for name, factor_h in factors.items()},
+                predicted=float(loss),
+                relative_error=float(loss) / observed - 1,
+                interval=None if ends_2h is None else (low, high),
+                inside=None if ends_2h is None else low <= observed <= high,
+                extrapolation={name: float(np.asarray(f)[h]) for name, f in predicted.extrapolation.items()},
             )
         )
     return tuple(runs)

@@ -1,6 +1,5 @@
 """What stands still while a plan moves N and D: loops, unique tokens; and how a law sees N and D then."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,18 +31,6 @@ class FixedInputs:
     def looped_share(self) -> float:
         """Without a split the whole stack is run again, as in Ouro."""
         return 1.0 if self.recurrent_share is None else self.recurrent_share
-
-
-@dataclass(frozen=True)
-class PowerTerms:
-    """L = E + (A / N^alpha + B / D^beta)^g, each an array over rows: the optimum has a closed form."""
-
-    E: Array
-    A: Array
-    alpha: Array
-    B: Array
-    beta: Array
-    g: Array
 
 
 def check_fixed_inputs(law: Form, fixed: FixedInputs) -> None:
@@ -97,29 +84,6 @@ def passes(law: Form, fixed: FixedInputs) -> float:
     if "recurrence" not in law.inputs:
         return 1.0
     return 1 - fixed.looped_share + fixed.looped_share * fixed.loops
-
-
-def power_terms(law: Form, p: Mapping[str, Array], fixed: FixedInputs) -> PowerTerms | None:
-    """The law as a power sum of N and D, if it is one and no token repeats."""
-    if np.isfinite(fixed.unique_tokens):
-        return None
-    if law.name == "chinchilla":
-        return PowerTerms(p["E"], p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"]))
-    if law.name == "outer-exponent":
-        return PowerTerms(p["E"], p["A"], p["alpha"], p["B"], p["beta"], p["gamma"])
-    if law.name == "kaplan-nd":
-        ratio = p["aN"] / p["aD"]
-        return PowerTerms(
-            np.zeros_like(ratio), p["Nc"] ** ratio, ratio, p["Dc"], np.ones_like(ratio), p["aD"]
-        )
-    if law.name == "loop-equivalence":
-        # N_eff = N (1 - s + s r^phi): the split only changes the amplitude.
-        share = fixed.looped_share
-        amplitude_factor = (1 - share + share * fixed.loops ** p["phi"]) ** -p["alpha"]
-        return PowerTerms(
-            p["E"], amplitude_factor * p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"])
-        )
-    return None
 
 
 def run_sizes(fit: Fit) -> tuple[Array, Array, Array] | None:

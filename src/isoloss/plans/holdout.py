@@ -67,8 +67,8 @@ def rung_of(values_n: Array) -> np.ndarray:
     rung_n = np.zeros(len(values_n), dtype=int)
     left_n, rung = np.ones(len(values_n), dtype=bool), 0
     while left_n.any():
-        own_n = left_n & (values_n * _SAME_RUNG >= values_n[left_n].max())
-        rung_n[own_n], left_n, rung = rung, left_n & ~own_n, rung + 1
+        top_n = left_n & (values_n * _SAME_RUNG >= values_n[left_n].max())
+        rung_n[top_n], left_n, rung = rung, left_n & ~top_n, rung + 1
     return rung - 1 - rung_n
 
 

@@ -13,14 +13,7 @@ from scipy.optimize import elementwise
 
 from isoloss.errors import InputError
 from isoloss.laws import ZERO, Array, Fit, Form
-from isoloss.plans.fixed_inputs import (
-    FixedInputs,
-    PowerTerms,
-    Values,
-    check_fixed_inputs,
-    law_inputs,
-    power_terms,
-)
+from isoloss.plans.fixed_inputs import FixedInputs, Values, check_fixed_inputs, law_inputs
 
 Rows = NDArray[np.intp]
 
@@ -28,6 +21,18 @@ LARGEST_LOG = float(np.log(1e30))
 """Nobody trains 1e30 parameters or tokens: a loss not reached there counts as out of reach."""
 
 LEAST_DRAWS = 100
+
+
+@dataclass(frozen=True)
+class PowerTerms:
+    """L = E + (A / N^alpha + B / D^beta)^g, each an array over rows: the optimum has a closed form."""
+
+    E: Array
+    A: Array
+    alpha: Array
+    B: Array
+    beta: Array
+    g: Array
 
 
 @dataclass(frozen=True)
@@ -55,21 +60,32 @@ class LossSurface:
 
     def log_tokens(self, rows: Rows | int, log_n: Values, loss: Values, most: float = LARGEST_LOG) -> Array:
         """The log tokens at which ``rows`` reach ``loss``: 0 if one does, NaN if exp(most) do not."""
-        return _reach(self._loss_of_tokens, rows, log_n, loss, most)
+        return _reach(lambda log_d, rows, log_n: self.loss(rows, log_n, log_d), rows, log_n, loss, most)
 
     def log_params(self, rows: Rows | int, log_d: Values, loss: Values) -> Array:
         """The log parameters at which ``rows`` reach ``loss``: 0 if one does, NaN if none do."""
-        return _reach(self._loss_of_params, rows, log_d, loss, LARGEST_LOG)
-
-    def _loss_of_tokens(self, log_d: Array, rows: Rows, log_n: Array) -> Array:
-        return self.loss(rows, log_n, log_d)
-
-    def _loss_of_params(self, log_n: Array, rows: Rows, log_d: Array) -> Array:
-        return self.loss(rows, log_n, log_d)
+        return _reach(
+            lambda log_n, rows, log_d: self.loss(rows, log_n, log_d), rows, log_d, loss, LARGEST_LOG
+        )
 
     def terms(self) -> PowerTerms | None:
         """The law as a power sum of N and D, if it is one and no token repeats."""
-        return power_terms(self.law, self.params_S, self.fixed)
+        law, p, fixed = self.law, self.params_S, self.fixed
+        if np.isfinite(fixed.unique_tokens):
+            return None
+        if law.name in ("chinchilla", "outer-exponent"):
+            g = p["gamma"] if law.name == "outer-exponent" else np.ones_like(p["E"])
+            return PowerTerms(p["E"], p["A"], p["alpha"], p["B"], p["beta"], g)
+        if law.name == "kaplan-nd":
+            ratio = p["aN"] / p["aD"]
+            zeros, ones = np.zeros_like(ratio), np.ones_like(ratio)
+            return PowerTerms(zeros, p["Nc"] ** ratio, ratio, p["Dc"], ones, p["aD"])
+        if law.name == "loop-equivalence":
+            # N_eff = N (1 - s + s r^phi): the split only changes the amplitude.
+            share = fixed.looped_share
+            factor = (1 - share + share * fixed.loops ** p["phi"]) ** -p["alpha"]
+            return PowerTerms(p["E"], factor * p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"]))
+        return None
 
 
 def loss_surface(fit: Fit, fixed: FixedInputs, draws: int, seed: int) -> LossSurface:
@@ -84,8 +100,9 @@ def loss_surface(fit: Fit, fixed: FixedInputs, draws: int, seed: int) -> LossSur
     theta_Sp = np.empty((0, len(fit.theta)))
     if fit.covariance is not None or fit.bootstrap is not None:
         theta_Sp = fit.draws(draws, np.random.default_rng(seed))
-    drawn = plain_params(fit, theta_Sp)
-    params_S = {name: np.append(fit.params[name], values) for name, values in drawn.items()}
+    params_S = {
+        name: np.append(fit.params[name], values) for name, values in plain_params(fit, theta_Sp).items()
+    }
     broken_S = ~np.all([np.isfinite(values) for values in params_S.values()], axis=0)
     # A broken draw computes as the fit itself and is taken out again at the end.
     params_S = {name: np.where(broken_S, values[0], values) for name, values in params_S.items()}

@@ -129,5 +129,5 @@ def _by_envelope(choice: str, outer: Envelope | Refusal) -> ExponentEstimate:
 def _by_law(law: Fit | Refusal, level: float) -> ExponentEstimate:
     if isinstance(law, Refusal):
         return ExponentEstimate("law, chinchilla", refused=law.what)
-    estimate = allocation_exponent(law, level=level)
-    return ExponentEstimate("law, chinchilla", *(estimate or ()))
+    exponent, interval = allocation_exponent(law, level=level) or (None, None)
+    return ExponentEstimate("law, chinchilla", exponent, interval)

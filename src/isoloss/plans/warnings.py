@@ -93,8 +93,8 @@ def rounding_warning(fit: Fit, surface: LossSurface, question: AllocationQuestio
     params_S = {name: np.full(len(steps), fit.params[name]) for name in surface.params_S}
     params_S |= {name: params_S[name] + steps[:, i] for i, name in enumerate(names)}
     moved = replace(surface, params_S=params_S, broken_S=np.zeros(len(steps), dtype=bool))
-    found = [np.exp(log_x[np.isfinite(log_x)]) for log_x in answer(moved, question)]
-    what, values = max(zip("ND", found, strict=True), key=lambda pair: np.ptp(np.log(pair[1])))
+    sizes = [np.exp(log_x[np.isfinite(log_x)]) for log_x in answer(moved, question)]
+    what, values = max(zip("ND", sizes, strict=True), key=lambda pair: np.ptp(np.log(pair[1])))
     return (
         f"{' and '.join(names)} are rounded to {ROUNDED_DIGITS} digits: the last digit alone moves {what} "
         f"between {text.count(values.min())} and {text.count(values.max())}"

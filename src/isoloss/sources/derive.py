@@ -8,10 +8,19 @@ import polars as pl
 
 @dataclass(frozen=True)
 class Rule:
-    name: str
-    needs: tuple[str, ...]
+    """``text`` says it, "name = ...", and ``value`` does it."""
+
     text: str
     value: pl.Expr
+
+    @property
+    def name(self) -> str:
+        return self.text.partition(" ")[0]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns that it takes, in order."""
+        return tuple(dict.fromkeys(self.value.meta.root_names()))
 
 
 def rules(*, bytes_per_token: float | None = None, tied_embeddings: bool | None = None) -> list[Rule]:
@@ -20,45 +29,37 @@ def rules(*, bytes_per_token: float | None = None, tied_embeddings: bool | None 
     Nats against bits per byte only with ``bytes_per_token`` (bytes of text a token, mean over the
     evaluation text); total against non-embedding parameters only with ``tied_embeddings``.
     """
-    flops, params, tokens = pl.col("flops"), pl.col("params"), pl.col("tokens")
-    loops = pl.col("recurrence")
+    flops, params, tokens, epochs = (pl.col(name) for name in ("flops", "params", "tokens", "epochs"))
+    executed, recurrent, loops = (
+        pl.col(name) for name in ("params_executed", "params_recurrent", "recurrence")
+    )
     # A stack run r times executes N_once + r N_rec; at r = 1 nothing needs to tell the two apart.
-    looped = pl.when(loops > 1).then((pl.col("params_executed") - params) / (loops - 1)).otherwise(params)
+    looped = pl.when(loops > 1).then((executed - params) / (loops - 1)).otherwise(params)
     in_force = [
-        Rule("tokens", ("steps", "batch_tokens"), "tokens = steps * batch_tokens",
-             pl.col("steps") * pl.col("batch_tokens")),
-        Rule("tokens", ("unique_tokens", "epochs"), "tokens = unique_tokens * epochs",
-             pl.col("unique_tokens") * pl.col("epochs")),
-        Rule("tokens", ("flops", "params"), "tokens = flops / (6 params)", flops / (6 * params)),
-        Rule("flops", ("params", "tokens"), "flops = 6 params tokens", 6 * params * tokens),
-        Rule("params", ("flops", "tokens"), "params = flops / (6 tokens)", flops / (6 * tokens)),
-        Rule("batch_tokens", ("batch_sequences", "context"), "batch_tokens = batch_sequences * context",
-             pl.col("batch_sequences") * pl.col("context")),
-        Rule("unique_tokens", ("tokens", "epochs"), "unique_tokens = tokens / epochs",
-             tokens / pl.col("epochs")),
-        Rule("params_recurrent", ("params", "params_executed", "recurrence"),
-             "params_recurrent = (params_executed - params) / (recurrence - 1)", looped),
-        Rule("params_once", ("params", "params_recurrent"), "params_once = params - params_recurrent",
-             (params - pl.col("params_recurrent")).clip(0)),
-    ]  # fmt: skip
+        Rule("tokens = steps * batch_tokens", pl.col("steps") * pl.col("batch_tokens")),
+        Rule("tokens = unique_tokens * epochs", pl.col("unique_tokens") * epochs),
+        Rule("tokens = flops / (6 params)", flops / (6 * params)),
+        Rule("flops = 6 params tokens", 6 * params * tokens),
+        Rule("params = flops / (6 tokens)", flops / (6 * tokens)),
+        Rule("batch_tokens = batch_sequences * context", pl.col("batch_sequences") * pl.col("context")),
+        Rule("unique_tokens = tokens / epochs", tokens / epochs),
+        Rule("params_recurrent = (params_executed - params) / (recurrence - 1)", looped),
+        Rule("params_once = params - params_recurrent", (params - recurrent).clip(0)),
+    ]
     if tied_embeddings is not None:
         tables = 1 if tied_embeddings else 2
         embedding = tables * pl.col("vocab") * pl.col("d_model")
-        text = f"{tables} vocab d_model"
         in_force += [
-            Rule("params_total", ("params", "vocab", "d_model"), f"params_total = params + {text}",
-                 params + embedding),
-            Rule("params", ("params_total", "vocab", "d_model"), f"params = params_total - {text}",
-                 pl.col("params_total") - embedding),
-        ]  # fmt: skip
+            Rule(f"params_total = params + {tables} vocab d_model", params + embedding),
+            Rule(f"params = params_total - {tables} vocab d_model", pl.col("params_total") - embedding),
+        ]
     if bytes_per_token is not None:
         nats = math.log(2) * bytes_per_token
+        bits = f"ln 2 * {bytes_per_token:g}"
         in_force += [
-            Rule("loss", ("bits_per_byte",), f"loss = bits_per_byte * ln 2 * {bytes_per_token:g}",
-                 pl.col("bits_per_byte") * nats),
-            Rule("bits_per_byte", ("loss",), f"bits_per_byte = loss / (ln 2 * {bytes_per_token:g})",
-                 pl.col("loss") / nats),
-        ]  # fmt: skip
+            Rule(f"loss = bits_per_byte * {bits}", pl.col("bits_per_byte") * nats),
+            Rule(f"bits_per_byte = loss / ({bits})", pl.col("loss") / nats),
+        ]
     return in_force
 
 

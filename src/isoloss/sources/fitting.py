@@ -14,6 +14,7 @@ from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
 from isoloss.sources.naming import LABELS
 from isoloss.sources.table import Excluded, Runs, TableIssue, row_words
+from isoloss.strict import json_values
 
 COUNTS = ("params", "params_total", "params_executed")
 
@@ -31,27 +32,23 @@ class Columns:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the checks doubt, and which rows were left out."""
-        doubts = [finding.message for finding in self.runs.findings if finding.severity == "warn"]
+        doubts = [issue.message for issue in self.runs.findings if issue.severity == "warn"]
         reasons: dict[str, list[int]] = {}
-        for one in self.runs.excluded:
-            reasons.setdefault(one.reason.split(":")[0], []).append(one.row)
+        for excluded in self.runs.excluded:
+            reasons.setdefault(excluded.reason.split(":")[0], []).append(excluded.row)
         return (*doubts, *(f"left out as {reason}: {row_words(rows)}" for reason, rows in reasons.items()))
 
     @property
     def source(self) -> dict[str, Any]:
         """Where the rows came from, which column is which, and which rows were left out, with the reasons."""
-        excluded = [
-            {"row": one.row, "reason": one.reason, "by_outcome": one.by_outcome} for one in self.runs.excluded
-        ]
-        findings = [
-            {"kind": f.kind, "rows": list(f.rows), "message": f.message, "mend": f.mend}
-            for f in self.runs.findings
-        ]
         return {
             **self.runs.source,
             "columns": dict(self.runs.columns),
-            "excluded": excluded,
-            "findings": findings,
+            "excluded": json_values(self.runs.excluded),
+            "findings": [
+                {name: value for name, value in json_values(issue).items() if name != "severity"}
+                for issue in self.runs.findings
+            ],
         }
 
 
@@ -143,7 +140,7 @@ def _with_law_issues(table_runs: Runs, forms: list[Form]) -> Runs:
     """Findings about what the laws ask: sizes are no losses, and seeds of a design share their settings."""
     findings = list(table_runs.findings)
     if all(law.gives != "loss" for law in forms) and forms:
-        findings = [one for one in findings if not one.kind.startswith("loss-")]
+        findings = [issue for issue in findings if not issue.kind.startswith("loss-")]
     inputs = [name for name in table_runs.needed if name in {i for law in forms for i in law.inputs}]
     settings = [name for name in SETTINGS if name in table_runs.frame.columns and name not in inputs]
     if inputs and settings:

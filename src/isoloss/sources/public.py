@@ -112,11 +112,11 @@ def download(url: str, path: Path, sha256: str, size: int, *, loopback: bool = F
             where=url,
             mend=f"check the network, or put the file at {path} yourself",
         ) from None
-    found = hashlib.sha256(data).hexdigest()
-    if len(data) != size or found != sha256:
+    digest = hashlib.sha256(data).hexdigest()
+    if len(data) != size or digest != sha256:
         length = f"more than {size}" if len(data) > size else len(data)
         raise RunError(
-            f"is not the table that was published: {length} bytes with sha256 {found[:16]}..., "
+            f"is not the table that was published: {length} bytes with sha256 {digest[:16]}..., "
             f"expected {size} with {sha256[:16]}...",
             where=url,
             mend="try again; if it stays so, look for a newer isoloss",

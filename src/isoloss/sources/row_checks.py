@@ -1,7 +1,7 @@
 """Checks of rows: bad numbers, copies, runs that did not end well, runs that do not belong together."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -16,29 +16,15 @@ WORSE = 1.5
 """A run whose loss is this many times that of two runs with no more parameters and tokens diverged."""
 
 _POSITIVE = (
-    "params",
-    "params_total",
-    "params_executed",
-    "tokens",
-    "unique_tokens",
-    "flops",
-    "recurrence",
-    "position",
-)
+    "params", "params_total", "params_executed", "tokens", "unique_tokens", "flops", "recurrence", "position",
+)  # fmt: skip
 ONE_EPOCH = 1.001
 """Rounding tokens to whole batches can make one pass over the data look like a little more."""
 
 _GROUPS = ("family", "dataset", "tokenizer", "vocab", "context", "position", "recurrence")
 _SETTINGS = (
-    "seed",
-    "learning_rate",
-    "batch_tokens",
-    "batch_sequences",
-    "n_layer",
-    "d_model",
-    "d_ff",
-    "n_head",
-)
+    "seed", "learning_rate", "batch_tokens", "batch_sequences", "n_layer", "d_model", "d_ff", "n_head",
+)  # fmt: skip
 
 
 def numbers(runs: Runs) -> Iterator[TableIssue]:
@@ -122,14 +108,17 @@ def duplicates(runs: Runs) -> Iterator[TableIssue]:
         )
 
 
+def _by_status(frame: pl.DataFrame, statuses: Sequence[str]) -> dict[int, str]:
+    """Row -> reason, of runs whose status is one of these."""
+    if "status" not in frame.columns or frame["status"].dtype != pl.String:
+        return {}
+    bare = frame.select("row", pl.col("status").str.strip_chars()).drop_nulls()
+    return {row: f"status {status!r}" for row, status in bare.iter_rows() if status.lower() in statuses}
+
+
 def unfinished(runs: Runs) -> dict[int, str]:
     """Row -> reason, of runs that did not reach their end."""
-    frame = runs.frame
-    reasons: dict[int, str] = {}
-    if "status" in frame.columns and frame["status"].dtype == pl.String:
-        for row, status in frame.select("row", "status").drop_nulls().iter_rows():
-            if status.strip().lower() in UNFINISHED:
-                reasons[row] = f"status {status.strip()!r}"
+    frame, reasons = runs.frame, _by_status(runs.frame, UNFINISHED)
     for name in ("tokens", "steps"):
         if name in frame.columns:
             reasons |= dict.fromkeys(_rows(frame, frame[name] == 0), "not a step was made")
@@ -146,12 +135,7 @@ def diverged(runs: Runs) -> dict[int, str]:
     By status; by a loss above ln V, that of a guess; or by a loss ``WORSE`` times those of two runs that had
     no more parameters and no more tokens (a good run is better than both).
     """
-    frame = runs.frame
-    reasons: dict[int, str] = {}
-    if "status" in frame.columns and frame["status"].dtype == pl.String:
-        for row, status in frame.select("row", "status").drop_nulls().iter_rows():
-            if status.strip().lower() in DIVERGED:
-                reasons[row] = f"status {status.strip()!r}"
+    frame, reasons = runs.frame, _by_status(runs.frame, DIVERGED)
     if "loss" not in frame.columns:
         return reasons
     if "vocab" in frame.columns:
@@ -161,9 +145,8 @@ def diverged(runs: Runs) -> dict[int, str]:
                 reasons[row] = f"loss {loss:.4g} above ln {vocab:g} = {math.log(vocab):.4g}"
     if {"params", "tokens"} <= set(frame.columns):
         sizes = frame.filter(*(pl.col(name).is_finite() for name in ("params", "tokens", "loss")))
-        if (
-            "unique_tokens" in sizes.columns
-        ):  # a run that repeats its data may overfit, which is no divergence
+        if "unique_tokens" in sizes.columns:
+            # A run that repeats its data may overfit, which is no divergence.
             sizes = sizes.filter(~(sizes["tokens"] > ONE_EPOCH * sizes["unique_tokens"]).fill_null(False))
         groups = [name for name in _GROUPS if name in frame.columns]
         for part in sizes.partition_by(groups) if groups else [sizes]:
@@ -183,17 +166,17 @@ def _much_worse(data: pl.DataFrame) -> Iterator[tuple[int, str]]:
     count = max(ranks, default=0)
     best, second = [math.inf] * (count + 1), [math.inf] * (count + 1)
     for row, rank, loss in zip(data["row"], ranks, data["loss"], strict=True):
-        place, lowest, reference = rank, math.inf, math.inf
-        while place:
-            lowest, reference = _two_lowest(lowest, reference, best[place])
-            reference = min(reference, second[place])
-            place &= place - 1
+        node, lowest, reference = rank, math.inf, math.inf
+        while node:
+            lowest, reference = _two_lowest(lowest, reference, best[node])
+            reference = min(reference, second[node])
+            node &= node - 1
         if 0 < reference * WORSE < loss:
             yield row, f"loss {loss:.4g} where smaller runs reach {reference:.4g}"
-        place = rank
-        while place <= count and loss < second[place]:
-            best[place], second[place] = _two_lowest(best[place], second[place], loss)
-            place += place & -place
+        node = rank
+        while node <= count and loss < second[node]:
+            best[node], second[node] = _two_lowest(best[node], second[node], loss)
+            node += node & -node
 
 
 def _two_lowest(lowest: float, next_lowest: float, value: float) -> tuple[float, float]:

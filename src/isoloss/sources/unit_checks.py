@@ -53,13 +53,13 @@ def counts(runs: Runs) -> Iterator[TableIssue]:
 
 
 def _mixed(values: np.ndarray) -> tuple[int, float] | None:
-    """Place and factor of a jump from small counts to raw ones that no series of runs makes."""
+    """How many counts lie below a jump to raw ones that no series of runs makes, and its factor."""
     if len(values) < 2:
         return None
-    place = int(np.diff(np.log(values)).argmax())
-    small, large = float(values[place]), float(values[place + 1])
+    last = int(np.diff(np.log(values)).argmax())
+    small, large = float(values[last]), float(values[last + 1])
     jump = large / small
-    return (place + 1, jump) if small < SMALL and large >= 1e6 and jump >= 300 else None
+    return (last + 1, jump) if small < SMALL and large >= 1e6 and jump >= 300 else None
 
 
 def _positive(frame: pl.DataFrame, *names: str) -> pl.DataFrame:

@@ -21,26 +21,26 @@ def published(name: str) -> Fit:
         raise Refusal(table["unpublished"][name], where=name, mend="fit the form to runs of your own")
     if name not in names():
         raise InputError(f"there is no published law {name!r}", mend=f"choose one of {', '.join(names())}")
-    one = table[name]
-    exact = {parameter: math.exp(log) for parameter, log in one.get("logs", {}).items()}
+    law = table[name]
+    exact = {parameter: math.exp(log) for parameter, log in law.get("logs", {}).items()}
     return known(
-        one["law"],
-        one["params"] | exact,
-        standard_errors=one.get("standard_errors"),
-        intervals={key: tuple(ends) for key, ends in one.get("intervals", {}).items()},
-        level=one.get("level", 0.9),
-        ranges={key: tuple(ends) for key, ends in one.get("range", {}).items()},
-        objective=one.get("objective", "not reported"),
-        n=one.get("n", 0),
-        warnings=one.get("warnings", ()),
-        source={"published": name, "citation": one["cite"], "counts": one["counts"]},
+        law["law"],
+        law["params"] | exact,
+        standard_errors=law.get("standard_errors"),
+        intervals={key: tuple(ends) for key, ends in law.get("intervals", {}).items()},
+        level=law.get("level", 0.9),
+        ranges={key: tuple(ends) for key, ends in law.get("range", {}).items()},
+        objective=law.get("objective", "not reported"),
+        n=law.get("n", 0),
+        warnings=law.get("warnings", ()),
+        source={"published": name, "citation": law["cite"], "counts": law["counts"]},
     )
 
 
 def matching(pattern: str) -> list[Fit]:
     """The printed laws whose names match: "kaplan-n", "kaplan-context-*". Raises as ``published``."""
-    found = [name for name in names() if fnmatchcase(name, pattern)]
-    return [published(name) for name in found or [pattern]]
+    matches = [name for name in names() if fnmatchcase(name, pattern)]
+    return [published(name) for name in matches or [pattern]]
 
 
 def names() -> tuple[str, ...]:
