@@ -129,5 +129,7 @@ def _by_envelope(choice: str, outer: Envelope | Refusal) -> ExponentEstimate:
 def _by_law(law: Fit | Refusal, level: float) -> ExponentEstimate:
     if isinstance(law, Refusal):
         return ExponentEstimate("law, chinchilla", refused=law.what)
-    exponent, interval = allocation_exponent(law, level=level) or (None, None)
-    return ExponentEstimate("law, chinchilla", exponent, interval)
+    estimate = allocation_exponent(law, level=level)
+    if estimate is None:
+        return ExponentEstimate("law, chinchilla")
+    return ExponentEstimate("law, chinchilla", estimate.exponent, estimate.interval)
