@@ -1,20 +1,29 @@
 """What the amnesia demo measures: expectations with tolerances from seeds, each with a control."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from isoloss.teach import panels
-from isoloss.teach.amnesia import binding, first_letter, random_place, reach
-from isoloss.teach.amnesia.contest import Cell, contest
+from isoloss.teach.amnesia.contest import measure
+from isoloss.teach.amnesia.contest.measure import (
+    Cell,
+    binding_cell,
+    contest,
+    distances,
+    first_letter_cell,
+    random_place_cell,
+)
+from isoloss.teach.amnesia.contest.outcomes import outcomes
+from isoloss.teach.amnesia.contest.sides import params_of
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, DEFAULT
-from isoloss.teach.amnesia.outcomes import outcomes, share_of
+from isoloss.teach.amnesia.reach import measure as reach
 from isoloss.teach.amnesia.settings import (
     BindingSettings,
     FirstLetterSettings,
     RandomPlaceSettings,
     ReachSettings,
 )
-from isoloss.teach.amnesia.sides import params_of
 from isoloss.teach.amnesia.value_set import value_set_share
 from isoloss.teach.shares import Share, gap
 from isoloss.teach.tasks import Binding
@@ -28,12 +37,12 @@ def quiet(done, text, tables=None):
 def ended(cell, names, settings):
     """The outcome of some sides of a cell at the settings' one rate."""
     chosen = Cell(cell.labels, cell.task, [side for side in cell.sides if side.name in names], cell.test)
-    found = outcomes(contest([chosen], settings, quiet))
+    found = outcomes(pl.DataFrame(contest([chosen], settings, quiet), infer_schema_length=None))
     return {side: found[side][0] for side in names}
 
 
 @pytest.mark.parametrize("width", [16, 32, 64])
-@pytest.mark.parametrize("cell", [first_letter.cell, random_place.cell, lambda t, w: binding.cell(4, 64, w)])
+@pytest.mark.parametrize("cell", [first_letter_cell, random_place_cell, lambda t, w: binding_cell(4, 64, w)])
 def test_sides_have_parameters_within_a_tenth(cell, width):
     one = cell(20, width)
     counts = [params_of(side, one.task) for side in one.sides]
@@ -97,7 +106,7 @@ def shifted(layer):
 @pytest.fixture(scope="module")
 def letters():
     settings = FirstLetterSettings(seeds=2, rates=(3e-3,), cap=200, batch=64)
-    return ended(first_letter.cell(20, 32), (ATTENTION, DEFAULT, BIAS_3), settings)
+    return ended(first_letter_cell(20, 32), (ATTENTION, DEFAULT, BIAS_3), settings)
 
 
 def test_forget_bias_3_says_the_first_letter_where_the_default_is_near_chance(letters):
@@ -116,7 +125,7 @@ def test_attention_says_the_first_letter_within_the_updates(letters):
 
 def test_attention_binds_while_the_lstm_knows_the_values_only():
     found = ended(
-        binding.cell(4, 64, 32), (ATTENTION, BIAS_1), BindingSettings(seeds=2, cap=400, every=50, batch=64)
+        binding_cell(4, 64, 32), (ATTENTION, BIAS_1), BindingSettings(seeds=2, cap=400, every=50, batch=64)
     )
     line = value_set_share(4, 32)
     assert min(share.value for share in found[ATTENTION].shares) >= 0.99
@@ -130,16 +139,16 @@ def test_attention_binds_while_the_lstm_knows_the_values_only():
 
 
 def test_the_lstm_finds_a_letter_at_a_random_place_from_every_distance():
-    cell = random_place.cell(16, 32)
+    cell = random_place_cell(16, 32)
     settings = RandomPlaceSettings(seeds=1, lengths=(16,), cap=400, batch=64)
     rows = []
     lone = Cell(cell.labels, cell.task, cell.sides[1:])
-    found = contest([lone], settings, quiet, ended=lambda *ended: rows.extend(random_place.distances(*ended)))
-    assert outcomes(found)[BIAS_1][0].all_arrived
+    found = contest([lone], settings, quiet, ended=lambda *ended: rows.extend(distances(*ended)))
+    assert outcomes(pl.DataFrame(found, infer_schema_length=None))[BIAS_1][0].all_arrived
     assert [row["distance"] for row in rows] == [1, 2, 4, 8, 14]
     assert min(row["value"] for row in rows) > 0.95
     # Control: at the start of the same run it knew nothing.
-    assert share_of(found[0]).value < 0.2
+    assert found[0]["value"] < 0.2
 
 
 def test_a_panel_measures_every_cell_rate_and_seed_and_reports_on_the_way():
@@ -156,7 +165,7 @@ def test_a_panel_measures_every_cell_rate_and_seed_and_reports_on_the_way():
         | {"batch": 4}
     )
     heard = []
-    rows = binding.measure(settings, lambda done, text, tables=None: heard.append((done, tables)))["curves"]
+    rows = measure.binding(settings, lambda done, text, tables=None: heard.append((done, tables)))["curves"]
     seen = {(r["pairs"], r["side"], r["rate"], r["seed"]) for r in rows}
     assert len(seen) == 2 * 2 * 2 * 2
     assert {r["update"] for r in rows} <= {0, 5, 10, 12}
@@ -173,6 +182,6 @@ def test_the_same_settings_give_the_same_numbers():
     settings = panels.panel("first-letter").settings_from(
         {"lengths": [4], "widths": [8], "seeds": 1, "cap": 10, "every": 10, "batch": 4}
     )
-    twice = [first_letter.measure(settings, quiet)["curves"] for _ in range(2)]
+    twice = [measure.first_letter(settings, quiet)["curves"] for _ in range(2)]
     one, other = ([{k: v for k, v in row.items() if k != "cpu_seconds"} for row in rows] for rows in twice)
     assert one == other

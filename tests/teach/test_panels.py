@@ -103,7 +103,7 @@ def test_what_figures_and_markup_say_may_be_said(panel):
 def test_the_hash_of_an_experiment_follows_what_measures_alone():
     one = panels.panel("binding")
     same = one.model_copy(update={"title": "Other words"})
-    other = one.model_copy(update={"measure": panels.panel("first-letter").measure})
+    other = one.model_copy(update={"measure": panels.panel("reach").measure})
     assert one.experiment() == same.experiment()
     assert one.experiment() != other.experiment()
 

@@ -55,8 +55,8 @@ def test_the_same_code_elsewhere_is_the_same_experiment(copy):
         ("training/optimizer.py", LEARNED),
         ("training/objective.py", LEARNED),
         ("training/settings.py", LEARNED),
-        ("teach/amnesia/value_set.py", {"binding", "right-slot"}),
-        ("teach/amnesia/sides.py", CONTESTS),
+        ("teach/amnesia/value_set.py", CONTESTS | {"right-slot"}),
+        ("teach/amnesia/contest/sides.py", CONTESTS),
         ("teach/settings.py", ALL),
         ("units.py", ALL - {"machine"}),
     ],
@@ -113,7 +113,7 @@ def test_what_stands_behind_a_border_makes_nothing_stale(copy):
 
 
 def test_control_what_is_reached_is_more_than_the_measuring_module():
-    names = [name for name, *_ in provenance.closure("isoloss.teach.amnesia.binding")]
+    names = [name for name, *_ in provenance.closure("isoloss.teach.amnesia.contest.measure")]
     assert {"isoloss.training.optimizer", "isoloss.models.lstm", "isoloss.teach.shares"} <= set(names)
     assert not any(name.startswith(("isoloss.figures", "isoloss.files")) for name in names)
 

@@ -4,7 +4,8 @@ What measures needs torch, and is imported when it is called.
 """
 
 from isoloss.errors import InputError
-from isoloss.teach.amnesia import binding_told, first_letter_told, random_place_told, reach_told
+from isoloss.teach.amnesia.contest.tell import BINDING, FIRST_LETTER, RANDOM_PLACE
+from isoloss.teach.amnesia.reach import tell as reach
 from isoloss.teach.amnesia.settings import (
     BindingSettings,
     FirstLetterSettings,
@@ -32,27 +33,27 @@ def measure_machine(settings: MachineSettings, report: Report) -> Tables:
 
 
 def measure_reach(settings: ReachSettings, report: Report) -> Tables:
-    from isoloss.teach.amnesia.reach import measure
+    from isoloss.teach.amnesia.reach.measure import measure
 
     return measure(settings, report)
 
 
 def measure_first_letter(settings: FirstLetterSettings, report: Report) -> Tables:
-    from isoloss.teach.amnesia.first_letter import measure
+    from isoloss.teach.amnesia.contest.measure import first_letter
 
-    return measure(settings, report)
+    return first_letter(settings, report)
 
 
 def measure_random_place(settings: RandomPlaceSettings, report: Report) -> Tables:
-    from isoloss.teach.amnesia.random_place import measure
+    from isoloss.teach.amnesia.contest.measure import random_place
 
-    return measure(settings, report)
+    return random_place(settings, report)
 
 
 def measure_binding(settings: BindingSettings, report: Report) -> Tables:
-    from isoloss.teach.amnesia.binding import measure
+    from isoloss.teach.amnesia.contest.measure import binding
 
-    return measure(settings, report)
+    return binding(settings, report)
 
 
 def measure_steps(settings: StepsSettings, report: Report) -> Tables:
@@ -99,10 +100,10 @@ def measure_showdown(settings: ShowdownSettings, report: Report) -> Tables:
 
 PANELS: tuple[Panel, ...] = (
     described("machine", "machine", MachineSettings, measure_machine, machine_telling),
-    described("amnesia", "reach", ReachSettings, measure_reach, reach_told),
-    described("amnesia", "first-letter", FirstLetterSettings, measure_first_letter, first_letter_told),
-    described("amnesia", "random-place", RandomPlaceSettings, measure_random_place, random_place_told),
-    described("amnesia", "binding", BindingSettings, measure_binding, binding_told),
+    described("amnesia", "reach", ReachSettings, measure_reach, reach),
+    described("amnesia", "first-letter", FirstLetterSettings, measure_first_letter, FIRST_LETTER),
+    described("amnesia", "random-place", RandomPlaceSettings, measure_random_place, RANDOM_PLACE),
+    described("amnesia", "binding", BindingSettings, measure_binding, BINDING),
     described("attention", "steps", StepsSettings, measure_steps, steps_telling),
     described("attention", "untrained", UntrainedSettings, measure_untrained, untrained_telling),
     described("attention", "right-slot", RightSlotSettings, measure_right_slot, right_slot_telling),

@@ -38,7 +38,7 @@ WORDS = frozenset({"description", "__all__"})
 
 
 def experiment(*measuring: str, package: Traversable | None = None) -> str:
-    """Hash of what decides the numbers of modules such as ``isoloss.teach.amnesia.reach``.
+    """Hash of what decides the numbers of modules such as ``isoloss.teach.amnesia.reach.measure``.
 
     ``package``: the folder of ``isoloss``; default: the one that is imported.
     """

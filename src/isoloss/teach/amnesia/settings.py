@@ -15,7 +15,7 @@ def several(default: tuple, description: str) -> Any:
     return Field(default=default, strict=False, min_length=1, max_length=4, description=description)
 
 
-class Contest(Seeded):
+class ContestSettings(Seeded):
     """What the three tests share: both sides get the same rates, updates, strings and sizes."""
 
     widths: tuple[Width, ...] = several(
@@ -36,7 +36,7 @@ MOST_AT_ONCE, MOST_IN_A_LOOK = 2**18, 2**11
 UNSEEN = 2_000
 
 
-def bounded(one: Contest, contexts: Sequence[int], *, sides: int) -> None:
+def bounded(one: ContestSettings, contexts: Sequence[int], *, sides: int) -> None:
     """Raises ValueError for settings that are harmless one by one and take hours or all memory together."""
     widths = sum(max(1.0, (width / 32) ** 2) for width in one.widths)
     looks = UNSEEN * (1 + -(-one.cap // one.every))  # unseen strings, read forward only: a third of the work
@@ -66,7 +66,7 @@ class ReachSettings(Seeded):
         return self
 
 
-class FirstLetterSettings(Contest):
+class FirstLetterSettings(ContestSettings):
     lengths: tuple[Annotated[int, Field(ge=3, le=256)], ...] = several(
         (16,), "Letters T of a string: the answer is T - 1 steps back"
     )
@@ -80,7 +80,7 @@ class FirstLetterSettings(Contest):
         return self
 
 
-class RandomPlaceSettings(Contest):
+class RandomPlaceSettings(ContestSettings):
     lengths: tuple[Annotated[int, Field(ge=4, le=256)], ...] = several(
         (16,), "Letters T of a string: the answer is 1 to T - 2 steps back"
     )
@@ -95,7 +95,7 @@ class RandomPlaceSettings(Contest):
         return self
 
 
-class BindingSettings(Contest):
+class BindingSettings(ContestSettings):
     pairs: tuple[Annotated[int, Field(ge=1, le=32)], ...] = several(
         (4,), "Key-value pairs D of a string; its length is 3 D"
     )

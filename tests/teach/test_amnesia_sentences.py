@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from isoloss.figures.render import render
 from isoloss.teach import panels, words
+from isoloss.teach.amnesia.contest.outcomes import Outcome, best, order_of_arrival, outcomes, verdict
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT
-from isoloss.teach.amnesia.outcomes import Outcome, best, order_of_arrival, outcomes
 from isoloss.teach.amnesia.value_set import value_set_share
-from isoloss.teach.amnesia.verdicts import verdict
 from isoloss.teach.shares import Share
 
 CAP, EVERY = 200, 50
@@ -66,7 +66,7 @@ def said(name, found):
 
 
 def one(side, ends, **named):
-    return best(outcomes(looks(side, ends, **named))[side])
+    return best(outcomes(pl.DataFrame(looks(side, ends, **named)))[side])
 
 
 def test_the_verdict_names_whoever_is_ahead_and_turns_round():
@@ -154,12 +154,12 @@ def test_the_best_rate_of_each_side_is_told_with_the_spread():
     text = " ".join(said("binding", {"curves": [row | LABELS["binding"] for row in rows]}).values())
     assert "rate 0.01) did not reach" in text
     assert "20.0% at 0.001, 80.0% at 0.01" in text
-    assert best(outcomes(rows)[BIAS_1]).rate == 1e-2
+    assert best(outcomes(pl.DataFrame(rows))[BIAS_1]).rate == 1e-2
 
 
 def test_among_rates_that_arrive_the_sooner_is_best():
     rows = looks(BIAS_1, (1.0,) * 3, rate=1e-3) + looks(BIAS_1, (0.992,) * 3, rate=1e-2, arrive=100)
-    assert best(outcomes(rows)[BIAS_1]).rate == 1e-2
+    assert best(outcomes(pl.DataFrame(rows))[BIAS_1]).rate == 1e-2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,185 @@
+"""From looks to outcomes: where each seed ended, how soon it got there, a side's best rate, who is ahead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.stats import permutation_test, rankdata
+
+from isoloss.stats import difference
+from isoloss.teach.shares import Share, gap
+from isoloss.teach.versus import Versus
+from isoloss.text import percent, plural
+
+ENOUGH = 0.99
+"""The share of unseen strings at which training ends."""
+
+SECOND_LOOK = 0.025
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One side at one rate: per seed the last share and the update that first reached ``ENOUGH``, if any.
+
+    ``every``: updates between looks, which is how coarsely ``reached`` is known; ``last``: the latest update.
+    """
+
+    side: str
+    params: int
+    rate: float
+    shares: list[Share]
+    reached: list[int | None]
+    every: int
+    last: int
+
+    @property
+    def mean(self) -> float:
+        return fmean(share.value for share in self.shares)
+
+    @property
+    def seeds(self) -> int:
+        return len(self.shares)
+
+    @property
+    def strings(self) -> str:
+        return f"n = {self.shares[0].n:,} unseen strings a seed"
+
+    @property
+    def span(self) -> str:
+        """The lowest and the highest seed."""
+        return span([share.value for share in self.shares])
+
+    @property
+    def arrived(self) -> list[int]:
+        return [update for update in self.reached if update is not None]
+
+    @property
+    def all_arrived(self) -> bool:
+        return len(self.arrived) == self.seeds
+
+    @property
+    def times(self) -> list[float]:
+        """Updates to arrive by seed; infinite where not within the cap: later than any that did."""
+        return [inf if update is None else float(update) for update in self.reached]
+
+    def arrivals(self) -> str:
+        when = f" (median {median(self.arrived):,.0f} updates)" if self.arrived else ""
+        return f"{len(self.arrived)} of {plural(self.seeds, 'seed')}{when}"
+
+
+def outcomes(curves: pl.DataFrame) -> dict[str, list[Outcome]]:
+    """The sides of one cell, each with an outcome a rate."""
+    found: dict[str, list[Outcome]] = {}
+    for (side, _), rows in curves.group_by("side", "rate", maintain_order=True):
+        looks = rows["update"].unique().sort().to_list()
+        ends = (
+            rows.sort("seed", "update")
+            .group_by("seed", maintain_order=True)
+            .agg(
+                pl.col("value").last(),
+                pl.col("n").last(),
+                pl.col("update").filter(pl.col("value") >= ENOUGH).first().alias("reached"),
+            )
+        )
+        outcome = Outcome(
+            side=str(side),
+            params=rows["params"][0],
+            rate=rows["rate"][0],
+            shares=[Share(round(value * n), n) for value, n in ends.select("value", "n").iter_rows()],
+            reached=ends["reached"].to_list(),
+            every=looks[1] - looks[0] if len(looks) > 1 else 0,
+            last=looks[-1],
+        )
+        found.setdefault(outcome.side, []).append(outcome)
+    return found
+
+
+def best(rates: Sequence[Outcome]) -> Outcome:
+    """The rate of the highest mean share; where all seeds arrive, that of the fewest updates."""
+    return max(rates, key=lambda o: (min(o.mean, ENOUGH), -median(o.arrived or [o.last]), o.mean))
+
+
+def bests(curves: pl.DataFrame) -> dict[str, Outcome]:
+    """Each side of a cell at its best rate."""
+    return {side: best(rates) for side, rates in outcomes(curves).items()}
+
+
+def span(values: Sequence[float]) -> str:
+    low, high = percent(min(values), 1), percent(max(values), 1)
+    return low if low == high else f"{low} to {high}"
+
+
+def order_of_arrival(a: Outcome, b: Outcome) -> tuple[float, float]:
+    """Mean rank of ``a``'s times minus that of ``b``'s, and p of a two-sided permutation test on it.
+
+    Seeds that did not arrive tie for the last rank. Exact up to 9,999 ways to deal the seeds out to the
+    sides; three seeds a side give no p below 0.1.
+    """
+    ranks = rankdata([*a.times, *b.times])
+    sides = (ranks[: a.seeds], ranks[a.seeds :])
+    test = permutation_test(sides, _mean_difference, n_resamples=9_999, vectorized=True, rng=0)
+    return float(test.statistic), float(test.pvalue)
+
+
+def _mean_difference(a: NDArray[Any], b: NDArray[Any], axis: int) -> NDArray[Any]:
+    return np.mean(a, axis=axis) - np.mean(b, axis=axis)
+
+
+def verdict(a: Outcome, b: Outcome) -> str:
+    """Which of two sides is ahead: by updates where all seeds arrived, else by the share at the end.
+
+    The variance of an arrival is at least every^2 / 12, that of a reading known to one look. Where the shares
+    leave it open, by the order of arrival, at half the error rate as it is the second look.
+    """
+    basis, within = f"{plural(a.seeds, 'seed')} a side, {a.strings}", plural(max(a.last, b.last), "update")
+    if min(a.seeds, b.seeds) > 1 and a.all_arrived and b.all_arrived:
+        sooner = difference(a.arrived, b.arrived, floor=(a.every**2 / 12, b.every**2 / 12))
+        versus = Versus(a.side, b.side, sooner, better="less")
+        return versus.sentence(
+            f"both reached 99%, it did so {versus.clause('updates sooner', basis)}",
+            f": both reached 99%, {versus.clause('updates apart', basis)}",
+        )
+    shares = gap(a.shares, b.shares)
+    # Shares differ by at most 100 points; a t interval does not know that.
+    versus = Versus(a.side, b.side, shares and shares.within(-1.0, 1.0), number=".1f", scale=100.0)
+    if versus.sign == 0:
+        later, p = order_of_arrival(a, b)
+        first, second = (b, a) if later > 0 else (a, b)
+        if p < SECOND_LOOK:
+            return (
+                f"{first.side} is ahead of {second.side}: within {within} 99% was reached by "
+                f"{first.arrivals()}, against {second.arrivals()} (order of arrival, permutation test "
+                f"p = {p:.3f}, {plural(first.seeds, 'seed')} a side, {first.strings})."
+            )
+    return versus.sentence(
+        versus.clause(f"points more right within {within}", basis),
+        f" within {within}: {versus.clause('points of accuracy', basis)}",
+    )
+
+
+def course(rates: Sequence[Outcome]) -> str:
+    """What one side did at its best rate, and how much the rate mattered."""
+    side = best(rates)
+    by_rate = ""
+    if len(rates) > 1:
+        each = sorted(rates, key=lambda outcome: outcome.rate)
+        means = ", ".join(f"{percent(outcome.mean, 1)} at {outcome.rate:g}" for outcome in each)
+        by_rate = f"; mean over seeds by learning rate: {means}"
+    return f"{side.side} ({side.params:,} parameters, rate {side.rate:g}) {_arrival(side)}{by_rate}."
+
+
+def _arrival(outcome: Outcome) -> str:
+    end, seeds = f"ended at {outcome.span} ({outcome.strings})", plural(outcome.seeds, "seed")
+    cap = plural(outcome.last, "update")
+    if not outcome.arrived:
+        return f"did not reach 99% within {cap} in any of {seeds}: it {end}"
+    when = f"median after {median(outcome.arrived):,.0f} updates"
+    reached = f"reached 99% in {len(outcome.arrived)} of {seeds}, {when}"
+    if outcome.all_arrived:
+        return f"{reached} ({outcome.strings})"
+    return f"{reached}, in the others not within {cap}: it {end}"

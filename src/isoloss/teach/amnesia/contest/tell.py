@@ -1,0 +1,227 @@
+"""Tell the three tests of memory: who is ahead, what each side did, where it stands against the baselines."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from isoloss.figures.figure import Figure
+from isoloss.teach import prose
+from isoloss.teach.amnesia.contest import draw
+from isoloss.teach.amnesia.contest.outcomes import Outcome, best, bests, course, outcomes, span, verdict
+from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, DEFAULT, LSTMS
+from isoloss.teach.amnesia.settings import ContestSettings
+from isoloss.teach.amnesia.value_set import FORMULA
+from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.text import percent
+
+Texts = Iterator[tuple[str, str]]
+"""Keys and texts of sentences."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The looks of one task at one size, and what they came to. ``first``: a row, which names the cell."""
+
+    curves: pl.DataFrame
+    distances: pl.DataFrame
+    first: dict[str, Any]
+    sides: dict[str, list[Outcome]]
+    bests: dict[str, Outcome]
+
+    @property
+    def curves_at_best(self) -> pl.DataFrame:
+        return draw.at_best_rate(self.curves, self.bests)
+
+
+def cells_of(tables: Tables, names: Sequence[str]) -> list[Cell]:
+    """The cells in the order of their first row; none before anything has been trained."""
+    if not tables.get("curves"):
+        return []
+    curves, far = (_frame(tables.get(name, [])) for name in ("curves", "distances"))
+    cells: list[Cell] = []
+    for key, rows in curves.group_by(*names, maintain_order=True):
+        here = [pl.col(name) == value for name, value in zip(names, key, strict=True)]
+        distances = far.filter(*here) if len(far) else far
+        cells.append(Cell(rows, distances, rows.row(0, named=True), outcomes(rows), bests(rows)))
+    return cells
+
+
+def _frame(rows: Sequence[Row]) -> pl.DataFrame:
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _nothing(cell: Cell) -> Texts:
+    yield from ()
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A test of memory told. ``names``: columns that name a cell; ``heading``: a cell in words.
+
+    ``pairs``: who is compared with whom, by the sentence's key; of several opponents with the best.
+    ``baselines``: columns and names of what can be had without memory. ``before`` and ``after``: what is said
+    before and after each side's course.
+    """
+
+    name: str
+    names: tuple[str, ...] = ("length", "width")
+    heading: str = "{length} letters"
+    pairs: dict[str, tuple[str, tuple[str, ...]]] = field(
+        default_factory=lambda: {"verdict": (ATTENTION, (BIAS_1,))}
+    )
+    baselines: dict[str, str] = field(default_factory=lambda: {"chance": "chance, 1 in 26"})
+    before: Callable[[Cell], Texts] = _nothing
+    after: Callable[[Cell], Texts] = _nothing
+
+    def verdicts(self, cell: Cell) -> dict[str, str]:
+        """Each pair's verdict by key, if both are there."""
+        found: dict[str, str] = {}
+        for key, (side, others) in self.pairs.items():
+            rivals = [cell.bests[other] for other in others if other in cell.bests]
+            if side in cell.bests and rivals:
+                found[key] = verdict(cell.bests[side], best(rivals))
+        return found
+
+    def basis(self, settings: ContestSettings, tables: Tables) -> Basis:
+        n = tables["curves"][0]["n"] if tables["curves"] else 1
+        return Basis(
+            n=int(n or 1),
+            units="unseen strings a point",
+            seeds=settings.seeds,
+            interval="Wilson 95% interval",
+        )
+
+    def sentences(self, settings: ContestSettings, tables: Tables) -> list[Sentence]:
+        found: list[Sentence] = []
+        for number, cell in enumerate(cells_of(tables, self.names)):
+            suffix = "".join(f"-{cell.first[name]}" for name in self.names) if number else ""
+            heading = self.heading.format(**cell.first)
+            courses = ((f"side-{n}", course(rates)) for n, rates in enumerate(cell.sides.values()))
+            texts = [*self.verdicts(cell).items(), *self.before(cell), *courses, *self.after(cell)]
+            found += [
+                Sentence(key=key + suffix, text=f"{heading}: {text}", exact=key == "baselines")
+                for key, text in texts
+            ]
+        return found
+
+    def figures(self, settings: ContestSettings, tables: Tables) -> list[Figure]:
+        if not any(row["update"] for row in tables.get("curves", [])):
+            return []
+        first, *others = cells = cells_of(tables, self.names)
+        # The title states the finding without its numbers, which the figure shows.
+        finding = self.verdicts(first).get(next(iter(self.pairs)), "so far").split(": ")[0]
+        levels = [(first.first[column], label) for column, label in self.baselines.items()]
+        drawing = draw.curves(first.curves_at_best, levels)
+        found = [self.figure("", drawing, first.first, finding=finding)]
+        if len(first.distances):
+            distances = draw.at_best_rate(first.distances, first.bests)
+            drawing, ends = draw.by_distance(distances, levels), _farthest(distances)
+            found.append(self.figure("-distance", drawing, distances.row(0, named=True), ends=ends))
+        if others:
+            rows = pl.concat([cell.curves_at_best for cell in cells])
+            found.append(self.figure("-sweep", draw.sweep(rows, self.names, list(self.baselines)), {}))
+        return found
+
+    def figure(self, kind: str, drawing: draw.Drawing, row: dict[str, Any], **words: str) -> Figure:
+        return prose.figure("amnesia", self.name + kind, *drawing, **row | words)
+
+    def lines(self, settings: ContestSettings, tables: Tables) -> list[str]:
+        """A bar a side at its best rate, and one a baseline."""
+        lines: list[str] = []
+        for cell in cells_of(tables, self.names):
+            lines.append(", ".join(f"{name} {cell.first[name]}" for name in self.names))
+            for side, outcome in cell.bests.items():
+                intervals = [share.interval for share in outcome.shares]
+                low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
+                lines.append(
+                    f"{_bar(side, outcome.mean)}  {percent(low, 1)} to {percent(high, 1)}"
+                    f"  rate {outcome.rate:g}, {outcome.last:,} updates"
+                )
+            lines += [_bar(label, cell.first[column]) for column, label in self.baselines.items()]
+        return lines
+
+
+def _bar(label: str, share: float, width: int = 30) -> str:
+    return f"  {label:<22} {'#' * round(width * share):.<{width}} {percent(share, 1):>8}"
+
+
+def against_chance(cell: Cell) -> Texts:
+    """Whether torch's default start, at its end, can be told from guessing."""
+    if default := cell.bests.get(DEFAULT):
+        chance = cell.first["chance"]
+        near = sum(low <= chance <= high for low, high in (share.interval for share in default.shares))
+        yield (
+            "chance",
+            f"Guessing gives {percent(chance, 1)}; {default.side} ended at {default.span}, with chance "
+            f"inside the Wilson interval in {near} of {default.seeds} seeds ({default.strings}).",
+        )
+
+
+def by_distance(cell: Cell) -> Texts:
+    """Nearest and farthest of each side at its best rate, seeds in a span."""
+    rows = draw.at_best_rate(cell.distances, cell.bests) if len(cell.distances) else cell.distances
+    for number, side in enumerate(rows.partition_by("side", maintain_order=True) if len(rows) else []):
+        near, far = side["distance"].min(), side["distance"].max()
+        ends = [span(side.filter(pl.col("distance") == end)["value"].to_list()) for end in (near, far)]
+        yield (
+            f"distance-{number}",
+            f"{side['side'][0]}, trained, answers {ends[0]} at distance {near} and {ends[1]} at distance "
+            f"{far} (n = {side['n'][0]:,} unseen strings a seed and distance).",
+        )
+
+
+def _farthest(rows: pl.DataFrame) -> str:
+    """Each side's mean at the greatest distance, for the title of its figure."""
+    far = rows.filter(pl.col("distance") == pl.col("distance").max())
+    means = far.group_by("side", maintain_order=True).agg(pl.col("value").mean())
+    each = ", ".join(f"{side} {100 * mean:.0f}%" for side, mean in means.iter_rows())
+    return f"at distance {far['distance'][0]} {each}"
+
+
+def against_line(cell: Cell) -> Texts:
+    """Where each seed's Wilson interval lies against the value-set line, the lower side first."""
+    line = cell.first["value_set"]
+    for number, side in sorted(enumerate(cell.sides), key=lambda side: cell.bests[side[1]].mean):
+        end = cell.bests[side]
+        intervals = [share.interval for share in end.shares]
+        above, below = sum(low > line for low, _ in intervals), sum(high < line for _, high in intervals)
+        level = end.seeds - above - below
+        text = (
+            f"{side} ended above the value-set line of {line:.3f} in {above} of {end.seeds} seeds, "
+            f"on it in {level}, below it in {below} (Wilson intervals; {end.span}, {end.strings})"
+        )
+        if level == end.seeds:
+            text += f": within {end.last:,} updates no better than knowing the values but not the pairing"
+        yield f"line-{number}", f"{text}."
+
+
+def baselines(cell: Cell) -> Texts:
+    row = cell.first
+    yield (
+        "baselines",
+        f"guessing any of {row['values']} values is right {row['chance']:.3f} of the time, always "
+        f"the most frequent value of the string {row['value_set']:.3f} = {FORMULA}.",
+    )
+
+
+FIRST_LETTER = Contest(
+    "first-letter",
+    pairs={"start": (BIAS_3, (DEFAULT,)), "attention": (ATTENTION, LSTMS)},
+    after=against_chance,
+)
+"""What the LSTM's start changes, and attention beside it."""
+
+RANDOM_PLACE = Contest("random-place", after=by_distance)
+"""Who gets it sooner, and from which distances."""
+
+BINDING = Contest(
+    "binding",
+    names=("keys", "pairs", "width"),
+    heading="{pairs} pairs of {keys} keys",
+    baselines={"value_set": "knows the values only", "chance": "chance"},
+    before=against_line,
+    after=baselines,
+)
+"""Who has learned which value belongs to which key, and who only knows the values."""

@@ -1,0 +1,125 @@
+"""Tell how far a gradient reaches: by start, at one distance, and what the gate alone would give."""
+
+from math import exp, hypot, log
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from isoloss.figures import marks
+from isoloss.figures.figure import Figure
+from isoloss.figures.style import POWERS, log_axis
+from isoloss.stats import t_interval
+from isoloss.teach import prose
+from isoloss.teach.amnesia.contest.draw import DASH, HEIGHT, WIDTH, with_looks
+from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
+from isoloss.teach.amnesia.settings import ReachSettings
+from isoloss.teach.result import Basis, Sentence, Tables
+from isoloss.teach.versus import Versus
+from isoloss.text import capital
+
+FIRST_OF_20, FLOOR = 19, 1e-12
+"""The distance of the first of 20 letters; and where the drawing ends below."""
+
+
+def basis(settings: ReachSettings, tables: Tables) -> Basis:
+    return Basis(
+        n=settings.strings,
+        units="random strings a seed",
+        seeds=settings.seeds,
+        interval="95% t interval of log10",
+    )
+
+
+def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
+    k, rows = min(FIRST_OF_20, settings.length - 1), pl.DataFrame(tables["reach"])
+    at_k = {row["side"]: row for row in rows.filter(pl.col("k") == k).iter_rows(named=True)}
+    found: list[Sentence] = []
+    if DEFAULT in at_k and BIAS_3 in at_k:
+        found.append(Sentence(key="verdict", text=orders(at_k[BIAS_3], at_k[DEFAULT])))
+    if len(block := rows.filter(pl.col("side") == BLOCK)):
+        found.append(Sentence(key="flat", text=flat(block)))
+    found += [Sentence(key=f"side-{n}", text=share_text(row)) for n, row in enumerate(at_k.values())]
+    return [*found, Sentence(key="gate", text=gate(k), exact=True)]
+
+
+def share_text(row: dict[str, Any]) -> str:
+    return (
+        f"{capital(row['side'])}: {row['value']:.1e} of the last token's gradient reaches "
+        f"{row['k']} steps back "
+        f"(95% t interval {row['low']:.1e} to {row['high']:.1e}, n = {row['n']} strings, "
+        f"{row['seeds']} seeds)."
+    )
+
+
+def orders(a: dict[str, Any], b: dict[str, Any]) -> str:
+    """How many orders of magnitude one start reaches farther than another at one distance."""
+    seeds, se = a["seeds"], hypot(a["log10_se"], b["log10_se"])
+    farther = t_interval(a["log10"] - b["log10"], se, seeds, seeds - 1)
+    versus = Versus(a["side"], b["side"], farther, number=".1f")
+    basis, back = f"n = {a['n']} strings, {seeds} seeds a side", f"{a['k']} steps back"
+    return versus.sentence(
+        versus.clause(f"orders of magnitude more of its gradient {back}", basis),
+        f" {back} ({basis})",
+        wins="reaches farther than",
+    )
+
+
+def flat(rows: pl.DataFrame) -> str:
+    """Whether a side is flat from 1 step back to the end: largest over smallest."""
+    values, row = rows["value"].to_list()[1:], rows.row(-1, named=True)
+    ratio, mean = max(values) / min(values), sum(values) / len(values)
+    return (
+        f"{capital(row['side'])} is {'flat' if ratio < 5 else 'not flat'} from 1 to {row['k']} "
+        f"steps back: its largest share is {ratio:.1f} times its smallest, its mean {mean:.1e}. "
+        "That is not the same as large: a token's own residual carries its gradient past attention "
+        f"(n = {row['n']} strings, {row['seeds']} seeds)."
+    )
+
+
+def gate(k: int) -> str:
+    """What a forget gate at its starting bias alone passes on: sigma(b)^k; half-life ln(.5) / ln sigma(b)."""
+    gates = {bias: 1 / (1 + exp(-bias)) for bias in (0, 1, 3)}
+    parts = [
+        f"bias {bias}: {gate**k:.1e}, half-life {log(0.5) / log(gate):.1f} steps"
+        for bias, gate in gates.items()
+    ]
+    return f"The forget gate is the clock. Alone it passes on sigma(b)^{k} in {k} steps: {'; '.join(parts)}."
+
+
+def figures(settings: ReachSettings, tables: Tables) -> list[Figure]:
+    if not tables.get("reach"):
+        return []
+    texts = {sentence.key: sentence.text for sentence in sentences(settings, tables)}
+    finding = texts.get("verdict", "How far a gradient reaches, so far").split(": ")[0]
+    chart, table = _chart(pl.DataFrame(tables["reach"]))
+    return [prose.figure("amnesia", "reach", chart, table, finding=finding, **settings.model_dump())]
+
+
+def _chart(rows: pl.DataFrame) -> tuple[alt.LayerChart, pl.DataFrame]:
+    table = with_looks(rows).with_columns(pl.col("low").clip(FLOOR).alias("bottom"))
+    table, last = table.filter(pl.col("value") >= FLOOR), int(marks.span(rows["k"])[1])
+    x = alt.X("k:Q", title="Steps back k").scale(domain=[0, last], nice=False)
+    title = "|d out_T / d x_(T-k)| relative to k = 0"
+    ticks = [10.0**power for power in range(-12, 2, 2)]
+    y = log_axis(alt.Y, "value", title, FLOOR, 3.0, ticks=ticks, labels=POWERS)
+    marked = table.filter((pl.col("k") % max(1, last // 12)) == 0)
+    # A line that leaves the picture below is named where it does.
+    ends = table.group_by("side", maintain_order=True).last().with_columns(pl.col("side").alias("label"))
+    layers = [
+        marks.band(table, x, y, ("bottom", "high"), opacity=0.15, by="side"),
+        marks.line(table, x, y, width=2.4, dash=DASH),
+        marks.points(marked, x, y, shape=marks.SHAPE, size=44),
+        marks.end_labels(ends, x, y, HEIGHT),
+    ]
+    return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape", "bottom")
+
+
+def lines(settings: ReachSettings, tables: Tables) -> list[str]:
+    """Shares by distance, a row a side: log10 as a number, so that no shade is needed."""
+    ks = [k for k in (1, 4, 9, 19, 39, 79, 127, 255, 511) if k < settings.length]
+    lines = ["share of the last token's gradient k steps back", f"{'k':<22}" + "".join(f"{k:>9}" for k in ks)]
+    for (side,), rows in pl.DataFrame(tables["reach"]).group_by("side", maintain_order=True):
+        values = rows["value"].to_list()
+        lines.append(f"{side:<22}" + "".join(f"{values[k]:>9.0e}" for k in ks))
+    return lines
