@@ -1,11 +1,15 @@
-"""Which device a task gets."""
+"""Which device a task gets, and what its process starts with."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from isoloss.errors import InputError
 from isoloss.studies import runner
+from isoloss.studies.engines import local
 from isoloss.studies.engines.local import free_device
 
 
@@ -28,6 +32,12 @@ def test_each_core_gets_a_worker(monkeypatch):
     assert runner.devices("cpu", 2) == ["cpu"] * 2
 
 
+@pytest.mark.parametrize("workers", [0, -1])
+def test_fewer_workers_than_one_are_refused_and_not_waited_for(workers):
+    with pytest.raises(InputError, match=f"{workers} workers train nothing"):
+        runner.devices("cpu", workers)
+
+
 def test_a_task_goes_to_the_device_that_is_free():
     def busy(*devices):
         return [SimpleNamespace(task=SimpleNamespace(execution=SimpleNamespace(device=d))) for d in devices]
@@ -38,3 +48,30 @@ def test_a_task_goes_to_the_device_that_is_free():
     assert free_device(places, busy("cuda:0", "cuda:0")) == "cuda:1"
     with pytest.raises(StopIteration):
         free_device(places, busy("cuda:0", "cuda:0", "cuda:1"))
+
+
+LATE = """
+import importlib, sys
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+before = set(sys.modules)
+import torch
+from isoloss.training.optimizer import MemberAdamW
+from isoloss.training.settings import Recipe
+model = torch.nn.Linear(2, 2)
+MemberAdamW(model, 1, Recipe())
+print(len(set(sys.modules) - before))
+"""
+
+
+def imported_late(*preloaded):
+    """How many modules a worker that was forked with these imports for itself, to build its optimiser."""
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, *preloaded], capture_output=True, text=True, timeout=120, check=True
+    )
+    return int(done.stdout)
+
+
+def test_the_fork_server_has_imported_what_an_update_needs():
+    assert imported_late(*local.PRELOADED) < 20
+    assert imported_late(local.PRELOADED[0]) > 100, "control: without the second, torch imports its compiler"

@@ -57,7 +57,7 @@ def run(
     """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once."""
     console = console or Console(stderr=True)
     execution = execution or Execution(device=scale.device, micro_batches=scale.micro_batches)
-    gpu = find(execution.device).type == "cuda"
+    gpu, workplaces = find(execution.device).type == "cuda", devices(execution.device, workers)
     refuse_other_study(folder, study)
     places = {run.run_id: run_folder(folder, run.run_id) for run in runs}
     missing = [run for run in runs if not is_finished(places[run.run_id])]
@@ -85,7 +85,6 @@ def run(
                 reasons[end.outcome] |= {member.run_id: end.reason for member in end.task.members}
             board.end(end.task.lead.run_id, sentence(end), end.outcome)
 
-        workplaces = devices(execution.device, workers)
         local.run(tasks, workplaces, on_progress=board.update, on_end=on_end, should_stop=lambda: stop.asked)
     count = {kind: members_of(ended, kind) for kind in ("done", "diverged", "elsewhere", "failed")}
     return StudyOutcome(
@@ -224,7 +223,12 @@ class Stop:
 
 
 def devices(wanted: str, workers: int | None) -> list[str]:
-    """One entry a worker: every GPU in turn where any will do, else the one device, once a core."""
+    """One entry a worker: every GPU in turn where any will do, else the one device, once a core.
+
+    Raises InputError for less than one worker, which would wait for ever.
+    """
+    if workers is not None and workers < 1:
+        raise InputError(f"{workers} workers train nothing", mend="give workers of 1 or more")
     kind = find(wanted).type
     if kind == "cuda" and ":" not in wanted:
         count = workers or gpu_count()

@@ -46,9 +46,12 @@ def find(wanted: str) -> torch.device:
         have = ", ".join(name for name, present in there.items() if present)
         raise InputError(f"there is no device {wanted!r} here", mend=f"use one of {have}, or auto")
     try:
-        return torch.device(wanted)
+        device = torch.device(wanted)
     except RuntimeError:
         raise InputError(f"{wanted!r} is not a device", mend="write cpu, cuda, cuda:1, mps or auto") from None
+    if kind == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
+        raise InputError(f"there is no device {wanted!r} here", mend=f"use one of cuda:0 to cuda:{count - 1}")
+    return device
 
 
 def choose(wanted: str, family: str, shape: Shape) -> Device:

@@ -22,6 +22,9 @@ from isoloss.training.task import Progress, Task
 BUSY_SECONDS = 1.0
 """Pause before a cohort that another process holds is tried again."""
 
+PRELOADED = (work.__module__, "torch._dynamo")
+"""The second torch imports only when an optimiser is built, which would cost every worker a second."""
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -81,7 +84,7 @@ def process_context() -> multiprocessing.context.BaseContext:
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([work.__module__])
+    context.set_forkserver_preload(list(PRELOADED))
     return context
 
 

@@ -1,0 +1,142 @@
+"""Where to compute and in what precision; what is not there is refused before anything runs."""
+
+import platform
+
+import pytest
+import torch
+
+from isoloss import cpu
+from isoloss.errors import InputError
+from isoloss.models import shape_of
+from isoloss.training import device
+from isoloss.training.device import BF16_MIN_WIDTH, Device, choose, find
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """machine(cuda=2, bf16=True): as if this one had so many GPUs, a processor that knows bf16, ..."""
+
+    def make(*, cuda=0, mps=False, bf16=False):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: bf16)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+        monkeypatch.setattr(cpu, "has_bf16", lambda: bf16)
+
+    return make
+
+
+def shape(family, d_model):
+    return shape_of(family, {"n_layer": 1, "d_model": d_model} | ({} if family == "lstm" else {"n_head": 2}))
+
+
+@pytest.mark.parametrize(
+    ("there", "kind"), [({"cuda": 1, "mps": True}, "cuda"), ({"mps": True}, "mps"), ({}, "cpu")]
+)
+def test_auto_takes_the_fastest_that_is_there(machine, there, kind):
+    machine(**there)
+    assert find("auto").type == kind
+
+
+def test_a_named_gpu_is_taken_by_its_number(machine):
+    machine(cuda=2)
+    assert (find("cuda").index, find("cuda:0").index, find("cuda:1").index) == (None, 0, 1)
+    assert find("cpu").type == "cpu", "the processor is there beside the GPUs"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "what", "mend"),
+    [
+        ("cuda", "there is no device 'cuda' here", "use one of cpu, or auto"),
+        ("mps", "there is no device 'mps' here", "use one of cpu, or auto"),
+        ("tpu", "there is no device 'tpu' here", "use one of cpu, or auto"),
+        ("", "there is no device '' here", "use one of cpu, or auto"),
+        ("cpu:x", "'cpu:x' is not a device", "write cpu, cuda, cuda:1, mps or auto"),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused_with_those_that_are(machine, wanted, what, mend):
+    machine()
+    with pytest.raises(InputError) as caught:
+        find(wanted)
+    assert (caught.value.what, caught.value.mend) == (what, mend)
+
+
+def test_a_gpu_beyond_the_last_is_refused_and_not_left_to_fail_in_every_run(machine):
+    machine(cuda=2)
+    with pytest.raises(InputError, match="no device 'cuda:2' here") as caught:
+        find("cuda:2")
+    assert caught.value.mend == "use one of cuda:0 to cuda:1"
+
+
+def test_bf16_on_a_processor_needs_its_instructions_and_width(machine):
+    wide, narrow = (shape("transformer", d_model) for d_model in (BF16_MIN_WIDTH, BF16_MIN_WIDTH - 4))
+    machine(bf16=True)
+    assert choose("cpu", "transformer", wide).dtype == "bfloat16 autocast"
+    assert choose("cpu", "transformer", narrow).dtype == "float32"
+    machine(bf16=False)
+    assert choose("cpu", "transformer", wide).dtype == "float32"
+
+
+def test_lstms_stay_in_float32_on_a_gpu_whatever_it_can(machine):
+    machine(cuda=1, bf16=True)
+    assert choose("auto", "transformer", shape("transformer", 16)).autocast
+    assert not choose("auto", "lstm", shape("lstm", 256)).autocast
+    machine(cuda=1, bf16=False)
+    assert not choose("auto", "transformer", shape("transformer", 256)).autocast
+
+
+def test_the_precision_named_is_the_precision_used():
+    a = torch.ones(4, 4)
+    with Device(torch.device("cpu"), autocast=True).precision():
+        assert (a @ a).dtype == torch.bfloat16
+    with Device(torch.device("cpu"), autocast=False).precision():
+        assert (a @ a).dtype == torch.float32
+
+
+# What the record says of it
+
+
+def test_the_environment_names_machine_versions_and_precision(machine):
+    machine()
+    here = device.environment(Device(torch.device("cpu"), autocast=True), cohort_size=3)
+    assert (here.device, here.device_name) == ("cpu", cpu.name())
+    assert (here.torch, here.python) == (str(torch.__version__), platform.python_version())
+    assert (here.dtype, here.cohort_size) == ("bfloat16 autocast", 3)
+    assert here.threads == torch.get_num_threads()
+
+
+def test_a_gpu_is_named_by_its_driver(machine, monkeypatch):
+    machine(cuda=2)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"made-up GPU {device.index}")
+    assert device.device_name(torch.device("cuda:1")) == "made-up GPU 1"
+
+
+def test_an_installed_package_has_no_commit_and_a_broken_checkout_is_no_error(monkeypatch, tmp_path):
+    place = tmp_path / "a" / "b" / "c" / "device.py"
+    monkeypatch.setattr(device, "__file__", str(place))
+    assert device.code_version() == (None, None)
+    (tmp_path / ".git").mkdir()  # git finds no repository in it
+    assert device.code_version() == (None, None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert device.code_version() == (None, None), "a machine without git"
+
+
+def test_memory_is_kept_on_glibc_alone(monkeypatch):
+    calls = []
+
+    class Library:
+        def __init__(self, name):
+            pass
+
+        def mallopt(self, parameter, value):
+            calls.append((parameter, value))
+
+    monkeypatch.setattr(device.ctypes, "CDLL", Library)
+    monkeypatch.setattr(device.platform, "libc_ver", lambda: ("glibc", "2.36"))
+    monkeypatch.setattr(device.sys, "platform", "linux")
+    device.keep_freed_memory()
+    # malloc.h: M_TRIM_THRESHOLD is -1, M_MMAP_THRESHOLD is -3.
+    assert dict(calls) == {-3: 2**30, -1: 2**31 - 1}
+    monkeypatch.setattr(device.platform, "libc_ver", lambda: ("", ""))  # musl
+    device.keep_freed_memory()
+    assert len(calls) == 2
