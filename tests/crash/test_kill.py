@@ -32,13 +32,75 @@ def command(study, out, *options):
     return [sys.executable, "-m", "isoloss.cli", "run", str(study), "--out", str(out), *options]
 
 
-def start(study, out):
-    return subprocess.Popen(
-        command(study, out, "--checkpoint-seconds", "0"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
+WARM = """
+import json, multiprocessing, os, signal, sys
+import torch._dynamo
+from isoloss.cli import main
+from isoloss.studies import launch
+from isoloss.studies.engines import local
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for line in sys.stdin:
+    if child := os.fork():
+        print(child, flush=True)
+        continue
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    local.process_context = lambda: multiprocessing.get_context("fork")
+    sys.argv = json.loads(line)
+    try:
+        main()
+    finally:
+        os._exit(0)
+"""
+"""A process that has imported all; each line that it reads is a command that a fork of it runs. Imports are
+most of a start, and a kill that hits them shows nothing."""
+
+
+@pytest.fixture
+def start(study):
+    """start(out, warm=True) -> the process id of ``isoloss run``, in a session of its own."""
+    ready = subprocess.Popen(
+        [sys.executable, "-c", WARM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
+
+    def begin(out, *, warm):
+        arguments = command(study, out, "--checkpoint-seconds", "0")
+        if not warm:
+            return subprocess.Popen(
+                arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            )
+        ready.stdin.write(json.dumps(arguments[2:]) + "\n")
+        ready.stdin.flush()
+        return Forked(int(ready.stdout.readline()))
+
+    yield begin
+    ready.stdin.close()
+    ready.stdout.close()
+    ready.wait(timeout=60)
+
+
+class Forked:
+    """What the test needs of a Popen, for a process that is not its child."""
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def poll(self):
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return 0
+        return None
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self):
+        while self.poll() is None:
+            time.sleep(0.001)
 
 
 def run_to_the_end(study, out, *options):
@@ -55,7 +117,7 @@ def wait_for_writes(process, out, writes):
     enough = len(seen) + writes
     while process.poll() is None and len(seen) < enough:
         assert time.monotonic() < deadline, "the study writes nothing"
-        time.sleep(0.001)
+        time.sleep(0.005)
         seen |= names_in(out)
 
 
@@ -76,18 +138,21 @@ def facts(out):
     }
 
 
-def test_twenty_kills_lose_and_double_nothing(study, tmp_path):
+def test_twenty_kills_lose_and_double_nothing(study, start, tmp_path):
     draw, out, hits = random.Random(0), tmp_path / "killed", 0
-    for _ in range(KILLS):
-        process = start(study, out)
+    for number in range(KILLS):
+        process = start(out, warm=number % 5 > 0)
         # From "has not written yet" to some checkpoints later; the moment after the last write is drawn too.
         wait_for_writes(process, out, draw.randrange(0, 100))
         time.sleep(draw.uniform(0.0, 0.03))
         hits += process.poll() is None
         # Sometimes the parent alone dies and its workers must notice; sometimes all die at once.
         everyone = draw.random() < 0.5
-        with contextlib.suppress(ProcessLookupError):  # it may be done already
-            os.killpg(process.pid, signal.SIGKILL) if everyone else process.kill()
+        with contextlib.suppress(ProcessLookupError):  # it may be done already, or not lead its group yet
+            if everyone:
+                os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
         process.wait()
         if (out / "study.json").exists():
             load(out)  # whatever is there by now must be whole

@@ -1,0 +1,88 @@
+"""Form fields from the schema that checks what comes back from them."""
+
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field as Bound
+
+from isoloss.teach.deck.forms import fields
+from isoloss.teach.panels import PANELS, panel
+from isoloss.teach.settings import Settings
+
+
+class Everything(Settings):
+    count: int = Bound(default=3, ge=1, le=20, description="How many")
+    rate: float = Bound(default=0.5, gt=0.0, lt=1.0)
+    watched: bool = True
+    silent: bool = False
+    prompt: str = Bound(default="Once", max_length=40)
+    side: Literal["lstm", "transformer"] = "lstm"
+    sizes: tuple[Annotated[int, Bound(ge=2, le=9)], ...] = (4, 8)
+    seed: int | None = Bound(default=None, ge=0)
+
+
+@pytest.fixture
+def form():
+    made_up = panel("reach").model_copy(update={"settings": Everything})
+    return {field.name: field for field in fields(made_up)}
+
+
+def test_each_setting_is_a_field_in_its_order(form):
+    assert list(form) == list(Everything.model_fields)
+    assert {name: field.kind for name, field in form.items()} == {
+        "count": "integer",
+        "rate": "number",
+        "watched": "boolean",
+        "silent": "boolean",
+        "prompt": "string",
+        "side": "string",
+        "sizes": "integers",
+        "seed": "integer",
+    }
+
+
+def test_bounds_are_those_that_the_answer_is_checked_by(form):
+    bounds = {name: (field.low, field.high, field.longest) for name, field in form.items()}
+    assert bounds["count"] == (1, 20, None)
+    assert bounds["rate"] == (0.0, 1.0, None), "open bounds too: the answer is checked again"
+    assert bounds["sizes"] == (2, 9, None), "of one number of the list"
+    assert bounds["seed"] == (0, None, None), "of what it is when it is given"
+    assert bounds["prompt"] == (None, None, 40)
+
+
+def test_defaults_stand_as_people_would_write_them(form):
+    texts = {name: field.value for name, field in form.items()}
+    assert texts["count"] == "3"
+    assert texts["sizes"] == "4, 8"
+    assert (texts["seed"], texts["watched"]) == ("", "")
+    assert (form["watched"].checked, form["silent"].checked) == (True, False)
+    assert form["side"].choices == ("lstm", "transformer")
+    assert form["count"].choices == form["sizes"].choices == ()
+
+
+def test_a_field_is_labelled_by_its_description_or_its_name(form):
+    assert form["count"].label == "How many"
+    assert form["rate"].label == "rate"
+
+
+def test_a_setting_that_no_form_can_show_is_an_error_and_not_a_text_field():
+    class Nested(Settings):
+        inner: dict[str, int] = Bound(default={})
+
+    with pytest.raises(TypeError, match="type object has no form field"):
+        fields(panel("reach").model_copy(update={"settings": Nested}))
+
+
+@pytest.mark.parametrize("shown", PANELS, ids=lambda shown: shown.name)
+def test_what_a_form_shows_first_is_what_the_panel_takes(shown):
+    """The text of each field, read as the page reads it, gives the default settings back."""
+    read = {}
+    for field in fields(shown):
+        number = {"integer": int, "number": float}.get(field.kind.removesuffix("s"), str)
+        if field.kind == "boolean":
+            read[field.name] = field.checked
+        elif field.kind.endswith("s"):
+            read[field.name] = [number(part) for part in field.value.split(", ")]
+        elif field.value:
+            read[field.name] = number(field.value)
+    assert shown.settings_from(read) == shown.settings()
