@@ -1,5 +1,8 @@
 """From a study to packaged checkpoints: what is packed is what was trained, and nothing else gets in."""
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -11,10 +14,21 @@ from isoloss.errors import InputError
 from isoloss.records import load
 from isoloss.records.store import run_folder
 from isoloss.studies import plan, runner, spec
-from isoloss.teach.showdown import checkpoints, packing
+from isoloss.teach.showdown import checkpoints
 from isoloss.training.evaluation import evaluate
 from isoloss.training.loop import train
 from isoloss.training.settings import Execution
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def packing():
+    """``benchmarks/showdown.py`` as a module."""
+    found = importlib.util.spec_from_file_location("packing", BENCHMARKS / "showdown.py")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
@@ -42,7 +56,9 @@ def tokenizer(tiny):
     return library.tokenize(tiny, 300).tokenizer_path
 
 
-def test_what_is_packed_can_be_used_and_gives_the_recorded_losses(trained, tokenizer, tiny, tmp_path):
+def test_what_is_packed_gives_the_recorded_losses(
+    packing, trained, tokenizer, tiny, tmp_path
+):
     study, rates, out = trained("study"), trained("rates", changes=["seeds=[0]"]), tmp_path / "out"
     written = packing.pack(study, rates, tokenizer, out)
     assert {path.name for path in written} == {path.name for path in out.iterdir()}
@@ -76,7 +92,7 @@ def test_what_is_packed_can_be_used_and_gives_the_recorded_losses(trained, token
         assert measured.mean("exit_1") == pytest.approx(about.run("transformer", seed).loss, abs=0.01)
 
 
-def test_weights_that_were_not_kept_cannot_be_packed(trained, tokenizer, tmp_path):
+def test_weights_that_were_not_kept_cannot_be_packed(packing, trained, tokenizer, tmp_path):
     study = trained("study", keep_weights=False)
     with pytest.raises(InputError, match="is missing") as caught:
         packing.pack(study, study, tokenizer, tmp_path / "out")
@@ -86,7 +102,7 @@ def test_weights_that_were_not_kept_cannot_be_packed(trained, tokenizer, tmp_pat
     )
 
 
-def test_weights_that_changed_since_their_record_are_refused(trained, tokenizer, tmp_path):
+def test_weights_that_changed_since_their_record_are_refused(packing, trained, tokenizer, tmp_path):
     study = trained("study")
     record = load(study).records[1]
     path = run_folder(study, record.run_id) / "weights.safetensors"
