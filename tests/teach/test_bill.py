@@ -9,7 +9,7 @@ import torch
 from isoloss.figures.render import svg
 from isoloss.teach import panels
 from isoloss.teach.panel import told
-from isoloss.teach.race import bill, bill_told
+from isoloss.teach.race.bill import measure, tell
 from isoloss.teach.race.counts import BLOCK, LSTM, kept_floats
 from isoloss.teach.race.runners import causal_block, lstm_layer
 from isoloss.teach.race.settings import BillSettings
@@ -70,11 +70,11 @@ def made(block_ms, lstm_ms=1.0, noise=0.01):
     ):
         value = ms if name == BLOCK.name else lstm_ms
         times[n, name] = [value * float(np.exp(noise * e)) for e in rng.standard_normal(12)]
-    return bill.tables_of(SETTINGS, times)
+    return measure.tables_of(SETTINGS, times)
 
 
 def said(tables, key: str) -> str:
-    return next(one.text for one in bill_told.sentences(SETTINGS, tables) if one.key == key)
+    return next(one.text for one in tell.sentences(SETTINGS, tables) if one.key == key)
 
 
 def test_the_crossing_is_bracketed_by_what_the_intervals_decide() -> None:
@@ -90,7 +90,7 @@ def test_the_verdict_flips_and_may_be_open() -> None:
     assert "the LSTM layer is faster at every n measured from 64 (2.0" in said(made([2.0] * 4), "step")
     assert "the causal block is faster at every n measured from 64 (2.0" in said(made([0.5] * 4), "step")
     assert "no clear difference" in said(made([1.0] * 4, noise=0.2), "step")
-    titles = [bill_told.figures(SETTINGS, made([ms] * 4))[0].title for ms in (2.0, 0.5)]
+    titles = [tell.figures(SETTINGS, made([ms] * 4))[0].title for ms in (2.0, 0.5)]
     assert "LSTM layer is faster" in titles[0]
     assert "causal block is faster" in titles[1]
 
@@ -104,7 +104,7 @@ def test_growth_is_said_of_the_side_that_grows() -> None:
 
 def test_memory_is_exact_and_the_same_whatever_the_clock_says() -> None:
     sentences = [
-        next(s for s in bill_told.sentences(SETTINGS, made([ms] * 4)) if s.key == "memory") for ms in (1, 9)
+        next(s for s in tell.sentences(SETTINGS, made([ms] * 4)) if s.key == "memory") for ms in (1, 9)
     ]
     assert sentences[0] == sentences[1]
     assert sentences[0].exact
@@ -121,7 +121,7 @@ def test_a_real_bill_is_measured_told_and_drawn_and_leaves_the_threads_alone() -
     assert [row["n"] for row in found["times"]] == [6] * 4
     result = told(panel, settings, found, wall_seconds=1.0, cpu_seconds=1.0)
     assert {s.key for s in result.sentences} == {"step", "crossing", "growth", "memory"}
-    for figure in bill_told.figures(settings, found):
+    for figure in tell.figures(settings, found):
         assert "<svg" in svg(figure)
-    assert len(bill_told.lines(settings, found)) == 3
-    assert bill_told.figures(settings, {}) == []
+    assert len(tell.lines(settings, found)) == 3
+    assert tell.figures(settings, {}) == []

@@ -84,8 +84,8 @@ def test_data_that_a_module_reads_makes_stale(copy):
 def test_an_import_inside_a_function_counts(copy):
     assert "race" not in LEARNED
     line = "def measure(settings: RaceSettings, report: Report) -> Tables:\n"
-    edit(copy / "teach" / "race" / "race.py", line, line + "    from isoloss.teach import learner\n")
-    names = [name for name, *_ in provenance.closure("isoloss.teach.race.race", package=copy)]
+    edit(copy / "teach" / "race" / "measure.py", line, line + "    from isoloss.teach import learner\n")
+    names = [name for name, *_ in provenance.closure("isoloss.teach.race.measure", package=copy)]
     assert {"isoloss.teach.learner", "isoloss.training.optimizer"} <= set(names)
 
 

@@ -19,7 +19,8 @@ from isoloss.teach.machine.settings import MachineSettings
 from isoloss.teach.panel import Panel, Report, described
 from isoloss.teach.progression import telling as progression_telling
 from isoloss.teach.progression.settings import TrainingSettings
-from isoloss.teach.race import bill_told, race_told
+from isoloss.teach.race import tell as race_tell
+from isoloss.teach.race.bill import tell as bill_tell
 from isoloss.teach.race.settings import BillSettings, RaceSettings
 from isoloss.teach.result import Tables
 from isoloss.teach.showdown import telling as showdown_telling
@@ -81,13 +82,13 @@ def measure_training(settings: TrainingSettings, report: Report) -> Tables:
 
 
 def measure_race(settings: RaceSettings, report: Report) -> Tables:
-    from isoloss.teach.race.race import measure
+    from isoloss.teach.race.measure import measure
 
     return measure(settings, report)
 
 
 def measure_bill(settings: BillSettings, report: Report) -> Tables:
-    from isoloss.teach.race.bill import measure
+    from isoloss.teach.race.bill.measure import measure
 
     return measure(settings, report)
 
@@ -108,8 +109,8 @@ PANELS: tuple[Panel, ...] = (
     described("attention", "untrained", UntrainedSettings, measure_untrained, untrained_telling),
     described("attention", "right-slot", RightSlotSettings, measure_right_slot, right_slot_telling),
     described("progression", "training", TrainingSettings, measure_training, progression_telling),
-    described("race", "race", RaceSettings, measure_race, race_told),
-    described("race", "bill", BillSettings, measure_bill, bill_told),
+    described("race", "race", RaceSettings, measure_race, race_tell),
+    described("race", "bill", BillSettings, measure_bill, bill_tell),
     described("showdown", "showdown", ShowdownSettings, measure_showdown, showdown_telling),
 )
 

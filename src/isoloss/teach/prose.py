@@ -2,7 +2,7 @@
 
 demo             its name in commands
 [panels.NAME]    title, question, doubt; the full recording's settings; bounds that are not the usual ones
-[figures.NAME]   title and subtitle, which may hold {names}; description, shows, would_change
+[figures.NAME]   title, subtitle, description, shows, would_change: each may hold {names}
 """
 
 import tomllib
@@ -71,16 +71,7 @@ def parsed(text: str, folder: str) -> Prose:
 
 
 def figure(folder: str, name: str, chart: Any, table: pl.DataFrame, **words: object) -> Figure:
-    """A figure with its caption; ``words`` stand where its title and subtitle have their names."""
+    """A figure with its caption; ``words`` stand where its texts have their names."""
     caption = read(folder).figures[name]
-    return Figure(
-        name=name,
-        chart=chart,
-        title=caption.title.format(**words),
-        subtitle=caption.subtitle.format(**words),
-        characters=caption.characters,
-        description=caption.description,
-        shows=caption.shows,
-        would_change=caption.would_change,
-        table=table,
-    )
+    texts = {key: text.format(**words) for key, text in caption if key != "characters"}
+    return Figure(name=name, chart=chart, table=table, characters=caption.characters, **texts)

@@ -7,46 +7,70 @@ so that a machine that slows down slows both.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import binom
 
 from isoloss.errors import InputError
-from isoloss.stats import LEVEL
+from isoloss.stats import LEVEL, Interval
+from isoloss.teach.race.counts import ALONE
+from isoloss.teach.result import Row
 
 FEWEST = 6
 INTERVAL = "median; interval by order statistics, 95% or more"
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """How many times as long a takes as b."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-
-    @property
-    def decided(self) -> bool:
-        return self.low > 1 or self.high < 1
-
-    def row(self) -> dict[str, float | int]:
-        return {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
-
-
-def paired(a: Sequence[float], b: Sequence[float]) -> Ratio:
-    """Times of a over times of b, repeat by repeat. Raises InputError with fewer than six pairs."""
+def paired(a: Sequence[float], b: Sequence[float]) -> Interval:
+    """How many times as long a takes as b, repeat by repeat. Raises InputError with fewer than six pairs."""
     if len(a) != len(b) or len(a) < FEWEST:
         raise InputError(
             f"{len(a)} and {len(b)} repeats make no interval at 95%", mend=f"repeat each {FEWEST} times"
         )
     ratios = np.sort(np.asarray(a, dtype=float) / np.asarray(b, dtype=float))
     k = rank(len(ratios))
-    return Ratio(float(np.median(ratios)), float(ratios[k - 1]), float(ratios[-k]), len(ratios))
+    return Interval(float(np.median(ratios)), float(ratios[k - 1]), float(ratios[-k]), len(ratios), None)
 
 
 def rank(n: int) -> int:
     """The largest k with 1 - 2 P(Binomial(n, 1/2) <= k - 1) >= 95%; 0 if there is none."""
     return int(sum(2 * binom.cdf(k - 1, n, 0.5) <= 1 - LEVEL for k in range(1, n // 2 + 1)))
+
+
+def winner(row: Row, a: str, b: str) -> str | None:
+    """The faster of two, if the interval of a's time over b's leaves out 1."""
+    return b if row["low"] > 1 else a if row["high"] < 1 else None
+
+
+def factor(row: Row) -> str:
+    """The loser's time over the winner's, with its interval."""
+    low, value, high = row["low"], row["value"], row["high"]
+    if high < 1:
+        low, value, high = 1 / high, 1 / value, 1 / low
+    low, value, high = (f"{x:.2f}" if x < 10 else f"{x:,.0f}" for x in (low, value, high))
+    return f"{value} times, {low} to {high}"
+
+
+def compared(rows: Sequence[Row], a: str, b: str, column: str, *, numbers: bool = True) -> str:
+    """Who is faster where; ``column`` holds the places, and a letter stands for it.
+
+    Three places or more without a gap are named by their ends alone: the tables hold them all.
+    """
+    letter, parts = {"length": "T", "n_before": "n"}[column], []
+    order = sorted(row[column] for row in rows)
+    for name in (b, a, None):
+        wins = sorted((row for row in rows if winner(row, a, b) == name), key=lambda row: row[column])
+        if not wins:
+            continue
+        places = [f"{row[column]:,}" + (f" ({factor(row)})" if numbers else "") for row in wins]
+        first = order.index(wins[0][column])
+        if len(wins) > 2 and order[first : first + len(wins)] == [row[column] for row in wins]:
+            where = f"every {letter} measured from {places[0]} to {places[-1]}"
+        else:
+            where = f"{letter} = {', '.join(places)}"
+        verdict = f"{the(name)} is faster" if name else f"no clear difference between {the(a)} and {the(b)}"
+        parts.append(f"{verdict} at {where}")
+    return "; ".join(parts)
+
+
+def the(name: str) -> str:
+    return name if name == ALONE.name else f"the {name}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE, runner
+from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE, RUNNERS, runner
 from isoloss.teach.race.ratios import FEWEST, paired
 from isoloss.teach.result import Row
 from isoloss.text import plural
@@ -110,11 +110,9 @@ def run(
     race, rng = Race([], {}), np.random.default_rng(0)
     took: dict[Job, list[float]] = {job: [] for job in predicted}
     for number in range(repeats + 1):
-        one = {job: float(np.mean(took[job] or [predicted[job]])) for job in took}
-        limit = budget if number == 0 else budget * OVERRUN
-        going = fitting({job: (repeats + 1) * one[job] for job in took}, limit)
-        for job in set(took) - set(going):
-            race.left_out[job] = (repeats + 1) * one[job]
+        cost = {job: (repeats + 1) * float(np.mean(took[job] or [predicted[job]])) for job in took}
+        for job in set(took) - set(fitting(cost, budget if number == 0 else budget * OVERRUN)):
+            race.left_out[job] = cost[job]
             del took[job]
         race.samples = [sample for sample in race.samples if sample.job in took]
         for job in shuffled(list(took), rng, enter):
@@ -129,27 +127,19 @@ def run(
 def shuffled(jobs: Sequence[Job], rng: np.random.Generator, enter: Callable[[Setup], None]) -> Iterable[Job]:
     """Set-up by set-up in random order, and the jobs of each in random order."""
     setups = sorted({job.setup for job in jobs})
-    for at in rng.permutation(len(setups)):
-        enter(setups[at])
-        mine = [job for job in jobs if job.setup == setups[at]]
-        yield from (mine[i] for i in rng.permutation(len(mine)))
+    for index in rng.permutation(len(setups)):
+        enter(setups[index])
+        here = [job for job in jobs if job.setup == setups[index]]
+        yield from (here[i] for i in rng.permutation(len(here)))
 
 
 def time_rows(samples: Sequence[Sample]) -> list[Row]:
     """Median milliseconds with the smallest and the largest."""
-    rows = []
-    for job, own in _by_job(samples).items():
-        wall = [sample.wall for sample in own]
-        rows.append(
-            {
-                **_place(job),
-                "runner": job.runner,
-                **spread([sample.value for sample in own]),
-                "wall": float(np.median(wall)),
-                "wall_low": min(wall),
-                "wall_high": max(wall),
-            }
-        )
+    rows: list[Row] = []
+    for job, repeats in _by_job(samples).items():
+        value, wall = (spread([getattr(sample, clock) for sample in repeats]) for clock in ("value", "wall"))
+        walls = {"wall": wall["value"], "wall_low": wall["low"], "wall_high": wall["high"]}
+        rows.append({**_columns(job), "runner": job.runner, **value, **walls})
     return rows
 
 
@@ -160,37 +150,38 @@ def spread(values: Sequence[float]) -> dict[str, float | int]:
 
 def ratio_rows(samples: Sequence[Sample]) -> list[Row]:
     """``value``: how many times as long ``a`` takes as ``b`` where both ran."""
-    found, rows = _by_job(samples), []
-    for job in found:
+    timed, rows = _by_job(samples), []
+    for job in timed:
         for a, b in PAIRS:
             other = Job(job.setup, job.length, job.mode, b.name)
-            if job.runner == a.name and other in found and len(found[other]) >= FEWEST:
-                ratio = paired([s.value for s in found[job]], [s.value for s in found[other]])
-                rows.append({**_place(job), "a": a.name, "b": b.name, **ratio.row()})
+            if job.runner == a.name and other in timed and len(timed[other]) >= FEWEST:
+                ratio = paired([s.value for s in timed[job]], [s.value for s in timed[other]])
+                rows.append({**_columns(job), "a": a.name, "b": b.name, **ratio.row()})
     return rows
 
 
 def gain_rows(samples: Sequence[Sample]) -> list[Row]:
     """``value``: how many times as long a runner's wall time is on one CPU thread as in another set-up."""
-    found, rows = _by_job(samples), []
-    for job in found:
-        one = Job(Setup("cpu", 1), job.length, job.mode, job.runner)
-        if job.setup != one.setup and one in found and len(found[one]) >= FEWEST:
-            ratio = paired([s.wall for s in found[one]], [s.wall for s in found[job]])
-            rows.append({**_place(job), "clock": "wall time", "runner": job.runner, **ratio.row()})
+    timed, rows = _by_job(samples), []
+    for job in timed:
+        single = Job(Setup("cpu", 1), job.length, job.mode, job.runner)
+        if job.setup != single.setup and single in timed and len(timed[single]) >= FEWEST:
+            ratio = paired([s.wall for s in timed[single]], [s.wall for s in timed[job]])
+            rows.append({**_columns(job), "clock": "wall time", "runner": job.runner, **ratio.row()})
     return rows
 
 
 def _by_job(samples: Sequence[Sample]) -> dict[Job, list[Sample]]:
-    found: dict[Job, list[Sample]] = {}
+    """By set-up, mode, length and runner; the samples of each by round."""
+    names = [runner.name for runner in RUNNERS]
+    by_job: dict[Job, list[Sample]] = {}
     for sample in sorted(samples, key=lambda sample: sample.round):
-        found.setdefault(sample.job, []).append(sample)
-    order = [one.name for one in (NAIVE, FUSED, LSTM, ALONE, BLOCK)]
-    key = lambda job: (job.setup, MODES.index(job.mode), job.length, order.index(job.runner))  # noqa: E731
-    return {job: found[job] for job in sorted(found, key=key)}
+        by_job.setdefault(sample.job, []).append(sample)
+    order = {job: (job.setup, MODES.index(job.mode), job.length, names.index(job.runner)) for job in by_job}
+    return {job: by_job[job] for job in sorted(by_job, key=order.__getitem__)}
 
 
-def _place(job: Job) -> Row:
+def _columns(job: Job) -> Row:
     return {
         "setup": job.setup.name,
         "device": job.setup.device,

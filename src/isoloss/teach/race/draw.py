@@ -8,11 +8,12 @@ import polars as pl
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import FAMILY_COLOURS, INK, OTHER_COLOURS, QUIET, log_axis, shades
+from isoloss.teach.prose import figure
 from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE
+from isoloss.teach.race.ratios import compared
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
-from isoloss.teach.race.verdict import compared, sentence
 from isoloss.teach.result import Row, Tables
-from isoloss.text import plural
+from isoloss.text import capital, plural
 
 WIDTH, HEIGHT = 290, 300
 LSTM_SHADES, ATTENTION_SHADES = (shades(FAMILY_COLOURS[name], 3) for name in ("lstm", "transformer"))
@@ -27,38 +28,23 @@ LOOKS: dict[str, Look] = {
 """Colour, point and dash: vermilion for what computes an LSTM, blue for attention."""
 
 
-def times(tables: Tables, setup: str, fair: Mapping[str, Sequence[Row]]) -> Figure:
-    """Time against length on one set-up, a panel a mode. ``fair``: block against LSTM layer, by mode."""
+def times(tables: Tables, setup: str, mode: str, layers: Sequence[Row]) -> Figure:
+    """Time against length on one set-up, a panel a mode. ``layers``: block against LSTM layer in ``mode``."""
+    columns = ("mode", "runner", "length", "value", "low", "high", "n")
     rows = [row for row in tables["times"] if row["setup"] == setup]
+    table = pl.DataFrame([{column: row[column] for column in columns} | look(row) for row in rows])
     clock = rows[0]["clock"]
-    drawn = pl.DataFrame(
-        [
-            {key: row[key] for key in ("mode", "runner", "length", "value", "low", "high", "n")} | look(row)
-            for row in rows
-        ]
-    )
-    axes = _axes(drawn, f"{clock}, ms")
-    panels = [_panel(drawn.filter(pl.col("mode") == mode), mode, axes, dashes=LOOKS) for mode in MODES]
-    verdict = compared(fair.get(BOTH) or fair[FORWARD], BLOCK.name, LSTM.name, "length", numbers=False)
-    mode = BOTH if fair.get(BOTH) else FORWARD
-    title = sentence(f"{setup}, {mode}: {verdict}") if verdict else f"Times so far on {setup}"
-    n = rows[0]["n"]
-    subtitle = f"Median of n = {n} repeats in random order; bars from the smallest to the largest"
-    return Figure(
-        name="race-times",
-        chart=alt.hconcat(*panels, spacing=8),
-        title=title,
-        subtitle=subtitle,
-        description=f"Two panels, forward and with backward: {clock} of five runners against T, log-log.",
-        shows=(
-            "The two loops and the LSTM layer compute the same numbers from the same weights: what parts "
-            "them is the price of calling small kernels from Python. Attention alone is a part of the block."
-        ),
-        would_change=(
-            "The block below the LSTM layer at every T would show a machine on which its shorter chain of "
-            "matmuls pays, or kernels that do attention for less."
-        ),
-        table=drawn.drop("colour", "shape", "label"),
+    axes = _axes(table, f"{clock}, ms")
+    panels = [_panel(table.filter(pl.col("mode") == mode), mode, axes, dashes=LOOKS) for mode in MODES]
+    verdict = compared(layers, BLOCK.name, LSTM.name, "length", numbers=False)
+    return figure(
+        "race",
+        "race-times",
+        alt.hconcat(*panels, spacing=8),
+        table.drop("colour", "shape", "label"),
+        title=f"{setup}, {mode}: {verdict}." if verdict else f"Times so far on {setup}",
+        clock=clock,
+        n=rows[0]["n"],
     )
 
 
@@ -73,9 +59,10 @@ def referee(rows: Sequence[Row], set_ups: int) -> Figure:
     colours = (INK, OTHER_COLOURS[0], OTHER_COLOURS[1], QUIET)
     dashes = ([1, 0], [7, 4], [2, 3], [9, 3, 2, 3])
     looks = {name: (colours[i % 4], marks.SHAPES[i % 4], dashes[i % 4]) for i, name in enumerate(names)}
-    drawn = pl.DataFrame(
+    columns = ("mode", "setup", "clock", "length", "value", "low", "high", "n")
+    table = pl.DataFrame(
         [
-            {key: row[key] for key in ("mode", "setup", "clock", "length", "value", "low", "high", "n")}
+            {column: row[column] for column in columns}
             | {"runner": row["setup"], "label": row["setup"]}
             | {"colour": looks[row["setup"]][0], "shape": looks[row["setup"]][1]}
             # Set-ups stand side by side, or their bars would hide each other.
@@ -83,43 +70,36 @@ def referee(rows: Sequence[Row], set_ups: int) -> Figure:
             for row in rows
         ]
     )
-    axes = _axes(drawn, "Block's time / LSTM layer's", column="place", also=[1.0])
-    panels = [_panel(drawn.filter(pl.col("mode") == m), m, axes, dashes=looks, even=True) for m in MODES]
-    title = _referees_finding(rows)
-    n = rows[0]["n"]
-    subtitle = (
-        f"Median of n = {n} paired ratios with an order-statistic interval of 95% or more; "
-        f"above 1 the LSTM layer is faster; {plural(set_ups, 'set-up')}"
-    )
-    return Figure(
-        name="race-referee",
-        chart=alt.hconcat(*panels, spacing=8),
-        title=title,
-        subtitle=subtitle,
-        description="Causal block's time over the LSTM layer's against T, by set-up, with intervals.",
-        shows="Whether the whole block or the library's LSTM layer reads T tokens sooner, and how surely.",
-        would_change="An interval on the other side of 1 would change who is faster at that T.",
-        table=drawn.drop("colour", "shape", "label", "place", "runner"),
+    axes = _axes(table, "Block's time / LSTM layer's", column="place", also=[1.0])
+    panels = [_panel(table.filter(pl.col("mode") == m), m, axes, dashes=looks, even=True) for m in MODES]
+    return figure(
+        "race",
+        "race-referee",
+        alt.hconcat(*panels, spacing=8),
+        table.select(columns),
+        title=_verdicts(rows),
+        n=rows[0]["n"],
+        set_ups=plural(set_ups, "set-up"),
     )
 
 
-def _referees_finding(rows: Sequence[Row]) -> str:
+def _verdicts(rows: Sequence[Row]) -> str:
+    """Who is faster on each set-up, with backward if both ran it."""
     parts = []
     for setup in dict.fromkeys(row["setup"] for row in rows):
-        own = [row for row in rows if row["setup"] == setup]
-        mode = BOTH if any(row["mode"] == BOTH for row in own) else FORWARD
-        own = [row for row in own if row["mode"] == mode]
-        parts.append(f"{setup}, {mode}: {compared(own, BLOCK.name, LSTM.name, 'length', numbers=False)}")
-    return sentence(". ".join(parts))
+        mode = BOTH if any((row["setup"], row["mode"]) == (setup, BOTH) for row in rows) else FORWARD
+        layers = [row for row in rows if (row["setup"], row["mode"]) == (setup, mode)]
+        parts.append(f"{setup}, {mode}: {compared(layers, BLOCK.name, LSTM.name, 'length', numbers=False)}")
+    return capital(". ".join(parts)) + "."
 
 
 def _axes(
-    drawn: pl.DataFrame, y_title: str, column: str = "length", also: Sequence[float] = ()
+    table: pl.DataFrame, y_title: str, column: str = "length", also: Sequence[float] = ()
 ) -> tuple[alt.X, alt.Y]:
     """``also``: values that the second axis must show."""
-    lengths = sorted(set(drawn["length"]))
+    lengths = sorted(set(table["length"]))
     x = log_axis(alt.X, column, "Tokens T", lengths[0], lengths[-1], room=1.3, ticks=lengths, labels=",d")
-    low, high = marks.span(drawn["low"], drawn["high"], also)
+    low, high = marks.span(table["low"], table["high"], also)
     return x, log_axis(alt.Y, "value", y_title, low, high, room=1.3, labels="~g")
 
 

@@ -2,18 +2,19 @@
 
 import time
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import torch
 
 from isoloss.teach.panel import Report
-from isoloss.teach.race import ratios
 from isoloss.teach.race.counts import BLOCK, FLOAT_BYTES, LSTM, kept_floats
+from isoloss.teach.race.ratios import paired
 from isoloss.teach.race.runners import causal_block, lstm_layer
 from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.race.steps import attention_step, lstm_step, read, started
 from isoloss.teach.race.timing import spread
-from isoloss.teach.result import Row, Tables
+from isoloss.teach.result import Tables
 
 Steps = dict[tuple[int, str], Callable[[], object]]
 
@@ -60,30 +61,24 @@ def steps_of(settings: BillSettings) -> Steps:
 
 
 def tables_of(settings: BillSettings, times: dict[tuple[int, str], list[float]]) -> Tables:
-    lengths = sorted({n for n, _ in times})
-    ratio: list[Row] = [
-        {"n_before": n, **ratios.paired(times[n, BLOCK.name], times[n, LSTM.name]).row()} for n in lengths
-    ]
-    growth: list[Row] = [
-        {
-            "runner": one.name,
-            "n_first": lengths[0],
-            "n_last": lengths[-1],
-            **ratios.paired(times[lengths[-1], one.name], times[lengths[0], one.name]).row(),
-        }
-        for one in (BLOCK, LSTM)
-    ]
+    ns = sorted({n for n, _ in times})
+    first, last = ns[0], ns[-1]
+    ratio_rows = [{"n_before": n, **paired(times[n, BLOCK.name], times[n, LSTM.name]).row()} for n in ns]
+    growth, memory = [], []
+    for layer in (BLOCK, LSTM):
+        growth.append(
+            {"runner": layer.name, "n_first": first, "n_last": last}
+            | paired(times[last, layer.name], times[first, layer.name]).row()
+        )
+    for n, layer in product(ns, (BLOCK, LSTM)):
+        floats = kept_floats(layer, n, settings.d_model)
+        memory.append({"n_before": n, "runner": layer.name, "floats": floats, "bytes": FLOAT_BYTES * floats})
     return {
         "growth": growth,
         "times": [
             {"n_before": n, "runner": name, "clock": "CPU time", **spread(values)}
             for (n, name), values in sorted(times.items())
         ],
-        "ratios": ratio,
-        "memory": [
-            {"n_before": n, "runner": one.name, "floats": floats, "bytes": FLOAT_BYTES * floats}
-            for n in lengths
-            for one in (BLOCK, LSTM)
-            for floats in [kept_floats(one, n, settings.d_model)]
-        ],
+        "ratios": ratio_rows,
+        "memory": memory,
     }

@@ -80,16 +80,17 @@ def enter(setup: Setup) -> None:
 def predictions(settings: RaceSettings, setup: Setup, report: Report) -> dict[Job, float]:
     """Seconds of one run of every job of a set-up, from a short trial."""
     enter(setup)
-    timed, shape, found = stopwatch(settings), (settings.d_model, settings.batch), {}
-    for one in counts.RUNNERS:
-        trial = LOOP_TRIAL if one.python_loop else LAYER_TRIAL
+    timed, shape = stopwatch(settings), (settings.d_model, settings.batch)
+    seconds: dict[Job, float] = {}
+    for runner in counts.RUNNERS:
+        trial = LOOP_TRIAL if runner.python_loop else LAYER_TRIAL
         for mode in MODES:
-            report(0.0, f"trial of {one.name}, {mode}, {setup.name}")
-            ms = min(setup.cost(*timed(Job(setup, trial, mode, one.name))) for _ in range(2))
+            report(0.0, f"trial of {runner.name}, {mode}, {setup.name}")
+            ms = min(setup.cost(*timed(Job(setup, trial, mode, runner.name))) for _ in range(2))
             for length in settings.lengths:
-                more = counts.flops(one, length, *shape) / counts.flops(one, trial, *shape)
-                found[Job(setup, length, mode, one.name)] = ms / 1e3 * more
-    return found
+                more = counts.flops(runner, length, *shape) / counts.flops(runner, trial, *shape)
+                seconds[Job(setup, length, mode, runner.name)] = ms / 1e3 * more
+    return seconds
 
 
 def not_run(job: Job, seconds: float) -> Row:

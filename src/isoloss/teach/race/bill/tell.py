@@ -1,0 +1,146 @@
+"""What the bill's tables say."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from isoloss.figures import marks
+from isoloss.figures.figure import Figure
+from isoloss.figures.style import FAMILY_COLOURS, log_axis
+from isoloss.teach.prose import figure
+from isoloss.teach.race.counts import BLOCK, LSTM
+from isoloss.teach.race.ratios import INTERVAL, compared, factor, winner
+from isoloss.teach.race.settings import BillSettings
+from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.text import capital, size
+
+COLOURS = {BLOCK.name: FAMILY_COLOURS["transformer"], LSTM.name: FAMILY_COLOURS["lstm"]}
+SHAPES = {BLOCK.name: "square", LSTM.name: "circle"}
+WIDTH, HEIGHT = 560, 280
+DASHES = {BLOCK.name: [7, 4], LSTM.name: [1, 0]}
+
+
+def basis(settings: BillSettings, tables: Tables) -> Basis:
+    return Basis(
+        n=settings.repeats,
+        units=f"paired repeats of {settings.tokens} steps",
+        interval=f"times: median, smallest to largest; ratios: {INTERVAL}",
+    )
+
+
+def sentences(settings: BillSettings, tables: Tables) -> list[Sentence]:
+    rows = tables["ratios"]
+    step = (
+        f"One more token after n: {compared(rows, BLOCK.name, LSTM.name, 'n_before')}; one CPU thread, "
+        f"{rows[0]['n']} repeats."
+    )
+    return [
+        Sentence(key="step", text=step),
+        Sentence(key="crossing", text=f"{capital(crossing(rows))}."),
+        Sentence(key="growth", text=f"{_growth(tables['growth'])}."),
+        Sentence(key="memory", text=_memory(settings, tables["memory"]), exact=True),
+    ]
+
+
+def crossing(rows: Sequence[Row]) -> str:
+    """Between which n the block becomes the dearer of the two, as far as the intervals decide.
+
+    "Dearer from n on" asks that it is decided there and at every larger n measured.
+    """
+    rows = sorted(rows, key=lambda row: row["n_before"])
+    first, last = (f"{rows[end]['n_before']:,}" for end in (0, -1))
+    dearer = [winner(row, BLOCK.name, LSTM.name) == LSTM.name for row in rows]
+    cheaper = [winner(row, BLOCK.name, LSTM.name) == BLOCK.name for row in rows]
+    start = next((i for i in range(len(rows)) if all(dearer[i:])), None)
+    if start == 0:
+        return f"the block's step is the dearer one at every n measured, {first} to {last}: no crossing seen"
+    if start is None:
+        if all(cheaper):
+            return f"the block's step is the cheaper one at every n measured, {first} to {last}"
+        return f"where the block's step becomes dearer is not decided between n = {first} and {last}"
+    end = f"{rows[start]['n_before']:,}"
+    before = [i for i in range(start) if cheaper[i]]
+    if not before:
+        return f"the block's step is the dearer one from n = {end} on; below that it is not decided"
+    begin = f"{rows[before[-1]]['n_before']:,}"
+    return f"the block's step becomes the dearer one between n = {begin} and {end}"
+
+
+def _growth(rows: Sequence[Row]) -> str:
+    """How much dearer the last n is than the first, on either side."""
+    parts = []
+    for row in rows:
+        change = {"now": "less", "before": "more", None: "no clear difference"}[winner(row, "now", "before")]
+        parts.append(f"{change} for the {row['runner']} ({factor(row)})")
+    first, last = rows[0]["n_first"], rows[0]["n_last"]
+    n = rows[0]["n"]
+    return f"A step after {last:,} tokens against one after {first:,}, n = {n} repeats: {'; '.join(parts)}"
+
+
+def _memory(settings: BillSettings, rows: Sequence[Row]) -> str:
+    last = max(row["n_before"] for row in rows)
+    memory = {row["runner"]: row["bytes"] for row in rows if row["n_before"] == last}
+    return (
+        f"Memory a layer and sequence at width d = {settings.d_model}: 2 n d floats of keys and values, "
+        f"{size(memory[BLOCK.name])} after n = {last:,}; 2 d floats of LSTM state, "
+        f"{size(memory[LSTM.name])} after any n. The cache keeps every token apart; the state keeps one "
+        f"summary of all."
+    )
+
+
+def figures(settings: BillSettings, tables: Tables) -> list[Figure]:
+    if not tables.get("times"):
+        return []
+    return [_cost(tables), _stored(tables["memory"])]
+
+
+def _cost(tables: Tables) -> Figure:
+    rows = tables["times"]
+    verdict = compared(tables["ratios"], BLOCK.name, LSTM.name, "n_before", numbers=False)
+    chart = _curves(rows, "CPU time of one more token, ms", bars=True)
+    return figure("race", "bill-cost", chart, pl.DataFrame(rows), verdict=verdict, n=rows[0]["n"])
+
+
+def _stored(rows: Sequence[Row]) -> Figure:
+    first, last = (edge(row["n_before"] for row in rows) for edge in (min, max))
+    floats = {(row["n_before"], row["runner"]): row["floats"] for row in rows}
+    at_first, at_last = (f"{floats[n, BLOCK.name] // floats[n, LSTM.name]:,}" for n in (first, last))
+    chart = _curves([row | {"value": row["bytes"]} for row in rows], "Bytes kept a layer", bars=False)
+    words = {"first": f"{first:,}", "last": f"{last:,}", "at_first": at_first, "at_last": at_last}
+    return figure("race", "bill-memory", chart, pl.DataFrame(rows), **words)
+
+
+def _curves(rows: Sequence[Row], y_title: str, *, bars: bool) -> alt.LayerChart:
+    looks = {"colour": COLOURS, "shape": SHAPES}
+    table = (
+        pl.DataFrame(rows)
+        .sort("runner", "n_before")
+        .with_columns(pl.col("runner").replace_strict(look).alias(column) for column, look in looks.items())
+    )
+    ns = sorted(set(table["n_before"]))
+    x = log_axis(alt.X, "n_before", "Tokens n read before", ns[0], ns[-1], room=1.2, ticks=ns, labels=",d")
+    columns = ("low", "high") if bars else ("value",)
+    low, high = marks.span(*(table[name] for name in columns))
+    y = log_axis(alt.Y, "value", y_title, low, high, room=1.4, labels="~g" if bars else "~s")
+    layers = [
+        marks.line(table.filter(pl.col("runner") == name), x, y, dash=dash) for name, dash in DASHES.items()
+    ]
+    if bars:
+        layers.append(marks.bars(table, x, y))
+    layers.append(marks.points(table, x, y, shape=marks.SHAPE, size=60))
+    ends = table.filter(pl.col("n_before") == ns[-1]).with_columns(pl.col("runner").alias("label"))
+    layers.append(marks.end_labels(ends, marks.EDGE, y, HEIGHT))
+    return marks.panel(layers, WIDTH, HEIGHT)
+
+
+def lines(settings: BillSettings, tables: Tables) -> list[str]:
+    times = {(row["n_before"], row["runner"]): row for row in tables["times"]}
+    stored = {(row["n_before"], row["runner"]): row["bytes"] for row in tables["memory"]}
+    out = [f"{'n before':>8} {'block, ms':>24} {'LSTM, ms':>24} {'cache':>8} {'state':>8}"]
+    for n in sorted({n for n, _ in times}):
+        rows = (times[n, layer.name] for layer in (BLOCK, LSTM))
+        texts = [f"{row['value']:.3f} ({row['low']:.3f} to {row['high']:.3f})" for row in rows]
+        memory = " ".join(f"{size(stored[n, layer.name]):>8}" for layer in (BLOCK, LSTM))
+        out.append(f"{n:>8,} {texts[0]:>24} {texts[1]:>24} {memory}")
+    return out

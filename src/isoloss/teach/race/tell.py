@@ -1,0 +1,213 @@
+"""What the race's tables say."""
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from isoloss.figures.figure import Figure
+from isoloss.teach.race import draw
+from isoloss.teach.race.counts import ALONE, BLOCK, LSTM, NAIVE, RUNNERS, Runner, depth, path
+from isoloss.teach.race.ratios import compared, factor, winner
+from isoloss.teach.race.settings import RaceSettings
+from isoloss.teach.race.timing import BOTH, FORWARD, MODES
+from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.teach.templates import filled
+from isoloss.text import capital, count, interval, power
+
+
+def basis(settings: RaceSettings, tables: Tables) -> Basis:
+    return Basis(
+        n=settings.repeats,
+        units="paired repeats a runner",
+        interval="times: median, smallest to largest; ratios: order statistics, 95% or more",
+    )
+
+
+def sentences(settings: RaceSettings, tables: Tables) -> list[Sentence]:
+    first = next(iter(setups(tables)), "")
+    texts = {
+        "whole-training": _layers(tables, first, BOTH),
+        "whole-forward": _layers(tables, first, FORWARD),
+        "same-function": _same_function(tables, first),
+        "opponents": _opponents(tables, first),
+        **_threads(tables),
+        "whole-gpu": _gpu(tables),
+        "not-run": _not_run(tables),
+    }
+    exact = {"chain": _chain(settings), "work": _work(settings, tables)}
+    return [
+        *(Sentence(key=key, text=f"{capital(text)}.") for key, text in texts.items() if text),
+        *(Sentence(key=key, text=text, exact=True) for key, text in exact.items()),
+    ]
+
+
+def pair(tables: Tables, setup: str, mode: str, a: Runner, b: Runner) -> list[Row]:
+    wanted = (setup, mode, a.name, b.name)
+    return [row for row in tables["ratios"] if (row["setup"], row["mode"], row["a"], row["b"]) == wanted]
+
+
+def setups(tables: Tables) -> list[str]:
+    """The one on a single CPU thread first, if it ran."""
+    rows = sorted(tables["times"], key=lambda row: (row["device"], row["threads"]))
+    return list(dict.fromkeys(row["setup"] for row in rows))
+
+
+def _layers(tables: Tables, setup: str, mode: str) -> str:
+    """Layer against layer, as both are trained."""
+    rows = pair(tables, setup, mode, BLOCK, LSTM)
+    if not rows:
+        return ""
+    verdict = compared(rows, BLOCK.name, LSTM.name, "length")
+    return f"{mode}, {setup}: {verdict}; {rows[0]['clock']} of whole layers, n = {rows[0]['n']} repeats"
+
+
+def _same_function(tables: Tables, setup: str) -> str:
+    """The cost of the loop itself: the LSTM layer computes the same from the same weights."""
+    rows = pair(tables, setup, BOTH, NAIVE, LSTM) or pair(tables, setup, FORWARD, NAIVE, LSTM)
+    if not rows:
+        return ""
+    return (
+        f"the naive loop and the LSTM layer compute the same function from the same weights; "
+        f"{rows[0]['mode']}, n = {rows[0]['n']} repeats: {compared(rows, NAIVE.name, LSTM.name, 'length')}"
+    )
+
+
+def _opponents(tables: Tables, setup: str) -> str:
+    """The same contestant against two opponents: the verdict is about whom one races."""
+    loop, layer = (pair(tables, setup, FORWARD, *two) for two in ((NAIVE, ALONE), (ALONE, LSTM)))
+    if not loop or not layer:
+        return ""
+    return (
+        f"attention alone, forward, n = {layer[0]['n']} repeats: against the Python loop, "
+        f"{compared(loop, NAIVE.name, ALONE.name, 'length')}; against the library, "
+        f"{compared(layer, ALONE.name, LSTM.name, 'length')}"
+    )
+
+
+def _threads(tables: Tables) -> dict[str, str]:
+    """What parallel hardware added to either side, at the longest length that both ran."""
+    texts = {}
+    for setup in setups(tables)[1:]:
+        if gains := _longest(tables["gains"], setup):
+            texts[f"parallel-{setup}".replace(" ", "-")] = _gained(*gains)
+    return texts or {
+        "parallel": "Block and LSTM layer were not both timed on one CPU thread and on more, so nothing is "
+        "said here of what parallel hardware adds"
+    }
+
+
+def _longest(gains: Sequence[Row], setup: str) -> tuple[Row, Row] | None:
+    """Block's and LSTM layer's gain at the longest length that both ran, with backward if they did."""
+    for mode in (BOTH, FORWARD):
+        rows = [row for row in gains if (row["setup"], row["mode"]) == (setup, mode)]
+        block, lstm = ({row["length"]: row for row in rows if row["runner"] == o.name} for o in (BLOCK, LSTM))
+        if common := set(block) & set(lstm):
+            return block[max(common)], lstm[max(common)]
+    return None
+
+
+def _gained(block: Row, lstm: Row) -> str:
+    if block["low"] > lstm["high"]:
+        more = "the block, with the shorter chain of matmuls, gained more"
+    elif lstm["low"] > block["high"]:
+        more = "the LSTM layer gained more, for all its longer chain of matmuls"
+    else:
+        more = "no clear difference between the two gains"
+    words = {"now": "faster", "before": "slower", None: "no clear difference"}
+    sides = "; ".join(
+        f"the {row['runner']}: {words[winner(row, 'before', 'now')]} ({factor(row)})" for row in (block, lstm)
+    )
+    where = f"{block['setup']} instead of 1 CPU thread, {block['mode']}, T = {block['length']:,}"
+    return f"{where} (wall time, n = {block['n']} repeats): {sides}; {more}"
+
+
+def _gpu(tables: Tables) -> str:
+    rows = pair(tables, "GPU", BOTH, BLOCK, LSTM) or pair(tables, "GPU", FORWARD, BLOCK, LSTM)
+    if not rows:
+        return ""
+    verdict = compared(rows, BLOCK.name, LSTM.name, "length")
+    return f"on the GPU, {rows[0]['mode']} (wall time, n = {rows[0]['n']} repeats): {verdict}"
+
+
+def _not_run(tables: Tables) -> str:
+    """What the budget left out, with its price."""
+    by_job: dict[str, list[Row]] = {}
+    for row in sorted(tables["not_run"], key=lambda row: row["length"]):
+        by_job.setdefault(f"{row['runner']}, {row['mode']}, {row['setup']}", []).append(row)
+    parts = []
+    for job, rows in by_job.items():
+        lengths = ", ".join(f"{row['length']:,}" for row in rows)
+        seconds = ", ".join(f"{row['predicted_seconds']:.1f}" for row in rows)
+        parts.append(f"{job}, T = {lengths} (about {seconds} s)")
+    return f"Not run, for want of time: {'; '.join(parts)}" if parts else ""
+
+
+def _chain(settings: RaceSettings) -> str:
+    T = max(settings.lengths)
+    return (
+        f"Longest chain of matmuls that wait for each other at T = {T:,}: {depth(LSTM, T):,} in an LSTM "
+        f"layer, {depth(BLOCK, T)} in a causal block whatever T is. Path from the first token to the last "
+        f"output: {path(LSTM, T):,} steps against {path(BLOCK, T)}. A short chain saves time only where "
+        f"hardware does several things at once."
+    )
+
+
+def _work(settings: RaceSettings, tables: Tables) -> str:
+    flops = {(row["length"], row["runner"]): row["flops"] for row in tables["exact"]}
+    ratios = ", ".join(
+        f"{flops[T, BLOCK.name] / flops[T, LSTM.name]:.2f} times at T = {T:,}"
+        for T in sorted(set(settings.lengths))
+    )
+    return (
+        f"Work is not what attention saves: at equal width {settings.d_model} a causal block's matmuls take "
+        f"more FLOPs than an LSTM layer's, {ratios}, since scores grow with T squared."
+    )
+
+
+def figures(settings: RaceSettings, tables: Tables) -> list[Figure]:
+    names = setups(tables)
+    if not names:
+        return []
+    mode = BOTH if pair(tables, names[0], BOTH, BLOCK, LSTM) else FORWARD
+    times = draw.times(tables, names[0], mode, pair(tables, names[0], mode, BLOCK, LSTM))
+    rows = [row for row in tables["ratios"] if (row["a"], row["b"]) == (BLOCK.name, LSTM.name)]
+    return [times, draw.referee(rows, len(names))] if rows else [times]
+
+
+def lines(settings: RaceSettings, tables: Tables) -> list[str]:
+    out = []
+    for setup in setups(tables):
+        for mode in MODES:
+            rows = [row for row in tables["times"] if (row["setup"], row["mode"]) == (setup, mode)]
+            if rows:
+                out += ["", f"{mode}, {setup}, {rows[0]['clock']} in ms: median (smallest to largest)"]
+                out += _grid(rows, sorted(set(settings.lengths)))
+    out += ["", "exact               weights  chain  path  forward FLOPs   (at the longest T)"]
+    for row in tables["exact"]:
+        if row["length"] == max(settings.lengths):
+            out.append(
+                f"{row['runner']:<18} {row['weights']:>8,} {row['depth']:>6,} {row['path']:>5,} "
+                f"{count(row['flops']):>14}"
+            )
+    return out[1:]
+
+
+def _grid(rows: Sequence[Row], lengths: Sequence[int]) -> list[str]:
+    cells = {(row["runner"], row["length"]): row for row in rows}
+    out = [f"{'':<16}" + "".join(f"{f'T = {T:,}':>24}" for T in lengths)]
+    for runner in RUNNERS:
+        texts = [_cell(cells.get((runner.name, T))) for T in lengths]
+        out.append(f"{runner.name:<16}" + "".join(f"{text:>24}" for text in texts))
+    return out
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return "not run"
+    return f"{power(row['value'])} ({interval((row['low'], row['high']), power)})"
+
+
+def html(settings: RaceSettings, tables: Tables) -> Markup:
+    """The referee's sheet: what is exact."""
+    rows = [row for row in tables["exact"] if row["length"] == max(settings.lengths)]
+    return filled("race/exact.html", rows=rows, settings=settings, count=count)
