@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from isoloss.teach import budget
-from isoloss.teach.machine import calibration, telling
+from isoloss.teach.machine import measure, tell
 from isoloss.teach.machine.settings import MachineSettings
 from isoloss.teach.panels import PANELS
 
@@ -32,7 +32,7 @@ def test_a_product_of_matrices_is_two_n_cubed_operations(clock):
     clock(0.4, 0.1, 0.2)
     products = round(2e8 / 64**3)  # so many that the clock can tell
     work = 2e-9 * products * 64**3
-    assert calibration.rate(SMALL) == pytest.approx(
+    assert measure.rate(SMALL) == pytest.approx(
         {"gflops": work / 0.2, "low": work / 0.4, "high": work / 0.1}
     )
 
@@ -40,7 +40,7 @@ def test_a_product_of_matrices_is_two_n_cubed_operations(clock):
 def test_large_matrices_are_multiplied_once_a_repeat(clock):
     clock(1.0, 1.0, 1.0)
     large = MachineSettings(size=640, repeats=3)
-    assert calibration.rate(large)["gflops"] == pytest.approx(2e-9 * 640**3)
+    assert measure.rate(large)["gflops"] == pytest.approx(2e-9 * 640**3)
 
 
 def test_one_thread_and_all_are_measured_and_the_threads_put_back(monkeypatch):
@@ -52,17 +52,17 @@ def test_one_thread_and_all_are_measured_and_the_threads_put_back(monkeypatch):
 
     monkeypatch.setattr(calibration, "rate", rate)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    rows = calibration.measure(SMALL, lambda done, text, tables=None: heard.append((done, text)))["rates"]
+    rows = measure.measure(SMALL, lambda done, text, tables=None: heard.append((done, text)))["rates"]
     assert [row["threads"] for row in rows] == used == [1, 2]
     assert [row["n"] for row in rows] == [3, 3]
     assert [done for done, _ in heard] == [0.0, 0.5]
     assert torch.get_num_threads() == before
     monkeypatch.setattr(os, "cpu_count", lambda: None)  # an unknown number is one
-    assert len(calibration.measure(SMALL, lambda *_: None)["rates"]) == 1
+    assert len(measure.measure(SMALL, lambda *_: None)["rates"]) == 1
 
 
 def test_a_real_calibration_is_a_rate_between_its_bounds():
-    for row in calibration.measure(SMALL, lambda *_: None)["rates"]:
+    for row in measure.measure(SMALL, lambda *_: None)["rates"]:
         assert 0 < row["low"] <= row["gflops"] <= row["high"]
 
 
@@ -72,12 +72,12 @@ RATES = {"rates": [{"threads": 1, "n": 3, "gflops": 20.0, "low": 18.0, "high": 2
 def test_half_the_speed_is_said_to_take_twice_as_long(monkeypatch):
     made = budget.Budget({"reach": 30.0, "race": 70.0}, 40.0, "a made-up processor", "2026-01-02")
     monkeypatch.setattr(budget, "recorded", lambda: made)
-    rate, cost = telling.sentences(SMALL, RATES)
+    rate, cost = tell.sentences(SMALL, RATES)
     assert "20 GFLOP/s (18 to 21, 3 repeats)" in rate.text
     assert "100 CPU-seconds on a core that did 40 GFLOP/s (a made-up processor, 2026-01-02)" in cost.text
     assert cost.text.endswith("expect about 200 here.")
     monkeypatch.setattr(budget, "recorded", lambda: None)
-    assert [sentence.key for sentence in telling.sentences(SMALL, RATES)] == ["rate"]
+    assert [sentence.key for sentence in tell.sentences(SMALL, RATES)] == ["rate"]
 
 
 def test_the_shipped_budget_counts_panels_that_there_are():

@@ -10,7 +10,7 @@ import pytest
 from isoloss.errors import InputError
 from isoloss.teach import words
 from isoloss.teach.panels import panel
-from isoloss.teach.progression import pictures, telling
+from isoloss.teach.progression import draw, tell
 from isoloss.teach.progression.corpus import (
     END,
     UNKNOWN,
@@ -201,7 +201,7 @@ def swapped(tables):
 
 
 def said(tables, key, **settings):
-    return {s.key: s.text for s in telling.sentences(TrainingSettings(**settings), tables)}[key]
+    return {s.key: s.text for s in tell.sentences(TrainingSettings(**settings), tables)}[key]
 
 
 LOW, HIGH = (4.7, 3.0, 2.0, 2.6, 3.2), (4.7, 3.2, 2.5, 2.9, 3.4)
@@ -211,15 +211,15 @@ def test_the_verdict_flips_when_the_sides_are_swapped():
     tables = made(LOW, HIGH)
     assert "the Transformer is lower" in said(tables, "best")
     assert "the LSTM is lower" in said(swapped(tables), "best")
-    assert "the Transformer is lower" in telling.figures(TrainingSettings(), tables)[0].title
-    assert "the LSTM is lower" in telling.figures(TrainingSettings(), swapped(tables))[0].title
+    assert "the Transformer is lower" in tell.figures(TrainingSettings(), tables)[0].title
+    assert "the LSTM is lower" in tell.figures(TrainingSettings(), swapped(tables))[0].title
 
 
 def test_overlapping_intervals_give_no_clear_difference():
     tables = made(LOW, HIGH, noise=1.0)
     for each in (tables, swapped(tables)):
         assert "no clear difference" in said(each, "best")
-        assert "no clear difference" in telling.figures(TrainingSettings(), each)[0].title
+        assert "no clear difference" in tell.figures(TrainingSettings(), each)[0].title
 
 
 def test_who_copies_more_flips_too():
@@ -251,7 +251,7 @@ def test_one_seed_gives_no_verdict():
     assert "no verdict" in said(tables, "best", seeds=1)
     assert "one seed gives no interval" in said(tables, "memorising-lstm", seeds=1)
     assert "one seed gives no verdict" in said(tables, "copied", seeds=1)
-    assert "gives no verdict" in pictures.loss_title(tables)
+    assert "gives no verdict" in draw.loss_title(tables)
 
 
 def test_a_prompt_that_begins_no_training_sentence_is_told():
@@ -260,16 +260,16 @@ def test_a_prompt_that_begins_no_training_sentence_is_told():
 
 def test_nothing_is_claimed_of_a_run_that_goes_on():
     tables = made(LOW, HIGH) | {"losses": []}
-    assert [s.key for s in telling.sentences(TrainingSettings(), tables)] == ["floor"]
-    titles = [figure.title for figure in telling.figures(TrainingSettings(), tables)]
+    assert [s.key for s in tell.sentences(TrainingSettings(), tables)] == ["floor"]
+    titles = [figure.title for figure in tell.figures(TrainingSettings(), tables)]
     assert all(title.endswith("so far") for title in titles)
 
 
 def test_figures_are_drawn_from_any_part_of_the_tables():
     tables = made(LOW, HIGH)
-    assert telling.figures(TrainingSettings(), {"corpus": tables["corpus"]}) == []
+    assert tell.figures(TrainingSettings(), {"corpus": tables["corpus"]}) == []
     first = {"corpus": tables["corpus"], "runs": tables["runs"][:2], "copies": tables["copies"][:1]}
-    for figure in (*telling.figures(TrainingSettings(), first), *telling.figures(TrainingSettings(), tables)):
+    for figure in (*tell.figures(TrainingSettings(), first), *tell.figures(TrainingSettings(), tables)):
         assert figure.chart.to_dict()
         assert words.faults(figure.title) == []
         assert not figure.table.is_empty()
@@ -291,8 +291,8 @@ def test_markup_in_own_sentences_is_escaped():
         {"side": "LSTM", "seed": 0, "rate": 0.03, "update": 40, "decoding": "greedy", "copied": True}
         | {"text": "we like <b>bold</b> <script>x</script> 3", "longest": 4, "words": 4}
     ]
-    page = telling.html(settings, tables)
+    page = tell.html(settings, tables)
     assert "<script" not in page
     assert "<b>" not in page
     assert "&lt;script&gt;" in page
-    assert any("<script>x</script>" in line for line in telling.lines(settings, tables))
+    assert any("<script>x</script>" in line for line in tell.lines(settings, tables))

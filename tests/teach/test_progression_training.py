@@ -13,10 +13,10 @@ from isoloss.teach import panel as panels
 from isoloss.teach import words
 from isoloss.teach.learner import Cohort, Replica, build, params
 from isoloss.teach.panels import panel
-from isoloss.teach.progression import telling
+from isoloss.teach.progression import tell
 from isoloss.teach.progression.corpus import END, Corpus, Reading, corpus_of
 from isoloss.teach.progression.curves import NEAR, SIDES, copied, curves
-from isoloss.teach.progression.training import checks, mean_loss, sampled, sides
+from isoloss.teach.progression.measure import checks, mean_loss, sampled, sides
 from isoloss.teach.progression.writing import write
 from isoloss.teach.shares import Share
 
@@ -217,8 +217,8 @@ def test_the_result_is_plain_json_with_an_interval_and_n_beside_each_mean(run):
         "copied",
     }
     assert [s.key for s in result.sentences if s.exact] == ["floor"]
-    assert all(words.faults(figure.title) == [] for figure in telling.figures(settings, result.tables))
-    assert all(words.faults(line) == [] for line in telling.lines(settings, result.tables))
+    assert all(words.faults(figure.title) == [] for figure in tell.figures(settings, result.tables))
+    assert all(words.faults(line) == [] for line in tell.lines(settings, result.tables))
 
 
 def test_progress_is_reported_often_and_can_be_drawn(run):
@@ -229,6 +229,6 @@ def test_progress_is_reported_often_and_can_be_drawn(run):
     assert len(heard) >= 90
     for _, _, tables in heard:
         if tables is not None:
-            assert all(figure.chart.to_dict() for figure in telling.figures(settings, tables))
-            assert telling.lines(settings, tables)
-            telling.html(settings, tables)
+            assert all(figure.chart.to_dict() for figure in tell.figures(settings, tables))
+            assert tell.lines(settings, tables)
+            tell.html(settings, tables)

@@ -11,7 +11,7 @@ from isoloss.errors import InputError
 from isoloss.figures.render import render
 from isoloss.teach.panel import told
 from isoloss.teach.panels import panel
-from isoloss.teach.showdown import checkpoints, tasting, telling
+from isoloss.teach.showdown import checkpoints, measure, tell
 from isoloss.teach.showdown.checkpoints import FAMILIES
 from isoloss.teach.showdown.writing import Writer, prompt_ids
 
@@ -53,13 +53,13 @@ def exchanged(tables):
 def test_nothing_names_a_family_before_the_reveal(tasting_of_default):
     settings, tables, heard = tasting_of_default
     before = [text for _, text, _ in heard]
-    before += telling.blind_lines(settings, tables)
-    before += [str(telling.html(settings, some)) for _, _, some in heard if some]
-    before += [str(telling.html(settings, tables)).split("data-reveal")[0]]
+    before += tell.blind_lines(settings, tables)
+    before += [str(tell.html(settings, some)) for _, _, some in heard if some]
+    before += [str(tell.html(settings, tables)).split("data-reveal")[0]]
     before += [f"{PANEL.title} {PANEL.question}", str(heard[-2][2])]
     assert not [line for line in before if FAMILY_WORDS.search(line)]
-    for after in ("\n".join(telling.reveal_lines(settings, tables)), str(telling.html(settings, tables))):
-        assert set(telling.NAMES.values()) <= set(FAMILY_WORDS.findall(after))
+    for after in ("\n".join(tell.reveal_lines(settings, tables)), str(tell.html(settings, tables))):
+        assert set(tell.NAMES.values()) <= set(FAMILY_WORDS.findall(after))
 
 
 def test_partial_tables_have_neither_order_nor_figures(tasting_of_default):
@@ -67,14 +67,14 @@ def test_partial_tables_have_neither_order_nor_figures(tasting_of_default):
     partial = [some for _, _, some in heard if some]
     assert len(partial) == settings.tokens
     assert all(some.keys() == {"steps", "texts"} for some in partial)
-    assert all(telling.figures(settings, some) == [] for some in partial)
-    assert "data-vote" not in telling.html(settings, partial[-1])
+    assert all(tell.figures(settings, some) == [] for some in partial)
+    assert "data-vote" not in tell.html(settings, partial[-1])
     assert "order" in tables
 
 
 def test_every_sentence_waits_for_the_reveal(tasting_of_default):
     settings, tables, _ = tasting_of_default
-    found = telling.sentences(settings, tables)
+    found = tell.sentences(settings, tables)
     assert [one.key for one in found] == [
         "reveal-identities",
         "reveal-loss",
@@ -86,20 +86,20 @@ def test_every_sentence_waits_for_the_reveal(tasting_of_default):
 
 
 def test_the_order_is_drawn_afresh_and_not_by_a_seed():
-    assert tasting.random_order(lambda n: 0) == {"A": "transformer", "B": "lstm"}
-    assert tasting.random_order(lambda n: 1) == {"A": "lstm", "B": "transformer"}
+    assert measure.random_order(lambda n: 0) == {"A": "transformer", "B": "lstm"}
+    assert measure.random_order(lambda n: 1) == {"A": "lstm", "B": "transformer"}
     np.random.seed(0)  # noqa: NPY002 - to show that it decides nothing
-    assert len({tasting.random_order()["A"] for _ in range(64)}) == 2
+    assert len({measure.random_order()["A"] for _ in range(64)}) == 2
 
 
 def test_the_page_offers_the_vote_and_hides_nothing_by_itself(tasting_of_default):
     settings, tables, _ = tasting_of_default
-    page = str(telling.html(settings, tables))
+    page = str(tell.html(settings, tables))
     for vote in ("A", "B", "same"):
         assert f'data-vote="{vote}"' in page
     assert "data-reveal" in page
     assert " hidden" not in page
-    labels = {row["label"]: telling.NAMES[row["family"]] for row in tables["order"]}
+    labels = {row["label"]: tell.NAMES[row["family"]] for row in tables["order"]}
     assert all(f"<dt>{label}</dt><dd>{name}</dd>" in page for label, name in labels.items())
 
 
@@ -170,9 +170,9 @@ def test_hostile_prompts_are_text(prompt):
     except InputError:
         assert prompt.startswith("\ud800")  # no UTF-8 holds half a pair; settings refuse it
         return
-    said = "\n".join(telling.lines(settings, tables))
+    said = "\n".join(tell.lines(settings, tables))
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", said)
-    page = str(telling.html(settings, tables))
+    page = str(tell.html(settings, tables))
     assert "<script" not in page
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", page)
     assert len(tables["texts"]) == 2
@@ -214,16 +214,16 @@ def losses(transformer, lstm):
 
 def test_the_verdict_on_loss_follows_the_numbers():
     apart = losses([3.70, 3.71, 3.72], [3.50, 3.51, 3.52])
-    assert telling.loss(apart).endswith("the LSTM predicts held-out text better.")
-    assert telling.loss(exchanged(apart)).endswith("the Transformer predicts held-out text better.")
-    assert telling.context(apart).endswith("the LSTM gains more from context.")
-    assert telling.context(exchanged(apart)).endswith("the Transformer gains more from context.")
+    assert tell.loss(apart).endswith("the LSTM predicts held-out text better.")
+    assert tell.loss(exchanged(apart)).endswith("the Transformer predicts held-out text better.")
+    assert tell.context(apart).endswith("the LSTM gains more from context.")
+    assert tell.context(exchanged(apart)).endswith("the Transformer gains more from context.")
 
 
 def test_overlapping_intervals_are_no_clear_difference():
     close = losses([3.50, 3.60, 3.55], [3.52, 3.58, 3.57])
-    assert telling.loss(close).endswith("no clear difference.")
-    assert telling.context(close).endswith("no clear difference.")
+    assert tell.loss(close).endswith("no clear difference.")
+    assert tell.context(close).endswith("no clear difference.")
 
 
 def test_a_side_tuned_worse_is_said_to_be():
@@ -232,40 +232,40 @@ def test_a_side_tuned_worse_is_said_to_be():
 
     transformer = [at("transformer", 0.003, 3.8, False), at("transformer", 0.006, 3.7, True)]
     lstm = [at("lstm", 0.006, 3.6, False), at("lstm", 0.012, 3.7, True)]
-    said = telling.tuning({"rates": [*transformer, *lstm]})
+    said = tell.tuning({"rates": [*transformer, *lstm]})
     assert "Transformer 0.003: 3.800, 0.006: 3.700 (the recipe's is the best of these)" in said
     assert "LSTM 0.006: 3.600, 0.012: 3.700 (0.006 is 0.100 better than the recipe's)" in said
-    assert telling.tuning(exchanged({"rates": [*transformer, *lstm]})) != said
+    assert tell.tuning(exchanged({"rates": [*transformer, *lstm]})) != said
 
 
 def writings(transformer, lstm):
     """Tables for the sentences on texts: every measure has the value given."""
-    sides = {"transformer": transformer, "lstm": lstm, tasting.PEOPLE: [0.06, 0.08, 0.07, 0.05]}
+    sides = {"transformer": transformer, "lstm": lstm, measure.PEOPLE: [0.06, 0.08, 0.07, 0.05]}
     keys = ("copied_4", "copied_8", "distinct_1", "distinct_2")
     samples = {
         side: [{"words": 20, "longest": 4, **dict.fromkeys(keys, value)} for value in values]
         for side, values in sides.items()
     }
     rows = [{"side": side, **row} for side, texts in samples.items() for row in texts]
-    return {"samples": rows, "novelty": tasting.novelty(samples)}
+    return {"samples": rows, "novelty": measure.novelty(samples)}
 
 
 def test_the_verdicts_on_texts_follow_the_numbers():
     apart = writings([0.30, 0.32, 0.31, 0.29], [0.10, 0.12, 0.11, 0.09])
-    assert "the Transformer repeats more of the training text" in telling.copies(apart)
-    assert "the LSTM repeats more of the training text" in telling.copies(exchanged(apart))
-    assert "the Transformer varies its words more" in telling.variety(apart)
-    assert "the LSTM varies its words more" in telling.variety(exchanged(apart))
+    assert "the Transformer repeats more of the training text" in tell.copies(apart)
+    assert "the LSTM repeats more of the training text" in tell.copies(exchanged(apart))
+    assert "the Transformer varies its words more" in tell.variety(apart)
+    assert "the LSTM varies its words more" in tell.variety(exchanged(apart))
     close = writings([0.10, 0.30, 0.20, 0.15], [0.12, 0.28, 0.22, 0.14])
-    assert "no clear difference" in telling.copies(close)
-    assert "no clear difference" in telling.variety(close)
+    assert "no clear difference" in tell.copies(close)
+    assert "no clear difference" in tell.variety(close)
 
 
 def test_no_copies_in_few_texts_are_not_certain_to_be_none():
     row = writings([0.0] * 4, [0.0] * 4)["novelty"][0]
     assert (row["value"], row["low"]) == (0.0, 0.0)
     assert row["high"] == pytest.approx(0.49, abs=0.01)
-    assert tasting.over_texts([0.0, 0.1], True)["low"] == 0.0
+    assert measure.over_texts([0.0, 0.1], True)["low"] == 0.0
 
 
 def test_texts_too_short_for_runs_say_so():
@@ -275,9 +275,9 @@ def test_texts_too_short_for_runs_say_so():
         "novelty": [],
         "samples": [{**row, "copied_4": None, "distinct_1": None} for row in tables["samples"]],
     }
-    assert telling.copies(short) == telling.variety(short) == telling.TOO_SHORT
-    assert telling.reveal_lines(settings, short)
-    assert [figure.name for figure in telling.figures(settings, short)] == ["loss-by-position"]
+    assert tell.copies(short) == tell.variety(short) == tell.TOO_SHORT
+    assert tell.reveal_lines(settings, short)
+    assert [figure.name for figure in tell.figures(settings, short)] == ["loss-by-position"]
 
 
 # The whole
@@ -287,7 +287,7 @@ def test_a_result_can_be_told_and_drawn(tasting_of_default):
     settings, tables, _ = tasting_of_default
     result = told(PANEL, settings, tables, wall_seconds=1.0, cpu_seconds=1.0)
     assert result.basis.n == 6
-    figures = telling.figures(settings, tables)
+    figures = tell.figures(settings, tables)
     assert [figure.name for figure in figures] == ["loss-by-position", "copied-runs"]
     for figure in figures:
         assert {"value", "low", "high", "n"} <= set(figure.table.columns)
@@ -298,7 +298,7 @@ def test_the_titles_of_figures_flip_with_the_sides(tasting_of_default):
     settings, tables, _ = tasting_of_default
     tables = {**tables, **losses([3.70, 3.71, 3.72], [3.50, 3.51, 3.52])}
     tables["recorded"] = [{**tables["recorded"][0], "vocab": 1024}]
-    one, other = (telling.figures(settings, some)[0].title for some in (tables, exchanged(tables)))
+    one, other = (tell.figures(settings, some)[0].title for some in (tables, exchanged(tables)))
     assert one == "Loss by position: the LSTM gains more from context"
     assert other == "Loss by position: the Transformer gains more from context"
 
@@ -315,5 +315,5 @@ def test_positions_cover_the_window_once(tasting_of_default):
 
 
 def test_telling_needs_no_torch():
-    code = "import sys; from isoloss.teach.showdown import telling; sys.exit('torch' in sys.modules)"
+    code = "import sys; from isoloss.teach.showdown import tell; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

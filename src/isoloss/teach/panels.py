@@ -14,21 +14,21 @@ from isoloss.teach.amnesia.settings import (
 )
 from isoloss.teach.attention import right_slot_telling, steps_telling, untrained_telling
 from isoloss.teach.attention.settings import RightSlotSettings, StepsSettings, UntrainedSettings
-from isoloss.teach.machine import telling as machine_telling
+from isoloss.teach.machine import tell as machine_tell
 from isoloss.teach.machine.settings import MachineSettings
 from isoloss.teach.panel import Panel, Report, described
-from isoloss.teach.progression import telling as progression_telling
+from isoloss.teach.progression import tell as progression_tell
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.race import tell as race_tell
 from isoloss.teach.race.bill import tell as bill_tell
 from isoloss.teach.race.settings import BillSettings, RaceSettings
 from isoloss.teach.result import Tables
-from isoloss.teach.showdown import telling as showdown_telling
+from isoloss.teach.showdown import tell as showdown_tell
 from isoloss.teach.showdown.settings import ShowdownSettings
 
 
 def measure_machine(settings: MachineSettings, report: Report) -> Tables:
-    from isoloss.teach.machine.calibration import measure
+    from isoloss.teach.machine.measure import measure
 
     return measure(settings, report)
 
@@ -76,7 +76,7 @@ def measure_right_slot(settings: RightSlotSettings, report: Report) -> Tables:
 
 
 def measure_training(settings: TrainingSettings, report: Report) -> Tables:
-    from isoloss.teach.progression.training import measure
+    from isoloss.teach.progression.measure import measure
 
     return measure(settings, report)
 
@@ -94,13 +94,13 @@ def measure_bill(settings: BillSettings, report: Report) -> Tables:
 
 
 def measure_showdown(settings: ShowdownSettings, report: Report) -> Tables:
-    from isoloss.teach.showdown.tasting import measure
+    from isoloss.teach.showdown.measure import measure
 
     return measure(settings, report)
 
 
 PANELS: tuple[Panel, ...] = (
-    described("machine", "machine", MachineSettings, measure_machine, machine_telling),
+    described("machine", "machine", MachineSettings, measure_machine, machine_tell),
     described("amnesia", "reach", ReachSettings, measure_reach, reach),
     described("amnesia", "first-letter", FirstLetterSettings, measure_first_letter, FIRST_LETTER),
     described("amnesia", "random-place", RandomPlaceSettings, measure_random_place, RANDOM_PLACE),
@@ -108,10 +108,10 @@ PANELS: tuple[Panel, ...] = (
     described("attention", "steps", StepsSettings, measure_steps, steps_telling),
     described("attention", "untrained", UntrainedSettings, measure_untrained, untrained_telling),
     described("attention", "right-slot", RightSlotSettings, measure_right_slot, right_slot_telling),
-    described("progression", "training", TrainingSettings, measure_training, progression_telling),
+    described("progression", "training", TrainingSettings, measure_training, progression_tell),
     described("race", "race", RaceSettings, measure_race, race_tell),
     described("race", "bill", BillSettings, measure_bill, bill_tell),
-    described("showdown", "showdown", ShowdownSettings, measure_showdown, showdown_telling),
+    described("showdown", "showdown", ShowdownSettings, measure_showdown, showdown_tell),
 )
 
 DEMOS = ("machine", "amnesia", "attention", "training", "race", "showdown")

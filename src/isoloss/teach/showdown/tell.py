@@ -10,7 +10,7 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.style import wrap
 from isoloss.stats import Interval, difference, mean, pooled_noise
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.teach.showdown import drawing
+from isoloss.teach.showdown import draw
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
 from isoloss.teach.templates import filled
 from isoloss.text import interval, percent, signed
@@ -183,9 +183,9 @@ def shares(rows: Mapping[str, Row]) -> str:
 def figures(settings: ShowdownSettings, tables: Tables) -> list[Figure]:
     if "positions" not in tables:
         return []
-    pictures = [drawing.by_position(tables, judgement=context(tables))]
+    pictures = [draw.by_position(tables, judgement=context(tables))]
     if means_of(tables, "copied_4"):
-        pictures.append(drawing.by_copies(tables, judgement=copies(tables)))
+        pictures.append(draw.by_copies(tables, judgement=copies(tables)))
     return pictures
 
 

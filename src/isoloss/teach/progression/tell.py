@@ -8,7 +8,7 @@ from statistics import median
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
-from isoloss.teach.progression import pictures
+from isoloss.teach.progression import draw
 from isoloss.teach.progression.curves import (
     HELD_OUT,
     NEAR,
@@ -144,7 +144,7 @@ def interval(share: Share) -> str:
 
 
 def figures(settings: TrainingSettings, tables: Tables) -> list[Figure]:
-    return pictures.figures(tables)
+    return draw.figures(tables)
 
 
 def lines(settings: TrainingSettings, tables: Tables) -> list[str]:
