@@ -23,7 +23,7 @@ def clock(monkeypatch):
         for passed in seconds:
             readings += [now, now := now + passed]
         left = iter(readings)
-        monkeypatch.setattr(calibration, "time", SimpleNamespace(perf_counter=lambda: next(left)))
+        monkeypatch.setattr(measure, "time", SimpleNamespace(perf_counter=lambda: next(left)))
 
     return make
 
@@ -50,7 +50,7 @@ def test_one_thread_and_all_are_measured_and_the_threads_put_back(monkeypatch):
         used.append(torch.get_num_threads())
         return {"gflops": 1.0, "low": 1.0, "high": 1.0}
 
-    monkeypatch.setattr(calibration, "rate", rate)
+    monkeypatch.setattr(measure, "rate", rate)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     rows = measure.measure(SMALL, lambda done, text, tables=None: heard.append((done, text)))["rates"]
     assert [row["threads"] for row in rows] == used == [1, 2]
