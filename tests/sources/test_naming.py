@@ -1,6 +1,8 @@
 """Well-known names of columns: exact, in any case, and none that two of ours share."""
 
+import tomllib
 from collections import Counter
+from importlib import resources
 
 from isoloss.sources.naming import LABELS, NUMBERS, SYNONYMS, candidates, other_counts, plain
 
@@ -28,3 +30,10 @@ def test_other_counts_of_parameters_are_those_that_are_not_used():
     columns = ["N", "params_no_embed", "Total Params", "loss"]
     assert other_counts(columns, {"params": "N"}) == ["params_no_embed", "Total Params"]
     assert other_counts(["N", "loss"], {"params": "N"}) == []
+
+
+def test_every_known_name_is_text_and_every_key_of_the_file_is_read():
+    text = resources.files("isoloss.sources").joinpath("naming.toml").read_text("utf-8")
+    assert set(tomllib.loads(text)) == {"synonyms", "labels", "more_numbers", "parameter_counts"}
+    assert all(isinstance(other, str) for others in SYNONYMS.values() for other in others)
+    assert all(name == others[0] for name, others in SYNONYMS.items())
