@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
@@ -182,8 +182,7 @@ def candidate_sets(
 
     theta, step = np.array(fit.theta), 1e-30
     loss_T = fit.losses(theta[None], **both)[0]
-    steps_pp: NDArray[Any] = theta + 1j * step * np.eye(len(theta))
-    slopes_pT = np.imag(fit.losses(steps_pp, **both)) / step / loss_T
+    slopes_pT = np.imag(fit.losses(theta + 1j * step * np.eye(len(theta)), **both)) / step / loss_T
     linear_TT = slopes_pT.T @ np.cov(theta_Sp[kept_S], rowvar=False) @ slopes_pT
 
     noise_C = fit.sigma / loss_T[:-1] if fit.objective.name == "squared" else np.full(len(cost_C), fit.sigma)
@@ -228,7 +227,7 @@ def _candidate_grid(fit: Fit, target: Mapping[str, float]) -> dict[str, Array]:
         # A loop is run a whole number of times.
         axes.append(np.unique(np.round(axis)) if name == "recurrence" else np.unique(axis))
     grid = np.meshgrid(*axes, indexing="ij")
-    x = {name: values.ravel() for name, values in zip(fit.ranges, grid, strict=True)}
+    x: dict[str, Array] = {name: values.ravel() for name, values in zip(fit.ranges, grid, strict=True)}
     return _like_the_data(fit, target, x)
 
 
@@ -253,7 +252,9 @@ def _validated_candidates(fit: Fit, candidates: Mapping[str, ArrayLike]) -> dict
             where=fit.law,
             mend="give one array for each input",
         )
-    x = {name: np.atleast_1d(np.asarray(candidates[name], dtype=np.float64)) for name in fit.ranges}
+    x: dict[str, Array] = {}
+    for name in fit.ranges:
+        x[name] = np.atleast_1d(np.asarray(candidates[name], dtype=np.float64))
     if len({values.shape for values in x.values()}) != 1 or next(iter(x.values())).ndim != 1:
         raise InputError("candidates differ in length", mend="give one value of each input a candidate")
     return x
