@@ -55,18 +55,18 @@ def test_a_command_gets_its_group_as_one_record(app, calls):
 
 
 def test_columns_map_what_is_given_and_nothing_else():
-    assert options.SizeColumns(params="N").mapping == {"params": "N"}
-    given = options.Columns(loss="L", others=["unique_tokens=U"], where="N > 1", cluster="run")
+    assert options.SizeColumnOptions(params="N").mapping == {"params": "N"}
+    given = options.ColumnOptions(loss="L", others=["unique_tokens=U"], where="N > 1", cluster="run")
     assert given.mapping == {"loss": "L", "unique_tokens": "U"}
     with pytest.raises(InputError, match="NAME=VALUE"):
-        assert options.Columns(others=["U"]).mapping
+        assert options.ColumnOptions(others=["U"]).mapping
 
 
 def test_held_parameters_are_numbers_and_ties_are_groups():
-    held = options.Held(fixed=["E=1.7"], tied=["alpha, beta"])
+    held = options.HeldOptions(fixed=["E=1.7"], tied=["alpha, beta"])
     assert held.options() == {"fixed": {"E": 1.7}, "tied": [("alpha", "beta")]}
     with pytest.raises(InputError, match="not a number"):
-        options.Held(fixed=["E=much"]).options()
+        options.HeldOptions(fixed=["E=much"]).options()
 
 
 def test_an_input_given_twice_is_refused():

@@ -12,7 +12,7 @@ from isoloss.cli.app import AsJson, app, respond, say
 
 
 @dataclass(frozen=True)
-class Counting:
+class CountOptions:
     """What the table's columns count."""
 
     bytes_per_token: Annotated[float | None, typer.Option(help="Turns bits per byte into nats a token.")] = (
@@ -39,15 +39,15 @@ def fit(
     *,
     table: o.Table,
     law: Annotated[str, typer.Option(help="Which law: see `isoloss laws`.")],
-    columns: o.Columns,
+    columns: o.ColumnOptions,
     weights: Annotated[str | None, typer.Option(help="Column of relative precisions.")] = None,
-    objective: o.Objective,
+    objective: o.ObjectiveOptions,
     intervals: Annotated[str, typer.Option(help="t, profile or bootstrap.")] = "t",
     bootstrap: Annotated[int, typer.Option(help="Refits of resampled runs or clusters, e.g. 1000.")] = 0,
-    held: o.Held,
+    held: o.HeldOptions,
     free: Annotated[list[str] | None, typer.Option(help="Frees a parameter that the law holds.")] = None,
     seed: Annotated[int, typer.Option(help="Of the resampling.")] = 0,
-    counting: Counting,
+    counting: CountOptions,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the fit here, as JSON.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -140,7 +140,7 @@ def laws(as_json: AsJson = False) -> None:
 def isoflop(
     *,
     table: o.Table,
-    columns: o.SizeColumns,
+    columns: o.SizeColumnOptions,
     where: o.Where = None,
     run: Annotated[
         str | None, typer.Option(help="Column naming runs, where rows are points of training curves.")

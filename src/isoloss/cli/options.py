@@ -52,7 +52,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @dataclass(frozen=True)
-class SizeColumns:
+class SizeColumnOptions:
     """Which column of a table is which size, and which is the loss."""
 
     params: Annotated[str | None, typer.Option("--params", help="Column of parameters N, raw counts.")] = None
@@ -70,7 +70,7 @@ class SizeColumns:
 
 
 @dataclass(frozen=True)
-class Columns(SizeColumns):
+class ColumnOptions(SizeColumnOptions):
     """Which column of a table is which, which rows are kept, and which hang together."""
 
     recurrence: Annotated[str | None, typer.Option("--recurrence", help="Column of loops.")] = None
@@ -87,7 +87,7 @@ class Columns(SizeColumns):
 
 
 @dataclass(frozen=True)
-class Objective:
+class ObjectiveOptions:
     """What a fit minimises, and the level of its intervals."""
 
     objective: Annotated[
@@ -100,7 +100,7 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldOptions:
     """Parameters that a fit holds or ties."""
 
     fixed: Annotated[list[str] | None, typer.Option("--fixed", help="NAME=VALUE holds a parameter.")] = None

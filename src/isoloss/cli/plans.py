@@ -24,9 +24,9 @@ def compare(
     *,
     table: o.Table,
     laws: Annotated[str, typer.Option(help="Names of laws, separated by commas.")],
-    columns: o.Columns,
+    columns: o.ColumnOptions,
     holdout: Annotated[str | None, HOLDOUT] = None,
-    objective: o.Objective,
+    objective: o.ObjectiveOptions,
     as_json: AsJson = False,
 ) -> None:
     """Rank laws by their error on held-out runs, beside an information criterion.
@@ -57,9 +57,9 @@ def backtest(
     law: Annotated[str, typer.Option(help="Which law.")],
     holdout: Annotated[str, HOLDOUT] = "largest-params",
     rungs: Annotated[int | None, typer.Option(help="How many of the largest values to hide.")] = None,
-    columns: o.Columns,
-    objective: o.Objective,
-    held: o.Held,
+    columns: o.ColumnOptions,
+    objective: o.ObjectiveOptions,
+    held: o.HeldOptions,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figure.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -85,7 +85,7 @@ def backtest(
 
 
 def _read(
-    laws: list[str], table: Path, columns: o.Columns, holdout: str
+    laws: list[str], table: Path, columns: o.ColumnOptions, holdout: str
 ) -> "tuple[Columns, dict[str, Array], str | Mask]":
     """The table as the laws take it, their inputs alone, and what to hide: a rule's name or the rows."""
     from isoloss.sources import columns_for
@@ -108,7 +108,7 @@ def _read(
 
 
 @dataclass(frozen=True)
-class Question:
+class PlanOptions:
     """What to plan: the options of ``isoloss.plans.plan``."""
 
     flops: Annotated[float | None, typer.Option(help="Training budget C in FLOPs, e.g. 1e21.")] = None
@@ -137,7 +137,7 @@ class Question:
 
 @app.command()
 @o.grouped
-def plan(source: o.Fit, question: Question, as_json: AsJson = False) -> None:
+def plan(source: o.Fit, question: PlanOptions, as_json: AsJson = False) -> None:
     """Which model for how many tokens: at a budget, to a target loss, or with one of them fixed.
 
     isoloss plan fit.json --flops 1e21 --gpu h100 --price-per-gpu-hour 2.5

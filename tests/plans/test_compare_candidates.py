@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from isoloss.laws import fit, form
-from isoloss.plans.candidate_fit import Splits, aicc, fit_candidate
+from isoloss.plans.compare import Splits, aicc, fit_candidate
 from isoloss.plans.holdout import RunData, points_of
 
 N = np.repeat(np.geomspace(1e6, 1e9, 8), 2)
