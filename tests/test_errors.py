@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from isoloss import errors
-from isoloss.errors import InputError, IsolossError, Refusal, RunError
+from isoloss.errors import InputError, IsolossError, Refusal, RunError, attempt
 
 KINDS = [IsolossError, InputError, Refusal, RunError]
 
@@ -61,3 +61,15 @@ def test_an_error_raised_in_a_worker_arrives_whole():
         "give more",
         3,
     )
+
+
+def test_an_attempt_gives_its_value_or_the_refusal_and_lets_other_errors_through():
+    def half(number, *, least=0):
+        if number < least:
+            raise Refusal("too small")
+        return number / 2
+
+    assert attempt(half, 4) == 2
+    assert attempt(half, 4, least=5).what == "too small"
+    with pytest.raises(TypeError):
+        attempt(half, "4")
