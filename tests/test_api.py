@@ -1,12 +1,14 @@
 """The public face: what a fit does beyond its law, however it came to be."""
 
 import json
+from types import SimpleNamespace
 
 import fitted
 import polars as pl
 import pytest
 
 import isoloss
+from isoloss.errors import InputError, RunError
 from isoloss.laws import Fit
 from isoloss.plans import plan
 
@@ -32,3 +34,56 @@ def test_a_fit_and_a_printed_law_draw_themselves(law):
     printed = isoloss.published("chinchilla-epoch")
     assert printed.plan(flops=1e21) == plan(printed, flops=1e21)
     assert law.formula() in " ".join(law.plot().to_dict(validate=False)["title"]["text"])
+
+
+# Studies
+
+
+@pytest.fixture
+def launched(monkeypatch, ran):
+    """launched(failed=..., ...) -> what ``run`` hands to the launcher, which then says how it ended."""
+    asked = {}
+
+    def make(**outcome):
+        ended = SimpleNamespace(**{"folder": ran.folder, "failed": {}, "stopped": False} | outcome)
+
+        def launch(study, **options):
+            asked.update(options, study=study)
+            return ended
+
+        monkeypatch.setattr("isoloss.studies.launch.launch", launch)
+        return asked
+
+    return make
+
+
+def test_a_study_that_ran_is_read_at_once(launched, ran, tmp_path):
+    asked = launched()
+    study = isoloss.run("my.toml", scale="gpu", out=tmp_path, changes=["seeds=[0]"], workers=3)
+    assert asked == {
+        "study": "my.toml",
+        "scale": "gpu",
+        "out": tmp_path,
+        "changes": ["seeds=[0]"],
+        "workers": 3,
+    }
+    assert study.table().equals(isoloss.load(ran.folder).table())
+    assert study.positions()["count"].min() > 0
+
+
+def test_a_study_that_failed_says_why_once_and_where_to_go_on(launched, ran):
+    launched(failed={"a": "out of memory", "b": "out of memory", "c": "a bug"})
+    with pytest.raises(RunError) as caught:
+        isoloss.run("my.toml")
+    assert caught.value.what == "not all runs ended: a bug; out of memory"
+    assert (caught.value.where, caught.value.exit_code) == (str(ran.folder), 1)
+    assert caught.value.mend == "call it again to go on"
+    launched(stopped=True)
+    with pytest.raises(RunError, match="not all runs ended: it was stopped"):
+        isoloss.run("my.toml")
+
+
+def test_fewer_workers_than_one_are_refused_before_anything_is_written(tiny, study_file, tmp_path):
+    with pytest.raises(InputError, match="0 workers train nothing"):
+        isoloss.run(str(study_file()), out=tmp_path / "out", workers=0)
+    assert not (tmp_path / "out").exists()

@@ -183,3 +183,17 @@ def test_impossible_arguments_are_input_errors(tokens, wrong):
     with pytest.raises(InputError) as caught:
         batches.train_batch(tokens, **{"seed": 0, "step": 0, "batch_size": 1, "context": 8, **wrong})
     assert caught.value.exit_code == 2
+    wrong_lanes = {"step": 0, "batch_size": 1, "context": 8} | wrong
+    if wrong.keys() & {"step", "batch_size", "context"}:
+        with pytest.raises(InputError):
+            batches.lane_batch(tokens, seed=0, **wrong_lanes)
+
+
+def test_what_measures_nothing_is_refused(tokens):
+    for count in (0, -3):
+        with pytest.raises(InputError, match=f"{count} evaluation windows measure nothing"):
+            batches.evaluation_windows(tokens, count=count, context=8)
+    for bad in ({"n_windows": 0}, {"first": -1}, {"count": -1}):
+        with pytest.raises(InputError, match="are not possible"):
+            batches.sample_windows(**{"n_windows": 5, "seed": 0, "first": 0, "count": 1} | bad)
+    assert batches.sample_windows(5, 0, 0, 0).size == 0

@@ -246,3 +246,33 @@ def test_json_lines_return_any_unicode(tmp_path_factory, texts):
     path = tmp_path_factory.mktemp("any") / "a.jsonl"
     path.write_text(json_lines(texts), "utf-8", newline="\n")
     assert texts_of(path) == [text.replace("\r\n", "\n").strip("\n") for text in texts]
+
+
+def test_a_hub_data_set_stops_at_the_limit(monkeypatch):
+    read = []
+
+    def rows():
+        for number in range(1000):
+            read.append(number)
+            yield {"text": "x" * 100}
+
+    fake_hub(monkeypatch, rows())
+    with pytest.raises(InputError, match="holds more than 250 bytes of text"):
+        read_documents(["hf:owner/name"], max_bytes=250)
+    assert len(read) == 3, "it is a stream: what is not needed is not fetched"
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_not_skipped(tmp_path, monkeypatch):
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "a.txt").write_text("text")
+    genuine = os.scandir
+
+    def guarded(path):
+        if str(path).endswith("shut"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return genuine(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    with pytest.raises(InputError, match="cannot be read \\(Permission denied\\)") as caught:
+        read_documents([tmp_path])
+    assert caught.value.where == str(tmp_path / "shut")

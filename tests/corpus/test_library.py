@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isoloss import files
 from isoloss.corpus import library
 from isoloss.corpus.documents import read_documents
-from isoloss.errors import InputError
+from isoloss.errors import InputError, RunError
 
 V = 300
 
@@ -221,3 +222,26 @@ def test_what_a_killed_writer_left_is_cleared_and_does_not_count(books, home):
     assert not torn.exists()
     (home / "corpora" / ".later.abc.part").mkdir()
     assert library.names(home) == ["starter", "books"]
+
+
+def test_a_separator_of_nothing_is_refused(book_folder, home):
+    with pytest.raises(InputError, match="the separator is empty"):
+        library.add("books", [book_folder], separator="", home=home)
+    assert not home.exists()
+
+
+def test_a_writer_that_never_ends_is_waited_for_so_long_and_no_longer(book_folder, books, home, monkeypatch):
+    monkeypatch.setattr(library, "_WAIT_SECONDS", 0.05)
+    with (
+        files.claim(home / "corpora" / ".others.lock"),
+        pytest.raises(RunError, match="has been adding 'others' for long"),
+    ):
+        library.add("others", [book_folder], home=home)
+    with (
+        files.claim(home / "tokens" / ".lock"),
+        pytest.raises(RunError, match="has been writing here for 15 minutes") as caught,
+    ):
+        library.tokenize("books", V, home=home)
+    assert caught.value.exit_code == 1
+    assert library.names(home) == ["starter", "books"]
+    assert library.tokenize("books", V, home=home).vocab == V, "once it has ended, all goes on"

@@ -1,5 +1,7 @@
 """Token files: what is written comes back, and no changed byte goes unseen."""
 
+import hashlib
+import json
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isoloss.corpus import tokenfile
 from isoloss.corpus.tokenfile import open_tokens, write_tokens
 from isoloss.errors import InputError
 
@@ -88,3 +91,35 @@ def test_impossible_ids_write_nothing(tmp_path, ids, what):
     with pytest.raises(InputError, match=what):
         write(tmp_path / "a.tokens", np.array(ids, dtype=np.int64))
     assert list(tmp_path.iterdir()) == []
+
+
+def resealed(path, **changes):
+    """The file with another header, whose own hash is right: only what it says can give it away."""
+    whole = path.read_bytes()
+    fixed = len(tokenfile.MAGIC) + 4
+    size = int.from_bytes(whole[fixed - 4 : fixed], "little")
+    header = json.dumps(json.loads(whole[fixed + 32 : fixed + 32 + size]) | changes).encode()
+    header = header.ljust(size)
+    assert len(header) == size, "the made-up header must not be longer than the genuine one"
+    path.write_bytes(whole[:fixed] + hashlib.sha256(header).digest() + header + whole[fixed + 32 + size :])
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"dtype": "<f8"}, "names 100 ids of type '<f8'"),
+        ({"dtype": "O"}, "names 100 ids of type 'O'"),
+        ({"tokens": 0}, "names 0 ids of type '<u2'"),
+        ({"tokens": -1}, "names -1 ids of type '<u2'"),
+        ({"tokens": "100"}, "its header does not fit"),
+        ({"split": None}, "its header does not fit"),
+    ],
+)
+def test_a_header_that_asks_for_what_cannot_be_is_refused(tmp_path, changes, what):
+    path = write(tmp_path / "a.tokens", range(100), text_bytes=10**9)
+    resealed(path, text_bytes=7)
+    assert open_tokens(path).text_bytes == 7, "control: a header that makes sense is believed"
+    resealed(path, **changes)
+    with pytest.raises(InputError, match=what) as caught:
+        open_tokens(path)
+    assert caught.value.mend == "delete its folder and tokenize again"

@@ -1,5 +1,6 @@
 """Byte-level BPE: exact bytes, any unicode, the same result every time."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
+from isoloss.corpus import tokenizer
 from isoloss.corpus.tokenizer import (
     encode,
     end_of_text,
@@ -169,3 +171,40 @@ def test_no_threads_are_left_for_a_later_fork(mode, leaves_threads):
     )
     assert (int(done.stdout) > 0) == leaves_threads
     assert done.stderr == ""
+
+
+def test_a_tokenizer_that_drops_merges_at_random_drops_none_here(small, tmp_path):
+    """BPE dropout is for training a tokenizer's user; token files must be the same every time."""
+    settings = json.loads(small.to_str())
+    settings["model"]["dropout"] = 0.5
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(settings))
+    text = " ".join(["the same words again and again"] * 20)
+    assert encode(load_tokenizer(path), [text]).tolist() == encode(small, [text]).tolist()
+    plain = Tokenizer.from_str(path.read_text())
+    assert len({tuple(plain.encode(text).ids) for _ in range(20)}) > 1, "control: the library does drop them"
+
+
+def test_a_token_that_no_bytes_spell_is_named(small):
+    settings = json.loads(small.to_str())
+    settings["model"]["vocab"]["\u65e5"] = 400  # as it is, not as the bytes that spell it
+    with pytest.raises(InputError, match="token '\u65e5' \\(id 400\\) is not spelt in bytes"):
+        token_bytes(Tokenizer.from_str(json.dumps(settings)))
+
+
+def test_texts_are_encoded_alike_however_they_are_grouped(small, prose, monkeypatch):
+    texts = [prose(seed, 60) for seed in range(7)]
+    whole = encode(small, texts)
+    sizes = []
+    genuine = tokenizer._batches
+
+    def counted(texts):
+        for batch in genuine(texts):
+            sizes.append(len(batch))
+            yield batch
+
+    monkeypatch.setattr(tokenizer, "_batches", counted)
+    monkeypatch.setattr(tokenizer, "_BATCH_CHARACTERS", 2 * len(texts[0]))
+    assert encode(small, texts).tolist() == whole.tolist()
+    assert sum(sizes) == len(texts)
+    assert len(sizes) > 1

@@ -4,10 +4,12 @@ import math
 
 import pytest
 import torch
+from scipy.stats import kstest, uniform
 
 from isoloss.errors import InputError
 from isoloss.models import Family, Shape, build_cohort, family, load_file, register, shape_of
 from isoloss.models.looped import exit_log_probabilities
+from isoloss.models.lstm import initialise, initialise_chrono
 
 VOCAB, CONTEXT = 50, 10
 
@@ -168,3 +170,33 @@ def test_a_users_file_may_be_loaded_again(tmp_path):
 def test_a_family_name_must_do_as_part_of_a_runs_name(name):
     with pytest.raises(InputError, match="not a usable family name"):
         register(Family(name, Shape, lambda shape, vocab, context: torch.nn.Identity()))
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("none.py", "no such file"), ("mine.txt", "its name must end in .py"), ("", "no such file")],
+)
+def test_what_is_no_python_file_is_no_family(tmp_path, name, what):
+    (tmp_path / "mine.txt").write_text(FAMILY_FILE)
+    with pytest.raises(InputError, match=what) as caught:
+        load_file(tmp_path / name)
+    assert caught.value.where == str(tmp_path / name)
+
+
+def test_chrono_gates_remember_for_one_step_to_the_longest():
+    """Forget and input gates sum to one at zero input: time scales 1 + exp(b_f), spread evenly."""
+    torch.manual_seed(0)
+    d, longest = 400, 100
+    layer, plain = torch.nn.LSTM(d, d), torch.nn.LSTM(d, d)
+    initialise_chrono(layer, longest)
+    b_i, b_f = layer.bias_ih_l0[:d], layer.bias_ih_l0[d : 2 * d]
+    assert torch.equal(b_i, -b_f)
+    assert torch.equal(layer.bias_ih_l0[2 * d :], torch.zeros(2 * d))
+    assert torch.equal(layer.bias_hh_l0, torch.zeros(4 * d))
+    steps = b_f.exp().detach().numpy()
+    assert 1 - 1e-5 <= steps.min() <= steps.max() <= longest - 1 + 1e-3
+    even = uniform(1, longest - 2).cdf
+    assert kstest(steps, even).pvalue > 1e-4
+    initialise(plain)
+    control = plain.bias_ih_l0[d : 2 * d].exp().detach().numpy()
+    assert kstest(control, even).pvalue < 1e-4, "control: a forget bias of 1 has one time scale"

@@ -133,6 +133,11 @@ def test_a_folder_without_study_is_refused(tmp_path):
     refused(tmp_path / "nowhere", "holds no study", lambda: load(tmp_path / "nowhere"))
 
 
+def test_a_plan_that_names_a_run_twice_is_refused_and_its_losses_not_counted_twice(copy):
+    edit(copy / "study.json", lambda plan: plan["runs"].append(plan["runs"][0]))
+    refused(copy / "study.json", "the run .* stands here twice", lambda: load(copy))
+
+
 def test_a_plan_cannot_point_out_of_its_folder(copy):
     edit(copy / "study.json", lambda plan: plan["runs"][0].update(run_id="../../etc"))
     with pytest.raises(InputError, match="not a usable name"):

@@ -56,9 +56,7 @@ def tokenizer(tiny):
     return library.tokenize(tiny, 300).tokenizer_path
 
 
-def test_what_is_packed_gives_the_recorded_losses(
-    packing, trained, tokenizer, tiny, tmp_path
-):
+def test_what_is_packed_gives_the_recorded_losses(packing, trained, tokenizer, tiny, tmp_path):
     study, rates, out = trained("study"), trained("rates", changes=["seeds=[0]"]), tmp_path / "out"
     written = packing.pack(study, rates, tokenizer, out)
     assert {path.name for path in written} == {path.name for path in out.iterdir()}

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from isoloss.teach.amnesia.random_place import STRINGS_A_DISTANCE, asked_distances, cell, measure
 
 from isoloss.stats import share
 from isoloss.teach.amnesia import random_place
-from isoloss.teach.amnesia.random_place import STRINGS_A_DISTANCE, asked_distances, cell, measure
 from isoloss.teach.amnesia.settings import RandomPlaceSettings
 from isoloss.teach.learner import Replica, build, params
 from isoloss.teach.tasks import MarkedLetter

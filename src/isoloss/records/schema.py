@@ -6,7 +6,7 @@ shows comes from here and from the two Parquet files beside it. Old schema versi
 
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
 from isoloss.strict import Strict
 
@@ -126,6 +126,14 @@ class StudyPlan(Strict):
     isoloss: str
     spec: dict[str, Any]
     runs: list[RunPlan]
+
+    @field_validator("runs")
+    @classmethod
+    def _named_once(cls, runs: list[RunPlan]) -> list[RunPlan]:
+        names = [run.run_id for run in runs]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"the run {twice[0]} stands here twice")
+        return runs
 
 
 class Record(Strict):

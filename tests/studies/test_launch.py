@@ -1,0 +1,90 @@
+"""A study by name or file, costed before it starts: what it would take, where, and what speaks against it."""
+
+import pytest
+import torch
+
+from isoloss.errors import InputError
+from isoloss.studies import launch, runner
+from isoloss.studies.launch import forecast
+
+
+@pytest.fixture(autouse=True)
+def without_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(runner, "cores", lambda: 6)
+
+
+@pytest.fixture
+def path(tiny, study_file):
+    return str(study_file())
+
+
+def test_a_forecast_writes_nothing_and_names_its_basis(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    cost = forecast(path, "mini", [])
+    assert (cost.study, cost.scale, len(cost.runs), cost.workers) == ("tiny-study", "mini", 4, 6)
+    assert cost.basis.startswith("measured now: ")
+    assert cost.warnings == []
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_scale_meant_for_a_gpu_is_costed_for_one_that_is_not_here(path):
+    here, there = forecast(path, "mini", []), forecast(path, "mini", ['meant_for="gpu"'])
+    assert there.basis.startswith("assumed: ")
+    assert there.workers == 1
+    assert [run.run_id for run in there.runs] == [run.run_id for run in here.runs], "costs are no settings"
+    assert [run.seconds for run in there.runs] != [run.seconds for run in here.runs]
+
+
+def test_every_gpu_that_is_here_is_a_worker(path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    assert forecast(path, "mini", []).workers == 4
+    assert forecast(path, "mini", ["device=cpu"]).workers == 6, "unless the study asks for the processor"
+
+
+def test_more_tokens_than_the_text_has_bytes_is_said_before_they_are_paid_for(path):
+    (warning,) = forecast(path, "mini", ["tokens=[640_000]"]).warnings
+    assert warning.startswith("640,000 tokens are more than the ")
+    assert "bytes of 'tiny': every text would repeat" in warning
+    assert "--set corpus=NAME" in warning
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ("tokens=[641]", "is not a multiple of the batch"),
+        ("corpus=nowhere", "there is no corpus 'nowhere'"),
+        ("tokenizer=missing.json", "is not a readable tokenizer.json"),
+    ],
+)
+def test_a_plan_that_cannot_be_names_the_study(path, change, what):
+    with pytest.raises(InputError) as caught:
+        forecast(path, "mini", [change])
+    assert what in caught.value.what
+    assert caught.value.where.startswith(f"study {path}")
+    assert caught.value.mend
+
+
+def test_a_family_of_the_user_is_known_before_the_study_is_read(tiny, study_file, study_text, family_file):
+    text = study_text + "\n[[scale.mini.models]]\nfamily = 'my-unheard'\nshapes = [{ d_model = 8 }]\n"
+    path = str(study_file(text=text))
+    with pytest.raises(InputError, match="there is no family 'my-unheard'"):
+        forecast(path, "mini", [])
+    with pytest.raises(InputError, match="no such file"):
+        forecast(path, "mini", [], [family_file.with_name("missing.py")])
+
+
+def test_a_launch_goes_to_its_own_folder_with_its_own_options(path, tmp_path, monkeypatch):
+    given = {}
+    monkeypatch.setattr(runner, "run", lambda *a, **o: given.update(o, folder=a[4]))
+    monkeypatch.chdir(tmp_path)
+    launch.launch(path, changes=["micro_batches=2"], checkpoint_seconds=1.5, keep_weights=True)
+    assert str(given["folder"]) == "studies/tiny-study-mini"
+    execution = given["execution"]
+    assert (execution.micro_batches, execution.checkpoint_seconds, execution.keep_weights) == (2, 1.5, True)
+    launch.launch(path, out=tmp_path / "mine")
+    assert given["folder"] == tmp_path / "mine"
+    assert (given["execution"].device, given["execution"].keep_weights) == ("auto", False)
+    assert not any(tmp_path.glob("studies"))
