@@ -32,9 +32,7 @@ def test_a_product_of_matrices_is_two_n_cubed_operations(clock):
     clock(0.4, 0.1, 0.2)
     products = round(2e8 / 64**3)  # so many that the clock can tell
     work = 2e-9 * products * 64**3
-    assert measure.rate(SMALL) == pytest.approx(
-        {"gflops": work / 0.2, "low": work / 0.4, "high": work / 0.1}
-    )
+    assert measure.rate(SMALL) == pytest.approx({"gflops": work / 0.2, "low": work / 0.4, "high": work / 0.1})
 
 
 def test_large_matrices_are_multiplied_once_a_repeat(clock):
