@@ -280,7 +280,7 @@ def test_only_the_chosen_rate_is_told():
     other = [row | {"rate": 0.01, "value": 0.0} for row in tables["runs"]]
     tables["runs"] = [*other, *tables["runs"]]
     tables["rates"] += [row | {"rate": 0.01, "chosen": False} for row in tables["rates"]]
-    assert curves(tables, "LSTM").best[0][0] == pytest.approx(2.48)
+    assert curves(tables)["LSTM"].best[0][0] == pytest.approx(2.48)
 
 
 def test_markup_in_own_sentences_is_escaped():

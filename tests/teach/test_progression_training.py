@@ -15,7 +15,7 @@ from isoloss.teach.learner import Cohort, Replica, build, params
 from isoloss.teach.panels import panel
 from isoloss.teach.progression import tell
 from isoloss.teach.progression.corpus import END, Corpus, Reading, corpus_of
-from isoloss.teach.progression.curves import NEAR, SIDES, copied, curves
+from isoloss.teach.progression.curves import NEAR, SIDES, copy_shares, curves
 from isoloss.teach.progression.measure import checks, mean_loss, sampled, sides
 from isoloss.teach.progression.writing import write
 from isoloss.teach.shares import Share
@@ -70,7 +70,7 @@ def test_training_loss_reaches_the_floor_and_never_goes_below(run):
     _, result, _ = run
     floor = result.tables["corpus"][0]["floor"]
     for side in SIDES:
-        for by_update in curves(result.tables, side).training.values():
+        for by_update in curves(result.tables)[side].training.values():
             assert keeps_the_floor(list(by_update.values()), floor)
 
 
@@ -94,7 +94,7 @@ def test_too_few_updates_do_not_reach_the_floor(corpus):
 def test_held_out_loss_ends_higher_than_training_loss_and_than_its_best(run):
     _, result, _ = run
     for side in SIDES:
-        own = curves(result.tables, side)
+        own = curves(result.tables)[side]
         last = own.updates[-1]
         for seed in own.seeds:
             assert own.held_out[seed][last] > own.training[seed][last] + 1.0
@@ -106,10 +106,10 @@ def test_held_out_loss_ends_higher_than_training_loss_and_than_its_best(run):
 def test_a_memoriser_copies_and_an_untrained_model_does_not(run):
     _, result, _ = run
     for side in SIDES:
-        shares = copied(result.tables, side)
+        shares = copy_shares(result.tables, side)
         first, last = shares[min(shares)], shares[max(shares)]
         assert first.n == last.n == 200
-        assert first.hits == 0
+        assert first.value == 0
         assert last.interval[0] > 0.6
 
 

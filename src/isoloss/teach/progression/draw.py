@@ -13,14 +13,16 @@ from isoloss.teach.progression.curves import (
     SIDES,
     TRAINING,
     Curves,
+    at_chosen_rate,
     best_difference,
-    copied,
+    complete,
+    copy_shares,
     curves,
-    finished,
-    kept,
     level,
 )
+from isoloss.teach.prose import figure
 from isoloss.teach.result import Row, Tables
+from isoloss.teach.versus import Versus
 from isoloss.text import percent, plural
 
 DASHES = {TRAINING: [6, 4], HELD_OUT: [1, 0]}
@@ -30,7 +32,7 @@ WIDTH, HEIGHT = 300, 300
 
 def figures(tables: Tables) -> list[Figure]:
     """What there is to draw so far."""
-    runs, copies = kept(tables, "runs"), kept(tables, "copies")
+    runs, copies = at_chosen_rate(tables, "runs"), at_chosen_rate(tables, "copies")
     return [*([losses(tables, runs)] if runs else []), *([copying(tables, copies)] if copies else [])]
 
 
@@ -38,46 +40,26 @@ def losses(tables: Tables, runs: Sequence[Row]) -> Figure:
     corpus, seeds = tables["corpus"][0], len({row["seed"] for row in runs})
     top = max(corpus["uniform"], max(row["value"] for row in runs))
     panels = [_panel(tables, side, [row for row in runs if row["side"] == side], top) for side in SIDES]
-    title = loss_title(tables)
-    subtitle = (
-        f"Nats a word over {corpus['training']} training and {corpus['held_out']} held-out sentences; "
-        f"n = {plural(seeds, 'seed')}: thin lines, median thick; dots: best of each seed"
-    )
-    return Figure(
-        name="training_losses",
-        chart=alt.hconcat(*panels, spacing=24),
-        title=title,
-        subtitle=subtitle,
-        description=(
-            "Two panels, Transformer and LSTM. In each the training loss, dashed, and the held-out loss, "
-            "solid, against updates; two grey lines mark uniform guessing and the exact floor."
-        ),
-        shows="Where the dashed line nears the floor the sentences are known by heart; the solid line is "
-        "what that is worth on sentences that were not read.",
-        would_change="More sentences move the turn to later; dropout or weight decay soften the rise.",
-        table=pl.DataFrame(
-            [{k: row[k] for k in ("side", "seed", "which", "update", "value")} for row in runs]
-        ),
-    )
+    table = pl.DataFrame(runs, infer_schema_length=None).select("side", "seed", "which", "update", "value")
+    words = {"title": loss_title(tables), "seeds": plural(seeds, "seed"), **corpus}
+    return figure("progression", "training_losses", alt.hconcat(*panels, spacing=24), table, **words)
 
 
 def loss_title(tables: Tables) -> str:
-    if not finished(tables):
+    if not complete(tables):
         return "Training and held-out loss so far"
-    found = {side: own for side in SIDES if (own := curves(tables, side)) is not None}
-    lows = {side: level([loss for loss, _ in own.best.values()]).value for side, own in found.items()}
-    apart = best_difference(*found.values())
-    best = ", ".join(f"{lows[side]:.2f}" for side in found)
-    if apart is None:
+    sides = curves(tables)
+    best = ", ".join(f"{level(losses.best_losses).value:.2f}" for losses in sides.values())
+    versus = Versus(*sides, best_difference(*sides.values()), better="less")
+    if versus.difference is None:
         return f"Held-out loss of one seed a side, which gives no verdict (best {best} nats)"
-    if not apart.decided:
-        verdict = "no clear difference at their best"
-    else:
-        lower = min(lows, key=lambda side: lows[side])
-        verdict = f"the {lower} is lower at its best"
-    turned = [side for side, own in found.items() if own.turns_up]
-    turns = {2: "turns up for both", 1: f"turns up for the {''.join(turned)}", 0: "shows no clear turn"}
-    return f"Held-out loss {turns[len(turned)]}; {verdict} ({best} nats)"
+    verdict = f"the {versus.winner} is lower at its best" if versus.winner else NOT_CLEAR
+    turns = [side for side, losses in sides.items() if losses.turns_up]
+    words = {2: "turns up for both", 1: f"turns up for the {''.join(turns)}", 0: "shows no clear turn"}
+    return f"Held-out loss {words[len(turns)]}; {verdict} ({best} nats)"
+
+
+NOT_CLEAR = "no clear difference at their best"
 
 
 def _panel(tables: Tables, side: str, rows: Sequence[Row], top: float) -> alt.LayerChart:
@@ -99,8 +81,8 @@ def _panel(tables: Tables, side: str, rows: Sequence[Row], top: float) -> alt.La
     ]
     if rows:
         layers += _curves(rows, colour, x, y)
-    if (own := curves(tables, side)) is not None:
-        layers += _best(own, x, y)
+    if side in (sides := curves(tables)):
+        layers += _best(sides[side], x, y)
     title = alt.TitleParams(_name(tables, side), color=colour, fontSize=14)
     return marks.panel(layers, WIDTH, HEIGHT, title)
 
@@ -127,10 +109,10 @@ def _curves(rows: Sequence[Row], colour: str, x: alt.X, y: alt.Y) -> list[alt.Ch
     return layers
 
 
-def _best(own: Curves, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def _best(losses: Curves, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     """A dot at each seed's best point, their mean loss beside the last."""
-    best = pl.DataFrame([{"update": update, "value": value} for value, update in own.best.values()])
-    mean = level(best["value"].to_list())
+    best = pl.DataFrame([{"update": update, "value": value} for value, update in losses.best.values()])
+    mean = level(losses.best_losses)
     label = best.select(
         pl.col("update").max(), pl.col("value").min(), pl.lit(f"best {mean.value:.2f}").alias("label")
     )
@@ -140,38 +122,24 @@ def _best(own: Curves, x: alt.X, y: alt.Y) -> list[alt.Chart]:
 
 def copying(tables: Tables, copies: Sequence[Row]) -> Figure:
     pooled = [
-        {"side": side, "update": update, "low": share.interval[0], "high": share.interval[1]}
-        | {"value": share.value, "n": share.n, "colour": family_colour(side.lower())}
+        {"side": side, "update": update, "colour": family_colour(side.lower()), **share.row()}
         for side in SIDES
-        for update, share in copied(tables, side).items()
+        for update, share in copy_shares(tables, side).items()
     ]
-    title, seeds = copy_title(tables, pooled), len({row["seed"] for row in copies})
-    subtitle = (
-        f"Share of samples from one prompt that are training sentences word for word, temperature 1; n = "
-        f"{max(row['n'] for row in pooled):,} samples a point over {plural(seeds, 'seed')}; "
-        "bars: 95% Wilson; thin: each seed"
-    )
-    return Figure(
-        name="training_copies",
-        chart=_copy_chart(copies, pooled),
-        title=title,
-        subtitle=subtitle,
-        description="Copied share against updates: a line a model, a thin line a seed, Wilson bars.",
-        shows="A sample that is a training sentence word for word is recalled, not composed.",
-        would_change="Stopping early keeps the share low; greedy decoding of a memoriser copies even more.",
-        table=pl.DataFrame(
-            [{k: row[k] for k in ("side", "update", "value", "low", "high", "n")} for row in pooled]
-        ),
-    )
+    seeds = len({row["seed"] for row in copies})
+    table = pl.DataFrame(pooled).select("side", "update", "value", "low", "high", "n")
+    title, n = copy_title(tables, pooled), f"{max(row['n'] for row in pooled):,}"
+    words = {"title": title, "n": n, "seeds": plural(seeds, "seed")}
+    return figure("progression", "training_copies", _copy_chart(copies, pooled), table, **words)
 
 
 def copy_title(tables: Tables, pooled: Sequence[Row]) -> str:
-    if not finished(tables):
+    if not complete(tables):
         return "Samples copied from training so far"
     last = max(row["update"] for row in pooled)
     ends = [row for row in pooled if row["update"] == last]
-    said = ", ".join(f"{percent(row['value'], 1)} ({row['side']})" for row in ends)
-    return f"Copied after {last} updates: {said} of n = {ends[0]['n']:,} samples"
+    shares = ", ".join(f"{percent(row['value'], 1)} ({row['side']})" for row in ends)
+    return f"Copied after {last} updates: {shares} of n = {ends[0]['n']:,} samples"
 
 
 def _copy_chart(copies: Sequence[Row], pooled: Sequence[Row]) -> alt.LayerChart:

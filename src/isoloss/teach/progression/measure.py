@@ -58,30 +58,26 @@ def measure(settings: TrainingSettings, report: Report) -> Tables:
         rate = choose(side, settings, tables)
         if others:
             lesson.take(side, [Replica(seed, rate) for seed in others])
-    found = [(side, own) for side in curves.SIDES if (own := curves.curves(tables, side))]
-    tables["losses"], tables["best"] = curves.loss_rows(found), curves.best_rows(found)
+    losses = curves.curves(tables)
+    tables["losses"], tables["best"] = curves.loss_rows(losses), curves.best_rows(losses)
     return tables
 
 
 def choose(side: Side, settings: TrainingSettings, tables: Tables) -> float:
     """The rate with the lowest training loss at the last update."""
-
-    def losses(which: str, rate: float) -> list[float]:
-        run = (side.name, settings.first_seed, rate, which)
-        rows = tables["runs"]
-        return [r["value"] for r in rows if (r["side"], r["seed"], r["rate"], r["which"]) == run]
-
-    def last(rate: float) -> float:
-        return losses(curves.TRAINING, rate)[-1]
-
-    chosen = min(settings.rates, key=last)
+    first = (side.name, settings.first_seed)
+    losses: dict[tuple[str, float], list[float]] = {}
+    for row in tables["runs"]:
+        if (row["side"], row["seed"]) == first:
+            losses.setdefault((row["which"], row["rate"]), []).append(row["value"])
+    chosen = min(settings.rates, key=lambda rate: losses[curves.TRAINING, rate][-1])
     tables["rates"] += [
         {
             "side": side.name,
             "rate": rate,
             "seed": settings.first_seed,
-            "training_at_end": last(rate),
-            "held_out_at_best": min(losses(curves.HELD_OUT, rate)),
+            "training_at_end": losses[curves.TRAINING, rate][-1],
+            "held_out_at_best": min(losses[curves.HELD_OUT, rate]),
             "chosen": rate == chosen,
         }
         for rate in settings.rates

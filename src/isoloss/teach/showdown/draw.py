@@ -6,6 +6,7 @@ import polars as pl
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import QUIET, family_colour, linear_axis, log_axis
+from isoloss.teach.prose import figure
 from isoloss.teach.result import Tables
 
 WIDTH, HEIGHT = 560, 340
@@ -20,7 +21,7 @@ def by_position(tables: Tables, *, judgement: str) -> Figure:
     table = pl.DataFrame(tables["positions"])
     about, seeds = tables["recorded"][0], int(table["n"].min())
     context = int(table["last"].max())
-    drawn = looking(table, "family")
+    drawn = with_looks(table, "family")
     x = log_axis(alt.X, "position", "Token index in the window", 1, context, room=1.05)
     low, high = marks.span(table["low"], table["high"])
     y = linear_axis("value", "Held-out loss (nats per token)", low, high)
@@ -35,28 +36,14 @@ def by_position(tables: Tables, *, judgement: str) -> Figure:
         marks.end_labels(ends, marks.EDGE, y, HEIGHT),
     ]
     chart = marks.panel(layers, WIDTH, HEIGHT)
-    title = finding("Loss by position", judgement)
-    subtitle = (
-        f"RECORDED. Mean of {seeds} seeds of each family; shade: 95% t interval over seeds, noise pooled. "
-        f"{about['vocab']:,}-token vocabulary, windows of {context}; a bin an octave."
-    )
-    return Figure(
-        name="loss-by-position",
-        chart=chart,
-        title=title,
-        subtitle=subtitle,
-        description="Held-out loss against token index on a log axis, a curve with a band for each family.",
-        shows=judgement,
-        would_change="Longer windows, more training, larger models. Both read the same windows: wiggles that "
-        "they share are the text's.",
-        table=table,
-    )
+    words = {"verdict": verdict_of(judgement), "judgement": judgement, "seeds": seeds, "context": context}
+    return figure("showdown", "loss-by-position", chart, table, **words, vocabulary=f"{about['vocab']:,}")
 
 
 def by_copies(tables: Tables, *, judgement: str) -> Figure:
     table = pl.DataFrame(tables["novelty"]).filter(pl.col("measure").is_in(["copied_4", "copied_8"]))
     runs = {"copied_4": "runs of 4 words", "copied_8": "runs of 8 words"}
-    drawn = looking(table, "side").with_columns(pl.col("measure").replace_strict(runs).alias("run"))
+    drawn = with_looks(table, "side").with_columns(pl.col("measure").replace_strict(runs).alias("run"))
     order = [LOOKS[side][0] for side in LOOKS]
     x = alt.X("value:Q", title="Share of a text's runs that the training text holds").axis(format=".0%")
     y = alt.Y("name:N", title=None, sort=order)
@@ -72,21 +59,12 @@ def by_copies(tables: Tables, *, judgement: str) -> Figure:
         .properties(width=WIDTH - 120, height=90)
         .facet(row=row)
     )
-    title = finding("Runs of words also found in the training text", judgement.split(". ")[0])
-    subtitle = f"Mean over {table['n'].min()} texts a side, 95% interval over texts (t; Wilson if all are 0)."
-    return Figure(
-        name="copied-runs",
-        chart=chart,
-        title=title,
-        subtitle=subtitle,
-        description="A point with its interval for each side, for runs of 4 and of 8 words.",
-        shows=judgement,
-        would_change="Longer texts, lower temperature, and training that reads its text many times.",
-        table=table,
-    )
+    verdict = verdict_of(judgement.split(". ")[0])
+    words = {"verdict": verdict, "judgement": judgement, "texts": table["n"].min()}
+    return figure("showdown", "copied-runs", chart, table, **words)
 
 
-def looking(table: pl.DataFrame, column: str) -> pl.DataFrame:
+def with_looks(table: pl.DataFrame, column: str) -> pl.DataFrame:
     """With each side's name, colour and marker."""
     looks = [LOOKS[side] for side in table[column]]
     colours = [family_colour(side) if side != "held-out text" else QUIET for side in table[column]]
@@ -97,6 +75,6 @@ def looking(table: pl.DataFrame, column: str) -> pl.DataFrame:
     )
 
 
-def finding(subject: str, judgement: str) -> str:
-    """The verdict at the end of a sentence, as a title."""
-    return f"{subject}: {judgement.rstrip('.').rsplit(': ', 1)[-1]}"
+def verdict_of(judgement: str) -> str:
+    """The end of a sentence, for a title."""
+    return judgement.rstrip(".").rsplit(": ", 1)[-1]

@@ -1,18 +1,20 @@
 """What the tasting says: the texts without names first, everything else for after the vote."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 import polars as pl
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import wrap
-from isoloss.stats import Interval, difference, mean, pooled_noise
+from isoloss.stats import difference, mean, pooled_noise
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.showdown import draw
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
 from isoloss.teach.templates import filled
+from isoloss.teach.versus import Versus
 from isoloss.text import interval, percent, signed
 
 NAMES = {"transformer": "Transformer", "lstm": "LSTM"}
@@ -58,7 +60,7 @@ def identities(settings: ShowdownSettings, tables: Tables) -> str:
 def loss(tables: Tables) -> str:
     """Held-out loss of the trained models, over seeds."""
     losses, about = by_side(tables["held_out"], "family", "loss"), tables["recorded"][0]
-    verdict = compared(losses, "predicts held-out text better", lower_wins=True)
+    verdict = compared(losses, "predicts held-out text better", "less")
     return f"Models trained on {about['made']}: held-out loss in nats per token, mean of {verdict}."
 
 
@@ -82,22 +84,18 @@ def context(tables: Tables) -> str:
     """How much each side gains from context: late minus early positions."""
     gains = [{**row, "gain": row["early"] - row["late"]} for row in tables["held_out"]]
     half = tables["recorded"][0]["context"] // 2
-    verdict = compared(by_side(gains, "family", "gain"), "gains more from context")
+    verdict = compared(by_side(gains, "family", "gain"), "gains more from context", "more")
     return (
         f"From tokens 1–{EARLY} of a window to tokens {half + 1}–{2 * half} the held-out "
         f"loss falls by, in nats, mean of {verdict}."
     )
 
 
-def compared(groups: Mapping[str, Sequence[float]], wins: str, *, lower_wins: bool = False) -> str:
+def compared(groups: Mapping[str, Sequence[float]], wins: str, better: Literal["more", "less"]) -> str:
     """Means over seeds, their difference, and who is ahead."""
     means = ", ".join(f"{NAMES[side]} {mean(values).value:.3f}" for side, values in groups.items())
-    apart = transformer_minus_lstm(groups)
     seeds = min(map(len, groups.values()))
-    return (
-        f"{seeds} seeds each: {means}; Transformer minus LSTM {signed(apart.value)} (95% t interval "
-        f"{interval(apart.interval, signed)}): {winner(apart, wins, lower_wins=lower_wins)}"
-    )
+    return f"{seeds} seeds each: {means}; {apart(groups, wins, signed, better=better)}"
 
 
 def copies(tables: Tables) -> str:
@@ -132,13 +130,22 @@ def variety(tables: Tables) -> str:
 def compared_texts(tables: Tables, measure: str, wins: str) -> str:
     """The difference of mean shares in percentage points, and who is ahead; empty if texts are too short."""
     groups = by_side(tables["samples"], "side", measure)
-    if min(map(len, groups.values())) < 2:
-        return ""
-    apart = transformer_minus_lstm(groups)
-    return (
-        f"Transformer minus LSTM {points(apart.value)} points (95% t interval "
-        f"{interval(apart.interval, points)}): {winner(apart, wins)}"
-    )
+    return apart(groups, wins, points, " points") if min(map(len, groups.values())) > 1 else ""
+
+
+def apart(
+    groups: Mapping[str, Sequence[float]],
+    wins: str,
+    write: Callable[[float], str],
+    unit: str = "",
+    better: Literal["more", "less"] = "more",
+) -> str:
+    """The difference of means, unpaired, with the noise pooled over both; who is ahead if it leaves out 0."""
+    gap = difference(groups["transformer"], groups["lstm"], pooled_noise(groups.values()))
+    winner = Versus(*NAMES.values(), gap, better).winner
+    verdict = f"the {winner} {wins}" if winner else "no clear difference"
+    numbers = f"{write(gap.value)}{unit} (95% t interval {interval(gap.interval, write)})"
+    return f"Transformer minus LSTM {numbers}: {verdict}"
 
 
 def by_side(
@@ -147,18 +154,6 @@ def by_side(
     """What was measured of each side that ``column`` names."""
     frame = pl.DataFrame(rows, infer_schema_length=None)
     return {side: frame.filter(pl.col(column) == side)[measure].drop_nulls().to_list() for side in sides}
-
-
-def transformer_minus_lstm(groups: Mapping[str, Sequence[float]]) -> Interval:
-    """Unpaired, with the noise pooled over both."""
-    return difference(groups["transformer"], groups["lstm"], pooled_noise(groups.values()))
-
-
-def winner(apart: Interval, wins: str, *, lower_wins: bool = False) -> str:
-    """Who is ahead, if the interval leaves out 0. Transformer minus LSTM."""
-    if not apart.decided:
-        return "no clear difference"
-    return f"the {NAMES['transformer' if (apart.value > 0) != lower_wins else 'lstm']} {wins}"
 
 
 def points(share: float) -> str:
