@@ -31,7 +31,7 @@ PLACES = {
     "corpus": (1, 7),
     "records": (1, 6),
 }
-GROUND = "errors, files, stats, strict, text, units: the ground floor, which all stand on"
+GROUND = "captions, errors, files, stats, strict, table, text, units: the ground floor, which all stand on"
 
 
 def rooms() -> list[str]:

@@ -1,6 +1,8 @@
 """The verbs of the laws on files: from fit and predict to design and bench."""
 
+import html
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -9,6 +11,9 @@ from typer.testing import CliRunner
 
 from isoloss import __version__ as isoloss_version
 from isoloss import cli
+from isoloss.analysis.fit_tables import parameters, solution
+from isoloss.sources.fits import read_fit
+from isoloss.table import lines
 
 CONTRACT = {
     "fit": (
@@ -48,10 +53,31 @@ def test_fit_says_what_it_found_and_what_it_rests_on(isoloss, here):
     assert code == 0
     assert "chinchilla: L = 1.798 + 445" in said
     assert "converged" in said
-    assert "8 of 8 starts agree" in said
-    assert "36 rows, 31 degrees of freedom" in said
-    assert "compute-optimal: N ~ C^0.5" in said
+    table = {line.split("   ")[0].strip(): line.split("   ")[-1].strip() for line in said.splitlines()}
+    assert table["Starts"] == "8 of 8 agree"
+    assert (table["Rows"], table["Degrees of freedom"]) == ("36", "31")
+    assert table["a: N_opt ~ C^a"] == "follows"
+    assert "0.5214   –                0.5027 to 0.5395" in said
     assert json.loads((here / "fit.json").read_text())["law"] == "chinchilla"
+
+
+def test_the_terminal_and_the_page_of_a_fit_say_the_same(isoloss, fitted, here):
+    found = read_fit(here / fitted)
+    said = "\n".join(
+        map(str.rstrip, isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES)[1].splitlines())
+    )
+    isoloss("report", fitted)
+    page = html.unescape((here / "fit-report" / "index.html").read_text("utf-8"))
+    for build in (parameters, solution):
+        table = build(found)
+        assert "\n".join(lines(table)) in said
+        assert f"<caption>{table.caption}</caption>" in page
+        for row in table.rows:
+            assert all(f">{cell}</t" in page for cell in row)
+    # Control: another fit's table is on neither.
+    other = parameters(replace(found, params=dict.fromkeys(found.params, 7.25)))
+    assert "\n".join(lines(other)) not in said
+    assert ">7.25</t" not in page
 
 
 def test_fit_prints_the_contract_as_json(isoloss):

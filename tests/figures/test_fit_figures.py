@@ -9,10 +9,11 @@ import pytest
 import spec
 from scipy.special import stdtrit
 
+from isoloss.analysis import parameters
+from isoloss.analysis.fit_rows import rows
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import correlations, fit_residuals, profiles
 from isoloss.figures import fit as figures
-from isoloss.figures.fit_rows import rows
 from isoloss.figures.render import render
 from isoloss.laws import FORMS, FitStatus, fit
 from isoloss.sources.published import published
@@ -81,7 +82,7 @@ def test_bin_means_and_their_intervals(law):
 
 
 def test_correlations_are_those_of_the_plain_parameters(law):
-    names, matrix = correlations.correlations(law)
+    names, matrix = parameters.correlations(law)
     assert names == ("E", "A", "alpha", "B", "beta")
     np.testing.assert_allclose(np.diag(matrix), 1.0)
     # Against draws of the law, in logs of the plain parameters.
@@ -103,7 +104,7 @@ def test_tied_parameters_are_no_finding():
     tied = fit("chinchilla", x, loss, tied=[("alpha", "beta")])
     assert "alpha and beta" not in correlations.figure(tied).title
     assert "beta and alpha" not in correlations.figure(tied).title
-    assert len(profiles.profiles(tied)) == 4
+    assert len(parameters.profiles(tied)) == 4
 
 
 def test_profiles_carry_both_intervals_and_the_straight_line(law):
@@ -118,11 +119,11 @@ def test_profiles_carry_both_intervals_and_the_straight_line(law):
 
 
 def test_a_profile_that_does_not_close_is_said_to_be_open(law):
-    (one,) = [p for p in profiles.profiles(law) if p.parameter == "E"]
+    (one,) = [p for p in parameters.profiles(law) if p.parameter == "E"]
     opened = replace(one, interval=(None, one.interval[1]))
-    assert profiles._finding(law, (opened,)) == "E has no bound on a side: open ends"
-    assert "the data do not bound it below" in profiles._words(law, opened)
-    assert "open" not in profiles._words(law, one)
+    assert parameters.profile_verdict(law, (opened,)) == "E has no bound on a side: open ends"
+    assert "the data do not bound it below" in parameters.profile_words(law, opened)
+    assert "open" not in parameters.profile_words(law, one)
 
 
 def test_without_covariance_no_interval_is_drawn(law):
@@ -166,7 +167,7 @@ def test_one_varied_input_of_two_is_a_line():
     loss = FORMS["chinchilla"].loss(truth, x) * np.exp(0.002 * np.random.default_rng(0).standard_normal(12))
     found = fit("chinchilla", x, loss, fixed={"B": truth["B"], "beta": truth["beta"]})
     assert "interval of the law's mean" in figures.law(found).description
-    assert set(correlations.correlations(found)[0]) == {"E", "A", "alpha"}
+    assert set(parameters.correlations(found)[0]) == {"E", "A", "alpha"}
 
 
 def test_parameters_outside_the_loop_may_be_none():

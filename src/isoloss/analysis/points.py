@@ -5,9 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.laws import Fit, fit
 from isoloss.stats import LEVEL
+
+LEVEL_WORDS = text.level(LEVEL)
+"""Of every interval of a study's figures and tables."""
 
 
 @dataclass(frozen=True)

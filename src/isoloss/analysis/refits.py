@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from isoloss.analysis.residuals import exact, on_logs
+from isoloss.analysis.fit_rows import exact, on_logs
 from isoloss.errors import Refusal
 from isoloss.laws import WORST_CONDITION, Array, Fit, Points, Problem, covariance_S, descend, fit, problem_of
 

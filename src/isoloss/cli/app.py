@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterable
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 from rich.console import Console
 
 from isoloss.strict import json_values
+from isoloss.table import WIDE, Table, lines
 from isoloss.version import __version__
 
 app = typer.Typer(
@@ -58,15 +60,27 @@ def plain(text: str) -> str:
     return _CONTROL.sub("?", text)
 
 
-def show(lines: Iterable[str]) -> None:
-    for line in lines:
-        say(line)
+def show(parts: Iterable[str | Table]) -> None:
+    """Lines as they are; tables with an empty line before them and before what follows."""
+    after_table = False
+    for index, part in enumerate(parts):
+        table = isinstance(part, Table)
+        if after_table or (table and index):
+            say("")
+        for line in lines(part, terminal_width()) if table else (part,):
+            say(line)
+        after_table = table
 
 
-def respond(as_json: bool, value: Any, lines: Iterable[str], warnings: Iterable[str] = ()) -> None:
+def terminal_width() -> int:
+    """Columns of the terminal; where stdout is none nothing is folded."""
+    return Console().width if sys.stdout.isatty() else WIDE
+
+
+def respond(as_json: bool, value: Any, parts: Iterable[str | Table], warnings: Iterable[str] = ()) -> None:
     """The result on stdout: ``value`` as JSON, or in words with the reasons to doubt it, a line each."""
     if as_json:
         show_json(value.to_json() if hasattr(value, "to_json") else json_values(value))
         return
-    show(lines)
+    show(parts)
     show(f"mind: {warning}" for warning in warnings)

@@ -57,7 +57,7 @@ def fit(
     isoloss fit studies/architectures-mini --law power-floor --where "cooled AND family = 'lstm'"
     isoloss fit runs.parquet --law chinchilla --tied alpha,beta --bootstrap 1000 --cluster run
     """
-    from isoloss.cli.results import fit_lines
+    from isoloss.cli.results import fit_parts
     from isoloss.sources import fit_table
 
     fitted = fit_table(
@@ -77,7 +77,7 @@ def fit(
     )
     if out is not None:
         files.write_json(out, fitted.to_json())
-    respond(as_json, fitted, fit_lines(fitted), fitted.warnings)
+    respond(as_json, fitted, fit_parts(fitted), fitted.warnings)
     if out is not None and not as_json:
         say(
             f"Written to {out}. Next: isoloss report {out}, isoloss predict {out} ..., isoloss plan {out} ..."
@@ -101,7 +101,7 @@ def predict(
     isoloss predict fit.json --params 7e9 --tokens 1.4e11
     isoloss predict chinchilla-epoch --params 7e10 --tokens 1.4e12
     """
-    from isoloss.cli.results import prediction_lines
+    from isoloss.cli.results import prediction_parts
     from isoloss.sources.fits import inputs_for, read_fit
 
     fitted = read_fit(source)
@@ -110,7 +110,7 @@ def predict(
     prediction = fitted.predict(level=level, **inputs_for(fitted, inputs))
     answer = vars(prediction) | {"law": fitted.law, "source": fitted.source}
     answer = {fitted.form.gives: answer.pop("loss")} | answer
-    respond(as_json, answer, prediction_lines(fitted, prediction), prediction.warnings)
+    respond(as_json, answer, prediction_parts(fitted, prediction), prediction.warnings)
 
 
 @app.command("laws")
@@ -119,7 +119,7 @@ def laws(as_json: AsJson = False) -> None:
 
     isoloss laws
     """
-    from isoloss.cli.results import laws_lines
+    from isoloss.cli.results import laws_parts
     from isoloss.laws import FORMS
     from isoloss.sources.published import names, published, unpublished
 
@@ -132,7 +132,7 @@ def laws(as_json: AsJson = False) -> None:
         "published": {name: {**law.source, "law": law.law} for name, law in printed.items()},
         "unpublished": unpublished(),
     }
-    respond(as_json, answer, laws_lines(printed, unpublished()))
+    respond(as_json, answer, laws_parts(printed, unpublished()))
 
 
 @app.command()
@@ -157,7 +157,7 @@ def isoflop(
 
     isoloss isoflop runs.csv --flops budget --params N --loss loss
     """
-    from isoloss.cli.results import isoflop_lines
+    from isoloss.cli.results import isoflop_parts
     from isoloss.plans.methods import exponents_by_method
     from isoloss.sources import columns_for
 
@@ -179,4 +179,4 @@ def isoflop(
 
         for figure in figures.pictures(exponents):
             render.write(figure, render.render(figure), out)
-    respond(as_json, exponents, isoflop_lines(exponents), read.warnings)
+    respond(as_json, exponents, isoflop_parts(exponents), read.warnings)

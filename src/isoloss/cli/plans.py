@@ -33,7 +33,7 @@ def compare(
 
     isoloss compare runs.csv --laws chinchilla,outer-exponent,kaplan-nd
     """
-    from isoloss.cli.results import comparison_lines
+    from isoloss.cli.results import comparison_parts
     from isoloss.plans.compare import compare as ranked
 
     names = [name.strip() for name in laws.split(",") if name.strip()]
@@ -46,7 +46,7 @@ def compare(
         cluster=read.cluster,
         **vars(objective),
     )
-    respond(as_json, comparison, comparison_lines(comparison), [*comparison.warnings, *read.warnings])
+    respond(as_json, comparison, comparison_parts(comparison), [*comparison.warnings, *read.warnings])
 
 
 @app.command()
@@ -68,7 +68,7 @@ def backtest(
     isoloss backtest runs.csv --law chinchilla --holdout largest-params
     isoloss backtest runs.csv --law chinchilla --holdout "dataset=c4"
     """
-    from isoloss.cli.results import backtest_lines
+    from isoloss.cli.results import backtest_parts
     from isoloss.plans.backtest import backtest as judged
 
     read, inputs, hidden = _read([law], table, columns, holdout)
@@ -81,7 +81,7 @@ def backtest(
         picture = figures.figure(result)
         for path in render.write(picture, render.render(picture), out):
             progress.print(str(path))
-    respond(as_json, result, backtest_lines(result), [*result.warnings, *read.warnings])
+    respond(as_json, result, backtest_parts(result), [*result.warnings, *read.warnings])
 
 
 def _read(
@@ -145,12 +145,12 @@ def plan(source: o.Fit, question: PlanOptions, as_json: AsJson = False) -> None:
     isoloss plan fit.json --loss 2.2 --serve-tokens 1e13
     isoloss plan muennighoff --flops 1e22 --unique-tokens 1e11
     """
-    from isoloss.cli.results import plan_lines
+    from isoloss.cli.results import plan_parts
     from isoloss.plans import plan as planned
     from isoloss.sources.fits import read_fit
 
     result = planned(read_fit(source), **vars(question))
-    respond(as_json, result, plan_lines(result), result.warnings)
+    respond(as_json, result, plan_parts(result), result.warnings)
 
 
 @app.command()
@@ -169,7 +169,7 @@ def design(
 
     isoloss design fit.json --budget 1e20 --params 7e9 --tokens 1.4e11
     """
-    from isoloss.cli.results import design_lines
+    from isoloss.cli.results import design_parts
     from isoloss.plans.design import design as designed
     from isoloss.sources.fits import inputs_for, read_fit
 
@@ -177,4 +177,4 @@ def design(
     inputs = o.law_inputs({"params": params, "tokens": tokens, "recurrence": recurrence}, others)
     target = inputs_for(fitted, inputs)
     result = designed(fitted, budget_flops=budget, target=target, at_most=at_most, seed=seed)
-    respond(as_json, result, design_lines(result), result.warnings)
+    respond(as_json, result, design_parts(result), result.warnings)

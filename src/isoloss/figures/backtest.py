@@ -6,7 +6,7 @@ import polars as pl
 
 from isoloss import text
 from isoloss.figures import marks
-from isoloss.figures.figure import Figure
+from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import COUNTS, INK, POWERS, PREDICTED, REAL, linear_axis, log_axis
 from isoloss.laws import Array
 from isoloss.plans.backtest import Backtest, Standing
@@ -47,29 +47,22 @@ def figure(outcome: Backtest) -> Figure:
             f"the {text.level(outcome.level)} interval held {share} of {outcome.coverage.points} points "
             f"(share between {low} and {high})"
         )
-    subtitle = (
-        f"{text.capital(outcome.rule)}; {held}. Grey: visible runs. Blue: hidden runs. Orange: predicted by "
-        f"{outcome.law} from the visible runs, with the {text.level(outcome.level)} interval of one new run. "
-        f"Crosses: {best.name}. Runs of one scale are spread sideways. Right: mean absolute relative error "
-        f"over the hidden runs."
-    )
     table = table_of(outcome)
-    return Figure(
-        name="backtest",
-        chart=alt.hconcat(_scale_panel(outcome, table), _error_panel(outcome), spacing=28),
-        title=title,
-        subtitle=subtitle,
-        description=(
-            f"Left, loss against {_axis_title(outcome)} on a log axis for {len(outcome.visible_loss)} "
-            f"visible and {count} hidden runs, the latter beside their prediction with its interval. "
-            f"Right, one bar for {outcome.law} and for each of {len(outcome.baselines)} baselines."
-        ),
-        shows=f"{outcome.verdict()} {text.capital(outcome.rule)}.",
-        would_change=(
-            "Hiding other runs, or more of them; a larger range of visible runs. The interval takes the law "
-            "as true: a wrong law misses together, so a few hidden points say less than their number."
-        ),
-        table=table,
+    return captioned(
+        "backtest",
+        alt.hconcat(_scale_panel(outcome, table), _error_panel(outcome), spacing=28),
+        title,
+        table,
+        rule=text.capital(outcome.rule),
+        held=held,
+        law=outcome.law,
+        level=text.level(outcome.level),
+        best=best.name,
+        scale=_axis_title(outcome),
+        visible=len(outcome.visible_loss),
+        hidden=count,
+        baselines=len(outcome.baselines),
+        verdict=outcome.verdict(),
     )
 
 

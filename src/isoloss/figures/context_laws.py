@@ -6,14 +6,14 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.contexts import Contexts, law_verdict, steps_verdict
+from isoloss.analysis.fit_rows import law_at
+from isoloss.analysis.points import LEVEL_WORDS
 from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, binned, law_words
 from isoloss.errors import Refusal
 from isoloss.figures import marks
-from isoloss.figures.figure import Figure
-from isoloss.figures.fit_rows import law_at
+from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import linear_axis, log_axis
 from isoloss.laws import Fit
-from isoloss.stats import LEVEL
 
 WIDTH, HEIGHT = 520, 400
 
@@ -21,26 +21,16 @@ WIDTH, HEIGHT = 520, 400
 def laws_figure(data: Contexts) -> Figure:
     """Loss against token index, a curve a size, its law dashed."""
     title = text.capital(law_verdict(data))
-    subtitle = (
-        f"Transformers, end of cooldown at D = {text.count(data.tokens)} tokens; N non-embedding; position "
-        f"bins: {BINS_IN_WORDS}. Solid: measured, mean of seeds. Dashed: a + b T^-p fitted to single "
-        f"positions; {CURVE_WORDS}; intervals are {text.level(LEVEL)} t over seeds."
-    )
-    return Figure(
-        name="context-laws",
-        chart=laws_chart(data),
-        title=title,
-        subtitle=subtitle,
-        description=(
-            "Loss against token index on a log axis for each Transformer size, darkest for the smallest: "
-            + "; ".join(f"N = {text.count(s.profile.params)}: {law_words(s.law)}" for s in data.sizes)
-        ),
-        shows=(
-            f"{title}. In a + b T^-p, a is the loss at endless context, b the amplitude and p the exponent: "
-            "how fast more context helps. The table sets each law's context mean beside the measured one."
-        ),
-        would_change="A longer context tells a from p better; more seeds narrow the exponents' intervals.",
-        table=laws_table(data),
+    return captioned(
+        "context-laws",
+        laws_chart(data),
+        title,
+        laws_table(data),
+        tokens=text.count(data.tokens),
+        bins=BINS_IN_WORDS,
+        curve_only=CURVE_WORDS,
+        level=LEVEL_WORDS,
+        sizes="; ".join(f"N = {text.count(s.profile.params)}: {law_words(s.law)}" for s in data.sizes),
     )
 
 
@@ -97,12 +87,6 @@ def steps_figure(data: Contexts) -> Figure:
     if data.steps.is_empty():
         raise Refusal("no evaluation along the trunk was recorded", mend="evaluate along the trunk")
     title = text.capital(steps_verdict(data))
-    seeds = len(data.sizes[-1].profile.run_ids)
-    subtitle = (
-        f"Transformer of N = {text.count(data.largest)} (non-embedding), the largest; constant-rate trunk, "
-        f"mean of {text.plural(seeds, 'seed')}; evaluated at powers of two, step 0 left out. "
-        "One curve an octave of the token index."
-    )
     mean = (
         data.steps.group_by("from_token", "to_token", "step", maintain_order=True)
         .agg(pl.col("loss").mean())
@@ -112,13 +96,11 @@ def steps_figure(data: Contexts) -> Figure:
     y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(mean["loss"]))
     colour = marks.colour_bar("position", "Token index T", 1, data.context)
     lines = marks.line(mean, x, y, colour=colour, by="from_token")
-    return Figure(
-        name="context-steps",
-        chart=marks.panel([lines], WIDTH, HEIGHT),
-        title=title,
-        subtitle=subtitle,
-        description="Loss against training step on a log axis, one curve an octave of the token index.",
-        shows=f"{title}. All curves belong to one model; the colour is the position, not the size.",
-        would_change="A longer run lets late positions improve on; a larger model learns more from far back.",
-        table=data.steps,
+    return captioned(
+        "context-steps",
+        marks.panel([lines], WIDTH, HEIGHT),
+        title,
+        data.steps,
+        params=text.count(data.largest),
+        seeds=text.plural(len(data.sizes[-1].profile.run_ids), "seed"),
     )

@@ -5,7 +5,9 @@ from typing import Any
 
 import polars as pl
 
+from isoloss.captions import Captions
 from isoloss.figures.style import TITLE_CHARACTERS
+from isoloss.strict import Strict
 
 
 @dataclass(frozen=True)
@@ -26,3 +28,25 @@ class Figure:
     table: pl.DataFrame
     subtitle: str = ""
     characters: int = TITLE_CHARACTERS
+
+
+class FigureCaption(Strict):
+    """The texts of a figure in captions.toml."""
+
+    subtitle: str
+    description: str
+    shows: str
+    would_change: str
+    characters: int = TITLE_CHARACTERS
+
+
+CAPTIONS = Captions("isoloss.figures", FigureCaption)
+
+
+def captioned(name: str, chart: Any, title: str, table: pl.DataFrame, **values: object) -> Figure:
+    """A figure with the texts of its name in captions.toml, ``values`` at their {names}.
+
+    Raises LookupError where the texts and the values do not have the same names.
+    """
+    texts = CAPTIONS.fill(name, {"title": title}, **values)
+    return Figure(name=name, chart=chart, title=title, table=table, **texts)

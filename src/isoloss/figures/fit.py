@@ -8,18 +8,12 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.residuals import on_logs
-from isoloss.errors import InputError, Refusal
-from isoloss.figures import marks, overlay
-from isoloss.figures.figure import Figure
-from isoloss.figures.fit_rows import (
-    FEW,
+from isoloss.analysis.fit_rows import (
     amount,
-    axis,
     claim,
     law_at,
     middle,
-    number_format,
+    on_logs,
     ranges_of,
     row_words,
     rows,
@@ -29,7 +23,22 @@ from isoloss.figures.fit_rows import (
     varied,
     words,
 )
-from isoloss.figures.style import INK, PREDICTED, QUIET, RAMP, REAL, configured, title_of, written
+from isoloss.errors import InputError, Refusal
+from isoloss.figures import marks, overlay
+from isoloss.figures.figure import Figure, captioned
+from isoloss.figures.style import (
+    FEW,
+    INK,
+    PREDICTED,
+    QUIET,
+    RAMP,
+    REAL,
+    axis,
+    configured,
+    number_format,
+    title_of,
+    written,
+)
 from isoloss.laws import Array, Fit, FitStatus
 
 WIDTH, HEIGHT, STRIP = 620, 340, 110
@@ -80,22 +89,25 @@ def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
     title = claim(fit)
     if fit.sigma is not None:
         title += f", runs scatter {spread_words(fit, fit.sigma)} about it"
-    shown = "no rows: the law over the range that it was fitted to" if points is None else row_words(fit)
-    return Figure(
-        name="law",
-        chart=drawing.chart,
-        title=title,
-        subtitle=f"{shown}; {drawing.how}",
-        description=f"{value_words(fit)} against {text.listed(list(map(words, inputs)))}: {drawing.how}.",
-        shows=f"{title}. {text.capital(drawing.how)}. The law is {fit.form.formula} ({fit.form.source}).",
-        would_change=(
+    return captioned(
+        "law",
+        drawing.chart,
+        title,
+        drawing.table,
+        rows="no rows: the law over the range that it was fitted to" if points is None else row_words(fit),
+        marks=drawing.how,
+        marks_first=text.capital(drawing.how),
+        value=value_words(fit),
+        inputs=text.listed(list(map(words, inputs))),
+        formula=fit.form.formula,
+        source=fit.form.source,
+        change=(
             "Runs outside the range drawn: the band holds the law's parameters, not another law."
             if fit.covariance is not None
             else "Nothing here: the constants are a paper's."
             if fit.status is FitStatus.PUBLISHED
             else "More runs, or several seeds: this fit has no interval."
         ),
-        table=drawing.table,
     )
 
 

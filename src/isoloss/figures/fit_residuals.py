@@ -1,19 +1,14 @@
 """Where the law misses: observed against law, and residuals along each input."""
 
+from dataclasses import replace
+
 import altair as alt
 import numpy as np
 import polars as pl
-from scipy.special import stdtr
 
 from isoloss import text
-from isoloss.analysis.residuals import on_logs
-from isoloss.figures import marks
-from isoloss.figures.figure import Figure
-from isoloss.figures.fit import PANEL, PANELS_A_ROW, in_rows, levels_of
-from isoloss.figures.fit_rows import (
-    FEW,
-    amount,
-    axis,
+from isoloss.analysis.fit_rows import (
+    on_logs,
     residual_words,
     row_words,
     rows,
@@ -22,14 +17,14 @@ from isoloss.figures.fit_rows import (
     varied,
     words,
 )
-from isoloss.figures.style import PREDICTED, QUIET, REAL
-from isoloss.laws import Array, Fit
-from isoloss.stats import t_quantile
+from isoloss.analysis.residual_bins import drift, means
+from isoloss.figures import marks
+from isoloss.figures.figure import Figure, captioned
+from isoloss.figures.fit import PANEL, PANELS_A_ROW, in_rows, levels_of
+from isoloss.figures.style import PREDICTED, QUIET, REAL, axis
+from isoloss.laws import Fit
 
 OUTSIDE = "#CC5500"
-BINS = 6
-DRIFTS = 0.05
-"""A bin's mean counts as a drift if chance makes one so large among all bins less often than this."""
 
 
 def real_against_predicted(fit: Fit) -> Figure:
@@ -68,17 +63,8 @@ def real_against_predicted(fit: Fit) -> Figure:
         layers.append(marks.bars(bars, x, y, colour=PREDICTED, opacity=0.45, width=2))
     shown = points.select("law", "observed", "colour", "shape")
     layers.append(marks.points(shown, x, y, shape=marks.SHAPE, size=34, opacity=0.85, clip=True))
-    return Figure(
-        name="real-against-predicted",
-        chart=marks.panel(layers, 440, 440),
-        title=title,
-        subtitle=f"{row_words(fit)}, the same that were fitted; dashed: equal; {how}",
-        characters=62,
-        description="Observed loss against the law's, a point a row, along the line of equal values.",
-        shows=f"{title}. These rows made the law, so this says how well it fits, not how well it predicts.",
-        would_change="Rows that the fit has not seen: a backtest hides the largest and predicts them.",
-        table=points.drop("colour", "shape", "label"),
-    )
+    chart, table = marks.panel(layers, 440, 440), points.drop("colour", "shape", "label")
+    return captioned("real-against-predicted", chart, title, table, rows=row_words(fit), marks=how)
 
 
 def residuals(fit: Fit) -> Figure:
@@ -92,22 +78,16 @@ def residuals(fit: Fit) -> Figure:
     title = drift(fit, bins)
     charts = [_along(fit, points, bins, inputs, place) for place in range(len(inputs))]
     bars = f" with {text.level(fit.level)} t intervals" if bins["low"].null_count() == 0 else ""
-    return Figure(
-        name="residuals",
-        chart=in_rows(charts),
-        title=title,
-        subtitle=(
-            f"{row_words(fit)}; diamonds: means of bins{bars}; dashed: one standard deviation of one run"
-        ),
-        characters=62 if len(inputs) < 3 else 88,
-        description=f"Residuals against {text.listed(list(map(words, inputs)))}, with means of bins.",
-        shows=(
-            f"{title}. A law of the right form leaves means near 0 along every input; a bend says that the "
-            "form is wrong there, and that it is wrong beyond."
-        ),
-        would_change="Another form with one more term, or runs at the ends of each input.",
-        table=bins,
+    drawn = captioned(
+        "residuals",
+        in_rows(charts),
+        title,
+        bins,
+        rows=row_words(fit),
+        bars=bars,
+        inputs=text.listed(list(map(words, inputs))),
     )
+    return replace(drawn, characters=62) if len(inputs) < 3 else drawn
 
 
 def _along(
@@ -126,65 +106,3 @@ def _along(
     mean = marks.renamed(y, "mean")
     layers.append(marks.points(middles, x, mean, colour=OUTSIDE, shape="diamond", size=60))
     return marks.panel(layers, PANEL if narrow else 2 * PANEL, PANEL - 30)
-
-
-def means(fit: Fit, points: pl.DataFrame) -> pl.DataFrame:
-    """Mean residuals along each varied input, with their standard errors and intervals."""
-    return pl.concat(_bins(fit, points, name) for name in varied(fit))
-
-
-def _bins(fit: Fit, points: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Means of residuals at each value of an input, or in bins of equal counts where values are many."""
-    points = points.filter(pl.col(name) > 0).sort(name)
-    if points[name].n_unique() <= FEW:
-        index = points[name].rank("dense").cast(pl.Int64) - 1
-    else:
-        index = pl.Series((points[name].rank("ordinal").cast(pl.Int64) - 1) * BINS // points.height)
-    binned = points.with_columns(index.alias("bin")).group_by("bin", maintain_order=True)
-    means = binned.agg(
-        pl.col(name).log().mean().exp().alias("at"),
-        pl.col(name).min().alias("from"),
-        pl.col(name).max().alias("to"),
-        pl.col("residual").mean().alias("mean"),
-        pl.col("residual").std().fill_null(0.0).alias("spread"),
-        pl.len().alias("rows"),
-        pl.col("label").n_unique().alias("independent"),
-    )
-    error = _error(fit, means)
-    reach = None if error is None else t_quantile(fit.level, fit.df) * error
-    nothing = pl.lit(None, pl.Float64)
-    return means.select(
-        pl.lit(name).alias("input"),
-        pl.exclude("bin", "spread"),
-        (nothing if error is None else pl.Series(error)).alias("standard_error"),
-        (nothing if reach is None else pl.col("mean") - pl.Series(reach)).alias("low"),
-        (nothing if reach is None else pl.col("mean") + pl.Series(reach)).alias("high"),
-    )
-
-
-def _error(fit: Fit, means: pl.DataFrame) -> Array | None:
-    """Standard errors of the bins' means; None where the fit has no degrees of freedom.
-
-    From the spread of one run, or of the bin's own rows where that is larger: outliers make a mean unsure.
-    """
-    if fit.sigma is None or fit.df < 1 or fit.sigma == 0:
-        return None
-    one_run = np.maximum(fit.sigma * (100 if on_logs(fit) else 1), means["spread"].to_numpy())
-    return one_run / np.sqrt(means["independent"].to_numpy())
-
-
-def drift(fit: Fit, bins: pl.DataFrame) -> str:
-    """The largest bin mean in standard errors, and whether chance would leave one so large."""
-    unit = 1 / (100 if on_logs(fit) else 1)
-    if bins["standard_error"].null_count():
-        largest = float(np.abs(bins["mean"].to_numpy()).max())
-        return f"Residuals average at most {spread_words(fit, unit * largest)} in any bin"
-    z = (bins["mean"] / bins["standard_error"]).to_numpy()
-    place = int(np.abs(z).argmax())
-    chance = min(1.0, 2 * len(z) * float(stdtr(fit.df, -abs(z[place]))))
-    worst = bins.row(place, named=True)
-    where = amount(worst["input"], worst["from"], worst["to"])
-    size = f"{'+' if worst['mean'] > 0 else '−'}{spread_words(fit, abs(unit * worst['mean']))}"
-    if chance < DRIFTS:
-        return f"The law drifts off its runs: they average {size} at {where} ({abs(z[place]):.1f} s.e.)"
-    return f"No drift is seen: the largest bin mean is {size}, at {where} ({abs(z[place]):.1f} s.e.)"

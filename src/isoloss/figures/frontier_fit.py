@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from isoloss import text
+from isoloss.analysis.fit_rows import middle, ranges_of
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import plan as plan_figures
 from isoloss.figures.figure import Figure
-from isoloss.figures.fit_rows import middle, ranges_of
 from isoloss.laws import Fit
 from isoloss.plans import plan
 from isoloss.plans.fixed_inputs import SPLIT, run_sizes

@@ -12,7 +12,7 @@ import polars as pl
 from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import marks
-from isoloss.figures.figure import Figure
+from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.isoflop_curves import curves_figure
 from isoloss.figures.style import POWERS, log_axis
 from isoloss.laws import Fit
@@ -48,26 +48,15 @@ def frontier_figure(frontiers: Sequence[MethodFrontier]) -> Figure:
     """N*(C) of one or more methods on log-log axes, each with its band. Raises InputError for none."""
     if not frontiers:
         raise InputError("there is no frontier to draw", mend="give one opinion or more")
-    title = _verdict(frontiers)
-    levels = text.listed(sorted({text.level(one.level) for one in frontiers}))
-    subtitle = (
-        f"Optimal parameters N* by training compute C; a: exponent of N* = G C^a with its {levels} interval; "
-        "filled: used, open: left out; bands: the law's mean."
-    )
-    return Figure(
-        name="compute-frontier",
-        chart=_frontier_chart(frontiers),
-        title=title,
-        subtitle=subtitle,
-        characters=110,
-        description="Optimal parameters against compute, both on log axes: "
-        + "; ".join(one.label for one in frontiers),
-        shows=f"{title}. {'; '.join(one.label for one in frontiers)}. {_at_the_end(frontiers)}",
-        would_change=(
-            "Another counting rule for N or C, another learning-rate schedule or untuned sizes move the "
-            "exponent by more than these intervals."
-        ),
-        table=pl.concat(one.points.select(pl.lit(one.name).alias("method"), pl.all()) for one in frontiers),
+    methods = "; ".join(frontier.label for frontier in frontiers)
+    return captioned(
+        "compute-frontier",
+        _frontier_chart(frontiers),
+        _verdict(frontiers),
+        pl.concat(each.points.select(pl.lit(each.name).alias("method"), pl.all()) for each in frontiers),
+        levels=text.listed(sorted({text.level(each.level) for each in frontiers})),
+        methods=methods,
+        at_the_end=_at_the_end(frontiers),
     )
 
 

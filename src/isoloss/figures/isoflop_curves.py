@@ -8,8 +8,8 @@ import polars as pl
 
 from isoloss import text
 from isoloss.figures import marks
-from isoloss.figures.figure import Figure
-from isoloss.figures.style import INK, QUIET, linear_axis, log_axis, spread
+from isoloss.figures.figure import Figure, captioned
+from isoloss.figures.style import INK, POWERS, QUIET, linear_axis, log_axis, spread
 from isoloss.laws.isoflop import Budget, Flag, IsoFlop, Method, curve
 
 WIDTH, HEIGHT = 560, 400
@@ -35,28 +35,20 @@ def curves_figure(isoflop: IsoFlop, *, counting: str = "") -> Figure:
         f"read off {used} of {total} compute budgets"
     )
     left_out = [budget for budget in isoflop.budgets if not budget.used]
-    return Figure(
-        name="isoflop-curves",
-        chart=_chart(isoflop),
-        title=title,
-        subtitle=(
-            f"Minima by {METHODS[isoflop.method]} of log loss over log N"
-            f"{f', N: {counting}' if counting else ''}; "
-            f"filled: used; {f'open: {len(left_out)} left out; ' if left_out else ''}"
-            f"interval: {text.level(isoflop.level)} t over budgets. Noise {isoflop.noise}. "
-            f"Losses over {RISE:g} times the largest minimum are not drawn."
-        ),
-        description=(
-            f"Loss against parameters on a log axis, one curve a compute budget, {total} budgets from "
-            f"{text.interval((isoflop.budgets[0].flops, isoflop.budgets[-1].flops), text.power)} FLOP; each "
-            "minimum is marked."
-        ),
-        shows=f"{title}. " + " ".join(_left_out_words(budget) for budget in left_out),
-        would_change=(
-            "Sizes beyond an edge bring back a budget that was left out; closer sizes sharpen each minimum; "
-            "budgets further apart narrow the exponent."
-        ),
-        table=_table(isoflop),
+    return captioned(
+        "isoflop-curves",
+        _chart(isoflop),
+        title,
+        _table(isoflop),
+        method=METHODS[isoflop.method],
+        counting=f", N: {counting}" if counting else "",
+        open=f"open: {len(left_out)} left out; " if left_out else "",
+        level=text.level(isoflop.level),
+        noise=isoflop.noise,
+        rise=f"{RISE:g}",
+        budgets=total,
+        flops=text.interval((isoflop.budgets[0].flops, isoflop.budgets[-1].flops), text.power),
+        left_out=" ".join(_left_out_words(budget) for budget in left_out),
     )
 
 
@@ -74,7 +66,7 @@ def _chart(isoflop: IsoFlop) -> alt.LayerChart:
     lowest, _ = marks.span(sizes["loss"], minima["loss"])
     y = linear_axis("loss", "Loss (nats per token)", lowest, top)
     first, last = marks.span(minima["flops"])
-    colour = marks.colour_bar("flops", "Training compute C, FLOP", first, last, labels=".0e")
+    colour = marks.colour_bar("flops", "Training compute C, FLOP", first, last, labels=POWERS)
     used, left_out = minima.filter("used"), minima.filter(~pl.col("used"))
     gap = 16 * (top - lowest) / HEIGHT
     layers = [

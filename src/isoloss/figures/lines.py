@@ -7,10 +7,10 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss.analysis.fit_rows import law_at
 from isoloss.analysis.points import Curve
 from isoloss.errors import Refusal
 from isoloss.figures import marks
-from isoloss.figures.fit_rows import law_at
 from isoloss.figures.marks import SHAPES
 from isoloss.figures.style import family_colour, linear_axis, log_axis, shades
 

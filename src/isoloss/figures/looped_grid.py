@@ -1,16 +1,18 @@
 """Real and predicted loss of looped models over training, a panel for each (N, T_m); the entropy bonus."""
 
+from dataclasses import replace
+
 import altair as alt
 import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.fit_rows import law_at
 from isoloss.analysis.loops import BINS, LATE, PARTS, LoopedStudy, fit_words, inputs_of, late, loops_verdict
 from isoloss.analysis.points import seeds_phrase
 from isoloss.errors import Refusal
 from isoloss.figures import marks
-from isoloss.figures.figure import Figure
-from isoloss.figures.fit_rows import law_at
+from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import COUNTS, PREDICTED, QUIET, REAL, linear_axis, log_axis, log_ticks
 from isoloss.laws import Fit, FitStatus
 
@@ -77,20 +79,16 @@ def size_name() -> pl.Expr:
     )
 
 
-def law_subtitle(data: LoopedStudy, part: str, bins: str) -> str:
-    law = data.fits[part]
+def law_words(law: Fit | Refusal) -> str:
+    """Its formula, or that it is only a curve or refused."""
     if isinstance(law, Refusal):
-        formula = "no law, the fit was refused"
-    elif law.status is FitStatus.CURVE_ONLY:
-        formula = f"E + A N^-α + B D^-β + C T_m^-γ as a curve only ({law.reason})"
-    else:
-        formula = law.formula()
-    return (
-        f"Pred: {formula}; one fit to all panels, training losses after the first {text.percent(LATE)} of "
-        f"each run. Real: constant-rate trunk, means over {bins} of tokens and over seeds. N non-embedding."
-    )
+        return "no law, the fit was refused"
+    if law.status is FitStatus.CURVE_ONLY:
+        return f"E + A N^-α + B D^-β + C T_m^-γ as a curve only ({law.reason})"
+    return law.formula()
 
 
+STEMS = {"total": "looped-grid", "expected": "looped-grid-expected", "last_exit": "looped-grid-last-exit"}
 BONUS = (
     "Total loss is expected cross-entropy minus beta times the entropy of the exits, a bonus of up to "
     "beta log T_m that no better prediction has earned."
@@ -101,23 +99,19 @@ def grid_figure(data: LoopedStudy, part: str = "total", *, log: bool = False) ->
     """The grid over linear or log tokens."""
     rows = with_predictions(data.log_curves if log else data.curves, data.fits[part], part)
     title = fit_words(data) if part == "total" else f"{PARTS[part]} over training, each T_m and N"
-    title = text.capital(title)
-    stem = {"total": "looped-grid", "expected": "looped-grid-expected", "last_exit": "looped-grid-last-exit"}[
-        part
-    ]
-    return Figure(
-        name=f"{stem}-log" if log else stem,
-        chart=grid(rows, part, log),
-        title=title,
-        subtitle=law_subtitle(data, part, "log bins" if log else f"{BINS} bins"),
-        description=(
-            f"A grid of panels, one row for each T_m and one column for each N: {PARTS[part]} over training "
-            f"tokens{' on a log axis' if log else ''}, real solid blue, predicted dashed orange."
-        ),
-        shows=f"{title}. {BONUS}" if part == "total" else f"{title}.",
-        would_change="More sizes and loops would let whole rows and columns be left out and predicted.",
-        table=rows.drop("row", "column", "size_params"),
+    drawn = captioned(
+        "looped-grid",
+        grid(rows, part, log),
+        text.capital(title),
+        rows.drop("row", "column", "size_params"),
+        formula=law_words(data.fits[part]),
+        start=text.percent(LATE),
+        bins="log bins" if log else f"{BINS} bins",
+        part=PARTS[part],
+        axis=" on a log axis" if log else "",
+        bonus=f" {BONUS}" if part == "total" else "",
     )
+    return replace(drawn, name=f"{STEMS[part]}-log" if log else STEMS[part])
 
 
 def residual_figure(data: LoopedStudy) -> Figure:
@@ -135,16 +129,8 @@ def residual_figure(data: LoopedStudy) -> Figure:
     scale = alt.Scale(domain=[-1.1 * worst, 1.1 * worst])
     zero = marks.chart_of(rows).mark_rule(color=QUIET).encode(y=alt.datum(0))
     y = alt.Y("residual:Q", title="Real − Pred (nats)", scale=scale)
-    return Figure(
-        name="looped-residuals",
-        chart=panels(rows, zero, marks.line(rows, x_tokens(rows, False), y, colour=REAL, width=1.6)),
-        title=title,
-        subtitle="Real minus predicted total loss where the law was fitted; shared axes.",
-        description="A grid of panels, a row for each T_m and a column for each N: residuals over tokens.",
-        shows=f"{title}. A slope or bend shared by panels is what the additive law cannot express.",
-        would_change="A law with a free outer exponent, or one that lets loops and size interact.",
-        table=rows.drop("row", "column", "size_params"),
-    )
+    chart = panels(rows, zero, marks.line(rows, x_tokens(rows, False), y, colour=REAL, width=1.6))
+    return captioned("looped-residuals", chart, title, rows.drop("row", "column", "size_params"))
 
 
 LOSSES = {"loss_total": "Total (objective)", "loss_expected": "Expected cross-entropy", "loss": "Last exit"}
@@ -152,7 +138,6 @@ LOSSES = {"loss_total": "Total (objective)", "loss_expected": "Expected cross-en
 
 def exits_figure(data: LoopedStudy) -> Figure:
     """Total, expected cross-entropy and last-exit loss against T_m, a panel for each N."""
-    title = text.capital(loops_verdict(data))
     first = data.points.with_columns(pl.col("params").min().over("n_layer", "d_model").alias("size_params"))
     rows = first.unpivot(
         list(LOSSES), index=["size_params", "recurrence", "seed"], variable_name="which", value_name="nats"
@@ -176,19 +161,14 @@ def exits_figure(data: LoopedStudy) -> Figure:
     chart = marks.repeatable(rows, layers, PANEL, PANEL * 1.3).facet(
         column=alt.Column("column:N", sort=sizes, header=alt.Header(title=None, labelFontWeight="bold"))
     )
-    subtitle = (
-        f"Validation, end of cooldown at D = {text.count(data.tokens)} tokens; {seeds_phrase(data.points)}, "
-        f"one point each; lines join means. N non-embedding. Expected minus total is the entropy bonus."
-    )
-    return Figure(
-        name="looped-exits",
-        chart=chart,
-        title=title,
-        subtitle=subtitle,
-        description="For each N, total, expected and last-exit loss against the number of loops T_m.",
-        shows=f"{title}. {BONUS}",
-        would_change="Equal FLOPs in place of equal N would charge loops for their compute.",
-        table=rows.select(
+    return captioned(
+        "looped-exits",
+        chart,
+        text.capital(loops_verdict(data)),
+        rows.select(
             pl.col("size_params").alias("params"), "recurrence", "seed", pl.col("which").alias("loss"), "nats"
         ),
+        tokens=text.count(data.tokens),
+        seeds=seeds_phrase(data.points),
+        bonus=f" {BONUS}",
     )

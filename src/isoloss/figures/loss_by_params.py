@@ -5,45 +5,33 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.by_params import ByParams, crossover, verdict
-from isoloss.analysis.points import seeds_phrase
-from isoloss.figures.figure import Figure
+from isoloss.analysis.points import LEVEL_WORDS, seeds_phrase
+from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.lines import layers, lines_of, table_of
 from isoloss.figures.marks import chart_of, panel
 from isoloss.figures.style import INK
 from isoloss.laws import Crossing, CrossingOutcome
-from isoloss.stats import LEVEL
 
 WIDTH, HEIGHT = 560, 400
 
 
 def figure(data: ByParams) -> Figure:
     """Both families at one D, with their laws, and where these cross if they do inside the data."""
-    title = f"At D = {text.count(data.tokens)} tokens {verdict(data)}"
-    rival, lines = data.headline, lines_of(data.curves)
-    crossing = data.crossings[rival]
-    subtitle = (
-        f"N: non-embedding parameters (rule params). End of cooldown at D = {text.count(data.tokens)} "
-        f"tokens; {seeds_phrase(data.points)}, one point each; solid lines join means. Dashed: fitted law "
-        f"with the {text.level(LEVEL)} t band of its mean. Ahead: the {text.level(LEVEL)} t interval of the "
-        f"difference at equal N, from pooled seeds, leaves out 0."
-    )
+    lines, crossing = lines_of(data.curves), data.crossings[data.headline]
     drawn = layers(lines, height=HEIGHT, y_title="Validation loss (nats per token)")
     if isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE:
         drawn = [*crossing_marks(crossing), *drawn]
-    where = crossover(crossing, rival)
-    curves = text.listed([f"{curve.name} ({curve.law})" for curve in data.curves])
-    return Figure(
-        name="loss-by-params",
-        chart=panel(drawn, WIDTH, HEIGHT),
-        title=title,
-        subtitle=subtitle,
-        description=f"Loss against number of parameters on a log axis for {curves}; {where}.",
-        shows=f"{title}. Against the {rival}, {where}.",
-        would_change=(
-            "Another D, another corpus or a wider range of N; more seeds narrow the bands. Counting "
-            "embeddings too (params_total) moves small models to the right by their whole embedding."
-        ),
-        table=table_of(data.curves),
+    return captioned(
+        "loss-by-params",
+        panel(drawn, WIDTH, HEIGHT),
+        f"At D = {text.count(data.tokens)} tokens {verdict(data)}",
+        table_of(data.curves),
+        tokens=text.count(data.tokens),
+        seeds=seeds_phrase(data.points),
+        level=LEVEL_WORDS,
+        curves=text.listed([f"{curve.name} ({curve.law})" for curve in data.curves]),
+        rival=data.headline,
+        crossover=crossover(crossing, data.headline),
     )
 
 

@@ -6,10 +6,10 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.by_position import ByPosition, Pair, PositionCurve, name_of, stop_words, verdict
+from isoloss.analysis.fit_rows import law_at
 from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, binned, law_words
 from isoloss.figures import marks
-from isoloss.figures.figure import Figure
-from isoloss.figures.fit_rows import law_at
+from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import FAMILY_COLOURS, linear_axis, log_axis, shades
 from isoloss.laws import ContextStop, Fit
 
@@ -19,26 +19,16 @@ WIDTH, HEIGHT = 520, 420
 def figure(data: ByPosition) -> Figure:
     """A curve a model of each pair, its law dashed, a diamond where it stops improving."""
     models = [(m, c) for family in ("transformer", "lstm") for m, c in coloured(data, family)]
-    title = text.capital(verdict(data))
-    subtitle = (
-        f"Pairs of nearest N (non-embedding): {text.listed([pair_words(p) for p in data.pairs])}. End of "
-        f"cooldown at D = {text.count(data.tokens)} tokens; position bins: {BINS_IN_WORDS}. Shade: lowest to "
-        f"highest seed. Dashed: fitted a + b T^-p; {CURVE_WORDS}. Diamond: first token after which no gain "
-        "is seen."
-    )
-    stops = "; ".join(f"{name_of(m)} {stop_words(m.stop)}" for m, _ in models)
-    return Figure(
-        name="loss-by-position",
-        chart=chart(models, data.context),
-        title=title,
-        subtitle=subtitle,
-        description=f"Loss against token index on a log axis, one curve a model. {stops}.",
-        shows=f"{title}. {stops}. All models read the same windows: wiggles that they share are the text's.",
-        would_change=(
-            "A longer context, or state carried over from window to window (here LSTMs start every window "
-            "from zero); more validation windows sharpen where improvement stops, more seeds the gaps."
-        ),
-        table=table(models),
+    return captioned(
+        "loss-by-position",
+        chart(models, data.context),
+        text.capital(verdict(data)),
+        table(models),
+        pairs=text.listed([pair_words(pair) for pair in data.pairs]),
+        tokens=text.count(data.tokens),
+        bins=BINS_IN_WORDS,
+        curve_only=CURVE_WORDS,
+        stops="; ".join(f"{name_of(model)} {stop_words(model.stop)}" for model, _ in models),
     )
 
 

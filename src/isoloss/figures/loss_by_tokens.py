@@ -6,19 +6,17 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.by_params import ByParams
 from isoloss.analysis.by_tokens import ByTokens, verdict
-from isoloss.analysis.points import seeds_phrase
+from isoloss.analysis.points import LEVEL_WORDS, seeds_phrase
 from isoloss.figures import marks
-from isoloss.figures.figure import Figure
+from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.lines import ROOM, lines_of, look_of
 from isoloss.figures.style import linear_axis, log_axis
-from isoloss.stats import LEVEL
 
 PANEL = 230
 
 
 def figure(data: ByTokens) -> Figure:
     """A panel for each D."""
-    title = text.capital(verdict(data))
     rows = pl.concat(
         line.curve.points.with_columns(
             *look_of(line), tokens=pl.lit(each.tokens), panel=pl.lit(panel_name(each))
@@ -46,21 +44,13 @@ def figure(data: ByTokens) -> Figure:
         facet=alt.Facet("panel:N", sort=order, header=alt.Header(title=None, labelFontWeight="bold")),
         columns=3,
     )
-    subtitle = (
-        f"N: non-embedding parameters; each panel at the end of a cooldown of its own; "
-        f"{seeds_phrase(data.each[-1].points)}, one point each; lines join means. Ahead: the "
-        f"{text.level(LEVEL)} t interval of the difference at equal N leaves out 0."
-    )
-    return Figure(
-        name="loss-by-params-each-d",
-        chart=faceted,
-        title=title,
-        subtitle=subtitle,
-        characters=100,
-        description="A panel for each D: loss against parameters (log axis), a curve a family and depth.",
-        shows=f"{title}.",
-        would_change="More tokens: the gap depends on D, and these D are small.",
-        table=rows.select("tokens", "curve", "params", "seed", "loss"),
+    return captioned(
+        "loss-by-params-each-d",
+        faceted,
+        text.capital(verdict(data)),
+        rows.select("tokens", "curve", "params", "seed", "loss"),
+        seeds=seeds_phrase(data.each[-1].points),
+        level=LEVEL_WORDS,
     )
 
 

@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from isoloss.figures.style import INK, RAMP, Axis, log_ticks, spread
+from isoloss.figures.style import COUNTS, INK, RAMP, Axis, log_ticks, spread, written
 
 COLOUR, SHAPE = alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
 """The table's columns of that name hold the colours and shapes themselves."""
@@ -174,8 +174,9 @@ def end_labels(
     bottom, top = (float(scaled(end)) for end in domain(y))
     pixels = (scaled(ends[column].to_numpy()) - bottom) * height / (top - bottom)
     placed = np.array(spread(pixels.tolist(), LINE_HEIGHT * size))
-    placed += max(0.0, size / 2 - placed.min())
-    placed -= max(0.0, placed.max() - (height - size / 2))
+    steps = LINE_HEIGHT * size * np.argsort(np.argsort(placed))
+    placed = np.maximum(placed, size / 2 + steps)
+    placed = np.minimum(placed, height - size / 2 - (steps.max() - steps))
     values = bottom + placed * (top - bottom) / height
     colours = pl.col("colour") if "colour" in ends.columns else pl.lit(INK).alias("colour")
     table = ends.with_columns(pl.Series(column, np.exp(values) if log else values), colours)
@@ -183,14 +184,14 @@ def end_labels(
     return text.encode(x=x, y=y, text="label:N", color=COLOUR)
 
 
-def colour_bar(column: str, title: str, low: float, high: float, *, labels: str = "~s") -> alt.Color:
+def colour_bar(column: str, title: str, low: float, high: float, *, labels: str = COUNTS) -> alt.Color:
     """From dark to bright along the logarithm of a column, with its bar under the panel.
 
-    ``labels`` is a format of d3: a bar takes no expression.
+    ``labels`` as an axis takes them.
     """
     high = max(high, low * 1.001)
     look = {"type": "gradient", "orient": "bottom", "direction": "horizontal", "gradientLength": 320}
-    bar = {"title": f"{title} (log scale)", **look, "values": log_ticks(low, high), "format": labels}
+    bar = {"title": f"{title} (log scale)", **look, "values": log_ticks(low, high), **written(labels)}
     scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high])
     return alt.Color(f"{column}:Q", scale=scale, legend=alt.Legend.from_dict(bar))
 

@@ -6,9 +6,9 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss.analysis.fit_rows import law_at
 from isoloss.errors import InputError
 from isoloss.figures import marks
-from isoloss.figures.fit_rows import law_at
 from isoloss.figures.style import QUIET
 from isoloss.laws import Fit
 

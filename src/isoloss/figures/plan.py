@@ -7,7 +7,7 @@ import polars as pl
 from isoloss import text
 from isoloss.errors import InputError
 from isoloss.figures import marks
-from isoloss.figures.figure import Figure
+from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import INK, POWERS, PREDICTED, QUIET, REAL, linear_axis, log_axis
 from isoloss.laws import Fit
 from isoloss.plans import Plan
@@ -65,25 +65,19 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
     interval = plan.intervals["loss"]
     between = f" ({text.interval(interval, text.loss)})" if interval else ""
     title = f"{text.power(plan.flops)} FLOPs buy a loss of {text.loss(plan.loss)}{between}{_beyond(plan)}"
-    band = (
-        f"band: {text.level(plan.level)} interval of the law's mean; bar: of one new run"
-        if interval
-        else ("the fit supports no interval")
-    )
-    points = "" if runs is None else f"points: the {runs.height} runs fitted; "
-    return Figure(
-        name="plan-frontier",
-        chart=marks.panel(layers, WIDTH, HEIGHT),
-        title=title,
-        subtitle=(
-            f"{points}line: the least loss for each budget by the law {fit.law}, C = "
-            f"{plan.flops_per_token:g} N D; {band}"
+    return captioned(
+        "plan-frontier",
+        marks.panel(layers, WIDTH, HEIGHT),
+        title,
+        table,
+        points="" if runs is None else f"points: the {runs.height} runs fitted; ",
+        law=fit.law,
+        rule=f"{plan.flops_per_token:g}",
+        band=(
+            f"band: {text.level(plan.level)} interval of the law's mean; bar: of one new run"
+            if interval
+            else "the fit supports no interval"
         ),
-        characters=80,
-        description="Loss against training compute (log axis): runs, the law's frontier and band, the plan.",
-        shows=f"{title}. The line is the law at the best split of each budget, not a curve through runs.",
-        would_change="Runs at larger budgets: the band holds only if the law goes on as it was fitted.",
-        table=table,
     )
 
 
@@ -100,19 +94,14 @@ def allocation(fit: Fit, plan: Plan) -> Figure:
     if sizes is not None:
         title += f" ({text.interval(sizes, text.count)})"
     title += f", {text.power(plan.tokens_per_param)} tokens each"
-    return Figure(
-        name="plan-allocation",
-        chart=alt.hconcat(*charts, spacing=36),
-        title=title,
-        subtitle=(
-            f"line and band: the law {fit.law} and its {text.level(best.level)} interval; N grows as "
-            f"C^{slope:.2f} here; grey: rules that papers print"
-        ),
-        characters=92,
-        description="Two panels over compute (log axes): the best N and the best D, with two printed rules.",
-        shows=f"{title}. Over the range drawn the best N grows as C^{slope:.2f}.",
-        would_change="Another counting rule for N or C, or runs at larger budgets.",
-        table=own,
+    return captioned(
+        "plan-allocation",
+        alt.hconcat(*charts, spacing=36),
+        title,
+        own,
+        law=fit.law,
+        level=text.level(best.level),
+        slope=f"{slope:.2f}",
     )
 
 
@@ -145,19 +134,15 @@ def penalty(plan: Plan) -> Figure:
     title = f"From {first} to {last} times the best size, the same loss costs at most 10% more compute"
     missing = table["extra_compute"].null_count()
     gap = "; left of the curve no number of tokens reaches the loss" if missing else ""
-    return Figure(
-        name="plan-penalty",
-        chart=alt.hconcat(*charts, spacing=36),
-        title=title,
-        subtitle=(
-            f"around N = {text.count(plan.params)} at {text.power(plan.total_flops)} FLOPs by the law "
-            f"{plan.law}; shaded: at most 10%{gap}"
-        ),
-        characters=92,
-        description="Two panels over N divided by the best N (log axis): extra loss, extra compute in %.",
-        shows=f"{title}.",
-        would_change="Another law or other exponents: the curve is the law's own, without an interval.",
-        table=table,
+    return captioned(
+        "plan-penalty",
+        alt.hconcat(*charts, spacing=36),
+        title,
+        table,
+        params=text.count(plan.params),
+        flops=text.power(plan.total_flops),
+        law=plan.law,
+        gap=gap,
     )
 
 

@@ -6,11 +6,12 @@ Transformer green. A colour means a family, a shade or a dash what varies inside
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
 import altair as alt
+import numpy as np
 
 Axis = TypeVar("Axis", alt.X, alt.Y)
 
@@ -27,6 +28,9 @@ COUNTS = "replace(replace(format(datum.value, '.3~s'), 'G', 'B'), 'k', 'K')"
 """Labels of an axis of counts, as text writes them: 7B for 7e9."""
 POWERS = "replace(format(datum.value, '.0e'), 'e+', 'e')"
 """Labels of an axis of FLOPs: 1e18 says more than 1E."""
+
+FEW = 7
+"""Up to so many distinct values of an input are shown as they are: as ticks, as lines of the law."""
 
 TITLE_CHARACTERS = 88
 """Characters of a title line; longer titles wrap, because a clipped finding is no finding."""
@@ -157,3 +161,41 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
     for place, i in zip(placed, order, strict=True):
         out[i] = place
     return out
+
+
+def axis(
+    channel: type[Axis],
+    column: str,
+    title: str,
+    values: Iterable[float],
+    *,
+    log: bool = True,
+    room: float = 1.15,
+    narrow: bool = False,
+) -> Axis:
+    """An axis over ``values`` with a little room, whose ticks can be read whatever the range."""
+    numbers = np.asarray(values, dtype=float)
+    distinct = np.unique(np.round(numbers, 12))
+    low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
+    labels = number_format(low, high)
+    if not log:
+        spare = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
+        scaled = channel(f"{column}:Q", title=title).scale(
+            domain=[low - spare, high + spare], zero=False, nice=False
+        )
+        return scaled.axis(alt.Axis.from_dict({"tickCount": 3 if narrow else 6, **written(labels)}))
+    ticks = log_ticks(low / room, high * room)
+    if len(distinct) <= FEW and np.all(np.diff(np.log(distinct)) > (0.5 if narrow else 0.25)):
+        ticks = distinct.tolist()
+    if narrow and len(ticks) > 5:
+        ticks = ticks[:: -(-len(ticks) // 5)]
+    return log_axis(
+        channel, column, title, low, high, room=room, ticks=ticks if len(ticks) > 1 else None, labels=labels
+    )
+
+
+def number_format(low: float, high: float) -> str:
+    """1e16 and more as powers, thousands with their letter, the rest as it is written."""
+    if high >= 1e16:
+        return POWERS
+    return COUNTS if high >= 1e4 and low >= 1 else ".4~g"

@@ -4,12 +4,12 @@ from dataclasses import asdict
 
 from isoloss import text
 from isoloss.analysis.findings import Finding
+from isoloss.analysis.fit_rows import row_words, spread_words
+from isoloss.analysis.fit_tables import exponents, run_words
 from isoloss.analysis.refits import LeaveOneOut
 from isoloss.errors import Refusal
-from isoloss.figures.fit_rows import row_words, spread_words
 from isoloss.laws import OURO_BETA, Fit, FitStatus, entropy_share
 from isoloss.plans import allocation_exponent
-from isoloss.report.fit_tables import exponents, run_words
 
 Refits = list[tuple[str, float | None, Fit | Refusal]]
 

@@ -11,8 +11,8 @@ from isoloss.errors import InputError
 from isoloss.figures import render
 from isoloss.report import cache
 from isoloss.report.sections import Section
-from isoloss.report.tables import table_of
 from isoloss.report.templates import filled, inline
+from isoloss.table import table_of
 
 
 @dataclass(frozen=True)

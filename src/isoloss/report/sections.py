@@ -20,8 +20,8 @@ from isoloss.figures import (
     loss_by_tokens,
 )
 from isoloss.figures.figure import Figure
-from isoloss.report.tables import Table, table_of, text_table
 from isoloss.stats import LEVEL
+from isoloss.table import Table, table_of, text_table
 
 INTERVALS = f"{text.level(LEVEL)} t intervals"
 

@@ -1,14 +1,14 @@
 """Tables of the page: runs, fits, recipe, provenance. Cells are plain text; the template escapes them."""
 
 import shlex
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
 from isoloss import text
 from isoloss.analysis.by_tokens import ByTokens
+from isoloss.analysis.fit_tables import status_words
 from isoloss.analysis.loops import PARTS
 from isoloss.analysis.points import sweeps
 from isoloss.analysis.study import StudyAnalysis
@@ -16,45 +16,7 @@ from isoloss.errors import Refusal
 from isoloss.laws import Fit, FitStatus
 from isoloss.records import Record, StudyData
 from isoloss.stats import LEVEL
-
-NOTHING = "–"
-
-
-@dataclass(frozen=True)
-class Table:
-    """The first column holds row headers. ``numeric``: columns set flush right."""
-
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: tuple[bool, ...]
-
-
-def cell(value: Any) -> str:
-    """A missing number is a dash, never 0."""
-    if value is None:
-        return NOTHING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        if value != value:
-            return NOTHING
-        return f"{value:.4f}".replace("-", "−") if 0.1 <= abs(value) < 1000 else text.number(value)
-    return str(value)
-
-
-def table_of(caption: str, frame: pl.DataFrame, names: Sequence[str] | None = None) -> Table:
-    columns = tuple(names or [name.replace("_", " ") for name in frame.columns])
-    rows = tuple(tuple(cell(value) for value in row) for row in frame.iter_rows())
-    return Table(caption, columns, rows, tuple(kind.is_numeric() for kind in frame.dtypes))
-
-
-def text_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    cells = tuple(tuple(cell(value) for value in row) for row in rows)
-    return Table(caption, tuple(columns), cells, (False,) * len(columns))
-
+from isoloss.table import NOTHING, Table, table_of, text_table
 
 RUN_COLUMNS = {
     "label": "Label",
@@ -147,11 +109,6 @@ def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str
         law.df,
         doubts or "none",
     )
-
-
-def status_words(law: Fit) -> str:
-    """'converged', 'starts disagree' or 'gradient remains'."""
-    return law.status.name.lower().replace("_", " ")
 
 
 def recipe_table(study: StudyData) -> Table:

@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from isoloss.figures import render
 from isoloss.figures.figure import Figure
-from isoloss.report.tables import Table, table_of
 from isoloss.report.templates import inline
+from isoloss.table import Table, table_of
 from isoloss.teach.panel import Panel
 from isoloss.teach.result import Badge, Result, Tables
 from isoloss.teach.settings import Settings

@@ -1,16 +1,12 @@
-"""The rows behind a fit as its figures see them: words, axes, fitted values, residuals."""
+"""The rows behind a fit, its fitted values and residuals, and the words for its inputs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-import altair as alt
 import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.residuals import on_logs
 from isoloss.errors import Refusal
-from isoloss.figures.marks import span
-from isoloss.figures.style import COUNTS, POWERS, Axis, log_axis, log_ticks, written
 from isoloss.laws import Array, Fit, FitData, FitStatus
 
 WORDS = {
@@ -40,8 +36,17 @@ SYMBOLS = {
     "params_once": "N_once",
     "params_recurrent": "N_rec",
 }
-FEW = 7
-"""Up to so many distinct values of an input are shown as they are: as ticks, as lines of the law."""
+
+
+def on_logs(fit: Fit) -> bool:
+    """Whether residuals are of logarithms."""
+    return fit.objective.name != "squared"
+
+
+def exact(fit: Fit) -> bool:
+    """Whether the law misses its runs by no more than the rounding of numbers."""
+    scale = 1.0 if on_logs(fit) else fit.units.loss
+    return fit.sigma is not None and fit.sigma < 1e-12 * scale
 
 
 def words(name: str) -> str:
@@ -141,40 +146,3 @@ def claim(fit: Fit) -> str:
         FitStatus.STARTS_DISAGREE: f"Not trusted (one start alone came here): {fit.formula()}",
         FitStatus.GRADIENT_REMAINS: f"Not converged: {fit.formula()}",
     }[fit.status]
-
-
-def axis(
-    channel: type[Axis],
-    column: str,
-    title: str,
-    values: Iterable[float],
-    *,
-    log: bool = True,
-    room: float = 1.15,
-    narrow: bool = False,
-) -> Axis:
-    """An axis over ``values`` with a little room, whose ticks can be read whatever the range."""
-    distinct = np.unique(np.round(np.asarray(values, dtype=float), 12))
-    low, high = span(values)
-    labels = number_format(low, high)
-    if not log:
-        spare = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
-        scaled = channel(f"{column}:Q", title=title).scale(
-            domain=[low - spare, high + spare], zero=False, nice=False
-        )
-        return scaled.axis(alt.Axis.from_dict({"tickCount": 3 if narrow else 6, **written(labels)}))
-    ticks = log_ticks(low / room, high * room)
-    if len(distinct) <= FEW and np.all(np.diff(np.log(distinct)) > (0.5 if narrow else 0.25)):
-        ticks = distinct.tolist()
-    if narrow and len(ticks) > 5:
-        ticks = ticks[:: -(-len(ticks) // 5)]
-    return log_axis(
-        channel, column, title, low, high, room=room, ticks=ticks if len(ticks) > 1 else None, labels=labels
-    )
-
-
-def number_format(low: float, high: float) -> str:
-    """1e16 and more as powers, thousands with their letter, the rest as it is written."""
-    if high >= 1e16:
-        return POWERS
-    return COUNTS if high >= 1e4 and low >= 1 else ".4~g"

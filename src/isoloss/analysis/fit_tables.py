@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from isoloss import text
+from isoloss.analysis.fit_rows import amount, spread_words
 from isoloss.analysis.refits import LeaveOneOut, LeftOut
 from isoloss.errors import Refusal
-from isoloss.figures.fit_rows import amount, spread_words
 from isoloss.laws import Fit, FitStatus
 from isoloss.plans import allocation_exponent
-from isoloss.report.tables import Table, status_words, text_table
+from isoloss.table import Table, text_table
 
 SHOWN = 10
 """So many of the runs that move the law most are listed."""
@@ -18,6 +18,11 @@ SHOWN = 10
 def run_words(run: LeftOut) -> str:
     """'N = 1.2M, D = 3B'."""
     return ", ".join(amount(name, value) for name, value in run.inputs.items())
+
+
+def status_words(law: Fit) -> str:
+    """'converged', 'starts disagree' or 'gradient remains'."""
+    return law.status.name.lower().replace("_", " ")
 
 
 def exponents(fit: Fit) -> list[str]:

@@ -1,0 +1,135 @@
+"""How a fit's parameters hang together, and how far each may leave its estimate."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from isoloss import text
+from isoloss.analysis.fit_rows import exact
+from isoloss.errors import Refusal
+from isoloss.laws import Array, Fit, Profile, problem_of, profile
+from isoloss.stats import t_quantile
+
+STRONG = 0.9
+"""Correlations beyond this are counted."""
+
+
+def correlations(fit: Fit) -> tuple[tuple[str, ...], Array]:
+    """Free parameters and the correlations of their estimates, positive ones as logarithms.
+
+    Raises Refusal for a fit without covariance.
+    """
+    spread, law = fit.plain_covariance(), fit.form
+    free = [i for i, name in enumerate(law.parameters) if name not in fit.fixed and spread[i, i] > 0]
+    error = np.sqrt(np.diag(spread)[free])
+    matrix = spread[np.ix_(free, free)] / error[:, None] / error
+    return tuple(law.parameters[i] for i in free), np.clip(matrix, -1.0, 1.0)
+
+
+def pair_verdict(pairs: list[tuple[str, str, float]]) -> str:
+    if not pairs:
+        return "All free parameters are tied to each other"
+    first, second, worst = max(pairs, key=lambda pair: abs(pair[2]))
+    strong = sum(abs(value) > STRONG for _, _, value in pairs)
+    if not strong:
+        return f"No pair of parameters hides another: {second} and {first} most, {correlation_words(worst)}"
+    more = f"; {strong} of {len(pairs)} pairs exceed {STRONG}" if strong > 1 else ""
+    return f"{second} and {first} move together (correlation {_exact(worst)}){more}"
+
+
+def correlation_words(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def _exact(value: float) -> str:
+    """With enough nines to tell it from 1."""
+    digits = next((d for d in (2, 3, 4, 5) if abs(round(value, d)) < 1), 6)
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def profiles(fit: Fit) -> tuple[Profile, ...]:
+    """The profile of each free parameter, of one for each tied group.
+
+    Raises Refusal for a fit without rows, covariance or noise, or whose rows are checkpoints of runs.
+    """
+    if fit.data is None:
+        raise Refusal("this fit carries no rows to profile", mend="fit the law to a table")
+    if fit.covariance is None:
+        raise Refusal("the fit has no covariance, so no profile", mend="; ".join(fit.warnings) or fit.reason)
+    if exact(fit):
+        raise Refusal("the law misses no run, so there is no noise to profile", mend="give measured losses")
+    problem, at = problem_of(fit)
+    if at.dependent:
+        raise Refusal(
+            "checkpoints of one run have no likelihood of their own, so no profile",
+            mend="keep one row a run; intervals from the bootstrap over runs stand",
+        )
+    return tuple(profile(fit, problem, name) for name in problem.model.free_names)
+
+
+def profile_verdict(fit: Fit, curves: tuple[Profile, ...]) -> str:
+    closed = [(curve, curve.interval[0], curve.interval[1]) for curve in curves]
+    opened = [curve.parameter for curve, low, high in closed if low is None or high is None]
+    if opened:
+        return f"{text.listed(opened)} {'has' if len(opened) == 1 else 'have'} no bound on a side: open ends"
+    shares = [
+        _difference((low, high), _t_interval(fit, curve.parameter))
+        for curve, low, high in closed
+        if low is not None and high is not None
+    ]
+    worst = int(np.argmax(shares))
+    if shares[worst] < 0.15:
+        return "Profile and t intervals agree: the law is nearly linear in its parameters"
+    return (
+        f"The t interval of {curves[worst].parameter} is off its profile by {text.percent(shares[worst])} of "
+        "its width: trust the profile"
+    )
+
+
+def _difference(interval: tuple[float, float], t_ends: tuple[float, float]) -> float:
+    """Largest distance between two intervals' ends over the width of the first."""
+    low, high = interval
+    return max(abs(low - t_ends[0]), abs(high - t_ends[1])) / (high - low)
+
+
+def _error(fit: Fit, name: str) -> float:
+    """Standard error of a parameter's coordinate: its logarithm, or itself where it may be negative."""
+    index = fit.form.parameters.index(name)
+    return float(np.sqrt(fit.plain_covariance()[index, index]))
+
+
+def _coordinates(fit: Fit, name: str, values: Sequence[float]) -> Array:
+    return np.asarray(values) if name in fit.form.signed else np.log(np.asarray(values))
+
+
+def _t_interval(fit: Fit, name: str) -> tuple[float, float]:
+    middle = float(_coordinates(fit, name, [fit.params[name]])[0])
+    reach = t_quantile(fit.level, fit.df) * _error(fit, name)
+    low, high = np.clip([middle - reach, middle + reach], -700, 700).tolist()
+    return (low, high) if name in fit.form.signed else (float(np.exp(low)), float(np.exp(high)))
+
+
+def profile_table(fit: Fit, curve: Profile) -> pl.DataFrame:
+    name = curve.parameter
+    with np.errstate(divide="ignore"):
+        away = _coordinates(fit, name, curve.values) - _coordinates(fit, name, [fit.params[name]])
+    return pl.DataFrame(
+        {
+            "parameter": [name] * len(curve.values),
+            "value": curve.values,
+            "distance": curve.distance,
+            "t_distance": away / _error(fit, name),
+            "threshold": [curve.threshold] * len(curve.values),
+        }
+    )
+
+
+def profile_words(fit: Fit, curve: Profile) -> str:
+    name, (low, high) = curve.parameter, curve.interval
+    ends = f"{name}: profile {text.interval(curve.interval)}, t {text.interval(_t_interval(fit, name))}"
+    if low is None and high is None:
+        return f"{ends}; the data bound it on neither side."
+    if low is None or high is None:
+        return f"{ends}; the data do not bound it {'below' if low is None else 'above'}."
+    return f"{ends}."
