@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from isoloss import files, report
-from isoloss.analysis import fit_tables, refits
+from isoloss.analysis import fit_findings, fit_tables, refits
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import frontier_fit, isoflop, plan
 from isoloss.figures.render import Picture
 from isoloss.laws import FORMS, FitStatus, fit
 from isoloss.plans import allocation_exponent
 from isoloss.plans.methods import exponents_by_method
-from isoloss.report import fit_findings, fit_page, publish
+from isoloss.report import fit_page, publish
 
 TRIALS = ("backtest", "isoflop-curves", "compute-frontier")
 WITH_FRONTIER = {

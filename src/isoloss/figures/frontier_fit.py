@@ -16,7 +16,7 @@ from isoloss.plans.fixed_inputs import SPLIT, run_sizes
 DRAWS = 400
 
 
-def figures(fit: Fit) -> tuple[Figure, ...]:
+def figures(fit: Fit) -> list[Figure]:
     """Frontier and allocation, planned at the compute of the largest run.
 
     A looped law is planned at the middle of its loops and of the share of parameters inside them. Raises
@@ -45,7 +45,7 @@ def figures(fit: Fit) -> tuple[Figure, ...]:
     where = "Planned at the compute of the largest run"
     if held:
         where += f", {', '.join(f'{name} {text.power(value)}' for name, value in held.items())}"
-    return tuple(replace(figure, shows=f"{where}. {figure.shows}") for figure in drawn)
+    return [replace(figure, shows=f"{where}. {figure.shows}") for figure in drawn]
 
 
 def _held_inputs(fit: Fit) -> dict[str, float]:

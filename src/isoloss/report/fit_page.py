@@ -5,6 +5,7 @@ from pathlib import Path
 
 from isoloss import files
 from isoloss.analysis import fit_tables, trials
+from isoloss.analysis.fit_findings import findings
 from isoloss.analysis.refits import leave_one_out, objectives
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.figures import backtest as backtest_figure
@@ -13,7 +14,6 @@ from isoloss.figures import fit as fit_figures
 from isoloss.figures import isoflop as isoflop_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
-from isoloss.report.fit_findings import findings
 from isoloss.report.publish import Page, ReportResult, publish
 from isoloss.report.sections import Section, section
 from isoloss.sources.fits import read_fit
