@@ -5,9 +5,11 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from isoloss.teach.attention import right_slot, right_slot_telling, slots
 from isoloss.teach.attention.mixing import mixed_by, uniform
-from isoloss.teach.attention.right_slot_rows import (
+from isoloss.teach.attention.right_slot import measure as right_slot
+from isoloss.teach.attention.right_slot import slots
+from isoloss.teach.attention.right_slot import tell as right_slot_tell
+from isoloss.teach.attention.right_slot.outcomes import (
     accuracies,
     change_of_mass,
     masses,
@@ -128,7 +130,7 @@ def test_it_reports_often_and_in_order(heard):
 
 
 def test_sentences_tell_of_the_change(tables):
-    told = {s.key: s.text for s in right_slot_telling.sentences(SETTINGS, tables)}
+    told = {s.key: s.text for s in right_slot_tell.sentences(SETTINGS, tables)}
     assert told["change"].startswith("In 2 of 2 seeds")
     assert told["mass"].count("rose") == 2
     assert told["ablation"].count("lowers") == 2
@@ -138,9 +140,9 @@ def test_sentences_tell_of_the_change(tables):
 def test_verdict_flips_when_whole_and_flattened_are_swapped(tables):
     names = {"none": "layer 1", "layer 1": "none"}
     swapped = with_(tables, "ablation", lambda r: r | {"forced": names.get(r["forced"], r["forced"])})
-    told = {s.key: s.text for s in right_slot_telling.sentences(SETTINGS, swapped)}
+    told = {s.key: s.text for s in right_slot_tell.sentences(SETTINGS, swapped)}
     assert "layer 1 raises accuracy" in told["ablation"]
-    assert "agree" not in right_slot_telling.layer_verdict(swapped, 1)
+    assert "agree" not in right_slot_tell.layer_verdict(swapped, 1)
     assert told["change"].startswith("In 0 of 2 seeds")
     assert f"not within {SETTINGS.updates} updates" in told["change"]
 
@@ -151,8 +153,8 @@ def test_verdict_flips_when_the_weight_falls(tables):
         tables, "mass", lambda r: r | {"update": {0: last, last: 0}.get(r["update"], r["update"])}
     )
     assert change_of_mass(swapped, 2) == -1
-    assert right_slot_telling.mass_text(SETTINGS, swapped).count("fell") == 2
-    assert "did not clearly move" in right_slot_telling.verdict_text(swapped)
+    assert right_slot_tell.mass_text(SETTINGS, swapped).count("fell") == 2
+    assert "did not clearly move" in right_slot_tell.verdict_text(swapped)
 
 
 def test_no_difference_is_called_none(tables):
@@ -161,16 +163,16 @@ def test_no_difference_is_called_none(tables):
         "ablation",
         lambda r: r if r["state"] == "untrained" else r | {"value": 0.995},
     )
-    assert right_slot_telling.ablation_text(same).count("no clear difference") == 2
-    assert "does not show that the answers depend on it" in right_slot_telling.verdict_text(same)
+    assert right_slot_tell.ablation_text(same).count("no clear difference") == 2
+    assert "does not show that the answers depend on it" in right_slot_tell.verdict_text(same)
     still = with_(tables, "mass", lambda r: r | {"value": 0.5})
-    assert right_slot_telling.mass_text(SETTINGS, still).count("no clear difference") == 2
+    assert right_slot_tell.mass_text(SETTINGS, still).count("no clear difference") == 2
 
 
 def test_one_seed_gives_no_verdict(tables):
     one = {name: [row for row in rows if row.get("seed", 2) == 2] for name, rows in tables.items()}
     settings = RightSlotSettings(seeds=1, first_seed=2)
-    told = {s.key: s.text for s in right_slot_telling.sentences(settings, one)}
+    told = {s.key: s.text for s in right_slot_tell.sentences(settings, one)}
     assert "no verdict" in told["verdict"]
     assert "no interval" in told["ablation"]
 
@@ -179,7 +181,7 @@ def test_a_seed_that_did_not_learn_is_said_and_left_out_of_the_mechanism(tables)
     def failed(row):
         return row | {"value": 0.2} if row["seed"] == 3 and row["state"] == "trained" else row
 
-    told = right_slot_telling.change_text(SETTINGS, with_(tables, "ablation", failed))
+    told = right_slot_tell.change_text(SETTINGS, with_(tables, "ablation", failed))
     assert told.startswith("In 1 of 2 seeds")
     assert f"in 1 not within {SETTINGS.updates} updates (20.0%)" in told
     assert solved(with_(tables, "ablation", failed)) == [2]
@@ -190,12 +192,12 @@ def test_figures_of_parts_and_of_all(tables):
     start["ablation"] = [row for row in tables["ablation"] if row["state"] == "untrained"]
     start["accuracy"] = [row for row in tables["accuracy"] if row["update"] == 0]
     start["mass"] = [row for row in tables["mass"] if row["update"] == 0]
-    assert right_slot_telling.figures(SETTINGS, start) == []
-    names = [figure.name for figure in right_slot_telling.figures(SETTINGS, tables)]
+    assert right_slot_tell.figures(SETTINGS, start) == []
+    names = [figure.name for figure in right_slot_tell.figures(SETTINGS, tables)]
     assert names == ["progress", "maps"]
     half = {**tables, "ablation": start["ablation"]}
-    assert [f.name for f in right_slot_telling.figures(SETTINGS, half)] == ["progress"]
-    assert any("forced even: layer 2" in line for line in right_slot_telling.lines(SETTINGS, tables))
+    assert [f.name for f in right_slot_tell.figures(SETTINGS, half)] == ["progress"]
+    assert any("forced even: layer 2" in line for line in right_slot_tell.lines(SETTINGS, tables))
 
 
 def test_settings_refuse_fewer_keys_than_pairs():

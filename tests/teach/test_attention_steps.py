@@ -11,13 +11,17 @@ from rich.cells import cell_len
 
 from isoloss.errors import InputError
 from isoloss.figures import render
-from isoloss.teach.attention import steps, steps_telling, untrained, untrained_telling
+from isoloss.teach import templates
 from isoloss.teach.attention.head import double, head_of, network, weights_of
-from isoloss.teach.attention.matrices import Matrix, colour, hexed, html_of, ink, lines_of, number
+from isoloss.teach.attention.matrices import Matrix, colour, hexed, ink, lines_of, number
 from isoloss.teach.attention.mixing import Recording, causal_weights, mixed_by, uniform
 from isoloss.teach.attention.sentence import ids_of, words_of
 from isoloss.teach.attention.settings import SENTENCE, StepsSettings, UntrainedSettings
-from isoloss.teach.attention.trace import Weights, traced
+from isoloss.teach.attention.steps import measure as steps
+from isoloss.teach.attention.steps import tell as steps_tell
+from isoloss.teach.attention.steps.trace import Weights, trace_of
+from isoloss.teach.attention.untrained import measure as untrained
+from isoloss.teach.attention.untrained import tell as untrained_tell
 from isoloss.teach.panels import panel
 
 HOSTILE = '<script>x</script> "quoted" & [bold]x[/bold] 🙂 naïve'
@@ -66,7 +70,7 @@ def test_rows_sum_to_one_and_see_no_later_word(tables):
 @pytest.mark.parametrize(("d_model", "seed"), [(2, 0), (4, 1), (8, 7)])
 def test_steps_reproduce_the_models_own_attention(d_model, seed):
     head = head_of(words_of(SENTENCE), d_model, seed)
-    trace = traced(double(head.x_TD), weights_of(head.attention))
+    trace = trace_of(double(head.x_TD), weights_of(head.attention))
     np.testing.assert_allclose(trace.output_TD, double(head.output_TD), atol=1e-5)
     np.testing.assert_allclose(trace.softmax_TS, double(head.weights_TS), atol=1e-5)
 
@@ -74,22 +78,22 @@ def test_steps_reproduce_the_models_own_attention(d_model, seed):
 def test_a_trace_without_the_scale_is_caught():
     head = head_of(words_of(SENTENCE), 4, 0)
     right = weights_of(head.attention)
-    wrong = traced(double(head.x_TD), Weights(2 * right.q_DC, right.k_DC, right.v_DC, right.o_CD))
+    wrong = trace_of(double(head.x_TD), Weights(2 * right.q_DC, right.k_DC, right.v_DC, right.o_CD))
     row = steps.difference("output", wrong.output_TD, double(head.output_TD))
     assert row["value"] > row["tolerance"]
-    assert "do not reproduce" in steps_telling.check_text({"check": [row]})
+    assert "do not reproduce" in steps_tell.check_text({"check": [row]})
 
 
 def test_sentences_flip_on_broken_numbers(tables):
-    assert "reproduce the model's own" in steps_telling.check_text(tables)
-    assert "sums to 1" in steps_telling.sums_text(tables)
+    assert "reproduce the model's own" in steps_tell.check_text(tables)
+    assert "sums to 1" in steps_tell.sums_text(tables)
     off = {**tables, "sums": [{**row, "value": 0.98} for row in tables["sums"]]}
-    assert "do not all sum to 1" in steps_telling.sums_text(off)
+    assert "do not all sum to 1" in steps_tell.sums_text(off)
     ahead = [
         {**r, "value": 0.1} if r["matrix"] == "A" and r["column"] > r["row"] else r
         for r in tables["matrices"]
     ]
-    assert "look ahead" in steps_telling.mask_text({**tables, "matrices": ahead})
+    assert "look ahead" in steps_tell.mask_text({**tables, "matrices": ahead})
 
 
 @pytest.mark.parametrize("heads", [1, 2])
@@ -172,18 +176,18 @@ def test_hostile_sentences_are_refused(name, sentence):
 
 
 def test_markup_in_a_sentence_is_escaped():
-    for name, measure, telling in (
-        ("steps", steps, steps_telling),
-        ("untrained", untrained, untrained_telling),
+    for name, measure, tell in (
+        ("steps", steps, steps_tell),
+        ("untrained", untrained, untrained_tell),
     ):
         settings = panel(name).settings_from({"sentence": HOSTILE})
         found = measure.measure(settings, silent)
-        assert telling.sentences(settings, found)
-        drawn = [render.render(figure).svg for figure in telling.figures(settings, found)]
+        assert tell.sentences(settings, found)
+        drawn = [render.render(figure).svg for figure in tell.figures(settings, found)]
         assert all("<script" not in svg for svg in drawn)
-        assert not any("\x1b" in line for line in telling.lines(settings, found))
+        assert not any("\x1b" in line for line in tell.lines(settings, found))
         if name == "steps":
-            html = str(telling.html(settings, found))
+            html = str(tell.html(settings, found))
             assert "<script" not in html
             assert "&lt;script&gt;" in html
             assert "🙂" in html
@@ -192,7 +196,7 @@ def test_markup_in_a_sentence_is_escaped():
 def test_words_that_the_deck_may_not_say_are_the_users_own_affair():
     """Sentences speak of word 3, not of the word, so that a user's words pass."""
     settings = StepsSettings(sentence="we cannot destroy 50 % perfectly")
-    assert steps_telling.sentences(settings, steps.measure(settings, silent))
+    assert steps_tell.sentences(settings, steps.measure(settings, silent))
 
 
 def test_line_breaks_and_tabs_are_refused_as_control_characters():
@@ -203,8 +207,8 @@ def test_line_breaks_and_tabs_are_refused_as_control_characters():
 
 def test_every_matrix_is_printed_and_shown(tables):
     settings = StepsSettings()
-    text = "\n".join(steps_telling.lines(settings, tables))
-    html = str(steps_telling.html(settings, tables))
+    text = "\n".join(steps_tell.lines(settings, tables))
+    html = str(steps_tell.html(settings, tables))
     meanings = ("X:", "Q:", "K:", "V:", "S:", "M:", "A:", "Z 9:", "Y:", "O:")
     for meaning in meanings:
         assert f" {meaning}" in text
@@ -241,7 +245,8 @@ def test_text_on_shades_can_be_read():
 
 
 def test_html_escapes_labels():
-    html = str(html_of(Matrix("<b>", ["<i>"], ["&"], [[1.0]])))
+    parts = [[Matrix("<b>", ["<i>"], ["&"], [[1.0]])], [], []]
+    html = str(templates.filled("attention/steps/matrices.html", parts=parts))
     assert "<b>" not in html
     assert "<i>" not in html
     assert "&amp;" in html
@@ -250,17 +255,17 @@ def test_html_escapes_labels():
 def test_untrained_seeds_differ_and_the_sentence_says_so():
     settings = UntrainedSettings()
     found = untrained.measure(settings, silent)
-    assert "at most 2 of 5 agree" in untrained_telling.strongest_text(found)
+    assert "at most 2 of 5 agree" in untrained_tell.strongest_text(found)
     same = [{**row, "seed": seed} for seed in range(5) for row in found["map"] if row["seed"] == 0]
-    assert "all agree" in untrained_telling.strongest_text({**found, "map": same})
-    rows = untrained_telling.last_rows(found)
-    assert all(sum(weights.values()) == pytest.approx(1, abs=1e-6) for weights in rows.values())
+    assert "all agree" in untrained_tell.strongest_text({**found, "map": same})
+    rows = untrained_tell.last_rows(found)
+    assert all(sum(weights) == pytest.approx(1, abs=1e-6) for weights in rows.values())
 
 
 def test_untrained_cell_is_judged_on_the_other_seeds():
     found = untrained.measure(UntrainedSettings(), silent)
-    assert "no clear difference" in untrained_telling.cell_text(found)
+    assert "no clear difference" in untrained_tell.cell_text(found)
     copied = [{**row, "seed": seed} for seed in range(5) for row in found["map"] if row["seed"] == 0]
-    assert "above even attention" in untrained_telling.cell_text({**found, "map": copied})
+    assert "above even attention" in untrained_tell.cell_text({**found, "map": copied})
     two = [row for row in found["map"] if row["seed"] < 2]
-    assert "no interval" in untrained_telling.cell_text({**found, "map": two})
+    assert "no interval" in untrained_tell.cell_text({**found, "map": two})

@@ -5,15 +5,17 @@ What measures needs torch, and is imported when it is called.
 
 from isoloss.errors import InputError
 from isoloss.teach.amnesia.contest.tell import BINDING, FIRST_LETTER, RANDOM_PLACE
-from isoloss.teach.amnesia.reach import tell as reach
+from isoloss.teach.amnesia.reach import tell as reach_tell
 from isoloss.teach.amnesia.settings import (
     BindingSettings,
     FirstLetterSettings,
     RandomPlaceSettings,
     ReachSettings,
 )
-from isoloss.teach.attention import right_slot_telling, steps_telling, untrained_telling
+from isoloss.teach.attention.right_slot import tell as right_slot_tell
 from isoloss.teach.attention.settings import RightSlotSettings, StepsSettings, UntrainedSettings
+from isoloss.teach.attention.steps import tell as steps_tell
+from isoloss.teach.attention.untrained import tell as untrained_tell
 from isoloss.teach.machine import tell as machine_tell
 from isoloss.teach.machine.settings import MachineSettings
 from isoloss.teach.panel import Panel, Report, described
@@ -58,19 +60,19 @@ def measure_binding(settings: BindingSettings, report: Report) -> Tables:
 
 
 def measure_steps(settings: StepsSettings, report: Report) -> Tables:
-    from isoloss.teach.attention.steps import measure
+    from isoloss.teach.attention.steps.measure import measure
 
     return measure(settings, report)
 
 
 def measure_untrained(settings: UntrainedSettings, report: Report) -> Tables:
-    from isoloss.teach.attention.untrained import measure
+    from isoloss.teach.attention.untrained.measure import measure
 
     return measure(settings, report)
 
 
 def measure_right_slot(settings: RightSlotSettings, report: Report) -> Tables:
-    from isoloss.teach.attention.right_slot import measure
+    from isoloss.teach.attention.right_slot.measure import measure
 
     return measure(settings, report)
 
@@ -101,13 +103,13 @@ def measure_showdown(settings: ShowdownSettings, report: Report) -> Tables:
 
 PANELS: tuple[Panel, ...] = (
     described("machine", "machine", MachineSettings, measure_machine, machine_tell),
-    described("amnesia", "reach", ReachSettings, measure_reach, reach),
+    described("amnesia", "reach", ReachSettings, measure_reach, reach_tell),
     described("amnesia", "first-letter", FirstLetterSettings, measure_first_letter, FIRST_LETTER),
     described("amnesia", "random-place", RandomPlaceSettings, measure_random_place, RANDOM_PLACE),
     described("amnesia", "binding", BindingSettings, measure_binding, BINDING),
-    described("attention", "steps", StepsSettings, measure_steps, steps_telling),
-    described("attention", "untrained", UntrainedSettings, measure_untrained, untrained_telling),
-    described("attention", "right-slot", RightSlotSettings, measure_right_slot, right_slot_telling),
+    described("attention", "steps", StepsSettings, measure_steps, steps_tell),
+    described("attention", "untrained", UntrainedSettings, measure_untrained, untrained_tell),
+    described("attention", "right-slot", RightSlotSettings, measure_right_slot, right_slot_tell),
     described("progression", "training", TrainingSettings, measure_training, progression_tell),
     described("race", "race", RaceSettings, measure_race, race_tell),
     described("race", "bill", BillSettings, measure_bill, bill_tell),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isoloss.stats import Interval, Row, difference, share
+from isoloss.text import percent
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,7 @@ def _sampling(side: Sequence[Share]) -> float:
     return sum(p * (1 - p) / one.n for p, one in zip(smoothed, side, strict=True)) / len(side)
 
 
-def percent(share: float) -> str:
-    """One digit: 0.998 is "99.8 %". What is not all but would round to all is ">99.9 %"."""
-    if 0.9995 <= share < 1.0:
-        return ">99.9 %"
-    return f"{100 * share:.1f} %"
+def span(values: Sequence[float]) -> str:
+    """The lowest and the highest share."""
+    low, high = percent(min(values), 1), percent(max(values), 1)
+    return low if low == high else f"{low} to {high}"

@@ -11,7 +11,7 @@ from isoloss.models.layers import rms_norm
 from isoloss.models.transformer import Attention, Transformer
 from isoloss.teach.attention.mixing import Recording, mixed_by
 from isoloss.teach.attention.sentence import ids_of
-from isoloss.teach.attention.trace import Weights
+from isoloss.teach.attention.steps.trace import Weights
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,9 @@
-"""Matrices for people: lines for the terminal, tables for the deck; a number beside every shade."""
+"""Matrices for people: lines for the terminal, cells for the deck's tables; a number beside every shade."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
 from rich.cells import cell_len
-
-from isoloss.teach.result import Row
 
 SHADES = " ░▒▓█"
 PLUS, MINUS = (0, 114, 178), (204, 85, 0)
@@ -27,18 +24,21 @@ class Matrix:
 
     @property
     def largest(self) -> float:
-        return (
-            max((abs(value) for row in self.cells for value in row if value is not None), default=0.0) or 1.0
-        )
+        sizes = [abs(value) for row in self.cells for value in row if value is not None]
+        return max(sizes, default=0.0) or 1.0
 
+    @property
+    def heads(self) -> list[str]:
+        return [*self.columns, *(["sum"] if self.sums is not None else [])]
 
-def cells_of(rows: Iterable[Row], name: str) -> Cells:
-    """The cells of one matrix out of a long table."""
-    found: dict[int, list[float | None]] = {}
-    for row in rows:
-        if row["matrix"] == name:
-            found.setdefault(int(row["row"]), []).append(row["value"])
-    return [found[number] for number in sorted(found)]
+    def shaded_rows(self) -> Iterator[tuple[str, list[tuple[str, str, str]], str]]:
+        """Each row's label; its cells as number, colour behind it and colour of the text; its sum or ''."""
+        for index, (label, values) in enumerate(zip(self.rows, self.cells, strict=True)):
+            colours = [colour(value, self.largest) for value in values]
+            cells = [
+                (number(value), hexed(back), ink(back)) for value, back in zip(values, colours, strict=True)
+            ]
+            yield label, cells, "" if self.sums is None else number(self.sums[index])
 
 
 def number(value: float | None) -> str:
@@ -53,62 +53,23 @@ def lines_of(matrix: Matrix) -> list[str]:
 
     Where columns are the words of the rows, their numbers head them: nine words fit a terminal of 80.
     """
-    written = [[number(v) + shade(v, matrix.largest) for v in row] for row in matrix.cells]
     square = matrix.columns == matrix.rows
-    heads = [name.split(" ")[0] if square else name for name in matrix.columns]
+    heads = [name.split(" ")[0] if square else name for name in matrix.heads]
+    table = [[number(v) + shade(v, matrix.largest) for v in row] for row in matrix.cells]
     if matrix.sums is not None:
-        heads.append("sum")
-        written = [[*row, number(total)] for row, total in zip(written, matrix.sums, strict=True)]
-    widths = [max(cell_len(text) for text in column) for column in zip(heads, *written, strict=True)]
-    first = max(cell_len(label) for label in matrix.rows)
-    return [
-        matrix.caption,
-        " ".join([" " * first, *map(right, heads, widths)]).rstrip(),
-        *(
-            " ".join([label + " " * (first - cell_len(label)), *map(right, row, widths)]).rstrip()
-            for label, row in zip(matrix.rows, written, strict=True)
-        ),
-        "",
-    ]
-
-
-def right(text: str, width: int) -> str:
-    """Flush right by cells of the terminal, of which an emoji takes two."""
-    return " " * (width - cell_len(text)) + text
+        table = [[*row, number(total)] for row, total in zip(table, matrix.sums, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(heads, *table, strict=True)]
+    first = max(map(cell_len, matrix.rows))
+    lines = [matrix.caption]
+    for label, row in (("", heads), *zip(matrix.rows, table, strict=True)):
+        cells = [" " * (width - cell_len(text)) + text for text, width in zip(row, widths, strict=True)]
+        lines.append(" ".join([label + " " * (first - cell_len(label)), *cells]).rstrip())
+    return [*lines, ""]
 
 
 def shade(value: float | None, largest: float) -> str:
     size = 0.0 if value is None else abs(value) / largest
     return SHADES[min(len(SHADES) - 1, int(size * len(SHADES)))]
-
-
-def html_of(matrix: Matrix) -> Markup:
-    """The matrix as a table with a caption and headed rows and columns; all labels escaped."""
-    heads = [*matrix.columns, *(["sum"] if matrix.sums is not None else [])]
-    head = Markup("").join(Markup('<th scope="col" class="number">{}</th>').format(name) for name in heads)
-    body = Markup("").join(
-        Markup('<tr><th scope="row">{}</th>{}{}</tr>').format(
-            label, Markup("").join(cell(value, matrix.largest) for value in row), total(matrix, place)
-        )
-        for place, (label, row) in enumerate(zip(matrix.rows, matrix.cells, strict=True))
-    )
-    return Markup(
-        '<div class="scroll" tabindex="0" role="region" aria-label="{}"><table class="matrix">'
-        "<caption>{}</caption><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>"
-    ).format(matrix.caption, matrix.caption, head, body)
-
-
-def total(matrix: Matrix, place: int) -> Markup:
-    if matrix.sums is None:
-        return Markup("")
-    return Markup('<td class="number"><strong>{}</strong></td>').format(number(matrix.sums[place]))
-
-
-def cell(value: float | None, largest: float) -> Markup:
-    background = colour(value, largest)
-    return Markup('<td class="number" style="background:{};color:{}">{}</td>').format(
-        hexed(background), ink(background), escape(number(value))
-    )
 
 
 def colour(value: float | None, largest: float) -> tuple[int, int, int]:

@@ -27,7 +27,7 @@ def labels_of(words: list[str]) -> list[str]:
     return [f"{place} {word}" for place, word in enumerate(words, 1)]
 
 
-def taken(sentence: str) -> str:
+def validated(sentence: str) -> str:
     """The sentence with single spaces. Raises ValueError for one that would not fit or could act."""
     if len(sentence) > CHARACTERS:
         raise ValueError(f"a sentence has at most {CHARACTERS} characters")
@@ -41,4 +41,4 @@ def taken(sentence: str) -> str:
     return " ".join(words)
 
 
-SentenceText = Annotated[str, AfterValidator(taken)]
+SentenceText = Annotated[str, AfterValidator(validated)]

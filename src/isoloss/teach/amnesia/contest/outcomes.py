@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import permutation_test, rankdata
 
 from isoloss.stats import difference
-from isoloss.teach.shares import Share, gap
+from isoloss.teach.shares import Share, gap, span
 from isoloss.teach.versus import Versus
 from isoloss.text import percent, plural
 
@@ -107,11 +107,6 @@ def best(rates: Sequence[Outcome]) -> Outcome:
 def bests(curves: pl.DataFrame) -> dict[str, Outcome]:
     """Each side of a cell at its best rate."""
     return {side: best(rates) for side, rates in outcomes(curves).items()}
-
-
-def span(values: Sequence[float]) -> str:
-    low, high = percent(min(values), 1), percent(max(values), 1)
-    return low if low == high else f"{low} to {high}"
 
 
 def order_of_arrival(a: Outcome, b: Outcome) -> tuple[float, float]:

@@ -9,11 +9,12 @@ import polars as pl
 from isoloss.figures.figure import Figure
 from isoloss.teach import prose
 from isoloss.teach.amnesia.contest import draw
-from isoloss.teach.amnesia.contest.outcomes import Outcome, best, bests, course, outcomes, span, verdict
+from isoloss.teach.amnesia.contest.outcomes import Outcome, best, bests, course, outcomes, verdict
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, DEFAULT, LSTMS
 from isoloss.teach.amnesia.settings import ContestSettings
 from isoloss.teach.amnesia.value_set import FORMULA
 from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.teach.shares import span
 from isoloss.text import percent
 
 Texts = Iterator[tuple[str, str]]

@@ -1,38 +1,47 @@
 """What the trained attention carries: weight on the right slot, accuracy with and without each layer."""
 
-from collections.abc import Sequence
+from statistics import fmean
+
+import polars as pl
 
 from isoloss.figures.figure import Figure
 from isoloss.stats import mean
-from isoloss.teach.attention.matrices import Matrix, lines_of
-from isoloss.teach.attention.right_slot_figures import maps_figure, progress_figure
-from isoloss.teach.attention.right_slot_rows import (
+from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
+from isoloss.teach.attention.right_slot.draw import maps_figure, progress_figure
+from isoloss.teach.attention.right_slot.outcomes import (
     ENOUGH,
     LAYERS,
     LOOKS,
     accuracies,
-    baseline,
+    baselines,
     change_of_mass,
-    kept,
+    effect_of,
     masses,
+    shares,
     solved,
+    subjects,
     token_labels,
     uniform_mass,
 )
-from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.result import Basis, Sentence, Tables
-from isoloss.teach.shares import Share, gap
+from isoloss.teach.shares import span
 from isoloss.text import percent, plural
 
 
 def basis(settings: RightSlotSettings, tables: Tables) -> Basis:
     return Basis(
-        n=int(tables["ablation"][0]["n"]),
+        n=strings(tables),
         units="unseen strings a seed, one answer each",
         seeds=settings.seeds,
         interval="95%: Wilson a seed, t over strings and over seeds",
     )
+
+
+def strings(tables: Tables) -> int:
+    """Unseen strings a seed behind each accuracy."""
+    n: int = pl.DataFrame(tables["ablation"])["n"][0]
+    return n
 
 
 def sentences(settings: RightSlotSettings, tables: Tables) -> list[Sentence]:
@@ -59,14 +68,9 @@ def change_text(settings: RightSlotSettings, tables: Tables) -> str:
     return f"{text}; in {len(others)} not within {settings.updates} updates ({span(others)})."
 
 
-def span(shares: Sequence[float]) -> str:
-    low, high = percent(min(shares), 1), percent(max(shares), 1)
-    return low if low == high else f"{low} to {high}"
-
-
 def of_seeds(tables: Tables) -> str:
     """Which seeds a sentence speaks of."""
-    count = len(kept(tables))
+    count = len(subjects(tables))
     seeds = plural(count, "seed")
     return f"the {seeds} that learned it" if solved(tables) else f"all {seeds}, none of which learned it"
 
@@ -77,34 +81,35 @@ def mass_text(settings: RightSlotSettings, tables: Tables) -> str:
 
 
 def mass_clause(settings: RightSlotSettings, tables: Tables, layer: int) -> str:
-    seeds = kept(tables)
-    before, after = (masses(tables, layer, when) for when in ("first", "last"))
-    old, new = (sum(m[s] for s in seeds) / len(seeds) for m in (before, after))
-    over_seeds = mean([after[s] for s in seeds]).within(0.0, 1.0)
+    before, after = (
+        [masses(tables, layer, when)[seed] for seed in subjects(tables)] for when in ("first", "last")
+    )
+    over_seeds = mean(after).within(0.0, 1.0)
     known = over_seeds.interval is not None
     within = f" (interval {over_seeds.low:.2f} to {over_seeds.high:.2f})" if known else ""
     moved = {1: "rose", -1: "fell", 0: "shows no clear difference,", None: "went"}[
         change_of_mass(tables, layer)
     ]
     return (
-        f"layer {layer}, {LOOKS[layer]}, it {moved} from {old:.2f} untrained to {new:.2f}{within}, where "
-        f"even attention gives {uniform_mass(layer, settings.pairs):.2f}"
+        f"layer {layer}, {LOOKS[layer]}, it {moved} from {fmean(before):.2f} untrained to {fmean(after):.2f}"
+        f"{within}, where even attention gives {uniform_mass(layer, settings.pairs):.2f}"
     )
 
 
 def ablation_text(tables: Tables) -> str:
-    clauses = [ablation_clause(tables, layer) for layer in LAYERS]
-    n = int(tables["ablation"][0]["n"])
+    clauses, levels = [ablation_clause(tables, layer) for layer in LAYERS], baselines(tables)
     return (
-        f"Forced to look at the whole past evenly, {'; '.join(clauses)} ({n:,} unseen strings a seed, "
-        f"{of_seeds(tables)}). Always giving the string's most frequent value would score "
-        f"{percent(baseline(tables, 'value set'), 1)}, guessing {percent(baseline(tables, 'uniform'), 1)}."
+        f"Forced to look at the whole past evenly, {'; '.join(clauses)} ({strings(tables):,} unseen strings "
+        f"a seed, {of_seeds(tables)}). Always giving the string's most frequent value would score "
+        f"{percent(levels['value set'], 1)}, guessing {percent(levels['guessing'], 1)}."
     )
 
 
 def ablation_clause(tables: Tables, layer: int) -> str:
-    whole, flat = shares(tables, "none"), shares(tables, f"layer {layer}")
-    old, new = (percent(sum(s.value for s in side) / len(side), 1) for side in (whole, flat))
+    old, new = (
+        percent(fmean(share.value for share in shares(tables, forced)), 1)
+        for forced in ("none", f"layer {layer}")
+    )
     effect = {
         1: "raises accuracy",
         -1: "lowers accuracy",
@@ -115,25 +120,13 @@ def ablation_clause(tables: Tables, layer: int) -> str:
     return f"layer {layer} {effect} from {old} to {new}{alone}"
 
 
-def shares(tables: Tables, forced: str, state: str = "trained") -> list[Share]:
-    found = accuracies(tables, state, forced)
-    return [found[seed] for seed in kept(tables)]
-
-
-def effect_of(tables: Tables, layer: int) -> int | None:
-    """Sign of what flattening a layer does to accuracy; 0 if not clear, None with one seed."""
-    change = gap(shares(tables, f"layer {layer}"), shares(tables, "none"))
-    return None if change is None else change.sign
-
-
 def control_text(tables: Tables) -> str:
     """The same networks before training, forced or not."""
     forced = ("none", *(f"layer {layer}" for layer in LAYERS))
     values = [s.value for kind in forced for s in accuracies(tables, "untrained", kind).values()]
-    n = int(tables["ablation"][0]["n"])
     return (
         f"Control: before training the same {len(values) // len(forced)} networks answer {span(values)} of "
-        f"{n:,} unseen strings, with either layer forced even or none."
+        f"{strings(tables):,} unseen strings, with either layer forced even or none."
     )
 
 
@@ -161,12 +154,12 @@ def layer_verdict(tables: Tables, layer: int) -> str:
 
 
 def figures(settings: RightSlotSettings, tables: Tables) -> list[Figure]:
-    drawn = []
+    figures: list[Figure] = []
     if len({row["update"] for row in tables.get("accuracy", [])}) > 1:
-        drawn.append(progress_figure(settings, tables))
+        figures.append(progress_figure(settings, tables))
     if any(row["state"] == "trained" for row in tables.get("ablation", [])):
-        drawn.append(maps_figure(settings, tables))
-    return drawn
+        figures.append(maps_figure(tables))
+    return figures
 
 
 def lines(settings: RightSlotSettings, tables: Tables) -> list[str]:
@@ -176,38 +169,41 @@ def lines(settings: RightSlotSettings, tables: Tables) -> list[str]:
 
 def progress_lines(tables: Tables) -> list[str]:
     """Means over all seeds, with the lowest and highest seed."""
-    columns = {"accuracy": tables["accuracy"]} | {
-        f"layer {layer} on right slot": [r for r in tables["mass"] if r["layer"] == layer] for layer in LAYERS
+    accuracy, mass = pl.DataFrame(tables["accuracy"]), pl.DataFrame(tables["mass"])
+    columns = {"accuracy": accuracy} | {
+        f"layer {layer} on right slot": mass.filter(layer=layer) for layer in LAYERS
     }
-    updates = sorted({int(row["update"]) for row in tables["accuracy"]})
-    out = ["update  " + "  ".join(f"{name:>21}" for name in columns) + "   (mean, lowest to highest seed)"]
-    for update in updates:
-        cells = []
+    lines = ["update  " + "  ".join(f"{name:>21}" for name in columns) + "   (mean, lowest to highest seed)"]
+    for update in accuracy["update"].unique().sort().to_list():
+        cells: list[str] = []
         for rows in columns.values():
-            values = [float(row["value"]) for row in rows if row["update"] == update]
-            cells.append(f"{sum(values) / len(values):.2f} ({min(values):.2f} to {max(values):.2f})")
-        out.append(f"{update:>6}  " + "  ".join(f"{cell:>21}" for cell in cells))
-    return out
+            values = rows.filter(update=update)["value"].to_list()
+            cells.append(f"{fmean(values):.2f} ({min(values):.2f} to {max(values):.2f})")
+        lines.append(f"{update:>6}  " + "  ".join(f"{cell:>21}" for cell in cells))
+    return lines
 
 
 def ablation_lines(tables: Tables) -> list[str]:
-    out = ["accuracy on unseen strings, with 95% Wilson intervals; a layer forced to look evenly at the past"]
-    for row in tables["ablation"]:
-        ends = f"{float(row['low']):.3f} to {float(row['high']):.3f}"
-        share = f"{float(row['value']):.3f} ({ends}) n = {row['n']:,}"
-        out.append(f"{row['state']:>9}  seed {row['seed']}  forced even: {row['forced']:<8} {share}")
-    return out
+    lines = [
+        "accuracy on unseen strings, with 95% Wilson intervals; a layer forced to look evenly at the past"
+    ]
+    lines += [
+        f"{row['state']:>9}  seed {row['seed']}  forced even: {row['forced']:<8} {row['value']:.3f} "
+        f"({row['low']:.3f} to {row['high']:.3f}) n = {row['n']:,}"
+        for row in pl.DataFrame(tables["ablation"]).iter_rows(named=True)
+    ]
+    return lines
 
 
 def map_lines(tables: Tables) -> list[str]:
-    labels = labels_of(token_labels(tables))
-    out: list[str] = []
+    labels, maps = token_labels(tables), pl.DataFrame(tables["map"])
+    lines: list[str] = []
     for state in ("untrained", "trained"):
         for layer in LAYERS:
-            rows = [r for r in tables["map"] if r["state"] == state and r["layer"] == layer]
-            cells: list[list[float | None]] = [[0.0] * len(labels) for _ in labels]
-            for row in rows:
-                cells[int(row["place"])][int(row["looks_at"])] = float(row["value"])
-            caption = f"{state}, layer {layer}, seed {rows[0]['seed']}: weights of one unseen string"
-            out += lines_of(Matrix(caption, labels, labels, cells))
-    return out
+            rows = maps.filter(state=state, layer=layer)
+            cells: Cells = [[0.0] * len(labels) for _ in labels]
+            for place, looks_at, value in rows.select("place", "looks_at", "value").iter_rows():
+                cells[place][looks_at] = value
+            caption = f"{state}, layer {layer}, seed {rows['seed'][0]}: weights of one unseen string"
+            lines += lines_of(Matrix(caption, labels, labels, cells))
+    return lines

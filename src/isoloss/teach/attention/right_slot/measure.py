@@ -4,8 +4,8 @@ import numpy as np
 
 from isoloss.stats import mean
 from isoloss.teach.amnesia.value_set import value_set_share
-from isoloss.teach.attention import slots
 from isoloss.teach.attention.mixing import mixed_by, uniform
+from isoloss.teach.attention.right_slot import slots
 from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.learner import TEST_STREAM, UNSEEN, Cohort, Replica, Side, params
 from isoloss.teach.panel import Report

@@ -40,7 +40,7 @@ class Trace:
     output_TD: np.ndarray
 
 
-def traced(x_TD: np.ndarray, weights: Weights) -> Trace:
+def trace_of(x_TD: np.ndarray, weights: Weights) -> Trace:
     q_TC, k_SC, v_SC = x_TD @ weights.q_DC, x_TD @ weights.k_DC, x_TD @ weights.v_DC
     T, C = q_TC.shape
     score_TS = q_TC @ k_SC.T / np.sqrt(C)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-import altair as alt
 import polars as pl
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
-from isoloss.teach.attention.heat import numbered_map
-from isoloss.teach.attention.matrices import Matrix, cells_of, html_of, lines_of
+from isoloss.teach import prose, templates
+from isoloss.teach.attention.draw import labelled, numbered_map
+from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import StepsSettings
 from isoloss.teach.result import Basis, Sentence, Tables
@@ -30,18 +30,19 @@ def sentences(settings: StepsSettings, tables: Tables) -> list[Sentence]:
 
 def sums_text(tables: Tables) -> str:
     """Says so only if each sum is 1 to rounding."""
-    worst = max(abs(float(row["value"]) - 1) for row in tables["sums"])
-    rows = len(tables["sums"])
+    sums = pl.DataFrame(tables["sums"])["value"].to_list()
+    worst = max(abs(total - 1) for total in sums)
     if worst > 1e-9:
-        return f"The {rows} softmax rows do not all sum to 1: the worst is off by {worst:.1g}."
+        return f"The {len(sums)} softmax rows do not all sum to 1: the worst is off by {worst:.1g}."
     return (
-        f"Each of the {rows} softmax rows sums to 1. That is the definition of a softmax and says nothing "
-        "about the words: the weights of this head are random."
+        f"Each of the {len(sums)} softmax rows sums to 1. That is the definition of a softmax and says "
+        "nothing about the words: the weights of this head are random."
     )
 
 
 def mask_text(tables: Tables) -> str:
-    ahead = [float(r["value"]) for r in tables["matrices"] if r["matrix"] == "A" and r["column"] > r["row"]]
+    softmax = pl.DataFrame(tables["matrices"], infer_schema_length=None).filter(pl.col("matrix") == "A")
+    ahead = softmax.filter(pl.col("column") > pl.col("row"))["value"].to_list()
     if any(ahead):
         return (
             f"Some words look ahead: a weight of {max(ahead):.2g} lies above the diagonal. The mask is wrong."
@@ -53,19 +54,22 @@ def mask_text(tables: Tables) -> str:
 
 
 def check_text(tables: Tables) -> str:
-    parts = ", ".join(f"{row['what']} {row['value']:.1g}" for row in tables["check"])
-    agree = all(row["value"] <= row["tolerance"] for row in tables["check"])
-    n = sum(int(row["n"]) for row in tables["check"])
-    if agree:
-        return f"The steps reproduce the model's own attention: largest difference over {n} numbers, {parts}."
+    check = pl.DataFrame(tables["check"])
+    parts = ", ".join(f"{what} {value:.1g}" for what, value in check.select("what", "value").iter_rows())
+    reproduce = "reproduce" if (check["value"] <= check["tolerance"]).all() else "do not reproduce"
     return (
-        f"The steps do not reproduce the model's own attention: largest difference over {n} numbers, {parts}."
+        f"The steps {reproduce} the model's own attention: largest difference over {check['n'].sum()} "
+        f"numbers, {parts}."
     )
+
+
+def words_of_table(tables: Tables) -> list[str]:
+    return labels_of([str(row["word"]) for row in tables["words"]])
 
 
 def matrices(settings: StepsSettings, tables: Tables) -> Iterator[Matrix]:
     """Every matrix of the computation, in order."""
-    words = labels_of([str(row["word"]) for row in tables["words"]])
+    words = words_of_table(tables)
     features = [f"d{i}" for i in range(1, settings.d_model + 1)]
     channels = [f"c{i}" for i in range(1, settings.d_model + 1)]
     shapes = [
@@ -88,9 +92,13 @@ def matrices(settings: StepsSettings, tables: Tables) -> Iterator[Matrix]:
         ("W_o", "weights of the output", channels, features),
         ("O", "output, Y W_o: what the head adds to the residual stream", words, features),
     ]
-    for step, (name, meaning, rows, columns) in enumerate(shapes, 1):
-        sums = [float(row["value"]) for row in tables["sums"]] if name == "A" else None
-        yield Matrix(f"{step}. {name}: {meaning}", rows, columns, cells_of(tables["matrices"], name), sums)
+    rows = pl.DataFrame(tables["matrices"], infer_schema_length=None)
+    rows = rows.group_by("matrix", "row", maintain_order=True).agg("value")
+    values: dict[str, Cells] = dict(rows.group_by("matrix").agg("value").iter_rows())
+    totals = pl.DataFrame(tables["sums"])["value"].to_list()
+    for step, (name, meaning, down, across) in enumerate(shapes, 1):
+        caption = f"{step}. {name}: {meaning}"
+        yield Matrix(caption, down, across, values[name], totals if name == "A" else None)
 
 
 def lines(settings: StepsSettings, tables: Tables) -> list[str]:
@@ -102,46 +110,18 @@ def html(settings: StepsSettings, tables: Tables) -> Markup:
     every = list(matrices(settings, tables))
     first = next(i for i, matrix in enumerate(every) if ". Z 1:" in matrix.caption)
     last = first + len(tables["words"])
-    parts = (side_by_side(part) for part in (every[:first], every[first:last], every[last:]))
-    return Markup(
-        '<details class="more steps"><summary>All {} matrices, step by step</summary>'
-        "{}<details><summary>Weighted values, one a word</summary>{}</details>{}</details>"
-    ).format(len(every), *parts)
-
-
-def side_by_side(parts: list[Matrix]) -> Markup:
-    style = "display:flex;flex-wrap:wrap;gap:1rem;align-items:flex-start"
-    return Markup('<div style="{}">{}</div>').format(
-        style, Markup("").join(html_of(matrix) for matrix in parts)
-    )
+    parts = [every[:first], every[first:last], every[last:]]
+    return templates.filled("attention/steps/matrices.html", parts=parts)
 
 
 def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:
     if not tables.get("matrices"):
         return []
-    words = labels_of([str(row["word"]) for row in tables["words"]])
-    rows = [
-        {"looks": words[r["row"] - 1], "looks at": words[r["column"] - 1], "weight": r["value"]}
-        for r in tables["matrices"]
-        if r["matrix"] == "A" and r["column"] <= r["row"]
-    ]
-    strongest = max(row["weight"] for row in rows if row["looks"] == words[-1])
-    title = (
-        f"Random weights still make a pattern: the last word puts {strongest:.2f} on one of {len(words)} "
-        f"words, where even attention would put {1 / len(words):.2f}"
-    )
+    words, rows = words_of_table(tables), pl.DataFrame(tables["matrices"], infer_schema_length=None)
+    seen = rows.filter(pl.col("matrix") == "A", pl.col("column") <= pl.col("row"))
+    weights = labelled(seen, ("row", "column"), words, 1)
+    strongest = max(weights.filter(pl.col("looks") == words[-1])["weight"].to_list())
     side = 44 * len(words)
-    chart: alt.LayerChart = numbered_map(rows, words).properties(width=side, height=0.7 * side)
-    return [
-        Figure(
-            name="softmax",
-            chart=chart,
-            title=title,
-            subtitle="Softmax of one untrained causal head; a row a word, each row sums to 1.",
-            characters=64,
-            description="A triangle of numbered cells: a row a word that looks, a column a word looked at.",
-            shows="The network has learned nothing: another seed, another pattern.",
-            would_change="Another seed gives another pattern; the panel below shows several.",
-            table=pl.DataFrame(rows),
-        )
-    ]
+    chart = numbered_map(weights, words).properties(width=side, height=0.7 * side)
+    numbers = {"strongest": strongest, "words": len(words), "even": 1 / len(words)}
+    return [prose.figure("attention", "softmax", chart, weights, **numbers)]

@@ -5,7 +5,7 @@ import numpy as np
 from isoloss.teach.attention.head import double, head_of, weights_of
 from isoloss.teach.attention.sentence import ids_of, words_of
 from isoloss.teach.attention.settings import StepsSettings
-from isoloss.teach.attention.trace import Trace, traced
+from isoloss.teach.attention.steps.trace import Trace, trace_of
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
 
@@ -18,7 +18,7 @@ def measure(settings: StepsSettings, report: Report) -> Tables:
     words = words_of(settings.sentence)
     head = head_of(words, settings.d_model, settings.seed)
     report(0.5, "the head has read the sentence")
-    trace = traced(double(head.x_TD), weights_of(head.attention))
+    trace = trace_of(double(head.x_TD), weights_of(head.attention))
     return {
         "words": [
             {"place": place, "word": word, "token": token}
