@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from isoloss.laws import Array, Fit, Interval, Prediction, check_seed
+from isoloss.laws import Array, Fit, Interval, check_seed
 from isoloss.plans import warnings
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.checks import check_answer, check_reach, validated
@@ -157,11 +157,6 @@ class _Optimum:
     def draws(self) -> Draws:
         return Draws(len(self.surface.rows) - 1, int(np.isnan(self.log_n_S[1:]).sum()))
 
-    def predict(self, level: float) -> Prediction:
-        surface = self.surface
-        x = law_inputs(surface.law, surface.fixed, self.params, self.tokens)
-        return self.fit.predict(level=level, **x)
-
     def intervals(self, level: float) -> dict[str, Interval | None]:
         """Of what follows from the law, rather than being given or plain arithmetic."""
         logs = {
@@ -189,10 +184,12 @@ def _question(given: Mapping[str, float], surface: LossSurface) -> AllocationQue
 
 
 def _plan(best: _Optimum, given: dict[str, float], level: float, machine: Hardware) -> Plan:
-    N, D, question, unique = best.params, best.tokens, best.question, given.get("unique_tokens")
+    N, D, question, surface = best.params, best.tokens, best.question, best.surface
+    unique = given.get("unique_tokens")
+    epochs = None if unique is None else D / unique
     training = question.rates.train * N * D
     serving = question.rates.serve * N * question.serve_tokens
-    predicted = best.predict(level)
+    predicted = best.fit.predict(level=level, **law_inputs(surface.law, surface.fixed, N, D))
     factors = warnings.extrapolation(best.fit, N, D, question.rates.passes)
     price = given.get("price_per_gpu_hour")
     both_free = question.params is None and question.tokens is None
@@ -202,44 +199,40 @@ def _plan(best: _Optimum, given: dict[str, float], level: float, machine: Hardwa
         flops=training,
         params=N,
         tokens=D,
-        loss=float(best.surface.loss(0, best.log_n, best.log_d)),
+        loss=float(surface.loss(0, best.log_n, best.log_d)),
         tokens_per_param=D / N,
         level=level,
         intervals=best.intervals(level) | {"loss": _pair(predicted.interval)},
         band=_pair(predicted.band),
-        penalty=penalty(best.surface, question, best.log_n, best.log_d) if both_free else None,
+        penalty=penalty(surface, question, best.log_n, best.log_d) if both_free else None,
         flops_per_token=given["flops_per_token"],
         serve_flops=serving,
         total_flops=training + serving,
-        epochs=None if unique is None else D / unique,
+        epochs=epochs,
         effective_tokens=None if unique is None else _effective(best.fit, D, unique),
         hardware=machine,
         gpu_hours=machine.hours(training),
         money=None if price is None else machine.hours(training) * price,
         draws=best.draws,
         extrapolation=factors,
-        warnings=_warnings(best, given, factors),
+        warnings=_warnings(best, given, epochs, factors),
     )
 
 
 def _warnings(
-    best: _Optimum, given: Mapping[str, float], factors: Mapping[str, float | None]
+    best: _Optimum,
+    given: Mapping[str, float],
+    epochs: float | None,
+    factors: Mapping[str, float | None],
 ) -> tuple[str, ...]:
-    epochs = None if "unique_tokens" not in given else best.tokens / given["unique_tokens"]
-    assumed = repeats_assumed(best.surface.law, best.surface.fixed)
-    draws = best.draws
+    assumed, draws = repeats_assumed(best.surface.law, best.surface.fixed), best.draws
+    out = warnings.fit_warnings(best.fit, factors)
+    out.append(warnings.counting_warning(best.fit, given["flops_per_token"]))
+    out += warnings.repeat_warnings(epochs, given.get("max_epochs"), assumed)
+    if draws.without_optimum:
+        out.append(f"{draws.without_optimum} of {draws.asked} draws of the law have no optimum")
     rounding = warnings.rounding_warning(best.fit, best.surface, best.question)
-    return (
-        *warnings.fit_warnings(best.fit, factors),
-        warnings.counting_warning(best.fit, given["flops_per_token"]),
-        *warnings.repeat_warnings(epochs, given.get("max_epochs"), assumed),
-        *(
-            [f"{draws.without_optimum} of {draws.asked} draws of the law have no optimum"]
-            if draws.without_optimum
-            else []
-        ),
-        *([rounding] if rounding else []),
-    )
+    return (*out, rounding) if rounding else tuple(out)
 
 
 def _effective(fit: Fit, tokens: float, unique_tokens: float) -> float:
