@@ -99,19 +99,11 @@ def design(
         raise InputError(
             f"budget is {budget_flops} FLOPs for at most {at_most} runs", mend="give positive numbers"
         )
-    predicted = fit.predict(level=level, **target)
-    if predicted.band is None:
-        raise Refusal(
-            "the fit supports no interval, so no run is known to narrow it",
-            where=fit.law,
-            mend="fit the law to runs of your own",
-        )
-    if not isinstance(predicted.loss, float):
-        raise Refusal("the target is more than one point", where=fit.law, mend="design for one at a time")
+    loss, now, warnings = _prediction(fit, level, target)
     candidate_set, linear, x = candidate_sets(
         fit, budget_flops, target, candidates=candidates, cost=cost, draws=draws, seed=seed
     )
-    band = _Band(float((predicted.band[1] - predicted.band[0]) / 2), level, fit.df)
+    band = _Band(now, level, fit.df)
     chosen, shares = best_selection(candidate_set, v_gain, budget_flops, at_most)
     d_chosen, _ = best_selection(linear, d_gain, budget_flops, at_most)
     rng = np.random.default_rng(seed + 1)
@@ -127,7 +119,7 @@ def design(
     return Design(
         law=fit.law,
         target={name: float(value) for name, value in target.items()},
-        loss=predicted.loss,
+        loss=loss,
         level=level,
         budget_flops=float(budget_flops),
         spent_flops=float(sum(run.flops for run in runs)),
@@ -137,8 +129,22 @@ def design(
         half_width_d_optimal=band.after(candidate_set, d_chosen),
         half_width_random=float(np.mean([band.after(candidate_set, selection) for selection in at_random])),
         candidates=len(candidate_set.cost_C),
-        warnings=predicted.warnings,
+        warnings=warnings,
     )
+
+
+def _prediction(fit: Fit, level: float, target: Mapping[str, float]) -> tuple[float, float, tuple[str, ...]]:
+    """The loss at ``target``, the half-width of its band, and the warnings. Raises Refusal without a band."""
+    predicted = fit.predict(level=level, **target)
+    if predicted.band is None:
+        raise Refusal(
+            "the fit supports no interval, so no run is known to narrow it",
+            where=fit.law,
+            mend="fit the law to runs of your own",
+        )
+    if not isinstance(predicted.loss, float):
+        raise Refusal("the target is more than one point", where=fit.law, mend="design for one at a time")
+    return predicted.loss, float((predicted.band[1] - predicted.band[0]) / 2), predicted.warnings
 
 
 @dataclass(frozen=True)

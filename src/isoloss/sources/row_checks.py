@@ -80,12 +80,21 @@ def duplicates(runs: Runs) -> Iterator[TableIssue]:
             f"{row_words(repeated)} repeat earlier rows in every column ({groups[:200]})",
             "keep one of each, or give weights",
         )
-    if not {"params", "loss"} <= set(runs.frame.columns):
-        return
-    data = runs.frame.filter(~runs.frame["row"].is_in(repeated))
+    if rows := _near_copies(runs.frame.filter(~runs.frame["row"].is_in(repeated))):
+        yield TableIssue(
+            "near-duplicates",
+            "warn",
+            rows,
+            f"{row_words(rows)} share sizes and loss to the last digits with another row",
+            "keep one of each, or name the runs' seeds",
+        )
+
+
+def _near_copies(data: pl.DataFrame) -> tuple[int, ...]:
+    """Rows that share settings and, to the last digits, sizes and loss with another."""
     near: set[int] = set()
     for size in ("tokens", "flops"):
-        if size not in data.columns:
+        if not {"params", size, "loss"} <= set(data.columns):
             continue
         same = [name for name in (*_SETTINGS, *_GROUPS) if name in data.columns]
         keys = data.drop_nulls(["params", size, "loss"]).select(
@@ -97,15 +106,7 @@ def duplicates(runs: Runs) -> Iterator[TableIssue]:
         )
         groups = keys.group_by([*same, "params", size, "loss"]).agg("row")["row"].to_list()
         near |= {row for group in groups if len(group) > 1 for row in group}
-    if near:
-        rows = tuple(sorted(near))
-        yield TableIssue(
-            "near-duplicates",
-            "warn",
-            rows,
-            f"{row_words(rows)} share sizes and loss to the last digits with another row",
-            "keep one of each, or name the runs' seeds",
-        )
+    return tuple(sorted(near))
 
 
 def _by_status(frame: pl.DataFrame, statuses: Sequence[str]) -> dict[int, str]:
