@@ -17,19 +17,19 @@ WIDTH, HEIGHT, STEP_X, STEP_Y = 216, 56, 262, 84
 
 # Column and row of each room: what trains on the left, what reads and judges on the right.
 PLACES = {
-    "cli": (1, 0),
-    "teach": (0, 1),
+    "cli": (0, 0),
+    "teach": (1, 0),
     "report": (1, 1),
     "figures": (1, 2),
     "analysis": (1, 3),
     "plans": (2, 3),
-    "sources": (2, 4),
-    "studies": (0, 4),
-    "laws": (2, 5),
+    "sources": (3, 3),
+    "studies": (0, 3),
+    "laws": (3, 4),
     "training": (0, 5),
+    "records": (1, 5),
     "models": (0, 6),
-    "corpus": (1, 7),
-    "records": (1, 6),
+    "corpus": (1, 6),
 }
 GROUND = "captions, errors, files, stats, strict, table, text, units: the ground floor, which all stand on"
 
@@ -82,7 +82,7 @@ def purpose(room: str) -> str:
 
 def svg() -> str:
     """The picture as text; the same for the same imports."""
-    width = STEP_X * 2 + WIDTH + 40
+    width = STEP_X * 3 + WIDTH + 40
     height = STEP_Y * (1 + max(row for _, row in PLACES.values())) + 84
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
@@ -108,14 +108,14 @@ def _corner(column: int, row: int) -> tuple[int, int]:
 
 def _box(room: str, column: int, row: int) -> str:
     x, y = _corner(column, row)
-    lines = _folded(purpose(room), 38)
-    told = "".join(
+    lines = _folded(purpose(room), 33)
+    words = "".join(
         f'<text x="{x + 10}" y="{y + 34 + 14 * index}" fill="#444">{escape(line)}</text>'
         for index, line in enumerate(lines)
     )
     return (
         f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="4" fill="#f5f8fc" stroke="#0072b2"/>'
-        f'<text x="{x + 10}" y="{y + 19}" font-weight="700" fill="#111">{room}/</text>{told}'
+        f'<text x="{x + 10}" y="{y + 19}" font-weight="700" fill="#111">{room}/</text>{words}'
     )
 
 
@@ -136,7 +136,7 @@ def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
         x1, x2 = (x1 + WIDTH, x2) if right else (x1, x2 + WIDTH)
         y1 = y2 = y1 + HEIGHT // 2
     else:
-        shift = (end[0] - start[0]) * 60
+        shift = (end[0] - start[0]) * 106 // max(1, abs(end[0] - start[0]))
         x1, x2 = x1 + WIDTH // 2 + shift, x2 + WIDTH // 2 - shift
         y1, y2 = y1 + HEIGHT, y2
     return f'<path d="M{x1} {y1} {x2} {y2}" stroke="#555" stroke-width="1.5" marker-end="url(#tip)"/>'

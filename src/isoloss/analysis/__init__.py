@@ -1,1 +1,1 @@
-"""What measures and judges a study: numbers and verdicts for figures to draw, reports to write. No torch."""
+"""Analysis: measures and judges a study."""

@@ -1,4 +1,4 @@
-"""The command line: one function a verb, no logic. Results on stdout, progress on stderr.
+"""The command line: one function a verb, no logic.
 
 Exit codes: 0 done, 1 failed or stopped, 2 wrong usage or input, 3 refused.
 """

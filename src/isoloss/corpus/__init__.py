@@ -1,1 +1,1 @@
-"""Text by the document, its tokens, and batches that follow from a seed and a step."""
+"""Corpora: text, split, tokenizer, token files, batches."""

@@ -1,1 +1,1 @@
-"""Charts in one style, and their texts: what is measured elsewhere is drawn here."""
+"""Figures: rows and analyses to charts in one style; measures nothing."""

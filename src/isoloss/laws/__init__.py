@@ -1,4 +1,4 @@
-"""Laws: functional forms fitted to runs, with intervals that hold and reasons to doubt them. No torch.
+"""Laws: functional forms fitted to runs, or refused.
 
 What fits, judges and predicts one law is here; frontiers are read off sweeps by modules of their own:
 ``isoflop``, ``envelope``, ``frontier`` and ``isoflop_bias``.

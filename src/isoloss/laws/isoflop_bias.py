@@ -15,7 +15,7 @@ from isoloss.errors import InputError
 from isoloss.laws.forms import Array
 from isoloss.laws.frontier import frontier
 from isoloss.laws.isoflop import Budget, IsoFlop
-from isoloss.laws.minima import FEWEST, Method, minima
+from isoloss.laws.minima import Method, minima
 
 PARAMETERS = ("E", "A", "B", "alpha", "beta")
 BEYOND = 7.0  # natural log units outside the grid in which the exact optimum is looked for
@@ -42,40 +42,6 @@ class GridBias:
     budgets: tuple[Bias, ...]
     exponent: float
     read: float
-
-
-def parabola_bias(
-    alpha: float,
-    beta: float,
-    A: float,
-    B: float,
-    E: float,
-    *,
-    width_decades: float,
-    sizes: int = 15,
-    flops: float = 1e20,
-    centre: float = 1.0,
-    log_loss: bool = False,
-) -> Bias:
-    """Vertex of a parabola through noise-free losses against the exact optimum.
-
-    ``sizes`` sizes spread evenly in log N over ``width_decades`` to each side of ``centre`` times the
-    optimum, at D = C/(6 N). On the loss itself the relative error depends on alpha, beta and the grid alone;
-    with ``log_loss`` on all of the law. D* at the vertex is off by 1/(1 + params) - 1. Raises InputError.
-    """
-    law = _law({"alpha": alpha, "beta": beta, "A": A, "B": B, "E": E})
-    if sizes < FEWEST or not 0 < width_decades < 20 or not 0 < centre < np.inf or not 0 < flops < np.inf:
-        raise InputError(
-            f"the grid has {sizes} sizes over {width_decades} decades about {centre} at {flops} FLOP",
-            mend=f"give at least {FEWEST} sizes and positive finite numbers",
-        )
-    optimum = float(chinchilla_optimum(law, flops))
-    half = width_decades * np.log(10)
-    x = np.log(optimum * centre) + np.linspace(-half, half, sizes)
-    y = _loss(law, x, np.log(flops / 6) - x)
-    at, _, inside = minima(x, (np.log(y) if log_loss else y)[:, None], Method.PARABOLA)
-    read = float(np.exp(at[0]))
-    return Bias(flops, optimum, read, read / optimum - 1, bool(inside[0]))
 
 
 def grid_bias(found: IsoFlop, law: Mapping[str, float]) -> GridBias:

@@ -1,4 +1,4 @@
-"""Model families: each file reads like its paper; one interface, tokens in, logits per exit out."""
+"""Model families: each file reads like its paper."""
 
 from isoloss.models.cohort import build_cohort, count
 from isoloss.models.output import Output

@@ -1,4 +1,4 @@
-"""Sources: other people's tables of runs, read, checked and fetched. No torch."""
+"""Sources: other people's runs, read and checked."""
 
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs

@@ -1,1 +1,1 @@
-"""Studies: what to train, written in TOML; planned, run on an engine, resumed by running again."""
+"""Studies: what to train, in TOML; planned, run, resumed."""

@@ -1,4 +1,4 @@
-"""The Great Shift: five demos and a deck that measure, on this machine, why Transformers replaced LSTMs.
+"""The Great Shift: five demos and a deck, measured live.
 
     amnesia/ attention/ progression/ race/ showdown/   what is measured, and how it is told
     panel.py     one measurement of a demo: settings -> tables -> sentences and figures

@@ -1,4 +1,4 @@
-"""Training: settings and a run folder in, one record a member out; resuming is the same call.
+"""Training: settings in, one record a member out.
 
 Importing this package does not import torch; ``training.loop`` does.
 """

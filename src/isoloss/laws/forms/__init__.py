@@ -17,7 +17,7 @@ from isoloss.laws.forms.layout import Term
 from isoloss.laws.forms.looped import LOOP_EQUIVALENCE, LOOP_STEP, LOOP_TOTAL
 from isoloss.laws.forms.shape import SHAPE, WIDTH_DEPTH
 from isoloss.laws.forms.sums import PowerSum, power_sum
-from isoloss.laws.forms.warp import Warp
+from isoloss.laws.forms.warps import Warp
 
 for _form in (
     POWER,

@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from isoloss.laws.forms.form import Array, Form, Nested
 from isoloss.laws.forms.layout import Layout, Term, layout_of, parameters_of
-from isoloss.laws.forms.warp import Slopes, Warp
+from isoloss.laws.forms.warps import Slopes, Warp
 
 _LARGEST_LOG = 300.0  # keeps exp() and its square finite while a solver wanders
 EXPONENT_LIMITS = (1e-3, 10.0)
