@@ -56,16 +56,15 @@ def test_laws_and_families_live_where_the_page_says():
     ("what", "pattern"),
     [
         ("a figure", r"^def \w+\([^)]*\) -> (Figure|list\[Figure\])"),
-        ("a finding", r"^def \w+\([^)]*\) -> (Finding|list\[Finding\]|Iterator\[Finding\])"),
         ("a command", r"^@app\.command"),
     ],
 )
-def test_each_kind_is_made_in_its_folder_first(what, pattern):
-    """More of a kind in its own folder than in any other."""
+def test_each_kind_is_made_in_its_folder(what, pattern):
+    """And in no other, but that a demo draws and tells what it measured itself."""
     counts = {}
     for path in (ROOT / "src" / "isoloss").rglob("*.py"):
         room = path.relative_to(ROOT / "src" / "isoloss").parts[0]
         counts[room] = counts.get(room, 0) + len(re.findall(pattern, path.read_text("utf-8"), re.MULTILINE))
     home = HOMES[what].split("/")[2]
     assert counts[home] > 0
-    assert counts[home] == max(counts.values())
+    assert not {room for room, count in counts.items() if count} - {home, "teach"}
