@@ -10,10 +10,10 @@ from isoloss.figures.render import svg
 from isoloss.teach import panels
 from isoloss.teach.panel import told
 from isoloss.teach.race.bill import measure, tell
-from isoloss.teach.race.counts import BLOCK, LSTM, kept_floats
+from isoloss.teach.race.counts import BLOCK, LSTM, state_floats
 from isoloss.teach.race.runners import causal_block, lstm_layer
 from isoloss.teach.race.settings import BillSettings
-from isoloss.teach.race.steps import attention_step, lstm_step, read, started
+from isoloss.teach.race.steps import attention_step, lstm_state, lstm_step, read
 
 D = 32
 SETTINGS = BillSettings(lengths=(64, 256, 1024, 4096))
@@ -49,17 +49,17 @@ def test_a_cache_of_another_text_or_a_wrong_place_is_found_out() -> None:
 def test_a_step_of_the_lstm_is_the_layers_last_output() -> None:
     torch.manual_seed(0)
     layer, x_TBD = lstm_layer(D), torch.randn(9, 1, D)
-    h_1BD, _ = lstm_step(layer, x_TBD[-1:], started(layer, x_TBD[:-1]))
+    h_1BD, _ = lstm_step(layer, x_TBD[-1:], lstm_state(layer, x_TBD[:-1]))
     assert torch.allclose(h_1BD[0], layer(x_TBD)[0][-1], atol=1e-6)
-    h_1BD, _ = lstm_step(layer, x_TBD[-1:], started(layer, x_TBD[:-2]))
+    h_1BD, _ = lstm_step(layer, x_TBD[-1:], lstm_state(layer, x_TBD[:-2]))
     assert not torch.allclose(h_1BD[0], layer(x_TBD)[0][-1], atol=1e-3)
 
 
 def test_floats_kept_are_those_of_the_tensors() -> None:
     x_TBD = torch.randn(9, 1, D)
     cache = read(causal_block(D, 9), x_TBD.view(1, 1, 9, D), room=9)
-    assert kept_floats(BLOCK, 9, D) == cache.k_BHTC.numel() + cache.v_BHTC.numel() == 2 * 9 * D
-    assert kept_floats(LSTM, 9, D) == sum(part.numel() for part in started(lstm_layer(D), x_TBD)) == 2 * D
+    assert state_floats(BLOCK, 9, D) == cache.k_BHTC.numel() + cache.v_BHTC.numel() == 2 * 9 * D
+    assert state_floats(LSTM, 9, D) == sum(part.numel() for part in lstm_state(lstm_layer(D), x_TBD)) == 2 * D
 
 
 def made(block_ms, lstm_ms=1.0, noise=0.01):

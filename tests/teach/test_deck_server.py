@@ -80,7 +80,7 @@ def until(true, seconds=20.0):
 
 @pytest.fixture(scope="module")
 def deck():
-    ear = server.listening(0)
+    ear = server.listen(0)
     port = ear.getsockname()[1]
     jobs = Jobs(PANELS, command=LIGHT)
     app = server.application(
@@ -226,10 +226,10 @@ def test_nothing_runs_while_no_page_is_open(deck):
 
 
 def test_it_listens_on_this_machine_only():
-    with server.listening(0) as ear:
+    with server.listen(0) as ear:
         assert ear.getsockname()[0] == "127.0.0.1"
         with pytest.raises(InputError, match="is taken"):
-            server.listening(ear.getsockname()[1])
+            server.listen(ear.getsockname()[1])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

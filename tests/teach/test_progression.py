@@ -110,7 +110,7 @@ def test_a_held_out_word_that_is_not_trained_is_read_but_never_asked():
     assert (y_BT[:, 4] == NOT_ASKED).all()
     assert (y_BT != UNKNOWN).all()
     assert (y_BT[:, 5] == END).all()
-    assert Reading(corpus.held_out, corpus.vocab, corpus.context).asked == (y_BT != NOT_ASKED).sum() == 10
+    assert Reading(corpus.held_out, corpus.vocab, corpus.context).answers == (y_BT != NOT_ASKED).sum() == 10
 
 
 def test_a_sentence_that_comes_twice_is_kept_once():

@@ -16,7 +16,7 @@ from isoloss.teach.panels import panel
 from isoloss.teach.progression import tell
 from isoloss.teach.progression.corpus import END, Corpus, Reading, corpus_of
 from isoloss.teach.progression.curves import NEAR, SIDES, copy_shares, curves
-from isoloss.teach.progression.measure import checks, mean_loss, sampled, sides
+from isoloss.teach.progression.measure import checks, mean_loss, sides, writing_updates
 from isoloss.teach.progression.writing import write
 from isoloss.teach.shares import Share
 
@@ -182,7 +182,7 @@ def test_looks_have_the_first_and_the_last_update():
         looks = checks(updates)
         assert looks[0] == 0
         assert looks[-1] == updates
-        assert {0, updates} <= sampled(looks) <= set(looks)
+        assert {0, updates} <= writing_updates(looks) <= set(looks)
         assert len(looks) <= 50
 
 

@@ -141,12 +141,12 @@ def test_one_thread_is_told_in_cpu_time_and_more_in_wall_time() -> None:
 def test_layers_fit_first_and_the_dearest_loop_is_left_out() -> None:
     seconds = {Job(ONE, 64, BOTH, name): ms for name, ms in SPEED.items()}
     seconds |= {Job(TWO, 64, BOTH, name): ms for name, ms in SPEED.items()}
-    chosen = timing.fitting(seconds, budget=19 + 19 + 25)
+    chosen = timing.within_budget(seconds, budget=19 + 19 + 25)
     assert Job(ONE, 64, BOTH, FUSED.name) in chosen
     assert {job.runner for job in chosen if job.setup == TWO} == {LSTM.name, ALONE.name, BLOCK.name}
     assert Job(ONE, 64, BOTH, NAIVE.name) not in chosen
-    assert timing.fitting(seconds, budget=0.5) == []
-    assert set(timing.fitting(seconds, budget=1_000)) == set(seconds)
+    assert timing.within_budget(seconds, budget=0.5) == []
+    assert set(timing.within_budget(seconds, budget=1_000)) == set(seconds)
 
 
 class Clock:

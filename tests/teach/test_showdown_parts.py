@@ -84,7 +84,7 @@ def test_copies_against_sets_of_words():
     rng = np.random.default_rng(2)
     vocabulary = ["the", "cat", "dog's", "sat", "on", "mat"]
     training, text = (" ".join(rng.choice(vocabulary, size)) for size in (400, 60))
-    found = copying.copied([copying.words_of(text)], copying.words_of(training))[0]
+    found = copying.overlaps([copying.words_of(text)], copying.words_of(training))[0]
     there, here = plain_words(training), plain_words(text)
 
     def runs(words, n):
@@ -111,12 +111,12 @@ def test_a_training_passage_is_copied_and_the_same_words_shuffled_are_not():
     passages = [training[first : first + 60] for first in firsts]
     passages = [passage for passage in passages if all(passage)]
     assert len(passages) > 10
-    for one in copying.copied(passages, training):
+    for one in copying.overlaps(passages, training):
         assert one.share(4) == one.share(8) == 1.0
         assert one.longest == one.words
     orders = [rng.permutation(len(passage)).tolist() for passage in passages]
     mixed = [tuple(passage[i] for i in order) for passage, order in zip(passages, orders, strict=True)]
-    shuffled = copying.copied(mixed, training)
+    shuffled = copying.overlaps(mixed, training)
     assert np.mean([one.share(4) for one in shuffled]) < 0.02
     assert all(one.share(8) == 0.0 for one in shuffled)
 
@@ -124,13 +124,13 @@ def test_a_training_passage_is_copied_and_the_same_words_shuffled_are_not():
 def test_no_run_crosses_two_training_documents():
     one, two = (document.text for document in library.load("starter").train[:2])
     last, first = copying.words_of(one)[-4:], copying.words_of(two)[:4]
-    found = copying.copied([last + first, last], copying.training_words())
+    found = copying.overlaps([last + first, last], copying.training_words())
     assert found[1].share(4) == 1.0
     assert found[0].longest < 8
 
 
 def test_short_and_empty_texts_have_no_share():
-    none, three = copying.copied(
+    none, three = copying.overlaps(
         [copying.words_of(""), copying.words_of("the the the")], copying.training_words()
     )
     assert none.share(4) is None
@@ -164,13 +164,13 @@ def test_the_two_sides_are_of_one_size_and_one_budget(about):
 
 
 def test_every_packaged_file_is_in_the_manifest_and_they_are_small():
-    folder = checkpoints.packaged()
+    folder = checkpoints.package_folder()
     there = {path.name: len(path.read_bytes()) for path in folder.iterdir()}
     listed = files.read_json(folder / checkpoints.MANIFEST)["sha256"]
     assert there.keys() == listed.keys() | {checkpoints.MANIFEST}
     assert sum(there.values()) <= MOST_BYTES
     for name in listed:
-        checkpoints.checked(name, folder)
+        checkpoints.verified_bytes(name, folder)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -183,7 +183,7 @@ def test_checkpoints_load_and_hold_the_parameters_of_the_card(about, name):
 @pytest.mark.parametrize("name", ["lstm-1.safetensors", "card.json", "tokenizer.json"])
 def test_a_changed_or_missing_file_is_refused(about, tmp_path, name):
     folder = tmp_path / "checkpoints"
-    shutil.copytree(str(checkpoints.packaged()), folder)
+    shutil.copytree(str(checkpoints.package_folder()), folder)
     data = bytearray((folder / name).read_bytes())
     data[len(data) // 2] ^= 1
     (folder / name).write_bytes(data)
@@ -201,7 +201,7 @@ def test_a_changed_or_missing_file_is_refused(about, tmp_path, name):
 
 def test_weights_of_another_shape_are_refused(about, tmp_path):
     folder = tmp_path / "checkpoints"
-    shutil.copytree(str(checkpoints.packaged()), folder)
+    shutil.copytree(str(checkpoints.package_folder()), folder)
     shutil.copyfile(folder / "transformer-0.safetensors", folder / "lstm-0.safetensors")
     listed = files.read_json(folder / checkpoints.MANIFEST)
     listed["sha256"]["lstm-0.safetensors"] = files.sha256(folder / "lstm-0.safetensors")

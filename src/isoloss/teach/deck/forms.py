@@ -30,9 +30,9 @@ def fields(panel: Panel) -> list[Field]:
 
 
 def _field(name: str, part: dict[str, Any], shared: dict[str, Any]) -> Field:
-    one = _one(part, shared)
-    many = one.get("type") == "array"
-    what = _one(one["items"], shared) if many else one
+    schema = _resolved(part, shared)
+    many = schema.get("type") == "array"
+    what = _resolved(schema["items"], shared) if many else schema
     default = part.get("default")
     return Field(
         name=name,
@@ -47,12 +47,12 @@ def _field(name: str, part: dict[str, Any], shared: dict[str, Any]) -> Field:
     )
 
 
-def _one(part: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+def _resolved(part: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
     """The part itself, what it refers to, or of several the one that is not null."""
     if "$ref" in part:
         return shared[part["$ref"].rsplit("/", 1)[-1]]
     some: Sequence[dict[str, Any]] = part.get("anyOf", ())
-    return next((_one(one, shared) for one in some if one.get("type") != "null"), part)
+    return next((_resolved(one, shared) for one in some if one.get("type") != "null"), part)
 
 
 def _kind(part: dict[str, Any]) -> str:
@@ -67,4 +67,4 @@ def _kind(part: dict[str, Any]) -> str:
 def _text(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return ""
-    return ", ".join(str(part) for part in value) if isinstance(value, list | tuple) else str(value)
+    return ", ".join(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)

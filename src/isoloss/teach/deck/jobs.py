@@ -19,7 +19,7 @@ ACTIVE = ("queued", "running")
 
 
 @dataclass
-class State:
+class JobState:
     """A panel's job. ``html`` and ``result``: the newest output, kept until a newer one comes."""
 
     panel: str
@@ -30,8 +30,8 @@ class State:
     result: dict[str, Any] | None = None
 
     def message(self, *, output: bool) -> dict[str, Any]:
-        told = {"panel": self.panel, "state": self.state, "done": self.done, "text": self.text}
-        return told | ({"html": self.html, "result": self.result} if output and self.html else {})
+        message = {"panel": self.panel, "state": self.state, "done": self.done, "text": self.text}
+        return message | ({"html": self.html, "result": self.result} if output and self.html else {})
 
 
 class Jobs:
@@ -39,7 +39,7 @@ class Jobs:
 
     def __init__(self, panels: Sequence[Panel], *, command: Sequence[str] = COMMAND, workers: int = WORKERS):
         self.panels = {panel.name: panel for panel in panels}
-        self.states: dict[str, State] = {}
+        self.states: dict[str, JobState] = {}
         self._command, self._workers = command, workers
         self._queue: deque[tuple[str, dict[str, Any]]] = deque()
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -54,8 +54,8 @@ class Jobs:
         settings = self.panels[name].settings_from(values).model_dump(mode="json")
         if self.active(name):
             raise Refusal(f"{name} is under way already", mend="wait for it, or cancel it")
-        before = self.states.get(name)
-        self.states[name] = State(name, html=before and before.html, result=before and before.result)
+        before = self.states.get(name) or JobState(name)
+        self.states[name] = JobState(name, html=before.html, result=before.result)
         self._queue.append((name, settings))
         self._tell(name)
         self._start_what_may()

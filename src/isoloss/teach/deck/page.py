@@ -7,7 +7,7 @@ panels have forms, and the script may talk to the server that it came from.
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -115,7 +115,7 @@ def _recording(panel: Panel, path: Path) -> Result:
 
 
 @contextmanager
-def _readable(panel: Panel) -> Iterator[None]:
+def _readable(panel: Panel) -> Generator[None]:
     """Raises InputError where recorded tables have no sense for the panel: anything may stand in a file."""
     try:
         yield

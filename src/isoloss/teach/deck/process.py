@@ -24,7 +24,10 @@ class Worker:
     """One process. Its threads are bounded by each panel's own number, not by the libraries' guess."""
 
     def __init__(self, process: asyncio.subprocess.Process):
+        if process.stdin is None or process.stdout is None or process.stderr is None:
+            raise ValueError("a worker needs its three pipes")
         self._process = process
+        self._orders, self._events, self._errors = process.stdin, process.stdout, process.stderr
         self._stderr: deque[str] = deque(maxlen=LAST_WORDS)
         self._hearing = asyncio.create_task(self._hear_errors())
 
@@ -53,9 +56,9 @@ class Worker:
     async def measure(self, panel: str, settings: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """The events of one job, the last of which is its result or its failure. Raises WorkerDied."""
         try:
-            self._process.stdin.write(json.dumps({"panel": panel, "settings": settings}).encode() + b"\n")
-            await self._process.stdin.drain()
-            while line := await self._process.stdout.readline():
+            self._orders.write(json.dumps({"panel": panel, "settings": settings}).encode() + b"\n")
+            await self._orders.drain()
+            while line := await self._events.readline():
                 event = json.loads(line)
                 yield event
                 if event["event"] in ENDING:
@@ -73,11 +76,11 @@ class Worker:
                 os.killpg(self._process.pid, signal.SIGKILL)
             else:
                 self._process.kill()
-        self._process.stdin.close()
-        await self._process.stdout.read()  # the pipes close once they are empty
+        self._orders.close()
+        await self._events.read()  # the pipes close once they are empty
         await self._process.wait()
         await self._hearing
 
     async def _hear_errors(self) -> None:
-        while line := await self._process.stderr.readline():
+        while line := await self._errors.readline():
             self._stderr.append(line.decode("utf-8", "replace").rstrip()[:500])

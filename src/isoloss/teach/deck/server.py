@@ -14,7 +14,7 @@ import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -43,7 +43,7 @@ GRACE_SECONDS = 5.0
 
 class Order(Strict):
     panel: str
-    settings: dict[str, Any] = Field(default={})
+    settings: dict[str, Any] = Field(default_factory=dict)
 
 
 def serve(
@@ -55,7 +55,7 @@ def serve(
     command: Sequence[str] = COMMAND,
 ) -> None:
     """Show the live page ``html`` until Ctrl-C. Raises InputError if the port is taken."""
-    with listening(port) as ear:
+    with listen(port) as ear:
         port = ear.getsockname()[1]
         token = secrets.token_urlsafe(24)
         address = f"http://{HOST}:{port}/?token={token}"
@@ -66,7 +66,7 @@ def serve(
     print("The deck has ended.", file=sys.stderr)
 
 
-def listening(port: int) -> socket.socket:
+def listen(port: int) -> socket.socket:
     ear = socket.socket()
     try:
         ear.bind((HOST, port))
@@ -109,7 +109,7 @@ def application(
     routes = Routes(html, jobs, ending, grace)
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         yield
         await jobs.close()
 
@@ -122,13 +122,13 @@ def application(
             Route("/cancel", routes.cancel, methods=["POST"]),
             Route("/run-all", routes.run_all, methods=["POST"]),
         ],
-        exception_handlers={IsolossError: refused},
+        exception_handlers={IsolossError: refusal},
     )
     app.router.redirect_slashes = False
     return Guard(app, token=token, port=port)
 
 
-async def refused(request: Request, error: Exception) -> Response:
+async def refusal(request: Request, error: Exception) -> Response:
     status = 422 if isinstance(error, InputError) else 409
     return JSONResponse({"error": str(error)}, status_code=status)
 

@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from isoloss.analysis.findings import findings_of
 from isoloss.analysis.study import StudyAnalysis, analyse
-from isoloss.errors import Refusal
 from isoloss.figures import looped_grid, loss_by_params, loss_by_position
+from isoloss.figures.figure import Figure
 from isoloss.records import StudyData, load
 from isoloss.report.sections import made
 from isoloss.teach import provenance
@@ -41,18 +41,17 @@ def _findings(folder: Path, *, shipped: bool) -> Markup:
 
 
 def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
-    """Each ``finding`` of a study with the ``picture`` that shows it, or the Refusal that says why not."""
+    """Each ``finding`` of a study with the ``picture`` that shows it; without one a Refusal says why."""
     figures = {
         "families": made(analysis.by_params, loss_by_params.figure),
         "positions": made(analysis.by_position, loss_by_position.figure),
         "loops": made(analysis.loops, looped_grid.grid_figure),
     }
-    answers = []
+    answers: list[dict[str, Any]] = []
     for finding in findings_of(analysis):
         figure = figures[finding.key]
-        refusal = isinstance(figure, Refusal)
-        shown = {"missing": figure, "picture": None} if refusal else {"picture": picture(figure, "study")}
-        answers.append({"finding": finding, **shown})
+        shown = picture(figure, "study") if isinstance(figure, Figure) else None
+        answers.append({"finding": finding, "picture": shown, "missing": figure})
     return answers
 
 

@@ -67,7 +67,7 @@ def _obey(panel: Panel, values: dict[str, Any], say: Say) -> None:
     try:
         start.ready(panel)
         settings = panel.settings_from(values)
-        result = _measured(panel, settings, Reporter(panel, settings, say))
+        result = _result(panel, settings, Reporter(panel, settings, say))
         say("result", html=fragment.output(panel, result, "LIVE"), result=result.model_dump(mode="json"))
     except IsolossError as error:
         say("failed", message=str(error))
@@ -76,7 +76,7 @@ def _obey(panel: Panel, values: dict[str, Any], say: Say) -> None:
         say("failed", message=f"{type(error).__name__}: {error}")
 
 
-def _measured(panel: Panel, settings: Settings, reporter: "Reporter") -> Result:
+def _result(panel: Panel, settings: Settings, reporter: "Reporter") -> Result:
     """Its costs do not count the pictures drawn on the way."""
     wall, cpu = time.monotonic(), time.process_time()
     tables = panel.measure(settings, reporter)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from isoloss.figures.figure import Figure
 from isoloss.teach import budget
 from isoloss.teach.machine.settings import MachineSettings
-from isoloss.teach.result import Basis, Sentence, Tables
+from isoloss.teach.result import Basis, Row, Sentence, Tables
 
 
 def basis(settings: MachineSettings, tables: Tables) -> Basis:
@@ -13,25 +13,25 @@ def basis(settings: MachineSettings, tables: Tables) -> Basis:
 
 
 def sentences(settings: MachineSettings, tables: Tables) -> list[Sentence]:
-    one, *more = tables["rates"]
-    text = f"One thread multiplies matrices at {_rate(one)}."
+    single, *more = tables["rates"]
+    text = f"One thread multiplies matrices at {_rate(single)}."
     if more:
         text += f" {more[-1]['threads']} threads: {_rate(more[-1])}."
-    found = [Sentence(key="rate", text=text)]
+    sentences = [Sentence(key="rate", text=text)]
     cost = budget.recorded()
     if cost is not None:
-        here = cost.total * cost.gflops / float(one["gflops"])
-        found.append(
+        here = cost.total * cost.gflops / float(single["gflops"])
+        sentences.append(
             Sentence(
                 key="run-all",
                 text=f"Every panel of this deck took {cost.total:.0f} CPU-seconds on a core that did "
                 f"{cost.gflops:.0f} GFLOP/s ({cost.machine}, {cost.made}); expect about {here:.0f} here.",
             )
         )
-    return found
+    return sentences
 
 
-def _rate(row) -> str:
+def _rate(row: Row) -> str:
     return f"{row['gflops']:.0f} GFLOP/s ({row['low']:.0f} to {row['high']:.0f}, {row['n']} repeats)"
 
 

@@ -67,12 +67,12 @@ class Corpus:
                 where="prompt",
                 mend=f"write at most {most}, a sentence's length",
             )
-        place = {word: number for number, word in enumerate(self.words, start=len(NAMES))}
-        if new := [word for word in words if word not in place]:
+        number = {word: number for number, word in enumerate(self.words, start=len(NAMES))}
+        if new := [word for word in words if word not in number]:
             raise InputError(
                 f"no training sentence has {new[0][:40]!r}", where="prompt", mend="use words of the sentences"
             )
-        return tuple(place[word] for word in words)
+        return tuple(number[word] for word in words)
 
 
 def shipped() -> str:
@@ -85,20 +85,20 @@ def corpus_of(text: str, held_out: float, seed: int) -> Corpus:
     Words are numbered in the order in which the training sentences bring them.
     """
     lines = [split(line, "corpus") for line in (text if text.strip() else shipped()).splitlines()]
-    found = [words for words in lines if words]
-    distinct = list(dict.fromkeys(found))
+    sentences = [words for words in lines if words]
+    distinct = list(dict.fromkeys(sentences))
     _check(distinct)
     count = min(len(distinct) - 2, max(2, round(held_out * len(distinct))))
     aside = set(np.random.default_rng(seed).permutation(len(distinct))[:count].tolist())
     training = [words for number, words in enumerate(distinct) if number not in aside]
-    place: dict[str, int] = {}
+    number: dict[str, int] = {}
     for word in (word for words in training for word in words):
-        place.setdefault(word, len(NAMES) + len(place))
+        number.setdefault(word, len(NAMES) + len(number))
     return Corpus(
-        words=tuple(place),
-        training=tuple(tuple(place[word] for word in words) for words in training),
-        held_out=tuple(tuple(place.get(w, UNKNOWN) for w in distinct[n]) for n in sorted(aside)),
-        dropped=len(found) - len(distinct),
+        words=tuple(number),
+        training=tuple(tuple(number[word] for word in words) for words in training),
+        held_out=tuple(tuple(number.get(w, UNKNOWN) for w in distinct[n]) for n in sorted(aside)),
+        dropped=len(sentences) - len(distinct),
     )
 
 
@@ -135,8 +135,8 @@ def entropy_floor(sentences: Sequence[Sentence]) -> float:
     """
     nexts: dict[Sentence, Counter[int]] = {}
     for sentence in sentences:
-        for place, token in enumerate((*sentence, END)):
-            nexts.setdefault(sentence[:place], Counter())[token] += 1
+        for length, token in enumerate((*sentence, END)):
+            nexts.setdefault(sentence[:length], Counter())[token] += 1
     nats = tokens = 0.0
     for counts in nexts.values():
         here = counts.total()
@@ -166,7 +166,7 @@ class Reading:
         return x_BT, y_BT
 
     @property
-    def asked(self) -> int:
+    def answers(self) -> int:
         return sum(1 + len(s) - s.count(UNKNOWN) for s in self.sentences)
 
 

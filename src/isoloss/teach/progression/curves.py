@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf, sqrt
 from statistics import fmean, median, stdev
 
-from isoloss.stats import LEVEL, Interval, difference, pooled_noise, share, t_quantile
+from isoloss.stats import LEVEL, Interval, share, t_quantile
 from isoloss.teach.result import Row, Tables
 
 SIDES = ("Transformer", "LSTM")
@@ -38,7 +38,7 @@ class Curves:
         """Those at which every seed was looked at; while a run goes on, later seeds are behind."""
         return sorted(set.intersection(*(set(self.held_out[seed]) for seed in self.seeds)))
 
-    def at(self, which: str, update: int) -> Interval:
+    def level_at(self, which: str, update: int) -> Interval:
         by_seed = self.training if which == TRAINING else self.held_out
         return level([by_seed[seed][update] for seed in self.seeds])
 
@@ -54,7 +54,7 @@ class Curves:
     @property
     def turn(self) -> int:
         """The update at which the mean held-out loss is lowest."""
-        return min(self.updates, key=lambda update: (self.at(HELD_OUT, update).value, update))
+        return min(self.updates, key=lambda update: (self.level_at(HELD_OUT, update).value, update))
 
     @property
     def rise(self) -> Interval:
@@ -100,13 +100,6 @@ def curves(tables: Tables) -> dict[str, Curves]:
     return by_side
 
 
-def best_difference(a: Curves, b: Curves) -> Interval | None:
-    """Lowest held-out losses of a minus those of b, a value a seed; None with one seed."""
-    if min(len(a.best_losses), len(b.best_losses)) < 2:
-        return None
-    return difference(a.best_losses, b.best_losses, pooled_noise([a.best_losses, b.best_losses]))
-
-
 def copy_shares(tables: Tables, side: str) -> dict[int, Interval]:
     """Share of samples that are training sentences, over all seeds, by update."""
     hits, n = Counter[int](), Counter[int]()
@@ -120,7 +113,7 @@ def copy_shares(tables: Tables, side: str) -> dict[int, Interval]:
 def loss_rows(by_side: Mapping[str, Curves]) -> list[Row]:
     """The curves' means with their intervals."""
     return [
-        {"side": side, "which": which, "update": update, **losses.at(which, update).row()}
+        {"side": side, "which": which, "update": update, **losses.level_at(which, update).row()}
         for side, losses in by_side.items()
         for which in (TRAINING, HELD_OUT)
         for update in losses.updates

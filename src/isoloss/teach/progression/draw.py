@@ -1,6 +1,6 @@
 """Figures of the training demo: both losses against updates, and the share of samples that are copies."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 import polars as pl
@@ -8,13 +8,13 @@ import polars as pl
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import INK, QUIET, family_colour
+from isoloss.stats import difference, pooled_noise
 from isoloss.teach.progression.curves import (
     HELD_OUT,
     SIDES,
     TRAINING,
     Curves,
     at_chosen_rate,
-    best_difference,
     complete,
     copy_shares,
     curves,
@@ -50,16 +50,22 @@ def loss_title(tables: Tables) -> str:
         return "Training and held-out loss so far"
     sides = curves(tables)
     best = ", ".join(f"{level(losses.best_losses).value:.2f}" for losses in sides.values())
-    versus = Versus(*sides, best_difference(*sides.values()), better="less")
+    versus = best_versus(sides)
     if versus.difference is None:
         return f"Held-out loss of one seed a side, which gives no verdict (best {best} nats)"
-    verdict = f"the {versus.winner} is lower at its best" if versus.winner else NOT_CLEAR
+    verdict = (
+        f"the {versus.winner} is lower at its best" if versus.winner else "no clear difference at their best"
+    )
     turns = [side for side, losses in sides.items() if losses.turns_up]
     words = {2: "turns up for both", 1: f"turns up for the {''.join(turns)}", 0: "shows no clear turn"}
     return f"Held-out loss {words[len(turns)]}; {verdict} ({best} nats)"
 
 
-NOT_CLEAR = "no clear difference at their best"
+def best_versus(sides: Mapping[str, Curves]) -> Versus:
+    """Whose lowest held-out losses are lower, a value a seed; one seed tells nothing."""
+    a, b = (sides[side].best_losses for side in SIDES)
+    apart = difference(a, b, pooled_noise([a, b])) if min(len(a), len(b)) > 1 else None
+    return Versus(*SIDES, apart, better="less")
 
 
 def _panel(tables: Tables, side: str, rows: Sequence[Row], top: float) -> alt.LayerChart:

@@ -41,7 +41,7 @@ def checks(updates: int) -> list[int]:
     return sorted({*range(0, updates, max(1, updates // CHECKS)), updates})
 
 
-def sampled(looks: Sequence[int]) -> set[int]:
+def writing_updates(looks: Sequence[int]) -> set[int]:
     """Those after which samples are written too: closer in the first half, where most is learned."""
     last = len(looks) - 1
     return {looks[last * eighths // 8] for eighths in (0, 1, 2, 3, 4, 6, 8)}
@@ -107,7 +107,7 @@ class Lesson:
 
     def take(self, side: Side, members: list[Replica]) -> None:
         cohort = Cohort(side, self.training, members)
-        writing = sampled(self.looks)
+        writing = writing_updates(self.looks)
         for update in self.looks:
             while cohort.done < update:
                 cohort.update()
@@ -120,7 +120,7 @@ class Lesson:
 
     def losses(self, cohort: Cohort) -> list[Row]:
         return [
-            row_of(cohort, member, which=which, value=float(loss), tokens=reading.asked)
+            row_of(cohort, member, which=which, value=float(loss), tokens=reading.answers)
             for which, reading in ((curves.TRAINING, self.training), (curves.HELD_OUT, self.held_out))
             for member, loss in zip(cohort.members, mean_loss(cohort, reading), strict=True)
         ]
@@ -129,24 +129,24 @@ class Lesson:
         seeds = [member.seed for member in cohort.members]
         context = self.corpus.context
         written = write(cohort.model, self.prompt, context, seeds, cohort.done, self.samples)
-        known = {(*sentence, END) for sentence in self.corpus.training}
-        for member, (greedy, *drawn) in zip(cohort.members, written, strict=True):
-            share = Share(sum(sentence in known for sentence in drawn), len(drawn))
+        known: set[Sentence] = {(*sentence, END) for sentence in self.corpus.training}
+        for member, (greedy, *samples) in zip(cohort.members, written, strict=True):
+            share = Share(sum(sentence in known for sentence in samples), len(samples))
             self.tables["copies"].append(row_of(cohort, member, hits=share.hits, **share.row()))
             self.tables["samples"] += [
-                row_of(cohort, member, decoding=decoding, **self.shown(sentence, known))
-                for decoding, sentence in ((GREEDY, greedy), (DRAWN, drawn[0]))
+                row_of(cohort, member, decoding=decoding, **self.describe(sentence, known))
+                for decoding, sentence in ((GREEDY, greedy), (DRAWN, samples[0]))
             ]
 
-    def shown(self, sentence: Sentence, known: set[Sentence]) -> Row:
+    def describe(self, sentence: Sentence, known: set[Sentence]) -> Row:
         """What is said of a sentence; ``longest``: its longest run of own words that training has too."""
         words = sentence[:-1] if sentence[-1] == END else sentence
-        own = words[len(self.prompt) :]
+        new = words[len(self.prompt) :]
         return {
             "text": self.corpus.text(words) + ("" if sentence[-1] == END else " …"),
             "copied": sentence in known,
-            "longest": longest_copied(own, self.corpus.training),
-            "words": len(own),
+            "longest": longest_copied(new, self.corpus.training),
+            "words": len(new),
         }
 
 
@@ -172,14 +172,14 @@ def row_of(cohort: Cohort, member: Replica, **values: str | int | float | bool |
 def corpus_row(corpus: Corpus, settings: TrainingSettings) -> Row:
     prompt = corpus.beginning(settings.prompt)
     vocab, context = corpus.vocab, corpus.context
-    training, held_out = (Reading(some, vocab, context) for some in (corpus.training, corpus.held_out))
+    training, held_out = (Reading(part, vocab, context) for part in (corpus.training, corpus.held_out))
     return {
         "training": len(corpus.training),
         "held_out": len(corpus.held_out),
         "repeats_dropped": corpus.dropped,
         "vocabulary": vocab,
-        "training_tokens": training.asked,
-        "held_out_tokens": held_out.asked,
+        "training_tokens": training.answers,
+        "held_out_tokens": held_out.answers,
         "held_out_unknown": sum(sentence.count(UNKNOWN) for sentence in corpus.held_out),
         "floor": corpus.floor,
         "uniform": corpus.uniform,

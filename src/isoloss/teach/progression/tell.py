@@ -18,7 +18,6 @@ from isoloss.teach.progression.curves import (
     TRAINING,
     Curves,
     at_chosen_rate,
-    best_difference,
     complete,
     copy_shares,
     curves,
@@ -78,7 +77,7 @@ def memorising(side: str, losses: Curves, tables: Tables) -> str:
 
 def fit_clause(losses: Curves, floor: float) -> str:
     last, n = losses.updates[-1], len(losses.seeds)
-    end, firsts = losses.at(TRAINING, last), losses.reached(floor)
+    end, firsts = losses.level_at(TRAINING, last), losses.reached(floor)
     if not firsts:
         return (
             f"the training loss is not within {NEAR} nats of the floor within {last} updates "
@@ -91,7 +90,7 @@ def fit_clause(losses: Curves, floor: float) -> str:
 
 def held_out_clause(losses: Curves) -> str:
     turn, last = losses.turn, losses.updates[-1]
-    least, end = (level_words(losses.at(HELD_OUT, update)) for update in (turn, last))
+    least, end = (level_words(losses.level_at(HELD_OUT, update)) for update in (turn, last))
     if turn == last:
         return f"the held-out loss is lowest at the last of {last} updates, {end}"
     if losses.turns_up is None:
@@ -104,7 +103,7 @@ def held_out_clause(losses: Curves) -> str:
 def best_sentence(sides: Mapping[str, Curves], corpus: Row) -> str:
     levels = {side: level_words(level(losses.best_losses)) for side, losses in sides.items()}
     points = ", ".join(f"{side} {words}" for side, words in levels.items()) + " nats a word"
-    versus = Versus(*sides, best_difference(*sides.values()), better="less")
+    versus = draw.best_versus(sides)
     where = f"on the {corpus['held_out']} held-out sentences"
     if (apart := versus.difference) is None:
         return f"Stopped at its best {where}: {points}. One seed a side gives no interval and no verdict."
@@ -168,7 +167,7 @@ def lines(settings: TrainingSettings, tables: Tables) -> list[str]:
             share = shares[update]
             out.append(f"  update {update}: copied {share_words(share)}, n = {share.n:,} samples")
             for which in (TRAINING, HELD_OUT):
-                loss = losses.at(which, update)
+                loss = losses.level_at(which, update)
                 bar = "#" * min(BAR + 10, round(BAR * loss.value / corpus["uniform"]))
                 out.append(f"    {which:9}{bar} {level_words(loss)}")
             out += [

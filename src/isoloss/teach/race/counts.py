@@ -34,60 +34,59 @@ BLOCK = Runner("causal block", "transformer", "norm, causal attention, output, n
 RUNNERS = (NAIVE, FUSED, LSTM, ALONE, BLOCK)
 
 
-def runner(name: str) -> Runner:
-    return next(one for one in RUNNERS if one.name == name)
+BY_NAME = {runner.name: runner for runner in RUNNERS}
 
 
-def weights(one: Runner, d_model: int) -> int:
+def weights(runner: Runner, d_model: int) -> int:
     d = d_model
-    if one == BLOCK:
+    if runner == BLOCK:
         return units.block_params(d, 4 * d, d)
-    return 3 * d * d if one == ALONE else units.lstm_layer_params(d, d)
+    return 3 * d * d if runner == ALONE else units.lstm_layer_params(d, d)
 
 
-def flops(one: Runner, length: int, d_model: int, batch: int) -> float:
-    if one.family == "lstm":
+def flops(runner: Runner, length: int, d_model: int, batch: int) -> float:
+    if runner.family == "lstm":
         return batch * length * units.lstm_layer_flops(d_model, d_model)
-    if one == ALONE:
-        return flops_square(one, length, d_model, batch)
+    if runner == ALONE:
+        return flops_square(runner, length, d_model, batch)
     scores = units.attention_flops(length, d_model)
-    return batch * length * (2 * weights(one, d_model) + scores)
+    return batch * length * (2 * weights(runner, d_model) + scores)
 
 
-def flops_square(one: Runner, length: int, d_model: int, batch: int) -> float:
-    if one.family == "lstm":
-        return flops(one, length, d_model, batch)
-    return batch * length * (2.0 * weights(one, d_model) + 4 * length * d_model)
+def flops_square(runner: Runner, length: int, d_model: int, batch: int) -> float:
+    if runner.family == "lstm":
+        return flops(runner, length, d_model, batch)
+    return batch * length * (2.0 * weights(runner, d_model) + 4 * length * d_model)
 
 
-def depth(one: Runner, length: int) -> int:
+def depth(runner: Runner, length: int) -> int:
     """T recurrent matmuls; or QKV, scores, weighted sum; or these, output, and two of the FFN."""
-    if one.family == "lstm":
+    if runner.family == "lstm":
         return length
-    return 3 if one == ALONE else 6
+    return 3 if runner == ALONE else 6
 
 
-def path(one: Runner, length: int) -> int:
-    return length - 1 if one.family == "lstm" else 1
+def path(runner: Runner, length: int) -> int:
+    return length - 1 if runner.family == "lstm" else 1
 
 
 def exact_rows(lengths: tuple[int, ...], d_model: int, batch: int) -> list[Row]:
     return [
         {
             "length": length,
-            "runner": one.name,
-            "what": one.what,
-            "weights": weights(one, d_model),
-            "flops": flops(one, length, d_model, batch),
-            "flops_square": flops_square(one, length, d_model, batch),
-            "depth": depth(one, length),
-            "path": path(one, length),
+            "runner": runner.name,
+            "what": runner.what,
+            "weights": weights(runner, d_model),
+            "flops": flops(runner, length, d_model, batch),
+            "flops_square": flops_square(runner, length, d_model, batch),
+            "depth": depth(runner, length),
+            "path": path(runner, length),
         }
         for length in lengths
-        for one in RUNNERS
+        for runner in RUNNERS
     ]
 
 
-def kept_floats(one: Runner, length: int, d_model: int) -> int:
+def state_floats(runner: Runner, length: int, d_model: int) -> int:
     """Floats that a layer keeps of ``length`` tokens to read one more: keys and values, or h and c."""
-    return 2 * d_model * (1 if one.family == "lstm" else length)
+    return 2 * d_model * (1 if runner.family == "lstm" else length)

@@ -115,8 +115,8 @@ def _panel(
     x, y = axes
     layers: list[alt.Chart] = []
     if even:
-        one = marks.chart_of(pl.DataFrame({"value": [1.0]}))
-        layers.append(one.mark_rule(strokeWidth=1.5, color=QUIET).encode(y))
+        equal = marks.chart_of(pl.DataFrame({"value": [1.0]}))
+        layers.append(equal.mark_rule(strokeWidth=1.5, color=QUIET).encode(y))
     for name, (_, _, dash) in dashes.items():
         layers.append(marks.line(rows.filter(pl.col("runner") == name), x, y, dash=dash))
     layers.append(marks.bars(rows, x, y, opacity=0.7))

@@ -71,9 +71,9 @@ def setups_of(settings: RaceSettings, cores: int, *, gpu: bool) -> list[Setup]:
 def enter(setup: Setup) -> None:
     """Change the thread count, and let the new threads start and the old ones stop before a clock runs."""
     torch.set_num_threads(setup.threads)
-    some = torch.ones(256, 256, device=setup.device)
+    square = torch.ones(256, 256, device=setup.device)
     for _ in range(3):
-        some = some @ some * 0.0
+        square = square @ square * 0.0
     _wait(setup)
 
 

@@ -55,7 +55,8 @@ def compared(rows: Sequence[Row], a: str, b: str, column: str, *, numbers: bool 
 
     Three places or more without a gap are named by their ends alone: the tables hold them all.
     """
-    letter, parts = {"length": "T", "n_before": "n"}[column], []
+    letter = {"length": "T", "n_before": "n"}[column]
+    parts: list[str] = []
     order = sorted(row[column] for row in rows)
     for name in (b, a, None):
         wins = sorted((row for row in rows if winner(row, a, b) == name), key=lambda row: row[column])

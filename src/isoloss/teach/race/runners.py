@@ -5,8 +5,9 @@ has a layer. They compute the layer's function from the layer's own weights. Att
 raced in a block's place. The LSTM layer and the block are the ones that the package trains.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -27,7 +28,7 @@ class Entry:
 
     forward: Callable[[Tensor], Tensor]
     shape: tuple[int, ...]
-    weights: list[Tensor]
+    weights: Sequence[Tensor]
 
 
 def entries(length: int, d_model: int, batch: int, device: str) -> dict[str, Entry]:
@@ -49,7 +50,7 @@ def entries(length: int, d_model: int, batch: int, device: str) -> dict[str, Ent
 
 def lstm_layer(d_model: int) -> nn.LSTM:
     """The one layer of the package's LSTM."""
-    return LSTMModel(LSTMShape(n_layer=1, d_model=d_model), vocab=1, context=1).layers[0]
+    return cast(nn.LSTM, LSTMModel(LSTMShape(n_layer=1, d_model=d_model), vocab=1, context=1).layers[0])
 
 
 def causal_block(d_model: int, context: int) -> Block:
@@ -63,8 +64,7 @@ def block_shape(d_model: int) -> BlockShape:
 
 def naive_loop(layer: nn.LSTM, x_TBD: Tensor) -> Tensor:
     """Eight matmuls a token: each of four gates multiplies the input and the state by matrices of its own."""
-    W, b = layer.weight_ih_l0.chunk(4), layer.bias_ih_l0.chunk(4)
-    U, v = layer.weight_hh_l0.chunk(4), layer.bias_hh_l0.chunk(4)
+    W, U, b, v = (weight.chunk(4) for weight in layer.all_weights[0])
     h_BD = c_BD = x_TBD.new_zeros(x_TBD.shape[1:])
     y = []
     for x_BD in x_TBD.unbind(0):
@@ -81,8 +81,8 @@ def fused_loop(layer: nn.LSTM, x_TBD: Tensor) -> Tensor:
     ``unbind`` takes the tokens apart in one go. Slicing z[t] in the loop would make the backward pass fill a
     tensor of z's full size for each token: T^2 work that no LSTM needs.
     """
-    z_TBG = F.linear(x_TBD, layer.weight_ih_l0, layer.bias_ih_l0 + layer.bias_hh_l0)
-    U_DG = layer.weight_hh_l0.T
+    W_GD, U_GD, b_G, v_G = layer.all_weights[0]
+    z_TBG, U_DG = F.linear(x_TBD, W_GD, b_G + v_G), U_GD.T
     h_BD = c_BD = x_TBD.new_zeros(x_TBD.shape[1:])
     y = []
     for z_BG in z_TBG.unbind(0):

@@ -51,7 +51,7 @@ def _qkv(block: Block, x_KBTD: Tensor, first: int) -> tuple[Tensor, Tensor, Tens
     return rotate(q, cos_TC, sin_TC), rotate(k, cos_TC, sin_TC), v
 
 
-def started(layer: nn.LSTM, x_TBD: Tensor) -> tuple[Tensor, Tensor]:
+def lstm_state(layer: nn.LSTM, x_TBD: Tensor) -> tuple[Tensor, Tensor]:
     """The LSTM's state after the tokens of ``x``."""
     with torch.no_grad():
         return layer(x_TBD)[1]

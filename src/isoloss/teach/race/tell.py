@@ -175,7 +175,7 @@ def figures(settings: RaceSettings, tables: Tables) -> list[Figure]:
 
 
 def lines(settings: RaceSettings, tables: Tables) -> list[str]:
-    out = []
+    out: list[str] = []
     for setup in setups(tables):
         for mode in MODES:
             rows = [row for row in tables["times"] if (row["setup"], row["mode"]) == (setup, mode)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE, RUNNERS, runner
+from isoloss.teach.race.counts import ALONE, BLOCK, BY_NAME, FUSED, LSTM, NAIVE, RUNNERS
 from isoloss.teach.race.ratios import FEWEST, paired
 from isoloss.teach.result import Row
 from isoloss.text import plural
@@ -73,7 +73,7 @@ class Race:
     left_out: dict[Job, float]
 
 
-def fitting(seconds: dict[Job, float], budget: float) -> list[Job]:
+def within_budget(seconds: dict[Job, float], budget: float) -> list[Job]:
     """Jobs that fit the budget: layers on one thread or a GPU first, loops on several threads last.
 
     Within these groups the cheapest first, so that what is left out is what costs most.
@@ -81,9 +81,10 @@ def fitting(seconds: dict[Job, float], budget: float) -> list[Job]:
 
     def order(job: Job) -> tuple[int, float]:
         several = job.setup.device == "cpu" and job.setup.threads > 1
-        return runner(job.runner).python_loop + several, seconds[job]
+        return BY_NAME[job.runner].python_loop + several, seconds[job]
 
-    chosen, spent = [], 0.0
+    spent = 0.0
+    chosen: list[Job] = []
     for job in sorted(seconds, key=order):
         if spent + seconds[job] <= budget:
             chosen.append(job)
@@ -111,11 +112,11 @@ def run(
     took: dict[Job, list[float]] = {job: [] for job in predicted}
     for number in range(repeats + 1):
         cost = {job: (repeats + 1) * float(np.mean(took[job] or [predicted[job]])) for job in took}
-        for job in set(took) - set(fitting(cost, budget if number == 0 else budget * OVERRUN)):
+        for job in set(took) - set(within_budget(cost, budget if number == 0 else budget * OVERRUN)):
             race.left_out[job] = cost[job]
             del took[job]
         race.samples = [sample for sample in race.samples if sample.job in took]
-        for job in shuffled(list(took), rng, enter):
+        for job in random_order(list(took), rng, enter):
             cpu, wall = timed(job)
             took[job].append(job.setup.cost(cpu, wall) / 1e3)
             if number > 0:
@@ -124,7 +125,9 @@ def run(
     return race
 
 
-def shuffled(jobs: Sequence[Job], rng: np.random.Generator, enter: Callable[[Setup], None]) -> Iterable[Job]:
+def random_order(
+    jobs: Sequence[Job], rng: np.random.Generator, enter: Callable[[Setup], None]
+) -> Iterable[Job]:
     """Set-up by set-up in random order, and the jobs of each in random order."""
     setups = sorted({job.setup for job in jobs})
     for index in rng.permutation(len(setups)):
@@ -150,7 +153,8 @@ def spread(values: Sequence[float]) -> dict[str, float | int]:
 
 def ratio_rows(samples: Sequence[Sample]) -> list[Row]:
     """``value``: how many times as long ``a`` takes as ``b`` where both ran."""
-    timed, rows = _by_job(samples), []
+    timed = _by_job(samples)
+    rows: list[Row] = []
     for job in timed:
         for a, b in PAIRS:
             other = Job(job.setup, job.length, job.mode, b.name)
@@ -162,7 +166,8 @@ def ratio_rows(samples: Sequence[Sample]) -> list[Row]:
 
 def gain_rows(samples: Sequence[Sample]) -> list[Row]:
     """``value``: how many times as long a runner's wall time is on one CPU thread as in another set-up."""
-    timed, rows = _by_job(samples), []
+    timed = _by_job(samples)
+    rows: list[Row] = []
     for job in timed:
         single = Job(Setup("cpu", 1), job.length, job.mode, job.runner)
         if job.setup != single.setup and single in timed and len(timed[single]) >= FEWEST:

@@ -93,41 +93,41 @@ class Card(Strict):
         return next(run for run in self.runs if (run.family, run.seed) == (family, seed))
 
 
-def packaged() -> Traversable:
+def package_folder() -> Traversable:
     return resources.files("isoloss.teach.showdown") / "checkpoints"
 
 
-def checked(name: str, folder: Traversable) -> bytes:
+def verified_bytes(name: str, folder: Traversable) -> bytes:
     """A file's bytes. Raises InputError unless they have the sha256 that the manifest gives."""
     try:
         wanted = json.loads((folder / MANIFEST).read_bytes())["sha256"][name]
         data = (folder / name).read_bytes()
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
-            "is missing, or not in its manifest", where=_place(folder, name), mend=MEND
+            "is missing, or not in its manifest", where=_where(folder, name), mend=MEND
         ) from None
     if hashlib.sha256(data).hexdigest() != wanted:
-        raise InputError("does not match the sha256 in its manifest", where=_place(folder, name), mend=MEND)
+        raise InputError("does not match the sha256 in its manifest", where=_where(folder, name), mend=MEND)
     return data
 
 
 def card(folder: Traversable | None = None) -> Card:
-    folder = folder or packaged()
+    folder = folder or package_folder()
     try:
-        return Card.model_validate_json(checked(CARD, folder))
+        return Card.model_validate_json(verified_bytes(CARD, folder))
     except ValidationError as error:
-        raise InputError(first_complaint(error), where=_place(folder, CARD), mend=MEND) from None
+        raise InputError(first_complaint(error), where=_where(folder, CARD), mend=MEND) from None
 
 
 def tokenizer(folder: Traversable | None = None) -> Tokenizer:
-    found = Tokenizer.from_str(checked(TOKENIZER, folder or packaged()).decode("utf-8"))
-    found.encode_special_tokens = True  # a marker inside a prompt is plain text
-    return found
+    tokenizer = Tokenizer.from_str(verified_bytes(TOKENIZER, folder or package_folder()).decode("utf-8"))
+    tokenizer.encode_special_tokens = True  # a marker inside a prompt is plain text
+    return tokenizer
 
 
 def cohort(about: Card, name: str, seeds: Sequence[int], folder: Traversable | None = None) -> nn.Module:
     """The family's models of these seeds as one cohort with the packaged weights, ready to read."""
-    folder = folder or packaged()
+    folder = folder or package_folder()
     runs = [about.run(name, seed) for seed in seeds]
     kind = family(name)
     model = build_cohort(kind, shape_of(name, runs[0].shape), about.vocab, about.context, list(seeds))
@@ -139,15 +139,15 @@ def cohort(about: Card, name: str, seeds: Sequence[int], folder: Traversable | N
 @torch.no_grad()
 def _fill(model: nn.Module, k: int, run: Trained, folder: Traversable) -> None:
     try:
-        saved = load_tensors(checked(run.file, folder))
+        saved = load_tensors(verified_bytes(run.file, folder))
     except SafetensorError as error:
-        raise InputError(f"is not safetensors: {error}", where=_place(folder, run.file), mend=MEND) from None
-    own = member_weights(model, k)
-    if {name: tensor.shape for name, tensor in own.items()} != {n: t.shape for n, t in saved.items()}:
-        raise InputError("does not fit the shape in the card", where=_place(folder, run.file), mend=MEND)
-    for name, tensor in own.items():
+        raise InputError(f"is not safetensors: {error}", where=_where(folder, run.file), mend=MEND) from None
+    tensors = member_weights(model, k)
+    if {name: tensor.shape for name, tensor in tensors.items()} != {n: t.shape for n, t in saved.items()}:
+        raise InputError("does not fit the shape in the card", where=_where(folder, run.file), mend=MEND)
+    for name, tensor in tensors.items():
         tensor.copy_(saved[name])
 
 
-def _place(folder: Traversable, name: str) -> str:
+def _where(folder: Traversable, name: str) -> str:
     return f"{folder.name}/{name}"

@@ -31,7 +31,7 @@ def words_of(text: str, *, whole: bool = False) -> Words:
 
 
 @dataclass(frozen=True)
-class Copied:
+class Overlap:
     """Of one text: its words, and for each length in ``GRAMS`` how many n-grams training text holds, of all.
 
     ``longest``: words in the longest run that training text holds.
@@ -46,7 +46,7 @@ class Copied:
         return self.held[length] / self.grams[length] if self.grams[length] else None
 
 
-def copied(texts: Sequence[Words], training: Words) -> list[Copied]:
+def overlaps(texts: Sequence[Words], training: Words) -> list[Overlap]:
     """What each text shares with the training text, in one pass for all texts.
 
     Only places where a run of n - 1 words of some text begins can begin a run of n: the pass over the whole
@@ -68,7 +68,7 @@ def copied(texts: Sequence[Words], training: Words) -> list[Copied]:
                 if length in GRAMS:
                     held[number][length] = hits
     return [
-        Copied(len(text), held[i], {n: len(grams(text, n)) for n in GRAMS}, longest[i])
+        Overlap(len(text), held[i], {n: len(grams(text, n)) for n in GRAMS}, longest[i])
         for i, text in enumerate(texts)
     ]
 

@@ -19,20 +19,20 @@ LOOKS = {
 
 def by_position(tables: Tables, *, judgement: str) -> Figure:
     table = pl.DataFrame(tables["positions"])
-    about, seeds = tables["recorded"][0], int(table["n"].min())
-    context = int(table["last"].max())
-    drawn = with_looks(table, "family")
+    about, seeds = tables["recorded"][0], min(row["n"] for row in tables["positions"])
+    context = max(row["last"] for row in tables["positions"])
+    rows = with_looks(table, "family")
     x = log_axis(alt.X, "position", "Token index in the window", 1, context, room=1.05)
     low, high = marks.span(table["low"], table["high"])
     y = linear_axis("value", "Held-out loss (nats per token)", low, high)
-    ends = drawn.filter(pl.col("last") == context).with_columns(pl.col("name").alias("label"))
+    ends = rows.filter(pl.col("last") == context).with_columns(pl.col("name").alias("label"))
     layers = [
-        marks.band(drawn, x, y, opacity=0.18, by="name"),
+        marks.band(rows, x, y, opacity=0.18, by="name"),
         *[
-            marks.line(drawn.filter(pl.col("family") == family), x, y, dash=LOOKS[family][2])
+            marks.line(rows.filter(pl.col("family") == family), x, y, dash=LOOKS[family][2])
             for family in table["family"].unique(maintain_order=True)
         ],
-        marks.points(drawn, x, y, shape=marks.SHAPE, size=34),
+        marks.points(rows, x, y, shape=marks.SHAPE, size=34),
         marks.end_labels(ends, marks.EDGE, y, HEIGHT),
     ]
     chart = marks.panel(layers, WIDTH, HEIGHT)
@@ -43,12 +43,12 @@ def by_position(tables: Tables, *, judgement: str) -> Figure:
 def by_copies(tables: Tables, *, judgement: str) -> Figure:
     table = pl.DataFrame(tables["novelty"]).filter(pl.col("measure").is_in(["copied_4", "copied_8"]))
     runs = {"copied_4": "runs of 4 words", "copied_8": "runs of 8 words"}
-    drawn = with_looks(table, "side").with_columns(pl.col("measure").replace_strict(runs).alias("run"))
+    rows = with_looks(table, "side").with_columns(pl.col("measure").replace_strict(runs).alias("run"))
     order = [LOOKS[side][0] for side in LOOKS]
     x = alt.X("value:Q", title="Share of a text's runs that the training text holds").axis(format=".0%")
     y = alt.Y("name:N", title=None, sort=order)
     row = alt.Row("run:N", title=None).header(labelAngle=0, labelAlign="left", labelOrient="top")
-    base = marks.chart_of(drawn)
+    base = marks.chart_of(rows)
     chart = (
         alt.layer(
             base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q", y=y, color=marks.COLOUR),

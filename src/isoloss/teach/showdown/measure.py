@@ -24,7 +24,7 @@ from isoloss.teach.result import Row, Tables
 from isoloss.teach.showdown import checkpoints, copying
 from isoloss.teach.showdown.checkpoints import FAMILIES, Card, Trained
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
-from isoloss.teach.showdown.writing import Writer, candidates, cleaned, dice, prompt_ids
+from isoloss.teach.showdown.writing import Writer, as_utf8, candidates, dice, prompt_ids
 
 PEOPLE = "held-out text"
 SHARES = ("copied_4", "copied_8", "distinct_1", "distinct_2")
@@ -82,17 +82,18 @@ def write(
     steps: list[Row] = []
     texts: list[Row] = []
     for step in range(settings.tokens):
-        latest, texts = [], []
+        latest: list[Row] = []
+        texts = []
         for label, name in order.items():
             writer = writers[name]
             chance_KBV = writer.write(
                 dice_KBT[..., step], temperature=settings.temperature, top_k=settings.top_k
             )
-            written = writer.written(settings.model_seed, 0)
+            written = writer.ids_of(settings.model_seed, 0)
             pieces = candidates(tokenizer, chance_KBV[settings.model_seed, 0], written[-1])
             latest += [{"label": label, "step": step + 1, **row} for row in pieces]
             text = tokenizer.decode(written)
-            texts.append({"label": label, "prompt": cleaned(settings.prompt), "text": text})
+            texts.append({"label": label, "prompt": as_utf8(settings.prompt), "text": text})
         steps += latest
         done, text = (step + 1) / settings.tokens, f"token {step + 1} of {settings.tokens}"
         report(0.05 + 0.85 * done, text, {"steps": latest, "texts": texts})
@@ -105,20 +106,20 @@ def counts(tokenizer: Tokenizer, writers: dict[str, Writer]) -> dict[str, list[R
     lengths = [len(text) for texts in words.values() for text in texts]
     words[PEOPLE] = copying.held_out_passages(len(lengths) // len(writers), max(1, int(np.median(lengths))))
     every = [text for texts in words.values() for text in texts]
-    copies = iter(copying.copied(every, copying.training_words()))
+    overlaps = iter(copying.overlaps(every, copying.training_words()))
     return {
-        side: [{"sample": number, **counts_of(text, next(copies))} for number, text in enumerate(texts)]
+        side: [{"sample": number, **counts_of(text, next(overlaps))} for number, text in enumerate(texts)]
         for side, texts in words.items()
     }
 
 
-def counts_of(text: copying.Words, copied: copying.Copied) -> Row:
+def counts_of(text: copying.Words, overlap: copying.Overlap) -> Row:
     """None where the text is too short to have such an n-gram."""
     return {
-        "words": copied.words,
-        "copied_4": copied.share(4),
-        "copied_8": copied.share(8),
-        "longest": copied.longest,
+        "words": overlap.words,
+        "copied_4": overlap.share(4),
+        "copied_8": overlap.share(8),
+        "longest": overlap.longest,
         "distinct_1": copying.distinct(text, 1),
         "distinct_2": copying.distinct(text, 2),
     }
@@ -127,7 +128,7 @@ def counts_of(text: copying.Words, copied: copying.Copied) -> Row:
 def written_words(tokenizer: Tokenizer, writer: Writer) -> list[copying.Words]:
     """Of every text of every member, the members in turn, without what may be torn at its ends."""
     K, B, _ = writer.ids_KBT.shape
-    texts = tokenizer.decode_batch([writer.written(k, b) for k in range(K) for b in range(B)])
+    texts = tokenizer.decode_batch([writer.ids_of(k, b) for k in range(K) for b in range(B)])
     return [copying.words_of(text, whole=True) for text in texts]
 
 

@@ -142,7 +142,7 @@ def apart(
 ) -> str:
     """The difference of means, unpaired, with the noise pooled over both; who is ahead if it leaves out 0."""
     gap = difference(groups["transformer"], groups["lstm"], pooled_noise(groups.values()))
-    winner = Versus(*NAMES.values(), gap, better).winner
+    winner = Versus(NAMES["transformer"], NAMES["lstm"], gap, better).winner
     verdict = f"the {winner} {wins}" if winner else "no clear difference"
     numbers = f"{write(gap.value)}{unit} (95% t interval {interval(gap.interval, write)})"
     return f"Transformer minus LSTM {numbers}: {verdict}"
@@ -192,7 +192,7 @@ def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
     """Both texts, and what each was about to say first: nothing that names a family."""
     out = [f"Prompt: {visible(tables['texts'][0]['prompt'])}"]
     for text in tables["texts"]:
-        first = ", ".join(f"{shown(row['token'])} {row['chance']:.2f}" for row in steps(tables, text, 1))
+        first = ", ".join(f"{spelt_out(row['token'])} {row['chance']:.2f}" for row in steps(tables, text, 1))
         out += ["", f"{text['label']}:"]
         for line in visible(text["text"]).split("\n"):
             out += [f"    {part}".rstrip() for part in wrap(line, 74)]
@@ -231,7 +231,7 @@ def html(settings: ShowdownSettings, tables: Tables) -> Markup:
             "label": text["label"],
             "prompt": visible(text["prompt"]).split("\n"),
             "lines": visible(text["text"]).split("\n"),
-            "candidates": [{**row, "token": shown(row["token"])} for row in steps(tables, text, last)],
+            "candidates": [{**row, "token": spelt_out(row["token"])} for row in steps(tables, text, last)],
         }
         for text in tables.get("texts", [])
     ]
@@ -250,6 +250,6 @@ def visible(text: str) -> str:
     return "".join("\ufffd" if c != "\n" and unicodedata.category(c) in odd else c for c in text)
 
 
-def shown(token: str) -> str:
+def spelt_out(token: str) -> str:
     """A token with its spaces and line breaks to be seen."""
     return visible(token).replace(" ", "␣").replace("\n", "⏎")

@@ -36,7 +36,7 @@ class Writer:
         self.ids_KBT = np.concatenate([self.ids_KBT, next_KB1], axis=-1)
         return chance_NV.reshape(K, B, -1)
 
-    def written(self, member: int, sample: int) -> list[int]:
+    def ids_of(self, member: int, sample: int) -> list[int]:
         return self.ids_KBT[member, sample, self.begin :].tolist()
 
 
@@ -71,10 +71,10 @@ def dice(seed: int, members: int, samples: int, tokens: int) -> np.ndarray:
 
 def prompt_ids(tokenizer: Tokenizer, prompt: str) -> list[int]:
     """The prompt's tokens; an empty one stands for the beginning of a text."""
-    return tokenizer.encode(cleaned(prompt), add_special_tokens=False).ids or [end_of_text(tokenizer)]
+    return tokenizer.encode(as_utf8(prompt), add_special_tokens=False).ids or [end_of_text(tokenizer)]
 
 
-def cleaned(prompt: str) -> str:
+def as_utf8(prompt: str) -> str:
     """Half a surrogate pair, which no UTF-8 can hold, becomes "?"."""
     return prompt.encode("utf-8", "replace").decode("utf-8")
 

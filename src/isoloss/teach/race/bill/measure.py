@@ -8,13 +8,13 @@ import numpy as np
 import torch
 
 from isoloss.teach.panel import Report
-from isoloss.teach.race.counts import BLOCK, FLOAT_BYTES, LSTM, kept_floats
+from isoloss.teach.race.counts import BLOCK, FLOAT_BYTES, LSTM, state_floats
 from isoloss.teach.race.ratios import paired
 from isoloss.teach.race.runners import causal_block, lstm_layer
 from isoloss.teach.race.settings import BillSettings
-from isoloss.teach.race.steps import attention_step, lstm_step, read, started
+from isoloss.teach.race.steps import attention_step, lstm_state, lstm_step, read
 from isoloss.teach.race.timing import spread
-from isoloss.teach.result import Tables
+from isoloss.teach.result import Row, Tables
 
 Steps = dict[tuple[int, str], Callable[[], object]]
 
@@ -24,22 +24,22 @@ def measure(settings: BillSettings, report: Report) -> Tables:
     try:
         torch.set_num_threads(1)
         with torch.inference_mode():
-            return tables_of(settings, timed(settings, report))
+            return tables_of(settings, step_times(settings, report))
     finally:
         torch.set_num_threads(before)
 
 
-def timed(settings: BillSettings, report: Report) -> dict[tuple[int, str], list[float]]:
+def step_times(settings: BillSettings, report: Report) -> dict[tuple[int, str], list[float]]:
     """Milliseconds of CPU time of one step, by n and layer: a value a repeat, in an order drawn each time."""
-    found = steps_of(settings)
-    rng, keys = np.random.default_rng(0), list(found)
+    steps = steps_of(settings)
+    rng, keys = np.random.default_rng(0), list(steps)
     times: dict[tuple[int, str], list[float]] = {key: [] for key in keys}
     for number in range(settings.repeats + 1):
         report(number / (settings.repeats + 1), f"round {number} of {settings.repeats}")
         for i in rng.permutation(len(keys)):
             started_at = time.process_time()
             for _ in range(settings.tokens):
-                found[keys[i]]()
+                steps[keys[i]]()
             spent = 1e3 * (time.process_time() - started_at) / settings.tokens
             if number > 0:  # round 0 warms up
                 times[keys[i]].append(spent)
@@ -54,7 +54,7 @@ def steps_of(settings: BillSettings) -> Steps:
     steps: Steps = {}
     for n in lengths:
         x_TBD, new_1BD = torch.randn(n, 1, D), torch.randn(1, 1, D)
-        state, cache = started(layer, x_TBD), read(block, x_TBD.view(1, 1, n, D), room=n + 1)
+        state, cache = lstm_state(layer, x_TBD), read(block, x_TBD.view(1, 1, n, D), room=n + 1)
         steps[n, BLOCK.name] = lambda n=n, c=cache, x=new_1BD: attention_step(block, x[None], c, n)
         steps[n, LSTM.name] = lambda s=state, x=new_1BD: lstm_step(layer, x, s)
     return steps
@@ -64,14 +64,15 @@ def tables_of(settings: BillSettings, times: dict[tuple[int, str], list[float]])
     ns = sorted({n for n, _ in times})
     first, last = ns[0], ns[-1]
     ratio_rows = [{"n_before": n, **paired(times[n, BLOCK.name], times[n, LSTM.name]).row()} for n in ns]
-    growth, memory = [], []
+    growth: list[Row] = []
+    memory: list[Row] = []
     for layer in (BLOCK, LSTM):
         growth.append(
             {"runner": layer.name, "n_first": first, "n_last": last}
             | paired(times[last, layer.name], times[first, layer.name]).row()
         )
     for n, layer in product(ns, (BLOCK, LSTM)):
-        floats = kept_floats(layer, n, settings.d_model)
+        floats = state_floats(layer, n, settings.d_model)
         memory.append({"n_before": n, "runner": layer.name, "floats": floats, "bytes": FLOAT_BYTES * floats})
     return {
         "growth": growth,
