@@ -19,10 +19,16 @@ from isoloss.figures.render import render
 from isoloss.laws import fit
 from isoloss.laws.envelope import envelope
 from isoloss.laws.isoflop import isoflop
-from isoloss.laws.isoflop_bias import chinchilla_optimum
 
 LAW = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}
 EXPONENT = 0.28 / 0.62
+
+
+def chinchilla_optimum(law, flops):
+    """N* = G (C/6)^(beta/(alpha+beta)), G = (alpha A/(beta B))^(1/(alpha+beta)): Hoffmann et al., eq. 4."""
+    both = law["alpha"] + law["beta"]
+    G = (law["alpha"] * law["A"] / (law["beta"] * law["B"])) ** (1 / both)
+    return G * (flops / 6) ** (law["beta"] / both)
 
 
 def table(largest=np.inf):

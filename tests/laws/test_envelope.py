@@ -9,12 +9,18 @@ from hypothesis import strategies as st
 
 from isoloss.errors import InputError, IsolossError, Refusal
 from isoloss.laws.envelope import Cut, envelope
-from isoloss.laws.isoflop_bias import chinchilla_optimum
 
 LAW = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}
 EXPONENT = 0.28 / 0.62
 SIZES = np.geomspace(1e7, 1e10, 13)
 UNEVEN = 1e7 * np.cumprod([1, 1.2, 2.6, 1.3, 2.2, 1.25, 3.0, 1.4, 1.9, 1.3])
+
+
+def chinchilla_optimum(law, flops):
+    """N* = G (C/6)^(beta/(alpha+beta)), G = (alpha A/(beta B))^(1/(alpha+beta)): Hoffmann et al., eq. 4."""
+    both = law["alpha"] + law["beta"]
+    G = (law["alpha"] * law["A"] / (law["beta"] * law["B"])) ** (1 / both)
+    return G * (flops / 6) ** (law["beta"] / both)
 
 
 def curves(sizes=SIZES, *, sd=0.0, rng=None, steps=60, longest=300.0, shortest=0.6):

@@ -14,12 +14,19 @@ from scipy.interpolate import Akima1DInterpolator
 from isoloss.errors import InputError, IsolossError, Refusal
 from isoloss.laws.frontier import frontier, thirds
 from isoloss.laws.isoflop import Flag, TokenRule, isoflop, reasons
-from isoloss.laws.isoflop_bias import chinchilla_optimum, grid_bias
+from isoloss.laws.isoflop_bias import grid_bias
 from isoloss.laws.minima import Method, minima, scatter
 
 LAW = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}  # Hoffmann et al., as printed
 EXPONENT = 0.28 / 0.62
 BUDGETS = np.geomspace(1e18, 1e21, 7)
+
+
+def chinchilla_optimum(law, flops):
+    """N* = G (C/6)^(beta/(alpha+beta)), G = (alpha A/(beta B))^(1/(alpha+beta)): Hoffmann et al., eq. 4."""
+    both = law["alpha"] + law["beta"]
+    G = (law["alpha"] * law["A"] / (law["beta"] * law["B"])) ** (1 / both)
+    return G * (flops / 6) ** (law["beta"] / both)
 
 
 def grid(budgets=BUDGETS, width=8.0, sizes=9, shift=1.0):

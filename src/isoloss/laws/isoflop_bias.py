@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from isoloss.errors import InputError
@@ -58,13 +58,6 @@ def grid_bias(found: IsoFlop, law: Mapping[str, float]) -> GridBias:
         for name in ("optimum", "read")
     )
     return GridBias(each, exact, read)
-
-
-def chinchilla_optimum(law: Mapping[str, float], flops: ArrayLike) -> Array:
-    """N* = G (C/6)^(beta/(alpha+beta)), G = (alpha A/(beta B))^(1/(alpha+beta)): Hoffmann eq. 4."""
-    alpha, beta = law["alpha"], law["beta"]
-    G = (alpha * law["A"] / (beta * law["B"])) ** (1 / (alpha + beta))
-    return G * (np.asarray(flops, dtype=np.float64) / 6) ** (beta / (alpha + beta))
 
 
 def _budget_bias(budget: Budget, law: Mapping[str, float], method: Method) -> Bias:
