@@ -39,6 +39,14 @@ def test_memory_grows_with_everything_it_counts():
         assert estimate.memory_bytes(**base | {key: 2 * value}) > bytes_, key
 
 
+def test_memory_worked_by_hand():
+    """float32 weights, gradients and two moments; activations; logits, their gradient and their softmax."""
+    bytes_ = estimate.memory_bytes(
+        params_total=1000, d_model=10, executed_layers=3, exits=2, tokens=7, vocab=50
+    )
+    assert bytes_ == estimate.PROCESS_BYTES + 1000 * 16 + 4 * 7 * (3 * 20 * 10 + 2 * 3 * 50)
+
+
 def test_the_rate_of_this_machine_is_measured():
     rate = estimate.matmul_rate(n=128, seconds=0.02)
     assert 1e7 < rate < 1e14

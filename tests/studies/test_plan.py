@@ -8,6 +8,7 @@ import pytest
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.studies import plan, runner, spec
+from isoloss.studies.estimate import MachineRate
 from isoloss.training.settings import Evaluating, Recipe, RunSettings
 
 SETTINGS = RunSettings(
@@ -215,6 +216,18 @@ def test_evaluation_is_part_of_the_cost(scale):
         plan.plan(scale("evaluation.trace_windows=5000"), gpu=False),
     )
     assert all(a.seconds < b.seconds for a, b in zip(plain, watched, strict=True))
+
+
+def test_seconds_of_a_run_worked_by_hand(scale, monkeypatch):
+    """10 and 20 steps, a fifth of each cooled down, watched at 0, 1, 2, 4, 8 and 16; at half speed."""
+    monkeypatch.setattr(plan.estimate, "machine_rate", lambda gpu: MachineRate(1e6, 8, "made up"))
+    run = plan.plan(scale(), gpu=False)[0]
+    updates = 16 + 2 + 4
+    windows = 6 * 2 + 4 + 8  # along the trunk, at the first D point, at the last
+    assert plan.evaluation_tokens(run.settings) == windows * 16
+    per_token = run.counts.flops_exact(1)
+    # A forward pass is a third of a training step; the width of half speed is that of the model.
+    assert run.seconds == pytest.approx(per_token * (updates * 64 + windows * 16 / 3) / (1e6 / 2))
 
 
 # Cohorts
