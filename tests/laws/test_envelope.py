@@ -20,7 +20,7 @@ def chinchilla_optimum(law, flops):
     """N* = G (C/6)^(beta/(alpha+beta)), G = (alpha A/(beta B))^(1/(alpha+beta)): Hoffmann et al., eq. 4."""
     both = law["alpha"] + law["beta"]
     G = (law["alpha"] * law["A"] / (law["beta"] * law["B"])) ** (1 / both)
-    return G * (flops / 6) ** (law["beta"] / both)
+    return G * (np.asarray(flops) / 6) ** (law["beta"] / both)
 
 
 def curves(sizes=SIZES, *, sd=0.0, rng=None, steps=60, longest=300.0, shortest=0.6):
