@@ -2,8 +2,6 @@
 
 import os
 import time
-from collections.abc import Callable
-from functools import cache
 
 import torch
 
@@ -34,31 +32,36 @@ def _measure(settings: RaceSettings, report: Report) -> Tables:
         predicted |= predictions(settings, setup, report)
     # Trials are part of the bill, but on a machine that is busy elsewhere they must not eat all of it.
     budget = max(0.5 * settings.budget_seconds, settings.budget_seconds - time.process_time() + started)
-    clock, runs = stopwatch(settings), 0
-    exact = counts.exact_rows(settings.lengths, settings.d_model, settings.batch)
+    track = Track(settings, report, len(predicted) * (settings.repeats + 1))
+    return track.tables(
+        timing.run(predicted, settings.repeats, budget, enter=enter, timed=track.time, seen=track.show)
+    )
 
-    def timed(job: Job) -> tuple[float, float]:
-        nonlocal runs
-        runs += 1
-        done = runs / (len(predicted) * (settings.repeats + 1))
-        report(done, f"T = {job.length:,}, {job.mode}: {job.runner}, {job.setup.name}")
-        return clock(job)
 
-    def tables(race: Race) -> Tables:
+class Track:
+    """Times jobs, counts the ``runs`` of ``planned`` ones, and reports."""
+
+    def __init__(self, settings: RaceSettings, report: Report, planned: int):
+        self.clock, self.report, self.planned, self.runs = Stopwatch(settings), report, planned, 0
+        self.exact = counts.exact_rows(settings.lengths, settings.d_model, settings.batch)
+
+    def time(self, job: Job) -> tuple[float, float]:
+        self.runs += 1
+        what = f"T = {job.length:,}, {job.mode}: {job.runner}, {job.setup.name}"
+        self.report(self.runs / self.planned, what)
+        return self.clock.time(job)
+
+    def show(self, race: Race) -> None:
+        self.report(self.runs / self.planned, f"{len(race.samples):,} runs timed", self.tables(race))
+
+    def tables(self, race: Race) -> Tables:
         return {
             "times": timing.time_rows(race.samples),
             "ratios": timing.ratio_rows(race.samples),
             "gains": timing.gain_rows(race.samples),
             "not_run": [not_run(job, seconds) for job, seconds in race.left_out.items()],
-            "exact": exact,
+            "exact": self.exact,
         }
-
-    def seen(race: Race) -> None:
-        done = runs / (len(predicted) * (settings.repeats + 1))
-        report(done, f"{len(race.samples):,} runs timed", tables(race))
-
-    race = timing.run(predicted, settings.repeats, budget, enter=enter, timed=timed, seen=seen)
-    return tables(race)
 
 
 def setups_of(settings: RaceSettings, cores: int, *, gpu: bool) -> list[Setup]:
@@ -80,13 +83,13 @@ def enter(setup: Setup) -> None:
 def predictions(settings: RaceSettings, setup: Setup, report: Report) -> dict[Job, float]:
     """Seconds of one run of every job of a set-up, from a short trial."""
     enter(setup)
-    timed, shape = stopwatch(settings), (settings.d_model, settings.batch)
+    clock, shape = Stopwatch(settings), (settings.d_model, settings.batch)
     seconds: dict[Job, float] = {}
     for runner in counts.RUNNERS:
         trial = LOOP_TRIAL if runner.python_loop else LAYER_TRIAL
         for mode in MODES:
             report(0.0, f"trial of {runner.name}, {mode}, {setup.name}")
-            ms = min(setup.cost(*timed(Job(setup, trial, mode, runner.name))) for _ in range(2))
+            ms = min(setup.cost(*clock.time(Job(setup, trial, mode, runner.name))) for _ in range(2))
             for length in settings.lengths:
                 more = counts.flops(runner, length, *shape) / counts.flops(runner, trial, *shape)
                 seconds[Job(setup, length, mode, runner.name)] = ms / 1e3 * more
@@ -103,15 +106,19 @@ def not_run(job: Job, seconds: float) -> Row:
     }
 
 
-def stopwatch(settings: RaceSettings) -> Callable[[Job], tuple[float, float]]:
-    """A function that runs a job once: milliseconds of the process's CPU time and of wall time."""
+class Stopwatch:
+    """Runs a job once; the runners of a device and length are made when first asked for."""
 
-    @cache
-    def on(device: str, length: int) -> dict[str, Entry]:
-        return entries(length, settings.d_model, settings.batch, device)
+    def __init__(self, settings: RaceSettings):
+        self.d_model, self.batch = settings.d_model, settings.batch
+        self.entries: dict[tuple[str, int], dict[str, Entry]] = {}
 
-    def timed(job: Job) -> tuple[float, float]:
-        entry = on(job.setup.device, job.length)[job.runner]
+    def time(self, job: Job) -> tuple[float, float]:
+        """Milliseconds of the process's CPU time and of wall time."""
+        key = (job.setup.device, job.length)
+        if key not in self.entries:
+            self.entries[key] = entries(job.length, self.d_model, self.batch, job.setup.device)
+        entry = self.entries[key][job.runner]
         x = torch.randn(entry.shape, device=job.setup.device, requires_grad=job.mode == BOTH)
         gradient = torch.randn_like(x)
         for weight in entry.weights:
@@ -125,8 +132,6 @@ def stopwatch(settings: RaceSettings) -> Callable[[Job], tuple[float, float]]:
                 entry.forward(x)
         _wait(job.setup)
         return 1e3 * (time.process_time() - cpu), 1e3 * (time.perf_counter() - wall)
-
-    return timed
 
 
 def _wait(setup: Setup) -> None:
