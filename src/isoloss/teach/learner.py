@@ -190,7 +190,7 @@ def learn(
     ``test``: the task to score, if it differs from the one trained. ``seen`` hears of each check,
     ``stepped`` of each update, ``ended`` of each cohort that has finished.
     """
-    found = []
+    found: list[Check] = []
     for cohort in cohorts(side, task, members, batch=batch):
         while True:
             checks = cohort.check(test)

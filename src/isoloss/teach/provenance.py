@@ -101,10 +101,10 @@ def _data(folder: Traversable, text: str) -> Iterator[bytes]:
 @cache
 def _parsed(source: str) -> tuple[str, frozenset[tuple[str, str]], tuple[str, ...]]:
     """A module's syntax as text; what it imports of isoloss; its texts that may name a file beside it."""
-    tree = _Decisive().visit(ast.parse(source))
+    tree = ast.parse(source)
     imports: set[tuple[str, str]] = set()
     texts: set[str] = set()
-    for node in ast.walk(tree):
+    for node in _walked(tree):
         if isinstance(node, ast.Import):
             imports |= {(alias.name, "") for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -115,32 +115,34 @@ def _parsed(source: str) -> tuple[str, frozenset[tuple[str, str]], tuple[str, ..
     return " ".join(_spelled(tree)), ours, tuple(sorted(texts))
 
 
-class _Decisive(ast.NodeTransformer):
-    """Takes out what decides no number."""
+def _describes(node: Any) -> bool:
+    """Does it decide no number: a docstring, or a keyword or an assignment of ``WORDS``?"""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    if isinstance(node, ast.keyword):
+        return node.arg in WORDS
+    targets = getattr(node, "targets", [getattr(node, "target", None)])
+    assigns = isinstance(node, ast.Assign | ast.AnnAssign)
+    return assigns and any(isinstance(target, ast.Name) and target.id in WORDS for target in targets)
 
-    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
-        text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return None if text else self.generic_visit(node)
 
-    def visit_keyword(self, node: ast.keyword) -> ast.keyword | None:
-        return None if node.arg in WORDS else self.generic_visit(node)
-
-    def _assigned(self, node: Any) -> Any:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        names = {target.id for target in targets if isinstance(target, ast.Name)}
-        return None if names & WORDS else self.generic_visit(node)
-
-    visit_Assign = visit_AnnAssign = _assigned
+def _walked(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree that decide."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not _describes(child):
+            yield from _walked(child)
 
 
 def _spelled(node: Any) -> Iterator[str]:
-    """A tree as words: like ``ast.dump``, but the same in every version of Python."""
+    """A tree as words, without what describes: like ``ast.dump``, but the same in every version of Python."""
     if isinstance(node, ast.AST):
         yield f"({type(node).__name__}"
         for name, value in ast.iter_fields(node):
-            if value not in (None, []) and name != "kind":
+            parts = [part for part in value if not _describes(part)] if isinstance(value, list) else value
+            if parts not in (None, []) and name != "kind":
                 yield name
-                yield from _spelled(value)
+                yield from _spelled(parts)
         yield ")"
     elif isinstance(node, list):
         for part in node:

@@ -11,7 +11,7 @@ Rate = Annotated[float, Field(ge=1e-5, le=0.1)]
 Width = Annotated[int, Field(ge=8, le=96, multiple_of=4)]
 
 
-def several(default: tuple, description: str) -> Any:
+def several(default: tuple[Any, ...], description: str) -> Any:
     return Field(default=default, strict=False, min_length=1, max_length=4, description=description)
 
 

@@ -37,7 +37,7 @@ def numbered_map(weights: pl.DataFrame, labels: Sequence[str], *, size: int = 12
         text=alt.Text("weight:Q", format=".2f"),
         color=alt.condition("datum.weight > 0.92", alt.value("white"), alt.value(INK)),
     )
-    return alt.layer(base, numbers)
+    return alt.LayerChart(layer=[base, numbers])
 
 
 def labelled(rows: pl.DataFrame, columns: tuple[str, str], labels: Sequence[str], first: int) -> pl.DataFrame:

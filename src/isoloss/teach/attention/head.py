@@ -1,6 +1,7 @@
 """One causal head of the package's Transformer with random weights, and what it makes of a sentence."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.layers import rms_norm
 from isoloss.models.transformer import Attention, Transformer
-from isoloss.teach.attention.mixing import Recording, mixed_by
+from isoloss.teach.attention.mixing import Recording, attention_of, mixed_by
 from isoloss.teach.attention.sentence import ids_of
 from isoloss.teach.attention.steps.trace import Weights
 
@@ -33,7 +34,7 @@ def head_of(words: list[str], d_model: int, seed: int) -> Head:
     x_KBT, recording = torch.tensor(ids_of(words))[None, None], Recording()
     with torch.inference_mode():
         x_KBTD = rms_norm(model.vocabulary.embed(x_KBT))
-        attention = model.blocks[0].attention
+        attention = attention_of(model, 0)
         output_TD = attention(x_KBTD)[0, 0]
         with mixed_by(model, {0: recording}):
             attention(x_KBTD)
@@ -44,7 +45,7 @@ def network(vocab: int, context: int, d_model: int, seed: int) -> Transformer:
     shape = shape_of(
         "transformer", {"n_layer": 1, "n_head": 1, "d_model": d_model, "positions": "learned", "tied": False}
     )
-    return build_cohort(family("transformer"), shape, vocab, context, [seed])
+    return cast(Transformer, build_cohort(family("transformer"), shape, vocab, context, [seed]))
 
 
 def weights_of(attention: Attention) -> Weights:

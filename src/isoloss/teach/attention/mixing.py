@@ -7,13 +7,18 @@ Suffixes: N member x string, H head, T place that looks, S place looked at, C he
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
-Mix = Callable[[Tensor, Tensor, Tensor], Tensor]
+from isoloss.models.transformer import Attention
+
+
+class Mix(Protocol):
+    def __call__(self, q_NHTC: Tensor, k_NHTC: Tensor, v_NHTC: Tensor) -> Tensor: ...
 
 
 def causal_weights(q_NHTC: Tensor, k_NHTC: Tensor) -> Tensor:
@@ -41,10 +46,15 @@ def uniform(q_NHTC: Tensor, k_NHTC: Tensor, v_NHTC: Tensor) -> Tensor:
     return v_NHTC.cumsum(-2) / seen_T1
 
 
+def attention_of(model: nn.Module, layer: int) -> Attention:
+    """Of a Transformer's layer, from 0."""
+    return cast(Attention, model.get_submodule(f"blocks.{layer}.attention"))
+
+
 @contextmanager
-def mixed_by(model: nn.Module, mixes: Mapping[int, Mix]) -> Iterator[None]:
+def mixed_by(model: nn.Module, mixes: Mapping[int, Mix]) -> Generator[None, None, None]:
     """Within the block, layer i (from 0) of a Transformer mixes by ``mixes[i]``; the others as before."""
-    layers = {i: model.blocks[i].attention for i in mixes}
+    layers = {i: attention_of(model, i) for i in mixes}
     before = {i: layer.mix for i, layer in layers.items()}
     for i, layer in layers.items():
         layer.mix = mixes[i]

@@ -68,8 +68,11 @@ def first_letter_cell(length: int, width: int) -> Cell:
 def random_place(settings: RandomPlaceSettings, report: Report) -> Tables:
     far: list[Row] = []
     cells = [random_place_cell(*size) for size in product(settings.lengths, settings.widths)]
-    curves = contest(cells, settings, report, ended=lambda *trained: far.extend(distances(*trained)))
-    return {"curves": curves, "distances": far}
+
+    def score(contestant: Contestant, cohort: Cohort) -> None:
+        far.extend(distances(contestant, cohort))
+
+    return {"curves": contest(cells, settings, report, score), "distances": far}
 
 
 def random_place_cell(length: int, width: int) -> Cell:
@@ -80,7 +83,7 @@ def random_place_cell(length: int, width: int) -> Cell:
 
 def distances(contestant: Contestant, cohort: Cohort) -> list[Row]:
     """Right answers of each trained member where the answer stands 1, 2, 4 .. length - 2 steps back."""
-    length, rows = contestant.cell.task.context, []
+    length, rows = contestant.cell.task.context, list[Row]()
     farthest = length - 2
     doubling = [2**power for power in range(farthest.bit_length()) if 2**power < farthest]
     for distance in (*doubling, farthest):

@@ -51,7 +51,8 @@ STARTS: dict[str, Callable[[int], Callable[[nn.LSTM], Any]]] = {
 def started(start: Callable[[nn.LSTM], Any]) -> Callable[[nn.Module], None]:
     def on_layers(member: nn.Module) -> None:
         with torch.no_grad():
-            for layer in member.layers:
-                start(layer)
+            for layer in member.modules():
+                if isinstance(layer, nn.LSTM):
+                    start(layer)
 
     return on_layers

@@ -7,6 +7,7 @@ are far below what float32 holds.
 
 import math
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from isoloss.models import shape_of
 from isoloss.models.layers import rms_norm
 from isoloss.models.lstm import initialise, initialise_chrono
-from isoloss.models.transformer import Block
+from isoloss.models.transformer import Block, BlockShape
 from isoloss.stats import LEVEL, t_quantile
 from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT, TANH
 from isoloss.teach.amnesia.settings import ReachSettings
@@ -30,7 +31,8 @@ Layer = Callable[[Tensor], Tensor]
 
 
 def measure(settings: ReachSettings, report: Report) -> Tables:
-    rows, done = [], 0
+    rows: list[Row] = []
+    done = 0
     for side, build in SIDES.items():
         ratios = []
         for seed in settings.seed_numbers:
@@ -51,8 +53,8 @@ def reach(build: Callable[[int, int], Layer], settings: ReachSettings, seed: int
         letters_BT = torch.randint(0, LETTERS, (settings.strings, settings.length))
         u_BD = torch.randn(settings.strings, settings.width, dtype=torch.float64)
     x_BTD = rms_norm(table_VD[letters_BT]).requires_grad_()
-    (layer(x_BTD)[:, -1] * u_BD).sum().backward()
-    norm_T = x_BTD.grad.norm(dim=-1).mean(0).flip(0)
+    (gradient_BTD,) = torch.autograd.grad((layer(x_BTD)[:, -1] * u_BD).sum(), x_BTD)
+    norm_T = gradient_BTD.norm(dim=-1).mean(0).flip(0)
     return (norm_T / norm_T[0]).numpy()
 
 
@@ -97,7 +99,7 @@ def lstm(start: Callable[[nn.LSTM, int], None]) -> Callable[[int, int], Layer]:
 
 def block(width: int, length: int) -> Layer:
     shape = shape_of("transformer", {"n_layer": 1, "n_head": 2, "d_model": width})
-    module = Block(shape, length, depth=1).double()
+    module = Block(cast(BlockShape, shape), length, depth=1).double()
     return lambda x_BTD: module(x_BTD[None])[0]
 
 

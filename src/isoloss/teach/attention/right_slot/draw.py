@@ -123,7 +123,7 @@ def one_map(tables: Tables, state: str, layer: int, labels: list[str], side: int
         .encode(alt.X("looks at:N", sort=labels), alt.Y("looks:N", sort=labels))
     )
     title = panel_title(f"Layer {layer}, {state}")
-    return alt.layer(heat_map(weights, labels), outline).properties(width=side, height=side, title=title)
+    return marks.panel([heat_map(weights, labels), outline], side, side, title)
 
 
 def ablation_chart(ablation: pl.DataFrame, levels: dict[str, float], height: int) -> alt.LayerChart:
@@ -140,8 +140,5 @@ def ablation_chart(ablation: pl.DataFrame, levels: dict[str, float], height: int
         alt.Y("value:Q", scale=UNIT, title="Accuracy"),
         shape=alt.Shape("state:N", scale=alt.Scale(domain=states, range=["circle", "square"]), legend=None),
     )
-    return (
-        alt.layer(*references(levels, right=False), bars, dots)
-        .properties(width=210, height=height)
-        .resolve_scale(color="shared")
-    )
+    layers = [*references(levels, right=False), bars, dots]
+    return marks.panel(layers, 210, height).resolve_scale(color="shared")

@@ -117,7 +117,7 @@ def map_rows(cohort: Cohort, string_T: np.ndarray, state: str) -> list[Row]:
 
 def string_rows(string_T: np.ndarray, settings: RightSlotSettings) -> list[Row]:
     """The tokens of the string shown: keys k0, k1 .., values v0, v1 .., queries k0?, k1? .."""
-    D, rows = settings.pairs, []
+    D, rows = settings.pairs, list[Row]()
     for place, token in enumerate(string_T.tolist()):
         if place >= 2 * D:
             role, name = "query", f"k{token}?"
