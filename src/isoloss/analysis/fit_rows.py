@@ -114,6 +114,17 @@ def rows(fit: Fit) -> pl.DataFrame:
     )
 
 
+def median_miss(fit: Fit, points: pl.DataFrame) -> float:
+    """The median row's distance from the law, on the scale of sigma."""
+    return float(np.median(np.abs(points["residual"].to_numpy()))) / (100 if on_logs(fit) else 1)
+
+
+def bulk(values: pl.Series) -> tuple[float, float]:
+    """The range of the values without the outer 4% on either side."""
+    low, high = np.quantile(values.to_numpy(), [0.04, 0.96]).tolist()
+    return low, high
+
+
 def row_words(fit: Fit) -> str:
     return f"{fit.n} rows" + ("" if fit.clusters is None else f" in {fit.clusters} clusters")
 

@@ -10,6 +10,7 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.fit_rows import (
     amount,
+    bulk,
     claim,
     law_at,
     middle,
@@ -224,7 +225,7 @@ def _levels(fit: Fit, points: pl.DataFrame | None, along: str, by: str) -> list[
         return [(float(level), *fit.ranges[along]) for level in np.geomspace(low, high, LEVELS)]
     distinct = np.unique(points[by].to_numpy())
     if len(distinct) > FEW:
-        low, high = np.quantile(points[by].to_numpy(), [0.04, 0.96]).tolist()
+        low, high = bulk(points[by])
         distinct = np.geomspace(low, high, LEVELS)
     near = np.abs(np.log(points[by].to_numpy())[:, None] - np.log(distinct)).argmin(axis=1)
     out: list[tuple[float, float, float]] = []

@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import altair as alt
-import numpy as np
 import polars as pl
 
 from isoloss import text
 from isoloss.analysis.fit_rows import (
-    on_logs,
+    median_miss,
     residual_words,
     row_words,
     rows,
@@ -40,7 +39,7 @@ def real_against_predicted(fit: Fit) -> Figure:
     points = points.with_columns(
         pl.when(pl.col("colour") == REAL).then(pl.lit("circle")).otherwise(pl.lit("cross")).alias("shape")
     )
-    error = float(np.median(np.abs(points["residual"].to_numpy()))) / (100 if on_logs(fit) else 1)
+    error = median_miss(fit, points)
     if known:
         title = (
             f"{inside.sum()} of {points.height} rows lie inside their {text.level(fit.level)} interval; the "

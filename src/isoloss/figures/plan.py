@@ -86,7 +86,6 @@ def allocation(fit: Fit, plan: Plan) -> Figure:
     best, runs = curve(fit, plan), _runs(fit, plan)
     own, rules = _allocation_table(best), _rules_table(best)
     charts = [_allocation_panel(column, own, rules, best, runs, plan) for column in PANELS]
-    slope = np.polyfit(np.log(best.flops_F), np.log(best.params_F), 1)[0]
     sizes = plan.intervals.get("params")
     title = f"The best model for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
     if plan.penalty is None:
@@ -101,7 +100,7 @@ def allocation(fit: Fit, plan: Plan) -> Figure:
         own,
         law=fit.law,
         level=text.level(best.level),
-        slope=f"{slope:.2f}",
+        slope=f"{best.exponent:.2f}",
     )
 
 

@@ -36,6 +36,11 @@ class Optima:
     band: Ends | None
     level: float
 
+    @property
+    def exponent(self) -> float:
+        """Of the power law through N* over all budgets; NaN where one has no optimum."""
+        return float(np.polyfit(np.log(self.flops_F), np.log(self.params_F), 1)[0])
+
 
 def optima(
     fit: Fit,
