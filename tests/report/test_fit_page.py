@@ -275,7 +275,7 @@ def test_page_methods_and_figure_give_one_interval_of_a():
     N, D, loss = (np.array(column) for column in (data.inputs["params"], data.inputs["tokens"], data.loss))
     found = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log")
     methods = exponents_by_method(6 * N * D, N, loss, tokens=D, run=N.tolist(), level=found.level)
-    page = fit_findings._allocation(found).numbers["interval"]
+    page = fit_findings._allocation(allocation_exponent(found)).numbers["interval"]
     figure = isoflop.law_frontier(found, 1e17, 1e20, level=found.level).interval
     assert page == methods.each[-1].interval == figure
     # Another level is another interval.

@@ -87,9 +87,11 @@ def at_tokens(points: pl.DataFrame, tokens: int) -> ByParams:
 
 
 def meeting(ours: Fit | Refusal, theirs: Fit | Refusal) -> Crossing | Refusal:
-    for law in (ours, theirs):
-        if isinstance(law, Refusal):
-            return law
+    """Where two laws meet, or the refusal of the first that has none."""
+    if isinstance(ours, Refusal):
+        return ours
+    if isinstance(theirs, Refusal):
+        return theirs
     return crossing(ours, theirs, "params", level=LEVEL)
 
 
@@ -146,7 +148,7 @@ def crossover(meets: Crossing | Refusal, rival: str) -> str:
     """Where the laws cross, or why that cannot be said."""
     if isinstance(meets, Refusal):
         return f"where the Transformer's curve meets that of the {rival} is refused: {meets.what}"
-    if meets.outcome is CrossingOutcome.NO_CROSSING:
+    if meets.outcome is CrossingOutcome.NO_CROSSING or meets.value is None:
         return (
             f"the fitted laws do not cross anywhere from N = {text.count(meets.range[0])} to "
             f"{text.count(meets.range[1])}, so no crossover is claimed{not_excluded(meets)}"

@@ -82,8 +82,8 @@ def nearest_pairs(everyone: list[PositionProfile]) -> list[tuple[PositionProfile
         theirs = min(lstms, key=lambda p: (abs(np.log(p.params / ours.params)), p.curve))
         if max(theirs.params / ours.params, ours.params / theirs.params) <= LARGEST_RATIO:
             pairs.append((ours, theirs))
-    chosen = np.unique(np.linspace(0, len(pairs) - 1, PAIRS).round().astype(int)) if pairs else []
-    return [pairs[index] for index in chosen]
+    chosen = np.unique(np.linspace(0, len(pairs) - 1, PAIRS).round().astype(int))
+    return [pairs[index] for index in chosen] if pairs else []
 
 
 def noise_of(everyone: list[PositionProfile], first: int, last: int) -> Noise | Refusal:
@@ -139,7 +139,7 @@ def verdict(data: ByPosition) -> str:
         -1: "the Transformer gains more from context",
         1: "the LSTM gains more from context",
         0: "no difference in what context gives is shown",
-    }[pair.widening.sign]
+    }[pair.widening.sign or 0]
     return (
         f"{change}: {names} is {early} nats at tokens 1–{EARLY} and {late} "
         f"at tokens {data.context // 2 + 1}–{data.context}"

@@ -30,9 +30,10 @@ def verdict(data: ByTokens) -> str:
     """In how many sizes the LSTM is ahead, D by D."""
     counted = [(each, ahead_of(each)) for each in data.each]
     kinds = {(each.rival, len(each.headline_gaps)) for each, _ in counted}
-    if len(kinds) == 1 and all(ahead is not None for _, ahead in counted):
+    known = [ahead for _, ahead in counted if ahead is not None]
+    if len(kinds) == 1 and len(known) == len(counted):
         rival, size = kinds.pop()
-        lstm, ours = (text.listed([str(ahead[i]) for _, ahead in counted]) for i in (0, 1))
+        lstm, ours = (text.listed([str(ahead[i]) for ahead in known]) for i in (0, 1))
         tokens = text.listed([text.count(each.tokens) for each, _ in counted])
         return (
             f"the {rival} is ahead at {lstm} and the Transformer at {ours} of {size} sizes, at D = {tokens}"

@@ -49,7 +49,7 @@ class Contexts:
 def measure(study: StudyData) -> Contexts:
     """Raises Refusal without a finished Transformer."""
     points = of_families(cooled_points(study.table()), "transformer")
-    tokens = int(points["tokens"].max())
+    tokens = int(points["tokens"].to_numpy().max())
     everyone = profiles(study, points.filter(pl.col("tokens") == tokens))
     sizes = tuple(ContextSize(profile, context_law(profile)) for profile in everyone)
     largest = sizes[-1].profile
@@ -79,17 +79,18 @@ def steps_of(study: StudyData, largest: PositionProfile) -> pl.DataFrame:
 
 def law_verdict(data: Contexts) -> str:
     """How the exponent moves with N, if the laws allow the comparison."""
-    fits = [(size.profile.params, size.law) for size in data.sizes if determined(size.law)]
+    laws = [(size.profile.params, size.law) for size in data.sizes]
+    fits = [(params, law) for params, law in laws if isinstance(law, Fit) and determined(law)]
     if len(fits) < 2:
         share = f"{len(fits)} of {len(data.sizes)}"
         return f"{share} sizes have a context law that the data determine, so no trend with N is stated"
     (small, first), (large, last) = fits[0], fits[-1]
     known = [exponent_words(law) for law in (first, last)]
     apart = exponents_apart(first, last)
-    trend = {True: "the exponents' intervals do not overlap", False: "their intervals overlap"}.get(apart)
+    trend = "the exponents' intervals do not overlap" if apart else "their intervals overlap"
     return (
         f"the exponent of context is {known[0]} at N = {text.count(small)} and {known[1]} at "
-        f"N = {text.count(large)}" + (f"; {trend}" if trend else "; one seed gives no interval")
+        f"N = {text.count(large)}" + ("; one seed gives no interval" if apart is None else f"; {trend}")
     )
 
 
@@ -102,10 +103,11 @@ def exponent_words(law: Fit) -> str:
 
 def exponents_apart(first: Fit, last: Fit) -> bool | None:
     """True if the two intervals of p are disjoint; None if one is missing."""
-    ends = [law.intervals["p"] for law in (first, last)]
-    if any(end is None or None in end for end in ends):
+    ends = [law.intervals["p"] or (None, None) for law in (first, last)]
+    (low, high), (other_low, other_high) = ends
+    if low is None or high is None or other_low is None or other_high is None:
         return None
-    return ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0]
+    return high < other_low or other_high < low
 
 
 def learned_at(steps: pl.DataFrame, share: float = LEARNED) -> int:

@@ -78,7 +78,7 @@ def families(data: ByParams) -> Parts:
         ends = [gaps[0], gaps[-1]] if len(gaps) > 1 else gaps
         words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in ends]
         sentence += f" Transformer minus {data.rival} is {text.listed(words)}."
-    if crossing is not None:
+    if crossing is not None and data.rival is not None:
         sentence += f" {text.capital(crossover(crossing, data.rival))}."
     numbers = {
         "tokens": data.tokens,
@@ -135,7 +135,7 @@ def gain_words(widening: Interval) -> str:
         -1: "the Transformer gains more from later context",
         1: "the LSTM gains more from later context",
         0: "no difference in what later context gives is shown",
-    }[widening.sign]
+    }[widening.sign or 0]
 
 
 def loops(data: LoopedStudy) -> Parts:

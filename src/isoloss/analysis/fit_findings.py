@@ -6,18 +6,17 @@ from isoloss import text
 from isoloss.analysis.findings import Finding
 from isoloss.analysis.fit_rows import row_words, spread_words
 from isoloss.analysis.fit_tables import exponents, run_words
-from isoloss.analysis.refits import LeaveOneOut
+from isoloss.analysis.refits import LeaveOneOut, Refits
 from isoloss.errors import Refusal
 from isoloss.laws import OURO_BETA, Fit, FitStatus, entropy_share
 from isoloss.plans import allocation_exponent
-
-Refits = list[tuple[str, float | None, Fit | Refusal]]
+from isoloss.plans.curve import AllocationExponent
 
 
 def findings(fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal) -> tuple[Finding, ...]:
     out = [_law(fit), _certainty(fit)]
-    if fit.allocation() is not None:
-        out.append(_allocation(fit))
+    if (exponent := allocation_exponent(fit)) is not None:
+        out.append(_allocation(exponent))
     if fit.law == "loop-total":
         out.append(_bonus(fit))
     return (*out, _objective(fit, refits), _influence(fit, without))
@@ -67,8 +66,8 @@ def _why(fit: Fit) -> str:
     return "; ".join(reasons) or "the data support none"
 
 
-def _allocation(fit: Fit) -> Finding:
-    a, ends = allocation_exponent(fit)
+def _allocation(exponent: AllocationExponent) -> Finding:
+    a, ends = exponent
     between = "" if ends is None else f" ({text.interval(ends, text.loss)})"
     sentence = f"The best N grows as C^{a:.3f}{between} and the best D as C^{1 - a:.3f}, with C = 6 N D."
     return Finding("allocation", "What the law says to do", sentence, {"a": a, "interval": ends}, ())
@@ -88,19 +87,21 @@ def _objective(fit: Fit, refits: Refits | Refusal) -> Finding:
     title = "What the objective does"
     if isinstance(refits, Refusal):
         return _unanswered("objective", title, refits)
-    solved = [(_name(*which), one) for *which, one in refits if isinstance(one, Fit)]
+    solved = [(_name(objective, delta), law) for objective, delta, law in refits if isinstance(law, Fit)]
     refused = len(refits) - len(solved)
     if len(refits) == 1:
         sentence = "Losses at or below 0 have no logarithm: squared is the only objective for them."
         return Finding("objective", title, sentence, {}, ())
-    out, numbers = [], {}
+    out: list[str] = []
+    numbers: dict[str, dict[str, float]] = {}
     for name in exponents(fit):
-        values = [one.params[name] for _, one in solved]
-        numbers[name] = {objective: one.params[name] for objective, one in solved}
+        numbers[name] = {objective: law.params[name] for objective, law in solved}
+        values = list(numbers[name].values())
         ends = fit.intervals[name]
         words = f"{name} from {text.number(min(values))} to {text.number(max(values))}"
-        if ends is not None and None not in ends:
-            stays = ends[0] <= min(values) and max(values) <= ends[1]
+        low, high = ends or (None, None)
+        if low is not None and high is not None:
+            stays = low <= min(values) and max(values) <= high
             words += f" ({'inside' if stays else 'beyond'} its interval)"
         out.append(words)
     sentence = f"Over {len(solved)} objectives {text.listed(out)}."
@@ -120,7 +121,7 @@ def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
         return _unanswered("influence", title, without)
     worst = without.each[0]
     lost = sum(one.moved is None for one in without.each)
-    if worst.moved is None:
+    if worst.moved is None or worst.params is None:
         sentence = f"Without {run_words(worst)} the rest does not determine the law"
         sentence += "." if lost == 1 else f"; so with {lost} of {len(without.each)} runs."
         return Finding("influence", title, sentence, {"left_out": run_words(worst), "moved": None}, ())

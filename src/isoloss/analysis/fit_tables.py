@@ -1,6 +1,6 @@
 """Tables of a fit's page: parameters, the solution, refits, the source. Cells are plain text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isoloss import text
@@ -40,8 +40,9 @@ def parameters(fit: Fit) -> Table:
         ends = NOT_FITTED if name in fit.fixed else text.interval(fit.intervals[name])
         error = fit.standard_errors[name]
         rows.append((name, text.number(value), None if error is None else text.number(error), ends, how))
-    if allocation := fit.allocation():
-        ends = text.interval(allocation_exponent(fit).interval)
+    allocation, exponent = fit.allocation(), allocation_exponent(fit)
+    if allocation is not None and exponent is not None:
+        ends = text.interval(exponent.interval)
         rows.append(("a: N_opt ~ C^a", f"{allocation['a']:.4f}", None, ends, "follows"))
         rows.append(("b: D_opt ~ C^b", f"{allocation['b']:.4f}", None, "b = 1 − a", "follows"))
     by = {"t": "t intervals", "profile": "profile-likelihood intervals", "bootstrap": "bootstrap intervals"}
@@ -102,7 +103,7 @@ def _bootstrap(fit: Fit) -> list[tuple[str, str]]:
 
 def left_out(fit: Fit, found: LeaveOneOut) -> Table:
     names = exponents(fit)
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (
             run_words(one),
             one.rows,
@@ -116,7 +117,7 @@ def left_out(fit: Fit, found: LeaveOneOut) -> Table:
     tried = f"each of {found.of}" if len(found.each) == found.of else f"{len(found.each)} of {found.of}"
     caption = (
         f"Runs that move the law most, of {tried} left out in turn; the move is the root mean square change "
-        f"of the law over all runs, in standard deviations of a run ({spread_words(fit, fit.sigma)})"
+        f"of the law over all runs, in standard deviations of a run ({spread_words(fit, fit.sigma or 0.0)})"
     )
     return text_table(caption, ("Left out", "Rows", "Loss", "Law moves", *names), rows)
 
@@ -124,7 +125,7 @@ def left_out(fit: Fit, found: LeaveOneOut) -> Table:
 def sensitivity(fit: Fit, refits: list[tuple[str, float | None, Fit | Refusal]]) -> Table:
     names = [name for name in fit.form.parameters if name not in fit.fixed]
     with_a = fit.allocation() is not None
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for place, (objective, delta, one) in enumerate(refits):
         what = (
             objective + ("" if delta is None else f", delta {delta:g}") + (" (this fit)" if not place else "")
@@ -133,8 +134,8 @@ def sensitivity(fit: Fit, refits: list[tuple[str, float | None, Fit | Refusal]])
             rows.append((what, f"refused: {one.what}", *[None] * (len(names) + with_a)))
             continue
         values = [text.number(one.params[name]) for name in names]
-        if with_a:
-            values.append(f"{one.allocation()['a']:.4f}")
+        if allocation := one.allocation():
+            values.append(f"{allocation['a']:.4f}")
         rows.append((what, status_words(one), *values))
     caption = "The same rows under other objectives"
     return text_table(caption, ("Objective", "Status", *names, *(["a"] if with_a else [])), rows)
@@ -173,6 +174,6 @@ def source(fit: Fit) -> list[Table]:
 def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
         return [(f"{name}: {key}", str(inner)) for key, inner in value.items()]
-    if isinstance(value, list | tuple):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return [(name, "; ".join(map(str, value)) or None)]
     return [(name, value)]

@@ -175,7 +175,7 @@ def held_out(what: str, points: pl.DataFrame, out: pl.Expr, along: str) -> HeldO
     law = fit_law(kept)
     if isinstance(law, Refusal):
         return HeldOut(what, unseen.height, None, None, baseline, law)
-    predicted = np.asarray(law.predict(**inputs_of(unseen)).loss)
+    predicted = np.asarray(law.predict(level=None, **inputs_of(unseen)).loss)
     real = unseen["total"].to_numpy()
     r2 = 1 - float(np.sum((real - predicted) ** 2) / np.sum((real - real.mean()) ** 2))
     return HeldOut(what, unseen.height, relative_error(predicted, real), r2, baseline)
@@ -206,26 +206,30 @@ def entropy_weight(points: pl.DataFrame) -> float | None:
     gated = points.filter(pl.col("entropy") > 0)
     if gated.is_empty():
         return None
-    return float(((gated["loss_expected"] - gated["loss_total"]) / gated["entropy"]).median())
+    return float(np.median(((gated["loss_expected"] - gated["loss_total"]) / gated["entropy"]).to_numpy()))
 
 
 def loop_gains(points: pl.DataFrame) -> tuple[LoopGain, ...]:
     """Most loops minus one at every size that has both; N differs by the gate's d_model + 1 only."""
-    beta, gains = entropy_weight(points) or 0.0, []
+    beta, gains = entropy_weight(points) or 0.0, list[LoopGain]()
     names = ("loss", "loss_expected", "loss_total")
     noises = {name: seed_noise(losses_by_size(points, name)) for name in names}
     for _, size in points.group_by("n_layer", "d_model", maintain_order=True):
-        loops = int(size["recurrence"].max())
+        loops = int(size["recurrence"].to_numpy().max())
         one, many = (size.filter(pl.col("recurrence") == t) for t in (1, loops))
         if loops == 1 or one.is_empty():
             continue
         change = {
             name: contrast(
-                [(1.0, many[name].mean(), many.height), (-1.0, one[name].mean(), one.height)], noise
+                [
+                    (sign, float(side[name].to_numpy().mean()), side.height)
+                    for sign, side in ((1.0, many), (-1.0, one))
+                ],
+                noise,
             )
             for name, noise in noises.items()
         }
-        bonus = float((many["loss_expected"] - many["loss_total"]).mean())
+        bonus = float((many["loss_expected"] - many["loss_total"]).to_numpy().mean())
         gains.append(
             LoopGain(
                 params=int(one["params"][0]),
@@ -261,7 +265,7 @@ def fit_words(data: LoopedStudy) -> str:
     if isinstance(law, Refusal):
         return f"one law over all panels is refused: {law.what}"
     rows = late(data.curves)
-    error = np.abs(np.asarray(law.predict(**inputs_of(rows)).loss) / rows["total"].to_numpy() - 1)
+    error = np.abs(np.asarray(law.predict(level=None, **inputs_of(rows)).loss) / rows["total"].to_numpy() - 1)
     shapes = rows.select("size", "recurrence").n_unique()
     undetermined = f"; its parameters are not determined: {law.reason}"
     return (

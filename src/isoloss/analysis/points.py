@@ -105,7 +105,7 @@ def shared_tokens(points: pl.DataFrame, column: str = "family") -> int:
             f"no number of training tokens is shared by all of {names}",
             mend="give every run of the study the same D points",
         )
-    return int(shared["tokens"].max())
+    return int(shared["tokens"].to_numpy().max())
 
 
 def losses_by_size(points: pl.DataFrame, value: str = "loss") -> list[np.ndarray]:
@@ -138,20 +138,19 @@ def fit_over_params(points: pl.DataFrame, level: float = LEVEL) -> Fit | Refusal
 
     ``power-floor`` where the data tell its floor from 0, else ``power``, else the refusal of the latter.
     """
-    refused = None
+    outcome: Fit | Refusal = Refusal("no law was tried", mend="try one")
     for law in ("power-floor", "power"):
+        inputs = {"params": points["params"]}
         try:
-            return fit(
-                law, {"params": points["params"]}, points["loss"], cluster=points["params"], level=level
-            )
+            return fit(law, inputs, points["loss"], cluster=points["params"], level=level)
         except Refusal as reason:
-            refused = reason
-    return refused
+            outcome = reason
+    return outcome
 
 
 def seeds_phrase(points: pl.DataFrame) -> str:
     """'2 seeds a size', '2 to 3 seeds a size', 'one seed a size'."""
-    counts = means(points)["seeds"]
+    counts = means(points)["seeds"].to_numpy()
     low, high = int(counts.min()), int(counts.max())
     if high == 1:
         return "one seed a size"

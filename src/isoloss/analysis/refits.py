@@ -4,10 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isoloss.analysis.fit_rows import exact, on_logs
 from isoloss.errors import Refusal
-from isoloss.laws import WORST_CONDITION, Array, Fit, Points, Problem, covariance_S, descend, fit, problem_of
+from isoloss.laws import (
+    WORST_CONDITION,
+    Array,
+    Fit,
+    FitData,
+    Points,
+    Problem,
+    covariance_S,
+    descend,
+    fit,
+    problem_of,
+)
+
+Indices = NDArray[np.integer]
 
 BATCH = 100
 MOST = 400
@@ -20,6 +34,10 @@ OBJECTIVES = (
     ("huber-log", 1e-3),
     ("huber-log", 1e-2),
 )
+
+
+Refits = list[tuple[str, float | None, Fit | Refusal]]
+"""Objective, delta, and the fit under them."""
 
 
 @dataclass(frozen=True)
@@ -87,21 +105,20 @@ def leave_one_out(law: Fit) -> LeaveOneOut:
     return LeaveOneOut(tuple(left_out), points.groups)
 
 
-def objectives(law: Fit) -> list[tuple[str, float | None, Fit | Refusal]]:
+def objectives(law: Fit) -> Refits:
     """Name, delta and fit under the fit's own objective and the others. Raises Refusal without rows."""
     if law.data is None:
         raise Refusal("this fit carries no rows to fit again", mend="fit the law to a table")
     own = (law.objective.name, law.objective.delta)
-    out: list[tuple[str, float | None, Fit | Refusal]] = [(*own, law)]
+    out: Refits = [(*own, law)]
     for name, delta in OBJECTIVES:
         used = delta if name == "huber-log" else None
         if (name, used) != own and not (law.signed_floor and name != "squared"):
-            out.append((name, used, _under(law, name, delta)))
+            out.append((name, used, _under(law, law.data, name, delta)))
     return out
 
 
-def _under(law: Fit, objective: str, delta: float) -> Fit | Refusal:
-    data = law.data
+def _under(law: Fit, data: FitData, objective: str, delta: float) -> Fit | Refusal:
     try:
         return fit(
             law.law,
@@ -122,7 +139,7 @@ def _under(law: Fit, objective: str, delta: float) -> Fit | Refusal:
         return reason
 
 
-def _strongest(problem: Problem, phi: Array, points: Points) -> Array:
+def _strongest(problem: Problem, phi: Array, points: Points) -> Indices:
     """The groups to leave out: all, or those of the largest pull times root leverage."""
     if points.groups <= MOST:
         return np.arange(points.groups)
@@ -132,7 +149,7 @@ def _strongest(problem: Problem, phi: Array, points: Points) -> Array:
     return np.argsort(-np.bincount(points.group_n, force_n))[:MOST]
 
 
-def _without(problem: Problem, phi: Array, points: Points, groups: Array) -> tuple[Array, Array]:
+def _without(problem: Problem, phi: Array, points: Points, groups: Indices) -> tuple[Array, Array]:
     """The optimum without each group, and whether the rest determines it."""
     phi_GF, sound_G = np.tile(phi, (len(groups), 1)), np.zeros(len(groups), dtype=bool)
     for first in range(0, len(groups), BATCH):

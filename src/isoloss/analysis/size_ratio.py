@@ -33,9 +33,10 @@ def size_ratios(data: ByParams, curve: str, levels: int = 3) -> list[SizeRatio]:
     """
     fits = {each.name: each.fit for each in data.curves}
     ours, theirs = fits["Transformer"], fits[curve]
-    for law in (ours, theirs):
-        if isinstance(law, Refusal):
-            raise law
+    if isinstance(ours, Refusal):
+        raise ours
+    if isinstance(theirs, Refusal):
+        raise theirs
     ends = [
         np.sort(np.asarray(law.predict(params=np.array(law.ranges["params"])).loss)) for law in (ours, theirs)
     ]
@@ -48,7 +49,7 @@ def size_ratios(data: ByParams, curve: str, levels: int = 3) -> list[SizeRatio]:
     rng = np.random.default_rng(SEED)
     certain = ours.covariance is not None and theirs.covariance is not None
     drawn = [law.draws(DRAWS, rng) if certain else None for law in (ours, theirs)]
-    out = []
+    out: list[SizeRatio] = []
     for share in np.linspace(0, 1, levels + 2)[1:-1]:
         loss = float(low + share * (high - low))
         ratio = float(np.exp(log_size(theirs, loss)[0] - log_size(ours, loss)[0]))
@@ -73,4 +74,5 @@ def quantiles(log_ratio: np.ndarray) -> tuple[float | None, float | None]:
     tail = (1 - LEVEL) / 2
     known = np.nan_to_num(log_ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
     ends = np.quantile(known, [tail, 1 - tail], method="nearest")
-    return tuple(float(np.exp(end)) if np.isfinite(end) else None for end in ends)
+    low, high = (float(np.exp(end)) if np.isfinite(end) else None for end in ends)
+    return low, high

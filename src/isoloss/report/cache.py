@@ -45,9 +45,8 @@ def stored(out: Path, made_of: str) -> tuple[tuple[Finding, ...], tuple[str, ...
         names = [f"{name}{end}" for name in value["figures"] for end in SUFFIXES]
         if not all((out / "figures" / name).is_file() for name in names):
             return None
-        found = [
-            Finding(**{**finding, "caveats": tuple(finding["caveats"])}) for finding in value["findings"]
-        ]
-        return tuple(found), tuple(value["figures"])
+        findings: list[dict[str, Any]] = value["findings"]
+        restored = [Finding(**finding | {"caveats": tuple(finding["caveats"])}) for finding in findings]
+        return tuple(restored), tuple(value["figures"])
     except (InputError, KeyError, TypeError):
         return None  # a report.json that makes no sense is written anew

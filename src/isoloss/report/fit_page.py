@@ -1,12 +1,13 @@
 """The page of one fit: the law in words, its doubts, its figures, its source."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from isoloss import files
 from isoloss.analysis import fit_tables, trials
 from isoloss.analysis.fit_findings import findings
-from isoloss.analysis.refits import leave_one_out, objectives
+from isoloss.analysis.refits import LeaveOneOut, Refits, leave_one_out, objectives
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.figures import backtest as backtest_figure
 from isoloss.figures import correlations, fit_residuals, frontier_fit, profiles
@@ -51,7 +52,9 @@ def _place_beside(source: str | Path | Fit) -> Path:
     return path.with_name(f"{path.stem if path.is_file() else path.name}-report")
 
 
-def _sections(fit: Fit, refits, without, beside: Sequence[Fit]) -> list[Section]:
+def _sections(
+    fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal, beside: Sequence[Fit]
+) -> list[Section]:
     left = without if isinstance(without, Refusal) else fit_tables.left_out(fit, without)
     other = refits if isinstance(refits, Refusal) else fit_tables.sensitivity(fit, refits)
     drawn = attempt(lambda: frontier_fit.figures(fit))
@@ -80,9 +83,9 @@ def _sections(fit: Fit, refits, without, beside: Sequence[Fit]) -> list[Section]
     ]
 
 
-def _listed(drawn: Sequence[Figure] | Refusal) -> list[Figure | Refusal]:
-    return [drawn] if isinstance(drawn, Refusal) else list(drawn)
+def _listed(figures: Sequence[Figure] | Refusal) -> list[Figure | Refusal]:
+    return [figures] if isinstance(figures, Refusal) else list(figures)
 
 
-def _drawn(fit: Fit, *draw) -> list[Figure | Refusal]:
-    return [attempt(lambda one=one: one(fit)) for one in draw]
+def _drawn(fit: Fit, *figures: Callable[[Fit], Figure]) -> list[Figure | Refusal]:
+    return [attempt(partial(figure, fit)) for figure in figures]

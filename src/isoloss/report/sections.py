@@ -1,8 +1,9 @@
 """The page's sections: figures and tables of each question, or what is missing to answer it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, TypeVar
 
 from isoloss import text
 from isoloss.analysis import by_params as params
@@ -47,7 +48,7 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
 
 
 def section(
-    anchor: str, title: str, figures: list[Figure | Refusal], tables: list[Table | Refusal]
+    anchor: str, title: str, figures: Sequence[Figure | Refusal], tables: Sequence[Table | Refusal]
 ) -> Section:
     missing = [part for part in [*figures, *tables] if isinstance(part, Refusal)]
     reasons = {(refusal.what, refusal.mend): refusal for refusal in missing}
@@ -61,9 +62,11 @@ def section(
 
 
 Parts = tuple[list[Figure | Refusal], list[Table | Refusal]]
+Data = TypeVar("Data")
+Made = TypeVar("Made")
 
 
-def made(data: object, make: Callable) -> object:
+def made(data: Data | Refusal, make: Callable[[Data], Made]) -> Made | Refusal:
     """``make(data)``, or the refusal of either."""
     return data if isinstance(data, Refusal) else attempt(lambda: make(data))
 
@@ -90,7 +93,7 @@ def crossings(data: params.ByParams) -> Table:
 
 
 def ratios(data: params.ByParams) -> Table:
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for curve in data.crossings:
         sizes = attempt(partial(size_ratio.size_ratios, data, curve))
         if isinstance(sizes, Refusal):

@@ -113,7 +113,8 @@ def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str
 
 def recipe_table(study: StudyData) -> Table:
     """Learning rate, batch and schedule by family and size, as the runs were planned."""
-    rows, recipes = {}, set()
+    rows: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    recipes: set[str] = set()
     for run in study.plan["runs"]:
         settings, recipe = run["settings"], run["settings"].get("recipe", {})
         shape = settings["shape"]

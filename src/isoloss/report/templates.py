@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
 
-_OPENING = re.compile(r"<svg\b[^>]*>")
 _INNER_ROLES = re.compile(r' role="graphics-[a-z]+"| aria-roledescription="[^"]*"')
 
 
@@ -32,10 +31,10 @@ def inline(figure: Figure, svg: str) -> Markup:
 
     Vega gives its groups roles of their own, without names: inside one image they only disturb.
     """
-    opening = _OPENING.match(svg)
-    box = re.search(r'viewBox="([^"]+)"', opening.group(0)).group(1)
+    opening, rest = svg.split(">", 1)
+    box = opening.split('viewBox="')[1].split('"')[0]
     width = box.split()[2]
-    body = _INNER_ROLES.sub("", svg[opening.end() :])
+    body = _INNER_ROLES.sub("", rest)
     title, description = f"{figure.name}-title", f"{figure.name}-description"
     return Markup(  # noqa: S704 - our own SVG, its words escaped
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{title}" '
