@@ -4,14 +4,15 @@ import json
 import re
 import sys
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from isoloss.strict import json_values
-from isoloss.table import WIDE, Table, lines
 from isoloss.version import __version__
+
+if TYPE_CHECKING:
+    from isoloss.table import Table
 
 app = typer.Typer(
     name="isoloss",
@@ -60,8 +61,10 @@ def plain(text: str) -> str:
     return _CONTROL.sub("?", text)
 
 
-def show(parts: Iterable[str | Table]) -> None:
+def show(parts: "Iterable[str | Table]") -> None:
     """Lines as they are; tables with an empty line before them and before what follows."""
+    from isoloss.table import Table, lines  # polars is slow to import, and --help needs none
+
     after_table = False
     for index, part in enumerate(parts):
         table = isinstance(part, Table)
@@ -74,12 +77,16 @@ def show(parts: Iterable[str | Table]) -> None:
 
 def terminal_width() -> int:
     """Columns of the terminal; where stdout is none nothing is folded."""
+    from isoloss.table import WIDE
+
     return Console().width if sys.stdout.isatty() else WIDE
 
 
-def respond(as_json: bool, value: Any, parts: Iterable[str | Table], warnings: Iterable[str] = ()) -> None:
+def respond(as_json: bool, value: Any, parts: "Iterable[str | Table]", warnings: Iterable[str] = ()) -> None:
     """The result on stdout: ``value`` as JSON, or in words with the reasons to doubt it, a line each."""
     if as_json:
+        from isoloss.strict import json_values  # pydantic is slow to import, and --help needs none
+
         show_json(value.to_json() if hasattr(value, "to_json") else json_values(value))
         return
     show(parts)
