@@ -1,16 +1,18 @@
 """Results in words, for the terminal: what was found, how sure it is, what it rests on."""
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from isoloss import text
-from isoloss.analysis.fit_tables import parameters, solution
 from isoloss.laws import FORMS, OURO_BETA, Fit, Prediction, entropy_share
-from isoloss.plans.backtest import Backtest
-from isoloss.plans.compare import Comparison, ScoreGap
-from isoloss.plans.design import Design
-from isoloss.plans.methods import ExponentsByMethod
-from isoloss.plans.plan import Plan
 from isoloss.table import Table, text_table
+
+if TYPE_CHECKING:  # a command loads what it runs alone
+    from isoloss.plans.backtest import Backtest
+    from isoloss.plans.compare import Comparison, ScoreGap
+    from isoloss.plans.design import Design
+    from isoloss.plans.methods import ExponentsByMethod
+    from isoloss.plans.plan import Plan
 
 Parts = Iterator[str | Table]
 """Lines and tables, in the order in which they are shown."""
@@ -18,6 +20,8 @@ Parts = Iterator[str | Table]
 
 def fit_parts(fit: Fit) -> Parts:
     """The law, its parameters and how it was solved, as on the page of the fit; its data."""
+    from isoloss.analysis.fit_tables import parameters, solution
+
     yield f"{fit.law}: {fit.formula()}"
     yield parameters(fit)
     yield solution(fit)
@@ -54,7 +58,7 @@ def laws_parts(printed: Mapping[str, Fit], unpublished: Mapping[str, str]) -> Pa
     yield from (f"{name}: {reason}" for name, reason in unpublished.items())
 
 
-def plan_parts(plan: Plan) -> Parts:
+def plan_parts(plan: "Plan") -> Parts:
     """The sizes, the loss and the cost of a plan."""
     counts = {"params": plan.params, "tokens": plan.tokens, "flops": plan.flops}
     rows = [
@@ -93,7 +97,7 @@ def _factor(value: float | None) -> str:
     return "beyond an eighth or eight" if value is None else f"{value:.2g}"
 
 
-def comparison_parts(comparison: Comparison) -> Parts:
+def comparison_parts(comparison: "Comparison") -> Parts:
     """Which law predicts hidden runs best, and by how much."""
     yield comparison.verdict()
     rows = [
@@ -116,12 +120,12 @@ def comparison_parts(comparison: Comparison) -> Parts:
         yield f"{law}: refused: {reason}"
 
 
-def _gap(gap: ScoreGap) -> str:
+def _gap(gap: "ScoreGap") -> str:
     ends = "" if gap.interval is None else f" ({text.interval(gap.interval, text.percent)})"
     return f"{text.percent(gap.value)}{ends}{'' if gap.told_apart else ', not told apart'}"
 
 
-def backtest_parts(outcome: Backtest) -> Parts:
+def backtest_parts(outcome: "Backtest") -> Parts:
     """How far the law misses hidden runs, beside the baselines, run by run."""
     yield outcome.verdict()
     scores = [
@@ -156,7 +160,7 @@ def backtest_parts(outcome: Backtest) -> Parts:
         yield f"root mean square error: {text.number(outcome.rmse_in_noise)} times the noise of a seed"
 
 
-def design_parts(design: Design) -> Parts:
+def design_parts(design: "Design") -> Parts:
     """The runs to buy, and what each does to the prediction."""
     target = ", ".join(f"{name} {text.count(value)}" for name, value in design.target.items())
     caption = (
@@ -180,7 +184,7 @@ def design_parts(design: Design) -> Parts:
     )
 
 
-def isoflop_parts(estimates: ExponentsByMethod) -> Parts:
+def isoflop_parts(estimates: "ExponentsByMethod") -> Parts:
     """The exponent of the best size by every method, and what was read off each budget."""
     rows = [
         (
