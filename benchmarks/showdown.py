@@ -18,10 +18,10 @@ from isoloss import files
 from isoloss.corpus import library
 from isoloss.records import load
 from isoloss.records.schema import Record
-from isoloss.records.store import check_file, read_part, run_folder
+from isoloss.records.store import WEIGHTS, check_file, read_part, run_folder
 from isoloss.studies.launch import launch
 from isoloss.teach.showdown.checkpoints import CARD, MANIFEST, TOKENIZER, Card, Trained, Tried
-from isoloss.training import weights
+from isoloss.training.checkpoint import write_tensors
 
 SHOWDOWN = Path(str(resources.files("isoloss.teach.showdown")))
 DECIMALS = 4
@@ -56,7 +56,7 @@ def pack(study: Path, rates: Path, tokenizer: Path, out: Path) -> list[Path]:
     for record in records:
         folder = run_folder(study, record.run_id)
         target = out / f"{record.family}-{record.seed}.safetensors"
-        weights.write(target, load_file(check_file(folder, record, weights.NAME)), torch.float16)
+        write_tensors(target, load_file(check_file(folder, record, WEIGHTS)), torch.float16)
         runs.append(run_of(record, folder, target.name))
         written.append(target)
     about = card(records[0], runs, [other_rate(record) for record in load(rates).records])

@@ -59,7 +59,7 @@ def loop_step(name: str, shape: dict, folder: Path, corpus: library.TokenizedCor
         "benchmark", (Member(settings, name, place),), "starter", corpus.tokenizer_path.parent, Execution()
     )
     setup = set_up(task)
-    state, segment = setup.fresh_state(), setup.segments[0]
+    state, segment = setup.first_state(), setup.segments[0]
 
     def step() -> None:
         rates = [rate(settings, segment, state.step)]

@@ -3,7 +3,7 @@
 import tomllib
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -16,11 +16,35 @@ class Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-def first_complaint(error: ValidationError, whole: str = "") -> str:
-    """pydantic's first complaint with the key's path before it; ``whole`` stands for the value itself."""
-    first = error.errors()[0]
+Kind = TypeVar("Kind", bound=BaseModel)
+
+
+def first_complaint(error: ValidationError, whole: str = "", *, by_hand: bool = False) -> str:
+    """pydantic's first complaint with the key's path before it; ``whole`` stands for the value itself.
+
+    ``by_hand``: of settings that people write. An unknown key then goes before all others, since a misspelt
+    one is why another is missing, and what was given is said if it is short.
+    """
+    complaints = error.errors()
+    unknown = [complaint for complaint in complaints if complaint["type"] == "extra_forbidden"]
+    first = unknown[0] if by_hand and unknown else complaints[0]
     key = ".".join(str(part) for part in first["loc"]) or whole
-    return f"{key}: {first['msg']}" if key else first["msg"]
+    what = f"{key}: {first['msg']}" if key else first["msg"]
+    if not by_hand:
+        return what
+    given = repr(first["input"])
+    shown = f" (got {given})" if first["type"] != "missing" and len(given) < 60 else ""
+    return what.replace("Value error, ", "", 1) + shown
+
+
+def validated(
+    kind: type[Kind], values: Any, *, where: str, mend: str, whole: str = "", by_hand: bool = False
+) -> Kind:
+    """``values`` as ``kind``. Raises InputError with the ``first_complaint``."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise InputError(first_complaint(error, whole, by_hand=by_hand), where=where, mend=mend) from None
 
 
 def json_values(value: Any) -> Any:
@@ -29,7 +53,7 @@ def json_values(value: Any) -> Any:
         return {field.name: json_values(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
         return {key: json_values(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return [json_values(item) for item in value]
     return value.value if isinstance(value, Enum) else value
 

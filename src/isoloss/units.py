@@ -54,6 +54,9 @@ class Count:
     def params_executed(self) -> int:
         return self.body_executed
 
+    def params_by_rule(self) -> dict[str, int]:
+        return {rule: getattr(self, rule) for rule in ("params", "params_total", "params_executed")}
+
     def flops_6nd(self, tokens: float) -> float:
         return 6.0 * self.body_executed * tokens
 

@@ -29,7 +29,7 @@ def stopped(make_task):
 
 def restored(task, run_ids):
     """A state that was put back from the task's checkpoints, and the notes or None."""
-    state = set_up(task).fresh_state()
+    state = set_up(task).first_state()
     return state, checkpoint.restore(task.lead.folder / "checkpoints", state, run_ids)
 
 
@@ -109,7 +109,7 @@ def another_run(saved):
 )
 def test_what_cannot_be_used_is_removed_and_the_state_stays_as_it_was(stopped, damage):
     task, saved, run_ids = stopped()
-    fresh = {name: t.clone() for name, t in states.tensors(set_up(task).fresh_state()).items()}
+    fresh = {name: t.clone() for name, t in states.tensors(set_up(task).first_state()).items()}
     damage(saved)
     state, notes = restored(task, run_ids)
     assert notes is None

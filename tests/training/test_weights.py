@@ -8,11 +8,10 @@ from isoloss.corpus.batches import evaluation_windows
 from isoloss.corpus.library import open_tokenized
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import member_weights
-from isoloss.records.store import check, read_record
+from isoloss.records.store import WEIGHTS, check, read_record
 from isoloss.training.evaluation import evaluate
 from isoloss.training.loop import train
 from isoloss.training.settings import Execution
-from isoloss.training.weights import NAME
 
 
 def loss_with(task, member, weights):
@@ -31,7 +30,7 @@ def loss_with(task, member, weights):
 def test_kept_weights_give_the_recorded_loss(make_task, name):
     task = make_task(name, seeds=(0, 1), execution=Execution(keep_weights=True))
     assert train(task)
-    saved = [load_file(member.folder / NAME) for member in task.members]
+    saved = [load_file(member.folder / WEIGHTS) for member in task.members]
     for k, member in enumerate(task.members):
         check(member.folder)
         recorded = read_record(member.folder).evaluations[-1].loss
@@ -47,18 +46,18 @@ def test_a_run_stopped_at_its_last_update_still_keeps_them(make_task):
         left[0] = progress.updates - progress.done
 
     assert not train(task, report=at_the_end, should_stop=lambda: left[0] == 0)
-    assert not (task.lead.folder / NAME).exists()
+    assert not (task.lead.folder / WEIGHTS).exists()
     assert train(task)
     recorded = read_record(task.lead.folder).evaluations[-1].loss
-    kept = load_file(task.lead.folder / NAME)
+    kept = load_file(task.lead.folder / WEIGHTS)
     assert loss_with(task, task.lead, kept) == pytest.approx(recorded, abs=1e-5)
 
 
 def test_weights_are_kept_only_if_wanted(make_task):
     task = make_task("transformer")
     assert train(task)
-    assert not (task.lead.folder / NAME).exists()
-    assert NAME not in read_record(task.lead.folder).files
+    assert not (task.lead.folder / WEIGHTS).exists()
+    assert WEIGHTS not in read_record(task.lead.folder).files
 
 
 @pytest.mark.parametrize("name", ["transformer", "lstm"])

@@ -34,6 +34,7 @@ from isoloss.corpus.tokenizer import (
     vocabulary_size,
 )
 from isoloss.errors import InputError, RunError
+from isoloss.strict import first_complaint
 
 STARTER = "starter"
 VOCABULARY = 1024
@@ -215,7 +216,7 @@ def _stored(name: str, home: Path | None) -> _Stored:
         return _STORED.validate_json(path.read_bytes(), strict=True)
     except ValidationError as error:
         raise InputError(
-            f"is damaged ({error.errors()[0]['msg']})",
+            f"is damaged ({first_complaint(error)})",
             where=str(path),
             mend="delete its folder and add the corpus again",
         ) from None

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from isoloss import files
 from isoloss.errors import InputError
+from isoloss.strict import first_complaint
 
 MAGIC = b"ISOTOK\x00\x01"
 _FIXED = len(MAGIC) + 4 + 32
@@ -128,7 +129,7 @@ def _header(path: Path, text: bytes) -> Header:
     try:
         header = _HEADER.validate_json(text, strict=True)
     except ValidationError as error:
-        raise _damaged(path, f"its header does not fit ({error.errors()[0]['msg']})") from None
+        raise _damaged(path, f"its header does not fit ({first_complaint(error)})") from None
     if header.dtype not in ("<u2", "<u4") or header.tokens < 1:
         raise _damaged(path, f"its header names {header.tokens} ids of type {header.dtype!r}")
     return header

@@ -1,5 +1,7 @@
 """K members as one module: stacked where the family allows it, one after the other where it does not."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -41,22 +43,25 @@ def build_cohort(family: Family, shape: Shape, vocab: int, context: int, seeds: 
     return first
 
 
-def member_slices(model: nn.Module) -> list[tuple[nn.Parameter, slice]]:
-    """Each parameter with the members its leading axis stands for.
+def member_parameters(model: nn.Module, k: int) -> Iterator[tuple[str, nn.Parameter, int | None]]:
+    """Name, parameter and member k's row of it, None where all of it is the member's.
 
-    A stacked parameter has all of them on its own axis; one of ``OneByOne`` belongs to one member and is
-    given a leading axis of length 1 by whoever reads it.
+    Named as in the cohort of one that ``load_state_dict`` takes them to.
     """
     if isinstance(model, OneByOne):
-        return [(p, slice(k, k + 1)) for k, member in enumerate(model.members) for p in member.parameters()]
-    return [(p, slice(None)) for p in model.parameters()]
+        for name, parameter in model.members[k].named_parameters():
+            yield f"members.0.{name}", parameter, None
+    else:
+        for name, parameter in model.named_parameters():
+            yield name, parameter, k
 
 
 def member_weights(model: nn.Module, k: int) -> dict[str, Tensor]:
-    """Member k's parameters, named as in the cohort of one that ``load_state_dict`` takes them to."""
-    if isinstance(model, OneByOne):
-        return {f"members.0.{name}": p.detach() for name, p in model.members[k].named_parameters()}
-    return {name: p.detach()[k : k + 1] for name, p in model.named_parameters()}
+    """Member k's parameters, with a member axis of length 1 where they are stacked."""
+    return {
+        name: parameter.detach() if row is None else parameter.detach()[row : row + 1]
+        for name, parameter, row in member_parameters(model, k)
+    }
 
 
 def set_generators(model: nn.Module, generators: list[torch.Generator]) -> None:
@@ -72,22 +77,22 @@ def set_generators(model: nn.Module, generators: list[torch.Generator]) -> None:
 
 def carried_state(model: nn.Module) -> dict[str, Tensor]:
     """Recurrent state that goes on from window to window, by name; empty unless a family carries one."""
-    found = {}
+    tensors: dict[str, Tensor] = {}
     for name, module in model.named_modules():
-        for layer, pair in enumerate(getattr(module, "state", None) or []):
-            found[f"{name}|{layer}|h"], found[f"{name}|{layer}|c"] = pair
-    return found
+        state: list[tuple[Tensor, Tensor]] = getattr(module, "state", None) or []
+        for layer, pair in enumerate(state):
+            tensors[f"{name}|{layer}|h"], tensors[f"{name}|{layer}|c"] = pair
+    return tensors
 
 
 def restore_carried_state(model: nn.Module, saved: dict[str, Tensor]) -> None:
     for name, module in model.named_modules():
         if not hasattr(module, "state"):
             continue
-        pairs = []
-        while f"{name}|{len(pairs)}|h" in saved:
-            key = f"{name}|{len(pairs)}|"
+        pairs: list[tuple[Tensor, Tensor]] = []
+        while (key := f"{name}|{len(pairs)}|") + "h" in saved:
             pairs.append((saved[key + "h"], saved[key + "c"]))
-        module.state = pairs or None
+        setattr(module, "state", pairs or None)  # noqa: B010 - a list is no parameter, whatever nn.Module declares
 
 
 def count(family: Family, shape: Shape, vocab: int, context: int) -> Count:

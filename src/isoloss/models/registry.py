@@ -22,13 +22,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
 from torch import nn
 
 from isoloss.errors import InputError
 from isoloss.models import looped, lstm, transformer
 from isoloss.models.shape import Shape
-from isoloss.strict import first_complaint
+from isoloss.strict import validated
 from isoloss.units import Count
 
 
@@ -111,13 +110,9 @@ def load_file(path: Path) -> None:
 
 def shape_of(name: str, values: dict[str, Any], *, where: str = "") -> Shape:
     """Validated shape settings of a family. Raises InputError naming the key."""
-    try:
-        return family(name).shape.model_validate(values)
-    except ValidationError as error:
-        known = ", ".join(family(name).shape.model_fields)
-        raise InputError(
-            first_complaint(error, "shape"), where=where or f"shape of {name}", mend=f"{name} takes {known}"
-        ) from None
+    kind = family(name).shape
+    mend = f"{name} takes {', '.join(kind.model_fields)}"
+    return validated(kind, values, where=where or f"shape of {name}", mend=mend, whole="shape")
 
 
 for _family in (

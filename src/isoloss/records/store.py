@@ -19,18 +19,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import polars as pl
-from pydantic import BaseModel, ValidationError
 
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.records.schema import SCHEMA_VERSION, Record, StudyPlan
 from isoloss.records.table import loss_table
-from isoloss.strict import first_complaint
+from isoloss.strict import validated
 
-Kind = TypeVar("Kind", bound=BaseModel)
+WEIGHTS = "weights.safetensors"
 
 POSITION_COLUMNS = {
     "step": pl.Int64,
@@ -90,7 +89,7 @@ def read_record(folder: Path) -> Record:
             where=str(path),
             mend="use the isoloss that wrote it, or a newer one",
         )
-    record = validated(Record, values, path, mend="delete the run's folder; run again")
+    record = validated(Record, values, where=str(path), mend="delete the run's folder; run again")
     if record.run_id != folder.name:
         raise InputError(
             f"is the record of {record.run_id}, but lies in {folder.name}",
@@ -98,13 +97,6 @@ def read_record(folder: Path) -> Record:
             mend="move it back",
         )
     return record
-
-
-def validated(kind: type[Kind], values: Any, path: Path, *, mend: str) -> Kind:
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        raise InputError(first_complaint(error), where=str(path), mend=mend) from None
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
@@ -117,7 +109,8 @@ def read_plan(folder: Path) -> dict[str, Any]:
             mend="give the folder that `isoloss run` wrote",
         )
     values = files.read_json(path)
-    validated(StudyPlan, values, path, mend="delete it and run the study again: it is written anew")
+    mend = "delete it and run the study again: it is written anew"
+    validated(StudyPlan, values, where=str(path), mend=mend)
     return values
 
 

@@ -10,6 +10,11 @@ from functools import cache
 
 import torch
 
+from isoloss.models import Shape
+from isoloss.training.schedule import trace_steps, updates
+from isoloss.training.settings import RunSettings
+from isoloss.units import Count
+
 HALF_SPEED_WIDTH = 100
 """d_model at which the training step reaches half the matmul rate (CPU, measured over widths 24 to 320)."""
 
@@ -59,8 +64,25 @@ def matmul_rate(n: int = 512, seconds: float = 0.15) -> float:
     return best
 
 
-def seconds(flops: float, d_model: int, on: MachineRate) -> float:
-    return flops / (on.rate * d_model / (d_model + on.width))
+def cost(
+    settings: RunSettings, shape: Shape, counts: Count, micro_batches: int, machine: MachineRate
+) -> tuple[float, float]:
+    """Seconds and bytes of a run; an evaluation is a forward pass, a third of a training step."""
+    width = getattr(shape, "d_model", 64)
+    layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
+    evaluation = settings.evaluation
+    windows = len(trace_steps(settings)) * evaluation.trace_windows
+    windows += (len(settings.tokens) - 1) * evaluation.windows + evaluation.final_windows
+    tokens = updates(settings) * settings.batch_tokens + windows * settings.context / 3
+    at_once, exits = settings.batch_tokens // micro_batches, getattr(shape, "n_exit", 1)
+    return (
+        seconds(counts.flops_exact(tokens), width, machine),
+        memory_bytes(counts.params_total, width, layers, exits, at_once, settings.vocab),
+    )
+
+
+def seconds(flops: float, d_model: int, machine: MachineRate) -> float:
+    return flops / (machine.rate * d_model / (d_model + machine.width))
 
 
 def memory_bytes(

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -112,7 +112,7 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def sparkline(values, width: int = 24) -> str:
+def sparkline(values: Iterable[float], width: int = 24) -> str:
     """The values' course in block characters, mean per column, highest and lowest of the window as range."""
     values = list(values)
     if len(values) < 2:

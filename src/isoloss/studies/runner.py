@@ -1,11 +1,12 @@
 """Running a study: plan it, write the plan down, train what is missing, say what came of it."""
 
 import os
-import signal
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from rich.console import Console
 
 from isoloss import files
@@ -13,12 +14,13 @@ from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
 from isoloss.records.store import check, is_finished, read_plan, run_folder
 from isoloss.studies.engines import local
+from isoloss.studies.engines.worker import StopSignal
 from isoloss.studies.plan import PlannedRun, cohorts
 from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
 from isoloss.training.device import find
 from isoloss.training.settings import Execution
-from isoloss.training.task import Member, Task
+from isoloss.training.task import Member, Progress, Task
 from isoloss.version import __version__
 
 GPU_COHORT = 8
@@ -57,49 +59,65 @@ def run(
     """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once."""
     console = console or Console(stderr=True)
     execution = execution or Execution(device=scale.device, micro_batches=scale.micro_batches)
-    gpu, workplaces = find(execution.device).type == "cuda", devices(execution.device, workers)
+    workplaces = devices(execution.device, workers)
     refuse_other_study(folder, study)
-    places = {run.run_id: run_folder(folder, run.run_id) for run in runs}
-    missing = [run for run in runs if not is_finished(places[run.run_id])]
+    folders = {run.run_id: run_folder(folder, run.run_id) for run in runs}
+    missing = [run for run in runs if not is_finished(folders[run.run_id])]
     for run in runs:
         if run not in missing:
-            check(places[run.run_id])
-    already = len(runs) - len(missing)
+            check(folders[run.run_id])
     if not missing:
         write_plan(folder, study, scale_name, scale, runs)
-        return StudyOutcome(folder, len(runs), already, 0, {}, {}, False)
+        return outcome_of(folder, runs, missing, [], stopped=False)
     console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_against_text(runs, corpus)
     write_plan(folder, study, scale_name, scale, runs)
-    tasks, weights = make_tasks(study, missing, folder, scale, corpus, execution, family_files, gpu)
+    groups = groups_of(missing, gpu=workplaces[0].startswith("cuda"))
+    tasks = [
+        Task(
+            study=study.name,
+            members=tuple(Member(run.settings, run.label, folders[run.run_id]) for run in group),
+            corpus=scale.corpus,
+            tokens=corpus.tokenizer_path.parent,
+            execution=execution,
+            family_files=tuple(family_files),
+        )
+        for group in groups
+    ]
+    seconds = {group[0].run_id: sum(run.seconds for run in group) for group in groups}
     total = sum(run.seconds for run in runs)
-    stop, ended = Stop(console), []
-    reasons: dict[str, dict[str, str]] = {"failed": {}, "diverged": {}}
-    with stop, Board(console, weights, total - sum(weights.values()), total) as board:
+    ended: list[local.Ended] = []
+    with StopSignal() as stop, Board(console, seconds, total - sum(seconds.values()), total) as board:
+        for message in local.run(tasks, workplaces, lambda: stop.asked):
+            if isinstance(message, Progress):
+                board.update(message)
+            else:
+                ended.append(message)
+                board.end(message.task.lead.run_id, sentence(message), message.outcome)
+    return outcome_of(folder, runs, missing, ended, stopped=stop.asked)
 
-        def on_end(end: local.Ended) -> None:
-            ended.append(end)
-            if end.outcome in reasons:
-                reasons[end.outcome] |= {member.run_id: end.reason for member in end.task.members}
-            board.end(end.task.lead.run_id, sentence(end), end.outcome)
 
-        local.run(tasks, workplaces, on_progress=board.update, on_end=on_end, should_stop=lambda: stop.asked)
-    count = {kind: members_of(ended, kind) for kind in ("done", "diverged", "elsewhere", "failed")}
+def outcome_of(
+    folder: Path,
+    runs: Sequence[PlannedRun],
+    missing: Sequence[PlannedRun],
+    ended: Sequence[local.Ended],
+    *,
+    stopped: bool,
+) -> StudyOutcome:
+    members = [(end, member.run_id) for end in ended for member in end.task.members]
+    count = Counter(end.outcome for end, _ in members)
     return StudyOutcome(
-        folder,
-        len(runs),
-        already + count["elsewhere"],
-        count["done"] + count["diverged"],
-        reasons["failed"],
-        reasons["diverged"],
-        stop.asked and sum(count.values()) < len(missing),
+        folder=folder,
+        planned=len(runs),
+        already=len(runs) - len(missing) + count["elsewhere"],
+        ended=count["done"] + count["diverged"],
+        failed={run_id: end.reason for end, run_id in members if end.outcome == "failed"},
+        diverged={run_id: end.reason for end, run_id in members if end.outcome == "diverged"},
+        stopped=stopped and count.total() - count["stopped"] < len(missing),
     )
-
-
-def members_of(ended: Sequence[local.Ended], outcome: str) -> int:
-    return sum(len(end.task.members) for end in ended if end.outcome == outcome)
 
 
 def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> None:
@@ -115,11 +133,7 @@ def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: 
                 "run_id": run.run_id,
                 "label": run.label,
                 "settings": run.settings.model_dump(mode="json"),
-                "counts": {
-                    "params": run.counts.params,
-                    "params_total": run.counts.params_total,
-                    "params_executed": run.counts.params_executed,
-                },
+                "counts": run.counts.params_by_rule(),
             }
             for run in runs
         ],
@@ -138,7 +152,7 @@ def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: 
 def refuse_other_study(folder: Path, study: Study) -> None:
     """Raises InputError if ``folder`` is a file, or holds another study or a damaged plan."""
     other = "choose another folder with --out"
-    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir():
         raise InputError("is not a folder", where=str(nearest), mend=other)
     if not os.access(nearest, os.W_OK):
@@ -160,33 +174,12 @@ def check_against_text(runs: Sequence[PlannedRun], corpus: library.TokenizedCorp
             )
 
 
-def make_tasks(
-    study: Study,
-    missing: Sequence[PlannedRun],
-    folder: Path,
-    scale: Scale,
-    corpus: library.TokenizedCorpus,
-    execution: Execution,
-    family_files: Sequence[Path],
-    gpu: bool,
-) -> tuple[list[Task], dict[str, float]]:
-    """Cohorts, the biggest first, and the estimated seconds of each by its lead's run_id."""
+def groups_of(missing: Sequence[PlannedRun], *, gpu: bool) -> list[list[PlannedRun]]:
+    """Cohorts, the biggest first."""
     small = [run for run in missing if run.counts.params <= GPU_COHORT_PARAMS]
     large = [run for run in missing if run.counts.params > GPU_COHORT_PARAMS]
     groups = cohorts(small, GPU_COHORT if gpu else 1) + cohorts(large, 1)
-    groups.sort(key=lambda group: -sum(run.seconds for run in group))
-    tasks = [
-        Task(
-            study=study.name,
-            members=tuple(Member(run.settings, run.label, run_folder(folder, run.run_id)) for run in group),
-            corpus=scale.corpus,
-            tokens=corpus.tokenizer_path.parent,
-            execution=execution,
-            family_files=tuple(family_files),
-        )
-        for group in groups
-    ]
-    return tasks, {group[0].run_id: sum(run.seconds for run in group) for group in groups}
+    return sorted(groups, key=lambda group: -sum(run.seconds for run in group))
 
 
 def sentence(end: local.Ended) -> str:
@@ -200,26 +193,6 @@ def sentence(end: local.Ended) -> str:
         "failed": f"FAILED: {end.reason}",
     }
     return f"{member.label}, seed {member.settings.seed}{many}: {words.get(end.outcome, end.outcome)}"
-
-
-class Stop:
-    """Ctrl-C and SIGTERM: ask the workers to checkpoint, then end. A second Ctrl-C changes nothing."""
-
-    def __init__(self, console: Console):
-        self.asked, self.console = False, console
-        self.before: dict[int, Callable | int | None] = {}
-
-    def __enter__(self) -> "Stop":
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self.before[number] = signal.signal(number, self.note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-
-    def note(self, *_: object) -> None:
-        self.asked = True
 
 
 def devices(wanted: str, workers: int | None) -> list[str]:
@@ -245,8 +218,6 @@ def cores() -> int:
 
 
 def gpu_count() -> int:
-    import torch
-
     return max(1, torch.cuda.device_count())
 
 

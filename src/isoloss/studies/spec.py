@@ -30,18 +30,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from isoloss.errors import InputError
-from isoloss.strict import Strict, key_and_value
+from isoloss.strict import Strict, key_and_value, validated
 from isoloss.training.settings import Evaluating, Recipe
+
+KEYS = "see docs/studies.md for the keys"
 
 
 class Models(Strict):
     """Runs of one family: every shape x seed x learning rate."""
 
     family: str
-    shape: dict[str, Any] = Field(default={})
+    shape: dict[str, Any] = Field(default_factory=dict[str, Any])
     shapes: list[dict[str, Any]] = Field(min_length=1)
     seeds: list[int] | None = Field(default=None, min_length=1)
     learning_rates: list[float] | None = Field(default=None, min_length=1)
@@ -77,21 +79,18 @@ class Study(Strict):
     scale: dict[str, Scale] = Field(min_length=1)
 
 
+FOLDER = importlib.resources.files("isoloss.studies")
+
+
 def shipped() -> list[str]:
     """Names of the studies that come with the package."""
-    return sorted(
-        path.name.removesuffix(".toml") for path in _folder().iterdir() if path.name.endswith(".toml")
-    )
-
-
-def _folder() -> Any:
-    return importlib.resources.files("isoloss.studies")
+    return sorted(path.name.removesuffix(".toml") for path in FOLDER.iterdir() if path.name.endswith(".toml"))
 
 
 def read(study: str) -> Study:
     """A shipped study by name, or a TOML file by path. Raises InputError naming file and key."""
     if study in shipped():
-        text, where = (_folder() / f"{study}.toml").read_text("utf-8"), f"study {study}"
+        text, where = (FOLDER / f"{study}.toml").read_text("utf-8"), f"study {study}"
     else:
         where = study
         try:
@@ -107,26 +106,10 @@ def read(study: str) -> Study:
                 f"is not UTF-8 (byte {error.start})", where=where, mend="save it as UTF-8"
             ) from None
     try:
-        return Study.model_validate(tomllib.loads(text))
+        values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"is not TOML: {error}", where=where, mend="mend that line") from None
-    except ValidationError as error:
-        raise problem(error, where) from None
-
-
-def problem(error: ValidationError, where: str) -> InputError:
-    """The first of pydantic's complaints, with the key's path.
-
-    An unknown key goes before all others: a misspelt one is why another is missing.
-    """
-    first = sorted(error.errors(), key=lambda complaint: complaint["type"] != "extra_forbidden")[0]
-    key = ".".join(str(part) for part in first["loc"])
-    place = f"{key}: " if key else ""
-    given = (
-        f" (got {first['input']!r})" if first["type"] != "missing" and len(repr(first["input"])) < 60 else ""
-    )
-    what = first["msg"].removeprefix("Value error, ")
-    return InputError(f"{place}{what}{given}", where=where, mend="see docs/studies.md for the keys")
+    return validated(Study, values, where=where, mend=KEYS, by_hand=True)
 
 
 def scaled(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
@@ -140,10 +123,7 @@ def scaled(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
     values = study.scale[name].model_dump()
     for change in changes:
         _apply(values, change)
-    try:
-        return Scale.model_validate(values)
-    except ValidationError as error:
-        raise problem(error, "--set") from None
+    return validated(Scale, values, where="--set", mend=KEYS, by_hand=True)
 
 
 def _apply(values: dict[str, Any], change: str) -> None:

@@ -3,7 +3,7 @@
 Loading falls back to the older one if the newer does not match its checksum, and never runs code.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,44 +15,43 @@ from torch import Tensor
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.training.evaluation import PositionSums
-from isoloss.training.state import Measured, State, put_back, tensors
+from isoloss.training.state import Measured, State, beginning_with, put_back, tensors
 
 FORMAT = 2
 KEEP = 2
+SCALARS = ("segment", "step", "done", "diverged", "wall_seconds", "cpu_seconds")
+"""Fields of the state that JSON holds as they are."""
 
 
 def save(folder: Path, state: State, run_ids: Sequence[str], notes: dict[str, Any]) -> None:
     """Write ``folder/update-N``. ``notes`` are kept with it (attempt, events, environment)."""
     target = folder / f"update-{state.done:09d}"
     if not target.exists():
-        arrays = {name: tensor.contiguous() for name, tensor in tensors(state).items()}
-        arrays |= {f"trunk/{name}": tensor.contiguous() for name, tensor in (state.trunk or {}).items()}
+        arrays = tensors(state) | {f"trunk/{name}": tensor for name, tensor in (state.trunk or {}).items()}
         arrays["curve"] = torch.from_numpy(state.curve_UKP)
         measured = [describe(number, m, arrays) for number, m in enumerate(state.measured)]
-        with files.new_folder(target) as place:
-            whole = copies_of_views(arrays)
-            files.replace_file(place / "state.safetensors", lambda path: save_file(whole, path))
-            scalars = {
+        with files.new_folder(target) as part:
+            write_tensors(part / "state.safetensors", arrays)
+            values = {
                 "format": FORMAT,
                 "run_ids": list(run_ids),
-                "segment": state.segment,
-                "step": state.step,
-                "done": state.done,
-                "diverged": state.diverged,
+                **{name: getattr(state, name) for name in SCALARS},
                 "measured": measured,
-                "wall_seconds": state.wall_seconds,
-                "cpu_seconds": state.cpu_seconds,
-                "sha256": files.sha256(place / "state.safetensors"),
+                "sha256": files.sha256(part / "state.safetensors"),
                 "notes": notes,
             }
-            files.write_json(place / "state.json", scalars)
+            files.write_json(part / "state.json", values)
     for old in sorted(folder.glob("update-*"))[:-KEEP]:
         files.remove_folder(old)
 
 
-def copies_of_views(arrays: dict[str, Tensor]) -> dict[str, Tensor]:
-    """safetensors refuses tensors that share memory, as an embedding used at both ends might."""
-    return {name: tensor.detach().cpu().clone() for name, tensor in arrays.items()}
+def write_tensors(path: Path, arrays: Mapping[str, Tensor], dtype: torch.dtype | None = None) -> None:
+    """A safetensors file: arrays and their names, no code; in ``dtype`` if given.
+
+    Copies, since safetensors refuses tensors that share memory, as an embedding used at both ends might.
+    """
+    whole = {name: t.detach().to("cpu", dtype, copy=True).contiguous() for name, t in arrays.items()}
+    files.replace_file(path, lambda temporary: save_file(whole, temporary))
 
 
 def describe(number: int, measured: Measured, arrays: dict[str, Tensor]) -> dict[str, Any]:
@@ -73,34 +72,39 @@ def restore(folder: Path, state: State, run_ids: Sequence[str]) -> dict[str, Any
     be taken for newer than those that this attempt is going to write.
     """
     for saved in sorted(folder.glob("update-*"), reverse=True):
-        try:
-            scalars = files.read_json(saved / "state.json")
-            mine = scalars["format"] == FORMAT and scalars["run_ids"] == list(run_ids)
-            whole = files.sha256(saved / "state.safetensors") == scalars["sha256"]
-            arrays = load_file(saved / "state.safetensors") if mine and whole else None
-        except (FileNotFoundError, KeyError, TypeError, InputError, SafetensorError):
-            arrays = None
-        if arrays is not None:
-            fill(state, scalars, arrays)
-            return scalars["notes"]
+        if (content := read(saved, run_ids)) is not None:
+            values, arrays = content
+            fill(state, values, arrays)
+            return values["notes"]
         files.remove_folder(saved)
     return None
 
 
-def fill(state: State, scalars: dict[str, Any], arrays: dict[str, Tensor]) -> None:
+def read(saved: Path, run_ids: Sequence[str]) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+    """Both halves of a checkpoint, None if it cannot be used."""
+    try:
+        values = files.read_json(saved / "state.json")
+        mine = values["format"] == FORMAT and values["run_ids"] == list(run_ids)
+        if mine and files.sha256(saved / "state.safetensors") == values["sha256"]:
+            return values, load_file(saved / "state.safetensors")
+    except (FileNotFoundError, KeyError, TypeError, InputError, SafetensorError):
+        pass
+    return None
+
+
+def fill(state: State, values: dict[str, Any], arrays: dict[str, Tensor]) -> None:
     put_back(state, arrays)
-    trunk = {name.removeprefix("trunk/"): t for name, t in arrays.items() if name.startswith("trunk/")}
-    state.trunk = trunk or None
+    state.trunk = beginning_with("trunk/", arrays) or None
     state.curve_UKP = arrays["curve"].numpy().copy()
-    for name in ("segment", "step", "done", "diverged", "wall_seconds", "cpu_seconds"):
-        setattr(state, name, scalars[name])
+    for name in SCALARS:
+        setattr(state, name, values[name])
     state.measured = [
         Measured(
             entry["step"],
             entry["branch"],
             [None if m is None else read_sums(number, k, m, arrays) for k, m in enumerate(entry["members"])],
         )
-        for number, entry in enumerate(scalars["measured"])
+        for number, entry in enumerate(values["measured"])
     ]
 
 

@@ -30,7 +30,7 @@ class Device:
     def dtype(self) -> str:
         return "bfloat16 autocast" if self.autocast else "float32"
 
-    def precision(self) -> contextlib.AbstractContextManager:
+    def precision(self) -> contextlib.AbstractContextManager[object]:
         if self.autocast:
             return torch.autocast(self.device.type, dtype=torch.bfloat16)
         return contextlib.nullcontext()
@@ -82,7 +82,7 @@ def keep_freed_memory() -> None:
     libc.mallopt(trim_threshold, (1 << 31) - 1)
 
 
-def environment(device: Device, cohort_size: int) -> Environment:
+def environment_of(device: Device, cohort_size: int) -> Environment:
     commit, dirty = code_version()
     return Environment(
         isoloss=__version__,

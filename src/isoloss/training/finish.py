@@ -1,5 +1,7 @@
 """From a trained state to the records of its members: positions, curve, and the record last."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
@@ -8,69 +10,62 @@ from isoloss.corpus.batches import epochs, evaluation_windows
 from isoloss.corpus.library import TokenizedCorpus
 from isoloss.models import count, family, shape_of
 from isoloss.records.schema import Counts, Data, Evaluation, Record
-from isoloss.records.store import POSITION_COLUMNS, write_parquet
-from isoloss.training import weights
+from isoloss.records.store import POSITION_COLUMNS, WEIGHTS, write_parquet
 from isoloss.training.evaluation import PositionSums
 from isoloss.training.journal import Journal
-from isoloss.training.schedule import segments
 from isoloss.training.settings import RunSettings
 from isoloss.training.setup import Setup
 from isoloss.training.state import Measured, State
-from isoloss.training.task import Member, Task
+from isoloss.training.task import Task
 
 
 def write_records(setup: Setup, state: State, journal: Journal) -> None:
-    task, corpus = setup.task, setup.corpus
-    for k, member in enumerate(task.members):
+    for k, member in enumerate(setup.task.members):
+        measured = [(m, sums) for m in state.measured if (sums := m.sums[k]) is not None]
         tables = {
-            "positions.parquet": positions(member, state, k),
-            "curve.parquet": curve(member, state, k, setup.parts),
+            "positions.parquet": positions(member.settings, measured),
+            "curve.parquet": curve(setup, state, k),
         }
         written = {name: write_parquet(member.folder / name, table) for name, table in tables.items()}
-        if (kept := member.folder / weights.NAME).is_file():
-            written[weights.NAME] = files.sha256(kept)
+        if (weights := member.folder / WEIGHTS).is_file():
+            written[WEIGHTS] = files.sha256(weights)
+        diverged = state.diverged[k]
         record = Record(
             run_id=member.run_id,
-            study=task.study,
+            study=setup.task.study,
             family=member.settings.family,
             label=member.label,
-            status="finished" if state.diverged[k] is None else "diverged",
-            reason=reason(state.diverged[k]),
-            diverged_step=state.diverged[k],
+            status="finished" if diverged is None else "diverged",
+            reason="reached its last D point"
+            if diverged is None
+            else f"loss or gradient not finite at update {diverged}",
+            diverged_step=diverged,
             attempt=journal.attempt,
             seed=member.settings.seed,
             learning_rate=member.settings.learning_rate,
             recipe=f"{member.settings.recipe.name} v{member.settings.recipe.version}",
             settings=member.settings.model_dump(mode="json"),
             counts=counts_of(member.settings),
-            data=data_of(task, corpus),
+            data=data_of(setup.task, setup.corpus),
             environment=setup.environment,
             events=journal.events,
-            evaluations=evaluations(corpus, member, state, k),
-            steps=len(state.curve_UKP) if state.diverged[k] is None else state.diverged[k],
+            evaluations=[evaluation(setup.corpus, member.settings, *pair) for pair in measured],
+            steps=len(state.curve_UKP) if diverged is None else diverged,
             tokens=member.settings.tokens[-1],
-            wall_seconds=state.wall_seconds / len(task.members),
-            cpu_seconds=state.cpu_seconds / len(task.members),
+            wall_seconds=state.wall_seconds / len(setup.task.members),
+            cpu_seconds=state.cpu_seconds / len(setup.task.members),
             files=written,
         )
         files.write_json(member.folder / "record.json", record.model_dump(mode="json"))
         files.remove_file(member.folder / "failure.json")
-    files.remove_folder(task.lead.folder / "checkpoints")
-
-
-def reason(diverged: int | None) -> str:
-    if diverged is None:
-        return "reached its last D point"
-    return f"loss or gradient not finite at update {diverged}"
+    files.remove_folder(setup.task.lead.folder / "checkpoints")
 
 
 def counts_of(settings: RunSettings) -> Counts:
     shape = shape_of(settings.family, settings.shape)
     counted = count(family(settings.family), shape, settings.vocab, settings.context)
     return Counts(
-        params=counted.params,
-        params_total=counted.params_total,
-        params_executed=counted.params_executed,
+        **counted.params_by_rule(),
         params_embedding=counted.embedding,
         flops_6nd_per_token=counted.flops_6nd(1),
         flops_exact_per_token=counted.flops_exact(1),
@@ -91,14 +86,6 @@ def data_of(task: Task, corpus: TokenizedCorpus) -> Data:
         bytes_per_token=corpus.validation.bytes_per_token,
         epochs=epochs(corpus.train.tokens, settings.tokens[-1], settings.context),
     )
-
-
-def evaluations(corpus: TokenizedCorpus, member: Member, state: State, k: int) -> list[Evaluation]:
-    return [
-        evaluation(corpus, member.settings, measured, sums)
-        for measured in state.measured
-        if (sums := measured.sums[k]) is not None
-    ]
 
 
 def evaluation(
@@ -123,14 +110,14 @@ def evaluation(
     )
 
 
-def positions(member: Member, state: State, k: int) -> pl.DataFrame:
+def positions(settings: RunSettings, measured: Sequence[tuple[Measured, PositionSums]]) -> pl.DataFrame:
     """Long form: one row per evaluation, part and position."""
     tables = [
         pl.DataFrame(
             {
-                "step": measured.step,
-                "tokens": measured.step * member.settings.batch_tokens,
-                "cooled": measured.branch > 0,
+                "step": m.step,
+                "tokens": m.step * settings.batch_tokens,
+                "cooled": m.branch > 0,
                 "part": part,
                 "position": np.arange(1, len(sum_T) + 1),
                 "sum": sum_T,
@@ -139,25 +126,23 @@ def positions(member: Member, state: State, k: int) -> pl.DataFrame:
             },
             schema=POSITION_COLUMNS,
         )
-        for measured in state.measured
-        if (sums := measured.sums[k]) is not None
+        for m, sums in measured
         for part, sum_T, sumsq_T in zip(sums.parts, sums.sum_PT, sums.sumsq_PT, strict=True)
     ]
     return pl.concat(tables) if tables else pl.DataFrame(schema=POSITION_COLUMNS)
 
 
-def curve(member: Member, state: State, k: int, parts: list[str]) -> pl.DataFrame:
+def curve(setup: Setup, state: State, k: int) -> pl.DataFrame:
     """Training loss at every update that was made: ``step`` counts along the branch it belongs to."""
-    plan = segments(member.settings)
-    branch = np.concatenate([np.full(len(segment), segment.branch) for segment in plan])
-    step = np.concatenate([np.arange(segment.start, segment.stop) + 1 for segment in plan])
+    branch = np.concatenate([np.full(len(segment), segment.branch) for segment in setup.segments])
+    step = np.concatenate([np.arange(segment.start, segment.stop) + 1 for segment in setup.segments])
     table = pl.DataFrame(
         {
             "branch": branch,
             "step": step,
-            "tokens": step * member.settings.batch_tokens,
+            "tokens": step * setup.settings.batch_tokens,
             "cooled": branch > 0,
-            **{part: state.curve_UKP[:, k, column] for column, part in enumerate(parts)},
+            **{part: state.curve_UKP[:, k, column] for column, part in enumerate(setup.parts)},
         }
     )
     return table.filter(pl.col("total").is_finite())

@@ -17,7 +17,11 @@ from isoloss.training.task import Progress
 
 
 class Journal:
-    """Events go to the log of the cohort's first member at once, and to the checkpoints with the state."""
+    """Events go to the log of the cohort's first member at once, and to the checkpoints with the state.
+
+    ``begin``: when this attempt began, and the updates done by then. ``lap``: the wall and CPU seconds up to
+    which the state's clocks have been set.
+    """
 
     def __init__(self, setup: Setup, state: State):
         """Put the newest checkpoint, if there is one, into ``state``."""
@@ -31,8 +35,9 @@ class Journal:
         self.note("resumed" if notes else "started")
         if notes:
             self.note_environment(notes["environment"])
-        self.clock = Clock(state)
-        self.saved_at = time.monotonic()
+        self.lap = time.monotonic(), time.process_time()
+        self.begin, self.begin_done = self.lap[0], state.done
+        self.last_save = self.begin
 
     def note(self, kind: str, detail: str = "") -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -42,8 +47,8 @@ class Journal:
 
     def note_environment(self, before: dict[str, Any]) -> None:
         now = self.setup.environment.model_dump()
-        if before != now:
-            changed = [f"{key}: {before[key]} -> {now[key]}" for key in now if before.get(key) != now[key]]
+        changed = [f"{key}: {before.get(key)} -> {now[key]}" for key in now if before.get(key) != now[key]]
+        if changed:
             self.note("environment changed", "; ".join(changed))
 
     def note_divergence(self, **numbers_K: Sequence[float] | Tensor) -> None:
@@ -54,34 +59,41 @@ class Journal:
                 self.state.diverged[k] = self.state.done
                 self.note("diverged", f"{run_id}: {broken[0].replace('_', ' ')} not finite")
 
-    def finish(self) -> None:
+    def end(self) -> None:
         self.note("finished")
-        self.clock.lap()
+        self.set_clocks()
 
     def save_if_due(self) -> None:
         execution = self.setup.task.execution
         if execution.checkpoint_steps is not None:
             due = self.state.done % execution.checkpoint_steps == 0
         else:
-            due = time.monotonic() - self.saved_at >= execution.checkpoint_seconds
+            due = time.monotonic() - self.last_save >= execution.checkpoint_seconds
         if due:
             self.save()
 
     def save(self) -> None:
-        self.clock.lap()
+        self.set_clocks()
         notes = {
             "attempt": self.attempt,
             "events": [event.model_dump() for event in self.events],
             "environment": self.setup.environment.model_dump(),
         }
         checkpoint.save(self.checkpoints, self.state, self.run_ids, notes)
-        self.saved_at = time.monotonic()
+        self.last_save = time.monotonic()
+
+    def set_clocks(self) -> None:
+        """Add the wall and CPU seconds since the last lap to the state's."""
+        (wall, cpu), self.lap = self.lap, (time.monotonic(), time.process_time())
+        self.state.wall_seconds += self.lap[0] - wall
+        self.state.cpu_seconds += self.lap[1] - cpu
 
     def progress(self) -> Progress:
         state, settings = self.state, self.setup.settings
         loss_K = state.curve_UKP[state.done - 1, :, 0]
         living = loss_K[np.isfinite(loss_K)]
         members = len(self.run_ids)
+        updates_per_second = (state.done - self.begin_done) / max(1e-9, time.monotonic() - self.begin)
         return Progress(
             run_id=self.run_ids[0],
             label=self.setup.task.lead.label,
@@ -89,25 +101,7 @@ class Journal:
             updates=len(state.curve_UKP),
             tokens=state.done * settings.batch_tokens,
             loss=float(living.mean()) if living.size else None,
-            tokens_per_second=self.clock.updates_per_second() * settings.batch_tokens * members,
+            tokens_per_second=updates_per_second * settings.batch_tokens * members,
             members=members,
             diverged=sum(step is not None for step in state.diverged),
         )
-
-
-class Clock:
-    """Adds this attempt's wall and CPU seconds to the state's, and knows the speed."""
-
-    def __init__(self, state: State):
-        self.state, self.done_before = state, state.done
-        self.begin = self.wall = time.monotonic()
-        self.cpu = time.process_time()
-
-    def lap(self) -> None:
-        wall, cpu = time.monotonic(), time.process_time()
-        self.state.wall_seconds += wall - self.wall
-        self.state.cpu_seconds += cpu - self.cpu
-        self.wall, self.cpu = wall, cpu
-
-    def updates_per_second(self) -> float:
-        return (self.state.done - self.done_before) / max(1e-9, time.monotonic() - self.begin)

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from isoloss.corpus.batches import evaluation_windows, windows_before
 from isoloss.models.cohort import member_weights
-from isoloss.training import state as states
-from isoloss.training import weights
+from isoloss.records.store import WEIGHTS
+from isoloss.training.checkpoint import write_tensors
 from isoloss.training.evaluation import evaluate
 from isoloss.training.finish import write_records
 from isoloss.training.journal import Journal
 from isoloss.training.schedule import Segment, rate
 from isoloss.training.setup import Setup, set_up
-from isoloss.training.state import Measured, State
+from isoloss.training.state import Measured, State, copies, put_back, tensors
 from isoloss.training.step import train_step
 from isoloss.training.task import Progress, Task
 
@@ -27,11 +27,12 @@ def train(
     Hold the claims of the members' folders while calling it.
     """
     setup = set_up(task)
-    state = setup.fresh_state()
+    state = setup.first_state()
     journal = Journal(setup, state)
-    for segment in setup.segments[state.segment :]:
-        if segment.cooled and state.trunk is None:
-            state.trunk = states.copy_of(states.tensors(state))
+    for number, segment in enumerate(setup.segments):
+        if number < state.segment:
+            continue
+        enter(state, number, segment)
         while state.step < segment.stop and state.alive_K.any():
             measure_if_due(setup, state, journal, segment)
             x_KBT, y_KBT = setup.batch(state.step)
@@ -46,29 +47,33 @@ def train(
                 journal.save()
                 return False
             journal.save_if_due()
-        if segment.cooled:
-            measure(setup, state, journal, segment)
-            keep_weights(setup, state, segment)
-            states.put_back(state, state.trunk)
+        measure_if_due(setup, state, journal, segment)
+        if state.trunk is not None:
+            keep_weights_if_last(setup, state, segment)
+            put_back(state, state.trunk)
             state.trunk = None
-        else:
-            measure_if_due(setup, state, journal, segment)
-        next_segment(setup, state)
-    journal.finish()
+    journal.end()
     write_records(setup, state, journal)
     return True
 
 
+def enter(state: State, number: int, segment: Segment) -> None:
+    """Go to the segment's first step, unless resumed within it; a branch leaves a copy of the trunk."""
+    if number > state.segment:
+        state.segment, state.step = number, segment.start
+    if segment.cooled and state.trunk is None:
+        state.trunk = copies(tensors(state))
+
+
 def measure_if_due(setup: Setup, state: State, journal: Journal, segment: Segment) -> None:
-    if not segment.cooled and state.step in setup.trace and not state.has_measured(state.step, 0):
-        measure(setup, state, journal, segment)
-
-
-def measure(setup: Setup, state: State, journal: Journal, segment: Segment) -> None:
-    """Validation loss by position, here and now."""
-    if not state.alive_K.any():
+    """Validation loss by position: at a branch's end, and along the trunk where it is to be traced."""
+    if segment.cooled:
+        due = state.step == segment.stop
+    else:
+        due = state.step in setup.trace and not state.has_measured(state.step, segment.branch)
+    if not due or not state.alive_K.any():
         return
-    windows = {"count": windows_at(setup, segment), "context": setup.settings.context}
+    windows = {"count": setup.windows_at(segment), "context": setup.settings.context}
     x_MT, y_MT = evaluation_windows(setup.corpus.validation, **windows)
     before_MT = windows_before(setup.corpus.validation, **windows) if setup.carries else None
     members = len(state.diverged)
@@ -79,26 +84,8 @@ def measure(setup: Setup, state: State, journal: Journal, segment: Segment) -> N
     state.measured.append(Measured(state.step, segment.branch, living))
 
 
-def windows_at(setup: Setup, segment: Segment) -> int:
-    evaluation = setup.settings.evaluation
-    if not segment.cooled:
-        return evaluation.trace_windows
-    return evaluation.final_windows if is_last(setup, segment) else evaluation.windows
-
-
-def is_last(setup: Setup, segment: Segment) -> bool:
-    """Does the segment end at the largest D point?"""
-    return segment.branch == len(setup.settings.tokens)
-
-
-def keep_weights(setup: Setup, state: State, segment: Segment) -> None:
+def keep_weights_if_last(setup: Setup, state: State, segment: Segment) -> None:
     """The weights just measured at the last D point, if wanted: the trunk is about to replace them."""
-    if setup.task.execution.keep_weights and is_last(setup, segment):
+    if setup.task.execution.keep_weights and segment == setup.segments[-1]:
         for k, member in enumerate(setup.task.members):
-            weights.write(member.folder / weights.NAME, member_weights(state.model, k))
-
-
-def next_segment(setup: Setup, state: State) -> None:
-    state.segment += 1
-    if state.segment < len(setup.segments):
-        state.step = setup.segments[state.segment].start
+            write_tensors(member.folder / WEIGHTS, member_weights(state.model, k))

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from isoloss.models.cohort import member_slices
+from isoloss.models.cohort import member_parameters
 from isoloss.training.settings import Recipe
 
 
@@ -34,7 +34,7 @@ class Row:
 class MemberAdamW:
     def __init__(self, model: nn.Module, members: int, recipe: Recipe):
         self.clip = recipe.clip
-        self.rows = [rows_of(model, k, members) for k in range(members)]
+        self.rows = [rows_of(model, k) for k in range(members)]
         groups = [
             {"params": [row.weight for row in rows if row.decays == decays], "weight_decay": decay}
             for rows in self.rows
@@ -58,7 +58,8 @@ class MemberAdamW:
         """Norm of each member's gradient, (K,)."""
         for row in self.all_rows():
             row.weight.grad = row.gradient()
-        return torch.stack([get_total_norm(gradients(rows)) for rows in self.rows])
+        gradients = [[row.weight.grad for row in rows if row.weight.grad is not None] for rows in self.rows]
+        return torch.stack([get_total_norm(of_member) for of_member in gradients])
 
     def step(self, rates: Sequence[float], norm_K: Tensor, alive: list[bool]) -> None:
         """One update with gradients scaled to a norm of at most ``clip``, after ``gradient_norms``."""
@@ -85,19 +86,11 @@ class MemberAdamW:
             tensor.copy_(saved[name])
 
 
-def gradients(rows: list[Row]) -> list[Tensor]:
-    return [row.weight.grad for row in rows if row.weight.grad is not None]
-
-
-def rows_of(model: nn.Module, member: int, members: int) -> list[Row]:
+def rows_of(model: nn.Module, member: int) -> list[Row]:
     rows: list[Row] = []
-    names = [name for name, _ in model.named_parameters()]
-    for name, (parameter, slot) in zip(names, member_slices(model), strict=True):
-        stacked = slot == slice(None)
-        if not stacked and member not in range(members)[slot]:
-            continue
-        weight = parameter.data[member] if stacked else parameter.data
-        rows.append(Row(parameter, member if stacked else None, weight, decays(name, weight)))
+    for name, parameter, number in member_parameters(model, member):
+        weight = parameter.data if number is None else parameter.data[number]
+        rows.append(Row(parameter, number, weight, decays(name, weight)))
     return rows
 
 

@@ -11,6 +11,8 @@ from functools import cache
 from math import exp, log
 from typing import Any
 
+import numpy as np
+
 from isoloss.errors import InputError
 
 BEYOND = -1 / 3
@@ -50,12 +52,6 @@ def variant_of(family: str, shape: dict[str, Any]) -> int:
 
 
 def interpolate(points: list[tuple[int, float]], params: int) -> float:
-    low_n, low_rate = points[0]
-    if params <= low_n:
-        return low_rate
-    for high_n, high_rate in points[1:]:
-        if params <= high_n:
-            share = (log(params) - log(low_n)) / (log(high_n) - log(low_n))
-            return exp(log(low_rate) + share * (log(high_rate) - log(low_rate)))
-        low_n, low_rate = high_n, high_rate
-    return low_rate * (params / low_n) ** BEYOND
+    log_params, log_rates = np.log(points).T
+    beyond = max(0.0, log(params) - log_params[-1])
+    return exp(np.interp(log(params), log_params, log_rates) + BEYOND * beyond)

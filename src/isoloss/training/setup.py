@@ -9,11 +9,11 @@ from torch import Tensor
 from isoloss.corpus.batches import lane_batch, train_batch
 from isoloss.corpus.library import TokenizedCorpus, open_tokenized
 from isoloss.errors import InputError
-from isoloss.models import Shape, family, shape_of
+from isoloss.models import build_cohort, family, shape_of
+from isoloss.models.cohort import set_generators
 from isoloss.records.schema import Environment
-from isoloss.training import state as states
-from isoloss.training.device import Device, choose
-from isoloss.training.device import environment as environment_of
+from isoloss.training.device import Device, choose, environment_of
+from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.schedule import Segment, segments, trace_steps
 from isoloss.training.settings import RunSettings
 from isoloss.training.state import State
@@ -32,7 +32,6 @@ class Setup:
     corpus: TokenizedCorpus
     device: Device
     environment: Environment
-    shape: Shape
     segments: list[Segment]
     trace: set[int]
     carries: bool
@@ -51,10 +50,31 @@ class Setup:
             precision=self.device.precision,
         )
 
-    def fresh_state(self) -> State:
-        everyone = [member.settings for member in self.task.members]
-        kind = family(self.settings.family)
-        return states.fresh(everyone, kind, self.shape, self.device.device, self.parts)
+    def first_state(self) -> State:
+        """Where training begins: a pure function of the members' settings."""
+        settings, device = self.settings, self.device.device
+        seeds = [member.settings.seed for member in self.task.members]
+        shape = shape_of(settings.family, settings.shape)
+        model = build_cohort(family(settings.family), shape, settings.vocab, settings.context, seeds)
+        model = model.to(device).train()
+        # A stream of its own for the masks: the one that drew the weights is spent.
+        generators = [torch.Generator(device).manual_seed(seed + 0x5EED) for seed in seeds]
+        set_generators(model, generators)
+        updates = sum(map(len, self.segments))
+        return State(
+            model=model,
+            optimizer=MemberAdamW(model, len(seeds), settings.recipe),
+            generators=generators,
+            curve_UKP=np.full((updates, len(seeds), len(self.parts)), np.nan),
+            diverged=[None] * len(seeds),
+        )
+
+    def windows_at(self, segment: Segment) -> int:
+        """How many validation windows to measure with: the most at the last segment's end, the largest D."""
+        evaluation = self.settings.evaluation
+        if not segment.cooled:
+            return evaluation.trace_windows
+        return evaluation.final_windows if segment == self.segments[-1] else evaluation.windows
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets of every member, each (K, B, T): a pure function of seed and step."""
@@ -80,9 +100,10 @@ def set_up(task: Task) -> Setup:
     carries = bool(getattr(shape, "carry", False))
     corpus = open_tokenized(task.tokens, settings.corpus_hash)
     if carries and task.execution.micro_batches > 1:
-        mend = "set micro_batches = 1, or carry = false"
         raise InputError(
-            "a carried state cannot be kept over micro-batches", where=task.lead.label, mend=mend
+            "a carried state cannot be kept over micro-batches",
+            where=task.lead.label,
+            mend="set micro_batches = 1, or carry = false",
         )
     device = choose(task.execution.device, settings.family, shape)
     return Setup(
@@ -90,7 +111,6 @@ def set_up(task: Task) -> Setup:
         corpus=corpus,
         device=device,
         environment=environment_of(device, len(task.members)),
-        shape=shape,
         segments=segments(settings),
         trace=trace_steps(settings),
         carries=carries,

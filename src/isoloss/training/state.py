@@ -6,13 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isoloss.models.cohort import build_cohort, carried_state, restore_carried_state, set_generators
-from isoloss.models.registry import Family
-from isoloss.models.shape import Shape
+from isoloss.models.cohort import carried_state, restore_carried_state
 from isoloss.training.evaluation import PositionSums
 from isoloss.training.optimizer import MemberAdamW
-from isoloss.training.schedule import updates
-from isoloss.training.settings import RunSettings
 
 
 @dataclass(frozen=True)
@@ -59,34 +55,16 @@ class State:
         return any(m.step == step and m.branch == branch for m in self.measured)
 
 
-def fresh(
-    members: list[RunSettings], family: Family, shape: Shape, device: torch.device, parts: list[str]
-) -> State:
-    first = members[0]
-    model = build_cohort(family, shape, first.vocab, first.context, [member.seed for member in members])
-    model = model.to(device).train()
-    # A stream of its own for the masks: the one that drew the weights is spent.
-    generators = [torch.Generator(device).manual_seed(member.seed + 0x5EED) for member in members]
-    set_generators(model, generators)
-    return State(
-        model=model,
-        optimizer=MemberAdamW(model, len(members), first.recipe),
-        generators=generators,
-        curve_UKP=np.full((updates(first), len(members), len(parts)), np.nan),
-        diverged=[None] * len(members),
-    )
-
-
 def tensors(state: State) -> dict[str, Tensor]:
     """Weights, optimiser moments and count, generators, recurrent state: all that an update reads."""
-    found = {f"model.{name}": p.detach() for name, p in state.model.named_parameters()}
-    found |= {f"optimizer.{name}": t for name, t in state.optimizer.state().items()}
-    found |= {f"generator.{k}": g.get_state() for k, g in enumerate(state.generators)}
-    found |= {f"carried.{name}": t for name, t in carried_state(state.model).items()}
-    return found
+    model = {f"model.{name}": p.detach() for name, p in state.model.named_parameters()}
+    optimizer = {f"optimizer.{name}": t for name, t in state.optimizer.state().items()}
+    generators = {f"generator.{k}": g.get_state() for k, g in enumerate(state.generators)}
+    carried = {f"carried.{name}": t for name, t in carried_state(state.model).items()}
+    return model | optimizer | generators | carried
 
 
-def copy_of(saved: dict[str, Tensor]) -> dict[str, Tensor]:
+def copies(saved: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.clone() for name, tensor in saved.items()}
 
 

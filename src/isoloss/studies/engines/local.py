@@ -9,11 +9,12 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 from isoloss.records.store import write_failure
 from isoloss.studies.engines.worker import work
@@ -45,16 +46,12 @@ class Running:
 
 
 def run(
-    tasks: Sequence[Task],
-    devices: Sequence[str],
-    *,
-    on_progress: Callable[[Progress], None],
-    on_end: Callable[[Ended], None],
-    should_stop: Callable[[], bool],
-) -> None:
-    """Run every task in the given order, one at a time on each entry of ``devices``."""
+    tasks: Sequence[Task], devices: Sequence[str], should_stop: Callable[[], bool]
+) -> Iterator[Progress | Ended]:
+    """Run every task in the given order, one at a time on each entry of ``devices``; what workers report."""
     context = process_context()
-    queue, running = deque(tasks), []
+    queue = deque(tasks)
+    running: list[Running] = []
     waits: dict[str, float] = {}
     while queue or running:
         stopping = should_stop()
@@ -69,18 +66,18 @@ def run(
                 break
             queue.remove(ready)
             running.append(start(context, on_device(ready, free_device(devices, running))))
-        listen(running, on_progress)
+        yield from listen(running)
         for job in [job for job in running if not job.process.is_alive()]:
             running.remove(job)
-            drain(job, on_progress)
+            yield from drain(job)
             if job.outcome == "busy" and not stopping:
                 waits[job.task.lead.run_id] = time.monotonic() + BUSY_SECONDS
                 queue.append(job.task)
             else:
-                on_end(verdict(job, stopping))
+                yield verdict(job, stopping)
 
 
-def process_context() -> multiprocessing.context.BaseContext:
+def process_context() -> Any:
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -90,15 +87,15 @@ def process_context() -> multiprocessing.context.BaseContext:
 
 def free_device(devices: Sequence[str], running: Sequence[Running]) -> str:
     """The first device with fewer running tasks than it has entries."""
-    taken = [job.task.execution.device for job in running]
-    return next(device for device in devices if taken.count(device) < devices.count(device))
+    busy = [job.task.execution.device for job in running]
+    return next(device for device in devices if busy.count(device) < devices.count(device))
 
 
 def on_device(task: Task, device: str) -> Task:
     return replace(task, execution=task.execution.model_copy(update={"device": device}))
 
 
-def start(context: multiprocessing.context.BaseContext, task: Task) -> Running:
+def start(context: Any, task: Task) -> Running:
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(task, there), name=task.lead.run_id, daemon=False)
     process.start()
@@ -106,26 +103,27 @@ def start(context: multiprocessing.context.BaseContext, task: Task) -> Running:
     return Running(task, process, here)
 
 
-def listen(running: list[Running], on_progress: Callable[[Progress], None]) -> None:
-    """Sleep until a worker says something or ends, for a tenth of a second at most."""
-    ears = [job.pipe for job in running if not job.pipe.closed] + [job.process.sentinel for job in running]
-    if not ears:
+def listen(running: Sequence[Running]) -> Iterator[Progress]:
+    """Sleep until a worker says something or ends, for a tenth of a second at most; then its progress."""
+    pipes = [job.pipe for job in running if not job.pipe.closed]
+    if not running:
         time.sleep(0.1)
         return
-    spoke = wait(ears, timeout=0.1)
+    ready = wait([*pipes, *(job.process.sentinel for job in running)], timeout=0.1)
     for job in running:
-        if job.pipe in spoke:
-            drain(job, on_progress)
+        if job.pipe in ready:
+            yield from drain(job)
 
 
-def drain(job: Running, on_progress: Callable[[Progress], None]) -> None:
+def drain(job: Running) -> Iterator[Progress]:
+    """What the worker has sent: its progress, and how it ended into ``job``."""
     try:
         while not job.pipe.closed and job.pipe.poll():
             kind, value = job.pipe.recv()
             if kind == "progress":
-                on_progress(value)
+                yield value
             else:
-                job.outcome, job.reason = kind, value or ""
+                job.outcome, job.reason = kind, value
     except (EOFError, OSError):
         job.pipe.close()
 

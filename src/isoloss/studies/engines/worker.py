@@ -1,15 +1,17 @@
 """One process, one cohort: claim its folders, train, leave a record or a reason.
 
-Messages to the parent are tuples (kind, value): ("progress", Progress), ("busy", None), ("stopped", None),
-("done", None), ("diverged", sentence), ("elsewhere", None), ("failed", sentence).
+Messages to the parent are tuples (kind, value): ("progress", Progress), and at last one of ("done", ""),
+("diverged", sentence), ("failed", sentence), ("stopped", ""), ("busy", "") and ("elsewhere", "").
 """
 
 import os
 import signal
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
+from typing import Self
 
 import torch
 
@@ -30,7 +32,7 @@ class Parent:
     def __init__(self, pipe: Connection):
         self.pipe, self.last, self.gone = pipe, 0.0, False
 
-    def send(self, kind: str, value: object = None) -> None:
+    def send(self, kind: str, value: object) -> None:
         try:
             self.pipe.send((kind, value))
         except OSError:
@@ -49,29 +51,31 @@ def work(task: Task, pipe: Connection) -> None:
     parent = Parent(pipe)
     one_core()
     try:
-        for path in task.family_files:
-            load_file(path)
         with ExitStack() as claims:
-            for member in task.members:
-                member.folder.mkdir(parents=True, exist_ok=True)
-                if not claims.enter_context(files.claim(member.folder / "claim.lock")):
-                    parent.send("busy")
-                    return
-            if all(is_finished(member.folder) for member in task.members):
-                parent.send("elsewhere")
-                return
-            for member in task.members:
-                files.remove_leftovers(member.folder)
-                files.write_json(member.folder / "settings.json", member.settings.model_dump(mode="json"))
-            finished = train(task, report=parent.progress, should_stop=lambda: stop.asked or parent.gone)
-            parent.send(*verdict(task) if finished else ("stopped",))
+            parent.send(*train_claimed(task, claims, parent.progress, lambda: stop.asked or parent.gone))
     except Exception as error:  # one failed run must never take the others along
         fail(task, parent, error)
 
 
-def verdict(task: Task) -> tuple[str, str]:
-    """What the records say: done, or diverged and why."""
-    reasons = [r.reason for r in (read_record(m.folder) for m in task.members) if r.status == "diverged"]
+def train_claimed(
+    task: Task, claims: ExitStack, report: Callable[[Progress], None], should_stop: Callable[[], bool]
+) -> tuple[str, str]:
+    """How it ended, and for the diverged what their records say."""
+    for path in task.family_files:
+        load_file(path)
+    for member in task.members:
+        member.folder.mkdir(parents=True, exist_ok=True)
+        if not claims.enter_context(files.claim(member.folder / "claim.lock")):
+            return "busy", ""
+    if all(is_finished(member.folder) for member in task.members):
+        return "elsewhere", ""
+    for member in task.members:
+        files.remove_leftovers(member.folder)
+        files.write_json(member.folder / "settings.json", member.settings.model_dump(mode="json"))
+    if not train(task, report=report, should_stop=should_stop):
+        return "stopped", ""
+    records = [read_record(member.folder) for member in task.members]
+    reasons = [record.reason for record in records if record.status == "diverged"]
     return ("diverged", "; ".join(reasons)) if reasons else ("done", "")
 
 
@@ -86,12 +90,22 @@ def fail(task: Task, parent: Parent, error: Exception) -> None:
 
 
 class StopSignal:
-    """SIGTERM and Ctrl-C ask the loop to checkpoint and end; the handlers only take note."""
+    """SIGTERM and Ctrl-C ask to checkpoint and end; the handlers only take note, so a second is harmless.
+
+    As a context it gives the earlier handlers back.
+    """
 
     def __init__(self) -> None:
         self.asked = False
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self.note)
+        numbers = (signal.SIGINT, signal.SIGTERM)
+        self.before = [(number, signal.signal(number, self.note)) for number in numbers]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before:
+            signal.signal(number, handler)
 
     def note(self, *_: object) -> None:
         self.asked = True
