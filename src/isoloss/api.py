@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoloss.errors import RunError
-from isoloss.face import FIT_METHODS
+from isoloss.face import FitFace
 
 if TYPE_CHECKING:
     from isoloss.laws import Fit
@@ -67,18 +67,18 @@ def published(name: str) -> "Fit":
     return published(name)
 
 
-def plan_of(law: "Fit", **question: Any) -> "Plan":
-    """``Fit.plan``."""
+def plan(law: "Fit", **question: Any) -> "Plan":
+    """Which model for how many tokens: ``isoloss.plans.plan`` of this fit, with its options."""
     from isoloss.plans import plan
 
     return plan(law, **question)
 
 
-def plot_of(law: "Fit", others: Sequence["Fit"]) -> Any:
-    """``Fit.plot``."""
+def plot(law: "Fit", *others: "Fit") -> Any:
+    """The fit with its data, an altair chart; ``others`` are laws to draw beside it."""
     from isoloss.figures.fit import plot
 
     return plot(law, others)
 
 
-FIT_METHODS.update(plan=plan_of, plot=plot_of)
+FitFace.plan, FitFace.plot = plan, plot

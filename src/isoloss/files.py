@@ -65,7 +65,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def replace_file(path: Path, write: Callable[[Path], None]) -> None:
+def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     """Call ``write(temporary path)``, then move the result over ``path`` in one step.
 
     Raises InputError if ``path`` is there and is no regular file: a device or a folder must not be replaced.

@@ -83,7 +83,7 @@ def test_a_cohort_leaves_a_record_a_member_and_frees_its_claims(task):
 def test_a_cohort_of_which_another_process_holds_one_run_is_left_alone(task):
     held = task.members[1].folder
     with files.claim(held / "claim.lock"):
-        assert answers(task) == [("busy", None)]
+        assert answers(task) == [("busy", "")]
     assert [path.name for path in held.iterdir()] == ["claim.lock"]
     with files.claim(task.members[0].folder / "claim.lock") as mine:
         assert mine, "the claims it had got are free again"
@@ -92,7 +92,7 @@ def test_a_cohort_of_which_another_process_holds_one_run_is_left_alone(task):
 def test_what_another_process_finished_is_not_trained_again(task):
     assert answers(task) == [("done", "")]
     before = [path.stat().st_mtime_ns for m in task.members for path in m.folder.glob("*.*")]
-    assert answers(task) == [("elsewhere", None)]
+    assert answers(task) == [("elsewhere", "")]
     assert [path.stat().st_mtime_ns for m in task.members for path in m.folder.glob("*.*")] == before
 
 
@@ -154,7 +154,7 @@ def test_sigterm_while_training_keeps_a_checkpoint_and_says_stopped(task, monkey
             signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(Parent, "progress", terminate)
-    assert answers(task) == [("stopped", None)]
+    assert answers(task) == [("stopped", "")]
     (kept,) = (task.lead.folder / "checkpoints").iterdir()
     assert files.read_json(kept / "state.json")["done"] == 5
 

@@ -138,7 +138,7 @@ def test_shared_memory_is_saved_for_each_name(tmp_path):
     arrays = {"embedding": weight, "head": weight, "row": weight[1]}
     with pytest.raises(RuntimeError, match="share"):
         save_file(arrays, tmp_path / "control.safetensors")
-    save_file(checkpoint.copies_of_views(arrays), tmp_path / "saved.safetensors")
+    checkpoint.write_tensors(tmp_path / "saved.safetensors", arrays)
     back = load_file(tmp_path / "saved.safetensors")
     assert torch.equal(back["row"], weight[1])
     assert torch.equal(back["embedding"], back["head"])

@@ -98,7 +98,7 @@ def test_the_precision_named_is_the_precision_used():
 
 def test_the_environment_names_machine_versions_and_precision(machine):
     machine()
-    here = device.environment(Device(torch.device("cpu"), autocast=True), cohort_size=3)
+    here = device.environment_of(Device(torch.device("cpu"), autocast=True), cohort_size=3)
     assert (here.device, here.device_name) == ("cpu", cpu.name())
     assert (here.torch, here.python) == (str(torch.__version__), platform.python_version())
     assert (here.dtype, here.cohort_size) == ("bfloat16 autocast", 3)

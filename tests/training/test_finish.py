@@ -12,9 +12,9 @@ from isoloss.records.store import check, read_record
 from isoloss.training import finish
 from isoloss.training.evaluation import PositionSums, sums_of
 from isoloss.training.loop import train
+from isoloss.training.schedule import segments
 from isoloss.training.settings import Execution, Recipe, RunSettings
 from isoloss.training.state import Measured
-from isoloss.training.task import Member
 
 SETTINGS = RunSettings(
     family="transformer",
@@ -29,6 +29,7 @@ SETTINGS = RunSettings(
     seed=0,
     recipe=Recipe(cooldown=0.2),
 )
+SETUP = SimpleNamespace(settings=SETTINGS, segments=segments(SETTINGS), parts=["total"])
 PLAIN = np.array([[1.0, 3.0], [2.0, 6.0]])  # nats, 2 windows of 2 positions: means 2 and 4
 BYTES = np.array([1.0, 2.0, 5.0])
 
@@ -92,7 +93,7 @@ def state(losses, diverged=None):
 
 def test_the_curve_counts_steps_along_the_branch_that_an_update_belongs_to():
     # D points after 10 and 20 steps, a fifth of each cooled down: trunk to 8, branch to 10, trunk to 16, ...
-    table = finish.curve(Member(SETTINGS, "", None), state(range(22)), 0, ["total"])
+    table = finish.curve(SETUP, state(range(22)), 0)
     steps = {b: table.filter(pl.col("branch") == b)["step"].to_list() for b in (0, 1, 2)}
     assert steps == {0: list(range(1, 17)), 1: [9, 10], 2: [17, 18, 19, 20]}
     assert table["tokens"].to_list() == [2 * step for step in table["step"]]
@@ -102,22 +103,18 @@ def test_the_curve_counts_steps_along_the_branch_that_an_update_belongs_to():
 
 def test_updates_that_were_not_made_are_absent_and_not_zero():
     losses = [5.0, 4.0, *[np.nan] * 20]
-    table = finish.curve(Member(SETTINGS, "", None), state(losses, diverged=2), 0, ["total"])
+    table = finish.curve(SETUP, state(losses, diverged=2), 0)
     assert table["total"].to_list() == [5.0, 4.0]
     assert table["step"].to_list() == [1, 2]
 
 
 def test_a_member_that_never_was_measured_has_an_empty_table_of_the_same_columns():
-    there = state([1.0] * 22)
-    there.measured = [Measured(0, 0, [sums_of({"exit_1": PLAIN})]), Measured(1, 0, [None])]
-    member = Member(SETTINGS, "", None)
-    full = finish.positions(member, there, 0)
+    full = finish.positions(SETTINGS, [(Measured(0, 0, []), sums_of({"exit_1": PLAIN}))])
     assert full["sum"].to_list() == [3.0, 9.0]
     assert full["sumsq"].to_list() == [5.0, 45.0]
     assert full.select("step", "position", "count").rows() == [(0, 1, 2), (0, 2, 2)]
-    there.measured = there.measured[1:]
-    assert finish.positions(member, there, 0).schema == full.schema
-    assert finish.positions(member, there, 0).is_empty()
+    assert finish.positions(SETTINGS, []).schema == full.schema
+    assert finish.positions(SETTINGS, []).is_empty()
 
 
 # What stands on the disk

@@ -83,7 +83,7 @@ def _files_of(path: Path) -> list[tuple[Path, str]]:
         raise InputError(
             "is neither a file nor a folder", where=str(path), mend="name a text file or a folder"
         )
-    found = []
+    found: list[Path] = []
     for folder, subfolders, names in os.walk(path, followlinks=False, onerror=_unreadable_folder):
         subfolders[:] = [name for name in subfolders if not name.startswith(".")]
         found += [Path(folder, name) for name in names if not name.startswith(".")]
@@ -129,7 +129,8 @@ def contents(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
     Stops at ``max_bytes``, so that a small file that unpacks to anything cannot fill the memory.
     Raises InputError for a file that is unreadable, damaged, cut off or larger than ``max_bytes``.
     """
-    parts, size = [], 0
+    parts: list[bytes] = []
+    size = 0
     try:
         with open(path, "rb") as file:
             for block in _blocks(file, path.suffix.lower()):
@@ -295,7 +296,8 @@ def _from_hub(address: str, reading: Reading) -> list[Document]:
     if "/" not in match["name"]:
         # A bare name can also mean a loader inside the library, one of which reads pickles.
         raise InputError("has no owner", where=address, mend="write hf:OWNER/NAME, as the Hub shows it")
-    documents, size = [], 0
+    documents: list[Document] = []
+    size = 0
     try:
         rows = datasets.load_dataset(
             match["name"], match["config"], split="train", streaming=True, trust_remote_code=False

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -134,7 +134,7 @@ def _same_or_refuse(name: str, info: CorpusInfo, home: Path | None) -> CorpusInf
             where=str(_folder(name, home)),
             mend="choose another name, or remove that folder first",
         )
-    return CorpusInfo(**{**vars(there), "already_there": True})
+    return replace(there, already_there=True)
 
 
 def _write(folder: Path, info: CorpusInfo, parts: Split) -> None:

@@ -112,7 +112,8 @@ def without_shared_paragraphs(
 ) -> tuple[list[Document], int]:
     """Train without the long paragraphs that validation holds too, and how many were removed."""
     held = {key for document in validation for part in document.text.split("\n\n") if (key := _key(part))}
-    kept_documents, removed = [], 0
+    kept_documents: list[Document] = []
+    removed = 0
     for document in train:
         paragraphs = document.text.split("\n\n")
         kept = [part for part in paragraphs if _key(part) not in held]

@@ -120,7 +120,7 @@ def open_tokens(path: Path, verify: bool = True) -> TokenFile:
     if size != offset + header.tokens * item:
         raise _damaged(path, f"it should have {offset + header.tokens * item:,} bytes and has {size:,}")
     ids = np.memmap(path, dtype=header.dtype, mode="r", offset=offset, shape=(header.tokens,))
-    if verify and hashlib.sha256(ids).hexdigest() != header.sha256:
+    if verify and hashlib.sha256(ids.data).hexdigest() != header.sha256:
         raise _damaged(path, "its ids do not have the sha256 that its header names")
     return TokenFile(**vars(header), path=path, ids=ids)
 

@@ -141,7 +141,7 @@ def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
     Raises InputError if a text's tokens do not stand for exactly its UTF-8 bytes.
     """
     bytes_V, separator = token_bytes(tokenizer), end_of_text(tokenizer)
-    parts = []
+    parts: list[np.ndarray] = []
     with _one_thread():
         for batch in _batches(texts):
             for text, encoding in zip(
@@ -170,7 +170,8 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         size += len(text)
         if size >= _BATCH_CHARACTERS:
             yield batch
-            batch, size = [], 0
+            batch = []
+            size = 0
     if batch:
         yield batch
 

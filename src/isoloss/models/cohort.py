@@ -1,6 +1,7 @@
 """K members as one module: stacked where the family allows it, one after the other where it does not."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -79,8 +80,8 @@ def carried_state(model: nn.Module) -> dict[str, Tensor]:
     """Recurrent state that goes on from window to window, by name; empty unless a family carries one."""
     tensors: dict[str, Tensor] = {}
     for name, module in model.named_modules():
-        state: list[tuple[Tensor, Tensor]] = getattr(module, "state", None) or []
-        for layer, pair in enumerate(state):
+        layers: Any = getattr(module, "state", None) or []
+        for layer, pair in enumerate(layers):
             tensors[f"{name}|{layer}|h"], tensors[f"{name}|{layer}|c"] = pair
     return tensors
 

@@ -117,7 +117,9 @@ class Looped(nn.Module):
 
     def forward(self, x_KBT: Tensor) -> Output:
         h_KBTD = apply(self.prelude, self.dropout(self.vocabulary.embed(x_KBT)))
-        first_KBTD, logits, odds = h_KBTD, [], []
+        first_KBTD = h_KBTD
+        logits: list[Tensor] = []
+        odds: list[Tensor] = []
         for loop in range(1, self.shape.recurrence + 1):
             if self.injection is not None:
                 h_KBTD = self.injection(h_KBTD, first_KBTD)
@@ -140,7 +142,8 @@ def apply(blocks: nn.ModuleList, h_KBTD: Tensor) -> Tensor:
 
 def exit_log_probabilities(odds: list[Tensor]) -> list[Tensor]:
     """log p_t from the gates' log odds; in logs, so that a closed gate does not become log 0."""
-    log_survival, log_p = torch.zeros_like(odds[0]), []
+    log_survival = torch.zeros_like(odds[0])
+    log_p: list[Tensor] = []
     for odd in odds:
         log_p.append(log_survival + F.logsigmoid(odd))
         log_survival = log_survival + F.logsigmoid(-odd)

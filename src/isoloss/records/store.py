@@ -210,7 +210,8 @@ def load(folder: str | Path) -> StudyData:
     """Read a study folder. Raises InputError if it is none, or if any record in it cannot be trusted."""
     folder = Path(folder)
     plan = read_plan(folder)
-    records, failures = [], {}
+    records: list[Record] = []
+    failures: dict[str, Mapping[str, Any]] = {}
     for run in plan["runs"]:
         place = run_folder(folder, run["run_id"])
         if is_finished(place):

@@ -31,7 +31,8 @@ class Segment:
 
 def segments(settings: RunSettings) -> list[Segment]:
     """Trunk piece, branch, trunk piece, branch, ...: the order in which they are trained."""
-    plan, trunk = [], 0
+    plan: list[Segment] = []
+    trunk = 0
     for number, end in enumerate(settings.point_steps, start=1):
         leave = end - max(1, round(settings.recipe.cooldown * end))
         # Close D points may branch before the trunk got there: the trunk cannot go back.

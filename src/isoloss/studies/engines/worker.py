@@ -32,7 +32,7 @@ class Parent:
     def __init__(self, pipe: Connection):
         self.pipe, self.last, self.gone = pipe, 0.0, False
 
-    def send(self, kind: str, value: object) -> None:
+    def send(self, kind: str, value: object = "") -> None:
         try:
             self.pipe.send((kind, value))
         except OSError:
@@ -60,7 +60,7 @@ def work(task: Task, pipe: Connection) -> None:
 def train_claimed(
     task: Task, claims: ExitStack, report: Callable[[Progress], None], should_stop: Callable[[], bool]
 ) -> tuple[str, str]:
-    """How it ended, and for the diverged what their records say."""
+    """Claim the folders and train what they lack; how it ended, and why if it diverged."""
     for path in task.family_files:
         load_file(path)
     for member in task.members:
@@ -74,8 +74,12 @@ def train_claimed(
         files.write_json(member.folder / "settings.json", member.settings.model_dump(mode="json"))
     if not train(task, report=report, should_stop=should_stop):
         return "stopped", ""
-    records = [read_record(member.folder) for member in task.members]
-    reasons = [record.reason for record in records if record.status == "diverged"]
+    return verdict(task)
+
+
+def verdict(task: Task) -> tuple[str, str]:
+    """What the records say: done, or diverged and why."""
+    reasons = [r.reason for r in (read_record(m.folder) for m in task.members) if r.status == "diverged"]
     return ("diverged", "; ".join(reasons)) if reasons else ("done", "")
 
 
