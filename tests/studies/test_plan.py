@@ -224,7 +224,7 @@ def test_seconds_of_a_run_worked_by_hand(scale, monkeypatch):
     run = plan.plan(scale(), gpu=False)[0]
     updates = 16 + 2 + 4
     windows = 6 * 2 + 4 + 8  # along the trunk, at the first D point, at the last
-    assert plan.evaluation_tokens(run.settings) == windows * 16
+    assert plan.estimate.evaluation_tokens(run.settings) == windows * 16
     per_token = run.counts.flops_exact(1)
     # A forward pass is a third of a training step; the width of half speed is that of the model.
     assert run.seconds == pytest.approx(per_token * (updates * 64 + windows * 16 / 3) / (1e6 / 2))

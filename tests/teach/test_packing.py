@@ -18,6 +18,7 @@ from isoloss.teach.showdown import checkpoints
 from isoloss.training.evaluation import evaluate
 from isoloss.training.loop import train
 from isoloss.training.settings import Execution
+from isoloss.training.task import Member, Task
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -43,8 +44,10 @@ def trained(tiny, study_file, study_text, tmp_path):
         runs, corpus = plan.plan(scale, gpu=False), library.tokenize(tiny, 300)
         runner.write_plan(folder, study, "mini", scale, runs)
         execution = Execution(device="cpu", keep_weights=keep_weights)
-        for task in runner.make_tasks(study, runs, folder, scale, corpus, execution, (), False)[0]:
-            task.lead.folder.mkdir(parents=True)
+        for run in runs:
+            member = Member(run.settings, run.label, run_folder(folder, run.run_id))
+            task = Task(study.name, (member,), scale.corpus, corpus.tokenizer_path.parent, execution)
+            member.folder.mkdir(parents=True)
             assert train(task)
         return folder
 

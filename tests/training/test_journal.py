@@ -29,7 +29,7 @@ def begun(make_task, time):
     def make(done=0, **options):
         task = make_task("transformer", seeds=(0, 1), **options)
         setup = set_up(task)
-        state = setup.fresh_state()
+        state = setup.first_state()
         state.done = done
         return Journal(setup, state), state
 

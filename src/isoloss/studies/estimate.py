@@ -70,15 +70,18 @@ def cost(
     """Seconds and bytes of a run; an evaluation is a forward pass, a third of a training step."""
     width = getattr(shape, "d_model", 64)
     layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
-    evaluation = settings.evaluation
-    windows = len(trace_steps(settings)) * evaluation.trace_windows
-    windows += (len(settings.tokens) - 1) * evaluation.windows + evaluation.final_windows
-    tokens = updates(settings) * settings.batch_tokens + windows * settings.context / 3
+    tokens = updates(settings) * settings.batch_tokens + evaluation_tokens(settings) / 3
     at_once, exits = settings.batch_tokens // micro_batches, getattr(shape, "n_exit", 1)
     return (
         seconds(counts.flops_exact(tokens), width, machine),
         memory_bytes(counts.params_total, width, layers, exits, at_once, settings.vocab),
     )
+
+
+def evaluation_tokens(settings: RunSettings) -> int:
+    windows = settings.evaluation
+    count = len(trace_steps(settings)) * windows.trace_windows + windows.final_windows
+    return (count + (len(settings.tokens) - 1) * windows.windows) * settings.context
 
 
 def seconds(flops: float, d_model: int, machine: MachineRate) -> float:

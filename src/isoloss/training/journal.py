@@ -59,7 +59,7 @@ class Journal:
                 self.state.diverged[k] = self.state.done
                 self.note("diverged", f"{run_id}: {broken[0].replace('_', ' ')} not finite")
 
-    def end(self) -> None:
+    def finish(self) -> None:
         self.note("finished")
         self.set_clocks()
 

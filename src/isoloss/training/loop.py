@@ -52,7 +52,7 @@ def train(
             keep_weights_if_last(setup, state, segment)
             put_back(state, state.trunk)
             state.trunk = None
-    journal.end()
+    journal.finish()
     write_records(setup, state, journal)
     return True
 
