@@ -19,7 +19,7 @@ from pydantic import Field
 from isoloss.figures.figure import Figure
 from isoloss.teach import start
 from isoloss.teach.deck import page, server, worker
-from isoloss.teach.panel import Panel, told
+from isoloss.teach.panel import Panel, result_of
 from isoloss.teach.result import Basis, Sentence
 from isoloss.teach.settings import Seeded
 
@@ -158,7 +158,7 @@ def recorded(panel=PANELS[0], *, experiment=None, prompt="a record"):
     """A result as it would have been recorded a while ago."""
     settings = panel.settings_from({"prompt": prompt})
     tables = measure(settings, lambda *_: None)
-    made = told(panel, settings, tables, wall_seconds=1.0, cpu_seconds=1.5)
+    made = result_of(panel, settings, tables, wall_seconds=1.0, cpu_seconds=1.5)
     changes = {"made": "2026-01-02T03:04:05+00:00"}
     return made.model_copy(update=changes | ({"experiment": experiment} if experiment else {}))
 

@@ -45,7 +45,7 @@ def run():
     def report(done, text, tables=None):
         heard.append((done, text, copy.deepcopy(tables) if len(heard) % 10 == 0 else None))
 
-    return settings, panels.measured(panel("training"), settings, report), heard
+    return settings, panels.run(panel("training"), settings, report), heard
 
 
 def cohort(corpus, side, updates, *, start=None, seeds=(0,)):

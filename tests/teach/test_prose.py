@@ -1,6 +1,7 @@
 """The standing words of the demos: read strictly, each used."""
 
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +55,19 @@ def test_a_key_that_is_missing_or_unknown_is_an_error(before, after, complaint):
 def test_every_word_belongs_to_a_panel():
     described = {name for folder in FOLDERS for name in prose.read(folder).panels}
     assert described == {panel.name for panel in panels.PANELS}
+
+
+KINDS = ("-sweep", "-distance")
+"""More of a test of memory's figures; some need more cells than its recording holds."""
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_caption_belongs_to_a_figure(folder):
+    room = Path(str(resources.files("isoloss.teach").joinpath(folder)))
+    source = "".join(path.read_text("utf-8") for path in room.rglob("*.py"))
+    for name in prose.read(folder).figures:
+        kind = next((kind for kind in KINDS if name.endswith(kind)), "")
+        assert f'"{name.removesuffix(kind)}"' in source
+        assert f'"{kind}"' in source or not kind
+    # Control: a figure that is not drawn is not there.
+    assert '"no-such-figure"' not in source

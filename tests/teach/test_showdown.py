@@ -9,7 +9,7 @@ import pytest
 
 from isoloss.errors import InputError
 from isoloss.figures.render import render
-from isoloss.teach.panel import told
+from isoloss.teach.panel import result_of
 from isoloss.teach.panels import panel
 from isoloss.teach.showdown import checkpoints, measure, tell
 from isoloss.teach.showdown.checkpoints import FAMILIES
@@ -285,7 +285,7 @@ def test_texts_too_short_for_runs_say_so():
 
 def test_a_result_can_be_told_and_drawn(tasting_of_default):
     settings, tables, _ = tasting_of_default
-    result = told(PANEL, settings, tables, wall_seconds=1.0, cpu_seconds=1.0)
+    result = result_of(PANEL, settings, tables, wall_seconds=1.0, cpu_seconds=1.0)
     assert result.basis.n == 6
     figures = tell.figures(settings, tables)
     assert [figure.name for figure in figures] == ["loss-by-position", "copied-runs"]

@@ -50,7 +50,7 @@ def demo(
     isoloss demo all --full -o results
     """
     from isoloss.teach import result as recordings
-    from isoloss.teach.panel import measured
+    from isoloss.teach.panel import run
     from isoloss.teach.start import chosen, ready
 
     if out is not None and out.exists() and not out.is_dir():
@@ -59,7 +59,7 @@ def demo(
     for panel, settings in chosen(name, only=only, seeds=seeds, changes=changes or [], full=full):
         ready(panel)
         with Ticker(panel.name) as ticker:
-            result = measured(panel, settings, ticker)
+            result = run(panel, settings, ticker)
         if out is not None:
             recordings.write(result, out)
         if as_json:

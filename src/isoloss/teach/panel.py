@@ -89,11 +89,11 @@ def described(
     )
 
 
-def measured(panel: Panel, settings: Settings, report: Report) -> Result:
+def run(panel: Panel, settings: Settings, report: Report) -> Result:
     """Run a panel here and now, in this process."""
     wall, cpu = time.monotonic(), time.process_time()
     tables = panel.measure(settings, report)
-    return told(
+    return result_of(
         panel,
         settings,
         tables,
@@ -102,7 +102,7 @@ def measured(panel: Panel, settings: Settings, report: Report) -> Result:
     )
 
 
-def told(
+def result_of(
     panel: Panel, settings: Settings, tables: Tables, *, wall_seconds: float, cpu_seconds: float
 ) -> Result:
     """Tables with the sentences that they carry."""

@@ -121,16 +121,16 @@ DEMOS = ("machine", "amnesia", "attention", "training", "race", "showdown")
 
 def panel(name: str) -> Panel:
     """Raises InputError for a name that no panel has."""
-    for one in PANELS:
-        if one.name == name:
-            return one
-    names = ", ".join(one.name for one in PANELS)
+    for panel in PANELS:
+        if panel.name == name:
+            return panel
+    names = ", ".join(panel.name for panel in PANELS)
     raise InputError(f"there is no panel {name!r}", mend=f"use one of {names}")
 
 
 def of_demo(demo: str) -> list[Panel]:
     """The panels of a demo. Raises InputError for a name that no demo has."""
-    found = [one for one in PANELS if one.demo == demo]
-    if not found:
+    panels = [panel for panel in PANELS if panel.demo == demo]
+    if not panels:
         raise InputError(f"there is no demo {demo!r}", mend=f"use one of {', '.join(DEMOS)}")
-    return found
+    return panels

@@ -20,8 +20,8 @@ class Share:
 
     @property
     def interval(self) -> tuple[float, float]:
-        found = share(self.hits, self.n)
-        return found.low, found.high
+        wilson = share(self.hits, self.n)
+        return wilson.low, wilson.high
 
     def row(self) -> Row:
         return share(self.hits, self.n).row()
@@ -35,13 +35,13 @@ def gap(a: Sequence[Share], b: Sequence[Share]) -> Interval | None:
     """
     if min(len(a), len(b)) < 2:
         return None
-    ours, theirs = ([one.value for one in side] for side in (a, b))
+    ours, theirs = ([seed.value for seed in side] for side in (a, b))
     return difference(ours, theirs, floor=(_sampling(a), _sampling(b)))
 
 
 def _sampling(side: Sequence[Share]) -> float:
-    smoothed = [(one.hits + 2) / (one.n + 4) for one in side]
-    return sum(p * (1 - p) / one.n for p, one in zip(smoothed, side, strict=True)) / len(side)
+    smoothed = [(seed.hits + 2) / (seed.n + 4) for seed in side]
+    return sum(p * (1 - p) / seed.n for p, seed in zip(smoothed, side, strict=True)) / len(side)
 
 
 def span(values: Sequence[float]) -> str:

@@ -35,11 +35,11 @@ def chosen(
 
 
 def settings_of(panel: Panel, values: dict[str, Any], seeds: int | None, full: bool) -> Settings:
-    own = {key: value for key, value in values.items() if key in panel.settings.model_fields}
+    changes = {key: value for key, value in values.items() if key in panel.settings.model_fields}
     if seeds is not None and issubclass(panel.settings, Seeded):
         bounds = panel.settings.model_json_schema()["properties"]["seeds"]
-        own = {"seeds": max(bounds["minimum"], min(seeds, bounds["maximum"]))} | own
-    return panel.settings_from((panel.full if full else {}) | own)
+        changes = {"seeds": max(bounds["minimum"], min(seeds, bounds["maximum"]))} | changes
+    return panel.settings_from((panel.full if full else {}) | changes)
 
 
 def ready(panel: Panel) -> None:

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from isoloss.errors import IsolossError
 from isoloss.teach import start
 from isoloss.teach.deck import fragment
-from isoloss.teach.panel import Panel, told
+from isoloss.teach.panel import Panel, result_of
 from isoloss.teach.panels import PANELS
 from isoloss.teach.result import Result, Tables
 from isoloss.teach.settings import Settings
@@ -80,7 +80,7 @@ def _result(panel: Panel, settings: Settings, reporter: "Reporter") -> Result:
     """Its costs do not count the pictures drawn on the way."""
     wall, cpu = time.monotonic(), time.process_time()
     tables = panel.measure(settings, reporter)
-    return told(
+    return result_of(
         panel,
         settings,
         tables,

@@ -78,12 +78,12 @@ class Contest:
 
     def verdicts(self, cell: Cell) -> dict[str, str]:
         """Each pair's verdict by key, if both are there."""
-        found: dict[str, str] = {}
+        verdicts: dict[str, str] = {}
         for key, (side, others) in self.pairs.items():
             rivals = [cell.bests[other] for other in others if other in cell.bests]
             if side in cell.bests and rivals:
-                found[key] = verdict(cell.bests[side], best(rivals))
-        return found
+                verdicts[key] = verdict(cell.bests[side], best(rivals))
+        return verdicts
 
     def basis(self, settings: ContestSettings, tables: Tables) -> Basis:
         n = tables["curves"][0]["n"] if tables["curves"] else 1
@@ -95,17 +95,17 @@ class Contest:
         )
 
     def sentences(self, settings: ContestSettings, tables: Tables) -> list[Sentence]:
-        found: list[Sentence] = []
+        sentences: list[Sentence] = []
         for number, cell in enumerate(cells_of(tables, self.names)):
             suffix = "".join(f"-{cell.first[name]}" for name in self.names) if number else ""
             heading = self.heading.format(**cell.first)
             courses = ((f"side-{n}", course(rates)) for n, rates in enumerate(cell.sides.values()))
             texts = [*self.verdicts(cell).items(), *self.before(cell), *courses, *self.after(cell)]
-            found += [
+            sentences += [
                 Sentence(key=key + suffix, text=f"{heading}: {text}", exact=key == "baselines")
                 for key, text in texts
             ]
-        return found
+        return sentences
 
     def figures(self, settings: ContestSettings, tables: Tables) -> list[Figure]:
         if not any(row["update"] for row in tables.get("curves", [])):
@@ -115,15 +115,15 @@ class Contest:
         finding = self.verdicts(first).get(next(iter(self.pairs)), "so far").split(": ")[0]
         levels = [(first.first[column], label) for column, label in self.baselines.items()]
         drawing = draw.curves(first.curves_at_best, levels)
-        found = [self.figure("", drawing, first.first, finding=finding)]
+        figures = [self.figure("", drawing, first.first, finding=finding)]
         if len(first.distances):
             distances = draw.at_best_rate(first.distances, first.bests)
             drawing, ends = draw.by_distance(distances, levels), _farthest(distances)
-            found.append(self.figure("-distance", drawing, distances.row(0, named=True), ends=ends))
+            figures.append(self.figure("-distance", drawing, distances.row(0, named=True), ends=ends))
         if others:
             rows = pl.concat([cell.curves_at_best for cell in cells])
-            found.append(self.figure("-sweep", draw.sweep(rows, self.names, list(self.baselines)), {}))
-        return found
+            figures.append(self.figure("-sweep", draw.sweep(rows, self.names, list(self.baselines)), {}))
+        return figures
 
     def figure(self, kind: str, drawing: draw.Drawing, row: dict[str, Any], **words: str) -> Figure:
         return prose.figure("amnesia", self.name + kind, *drawing, **row | words)

@@ -92,8 +92,8 @@ def map_rows(cohort: Cohort, string_T: np.ndarray, state: str) -> list[Row]:
     for layer, weights_KBTS in enumerate(
         slots.attention_maps(cohort.model, string_T[None], len(cohort.members))
     ):
-        found = slots.slots(layer, string_T[None])
-        right = dict(zip(found.looks_BD[0].tolist(), found.right_BD[0].tolist(), strict=True))
+        wanted = slots.slots(layer, string_T[None])
+        right = dict(zip(wanted.looks_BD[0].tolist(), wanted.right_BD[0].tolist(), strict=True))
         weights_KTS = weights_KBTS[:, 0]
         low_TS, high_TS, first_TS = weights_KTS.min(0), weights_KTS.max(0), weights_KTS[0]
         rows += [

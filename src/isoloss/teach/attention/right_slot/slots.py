@@ -45,7 +45,7 @@ def attention_maps(model: nn.Module, x_BT: np.ndarray, members: int) -> list[np.
     return [r.weights_NHTS[:, 0].unflatten(0, (members, len(x_BT))).numpy() for r in recordings]
 
 
-def right_mass(weights_KBTS: np.ndarray, found: Slots) -> np.ndarray:
+def right_mass(weights_KBTS: np.ndarray, slots: Slots) -> np.ndarray:
     """Mean weight on the right slot over a string's D places that look, (K, B)."""
     rows = np.arange(weights_KBTS.shape[1])[:, None]
-    return weights_KBTS[:, rows, found.looks_BD, found.right_BD].mean(-1)
+    return weights_KBTS[:, rows, slots.looks_BD, slots.right_BD].mean(-1)
