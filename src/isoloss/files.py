@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -114,7 +114,7 @@ def _refuse(constant: str) -> None:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path) -> Generator[Path, None, None]:
     """A folder to fill; it takes its place under ``path`` only if the block ends well.
 
     Raises InputError if ``path`` exists when the block ends.
@@ -168,7 +168,7 @@ def read_lines(path: Path) -> list[Any]:
 
 
 @contextmanager
-def claim(path: Path, *, wait_seconds: float = 0.0) -> Iterator[bool]:
+def claim(path: Path, *, wait_seconds: float = 0.0) -> Generator[bool, None, None]:
     """Hold ``path`` exclusively; yields False if another live process holds it after ``wait_seconds``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, timeout=wait_seconds)

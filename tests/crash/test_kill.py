@@ -48,7 +48,7 @@ for line in sys.stdin:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    local.process_context = lambda: multiprocessing.get_context("fork")
+    local.worker_class = lambda: multiprocessing.get_context("fork").Process
     sys.argv = json.loads(line)
     try:
         main()

@@ -10,7 +10,7 @@ The corpus ``starter`` comes with the package.
 import importlib.resources
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -230,7 +230,7 @@ def _starter() -> Split:
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _alone_in(folder: Path) -> Generator[None, None, None]:
     """One writer at a time in ``folder``, and what a killed one left there is gone."""
     with files.claim(folder / ".lock", wait_seconds=_WAIT_SECONDS) as mine:
         if not mine:

@@ -7,7 +7,7 @@ not hold are refused. Source: Sennrich, Haddow and Birch 2016 (BPE); Radford et 
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -177,7 +177,7 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _one_thread() -> Generator[None, None, None]:
     """No threads inside the tokenizer: a later fork would copy their pool without them, and could hang.
 
     The result is the same with any number of threads; only the time changes.

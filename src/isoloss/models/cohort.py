@@ -1,7 +1,7 @@
 """K members as one module: stacked where the family allows it, one after the other where it does not."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,13 @@ from isoloss.models.output import Output
 from isoloss.models.registry import Family
 from isoloss.models.shape import Shape
 from isoloss.units import Count
+
+
+@runtime_checkable
+class Carrying(Protocol):
+    """Has recurrent state that goes on from window to window: (h, c) by layer, None at the start."""
+
+    state: list[tuple[Tensor, Tensor]] | None
 
 
 class OneByOne(nn.Module):
@@ -76,24 +83,26 @@ def set_generators(model: nn.Module, generators: list[torch.Generator]) -> None:
             module.generators = generators
 
 
+def carriers(model: nn.Module) -> list[tuple[str, Carrying]]:
+    modules: Iterable[tuple[str, object]] = model.named_modules()
+    return [(name, module) for name, module in modules if isinstance(module, Carrying)]
+
+
 def carried_state(model: nn.Module) -> dict[str, Tensor]:
     """Recurrent state that goes on from window to window, by name; empty unless a family carries one."""
     tensors: dict[str, Tensor] = {}
-    for name, module in model.named_modules():
-        layers: Any = getattr(module, "state", None) or []
-        for layer, pair in enumerate(layers):
+    for name, module in carriers(model):
+        for layer, pair in enumerate(module.state or []):
             tensors[f"{name}|{layer}|h"], tensors[f"{name}|{layer}|c"] = pair
     return tensors
 
 
 def restore_carried_state(model: nn.Module, saved: dict[str, Tensor]) -> None:
-    for name, module in model.named_modules():
-        if not hasattr(module, "state"):
-            continue
+    for name, module in carriers(model):
         pairs: list[tuple[Tensor, Tensor]] = []
         while (key := f"{name}|{len(pairs)}|") + "h" in saved:
             pairs.append((saved[key + "h"], saved[key + "c"]))
-        setattr(module, "state", pairs or None)  # noqa: B010 - a list is no parameter, whatever nn.Module declares
+        module.state = pairs or None
 
 
 def count(family: Family, shape: Shape, vocab: int, context: int) -> Count:

@@ -46,12 +46,13 @@ def count(shape: LSTMShape, vocab: int, context: int) -> units.Count:
 @torch.no_grad()
 def initialise(layer: nn.LSTM, forget_bias: float = 1.0) -> None:
     d = layer.hidden_size
-    nn.init.normal_(layer.weight_ih_l0, std=d**-0.5)
+    W_ih, W_hh, b_ih, b_hh = layer.all_weights[0]
+    nn.init.normal_(W_ih, std=d**-0.5)
     for gate in range(4):
-        nn.init.orthogonal_(layer.weight_hh_l0[gate * d : (gate + 1) * d])
-    nn.init.zeros_(layer.bias_ih_l0)
-    nn.init.zeros_(layer.bias_hh_l0)
-    nn.init.constant_(layer.bias_ih_l0[d : 2 * d], forget_bias)  # gate order in torch: i, f, g, o
+        nn.init.orthogonal_(W_hh[gate * d : (gate + 1) * d])
+    nn.init.zeros_(b_ih)
+    nn.init.zeros_(b_hh)
+    nn.init.constant_(b_ih[d : 2 * d], forget_bias)  # gate order in torch: i, f, g, o
 
 
 @torch.no_grad()
@@ -63,8 +64,9 @@ def initialise_chrono(layer: nn.LSTM, longest: int) -> None:
     d = layer.hidden_size
     initialise(layer)
     b_f = torch.empty(d).uniform_(1.0, max(2.0, longest - 1.0)).log()
-    layer.bias_ih_l0[d : 2 * d] = b_f
-    layer.bias_ih_l0[:d] = -b_f
+    b_ih = layer.all_weights[0][2]
+    b_ih[d : 2 * d] = b_f
+    b_ih[:d] = -b_f
 
 
 class LSTM(nn.Module):
@@ -74,11 +76,12 @@ class LSTM(nn.Module):
         super().__init__()
         self.norm, self.residual, self.carry = shape.norm, shape.residual, shape.carry
         self.embedding = nn.Embedding(vocab, shape.d_model)
-        self.layers = nn.ModuleList(nn.LSTM(shape.d_model, shape.d_model) for _ in range(shape.n_layer))
+        layers = [nn.LSTM(shape.d_model, shape.d_model) for _ in range(shape.n_layer)]
+        self.layers = nn.ModuleList(layers)
         self.dropout = Dropout(shape.dropout)
         with torch.no_grad():
             nn.init.normal_(self.embedding.weight, std=0.02)
-            for layer in self.layers:
+            for layer in layers:
                 initialise(layer)
         self.state: list[tuple[Tensor, Tensor]] | None = None
 

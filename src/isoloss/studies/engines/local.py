@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any
 
 from isoloss.records.store import write_failure
 from isoloss.studies.engines.worker import work
@@ -49,7 +48,7 @@ def run(
     tasks: Sequence[Task], devices: Sequence[str], should_stop: Callable[[], bool]
 ) -> Iterator[Progress | Ended]:
     """Run every task in the given order, one at a time on each entry of ``devices``; what workers report."""
-    context = process_context()
+    process_class = worker_class()
     queue = deque(tasks)
     running: list[Running] = []
     waits: dict[str, float] = {}
@@ -65,7 +64,7 @@ def run(
             if ready is None:
                 break
             queue.remove(ready)
-            running.append(start(context, on_device(ready, free_device(devices, running))))
+            running.append(start(process_class, on_device(ready, free_device(devices, running))))
         yield from listen(running)
         for job in [job for job in running if not job.process.is_alive()]:
             running.remove(job)
@@ -77,12 +76,12 @@ def run(
                 yield verdict(job, stopping)
 
 
-def process_context() -> Any:
+def worker_class() -> type[BaseProcess]:
     if sys.platform == "win32":
-        return multiprocessing.get_context("spawn")
+        return multiprocessing.get_context("spawn").Process
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(PRELOADED))
-    return context
+    return context.Process
 
 
 def free_device(devices: Sequence[str], running: Sequence[Running]) -> str:
@@ -95,9 +94,9 @@ def on_device(task: Task, device: str) -> Task:
     return replace(task, execution=task.execution.model_copy(update={"device": device}))
 
 
-def start(context: Any, task: Task) -> Running:
-    here, there = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(task, there), name=task.lead.run_id, daemon=False)
+def start(process_class: type[BaseProcess], task: Task) -> Running:
+    here, there = multiprocessing.Pipe(duplex=False)
+    process = process_class(target=work, args=(task, there), name=task.lead.run_id, daemon=False)
     process.start()
     there.close()
     return Running(task, process, here)
