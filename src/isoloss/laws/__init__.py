@@ -4,6 +4,9 @@ What fits, judges and predicts one law is here; frontiers are read off sweeps by
 ``isoflop``, ``envelope``, ``frontier`` and ``isoflop_bias``.
 """
 
+from functools import partial
+
+from isoloss import stats
 from isoloss.laws._entropy import OURO_BETA, EntropyShare, entropy_share
 from isoloss.laws._fit import fit, problem_of
 from isoloss.laws._intervals import Interval, check_seed
@@ -28,15 +31,14 @@ from isoloss.laws.forms import (
     register,
     registered,
 )
-from isoloss.laws.noise import (
-    difference,
-    paired_difference,
-    paired_noise,
-    pooled_noise,
-)
+from isoloss.stats import paired_noise, pooled_noise
 
 again = problem_of
 """The old name, for one version."""
+
+difference = partial(stats.difference, level=0.9)
+paired_difference = partial(stats.paired_difference, level=0.9)
+"""Those of ``isoloss.stats``, at the level of laws."""
 
 __all__ = [
     "FAR",

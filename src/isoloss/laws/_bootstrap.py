@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoloss.errors import Refusal
-from isoloss.laws._intervals import kappa_errors, plain_end
+from isoloss.laws._intervals import kappa_errors, plain_end, plain_values
 from isoloss.laws._result import Bootstrap, Fit, Interval
 from isoloss.laws._rows import Points
 from isoloss.laws._scaled import ScaledForm
@@ -112,20 +112,18 @@ def with_bootstrap(fit: Fit, problem: Problem, points: Points, *, count: int, se
     fit = replace(fit, bootstrap=refits, warnings=tuple(warnings))
     if not use:
         return fit
-    chain = scaled.chain(theta_Sp) if scaled.constrained else np.eye(len(theta))
+    chain = scaled.chain(theta_Sp)
     full_Spp = chain @ spread_SFF @ np.swapaxes(chain, -1, -2)
     kappa_Sp, error_Sp = kappa_errors(scaled, theta_Sp, full_Spp)
     studentised = not points.dependent and problem.objective != "huber-log"
     intervals = _intervals(fit, problem, kappa_Sp, error_Sp if studentised else None)
     errors = {
-        name: None if intervals[name] is None else float(np.std(_plain(fit, name, kappa_Sp[:, i])))
+        name: None
+        if intervals[name] is None
+        else float(np.std(plain_values(kappa_Sp[:, i], name in fit.form.signed)))
         for i, name in enumerate(fit.form.parameters)
     }
     return replace(fit, intervals=intervals, standard_errors=errors, intervals_by="bootstrap")
-
-
-def _plain(fit: Fit, name: str, kappa_S: Array) -> Array:
-    return kappa_S if name in fit.form.signed else np.exp(np.clip(kappa_S, -700, 700))
 
 
 def _within_limits(scaled: ScaledForm, phi_SF: Array) -> NDArray[np.bool_]:
@@ -134,7 +132,7 @@ def _within_limits(scaled: ScaledForm, phi_SF: Array) -> NDArray[np.bool_]:
     for column, name in zip(phi_SF.T, scaled.free_names, strict=True):
         if name in scaled.form.limits:
             low, high = scaled.form.limits[name]
-            values = column if name in scaled.form.signed else np.exp(np.clip(column, -700, 700))
+            values = plain_values(column, name in scaled.form.signed)
             sound_S &= (values > low) & (values < high)
     return sound_S
 

@@ -17,9 +17,8 @@ from isoloss.laws._rows import Points, Rows, designs, points_of, rows_of
 from isoloss.laws._scaled import scaled_form
 from isoloss.laws._solve import OBJECTIVES, Optimum, Problem, solve
 from isoloss.laws._solved import Solved
-from isoloss.laws._support import check_design, check_support
+from isoloss.laws._support import Seeds, check_design, check_support, lack_of_fit
 from isoloss.laws.forms import Array, Form, registered
-from isoloss.laws.seeds import Seeds, lack_of_fit
 from isoloss.stats import check_level
 
 INTERVALS = ("t", "profile", "bootstrap")

@@ -44,6 +44,11 @@ def t_intervals(
     return errors, intervals
 
 
+def plain_values(kappa_S: Array, signed: bool) -> Array:
+    """In plain units, kept within what a float holds."""
+    return kappa_S if signed else np.exp(np.clip(kappa_S, -700, 700))
+
+
 def plain_end(kappa: float, signed: bool) -> float | None:
     """An end of an interval in plain units; None where it exceeds every float or is not there."""
     if signed:

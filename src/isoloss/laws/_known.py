@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from isoloss.errors import InputError
-from isoloss.laws._result import Fit, FitStatus, Interval, Objective, Starts, Units
+from isoloss.laws._result import Fit, FitStatus, Interval, Objective, Units
 from isoloss.laws._scaled import scaled_form
 from isoloss.laws.forms import Form, registered
 
@@ -56,25 +56,12 @@ def known(
         intervals={name: (intervals or {}).get(name) for name in law.parameters},
         level=level,
         intervals_by="as printed",
-        objective=Objective(objective, None, None),
+        objective=Objective(objective),
         fixed=held,
-        tied=(),
         n=n,
-        clusters=None,
-        df=0,
-        starts=Starts(0, 0),
-        gradient=0.0,
-        condition=0.0,
         warnings=(_UNCERTAIN, *warnings),
-        residuals=(),
-        sigma=None,
-        seeds=None,
         theta=tuple(theta.tolist()),
-        covariance=None,
         units=Units(dict(zip(law.inputs, np.exp(log_scale_I).tolist(), strict=True)), 1.0),
         ranges=ranges,
-        signed_floor=False,
-        bootstrap=None,
-        data=None,
         source=dict(source or {}),
     )

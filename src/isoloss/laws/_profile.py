@@ -6,7 +6,7 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from isoloss.errors import InputError
-from isoloss.laws._intervals import kappa_errors, plain_end
+from isoloss.laws._intervals import kappa_errors, plain_end, plain_values
 from isoloss.laws._result import Fit, Interval
 from isoloss.laws._rows import Points
 from isoloss.laws._solve import Problem, descend
@@ -71,8 +71,7 @@ def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None =
     ends = (_crossing(x, y, -threshold), _crossing(x, y, threshold))
     signed = parameter in law.signed
     low, high = (None if end is None else plain_end(kappa + error * end, signed) for end in ends)
-    plain = kappa + error * x
-    values = plain if signed else np.exp(np.clip(plain, -700, 700))
+    values = plain_values(kappa + error * x, signed)
     return Profile(parameter, tuple(values.tolist()), tuple(y.tolist()), threshold, (low, high))
 
 
@@ -94,8 +93,7 @@ def _scale(problem: Problem, phi: Array, place: int, df: int) -> float:
     hessian = (jacobian / length).T @ (weight_n[:, None] * jacobian / length)
     inverse = np.linalg.pinv(hessian, hermitian=True) / length[:, None] / length
     theta = scaled.theta(phi)
-    chain = scaled.chain(theta) if scaled.constrained else np.eye(len(theta))
-    slope_F = scaled.slopes(theta)[place] @ chain
+    slope_F = scaled.slopes(theta)[place] @ scaled.chain(theta)
     return 1.0 / float(slope_F @ inverse @ slope_F)
 
 

@@ -17,8 +17,8 @@ from isoloss.errors import InputError, Refusal
 from isoloss.face import FitFace
 from isoloss.laws._intervals import Interval
 from isoloss.laws._predict import Prediction, log_variance, predict, scaled
+from isoloss.laws._support import Seeds
 from isoloss.laws.forms import Array, Form, form
-from isoloss.laws.seeds import Seeds
 from isoloss.stats import check_level
 from isoloss.strict import first_complaint, json_values
 
@@ -36,8 +36,8 @@ class Objective:
     """What was summed and its value: squared residuals, or Huber's function with ``delta``."""
 
     name: str
-    delta: float | None
-    value: float | None
+    delta: float | None = None
+    value: float | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,12 @@ class FitData:
     weights: tuple[float, ...]
     cluster: tuple[str, ...] | None
 
+    @property
+    def even(self) -> bool:
+        """Whether all columns are of one length."""
+        columns = [*self.inputs.values(), self.weights, self.loss if self.cluster is None else self.cluster]
+        return all(len(column) == len(self.loss) for column in columns)
+
 
 @dataclass(frozen=True)
 class Bootstrap:
@@ -81,7 +87,7 @@ class Bootstrap:
     theta: tuple[tuple[float, ...], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fit(FitFace):
     """A law with data.
 
@@ -92,7 +98,8 @@ class Fit(FitFace):
     scale, the law's own error included where ``seeds`` shows one. ``n`` counts rows, ``clusters`` what the
     intervals count, where that is not rows. ``theta`` and ``covariance`` are the coordinates of the
     parameters in ``units`` (see ``isoloss.laws.forms``), zeros standing for held ones. ``gradient`` is the
-    largest cosine left between the residuals' pull and a column of the Jacobian.
+    largest cosine left between the residuals' pull and a column of the Jacobian. Defaults are those of a law
+    that was not fitted here.
     """
 
     law: str
@@ -105,24 +112,24 @@ class Fit(FitFace):
     intervals_by: str
     objective: Objective
     fixed: dict[str, float]
-    tied: tuple[tuple[str, ...], ...]
+    tied: tuple[tuple[str, ...], ...] = ()
     n: int
-    clusters: int | None
-    df: int
-    starts: Starts
-    gradient: float
-    condition: float
+    clusters: int | None = None
+    df: int = 0
+    starts: Starts = Starts(0, 0)
+    gradient: float = 0.0
+    condition: float = 0.0
     warnings: tuple[str, ...]
-    residuals: tuple[float, ...]
-    sigma: float | None
-    seeds: Seeds | None
+    residuals: tuple[float, ...] = ()
+    sigma: float | None = None
+    seeds: Seeds | None = None
     theta: tuple[float, ...]
-    covariance: tuple[tuple[float, ...], ...] | None
+    covariance: tuple[tuple[float, ...], ...] | None = None
     units: Units
     ranges: dict[str, tuple[float, float]]
-    signed_floor: bool
-    bootstrap: Bootstrap | None
-    data: FitData | None
+    signed_floor: bool = False
+    bootstrap: Bootstrap | None = None
+    data: FitData | None = None
     source: dict[str, Any]
 
     def __str__(self) -> str:
@@ -250,32 +257,27 @@ def _reader() -> TypeAdapter[Fit]:
 
 def _from_json(data: Mapping[str, Any]) -> Fit:
     given = {name: data[name] for name in data if name != "allocation"}
-    names = {field.name for field in dataclasses.fields(Fit)}
-    if missing := names - set(given):
+    fields = {field.name for field in dataclasses.fields(Fit)}
+    if missing := fields - set(given):
         raise KeyError(f"without {', '.join(sorted(missing))}")
-    if more := set(given) - names:
+    if more := set(given) - fields:
         raise KeyError(f"with {', '.join(sorted(map(str, more)))[:80]}")
     given["status"] = FitStatus[given["status"]].value
     fit = _reader().validate_json(json.dumps(given, allow_nan=False), strict=True)
-    _check_names(fit)
-    _check_sizes(fit)
+    _check(fit)
     return fit
 
 
-def _check_names(fit: Fit) -> None:
-    """Raises ValueError for a parameter or input that the law has not, or lacks."""
-    law = form(fit.law)
-    if set(fit.params) != set(law.parameters) or set(fit.units.inputs) != set(law.inputs):
+def _check(fit: Fit) -> None:
+    """Raises ValueError for names that the law has not, or lacks, for other sizes and infinite numbers."""
+    law, data = form(fit.law), fit.data
+    inputs, size = set(law.inputs), len(law.parameters)
+    if set(fit.params) != set(law.parameters) or set(fit.units.inputs) != inputs:
         raise ValueError("params or units do not name those of the law")
-    if fit.data and (set(fit.data.inputs) != set(law.inputs) or not _even(fit.data)):
+    if data and (set(data.inputs) != inputs or not data.even):
         raise ValueError("data do not fit the law")
-    if not set(fit.ranges) <= set(law.inputs) or not set(fit.fixed) <= set(law.parameters):
+    if not set(fit.ranges) <= inputs or not set(fit.fixed) <= set(law.parameters):
         raise ValueError("ranges or fixed name what the law has not")
-
-
-def _check_sizes(fit: Fit) -> None:
-    """Raises ValueError for vectors and matrices of another size, and for numbers that are not finite."""
-    size = len(form(fit.law).parameters)
     if fit.bootstrap and any(len(row) != size for row in fit.bootstrap.theta):
         raise ValueError("bootstrap refits do not match the law")
     square = fit.covariance is None or [len(row) for row in fit.covariance] == [size] * size
@@ -283,8 +285,3 @@ def _check_sizes(fit: Fit) -> None:
     finite = all(math.isfinite(number) for number in numbers)
     if len(fit.theta) != size or not square or not finite or min(fit.units.inputs.values()) <= 0:
         raise ValueError("theta, params, units or covariance do not match the law")
-
-
-def _even(data: FitData) -> bool:
-    columns = [*data.inputs.values(), data.weights, *([data.cluster] if data.cluster is not None else [])]
-    return all(len(column) == len(data.loss) for column in columns)

@@ -152,26 +152,16 @@ def sharpen(problem: Problem, phi: Array) -> Array:
         return _descend(problem, phi[None], 1e-14)[0]
     root_n = np.sqrt(problem.w_n)
     with np.errstate(over="ignore"):  # of a covariance that is not used
-        return _minpack(problem, root_n, phi)
-
-
-def _minpack(problem: Problem, root_n: Array, phi: Array) -> Array:
-    def weighted(phi: Array) -> Array:
-        return root_n * problem.residuals(phi)
-
-    def slopes(phi: Array) -> Array:
-        return root_n[:, None] * problem.jacobian(phi)
-
-    return leastsq(
-        weighted,
-        phi,
-        Dfun=slopes,
-        full_output=True,  # else it warns; what it calls success is judged by the gradient instead
-        xtol=1e-15,
-        ftol=1e-15,
-        gtol=0.0,
-        maxfev=400,
-    )[0]
+        return leastsq(
+            lambda phi: root_n * problem.residuals(phi),
+            phi,
+            Dfun=lambda phi: root_n[:, None] * problem.jacobian(phi),
+            full_output=True,  # else it warns; what it calls success is judged by the gradient instead
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=0.0,
+            maxfev=400,
+        )[0]
 
 
 def scaled_gradient(problem: Problem, phi: Array) -> float:

@@ -14,8 +14,8 @@ from isoloss.laws._rows import Points
 from isoloss.laws._scaled import ScaledForm
 from isoloss.laws._solve import Optimum, Problem
 from isoloss.laws._spread import FEW, covariance, jackknife, sigma
+from isoloss.laws._support import Seeds
 from isoloss.laws.forms import Array, Form, registered
-from isoloss.laws.seeds import Seeds
 
 STEEP = 1.0  # arXiv 2604.12946 prints 0.78, the largest of sources/published
 
@@ -109,7 +109,6 @@ class Solved:
                 for name, x in zip(law.inputs, points.x_In, strict=True)
             },
             signed_floor=law.signed != registered(law.name).signed,
-            bootstrap=None,
             data=data,
             source=source,
         )
@@ -142,8 +141,7 @@ class Solved:
             spread_FF = None
         if spread_FF is None:
             return df, condition, None, warnings
-        scaled, theta = self.scaled, self.theta
-        chain = scaled.chain(theta) if scaled.constrained else np.eye(len(theta))
+        chain = self.scaled.chain(self.theta)
         return df, condition, chain @ spread_FF @ chain.T, warnings
 
     def _objective(self) -> Objective:

@@ -53,9 +53,8 @@ def fit_context(
     positions, mean_ST, _, count_ST = _position_means(positions_T, sum_ST, sumsq_ST, count_ST)
     weights = count_ST.sum(axis=0)
     mean_T = np.average(mean_ST, axis=0, weights=count_ST)
-    law = form("context")
     whole = fit(
-        law,
+        "context",
         {"position": positions},
         mean_T,
         weights=weights,
@@ -63,16 +62,16 @@ def fit_context(
         curve_only=curve_only,
         source=source,
     )
-    whole = replace(whole, warnings=())
     seeds = len(mean_ST)
+    whole = replace(whole, sigma=None, df=seeds - 1, clusters=seeds)
     if whole.status is FitStatus.CURVE_ONLY:
-        return replace(whole, sigma=None, df=seeds - 1, clusters=seeds, warnings=(whole.reason,))
+        return replace(whole, warnings=(whole.reason,))
     if seeds == 1:
-        return replace(whole, sigma=None, df=0, clusters=1, warnings=("one seed: no interval can be given",))
+        return replace(whole, warnings=("one seed: no interval can be given",))
     theta_Sp, failed = _seed_thetas(whole, positions, mean_ST, count_ST)
     if failed or whole.status is not FitStatus.CONVERGED:
         warning = f"{failed} of {seeds} seeds have no fit of their own: no interval can be given"
-        return replace(whole, sigma=None, df=seeds - 1, clusters=seeds, warnings=(warning,))
+        return replace(whole, warnings=(warning,))
     covariance = np.cov(theta_Sp, rowvar=False) / seeds
     theta = np.array(whole.theta)
     errors, intervals = t_intervals(_model(whole, positions), theta, covariance, seeds - 1, level)
@@ -83,8 +82,6 @@ def fit_context(
         intervals=intervals,
         covariance=tuple(tuple(row) for row in covariance.tolist()),
         sigma=float(np.std(np.average(mean_ST, axis=1, weights=weights), ddof=1)),
-        df=seeds - 1,
-        clusters=seeds,
         warnings=few,
     )
 

@@ -80,11 +80,8 @@ def crossing(
     log_x = np.linspace(np.log(low), np.log(high), _GRID)
     gap = _gap(fit_a, fit_b, input, log_x)
 
-    def gap_at(log_x: float) -> float:
-        return float(_gap(fit_a, fit_b, input, np.array([log_x]))[0])
-
     roots = [
-        brentq(gap_at, log_x[i], log_x[i + 1])
+        brentq(lambda place: _gap(fit_a, fit_b, input, np.array([place]))[0], log_x[i], log_x[i + 1])
         for i in np.flatnonzero(np.sign(gap[:-1]) * np.sign(gap[1:]) < 0)
     ] + list(log_x[gap == 0])
     middle = np.log(overlap).mean()
@@ -129,18 +126,14 @@ def _interval(
     open_at = np.flatnonzero(excess <= 0)
     if not len(open_at):  # the interval is narrower than the grid, or empty
         return None if value is None else (value, value)
-    first, last = open_at[0], open_at[-1]
-    low = (
-        None
-        if first == 0
-        else float(np.exp(np.interp(0.0, excess[[first, first - 1]], log_x[[first, first - 1]])))
-    )
-    high = None
-    if last < len(log_x) - 1:
-        high = float(np.exp(np.interp(0.0, excess[[last, last + 1]], log_x[[last, last + 1]])))
-    if value is not None:
-        low, high = low and min(low, value), high and max(high, value)
-    return low, high
+    ends: list[float | None] = []
+    for pair, best in (([open_at[0], open_at[0] - 1], min), ([open_at[-1], open_at[-1] + 1], max)):
+        end = None
+        if 0 <= pair[1] < len(log_x):
+            end = float(np.exp(np.interp(0.0, excess[pair], log_x[pair])))
+            end = end if value is None else best(end, value)
+        ends.append(end)
+    return ends[0], ends[1]
 
 
 def _shares_crossing(fit_a: Fit, fit_b: Fit, input: str, *ends: tuple[float, float]) -> list[float]:

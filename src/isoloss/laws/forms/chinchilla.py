@@ -1,14 +1,13 @@
 """Loss over parameters N and tokens D, as a sum of a floor and two falling terms, and what grew from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from isoloss.laws.forms.form import Array, Form, Nested
-from isoloss.laws.forms.layout import Term
-from isoloss.laws.forms.sums import power_sum
+from isoloss.laws.forms.form import Array, Nested
+from isoloss.laws.forms.sums import PowerSum, Term, power_sum
 from isoloss.laws.forms.warps import Embedded, Repeats
 
 PEARCE_SONG_G = 47_491.0  # arXiv 2406.12907: vocabulary 32,000, aspect ratio about 39
@@ -18,7 +17,6 @@ POWER_FLOOR = power_sum(
     (Term("E"), Term("A", (("params", "a"),))),
     inputs=("params",),
     formula="L = E + A N^-a",
-    text="L = {E} + {A} N^-{a}",
     source="Hoffmann et al. 2022, arXiv 2203.15556, eq. 2 at unlimited data",
     mend_floor="use the law 'power', or add larger or smaller models",
 )
@@ -31,7 +29,6 @@ CHINCHILLA = power_sum(
     (_FLOOR, _PARAMS, _TOKENS),
     inputs=("params", "tokens"),
     formula="L = E + A N^-alpha + B D^-beta",
-    text="L = {E} + {A} N^-{alpha} + {B} D^-{beta}",
     source="Hoffmann et al. 2022, arXiv 2203.15556, eq. 2",
     mend_floor=_MEND,
 )
@@ -41,7 +38,6 @@ OUTER_EXPONENT = power_sum(
     (_FLOOR, _PARAMS, _TOKENS),
     inputs=("params", "tokens"),
     formula="L = E + (A N^-alpha + B D^-beta)^gamma",
-    text="L = {E} + ({A} N^-{alpha} + {B} D^-{beta})^{gamma}",
     source="xLSTM scaling laws, arXiv 2510.02228; gamma = 1 is Hoffmann et al.",
     mend_floor=_MEND,
     outer="gamma",
@@ -91,21 +87,8 @@ PEARCE_SONG = power_sum(
 )
 
 
-_FALLING = power_sum("falling", (Term("A", (("params", "a"),)),), inputs=("params",))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Power(Form):
+class Power(PowerSum):
     """L = (Nc / N) ** a. Inside, the coefficient Nc ** a is fitted: Nc itself is far outside the data."""
-
-    def value(self, theta: Array, z_In: Array) -> Array:
-        return _FALLING.value(theta, z_In)
-
-    def gradient(self, theta: Array, z_In: Array) -> Array:
-        return _FALLING.gradient(theta, z_In)
-
-    def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
-        return _FALLING.start(z_In, y_n, w_n)
 
     def unscale(self, theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
         out = np.array(theta)
@@ -116,52 +99,44 @@ class Power(Form):
         return (params["Nc"] / np.asarray(x["params"])) ** params["a"]
 
 
-POWER = Power(
-    name="power",
-    formula="L = (Nc/N)^a",
-    text="L = ({Nc}/N)^{a}",
-    source="Kaplan et al. 2020, arXiv 2001.08361, eq. 1.1",
+POWER = power_sum(
+    "power",
+    (Term("Nc", (("params", "a"),)),),
     inputs=("params",),
-    parameters=("Nc", "a"),
-    limits=_FALLING.limits,
-    nested=_FALLING.nested,
-    units=_FALLING.units,
-    spans=_FALLING.spans,
+    formula="L = (Nc/N)^a",
+    source="Kaplan et al. 2020, arXiv 2001.08361, eq. 1.1",
+    kind=Power,
 )
 
-_GROWING = power_sum("growing", (Term("G", (("flops", "a"),)),), inputs=("flops",))
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OptimalParams(Form):
+class OptimalParams(PowerSum):
     """N_opt = G C^a. What it gives is a number of parameters, not a loss: inside it falls with 1 / C."""
 
     def value(self, theta: Array, z_In: Array) -> Array:
-        return _GROWING.value(theta, -z_In)
+        return super().value(theta, -z_In)
 
     def gradient(self, theta: Array, z_In: Array) -> Array:
-        return _GROWING.gradient(theta, -z_In)
+        return super().gradient(theta, -z_In)
 
     def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
-        return _GROWING.start(-z_In, y_n, w_n)
+        return super().start(-z_In, y_n, w_n)
 
     def unscale(self, theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
-        return _GROWING.unscale(theta, -log_scale_I, log_loss_scale)
+        return super().unscale(theta, -log_scale_I, log_loss_scale)
 
     def loss(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Array:
         return params["G"] * np.asarray(x["flops"]) ** params["a"]
 
 
-OPTIMAL_PARAMS = OptimalParams(
-    name="optimal-params",
-    formula="N_opt = G C^a",
-    text="N_opt = {G} C^{a}",
-    source="Kaplan et al. 2020, arXiv 2001.08361, table 6; Hoffmann et al. 2022, approaches 1 and 2",
-    inputs=("flops",),
-    parameters=("G", "a"),
-    limits=_GROWING.limits,
+OPTIMAL_PARAMS = replace(
+    power_sum(
+        "optimal-params",
+        (Term("G", (("flops", "a"),)),),
+        inputs=("flops",),
+        formula="N_opt = G C^a",
+        source="Kaplan et al. 2020, arXiv 2001.08361, table 6; Hoffmann et al. 2022, approaches 1 and 2",
+        kind=OptimalParams,
+        gives="params",
+    ),
     nested=(Nested({"a": 0.0}, "the best N does not grow with flops by more than its noise", "add budgets"),),
-    units=_GROWING.units,
-    spans=_GROWING.spans,
-    gives="params",
 )

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from isoloss.laws.forms.layout import Term
-from isoloss.laws.forms.sums import power_sum
+from isoloss.laws.forms.sums import Term, power_sum
 from isoloss.laws.forms.warps import Steeper
 
 _MEND = "evaluate at longer contexts, or on more windows"
@@ -13,7 +12,6 @@ CONTEXT = power_sum(
     (Term("a"), Term("b", (("position", "p"),))),
     inputs=("position",),
     formula="L = a + b T^-p",
-    text="L = {a} + {b} T^-{p}",
     source="Kaplan et al. 2020, arXiv 2001.08361, appendix D.5",
     mend_floor=_MEND,
     min_points=5,

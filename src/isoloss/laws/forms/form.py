@@ -34,6 +34,12 @@ class Nested:
     mend: str
 
 
+def flat_in(inputs: str, fixed: Mapping[str, float]) -> Nested:
+    """The form in which the loss does not fall with ``inputs``."""
+    reason = f"the loss does not fall with {inputs} by more than its noise"
+    return Nested(fixed, reason, f"add runs over a wider range of {inputs}, or more seeds")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Form(ABC):
     """One law: what describes it, and five methods that its class gives.

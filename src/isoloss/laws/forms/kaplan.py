@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from isoloss.laws.forms.form import Array, Form, Nested
-from isoloss.laws.forms.layout import Term
-from isoloss.laws.forms.sums import EXPONENT_LIMITS, power_sum
+from isoloss.laws.forms.form import Array, Form, Nested, flat_in
+from isoloss.laws.forms.sums import EXPONENT_LIMITS, Term, power_sum
 
 _NEWTON = 30
 
@@ -22,6 +21,11 @@ _OUTER_SUM = power_sum(
     outer="g",
 )
 _FREE = np.array([0, 1, 2, 4])  # A, u, B, g; v stands fourth and stays 1
+
+
+def _log_coefficients(basis_n2: Array, target_n: Array, w_n: Array) -> Array:
+    root_n = np.sqrt(w_n)
+    return np.log(np.maximum(nnls(basis_n2 * root_n[:, None], target_n * root_n)[0], 0.1))
 
 
 def _whole(theta: Array) -> Array:
@@ -44,8 +48,7 @@ class KaplanND(Form):
         out = []
         for u, g in product((0.3, 0.7, 1.5), (0.05, 0.1, 0.3)):
             basis_n2 = np.exp(np.stack([-u * z_In[0], -z_In[1]], axis=1))
-            solved = nnls(basis_n2 * np.sqrt(w_n)[:, None], y_n ** (1 / g) * np.sqrt(w_n))[0]
-            log_A, log_B = np.log(np.maximum(solved, 0.1))
+            log_A, log_B = _log_coefficients(basis_n2, y_n ** (1 / g), w_n)
             out.append([log_A, np.log(u), log_B, np.log(g)])
         return np.array(out)
 
@@ -69,18 +72,7 @@ KAPLAN_ND = KaplanND(
     inputs=("params", "tokens"),
     parameters=("Nc", "aN", "Dc", "aD"),
     limits={"aN": EXPONENT_LIMITS, "aD": EXPONENT_LIMITS},
-    nested=(
-        Nested(
-            {"Dc": 0.0},
-            "the loss does not fall with tokens by more than its noise",
-            "add runs over a wider range of tokens, or more seeds",
-        ),
-        Nested(
-            {"Nc": 0.0, "aN": 1.0},
-            "the loss does not fall with params by more than its noise",
-            "add runs over a wider range of params, or more seeds",
-        ),
-    ),
+    nested=(flat_in("tokens", {"Dc": 0.0}), flat_in("params", {"Nc": 0.0, "aN": 1.0})),
     units=("params", "tokens"),
 )
 
@@ -137,12 +129,10 @@ class KaplanNS(Form):
     def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
         """With the observed loss in B_crit the two coefficients are linear."""
         out: list[list[float]] = []
-        root_n = np.sqrt(w_n)
         for aN, aS, log_K, h in product((0.05, 0.1, 0.3), (0.4, 0.8, 1.5), (-4.0, -1.0, 1.0), (3.0, 6.0)):
             wait = np.exp(log_K - h * np.log(y_n) - z_In[2])
             basis_n2 = np.stack([np.exp(-aN * z_In[0]), np.exp(-aS * z_In[1]) * (1 + wait) ** aS], axis=1)
-            solved = nnls(basis_n2 * root_n[:, None], y_n * root_n)[0]
-            log_A, log_G = np.log(np.maximum(solved, 0.1))
+            log_A, log_G = _log_coefficients(basis_n2, y_n, w_n)
             out.append([log_A, np.log(aN), log_G, np.log(aS), log_K, np.log(h)])
         return np.array(out)
 
@@ -174,16 +164,8 @@ KAPLAN_NS = KaplanNS(
     parameters=("Nc", "aN", "Sc", "aS", "B_star", "aB"),
     limits={"aN": EXPONENT_LIMITS, "aS": EXPONENT_LIMITS, "aB": (0.02, 10.0)},
     nested=(
-        Nested(
-            {"Sc": 0.0, "aS": 1.0, "B_star": 0.0, "aB": 1.0},
-            "the loss does not fall with steps by more than its noise",
-            "add runs over a wider range of steps, or more seeds",
-        ),
-        Nested(
-            {"Nc": 0.0, "aN": 1.0},
-            "the loss does not fall with params by more than its noise",
-            "add runs over a wider range of params, or more seeds",
-        ),
+        flat_in("steps", {"Sc": 0.0, "aS": 1.0, "B_star": 0.0, "aB": 1.0}),
+        flat_in("params", {"Nc": 0.0, "aN": 1.0}),
         Nested(
             {"B_star": 0.0, "aB": 1.0},
             "the loss does not depend on batch_tokens by more than its noise",

@@ -1,8 +1,7 @@
 """Loss over parameters, tokens and loops."""
 
 from isoloss.laws.forms.form import Form
-from isoloss.laws.forms.layout import Term
-from isoloss.laws.forms.sums import power_sum
+from isoloss.laws.forms.sums import Term, power_sum
 from isoloss.laws.forms.warps import Looped, Shifted
 
 
@@ -39,7 +38,6 @@ LOOP_EQUIVALENCE = power_sum(
     (Term("E"), Term("A", (("params_effective", "alpha"),)), Term("B", (("tokens", "beta"),))),
     inputs=("params_once", "params_recurrent", "recurrence", "tokens"),
     formula="L = E + A (N_once + r^phi N_rec)^-alpha + B D^-beta",
-    text="L = {E} + {A} (N_once + r^{phi} N_rec)^-{alpha} + {B} D^-{beta}",
     source="iso-depth looped law, arXiv 2604.21106, eq. 3",
     mend_floor="add larger models or more tokens",
     warp=Looped(),

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from isoloss.laws.forms.form import Array, Form, Nested
-from isoloss.laws.forms.layout import Term
-from isoloss.laws.forms.sums import power_sum
+from isoloss.laws.forms.sums import Term, power_sum
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,10 +40,9 @@ class Shape(Form):
         (z,) = z_In
         middles = (float(z[np.argmin(y_n)]), 0.0, float(z.min()), float(z.max()))
         out: list[list[float]] = []
-        for middle in middles:
-            for curvature in (0.003, 0.03):
-                least = np.average(y_n / (1 + curvature * (z - middle) ** 2), weights=w_n)
-                out.append([np.log(least), middle, np.log(curvature)])
+        for middle, curvature in product(middles, (0.003, 0.03)):
+            least = np.average(y_n / (1 + curvature * (z - middle) ** 2), weights=w_n)
+            out.append([np.log(least), middle, np.log(curvature)])
         return np.array(out)
 
 
@@ -78,7 +77,6 @@ WIDTH_DEPTH = power_sum(
     ),
     inputs=("d_model", "n_layer", "tokens"),
     formula="L = E + A d_model^-a + B n_layer^-b + C D^-c",
-    text="L = {E} + {A} d_model^-{a} + {B} n_layer^-{b} + {C} D^-{c}",
     source="Gemstones, arXiv 2502.06857",
     mend_floor="add larger models or more tokens",
 )

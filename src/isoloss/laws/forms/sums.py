@@ -1,5 +1,6 @@
 """Sums of power laws: most published laws are one, some seen through changed inputs or an outer exponent."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,13 +10,60 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from isoloss.laws.forms.form import Array, Form, Nested
-from isoloss.laws.forms.layout import Layout, Term, layout_of, parameters_of
+from isoloss.laws.forms.form import Array, Form, Nested, flat_in
 from isoloss.laws.forms.warps import Slopes, Warp
 
 _LARGEST_LOG = 300.0  # keeps exp() and its square finite while a solver wanders
 EXPONENT_LIMITS = (1e-3, 10.0)
 SIGNED_LIMITS = (-5.0, 5.0)
+
+
+@dataclass(frozen=True)
+class Term:
+    """``coefficient * prod(input ** -exponent)``; without exponents it is a floor."""
+
+    coefficient: str
+    exponents: tuple[tuple[str, str], ...] = ()
+
+
+def parameters_of(terms: tuple[Term, ...], extra: tuple[str, ...], outer: str) -> tuple[str, ...]:
+    """Each term's coefficient and then its exponents, those of the warp, the outer exponent."""
+    names: list[str] = []
+    for term in terms:
+        names += [term.coefficient, *(exponent for _, exponent in term.exponents)]
+    # One exponent may act on several terms.
+    return (*dict.fromkeys(names), *extra, *([outer] if outer else []))
+
+
+class Layout:
+    """Where the coefficients of K terms stand, and which of J exponents acts on which term and input seen.
+
+    ``spread_JKI`` is 1 where exponent j acts on term k and input i: slopes_KI = exponents_J @ spread_JKI.
+    """
+
+    def __init__(
+        self,
+        terms: tuple[Term, ...],
+        names: tuple[str, ...],
+        sees: tuple[str, ...],
+        outer: str,
+        signed: tuple[str, ...],
+    ) -> None:
+        acting = [
+            (names.index(exponent), k, sees.index(name))
+            for k, term in enumerate(terms)
+            for name, exponent in term.exponents
+        ]
+        self.names = names
+        self.exponents_J, self.terms_J, self.inputs_J = np.array(acting, dtype=np.int64).reshape(-1, 3).T
+        self.coefficients_K = np.array([names.index(term.coefficient) for term in terms])
+        self.spread_JKI = np.zeros((len(acting), len(terms), len(sees)))
+        self.spread_JKI[np.arange(len(acting)), self.terms_J, self.inputs_J] = 1.0
+        self.floor_K = np.array([not term.exponents for term in terms])
+        self.signed_J = np.array([names[j] in signed for j in self.exponents_J], dtype=bool)
+        self.signed_K = np.array([term.coefficient in signed for term in terms])
+        self.exponents_signed, self.coefficients_signed = bool(self.signed_J.any()), bool(self.signed_K.any())
+        self.outer = names.index(outer) if outer else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,14 +81,10 @@ class PowerSum(Form):
     @cached_property
     def layout(self) -> Layout:
         sees = self.warp.sees if self.warp else self.inputs
-        return layout_of(self.terms, self.parameters, sees, self.outer, self.signed)
-
-    @property
-    def floors(self) -> tuple[str, ...]:
-        return tuple(term.coefficient for term in self.terms if not term.exponents)
+        return Layout(self.terms, self.parameters, sees, self.outer, self.signed)
 
     def with_signed_floor(self) -> Form:
-        floors = self.floors
+        floors = [term.coefficient for term in self.terms if not term.exponents]
         if not floors or self.outer or set(floors) & set(self.signed):
             return self
         nested = tuple(part for part in self.nested if not set(part.fixed) & set(floors))
@@ -209,18 +253,20 @@ def power_sum(
     warp: Warp | None = None,
     units: tuple[str, ...] | None = None,
     spans: Mapping[str, tuple[str, ...]] | None = None,
+    kind: type[PowerSum] = PowerSum,
     **more: Any,
 ) -> Form:
     """A form L = sum over terms of coefficient * prod(input ** -exponent).
 
     All parameters are positive but those in ``signed``. With ``outer`` the terms other than floors are summed
-    and raised to that exponent; with ``warp`` the terms see changed inputs.
+    and raised to that exponent; with ``warp`` the terms see changed inputs. ``kind`` may print it otherwise.
+    ``text`` is the formula with its parameters in braces, unless given.
     """
     names = parameters_of(terms, warp.parameters if warp else (), outer)
-    return PowerSum(
+    return kind(
         name=name,
         formula=formula,
-        text=text,
+        text=text or re.sub(rf"\b({'|'.join(names)})\b", r"{\1}", formula),
         source=source,
         inputs=inputs,
         parameters=names,
@@ -258,22 +304,18 @@ def _spans(
 
 def _nested(terms: tuple[Term, ...], mend_floor: str, signed: tuple[str, ...]) -> tuple[Nested, ...]:
     """The sum without each of its terms in turn; a lone term without its slope."""
-    nested = []
-    used: list[str] = []
+    nested: list[Nested] = []
+    used: set[str] = set()
     # A loss that does not fall has no floor either: the slopes are asked first.
     for term in sorted(terms, key=lambda term: not term.exponents):
-        own = [exponent for _, exponent in term.exponents if exponent not in used]
-        used += own
-        if not term.exponents:
-            if term.coefficient in signed:
-                continue
+        exponents = [exponent for _, exponent in term.exponents if exponent not in used]
+        used.update(exponents)
+        if term.exponents:
+            fixed = dict.fromkeys(exponents, 0.0)
+            if len(terms) > 1:
+                fixed = {term.coefficient: 0.0} | dict.fromkeys(exponents, 1.0)
+            nested.append(flat_in(", ".join(name for name, _ in term.exponents), fixed))
+        elif term.coefficient not in signed:
             reason = f"the floor {term.coefficient} is not told apart from 0"
             nested.append(Nested({term.coefficient: 0.0}, reason, mend_floor))
-            continue
-        names = ", ".join(name for name, _ in term.exponents)
-        fixed = dict.fromkeys(own, 0.0)
-        if len(terms) > 1:
-            fixed = {term.coefficient: 0.0} | dict.fromkeys(own, 1.0)
-        reason = f"the loss does not fall with {names} by more than its noise"
-        nested.append(Nested(fixed, reason, f"add runs over a wider range of {names}, or more seeds"))
     return tuple(nested)
