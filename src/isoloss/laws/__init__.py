@@ -8,13 +8,13 @@ from functools import partial
 
 from isoloss import stats
 from isoloss.laws._entropy import OURO_BETA, EntropyShare, entropy_share
-from isoloss.laws._fit import fit, problem_of
-from isoloss.laws._intervals import Interval, check_seed
+from isoloss.laws._fit import check_seed, fit, problem_of
 from isoloss.laws._known import known
 from isoloss.laws._predict import FAR, Prediction
 from isoloss.laws._profile import Profile, profile
 from isoloss.laws._result import Fit, FitData, FitStatus
 from isoloss.laws._rows import Points
+from isoloss.laws._scaled import Interval
 from isoloss.laws._solve import Problem, descend
 from isoloss.laws._spread import WORST_CONDITION, covariance_S
 from isoloss.laws.context import ContextStop, Plateau, context_mean, fit_context, where_it_stops

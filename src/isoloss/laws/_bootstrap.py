@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoloss.errors import Refusal
-from isoloss.laws._intervals import kappa_errors, plain_end, plain_values
 from isoloss.laws._result import Bootstrap, Fit, Interval
 from isoloss.laws._rows import Points
-from isoloss.laws._scaled import ScaledForm
+from isoloss.laws._scaled import ScaledForm, plain_end, plain_values
 from isoloss.laws._solve import Problem, candidates, descend
 from isoloss.laws._spread import covariance_S
 from isoloss.laws.forms import Array
@@ -114,7 +113,7 @@ def with_bootstrap(fit: Fit, problem: Problem, points: Points, *, count: int, se
         return fit
     chain = scaled.chain(theta_Sp)
     full_Spp = chain @ spread_SFF @ np.swapaxes(chain, -1, -2)
-    kappa_Sp, error_Sp = kappa_errors(scaled, theta_Sp, full_Spp)
+    kappa_Sp, error_Sp = scaled.kappa_errors(theta_Sp, full_Spp)
     studentised = not points.dependent and problem.objective != "huber-log"
     intervals = _intervals(fit, problem, kappa_Sp, error_Sp if studentised else None)
     errors = {
@@ -141,7 +140,7 @@ def _intervals(
     fit: Fit, problem: Problem, kappa_Sp: Array, error_Sp: Array | None
 ) -> dict[str, Interval | None]:
     scaled, ends = problem.model, (0.5 + fit.level / 2, 0.5 - fit.level / 2)
-    kappa, errors = kappa_errors(scaled, np.array(fit.theta), np.array(fit.covariance))
+    kappa, errors = scaled.kappa_errors(np.array(fit.theta), np.array(fit.covariance))
     out: dict[str, Interval | None] = dict.fromkeys(fit.form.parameters)
     for place, name in enumerate(fit.form.parameters):
         if name in fit.fixed or errors[place] <= 0:

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws._bootstrap import with_bootstrap
-from isoloss.laws._intervals import check_seed
 from isoloss.laws._likelihood import by_likelihood
 from isoloss.laws._profile import with_profiles
 from isoloss.laws._result import Fit, FitData, Objective
@@ -23,6 +22,12 @@ from isoloss.stats import check_level
 
 INTERVALS = ("t", "profile", "bootstrap")
 FORM_ERROR = 0.05  # below this p of the lack-of-fit test, intervals count designs instead of rows
+
+
+def check_seed(seed: int) -> int:
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed is {seed}", mend="give a whole number, 0 or larger")
+    return seed
 
 
 @dataclass(frozen=True)

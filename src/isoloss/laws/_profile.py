@@ -6,9 +6,9 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from isoloss.errors import InputError
-from isoloss.laws._intervals import kappa_errors, plain_end, plain_values
 from isoloss.laws._result import Fit, Interval
 from isoloss.laws._rows import Points
+from isoloss.laws._scaled import plain_end, plain_values
 from isoloss.laws._solve import Problem, descend
 from isoloss.laws._spread import FEW, inside, normal_huber
 from isoloss.laws.forms import Array
@@ -51,7 +51,7 @@ def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None =
         )
     place = law.parameters.index(parameter)
     theta = np.array(fit.theta)
-    kappa_p, error_p = kappa_errors(scaled, theta, np.array(fit.covariance))
+    kappa_p, error_p = scaled.kappa_errors(theta, np.array(fit.covariance))
     kappa, error = float(kappa_p[place]), float(error_p[place])
     scale = _scale(problem, theta[scaled.free], place, fit.df) * error**2
     # How the others move, to first order, per standard error of this one.

@@ -15,8 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from isoloss.errors import InputError, Refusal
 from isoloss.face import FitFace
-from isoloss.laws._intervals import Interval
 from isoloss.laws._predict import Prediction, log_variance, predict, scaled
+from isoloss.laws._scaled import Interval
 from isoloss.laws._support import Seeds
 from isoloss.laws.forms import Array, Form, form
 from isoloss.stats import check_level

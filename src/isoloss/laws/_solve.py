@@ -53,6 +53,13 @@ class Problem:
             return gradient
         return gradient / np.maximum(self.model.value(phi), 1e-300)[..., None]
 
+    def weighted_residuals(self, phi: Array) -> Array:
+        """Times the root of the weights: what least squares squares."""
+        return np.sqrt(self.w_n) * self.residuals(phi)
+
+    def weighted_jacobian(self, phi: Array) -> Array:
+        return np.sqrt(self.w_n)[..., None] * self.jacobian(phi)
+
     def pull(self, r_n: Array) -> Array:
         """psi, the derivative of the summed function of a residual."""
         return np.clip(r_n, -self.delta, self.delta) if self.objective == "huber-log" else r_n
@@ -150,12 +157,11 @@ def sharpen(problem: Problem, phi: Array) -> Array:
         return phi
     if problem.objective == "huber-log":
         return _descend(problem, phi[None], 1e-14)[0]
-    root_n = np.sqrt(problem.w_n)
     with np.errstate(over="ignore"):  # of a covariance that is not used
         return leastsq(
-            lambda phi: root_n * problem.residuals(phi),
+            problem.weighted_residuals,
             phi,
-            Dfun=lambda phi: root_n[:, None] * problem.jacobian(phi),
+            Dfun=problem.weighted_jacobian,
             full_output=True,  # else it warns; what it calls success is judged by the gradient instead
             xtol=1e-15,
             ftol=1e-15,
@@ -166,10 +172,8 @@ def sharpen(problem: Problem, phi: Array) -> Array:
 
 def scaled_gradient(problem: Problem, phi: Array) -> float:
     """Largest cosine between a column of the Jacobian and the pull of the residuals: 0 at an optimum."""
-    root_n = np.sqrt(problem.w_n)
-    r_n = problem.residuals(phi)
-    pull = root_n * problem.pull(r_n)
-    columns = root_n[:, None] * problem.jacobian(phi)
+    r_n, columns = problem.residuals(phi), problem.weighted_jacobian(phi)
+    pull = np.sqrt(problem.w_n) * problem.pull(r_n)
     # Below residuals of 1e-8 of the loss, what is left of the gradient is the rounding of the data.
     length = np.linalg.norm(columns, axis=0) * max(np.linalg.norm(pull), 1e-8 * np.sqrt(len(r_n)))
     return float(np.max(np.abs(columns.T @ pull) / np.maximum(length, 1e-30), initial=0.0))
@@ -181,7 +185,7 @@ def is_stationary(problem: Problem, phi: Array) -> bool:
     A residual is known to some eps, so 1/2 |r|^2 to eps |r|. A step that leaves a cosine c raises it by
     1/2 c^2 |r|^2: comparing objectives brings c down to sqrt(2 eps / |r|) and no further.
     """
-    size = float(np.linalg.norm(np.sqrt(problem.w_n) * problem.residuals(phi)))
+    size = float(np.linalg.norm(problem.weighted_residuals(phi)))
     hidden = np.sqrt(2 * _EVALUATED_TO / max(size, 2 * _EVALUATED_TO))
     return scaled_gradient(problem, phi) <= max(SMALL_GRADIENT, hidden)
 
@@ -234,8 +238,7 @@ def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:
     best, least = phi_SF[np.nanargmin(totals)], float(np.nanmin(totals))
     for _ in range(_ROUNDS):
         r_n = problem.residuals(best)
-        columns = np.sqrt(problem.w_n)[:, None] * problem.jacobian(best)
-        _, sizes, vt = np.linalg.svd(columns, full_matrices=False)
+        _, sizes, vt = np.linalg.svd(problem.weighted_jacobian(best), full_matrices=False)
         noise = np.sqrt(float(np.average(r_n**2, weights=problem.w_n)))
         reach_F = np.minimum(noise / np.maximum(sizes, 1e-300), 1.0)
         around_SF = best + (rng.standard_normal((_AROUND, len(best))) * reach_F) @ vt

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from isoloss.errors import Refusal
-from isoloss.laws._intervals import t_intervals
 from isoloss.laws._result import Fit, FitData, FitStatus, Objective, Starts, Units
 from isoloss.laws._rows import Points
 from isoloss.laws._scaled import ScaledForm
@@ -73,7 +72,7 @@ class Solved:
         law, points, best = self.form, self.points, self.optimum
         params = self._params()
         df, condition, spread_pp, warnings = self._spread()
-        errors, intervals = t_intervals(self.scaled, self.theta, spread_pp, max(df, 1), level)
+        errors, intervals = self.scaled.t_intervals(self.theta, spread_pp, max(df, 1), level)
         log_scale_I, log_loss_scale = self.scaled.log_scale_I, self.scaled.log_loss_scale
         r_n = self.problem.residuals(best.phi)
         return Fit(

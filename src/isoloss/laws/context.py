@@ -10,7 +10,6 @@ from scipy.special import ndtri
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws._fit import fit
-from isoloss.laws._intervals import t_intervals
 from isoloss.laws._result import Fit, FitStatus
 from isoloss.laws._scaled import ScaledForm, scaled_form
 from isoloss.laws._solve import Problem, is_stationary, sharpen
@@ -74,7 +73,7 @@ def fit_context(
         return replace(whole, warnings=(warning,))
     covariance = np.cov(theta_Sp, rowvar=False) / seeds
     theta = np.array(whole.theta)
-    errors, intervals = t_intervals(_model(whole, positions), theta, covariance, seeds - 1, level)
+    errors, intervals = _model(whole, positions).t_intervals(theta, covariance, seeds - 1, level)
     few = ("two seeds: one degree of freedom, intervals are very wide",) if seeds == 2 else ()
     return replace(
         whole,

@@ -80,8 +80,11 @@ def crossing(
     log_x = np.linspace(np.log(low), np.log(high), _GRID)
     gap = _gap(fit_a, fit_b, input, log_x)
 
+    def gap_at(log_x: float) -> float:
+        return float(_gap(fit_a, fit_b, input, np.array([log_x]))[0])
+
     roots = [
-        brentq(lambda place: _gap(fit_a, fit_b, input, np.array([place]))[0], log_x[i], log_x[i + 1])
+        brentq(gap_at, log_x[i], log_x[i + 1])
         for i in np.flatnonzero(np.sign(gap[:-1]) * np.sign(gap[1:]) < 0)
     ] + list(log_x[gap == 0])
     middle = np.log(overlap).mean()
