@@ -73,7 +73,7 @@ def cold_check(problem: Problem, phi_SF: Array, w_Sn: Array, seed: int) -> tuple
     return len(chosen), int(agreeing.sum())
 
 
-def with_bootstrap(fit: Fit, problem: Problem, points: Points, *, count: int, seed: int, use: bool) -> Fit:
+def with_bootstrap(fit: Fit, problem: Problem, points: Points, count: int, seed: int, *, use: bool) -> Fit:
     """The fit with ``count`` refits, and, with ``use``, intervals from them.
 
     Least squares: studentised, by the quantiles of (refit - estimate) / its own standard error, times the

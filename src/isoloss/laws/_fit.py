@@ -14,9 +14,9 @@ from isoloss.laws._profile import with_profiles
 from isoloss.laws._result import Fit, FitData, Objective
 from isoloss.laws._rows import Points, Rows, designs, points_of, rows_of
 from isoloss.laws._scaled import scaled_form
-from isoloss.laws._solve import OBJECTIVES, Optimum, Problem, solve
+from isoloss.laws._solve import OBJECTIVES, Problem, solve
 from isoloss.laws._solved import Solved
-from isoloss.laws._support import Seeds, check_design, check_support, lack_of_fit
+from isoloss.laws._support import check_design, check_support, lack_of_fit
 from isoloss.laws.forms import Array, Form, registered
 from isoloss.stats import check_level
 
@@ -141,8 +141,13 @@ def _solved(form: Form, rows: Rows, options: Options, labels: NDArray[np.str_] |
     points = points_of(rows, options.logs, labels)
     problem = scaled_problem(form, points, options.objective, options.delta, options.held, options.tied)
     check_design(problem.model, points.x_In)
-    problem, best, likelihood = optimum(problem, options.starts)
-    summed = None if likelihood is None else Objective(options.objective, options.delta, likelihood)
+    given = np.stack([problem.model.start(start) for start in options.starts]) if options.starts else None
+    summed = None
+    if options.objective == "huber-likelihood":
+        problem, best, likelihood = by_likelihood(problem, given)
+        summed = Objective(options.objective, options.delta, likelihood)
+    else:
+        best = solve(problem, given)
     return Solved(problem, points, best, options.held, options.tied, summed)
 
 
@@ -151,7 +156,8 @@ def _by_designs(form: Form, rows: Rows, solved: Solved, options: Options) -> Sol
     if solved.points.dependent:
         return solved
     noise = lack_of_fit(solved.problem, solved.optimum, rows.x_In, rows.y_n, rows.w_n)
-    if noise is None or not _errs(noise, solved) or rows.labels is not None:
+    free = len(solved.optimum.phi)
+    if noise is None or not noise.p < FORM_ERROR or noise.designs <= free or rows.labels is not None:
         return replace(solved, seeds=noise)
     # The law's own error is shared by the seeds of a design: the designs are what counts.
     note = (
@@ -160,10 +166,6 @@ def _by_designs(form: Form, rows: Rows, solved: Solved, options: Options) -> Sol
     )
     by_design = _solved(form, rows, options, designs(rows.x_In).astype(str))
     return replace(by_design, seeds=noise, notes=(note,))
-
-
-def _errs(noise: Seeds, solved: Solved) -> bool:
-    return noise.p < FORM_ERROR and noise.designs > len(solved.optimum.phi)
 
 
 def _data(rows: Rows) -> FitData:
@@ -180,14 +182,8 @@ def _with_intervals(outcome: Fit, solved: Solved, options: Options) -> Fit:
     if outcome.covariance is None:
         return outcome
     if options.bootstrap or options.intervals == "bootstrap":
-        outcome = with_bootstrap(
-            outcome,
-            solved.problem,
-            solved.points,
-            count=options.bootstrap or 1000,
-            seed=options.seed,
-            use=options.intervals != "profile",
-        )
+        count, use = options.bootstrap or 1000, options.intervals != "profile"
+        outcome = with_bootstrap(outcome, solved.problem, solved.points, count, options.seed, use=use)
     if options.intervals == "profile":
         outcome = with_profiles(outcome, solved.problem, solved.points)
     return outcome
@@ -214,14 +210,6 @@ def problem_of(fit: Fit) -> tuple[Problem, Points]:
     if objective == "huber-likelihood":
         problem, _, _ = by_likelihood(problem, np.array(fit.theta)[problem.model.free][None])
     return problem, points
-
-
-def optimum(problem: Problem, starts: Sequence[Mapping[str, float]]) -> tuple[Problem, Optimum, float | None]:
-    """The problem as solved, its optimum, and the negative log likelihood where that was the objective."""
-    given = np.stack([problem.model.start(start) for start in starts]) if starts else None
-    if problem.objective == "huber-likelihood":
-        return by_likelihood(problem, given)
-    return problem, solve(problem, given), None
 
 
 def scaled_problem(

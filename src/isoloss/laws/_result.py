@@ -234,10 +234,9 @@ class Fit(FitFace):
         """Raises InputError if ``data`` is not what ``to_json`` wrote."""
         try:
             return _from_json(data)
-        except ValidationError as error:
-            raise InputError(f"is not a fit ({first_complaint(error)})", mend=_WRITE) from None
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise InputError(f"is not a fit ({error})", mend=_WRITE) from None
+            what = first_complaint(error) if isinstance(error, ValidationError) else error
+            raise InputError(f"is not a fit ({what})", mend=_WRITE) from None
 
 
 _STEP = 1e-30

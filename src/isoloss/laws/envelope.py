@@ -135,7 +135,8 @@ def envelope(
     used = [handover for handover in handovers if handover.cut is None]
     if len(used) < LEAST:
         raise _too_few(handovers, len(used))
-    N_law, D_law = _laws(used, level)
+    C, N, D = ([getattr(handover, name) for handover in used] for name in ("flops", "params", "tokens"))
+    N_law = frontier(C, N, level=level)
     exponents = _bootstrap(runs, grid, Choice(choice), draws, seed)
     intervals: list[tuple[float, float] | None] = [None, None]
     if draws and (failed := 1 - len(exponents) / draws) > FAILED_SHARE:
@@ -150,10 +151,10 @@ def envelope(
         choice=Choice(choice),
         handovers=tuple(handovers),
         params=N_law,
-        tokens=D_law,
+        tokens=frontier(C, D, level=level),
         params_interval=intervals[0],
         tokens_interval=intervals[1],
-        thirds=thirds([each.flops for each in used], [each.params for each in used], N_law.sigma),
+        thirds=thirds(C, N, N_law.sigma),
         level=level,
         runs=len(runs),
         warnings=tuple(warnings),
@@ -255,11 +256,6 @@ def _lower_hull(x: Array, y: Array) -> NDArray[np.signedinteger[Any]]:
     # Corners run counterclockwise, so that from the leftmost, lowest one they go along the lower side.
     corners = np.roll(corners, -int(np.argmin(np.lexsort((y[corners], x[corners])).argsort())))
     return corners[: int(np.argmin(y[corners])) + 1]
-
-
-def _laws(used: Sequence[Handover], level: float) -> tuple[Frontier, Frontier]:
-    C, N, D = ([getattr(one, name) for one in used] for name in ("flops", "params", "tokens"))
-    return frontier(C, N, level=level), frontier(C, D, level=level)
 
 
 def _bootstrap(runs: Sequence[_Run], grid: Array, choice: Choice, draws: int, seed: int) -> list[list[float]]:

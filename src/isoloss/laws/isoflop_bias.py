@@ -65,7 +65,8 @@ def _budget_bias(budget: Budget, law: Mapping[str, float], method: Method) -> Bi
     log_ND = x + np.log(budget.size_tokens)
 
     def loss(log_N: NDArray[np.float64]) -> Array:
-        return _loss(law, log_N, np.interp(log_N, x, log_ND) - log_N)
+        log_D = np.interp(log_N, x, log_ND) - log_N
+        return law["E"] + law["A"] * np.exp(-law["alpha"] * log_N) + law["B"] * np.exp(-law["beta"] * log_D)
 
     at, _, inside = minima(x, np.log(loss(x))[:, None], method)
     exact = minimize_scalar(
@@ -73,10 +74,6 @@ def _budget_bias(budget: Budget, law: Mapping[str, float], method: Method) -> Bi
     )
     optimum, read = float(np.exp(exact.x)), float(np.exp(at[0]))
     return Bias(budget.flops, optimum, read, read / optimum - 1, bool(inside[0]))
-
-
-def _loss(law: Mapping[str, float], log_N: Array, log_D: Array) -> Array:
-    return law["E"] + law["A"] * np.exp(-law["alpha"] * log_N) + law["B"] * np.exp(-law["beta"] * log_D)
 
 
 def _law(law: Mapping[str, float]) -> dict[str, float]:
