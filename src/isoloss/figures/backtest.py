@@ -108,7 +108,7 @@ def _scale_panel(outcome: Backtest, table: pl.DataFrame) -> alt.LayerChart:
     own = hidden.rename({best: "baseline"})
     layers = [marks.points(visible.select("scale", "observed"), x, y, colour=LEFT_OUT, size=36, opacity=0.9)]
     if outcome.coverage is not None:
-        layers.append(marks.bars(own, x, y, colour=PREDICTED, width=2.5, opacity=0.55))
+        layers.append(marks.bars(own, x, y, colour=PREDICTED, width=2.5, opacity=0.55, clip=True))
     layers += [
         marks.points(own, x, baseline, colour=BASELINE, shape="cross", opacity=0.7, clip=True),
         marks.points(own, x, predicted, colour=PREDICTED, shape="diamond", size=44),

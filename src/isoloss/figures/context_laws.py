@@ -53,7 +53,7 @@ def laws_chart(data: Contexts) -> alt.LayerChart:
     ]
     if laws:
         dashed = pl.concat(laws)
-        layers.append(marks.line(dashed, x, y, colour=colour, dash=[5, 4], width=1.3, by="params"))
+        layers.append(marks.line(dashed, x, y, colour=colour, dash=[5, 4], width=1.3, by="params", clip=True))
     names = [f"N = {text.count(size.profile.params)}: {law_words(size.law)}" for size in data.sizes]
     ends = pl.concat(curve[-1:] for curve in curves).with_columns(pl.Series("label", names))
     return marks.panel([*layers, marks.end_labels(ends, marks.EDGE, y, HEIGHT)], WIDTH, HEIGHT)

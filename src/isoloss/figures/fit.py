@@ -135,9 +135,9 @@ def _with_one_input(fit: Fit, points: pl.DataFrame | None, name: str, others: Se
     y = axis(alt.Y, "observed", value_words(fit), pl.concat(losses), log=fit.form.gives != "loss")
     layers: list[alt.Chart] = []
     if fit.covariance is not None:
-        layers.append(marks.band(curve, x, y, NEW_RUN, colour=PREDICTED, opacity=BETWEEN))
-        layers.append(marks.band(curve, x, y, MEAN, colour=PREDICTED, opacity=WITHIN))
-    layers.append(marks.line(curve, x, marks.renamed(y, "law"), colour=PREDICTED, width=2.5))
+        layers.append(marks.band(curve, x, y, NEW_RUN, colour=PREDICTED, opacity=BETWEEN, clip=True))
+        layers.append(marks.band(curve, x, y, MEAN, colour=PREDICTED, opacity=WITHIN, clip=True))
+    layers.append(marks.line(curve, x, marks.renamed(y, "law"), colour=PREDICTED, width=2.5, clip=True))
     if points is not None:
         rows_drawn = points.select(name, "observed")
         layers.append(marks.points(rows_drawn, x, y, colour=REAL, size=42, opacity=0.75))
@@ -191,9 +191,9 @@ def _with_two_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) -
     colour = _colour(by, fit.ranges[by], [level for level, _, _ in levels])
     layers: list[alt.Chart] = []
     if fit.covariance is not None:
-        layers.append(marks.band(table.select(along, by, *MEAN), x, y, MEAN, colour=colour, by=by))
+        layers.append(marks.band(table.select(along, by, *MEAN), x, y, MEAN, colour=colour, by=by, clip=True))
     law = table.select(along, by, "law")
-    layers.append(marks.line(law, x, marks.renamed(y, "law"), colour=colour, width=2.2, by=by))
+    layers.append(marks.line(law, x, marks.renamed(y, "law"), colour=colour, width=2.2, by=by, clip=True))
     how = f"lines: the law at {len(levels)} values of {symbol(by)}"
     if points is None:
         return _Drawing(marks.panel(layers, WIDTH, HEIGHT), table, how)
@@ -252,8 +252,8 @@ def _with_many_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) 
         y = axis(alt.Y, "observed", title, pl.concat(losses), log=False)
         layers: list[alt.Chart] = []
         if fit.covariance is not None:
-            layers.append(marks.band(curve, x, y, MEAN, colour=PREDICTED, opacity=WITHIN))
-        layers.append(marks.line(curve, x, marks.renamed(y, "law"), colour=PREDICTED, width=2.5))
+            layers.append(marks.band(curve, x, y, MEAN, colour=PREDICTED, opacity=WITHIN, clip=True))
+        layers.append(marks.line(curve, x, marks.renamed(y, "law"), colour=PREDICTED, width=2.5, clip=True))
         if dots is not None:
             shown = dots.select("x", "observed")
             layers.append(marks.points(shown, x, y, colour=REAL, size=20, opacity=0.45))

@@ -60,9 +60,9 @@ def layers(lines: Sequence[Line], *, height: float, y_title: str) -> list[alt.Ch
     names = [f"{line.curve.name}:  {line.curve.law}" for line in lines]
     ends = means.group_by("curve", maintain_order=True).last().with_columns(pl.Series("label", names))
     return [
-        marks.band(laws, x, y, opacity=0.13, by="curve"),
+        marks.band(laws, x, y, opacity=0.13, by="curve", clip=True),
         marks.line(means, x, y, width=1, opacity=0.45, by="curve"),
-        marks.line(laws, x, marks.renamed(y, "law"), dash=[6, 4], by="curve"),
+        marks.line(laws, x, marks.renamed(y, "law"), dash=[6, 4], by="curve", clip=True),
         marks.points(points, x, y, shape=marks.SHAPE, size=46, opacity=0.9),
         marks.end_labels(ends, marks.EDGE, y, height),
     ]

@@ -69,7 +69,7 @@ def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
     y = linear_axis("nats", f"{text.capital(PARTS[part])} (nats)", *marks.span(rows["real"]))
     colour = alt.Color("kind:N", scale=alt.Scale(domain=names, range=[REAL, PREDICTED]), legend=legend)
     dash = alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [5, 3]]), legend=legend)
-    return panels(long, marks.line(long, x_tokens(rows, log), y, colour=colour, dash=dash))
+    return panels(long, marks.line(long, x_tokens(rows, log), y, colour=colour, dash=dash, clip=True))
 
 
 def size_name() -> pl.Expr:

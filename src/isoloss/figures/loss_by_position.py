@@ -62,7 +62,7 @@ def chart(models: list[tuple[PositionCurve, str]], context: int) -> alt.LayerCha
     if laws := [
         law_curve(model.law, context, colour) for model, colour in models if isinstance(model.law, Fit)
     ]:
-        layers.append(marks.line(pl.concat(laws), x, y, dash=[5, 4], width=1.3, by="colour"))
+        layers.append(marks.line(pl.concat(laws), x, y, dash=[5, 4], width=1.3, by="colour", clip=True))
     layers.append(stop_marks(models, x, y))
     names = [f"{name_of(model)}: {law_words(model.law)}" for model, _ in models]
     ends = pl.concat(curve[-1:] for curve in curves).with_columns(pl.Series("label", names))

@@ -71,9 +71,10 @@ def band(
     colour: str | alt.Color = COLOUR,
     opacity: float = 0.2,
     by: str | None = None,
+    clip: bool = False,
 ) -> alt.Chart:
-    """The area between two columns, clipped by the panel; ``by``: a band for each of its values."""
-    area = chart_of(table).mark_area(opacity=opacity, clip=True)
+    """The area between two columns; ``by``: a band for each of its values."""
+    area = chart_of(table).mark_area(opacity=opacity, clip=clip)
     return area.encode(x, renamed(y, ends[0]), y2=f"{ends[1]}:Q", color=_colour(colour), detail=_details(by))
 
 
@@ -86,9 +87,10 @@ def bars(
     colour: str | alt.Color = COLOUR,
     width: float = 1.5,
     opacity: float = 1.0,
+    clip: bool = False,
 ) -> alt.Chart:
     """An interval at each row, between two columns."""
-    rules = chart_of(table).mark_rule(strokeWidth=width, opacity=opacity, clip=True)
+    rules = chart_of(table).mark_rule(strokeWidth=width, opacity=opacity, clip=clip)
     return rules.encode(x, renamed(y, ends[0]), y2=f"{ends[1]}:Q", color=_colour(colour))
 
 
@@ -102,7 +104,7 @@ def line(
     opacity: float = 1.0,
     dash: Sequence[int] | alt.StrokeDash | None = None,
     by: str | Sequence[str] | None = None,
-    clip: bool = True,
+    clip: bool = False,
 ) -> alt.Chart:
     """Rows joined in the order of x; ``by``: a line for each value of these columns."""
     pattern = alt.Undefined if dash is None or isinstance(dash, alt.StrokeDash) else list(dash)
@@ -153,8 +155,8 @@ def seeds_and_median(
     thin = None if isinstance(dash, alt.StrokeDash) else dash
     seeds = [*groups, "seed"]
     layers = [
-        line(rows, x, y, colour=colour, width=1, opacity=0.45, dash=thin, by=seeds, clip=False),
-        line(middle, x, y, colour=colour, width=2.6, dash=dash, by=by, clip=False),
+        line(rows, x, y, colour=colour, width=1, opacity=0.45, dash=thin, by=seeds),
+        line(middle, x, y, colour=colour, width=2.6, dash=dash, by=by),
     ]
     if shape is not None:
         layers.append(points(middle, x, y, colour=colour, shape=shape, size=52))

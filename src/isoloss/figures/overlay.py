@@ -44,6 +44,6 @@ def layers(printed: pl.DataFrame, name: str, x: alt.X, y: alt.Y, height: float) 
     y = marks.renamed(y, "other")
     ends = printed.filter(pl.col(name) == pl.col(name).max()).with_columns(pl.lit(QUIET).alias("colour"))
     return [
-        marks.line(printed, x, y, colour=QUIET, dash=[5, 4], width=1.5, by="label"),
+        marks.line(printed, x, y, colour=QUIET, dash=[5, 4], width=1.5, by="label", clip=True),
         marks.end_labels(ends, x, y, height, size=11),
     ]

@@ -59,8 +59,8 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
     layers: list[alt.Chart] = []
     if runs is not None:
         layers.append(marks.points(runs, x, y, colour=REAL, size=28, opacity=0.55, clip=True))
-    layers.append(marks.band(table, x, y, colour=PREDICTED, opacity=0.18))
-    layers.append(marks.line(table, x, y, colour=PREDICTED, width=2.5))
+    layers.append(marks.band(table, x, y, colour=PREDICTED, opacity=0.18, clip=True))
+    layers.append(marks.line(table, x, y, colour=PREDICTED, width=2.5, clip=True))
     layers += _plan_mark(plan, x, y)
     interval = plan.intervals["loss"]
     between = f" ({text.interval(interval, text.loss)})" if interval else ""
@@ -223,9 +223,9 @@ def _allocation_panel(
         layers.append(marks.points(sizes, x, y, colour=REAL, size=16, opacity=0.4, clip=True))
     planned = pl.DataFrame({"flops": [plan.flops], "value": [getattr(plan, column)]})
     layers += [
-        marks.line(rules, x, y, colour=QUIET, width=1.5, dash=dash),
-        marks.band(own, x, y, colour=PREDICTED, opacity=0.25),
-        marks.line(own, x, y, colour=PREDICTED, width=2.5),
+        marks.line(rules, x, y, colour=QUIET, width=1.5, dash=dash, clip=True),
+        marks.band(own, x, y, colour=PREDICTED, opacity=0.25, clip=True),
+        marks.line(own, x, y, colour=PREDICTED, width=2.5, clip=True),
         marks.points(planned, x, y, colour=INK, shape="diamond", size=90),
     ]
     return marks.panel(layers, PANEL, PANEL)
@@ -252,7 +252,7 @@ def _penalty_panel(
     layers = [
         shade.mark_rect(color=PREDICTED, opacity=0.15).encode(x, x2="end:Q"),
         best.mark_rule(color=QUIET, strokeDash=[3, 3]).encode(x),
-        marks.line(table, x, y, colour=PREDICTED, width=2.5),
+        marks.line(table, x, y, colour=PREDICTED, width=2.5, clip=True),
     ]
     return marks.panel(layers, PANEL, 260)
 

@@ -50,8 +50,8 @@ def _panel(fit: Fit, curve: Profile, place: int) -> alt.LayerChart:
     table = table.select("value", "distance", "t_distance")
     layers = [
         marks.chart_of(levels).mark_rule(color=QUIET, strokeWidth=1.5).encode(y),
-        marks.line(table, x, marks.renamed(y, "t_distance"), colour=INK, dash=[5, 4], width=1.3),
-        marks.line(table, x, y, colour=PREDICTED, width=2.5),
+        marks.line(table, x, marks.renamed(y, "t_distance"), colour=INK, dash=[5, 4], width=1.3, clip=True),
+        marks.line(table, x, y, colour=PREDICTED, width=2.5, clip=True),
         marks.points(table, x, y, colour=PREDICTED, size=26, clip=True),
         marks.points(centre, x, y, colour=REAL, shape="diamond", size=60),
     ]
