@@ -55,7 +55,8 @@ class Layout:
             for name, exponent in term.exponents
         ]
         self.names = names
-        self.exponents_J, self.terms_J, self.inputs_J = np.array(acting, dtype=np.int64).reshape(-1, 3).T
+        acting_3J = np.array(acting, dtype=np.int64).reshape(-1, 3).T.copy()  # rows quick to index by
+        self.exponents_J, self.terms_J, self.inputs_J = acting_3J
         self.coefficients_K = np.array([names.index(term.coefficient) for term in terms])
         self.spread_JKI = np.zeros((len(acting), len(terms), len(sees)))
         self.spread_JKI[np.arange(len(acting)), self.terms_J, self.inputs_J] = 1.0
