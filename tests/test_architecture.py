@@ -55,6 +55,7 @@ def test_laws_and_families_live_where_the_page_says():
 @pytest.mark.parametrize(
     ("what", "pattern"),
     [
+        ("a finding", r"^def \w+\([^)]*\) -> (Finding|list\[Finding\]|Iterator\[Finding\])"),
         ("a figure", r"^def \w+\([^)]*\) -> (Figure|list\[Figure\])"),
         ("a command", r"^@app\.command"),
     ],

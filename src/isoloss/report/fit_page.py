@@ -70,22 +70,22 @@ def _sections(
         section(
             "misses",
             "Where it misses",
-            _drawn(fit, fit_residuals.real_against_predicted, fit_residuals.residuals),
+            _figures_of(fit, fit_residuals.real_against_predicted, fit_residuals.residuals),
             [],
         ),
-        section("doubts", "Its parameters", _drawn(fit, correlations.figure, profiles.figure), []),
-        section("frontier", "Compute", _listed(drawn), []),
+        section("doubts", "Its parameters", _figures_of(fit, correlations.figure, profiles.figure), []),
+        section("frontier", "Compute", _as_list(drawn), []),
         section("trial", "On runs it did not see", [hidden], []),
-        section("opinions", "Without a law", _listed(methods), []),
+        section("opinions", "Without a law", _as_list(methods), []),
         section("refits", "Other objectives, fewer runs", [], [other, left]),
         section("solution", "How it was solved", [], [fit_tables.solution(fit)]),
         section("source", "Where the rows come from", [], fit_tables.source(fit)),
     ]
 
 
-def _listed(figures: Sequence[Figure] | Refusal) -> list[Figure | Refusal]:
+def _as_list(figures: Sequence[Figure] | Refusal) -> list[Figure | Refusal]:
     return [figures] if isinstance(figures, Refusal) else list(figures)
 
 
-def _drawn(fit: Fit, *figures: Callable[[Fit], Figure]) -> list[Figure | Refusal]:
+def _figures_of(fit: Fit, *figures: Callable[[Fit], Figure]) -> list[Figure | Refusal]:
     return [attempt(partial(figure, fit)) for figure in figures]

@@ -63,18 +63,25 @@ def section(
 
 Parts = tuple[list[Figure | Refusal], list[Table | Refusal]]
 Data = TypeVar("Data")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-def made(data: Data | Refusal, make: Callable[[Data], Made]) -> Made | Refusal:
+def attempt_with(data: Data | Refusal, make: Callable[[Data], Result]) -> Result | Refusal:
     """``make(data)``, or the refusal of either."""
     return data if isinstance(data, Refusal) else attempt(lambda: make(data))
 
 
 def by_params(analysis: StudyAnalysis) -> Parts:
     data = analysis.by_params
-    figures = [made(data, loss_by_params.figure), made(analysis.by_tokens, loss_by_tokens.figure)]
-    return figures, [made(data, gaps_by_params), made(data, crossings), made(data, ratios)]
+    figures = [
+        attempt_with(data, loss_by_params.figure),
+        attempt_with(analysis.by_tokens, loss_by_tokens.figure),
+    ]
+    return figures, [
+        attempt_with(data, gaps_by_params),
+        attempt_with(data, crossings),
+        attempt_with(data, ratios),
+    ]
 
 
 def gaps_by_params(data: params.ByParams) -> Table:
@@ -112,7 +119,7 @@ def ratios(data: params.ByParams) -> Table:
 
 def by_position(analysis: StudyAnalysis) -> Parts:
     data = analysis.by_position
-    return [made(data, loss_by_position.figure)], [made(data, gaps_by_position)]
+    return [attempt_with(data, loss_by_position.figure)], [attempt_with(data, gaps_by_position)]
 
 
 def gaps_by_position(data: positions.ByPosition) -> Table:
@@ -125,8 +132,8 @@ def gaps_by_position(data: positions.ByPosition) -> Table:
 
 def contexts(analysis: StudyAnalysis) -> Parts:
     data = analysis.contexts
-    return [made(data, context_laws.laws_figure), made(data, context_laws.steps_figure)], [
-        made(data, context_means)
+    return [attempt_with(data, context_laws.laws_figure), attempt_with(data, context_laws.steps_figure)], [
+        attempt_with(data, context_means)
     ]
 
 
@@ -149,14 +156,14 @@ def context_means(data: Contexts) -> Table:
 def loops(analysis: StudyAnalysis) -> Parts:
     data = analysis.loops
     figures = [
-        made(data, looped_grid.exits_figure),
-        made(data, looped_grid.grid_figure),
-        made(data, lambda d: looped_grid.grid_figure(d, log=True)),
-        made(data, looped_grid.residual_figure),
-        made(data, lambda d: looped_grid.grid_figure(d, "expected")),
-        made(data, lambda d: looped_grid.grid_figure(d, "last_exit")),
+        attempt_with(data, looped_grid.exits_figure),
+        attempt_with(data, looped_grid.grid_figure),
+        attempt_with(data, lambda d: looped_grid.grid_figure(d, log=True)),
+        attempt_with(data, looped_grid.residual_figure),
+        attempt_with(data, lambda d: looped_grid.grid_figure(d, "expected")),
+        attempt_with(data, lambda d: looped_grid.grid_figure(d, "last_exit")),
     ]
-    return figures, [made(data, gains), made(data, held_out)]
+    return figures, [attempt_with(data, gains), attempt_with(data, held_out)]
 
 
 def gains(data: looped.LoopedStudy) -> Table:

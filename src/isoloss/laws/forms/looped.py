@@ -2,7 +2,7 @@
 
 from isoloss.laws.forms.form import Form
 from isoloss.laws.forms.sums import Term, power_sum
-from isoloss.laws.forms.warps import Looped, Shifted
+from isoloss.laws.forms.warps import LoopedParams, Shifted
 
 
 def _ouro(name: str, loops: str, source: str) -> Form:
@@ -40,7 +40,7 @@ LOOP_EQUIVALENCE = power_sum(
     formula="L = E + A (N_once + r^phi N_rec)^-alpha + B D^-beta",
     source="iso-depth looped law, arXiv 2604.21106, eq. 3",
     mend_floor="add larger models or more tokens",
-    warp=Looped(),
+    warp=LoopedParams(),
     units=("params", "params", "1", "tokens"),
     spans={"params_recurrent": ("alpha",), "recurrence": ("phi",), "tokens": ("beta",)},
     signed=("phi",),

@@ -12,7 +12,7 @@ from isoloss.laws.forms.sums import Term, power_sum
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Shape(Form):
+class ShapeLaw(Form):
     """L = least (1 + curvature log(ratio / best)^2): a parabola in log ratio."""
 
     def value(self, theta: Array, z_In: Array) -> Array:
@@ -46,7 +46,7 @@ class Shape(Form):
         return np.array(out)
 
 
-SHAPE = Shape(
+SHAPE = ShapeLaw(
     name="shape",
     formula="L = least (1 + curvature log(ratio / best)^2)",
     text="L = {least} (1 + {curvature} log(ratio / {best})^2)",

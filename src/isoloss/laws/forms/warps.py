@@ -126,7 +126,7 @@ class Repeats(Warp):
         return dict(zip(self.sees, (M * (1 + more_N), U * (1 + more_D)), strict=True))
 
 
-class Looped(Warp):
+class LoopedParams(Warp):
     """N_eff = N_once + r^phi N_rec, and D as it is."""
 
     parameters = ("phi",)

@@ -24,7 +24,7 @@ SHOWN_ROWS = 200
 
 
 @dataclass(frozen=True)
-class Picture:
+class SlidePicture:
     """A figure on a slide: its drawing, the paragraph beside it, the numbers behind it."""
 
     name: str
@@ -64,21 +64,21 @@ def partial_output(panel: Panel, settings: Settings, tables: Tables) -> Markup:
     )
 
 
-def pictures(panel: Panel, settings: Settings, tables: Tables, prefix: str = "") -> list[Picture]:
+def pictures(panel: Panel, settings: Settings, tables: Tables, prefix: str = "") -> list[SlidePicture]:
     """``prefix`` of their names: a recording may stand on one page with what is measured live."""
     figures: Sequence[Figure] = panel.tell.figures(settings, tables)
     folded = getattr(panel.tell, "FOLDED", ())
     return [picture(figure, prefix + panel.name, folded=figure.name in folded) for figure in figures]
 
 
-def picture(figure: Figure, owner: str, *, folded: bool = False) -> Picture:
+def picture(figure: Figure, owner: str, *, folded: bool = False) -> SlidePicture:
     """``owner`` keeps the ids of one page's pictures apart."""
     figure = replace(figure, name=f"{owner}-{figure.name}")
     rows: pl.DataFrame = figure.table
     cut = f" (the first {SHOWN_ROWS} of {len(rows):,} rows)" if len(rows) > SHOWN_ROWS else ""
     table = table_of(f"Numbers behind: {figure.title}{cut}", rows.head(SHOWN_ROWS))
     svg = inline(figure, render.svg(figure))
-    return Picture(figure.name, svg, figure.title, figure.shows, table, folded)
+    return SlidePicture(figure.name, svg, figure.title, figure.shows, table, folded)
 
 
 def _extra(panel: Panel, settings: Settings, tables: Tables) -> Markup:

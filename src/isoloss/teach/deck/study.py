@@ -11,7 +11,7 @@ from isoloss.analysis.study import StudyAnalysis, analyse
 from isoloss.figures import looped_grid, loss_by_params, loss_by_position
 from isoloss.figures.figure import Figure
 from isoloss.records import StudyData, load
-from isoloss.report.sections import made
+from isoloss.report.sections import attempt_with
 from isoloss.teach import provenance
 from isoloss.teach.deck.fragment import picture
 from isoloss.teach.templates import filled
@@ -43,9 +43,9 @@ def _findings(folder: Path, *, shipped: bool) -> Markup:
 def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
     """Each ``finding`` of a study with the ``picture`` that shows it; without one a Refusal says why."""
     figures = {
-        "families": made(analysis.by_params, loss_by_params.figure),
-        "positions": made(analysis.by_position, loss_by_position.figure),
-        "loops": made(analysis.loops, looped_grid.grid_figure),
+        "families": attempt_with(analysis.by_params, loss_by_params.figure),
+        "positions": attempt_with(analysis.by_position, loss_by_position.figure),
+        "loops": attempt_with(analysis.loops, looped_grid.grid_figure),
     }
     answers: list[dict[str, Any]] = []
     for finding in findings_of(analysis):

@@ -22,7 +22,7 @@ Texts = Iterator[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Cell:
+class MeasuredCell:
     """The looks of one task at one size, and what they came to. ``first``: a row, which names the cell."""
 
     curves: pl.DataFrame
@@ -36,16 +36,16 @@ class Cell:
         return draw.at_best_rate(self.curves, self.bests)
 
 
-def cells_of(tables: Tables, names: Sequence[str]) -> list[Cell]:
+def cells_of(tables: Tables, names: Sequence[str]) -> list[MeasuredCell]:
     """The cells in the order of their first row; none before anything has been trained."""
     if not tables.get("curves"):
         return []
     curves, far = (_frame(tables.get(name, [])) for name in ("curves", "distances"))
-    cells: list[Cell] = []
+    cells: list[MeasuredCell] = []
     for key, rows in curves.group_by(*names, maintain_order=True):
         here = [pl.col(name) == value for name, value in zip(names, key, strict=True)]
         distances = far.filter(*here) if len(far) else far
-        cells.append(Cell(rows, distances, rows.row(0, named=True), outcomes(rows), bests(rows)))
+        cells.append(MeasuredCell(rows, distances, rows.row(0, named=True), outcomes(rows), bests(rows)))
     return cells
 
 
@@ -53,7 +53,7 @@ def _frame(rows: Sequence[Row]) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _nothing(cell: Cell) -> Texts:
+def _nothing(cell: MeasuredCell) -> Texts:
     yield from ()
 
 
@@ -73,10 +73,10 @@ class Contest:
         default_factory=lambda: {"verdict": (ATTENTION, (BIAS_1,))}
     )
     baselines: dict[str, str] = field(default_factory=lambda: {"chance": "chance, 1 in 26"})
-    before: Callable[[Cell], Texts] = _nothing
-    after: Callable[[Cell], Texts] = _nothing
+    before: Callable[[MeasuredCell], Texts] = _nothing
+    after: Callable[[MeasuredCell], Texts] = _nothing
 
-    def verdicts(self, cell: Cell) -> dict[str, str]:
+    def verdicts(self, cell: MeasuredCell) -> dict[str, str]:
         """Each pair's verdict by key, if both are there."""
         verdicts: dict[str, str] = {}
         for key, (side, others) in self.pairs.items():
@@ -148,7 +148,7 @@ def _bar(label: str, share: float, width: int = 30) -> str:
     return f"  {label:<22} {'#' * round(width * share):.<{width}} {percent(share, 1):>8}"
 
 
-def against_chance(cell: Cell) -> Texts:
+def against_chance(cell: MeasuredCell) -> Texts:
     """Whether torch's default start, at its end, can be told from guessing."""
     if default := cell.bests.get(DEFAULT):
         chance = cell.first["chance"]
@@ -160,7 +160,7 @@ def against_chance(cell: Cell) -> Texts:
         )
 
 
-def by_distance(cell: Cell) -> Texts:
+def by_distance(cell: MeasuredCell) -> Texts:
     """Nearest and farthest of each side at its best rate, seeds in a span."""
     rows = draw.at_best_rate(cell.distances, cell.bests) if len(cell.distances) else cell.distances
     for number, side in enumerate(rows.partition_by("side", maintain_order=True) if len(rows) else []):
@@ -181,7 +181,7 @@ def _farthest(rows: pl.DataFrame) -> str:
     return f"at distance {far['distance'][0]} {each}"
 
 
-def against_line(cell: Cell) -> Texts:
+def against_line(cell: MeasuredCell) -> Texts:
     """Where each seed's Wilson interval lies against the value-set line, the lower side first."""
     line = cell.first["value_set"]
     for number, side in sorted(enumerate(cell.sides), key=lambda side: cell.bests[side[1]].mean):
@@ -198,7 +198,7 @@ def against_line(cell: Cell) -> Texts:
         yield f"line-{number}", f"{text}."
 
 
-def baselines(cell: Cell) -> Texts:
+def baselines(cell: MeasuredCell) -> Texts:
     row = cell.first
     yield (
         "baselines",
