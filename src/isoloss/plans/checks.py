@@ -24,7 +24,8 @@ def validated(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[st
         if not np.isfinite(number) or (number <= 0 and not (name == "loss" and signed_loss)):
             raise InputError(f"{name} is {value!r}", mend="give a positive finite number")
         if not 1 / MOST <= abs(number) <= MOST:
-            raise InputError(f"{name} is {value!r}", mend=f"give a number from {1 / MOST:g} to {MOST:g}")
+            ends = text.interval((1 / MOST, MOST), text.power)
+            raise InputError(f"{name} is {text.power(number)}", mend=f"give a number from {ends}")
         given[name] = number
     if ("flops" in given) == ("loss" in given):
         what = "both a budget and a target" if "flops" in given else "neither a budget nor a target"
