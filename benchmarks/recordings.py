@@ -91,8 +91,8 @@ def measured_study(folder: Path) -> dict[str, Any]:
 def experiment_of_study() -> str:
     try:
         from isoloss.teach.deck.study import experiment
-    except ImportError:  # before studies had a stamp: the commit is in each run's record
-        return ""
+    except ImportError as error:
+        raise SystemExit(f"study: this code has no stamp of it ({error}); give a later --base") from None
     return experiment()
 
 

@@ -7,7 +7,9 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -96,17 +98,33 @@ def test_a_write_that_the_system_refuses_leaves_the_old_file(tmp_path):
     assert names(tmp_path) == {"big.txt"}
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="this user may write into read-only folders")
-def test_a_read_only_folder_raises_and_keeps_the_file(tmp_path):
-    path = tmp_path / "note.txt"
-    files.write_text(path, "old")
-    tmp_path.chmod(0o500)
+@contextmanager
+def as_nobody():
+    """Root may write into any folder, so root is somebody else for a while."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
     try:
-        with pytest.raises(PermissionError):
-            files.write_text(path, "new")
+        yield
     finally:
-        tmp_path.chmod(0o700)
-    assert path.read_text() == "old"
+        if root:
+            os.seteuid(0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders have no such permissions")
+def test_a_read_only_folder_raises_and_keeps_the_file():
+    with tempfile.TemporaryDirectory() as name:  # others may not enter pytest's own folder
+        folder = Path(name)
+        path = folder / "note.txt"
+        files.write_text(path, "old")
+        folder.chmod(0o555)
+        try:
+            with as_nobody(), pytest.raises(PermissionError):
+                files.write_text(path, "new")
+        finally:
+            folder.chmod(0o700)
+        assert path.read_text() == "old"
+        assert names(folder) == {"note.txt"}
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])

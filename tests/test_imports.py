@@ -124,7 +124,6 @@ def smuggle(copied):
 
 
 def test_imports_go_one_way():
-    pytest.importorskip("importlinter")
     done = lint_imports(ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Contracts: 2 kept, 0 broken." in done.stdout
@@ -141,7 +140,6 @@ def test_imports_go_one_way():
     ],
 )
 def test_control_an_import_the_other_way_breaks_a_contract(smuggle, module, line):
-    pytest.importorskip("importlinter")
     done = lint_imports(smuggle(module, line + "\n"))
     assert done.returncode != 0
     assert "1 kept, 1 broken" in done.stdout or "0 kept, 2 broken" in done.stdout or "newcomer" in done.stdout
@@ -175,12 +173,10 @@ print(json.dumps([[n for n, p in zip(names, part) if p == k] for k in range(coun
 
 
 def test_no_files_of_different_rooms_import_each_other():
-    pytest.importorskip("grimp")
     assert circles_between_rooms(ROOT) == []
 
 
 def test_control_a_lazy_import_the_other_way_makes_a_circle(smuggle):
-    pytest.importorskip("grimp")
     place = smuggle("laws/_result.py", "\n\ndef draw():\n    from isoloss.figures import fit\n")
     (circle,) = circles_between_rooms(place)
     assert {"isoloss.laws._result", "isoloss.figures.fit"} <= set(circle)

@@ -3,7 +3,7 @@
 from enum import Enum
 
 import pytest
-from pydantic import ValidationError
+from pydantic import ValidationError, field_validator
 
 from isoloss.errors import InputError
 from isoloss.strict import Strict, first_complaint, json_values, key_and_value
@@ -17,6 +17,13 @@ class Outer(Strict):
     inner: Inner
     rate: float = 1.0
 
+    @field_validator("rate")
+    @classmethod
+    def _above_0(cls, rate: float) -> float:
+        if rate < 0:
+            raise ValueError("a rate is above 0")
+        return rate
+
 
 @pytest.mark.parametrize(
     ("values", "complaint"),
@@ -24,6 +31,7 @@ class Outer(Strict):
         ({"inner": {"width": "3"}}, "inner.width: Input should be a valid integer"),
         ({"inner": {"width": 3}, "extra": 1}, "extra: Extra inputs are not permitted"),
         ({"inner": {"width": 3}, "rate": float("nan")}, "rate: Input should be a finite number"),
+        ({"inner": {"width": 3}, "rate": -1.0}, "rate: a rate is above 0"),
         (7, "settings: Input should be a valid dictionary or instance of Outer"),
     ],
 )

@@ -29,12 +29,11 @@ def first_complaint(error: ValidationError, whole: str = "", *, by_hand: bool = 
     unknown = [complaint for complaint in complaints if complaint["type"] == "extra_forbidden"]
     first = unknown[0] if by_hand and unknown else complaints[0]
     key = ".".join(str(part) for part in first["loc"]) or whole
-    what = f"{key}: {first['msg']}" if key else first["msg"]
-    if not by_hand:
-        return what
+    what = first["msg"].removeprefix("Value error, ")
     given = repr(first["input"])
-    shown = f" (got {given})" if first["type"] != "missing" and len(given) < 60 else ""
-    return what.replace("Value error, ", "", 1) + shown
+    if by_hand and first["type"] != "missing" and len(given) < 60:
+        what += f" (got {given})"
+    return f"{key}: {what}" if key else what
 
 
 def validated(
