@@ -1,4 +1,4 @@
-"""The only module that writes to disk.
+"""The only module that writes to disk, and the one that unpacks what others wrote.
 
 A reader must never meet half a file, whenever the writer is killed:
 
@@ -11,17 +11,21 @@ A reader must never meet half a file, whenever the writer is killed:
 """
 
 import errno
+import gzip
 import hashlib
 import json
+import lzma
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Generator
+import zlib
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+import zstandard
 from filelock import FileLock, Timeout
 
 from isoloss.errors import InputError
@@ -111,6 +115,87 @@ def read_json(path: Path) -> Any:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON number")
+
+
+def unpack(path: Path, max_bytes: int, *, mend: str) -> bytes:
+    """The bytes of a plain, ``.gz``, ``.xz`` or ``.zst`` file, unpacked.
+
+    Stops at ``max_bytes``, so that a small file that unpacks to anything cannot fill the memory.
+    Raises InputError for a file that is unreadable, damaged, cut off or larger; ``mend`` is for the larger.
+    """
+    data = bytearray()
+    try:
+        with open(path, "rb") as file:
+            for block in _blocks(file, path.suffix.lower()):
+                data += block
+                if len(data) > max_bytes:
+                    what = f"holds more than {max_bytes:,} bytes once unpacked"
+                    raise InputError(what, where=str(path), mend=mend)
+    except FileNotFoundError:
+        raise InputError("there is no such file", where=str(path), mend="check the path") from None
+    except (OSError, ValueError, EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError) as error:
+        raise InputError(
+            f"cannot be read ({error})", where=str(path), mend="check its permissions, or fetch it again"
+        ) from None
+    return bytes(data)
+
+
+def _blocks(file: BinaryIO, suffix: str) -> Iterator[bytes]:
+    if suffix == ".zst":
+        yield from _unpack_zstandard(file)
+        return
+    opener = {".gz": gzip.open, ".xz": lzma.open}.get(suffix)
+    stream = opener(file) if opener else file
+    while block := stream.read(2**20):
+        yield block
+
+
+def _unpack_zstandard(file: BinaryIO) -> Iterator[bytes]:
+    """All frames of a file. The library's own reader takes a cut-off frame for a whole one; this raises."""
+    unpacker = zstandard.ZstdDecompressor().decompressobj()
+    # 4 KiB of zstandard unpack to at most about 128 MiB: the size is checked between steps.
+    while block := file.read(2**12):
+        while block:
+            if unpacker.eof:
+                unpacker = zstandard.ZstdDecompressor().decompressobj()
+            yield unpacker.decompress(block)
+            block = unpacker.unused_data if unpacker.eof else b""
+    if not unpacker.eof:
+        raise EOFError("it ends inside a compressed frame")
+
+
+def decode(data: bytes, where: object) -> str:
+    """UTF-8 text without a byte order mark. Raises InputError naming the line and byte that are none."""
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"is not UTF-8: byte {data[error.start]:#04x} at offset {error.start}",
+            where=f"{where}, line {line}",
+            mend="save it as UTF-8, for example: iconv -f latin1 -t utf-8",
+        ) from None
+
+
+def json_objects(
+    text: str, path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Number and object of each line that is not blank; ``pairs`` is json's ``object_pairs_hook``.
+
+    Raises InputError naming the line that is no JSON object.
+    """
+    # Only "\n" ends a line: str.splitlines would also cut at characters that JSON strings may hold.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            row = json.loads(line, object_pairs_hook=pairs)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"is not JSON ({error})", where=where, mend="mend or remove that line") from None
+        if not isinstance(row, dict):
+            raise InputError("is not a JSON object", where=where, mend="write one object a line")
+        yield number, row
 
 
 @contextmanager

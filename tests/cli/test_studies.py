@@ -153,7 +153,7 @@ BAD = [
     ([*RUN, "--family", "empty.py"], "registers no family"),
     ([*RUN, "--out", "my.toml"], "my.toml: is not a folder"),
     (["run", "broken.toml"], "broken.toml: is not TOML"),
-    (["run", "bytes.toml"], "bytes.toml: is not UTF-8"),
+    (["run", "bytes.toml"], "bytes.toml, line 1: is not UTF-8"),
     (["run", "typo.toml"], "typo.toml: scale.mini.contxt: Extra inputs"),
     (["run", "hostile.toml"], "hostile.toml: name: String should match pattern"),
     (["report", "."], "holds no study"),

@@ -4,24 +4,21 @@ A document's text is kept as it stands, except that Windows line ends become new
 it are dropped, so that the same text from two kinds of file counts as the same document.
 """
 
-import gzip
 import importlib
-import json
-import lzma
 import os
 import re
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import polars as pl
-import zstandard
 
+from isoloss import files
 from isoloss.errors import InputError
 
 MAX_BYTES = 2 * 2**30
+_SPLIT_IT = "raise max_bytes if you trust the file, or split it"
 COMPRESSED = (".gz", ".xz", ".zst")
 _HUB_NAME = re.compile(r"hf:(?P<name>[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?)(:(?P<config>[\w.-]+))?")
 
@@ -83,11 +80,11 @@ def _files_of(path: Path) -> list[tuple[Path, str]]:
         raise InputError(
             "is neither a file nor a folder", where=str(path), mend="name a text file or a folder"
         )
-    found: list[Path] = []
+    paths: list[Path] = []
     for folder, subfolders, names in os.walk(path, followlinks=False, onerror=_unreadable_folder):
         subfolders[:] = [name for name in subfolders if not name.startswith(".")]
-        found += [Path(folder, name) for name in names if not name.startswith(".")]
-    files = sorted(file for file in found if file.is_file() and not file.is_symlink())
+        paths += [Path(folder, name) for name in names if not name.startswith(".")]
+    files = sorted(file for file in paths if file.is_file() and not file.is_symlink())
     if not files:
         raise InputError(
             "holds no files", where=str(path), mend="put text files into it, or name another folder"
@@ -123,69 +120,6 @@ def _from_file(path: Path, label: str, reading: Reading) -> list[Document]:
     return documents
 
 
-def contents(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """The bytes of a plain, ``.gz``, ``.xz`` or ``.zst`` file, unpacked.
-
-    Stops at ``max_bytes``, so that a small file that unpacks to anything cannot fill the memory.
-    Raises InputError for a file that is unreadable, damaged, cut off or larger than ``max_bytes``.
-    """
-    parts: list[bytes] = []
-    size = 0
-    try:
-        with open(path, "rb") as file:
-            for block in _blocks(file, path.suffix.lower()):
-                size += len(block)
-                if size > max_bytes:
-                    raise InputError(
-                        f"holds more than {max_bytes:,} bytes once unpacked",
-                        where=str(path),
-                        mend="raise max_bytes if you trust the file, or split it",
-                    )
-                parts.append(block)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError) as error:
-        raise InputError(
-            f"cannot be read ({error})", where=str(path), mend="check its permissions, or fetch it again"
-        ) from None
-    return b"".join(parts)
-
-
-def _blocks(file: BinaryIO, suffix: str) -> Iterator[bytes]:
-    if suffix == ".zst":
-        yield from _unpack_zstandard(file)
-        return
-    unpack = {".gz": gzip.open, ".xz": lzma.open}.get(suffix)
-    stream = unpack(file) if unpack else file
-    while block := stream.read(2**20):
-        yield block
-
-
-def _unpack_zstandard(file: BinaryIO) -> Iterator[bytes]:
-    """All frames of a file. The library's own reader takes a cut-off frame for a whole one; this raises."""
-    unpacker = zstandard.ZstdDecompressor().decompressobj()
-    # 4 KiB of zstandard unpack to at most about 128 MiB: the size is checked between steps.
-    while block := file.read(2**12):
-        while block:
-            if unpacker.eof:
-                unpacker = zstandard.ZstdDecompressor().decompressobj()
-            yield unpacker.decompress(block)
-            block = unpacker.unused_data if unpacker.eof else b""
-    if not unpacker.eof:
-        raise EOFError("it ends inside a compressed frame")
-
-
-def _decode(path: Path, data: bytes) -> str:
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start}",
-            where=f"{path}, line {line}",
-            mend="save it as UTF-8, for example: iconv -f latin1 -t utf-8",
-        ) from None
-    return text.removeprefix("\ufeff")
-
-
 def _tidy(text: str) -> str:
     return text.replace("\r\n", "\n").strip("\n")
 
@@ -210,14 +144,14 @@ def _document(value: Any, source: str, where: str) -> Document | None:
 
 
 def _from_plain(path: Path, label: str, reading: Reading) -> list[Document]:
-    data = contents(path, reading.max_bytes)
+    data = files.unpack(path, reading.max_bytes, mend=_SPLIT_IT)
     if b"\0" in data:
         raise InputError(
             f"is not text: a zero byte at offset {data.index(0)}",
             where=str(path),
             mend="unpack or convert it to text",
         )
-    text = _decode(path, data).replace("\r\n", "\n")
+    text = files.decode(data, path).replace("\r\n", "\n")
     if reading.separator is None:
         return [Document(_tidy(text), label)] if text.strip() else []
     pieces = enumerate(text.split(reading.separator), start=1)
@@ -234,18 +168,9 @@ def _no_column(column: str, there: Sequence[str], where: str) -> InputError:
 
 def _from_json_lines(path: Path, label: str, reading: Reading) -> list[Document]:
     documents = []
-    text = _decode(path, contents(path, reading.max_bytes))
-    # Only "\n" ends a line: str.splitlines would also cut at characters that JSON strings may hold.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
+    text = files.decode(files.unpack(path, reading.max_bytes, mend=_SPLIT_IT), path)
+    for number, row in files.json_objects(text, path):
         where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"is not JSON ({error})", where=where, mend="mend or remove that line") from None
-        if not isinstance(row, dict):
-            raise InputError("is not a JSON object", where=where, mend='write {"text": "..."} on each line')
         if reading.text_column not in row:
             raise _no_column(reading.text_column, list(row), where)
         documents.append(_document(row[reading.text_column], f"{label} line {number}", where))
@@ -273,7 +198,7 @@ def _from_parquet(path: Path, label: str, reading: Reading) -> list[Document]:
         raise InputError(
             f"holds more than {reading.max_bytes:,} bytes of text",
             where=str(path),
-            mend="raise max_bytes if you trust the file, or split it",
+            mend=_SPLIT_IT,
         )
     rows = enumerate(texts, start=1)
     documents = [_document(value, f"{label} row {row}", f"{path}, row {row}") for row, value in rows]

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from tokenizers import Tokenizer
 
 from isoloss import files
-from isoloss.corpus.documents import MAX_BYTES, Document, contents, read_documents
+from isoloss.corpus.documents import MAX_BYTES, Document, read_documents
 from isoloss.corpus.split import VALIDATION_FRACTION, Split, split, text_bytes
 from isoloss.corpus.tokenfile import TokenFile, open_tokens, write_tokens
 from isoloss.corpus.tokenizer import (
@@ -200,8 +200,8 @@ def _unpack(path: Path, sha256: str) -> tuple[Document, ...]:
             where=str(path),
             mend="delete its folder and add the corpus again",
         )
-    lines = contents(path, max_bytes=2**63).decode("utf-8").split("\n")
-    return tuple(Document(**json.loads(line)) for line in lines if line)
+    text = files.decode(files.unpack(path, max_bytes=2**63, mend=""), path)
+    return tuple(Document(**row) for _, row in files.json_objects(text, path))
 
 
 def _stored(name: str, home: Path | None) -> _Stored:

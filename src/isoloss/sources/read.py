@@ -4,19 +4,19 @@ Reading runs no code: CSV, NDJSON and Parquet are data, and nothing else is open
 """
 
 import csv
-import gzip
 import io
 import json
-import zlib
+import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import polars as pl
 
-from isoloss.errors import InputError, IsolossError
+from isoloss import files
+from isoloss.errors import InputError
 from isoloss.records import load
 
 MAX_BYTES = 1 << 28
@@ -66,17 +66,15 @@ def _from_memory(source: Any) -> pl.DataFrame:
 
 
 def _from_path(path: Path) -> pl.DataFrame:
-    try:
-        if path.is_dir():
-            return _study(path)
-        data = _contents(path)
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
-        reason = "there is no such file" if isinstance(error, FileNotFoundError) else _first_line(error)
-        raise InputError(reason, where=str(path), mend="check the path") from None
+    if os.path.isdir(path):
+        return _study(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError("is not a regular file", where=str(path), mend="give a file")
     ending = _ending(path)
+    data = files.unpack(path, MAX_BYTES, mend="keep one row a run, or a part of it")
     if not data:
         raise InputError("is empty", where=str(path), mend=f"give a table: {FORMATS}")
-    if ending in (".csv",):
+    if ending == ".csv":
         return _csv(data, path)
     if ending in (".ndjson", ".jsonl"):
         return _ndjson(data, path)
@@ -102,42 +100,9 @@ def _study(folder: Path) -> pl.DataFrame:
     return load(folder).table()
 
 
-def _contents(path: Path) -> bytes:
-    """The bytes of a regular file, unpacked, up to a limit: a small .gz can hold any amount."""
-    if path.exists() and not path.is_file():
-        raise InputError("is not a regular file", where=str(path), mend="give a file")
-    _ending(path)
-    try:
-        with gzip.GzipFile(path) if path.name.lower().endswith(".gz") else open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"is not gzip, or damaged ({error})", where=str(path), mend="fetch or save it again"
-        ) from None
-    if len(data) > MAX_BYTES:
-        raise InputError(
-            f"is larger than {MAX_BYTES >> 20} MiB",
-            where=str(path),
-            mend="keep one row a run, or a part of it",
-        )
-    return data
-
-
-def _text(data: bytes, path: Path) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"is not UTF-8 text (byte {data[error.start]:#04x})",
-            where=f"{path}, line {line}",
-            mend="save it as UTF-8",
-        ) from None
-
-
 def _csv(data: bytes, path: Path) -> pl.DataFrame:
     """Row by row: polars' own reader renames double headers and pads short lines without a word."""
-    reader = csv.reader(io.StringIO(_text(data, path), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(files.decode(data, path), newline=""), strict=True)
     header: list[str] = []
     rows = []
     try:
@@ -174,15 +139,12 @@ def _check_header(header: list[str], where: str) -> None:
         raise InputError(
             "has a column without a name", where=where, mend="name every column in the first line"
         )
-    _check_unique(header, where)
+    for name in _repeated(header):
+        raise InputError(f"names the column {name!r} twice", where=where, mend="rename one of them")
 
 
-def _check_unique(names: Iterable[str], where: str) -> None:
-    seen = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"names the column {name!r} twice", where=where, mend="rename one of them")
-        seen.add(name)
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, times in Counter(names).items() if times > 1]
 
 
 def _infer(name: str, texts: Sequence[str]) -> pl.Series:
@@ -202,18 +164,7 @@ def _infer(name: str, texts: Sequence[str]) -> pl.Series:
 def _ndjson(data: bytes, path: Path) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     names: dict[str, None] = {}
-    for number, line in enumerate(_text(data, path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            row = json.loads(line, object_pairs_hook=partial(_object, where))
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"is not a line of JSON ({_first_line(error)})", where=where, mend="write one object a line"
-            ) from None
-        if not isinstance(row, dict):
-            raise InputError("is not a JSON object", where=where, mend="write one object a line")
+    for _, row in files.json_objects(files.decode(data, path), path, _named_once):
         rows.append(row)
         names |= dict.fromkeys(row)
     try:
@@ -222,8 +173,10 @@ def _ndjson(data: bytes, path: Path) -> pl.DataFrame:
         raise InputError(f"cannot be made a table ({_first_line(error)})", where=str(path)) from None
 
 
-def _object(where: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    _check_unique((name for name, _ in pairs), where)
+def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises ValueError for a name that is there twice, of which json would keep the last."""
+    for name in _repeated(name for name, _ in pairs):
+        raise ValueError(f"it names {name!r} twice")
     return dict(pairs)
 
 
@@ -232,21 +185,13 @@ def _column(name: str, values: list[Any]) -> pl.Series:
     if kinds <= {int, float} and kinds:
         try:
             return pl.Series(name, values, dtype=pl.Int64 if kinds == {int} else pl.Float64)
-        except (OverflowError, *FAILURES):
-            return pl.Series(name, [_float(value) for value in values], dtype=pl.Float64)
+        except FAILURES:  # a number that is larger: through its digits it becomes infinite, not an error
+            floats = [None if value is None else float(str(value)) for value in values]
+            return pl.Series(name, floats, dtype=pl.Float64)
     if kinds in ({str}, {bool}):
         return pl.Series(name, values)
     written = [value if isinstance(value, str | None) else json.dumps(value) for value in values]
     return pl.Series(name, written, dtype=pl.String)
-
-
-def _float(value: float | None) -> float | None:
-    if value is None:
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
 
 
 def _parquet(data: bytes, path: Path) -> pl.DataFrame:
@@ -261,6 +206,4 @@ def _parquet(data: bytes, path: Path) -> pl.DataFrame:
 
 
 def _first_line(error: BaseException) -> str:
-    if isinstance(error, IsolossError):
-        return str(error)
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

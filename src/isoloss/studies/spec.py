@@ -32,6 +32,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from isoloss import files
 from isoloss.errors import InputError
 from isoloss.strict import Strict, key_and_value, validated
 from isoloss.training.settings import Evaluating, Recipe
@@ -94,16 +95,12 @@ def read(study: str) -> Study:
     else:
         where = study
         try:
-            text = Path(study).read_text("utf-8-sig")
+            text = files.decode(Path(study).read_bytes(), study)
         except OSError as error:
             names = ", ".join(shipped())
             raise InputError(
                 f"there is no study {study!r} ({error.strerror})",
                 mend=f"use one of {names}, or the path of a .toml file",
-            ) from None
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"is not UTF-8 (byte {error.start})", where=where, mend="save it as UTF-8"
             ) from None
     try:
         values = tomllib.loads(text)
