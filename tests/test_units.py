@@ -70,12 +70,12 @@ def test_the_head_costs_a_multiply_add_for_each_weight():
 def test_flops_under_both_rules():
     # GPT-2 small, tied, 1,024 positions: 12 layers of 12 d^2.
     d, context, vocab = 768, 1024, 50257
-    body = 12 * 12 * d * d
+    params = 12 * 12 * d * d
     count = units.Count(
-        body=body,
-        body_executed=body,
+        params=params,
+        params_executed=params,
         embedding=vocab * d + context * d,
-        matmul_flops=2.0 * body,
+        matmul_flops=2.0 * params,
         attention_flops=12 * units.attention_flops(context, d),
         head_flops=units.head_flops(d, vocab),
     )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
-from isoloss.errors import InputError, Refusal
+from isoloss.errors import InputError, Refusal, attempt
 
 Row = dict[str, Any]
 """A row of a table: values by column."""
@@ -79,10 +79,8 @@ class Noise:
 
 def check_level(level: float) -> float:
     """Raises InputError unless it is a number between 0 and 1."""
-    if not isinstance(level, int | float):
+    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
         raise InputError(f"level is {level!r}", mend="give a share between 0 and 1, such as 0.9")
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level is {level}", mend="give a share between 0 and 1, such as 0.9")
     return float(level)
 
 
@@ -195,10 +193,7 @@ def pooled_noise(groups: Iterable[ArrayLike]) -> Noise:
 
 def seed_noise(groups: Iterable[ArrayLike]) -> Noise | Refusal:
     """``pooled_noise``, or why there is none."""
-    try:
-        return pooled_noise(groups)
-    except Refusal as reason:
-        return reason
+    return attempt(pooled_noise, groups)
 
 
 def paired_noise(

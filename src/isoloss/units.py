@@ -29,36 +29,28 @@ BACKWARD_OVER_FORWARD = 2
 class Count:
     """Parameters by group and forward FLOPs per token by origin, of one model.
 
-    ``body``: unique non-embedding parameters; ``body_executed``: the same, once per pass.
-    ``embedding``: token embedding, position table and untied output head.
+    ``params`` and ``params_executed`` by the rules above; ``embedding``: token embedding, position table and
+    untied output head.
     ``matmul_flops``, ``attention_flops``, ``head_flops``: forward, per token, causal attention averaged over
     the positions of a full context.
     """
 
-    body: int
-    body_executed: int
+    params: int
+    params_executed: int
     embedding: int
     matmul_flops: float
     attention_flops: float
     head_flops: float
 
     @property
-    def params(self) -> int:
-        return self.body
-
-    @property
     def params_total(self) -> int:
-        return self.body + self.embedding
-
-    @property
-    def params_executed(self) -> int:
-        return self.body_executed
+        return self.params + self.embedding
 
     def params_by_rule(self) -> dict[str, int]:
         return {rule: getattr(self, rule) for rule in ("params", "params_total", "params_executed")}
 
     def flops_6nd(self, tokens: float) -> float:
-        return 6.0 * self.body_executed * tokens
+        return 6.0 * self.params_executed * tokens
 
     def flops_exact(self, tokens: float) -> float:
         forward = self.matmul_flops + self.attention_flops + self.head_flops

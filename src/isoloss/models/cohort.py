@@ -124,8 +124,8 @@ def count(family: Family, shape: Shape, vocab: int, context: int) -> Count:
             model(tokens)
     embedding = sum(p.numel() for p in ends.values())
     return Count(
-        body=total - embedding,
-        body_executed=total - embedding,
+        params=total - embedding,
+        params_executed=total - embedding,
         embedding=embedding,
         matmul_flops=counter.get_total_flops() / context,
         attention_flops=0.0,

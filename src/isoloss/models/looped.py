@@ -59,12 +59,12 @@ def count(shape: LoopedShape, vocab: int, context: int) -> units.Count:
     block, d = shape.block_params(), shape.d_model
     injection = 2 * d * d if shape.injected else 0
     gate = d + 1 if shape.gated else 0
-    body = (shape.n_prelude + shape.n_layer + shape.n_coda) * block + injection + gate
+    params = (shape.n_prelude + shape.n_layer + shape.n_coda) * block + injection + gate
     passes = shape.executed_layers * block + shape.recurrence * injection
     gates = (shape.recurrence - 1) * gate
     return units.Count(
-        body=body,
-        body_executed=passes + gates,
+        params=params,
+        params_executed=passes + gates,
         embedding=shape.embedding_params(vocab, context),
         matmul_flops=2.0 * (passes + (shape.recurrence - 1) * (d if shape.gated else 0)),
         attention_flops=shape.executed_layers * units.attention_flops(context, shape.d_attn),

@@ -32,10 +32,10 @@ class LSTMShape(Shape):
 
 def count(shape: LSTMShape, vocab: int, context: int) -> units.Count:
     d = shape.d_model
-    body = shape.n_layer * units.lstm_layer_params(d, d)
+    params = shape.n_layer * units.lstm_layer_params(d, d)
     return units.Count(
-        body=body,
-        body_executed=body,
+        params=params,
+        params_executed=params,
         embedding=vocab * d,
         matmul_flops=shape.n_layer * units.lstm_layer_flops(d, d),
         attention_flops=0.0,

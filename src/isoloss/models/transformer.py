@@ -73,12 +73,12 @@ class TransformerShape(BlockShape):
 
 def count(shape: TransformerShape, vocab: int, context: int) -> units.Count:
     """Parameters and FLOPs of a Transformer by formula; a test holds it against the module itself."""
-    body = shape.n_layer * shape.block_params()
+    params = shape.n_layer * shape.block_params()
     return units.Count(
-        body=body,
-        body_executed=body,
+        params=params,
+        params_executed=params,
         embedding=shape.embedding_params(vocab, context),
-        matmul_flops=2.0 * body,
+        matmul_flops=2.0 * params,
         attention_flops=shape.n_layer * units.attention_flops(context, shape.d_attn),
         head_flops=units.head_flops(shape.d_model, vocab),
     )
