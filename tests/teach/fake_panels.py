@@ -130,7 +130,7 @@ def fake(name, **values):
 PANELS = (
     fake("quick"),
     fake("second"),
-    fake("timed", alone=True),
+    fake("timed"),
     fake("capped", cap_seconds=1.0),
     fake("taste", tell=BLIND),
 )

@@ -24,11 +24,11 @@ def state(jobs, name="quick"):
     return jobs.states[name].state
 
 
-def in_a_loop(test, *, command=LIGHT, panels=PANELS, workers=2):
+def in_a_loop(test, *, command=LIGHT, panels=PANELS):
     """Run a coroutine over fresh jobs, and close them whatever happens."""
 
     async def whole():
-        jobs = Jobs(panels, command=command, workers=workers)
+        jobs = Jobs(panels, command=command)
         try:
             return await test(jobs)
         finally:
@@ -100,12 +100,30 @@ def test_a_job_may_be_cancelled_before_it_begins():
         jobs.run("quick", LONG)
         jobs.cancel("quick")  # its task has not taken its first step yet
         jobs.run("second", {})
-        jobs.run("timed", {})
-        jobs.cancel("timed")  # still waiting in the queue
+        jobs.run("capped", {})
+        jobs.cancel("capped")  # still waiting in the queue
         await until(lambda: state(jobs) == "cancelled" and state(jobs, "second") == "done")
-        return state(jobs, "timed"), jobs._running
+        return state(jobs, "capped")
 
-    assert in_a_loop(go) == ("cancelled", {})
+    assert in_a_loop(go) == "cancelled"
+
+
+def test_a_job_cancelled_while_its_process_starts_leaves_none(tmp_path):
+    """Cancelled after any number of the event loop's steps, some of them after the process began."""
+    begin = ("/bin/sh", "-c", f"touch {tmp_path}/$$; exec sleep 9")
+
+    async def go(jobs):
+        for steps in range(24):
+            jobs.run("quick", {})
+            for _ in range(steps):
+                await asyncio.sleep(0 if steps < 12 else 0.001)
+            jobs.cancel("quick")
+            await until(lambda: state(jobs) == "cancelled")
+        return [int(path.name) for path in tmp_path.iterdir()]
+
+    begun = in_a_loop(go, command=begin)
+    assert begun
+    assert not any(is_there(pid) for pid in begun)
 
 
 def test_a_dead_process_is_an_error_with_its_last_words_and_the_deck_lives_on():
@@ -163,22 +181,17 @@ def test_a_second_cancel_does_not_break_off_the_killing():
     assert not in_a_loop(go)
 
 
-def test_two_run_at_a_time_and_what_measures_time_runs_alone():
+def test_one_runs_at_a_time_in_the_order_asked_for():
     async def go(jobs):
         seen = []
-        for name in ("quick", "second", "timed", "taste"):
-            jobs.run(name, {"seconds": 0.2})
+        for name in ("quick", "second", "taste"):
+            jobs.run(name, {"seconds": 0.1})
         while any(jobs.active(name) for name in jobs.panels):
-            seen.append({name for name in jobs.states if state(jobs, name) == "running"})
+            seen.append(tuple(name for name in jobs.states if state(jobs, name) == "running"))
             await asyncio.sleep(0.005)
-        return seen
+        return [running for running in dict.fromkeys(seen) if running]
 
-    seen = in_a_loop(go)
-    assert max(len(running) for running in seen) == 2
-    assert {"timed"} in seen
-    assert all(running == {"timed"} for running in seen if "timed" in running)
-    # Negative control: one that does not measure time runs beside others.
-    assert {"quick", "second"} in seen
+    assert in_a_loop(go) == [("quick",), ("second",), ("taste",)]
 
 
 def test_run_all_queues_each_panel_once():
@@ -210,23 +223,30 @@ def test_a_panel_under_way_and_settings_it_does_not_take_are_refused():
 
 def test_closing_ends_every_process():
     async def go(jobs):
+        jobs.run("second", {})
+        await until(lambda: state(jobs, "second") == "done")
         jobs.run("quick", LONG)
-        jobs.run("second", LONG)
-        await until(lambda: all("half way" in jobs.states[name].text for name in ("quick", "second")))
-        return [pid_of(jobs, name) for name in ("quick", "second")]
+        await until(lambda: "half way" in jobs.states["quick"].text)
+        return pid_of(jobs)
 
-    assert [is_there(pid) for pid in in_a_loop(go)] == [False, False]
+    async def idle(jobs):
+        jobs.run("quick", {})
+        await until(lambda: state(jobs) == "done")
+        return jobs.states["quick"].result["pid"]
+
+    assert [is_there(in_a_loop(closed)) for closed in (go, idle)] == [False, False]
 
 
 def test_a_page_that_lags_far_behind_is_let_go():
     async def go(jobs):
         page = jobs.join()
+        jobs.run("second", LONG)
         for _ in range(600):
             jobs.run("quick", {})
             jobs.cancel("quick")
         return jobs.watched, [page.get_nowait() for _ in range(page.qsize())][-1]
 
-    watched, last = in_a_loop(go, workers=0)
+    watched, last = in_a_loop(go)
     assert watched is False
     assert last is None
 
@@ -263,7 +283,7 @@ def test_the_real_worker_measures_tells_and_survives_an_error():
         await until(lambda: state(jobs, "second") == "done", 60)
         return partial, first, failed
 
-    partial, first, failed = in_a_loop(go, command=COMMAND, workers=1)
+    partial, first, failed = in_a_loop(go, command=COMMAND)
     assert "So far" in partial
     assert "<svg" in partial
     assert "LIVE" in first.html

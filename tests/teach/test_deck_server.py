@@ -216,7 +216,7 @@ def test_closing_the_page_ends_its_jobs_and_a_reload_does_not(deck):
         time.sleep(1.0)
         assert deck.jobs.states["second"].state == "running"
     until(lambda: deck.jobs.states["second"].state == "cancelled")
-    assert deck.jobs._running == {}
+    assert deck.jobs._running is None
 
 
 def test_nothing_runs_while_no_page_is_open(deck):

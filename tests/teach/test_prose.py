@@ -33,7 +33,7 @@ would_change = "W"
 def test_line_breaks_are_spaces_and_bounds_have_defaults():
     words = prose.parsed(WHOLE, "d").panels["p"]
     assert words.doubt == "Two lines."
-    assert (words.cap_seconds, words.threads, words.alone, words.full) == (180.0, 1, False, {})
+    assert (words.cap_seconds, words.threads, words.full) == (180.0, 1, {})
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ class PanelWords(Strict):
 
     ``doubt``: what this does not show. ``full``: settings of the recording that ships, larger than the
     defaults, which are the deck's live sizes. ``cap_seconds``: wall time after which a live run is ended.
-    ``alone``: it measures time, so nothing else may run beside it.
     """
 
     title: Text
@@ -36,7 +35,6 @@ class PanelWords(Strict):
     full: dict[str, Any] = Field(default_factory=dict)
     cap_seconds: float = 180.0
     threads: int = 1
-    alone: bool = False
 
 
 class Caption(Strict):

@@ -1,4 +1,7 @@
-"""What the panels are doing: a queue, its workers, one state a panel, and who hears of it."""
+"""What the panels are doing: a queue, its worker, one state a panel, and who hears of it.
+
+One job at a time, so that measurements do not slow each other.
+"""
 
 import asyncio
 from collections import deque
@@ -10,8 +13,6 @@ from isoloss.errors import Refusal
 from isoloss.teach.deck.process import COMMAND, Worker, WorkerDied
 from isoloss.teach.panel import Panel
 
-WORKERS = 1
-"""One job at a time: measurements do not slow each other, and torch is imported once."""
 UNHEARD = 500
 """Messages that a page may lag behind before it is let go; it comes back and gets the whole picture."""
 
@@ -35,15 +36,15 @@ class JobState:
 
 
 class Jobs:
-    """Use inside one event loop. ``command`` starts a worker."""
+    """Use inside one event loop. ``command`` starts a worker, which lives on: it imports torch once."""
 
-    def __init__(self, panels: Sequence[Panel], *, command: Sequence[str] = COMMAND, workers: int = WORKERS):
+    def __init__(self, panels: Sequence[Panel], *, command: Sequence[str] = COMMAND):
         self.panels = {panel.name: panel for panel in panels}
         self.states: dict[str, JobState] = {}
-        self._command, self._workers = command, workers
+        self._command = command
         self._queue: deque[tuple[str, dict[str, Any]]] = deque()
-        self._running: dict[str, asyncio.Task[None]] = {}
-        self._idle: list[Worker] = []
+        self._running: asyncio.Task[None] | None = None
+        self._worker: Worker | None = None
         self._pages: set[asyncio.Queue[dict[str, Any] | None]] = set()
 
     def run(self, name: str, values: dict[str, Any]) -> None:
@@ -58,7 +59,7 @@ class Jobs:
         self.states[name] = JobState(name, html=before.html, result=before.result)
         self._queue.append((name, settings))
         self._tell(name)
-        self._start_what_may()
+        self._start_next()
 
     def run_all(self) -> None:
         for name in self.panels:
@@ -72,9 +73,9 @@ class Jobs:
         """End a job; nothing happens if there is none, or if it is ending: its process must be seen off."""
         if not self.active(name):
             return
-        if name in self._running:
-            if not self._running[name].cancelling():
-                self._running[name].cancel()
+        if self._running is not None and self._running.get_name() == name:
+            if not self._running.cancelling():
+                self._running.cancel()
         else:
             self._queue = deque(order for order in self._queue if order[0] != name)
             self._end(name, "cancelled", "cancelled before it began")
@@ -86,9 +87,9 @@ class Jobs:
     async def close(self) -> None:
         """End everything: no process outlives the server."""
         self.cancel_all()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
-        await asyncio.gather(*(worker.kill() for worker in self._idle))
-        self._idle.clear()
+        if self._running is not None:
+            await asyncio.gather(self._running, return_exceptions=True)
+        await self._end_worker()
 
     def join(self) -> "asyncio.Queue[dict[str, Any] | None]":
         """A page: its queue begins with how things stand. None means that it lagged too far behind."""
@@ -113,58 +114,50 @@ class Jobs:
             else:
                 page.put_nowait(self.states[name].message(output=output))
 
-    def _start_what_may(self) -> None:
-        """In order; what measures time runs alone."""
-        while self._queue:
-            alone = self.panels[self._queue[0][0]].alone or any(
-                self.panels[name].alone for name in self._running
-            )
-            if len(self._running) >= (1 if alone else self._workers):
-                return
+    def _start_next(self) -> None:
+        if self._running is None and self._queue:
             name, settings = self._queue.popleft()
-            self._running[name] = asyncio.create_task(self._work(name, settings))
-            self._running[name].add_done_callback(lambda task, name=name: self._left(name, task))
+            self._running = asyncio.create_task(self._work(name, settings), name=name)
+            self._running.add_done_callback(self._left)
 
     async def _work(self, name: str, settings: dict[str, Any]) -> None:
-        panel, worker = self.panels[name], None
         self.states[name].state, self.states[name].text = "running", "starting"
         self._tell(name)
+        cap, whole = self.panels[name].cap_seconds, False
         try:
-            async with asyncio.timeout(panel.cap_seconds):
-                worker = await self._worker()
+            async with asyncio.timeout(cap):
+                worker = await self._living_worker()
                 async for event in worker.measure(name, settings):
                     self._heard(name, event)
-            self._idle.append(worker)
-            worker = None
+            whole = True
         except TimeoutError:
-            self._end(name, "failed", f"it took more than its cap of {panel.cap_seconds:.0f} seconds")
+            self._end(name, "failed", f"it took more than its cap of {cap:.0f} seconds")
         except (WorkerDied, OSError) as error:
             self._end(name, "failed", f"its process ended early. Its last words: {error}")
         finally:
-            if worker is not None:
-                await worker.kill()
+            if not whole:
+                await self._end_worker()
 
-    def _left(self, name: str, task: asyncio.Task[None]) -> None:
+    def _left(self, task: asyncio.Task[None]) -> None:
         """A task that was cancelled may not even have begun, so this is where every job ends."""
-        del self._running[name]
+        self._running = None
         if task.cancelled():
-            self._end(name, "cancelled", "cancelled")
+            self._end(task.get_name(), "cancelled", "cancelled")
         elif error := task.exception():
-            self._end(name, "failed", f"{type(error).__name__}: {error}")
-        self._start_what_may()
+            self._end(task.get_name(), "failed", f"{type(error).__name__}: {error}")
+        self._start_next()
 
-    async def _worker(self) -> Worker:
-        while self._idle:
-            worker = self._idle.pop()
-            if worker.alive:
-                return worker
+    async def _living_worker(self) -> Worker:
+        if self._worker is not None and not self._worker.alive:
+            await self._end_worker()
+        if self._worker is None:
+            self._worker = await Worker.start(self._command)
+        return self._worker
+
+    async def _end_worker(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
             await worker.kill()
-        starting = asyncio.create_task(Worker.start(self._command))
-        try:
-            return await asyncio.shield(starting)
-        except asyncio.CancelledError:  # one that is cut short half started would be nobody's to end
-            await (await starting).kill()
-            raise
 
     def _heard(self, name: str, event: dict[str, Any]) -> None:
         state = self.states[name]
