@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.interpolate import Akima1DInterpolator
 
 from isoloss.errors import InputError, IsolossError, Refusal
+from isoloss.laws import known
 from isoloss.laws.frontier import frontier, thirds
 from isoloss.laws.isoflop import Flag, TokenRule, isoflop, reasons
 from isoloss.laws.isoflop_bias import grid_bias
@@ -67,7 +68,7 @@ def test_akima_recovers_a_chinchilla_law_on_a_fine_grid():
     found = isoflop(C, N, chinchilla(C, N))
     assert found.params.exponent == pytest.approx(EXPONENT, abs=2e-4)
     assert [one.params for one in found.used] == pytest.approx(chinchilla_optimum(LAW, BUDGETS), rel=0.003)
-    assert found.params.at(3e19)[0] == pytest.approx(chinchilla_optimum(LAW, 3e19), rel=0.003)
+    assert found.params.band(3e19)[0] == pytest.approx(chinchilla_optimum(LAW, 3e19), rel=0.003)
 
 
 @given(st.integers(0, 10_000), st.integers(4, 12))
@@ -193,7 +194,7 @@ def test_units_change_no_exponent():
     plain = isoflop(C, N, loss, tokens=D, noise=0.004)
     billions = isoflop(C / 1e18, N / 1e9, loss / math.log(2), tokens=D / 1e9, noise=0.004 / math.log(2))
     same(plain, billions, rel=1e-7)
-    assert billions.params.at(1.0)[0] == pytest.approx(plain.params.at(1e18)[0] / 1e9, rel=1e-7)
+    assert billions.params.band(1.0)[0] == pytest.approx(plain.params.band(1e18)[0] / 1e9, rel=1e-7)
 
 
 def test_exponents_need_not_add_up_to_one():
@@ -342,8 +343,9 @@ def test_the_bias_depends_on_neither_budget_nor_floor_for_plain_losses():
 
 def test_a_grid_knows_its_own_bias():
     C, N = grid(sizes=15)
-    by_parabola = grid_bias(isoflop(C, N, chinchilla(C, N), method="parabola"), LAW)
-    by_akima = grid_bias(isoflop(C, N, chinchilla(C, N)), LAW)
+    law = known("chinchilla", LAW)
+    by_parabola = grid_bias(isoflop(C, N, chinchilla(C, N), method="parabola"), law)
+    by_akima = grid_bias(isoflop(C, N, chinchilla(C, N)), law)
     for one in by_parabola.budgets:
         assert one.optimum == pytest.approx(chinchilla_optimum(LAW, one.flops), rel=1e-6)
         assert one.params == pytest.approx(0.029, abs=0.001)
@@ -351,10 +353,10 @@ def test_a_grid_knows_its_own_bias():
     assert by_parabola.exponent == pytest.approx(EXPONENT, abs=1e-6)
     assert by_parabola.read == pytest.approx(EXPONENT, abs=2e-4)
     drifting = N * (C / 1e18) ** 0.1  # the grid's centre leaves the optimum as C grows
-    moved = grid_bias(isoflop(C, drifting, chinchilla(C, drifting), method="parabola"), LAW)
+    moved = grid_bias(isoflop(C, drifting, chinchilla(C, drifting), method="parabola"), law)
     assert abs(moved.read - EXPONENT) > 0.0015
-    with pytest.raises(InputError, match="no beta"):
-        grid_bias(isoflop(C, N, chinchilla(C, N)), {"E": 1, "A": 1, "B": 1, "alpha": 0.3})
+    with pytest.raises(InputError, match="give a fit of chinchilla"):
+        grid_bias(isoflop(C, N, chinchilla(C, N)), known("power", {"Nc": 1e13, "a": 0.08}))
 
 
 # Published sweeps.

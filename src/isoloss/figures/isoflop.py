@@ -138,7 +138,7 @@ def _points(rows: Sequence[tuple[float, float, bool]]) -> pl.DataFrame:
 
 def _band(law: Frontier, rows: Sequence[tuple[float, float, bool]]) -> pl.DataFrame:
     C = np.geomspace(min(row[0] for row in rows), max(row[0] for row in rows), GRID)
-    middle, low, high = law.at(C)
+    middle, low, high = law.band(C)
     return pl.DataFrame({"flops": C, "params": middle, "low": low, "high": high})
 
 

@@ -21,7 +21,7 @@ from scipy.spatial import ConvexHull, QhullError
 from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws.forms import Array
-from isoloss.laws.frontier import LEAST, Frontier, Third, columns, frontier, thirds
+from isoloss.laws.frontier import LEAST, Frontier, Third, TokenRule, frontier, sweep, thirds
 from isoloss.stats import check_level
 
 GRID = 1500  # values of C for the running minimum, as in Hoffmann et al.
@@ -78,7 +78,7 @@ class Envelope:
 
     @property
     def used(self) -> tuple[Handover, ...]:
-        return tuple(one for one in self.handovers if one.cut is None)
+        return _usable(self.handovers)
 
 
 @dataclass(frozen=True)
@@ -119,20 +119,18 @@ def envelope(
     if draws < 0:
         raise InputError(f"draws is {draws}", mend="give 0 or more")
     check_level(level)
-    table = columns({"flops": flops, "params": params, "loss": loss, "tokens": tokens})
-    warnings = []
-    if tokens is None:
-        table["tokens"] = table["flops"] / (6 * table["params"])
-        warnings.append("no tokens were given: D = C/(6 N) is assumed, and a + b = 1 follows from that")
+    table, rule = sweep(flops, params, loss, tokens)
+    warnings = [rule.value] if rule is TokenRule.ASSUMED else []
     runs, grid = _runs(table, run)
     if choice == Choice.RUNNING_MINIMUM.value:
-        every, runs = len(runs), [curve for curve in runs if len(curve.x) > 1]
-        if len(runs) < every:
-            warnings.append(f"{every - len(runs)} runs of one row have no curve and were left out")
+        curves = [curve for curve in runs if len(curve.x) > 1]
+        if short := len(runs) - len(curves):
+            warnings.append(f"{short} runs of one row have no curve and were left out")
+        runs = curves
         if not runs:
             raise InputError("no run has two rows", where="run", mend="name each row's run, or choose hull")
     handovers = _handovers(runs, grid, Choice(choice))
-    used = [handover for handover in handovers if handover.cut is None]
+    used = _usable(handovers)
     if len(used) < LEAST:
         raise _too_few(handovers, len(used))
     C, N, D = ([getattr(handover, name) for handover in used] for name in ("flops", "params", "tokens"))
@@ -185,30 +183,30 @@ def _runs(table: dict[str, Array], run: Sequence[object] | None) -> tuple[list[_
     grid = np.linspace(logs["flops"].min(), logs["flops"].max(), GRID)
     out = []
     for label, unsorted in rows.items():
-        own = np.array(unsorted)[np.argsort(logs["flops"][unsorted])]
-        if np.ptp(logs["params"][own]) > 1e-6:
+        order = np.array(unsorted)[np.argsort(logs["flops"][unsorted])]
+        if np.ptp(logs["params"][order]) > 1e-6:
             raise InputError(f"run {label!r} changes its params", where="run", mend="give a run one size")
-        x, y = logs["flops"][own], logs["loss"][own]
+        x, y = logs["flops"][order], logs["loss"][order]
         if np.any(np.diff(x) <= 0):
             raise InputError(
                 f"run {label!r} has two rows at one compute", where="run", mend="keep one row a checkpoint"
             )
         on_grid = np.interp(grid, x, y, left=np.inf, right=np.inf)
-        out.append(_Run(float(table["params"][own[0]]), x, y, logs["tokens"][own], on_grid))
-    return sorted(out, key=lambda one: (one.size, *one.x[[0, -1]], *one.y[[0, -1]])), grid
+        out.append(_Run(float(table["params"][order[0]]), x, y, logs["tokens"][order], on_grid))
+    return sorted(out, key=lambda run: (run.size, *run.x[[0, -1]], *run.y[[0, -1]])), grid
 
 
 def _handovers(runs: Sequence[_Run], grid: Array, choice: Choice) -> list[Handover]:
     """Handovers between neighbouring sizes of the envelope, ascending."""
     if choice is Choice.RUNNING_MINIMUM:
-        y_Rx = np.stack([one.on_grid for one in runs])
+        y_Rx = np.stack([run.on_grid for run in runs])
         winner = np.argmin(y_Rx, axis=0)
-        known = np.isfinite(y_Rx[winner, np.arange(len(grid))])
-        x, winner, step = grid[known], winner[known], 1.01 * (grid[1] - grid[0])
+        finite = np.isfinite(y_Rx[winner, np.arange(len(grid))])
+        x, winner, step = grid[finite], winner[finite], 1.01 * (grid[1] - grid[0])
     else:
-        x, y = (np.concatenate([getattr(one, name) for one in runs]) for name in ("x", "y"))
+        x, y = (np.concatenate([getattr(run, name) for run in runs]) for name in ("x", "y"))
         corners = _lower_hull(x, y)
-        owner = np.repeat(np.arange(len(runs)), [len(one.x) for one in runs])
+        owner = np.repeat(np.arange(len(runs)), [len(run.x) for run in runs])
         x, winner, step = x[corners], owner[corners], 0.0
     # Where noise lets two sizes take turns, sorting puts the handover where each has had its share of C.
     winner = np.sort(winner, kind="stable")  # runs ascend in size
@@ -216,13 +214,13 @@ def _handovers(runs: Sequence[_Run], grid: Array, choice: Choice) -> list[Handov
     out = []
     for last in np.flatnonzero(np.diff(sizes)):
         below, above = runs[winner[last]], runs[winner[last + 1]]
-        at = (x[last] + x[last + 1]) / 2
-        tokens = (np.interp(at, below.x, below.tokens) + np.interp(at, above.x, above.tokens)) / 2
+        log_C = (x[last] + x[last + 1]) / 2
+        log_D = (np.interp(log_C, below.x, below.tokens) + np.interp(log_C, above.x, above.tokens)) / 2
         out.append(
             Handover(
-                flops=float(np.exp(at)),
+                flops=float(np.exp(log_C)),
                 params=math.sqrt(below.size * above.size),
-                tokens=float(np.exp(tokens)),
+                tokens=float(np.exp(log_D)),
                 below=below.size,
                 above=above.size,
                 cut=_cut(runs, below, above, x[last] + step, x[last + 1] - step),
@@ -231,17 +229,21 @@ def _handovers(runs: Sequence[_Run], grid: Array, choice: Choice) -> list[Handov
     return out
 
 
+def _usable(handovers: Sequence[Handover]) -> tuple[Handover, ...]:
+    return tuple(handover for handover in handovers if handover.cut is None)
+
+
 def _cut(runs: Sequence[_Run], below: _Run, above: _Run, left: float, right: float) -> Cut | None:
     """Why it does not count: ``below`` was last ahead at ``left``, ``above`` first ahead at ``right``."""
     if len(below.x) > 1 and len(above.x) > 1:
         # Another run of the same size may go on where this one ends.
-        if max(one.x[-1] for one in runs if one.size == below.size) <= left:
+        if max(run.x[-1] for run in runs if run.size == below.size) <= left:
             return Cut.ENDED
-        if min(one.x[0] for one in runs if one.size == above.size) >= right:
+        if min(run.x[0] for run in runs if run.size == above.size) >= right:
             return Cut.BEGAN
         return None
     low, high = min(below.x[0], above.x[0]) - REACH, max(below.x[-1], above.x[-1]) + REACH
-    beside = [one.size for one in runs if one.x[0] <= high and one.x[-1] >= low]
+    beside = [run.size for run in runs if run.x[0] <= high and run.x[-1] >= low]
     if min(beside) == below.size:
         return Cut.NO_SMALLER
     return Cut.NO_LARGER if max(beside) == above.size else None
@@ -265,12 +267,11 @@ def _bootstrap(runs: Sequence[_Run], grid: Array, choice: Choice, draws: int, se
     for _ in range(draws):
         drawn = np.unique(rng.integers(len(runs), size=len(runs)))  # a run drawn twice lowers no minimum
         try:
-            found = _handovers([runs[i] for i in drawn], grid, choice)
+            used = _usable(_handovers([runs[i] for i in drawn], grid, choice))
         except Refusal:
             continue
-        points = [(one.flops, one.params, one.tokens) for one in found if one.cut is None]
-        if len(points) > 1:  # two give no interval, but a slope
-            C, N, D = np.log(points).T
+        if len(used) > 1:  # two give no interval, but a slope
+            C, N, D = np.log([(handover.flops, handover.params, handover.tokens) for handover in used]).T
             away = C - C.mean()
             out.append([away @ N / (away @ away), away @ D / (away @ away)])
     return out

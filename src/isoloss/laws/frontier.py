@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,12 @@ from isoloss.stats import t_quantile
 LEAST = 3  # optima for a power law with an interval
 LEAST_DECADES = 0.5  # of compute
 SMALLEST, LARGEST = 1e-100, 1e100  # products and ratios of columns stay finite
+
+
+class TokenRule(Enum):
+    OBEYED = "the rows obey D = C/(6 N) within 1%, so D* is C/(6 N*) and a + b is near 1 by construction"
+    FROM_ROWS = "the rows do not obey D = C/(6 N), so D* is read from their tokens and a + b need not be 1"
+    ASSUMED = "no tokens were given: D = C/(6 N) is assumed, and a + b = 1 follows from that"
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class Frontier:
     value_se: float
     sigma: float
 
-    def at(self, flops: ArrayLike) -> tuple[Array, Array, Array]:
+    def band(self, flops: ArrayLike) -> tuple[Array, Array, Array]:
         """The line and its t band at ``flops``: (y, low, high)."""
         away = np.log(np.asarray(flops, dtype=np.float64) / self.pivot)
         middle = np.log(self.value) + self.exponent * away
@@ -111,18 +118,30 @@ def thirds(flops: ArrayLike, optimum: ArrayLike, sigma: float) -> tuple[Third, .
     ends = np.round(np.linspace(0, len(x) - 1, 4)).astype(int)
     out = []
     for first, last in pairwise(ends):
-        own = slice(first, last + 1)
-        away = x[own] - x[own].mean()
+        part = slice(first, last + 1)
+        away = x[part] - x[part].mean()
         spread = float(away @ away)
         out.append(
             Third(
                 float(np.exp(x[first])),
                 float(np.exp(x[last])),
-                float(away @ y[own]) / spread,
+                float(away @ y[part]) / spread,
                 sigma / spread**0.5,
             )
         )
     return tuple(out)
+
+
+def sweep(
+    flops: ArrayLike, params: ArrayLike, loss: ArrayLike, tokens: ArrayLike | None
+) -> tuple[dict[str, Array], TokenRule]:
+    """The columns of a sweep, tokens added where none are given, and how D follows from C and N."""
+    table = columns({"flops": flops, "params": params, "loss": loss, "tokens": tokens})
+    by_rule = table["flops"] / (6 * table["params"])
+    if tokens is None:
+        return table | {"tokens": by_rule}, TokenRule.ASSUMED
+    obeyed = np.max(np.abs(by_rule / table["tokens"] - 1)) < 0.01
+    return table, TokenRule.OBEYED if obeyed else TokenRule.FROM_ROWS
 
 
 def columns(named: Mapping[str, Any]) -> dict[str, Array]:

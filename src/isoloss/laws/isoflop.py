@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws.forms import Array
-from isoloss.laws.frontier import LEAST, Frontier, Third, columns, frontier, thirds
-from isoloss.laws.minima import FEWEST, Method, minima, opens_down, scatter, values
+from isoloss.laws.frontier import LEAST, Frontier, Third, TokenRule, frontier, sweep, thirds
+from isoloss.laws.minima import FEWEST, METHODS, Method, minima, opens_down, scatter, values
 from isoloss.stats import check_level
 from isoloss.strict import json_values
 
@@ -50,12 +50,6 @@ class Flag(Enum):
     @property
     def discards(self) -> bool:
         return self not in (Flag.SHALLOW, Flag.OFF_CENTRE, Flag.DUPLICATES)
-
-
-class TokenRule(Enum):
-    OBEYED = "the rows obey D = C/(6 N) within 1%, so D* is C/(6 N*) and a + b is near 1 by construction"
-    FROM_ROWS = "the rows do not obey D = C/(6 N), so D* is read from their tokens and a + b need not be 1"
-    ASSUMED = "no tokens were given: D = C/(6 N) is assumed, and a + b = 1 follows from that"
 
 
 @dataclass(frozen=True)
@@ -136,13 +130,12 @@ def isoflop(
     Raises InputError for columns that are not positive finite numbers of one length, and Refusal where the
     FLOPs form no budgets, fewer than 3 budgets have a usable minimum, or these span under half a decade.
     """
-    if method not in [each.value for each in Method]:
-        raise InputError(f"method is {method!r}", mend=f"choose {' or '.join(each.value for each in Method)}")
+    if method not in METHODS:
+        raise InputError(f"method is {method!r}", mend=f"choose {' or '.join(METHODS)}")
     if draws < 0 or draws == 1:
         raise InputError(f"draws is {draws}", mend="give 0 or at least 2")
     check_level(level)
-    table = columns({"flops": flops, "params": params, "loss": loss, "tokens": tokens})
-    rule = _token_rule(table)
+    table, rule = sweep(flops, params, loss, tokens)
     groups = _by_budget(table)
     sd_of, words = _noise(noise, groups)
     rng = np.random.default_rng(seed)
@@ -171,15 +164,6 @@ def isoflop(
     )
 
 
-def _token_rule(table: dict[str, Array]) -> TokenRule:
-    """How D follows from C and N; tokens that were not given are added."""
-    if "tokens" not in table:
-        table["tokens"] = table["flops"] / (6 * table["params"])
-        return TokenRule.ASSUMED
-    off = np.abs(table["flops"] / (6 * table["params"] * table["tokens"]) - 1)
-    return TokenRule.OBEYED if np.max(off) < 0.01 else TokenRule.FROM_ROWS
-
-
 def reasons(budgets: Sequence[Budget]) -> list[str]:
     """Why budgets were discarded, one line a reason: 'C = 1e18: discarded: ...'."""
     return [
@@ -202,24 +186,25 @@ def _by_budget(table: dict[str, Array]) -> list[dict[str, Any]]:
     rows = {name: column[order] for name, column in table.items()}
     log_C = np.log(rows["flops"])
     out: list[dict[str, Any]] = []
-    for own in np.split(np.arange(len(log_C)), np.flatnonzero(np.diff(log_C) > np.log1p(SAME_BUDGET)) + 1):
-        if np.ptp(log_C[own]) > 2 * np.log1p(SAME_BUDGET):
-            low, high = rows["flops"][own[0]], rows["flops"][own[-1]]
+    gaps = np.flatnonzero(np.diff(log_C) > np.log1p(SAME_BUDGET))
+    for budget in np.split(np.arange(len(log_C)), gaps + 1):
+        if np.ptp(log_C[budget]) > 2 * np.log1p(SAME_BUDGET):
+            low, high = rows["flops"][budget[0]], rows["flops"][budget[-1]]
             raise Refusal(
                 f"the FLOPs form no budgets: without a gap of {100 * SAME_BUDGET:g}% they run from "
                 f"{text.power(low)} to {text.power(high)}",
                 mend="give nominal budgets as flops, or fit a parametric law or an envelope",
             )
-        own = own[np.argsort(rows["params"][own], kind="stable")]
-        log_N = np.log(rows["params"][own])
-        sizes = np.split(own, np.flatnonzero(np.diff(log_N) > SAME_SIZE) + 1)
+        budget = budget[np.argsort(rows["params"][budget], kind="stable")]
+        log_N = np.log(rows["params"][budget])
+        sizes = np.split(budget, np.flatnonzero(np.diff(log_N) > SAME_SIZE) + 1)
         out.append(
             {
-                "flops": np.exp(log_C[own].mean()),
+                "flops": np.exp(log_C[budget].mean()),
                 "params": np.array([np.exp(np.log(rows["params"][s]).mean()) for s in sizes]),
                 "tokens": np.array([np.exp(np.log(rows["tokens"][s]).mean()) for s in sizes]),
                 "loss": np.array([rows["loss"][s].mean() for s in sizes]),
-                "repeats": len(own) > len(sizes),
+                "repeats": len(budget) > len(sizes),
             }
         )
     return out

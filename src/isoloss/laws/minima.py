@@ -18,27 +18,30 @@ class Method(Enum):
     PARABOLA = "parabola"
 
 
+METHODS = tuple(method.value for method in Method)
+
+
 def minima(x: Array, y_nS: Array, method: Method) -> tuple[Array, Array, Array]:
     """Where S curves over x are least, the least value, and whether that is inside: each of shape (S,).
 
     ``x`` ascends, ``y_nS`` holds a curve's points a column. A curve without a minimum inside gives its lower
     end.
     """
-    found = _akima_minima if method is Method.AKIMA else _parabola_minima
-    at, low, inside, ends_2S = found(x, y_nS)
-    end = np.argmin(ends_2S, axis=0)
-    return np.where(inside, at, x[[0, -1]][end]), np.where(inside, low, np.min(ends_2S, axis=0)), inside
+    curve_minima = _akima_minima if method is Method.AKIMA else _parabola_minima
+    x_S, low_S, inside_S, ends_2S = curve_minima(x, y_nS)
+    end_S = x[[0, -1]][np.argmin(ends_2S, axis=0)]
+    return np.where(inside_S, x_S, end_S), np.where(inside_S, low_S, np.min(ends_2S, axis=0)), inside_S
 
 
-def values(x: Array, y: Array, method: Method, at: Array) -> Array:
-    """The curve through the points, at ``at``; nan outside x or where it has too few points."""
-    inside = (at >= x[0] - 1e-9) & (at <= x[-1] + 1e-9)
+def values(x: Array, y: Array, method: Method, new_x: Array) -> Array:
+    """The curve through the points, at ``new_x``; nan outside x or where it has too few points."""
+    inside = (new_x >= x[0] - 1e-9) & (new_x <= x[-1] + 1e-9)
     if len(x) < FEWEST:
-        return np.full(at.shape, np.nan)
+        return np.full(new_x.shape, np.nan)
     if method is Method.AKIMA:
-        drawn = Akima1DInterpolator(x, y)(np.clip(at, x[0], x[-1]))
+        drawn = Akima1DInterpolator(x, y)(np.clip(new_x, x[0], x[-1]))
     else:
-        drawn = np.polynomial.Polynomial.fit(x, y, 2)(at)
+        drawn = np.polynomial.Polynomial.fit(x, y, 2)(new_x)
     return np.where(inside, drawn, np.nan)
 
 
@@ -61,10 +64,10 @@ def scatter(curves: Iterable[tuple[Array, Array]]) -> tuple[float, int]:
             continue
         lowest = int(np.argmin(y))
         for first in range(max(0, lowest - size + 1), min(lowest, len(x) - size) + 1):
-            own = slice(first, first + size)
-            u = (x[own] - x[first]) / (x[own][-1] - x[first])
+            window = slice(first, first + size)
+            u = (x[window] - x[first]) / (x[window][-1] - x[first])
             rest = np.linalg.qr(np.vander(u, size - 1), mode="complete")[0][:, -1]
-            contrasts.append(rest @ y[own])
+            contrasts.append(rest @ y[window])
     return (float(np.sqrt(np.mean(np.square(contrasts)))) if contrasts else 0.0), len(contrasts)
 
 
@@ -78,10 +81,10 @@ def _akima_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array, Array]:
     low_mS = ((cubic * step + square) * step + slope) * step + value
     best = np.argmin(low_mS, axis=0)
     each = np.arange(y_nS.shape[1])
-    at, low = x[best] + step[best, each], low_mS[best, each]
+    x_S, low_S = x[best] + step[best, each], low_mS[best, each]
     ends_2S, rounding = y_nS[[0, -1]], 1e-9 * (x[-1] - x[0])
-    inside = (at > x[0] + rounding) & (at < x[-1] - rounding) & np.all(low < ends_2S, axis=0)
-    return at, low, inside, ends_2S
+    inside_S = (x_S > x[0] + rounding) & (x_S < x[-1] - rounding) & np.all(low_S < ends_2S, axis=0)
+    return x_S, low_S, inside_S, ends_2S
 
 
 def _parabola_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array, Array]:
@@ -89,8 +92,8 @@ def _parabola_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array, Array]
     vertex = -slope / (2 * np.where(square > 0, square, np.nan))
     inside = np.abs(vertex) < 1
     ends_2S = np.stack([level - slope + square, level + slope + square])
-    at = (x[0] + x[-1]) / 2 + vertex * (x[-1] - x[0]) / 2
-    return at, level + slope * vertex / 2, inside, ends_2S
+    x_S = (x[0] + x[-1]) / 2 + vertex * (x[-1] - x[0]) / 2
+    return x_S, level + slope * vertex / 2, inside, ends_2S
 
 
 def _parabola(x: Array, y_nS: Array) -> Array:

@@ -13,9 +13,8 @@ from isoloss.laws import Fit, FitStatus, fit
 from isoloss.laws.envelope import Envelope, envelope
 from isoloss.laws.isoflop import IsoFlop, isoflop
 from isoloss.laws.isoflop_bias import grid_bias
+from isoloss.laws.minima import METHODS
 from isoloss.plans.curve import allocation_exponent
-
-METHODS = ("akima", "parabola")
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def _by_budgets(name: str, reading: IsoFlop | Refusal, law: Fit | Refusal) -> Ex
     if isinstance(reading, Refusal):
         return ExponentEstimate(method, refused=reading.what)
     if isinstance(law, Fit) and law.status is FitStatus.CONVERGED:
-        grid = attempt(grid_bias, reading, law.params)
+        grid = attempt(grid_bias, reading, law)
         if isinstance(grid, Refusal):
             return ExponentEstimate(method, refused=grid.what)
         bias = grid.read - grid.exponent
