@@ -26,10 +26,16 @@ import polars as pl
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.records.schema import SCHEMA_VERSION, Record, StudyPlan
-from isoloss.records.table import loss_table
+from isoloss.records.table import COLUMNS, loss_table, run_columns
 from isoloss.strict import validated
 
 WEIGHTS = "weights.safetensors"
+
+IDENTITY = {
+    name: COLUMNS[name]
+    for name in ("run_id", "family", "label", "params", "n_layer", "recurrence", "seed", "status")
+}
+"""The columns in front of a run's positions and curve."""
 
 POSITION_COLUMNS = {
     "step": pl.Int64,
@@ -174,36 +180,12 @@ class StudyData:
         parts = []
         for record in self.records:
             part = read_part(run_folder(self.folder, record.run_id), record, name)
-            parts.append(part.select(*identity(record), pl.all()))
+            values = {**run_columns(record.study, record.model_dump()), "status": record.status}
+            identity = [pl.lit(values[key], dtype=kind).alias(key) for key, kind in IDENTITY.items()]
+            parts.append(part.select(*identity, pl.all()))
         if not parts:
             return pl.DataFrame(schema={**IDENTITY, **columns})
         return pl.concat(parts, how="diagonal")
-
-
-IDENTITY = {
-    "run_id": pl.String,
-    "family": pl.String,
-    "label": pl.String,
-    "params": pl.Int64,
-    "n_layer": pl.Int64,
-    "recurrence": pl.Int64,
-    "seed": pl.Int64,
-    "status": pl.String,
-}
-
-
-def identity(record: Record) -> list[pl.Expr]:
-    values = {
-        "run_id": record.run_id,
-        "family": record.family,
-        "label": record.label,
-        "params": record.counts.params,
-        "n_layer": record.settings["shape"].get("n_layer"),
-        "recurrence": record.settings["shape"].get("recurrence", 1),
-        "seed": record.seed,
-        "status": record.status,
-    }
-    return [pl.lit(values[name], dtype=kind).alias(name) for name, kind in IDENTITY.items()]
 
 
 def load(folder: str | Path) -> StudyData:
@@ -213,9 +195,9 @@ def load(folder: str | Path) -> StudyData:
     records: list[Record] = []
     failures: dict[str, Mapping[str, Any]] = {}
     for run in plan["runs"]:
-        place = run_folder(folder, run["run_id"])
-        if is_finished(place):
-            records.append(read_record(place))
-        elif failure := read_failure(place):
+        run_path = run_folder(folder, run["run_id"])
+        if is_finished(run_path):
+            records.append(read_record(run_path))
+        elif failure := read_failure(run_path):
             failures[run["run_id"]] = failure
     return StudyData(folder, plan, records, failures)

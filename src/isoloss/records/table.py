@@ -53,64 +53,39 @@ COLUMNS: dict[str, Any] = {
 def loss_table(
     plan: Mapping[str, Any], records: Sequence[Record], failures: Mapping[str, Mapping[str, Any]]
 ) -> pl.DataFrame:
-    rows = []
+    rows: list[dict[str, Any]] = []
     recorded = {record.run_id: record for record in records}
     for run in plan["runs"]:
-        record = recorded.get(run["run_id"])
-        if record is None:
-            failure = failures.get(run["run_id"])
-            status = "failed" if failure else "running"
-            rows.append(
-                {**planned_columns(plan, run), "status": status, "reason": (failure or {}).get("reason")}
-            )
-            continue
-        common = {
-            **planned_columns(plan, run),
-            "status": record.status,
-            "reason": record.reason,
-            "diverged_step": record.diverged_step,
-        }
-        rows.extend({**common, **evaluation_columns(record, e)} for e in record.evaluations)
-        if not record.evaluations:
-            rows.append(common)
+        row = run_columns(plan["study"], run)
+        if record := recorded.get(run["run_id"]):
+            row |= {"status": record.status, "reason": record.reason, "diverged_step": record.diverged_step}
+            rows += [row | evaluation_columns(record, e) for e in record.evaluations] or [row]
+        else:
+            failure = failures.get(run["run_id"], {})
+            rows.append(row | {"status": "failed" if failure else "running", "reason": failure.get("reason")})
     return pl.DataFrame([{name: row.get(name) for name in COLUMNS} for row in rows], schema=COLUMNS)
 
 
-def planned_columns(plan: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
-    settings, counts = run["settings"], run["counts"]
-    shape = settings["shape"]
+def run_columns(study: str, run: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a run as its study's plan or its record has it: what holds before any evaluation."""
+    settings, counts, shape = run["settings"], run["counts"], run["settings"]["shape"]
     return {
         "run_id": run["run_id"],
-        "study": plan["study"],
-        "family": settings["family"],
+        "study": study,
         "label": run["label"],
-        "params": counts["params"],
-        "params_total": counts["params_total"],
-        "params_executed": counts["params_executed"],
-        "n_layer": shape.get("n_layer"),
-        "d_model": shape.get("d_model"),
-        "d_ff": shape.get("d_ff"),
-        "n_head": shape.get("n_head"),
+        **{name: settings[name] for name in ("family", "context", "vocab", "learning_rate", "seed")},
+        **{name: counts[name] for name in ("params", "params_total", "params_executed")},
+        **{name: shape.get(name) for name in ("n_layer", "d_model", "d_ff", "n_head")},
         "recurrence": shape.get("recurrence", 1),
-        "context": settings["context"],
-        "vocab": settings["vocab"],
         "batch_tokens": settings["batch_size"] * settings["context"],
-        "learning_rate": settings["learning_rate"],
-        "seed": settings["seed"],
     }
 
 
 def evaluation_columns(record: Record, evaluation: Evaluation) -> dict[str, Any]:
     return {
-        "step": evaluation.step,
-        "tokens": evaluation.tokens,
+        **evaluation.model_dump(),
         "flops_6nd": record.counts.flops_6nd_per_token * evaluation.tokens,
         "flops_exact": record.counts.flops_exact_per_token * evaluation.tokens,
-        "loss": evaluation.loss,
-        "loss_se": evaluation.loss_se,
-        "bits_per_byte": evaluation.bits_per_byte,
-        "cooled": evaluation.cooled,
         "loss_expected": evaluation.expected,
-        "entropy": evaluation.entropy,
         "loss_total": evaluation.total,
     }
