@@ -233,8 +233,8 @@ def test_a_separator_of_nothing_is_refused(book_folder, home):
 def test_a_writer_that_never_ends_is_waited_for_so_long_and_no_longer(book_folder, books, home, monkeypatch):
     monkeypatch.setattr(library, "_WAIT_SECONDS", 0.05)
     with (
-        files.claim(home / "corpora" / ".others.lock"),
-        pytest.raises(RunError, match="has been adding 'others' for long"),
+        files.claim(home / "corpora" / ".lock"),
+        pytest.raises(RunError, match="has been writing here for 15 minutes"),
     ):
         library.add("others", [book_folder], home=home)
     with (

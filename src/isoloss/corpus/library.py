@@ -106,7 +106,8 @@ def add(
     """Read, split and keep the documents under ``paths`` (``read_documents``) as the corpus ``name``.
 
     Adding the same content again writes nothing and says so (``already_there``).
-    Raises InputError, with nothing written, for a bad name, bad text, or other content under that name.
+    Raises InputError, with nothing written, for a bad name, bad text, or other content under that name;
+    RunError if another process writes there for 15 minutes.
     """
     folder = _folder(name, home)
     if separator == "":
@@ -114,11 +115,7 @@ def add(
     documents = read_documents(paths, text_column=text_column, separator=separator, max_bytes=max_bytes)
     parts = split(documents, validation_fraction)
     info = _info(name, parts, tuple(sorted(_plain_name(path) for path in paths)))
-    with files.claim(folder.parent / f".{name}.lock", wait_seconds=_WAIT_SECONDS) as mine:
-        if not mine:
-            raise RunError(
-                f"another process has been adding {name!r} for long", mend="try again when it is done"
-            )
+    with _alone_in(folder.parent):
         if folder.exists():
             return _same_or_refuse(name, info, home)
         with files.new_folder(folder) as part:
@@ -171,8 +168,8 @@ def _info(name: str, parts: Split, sources: tuple[str, ...]) -> CorpusInfo:
 
 def names(home: Path | None = None) -> list[str]:
     """The corpora that ``load`` knows, ``starter`` first."""
-    found = (_home(home) / "corpora").glob("*/corpus.json")
-    return [STARTER, *sorted(path.parent.name for path in found if _NAME.fullmatch(path.parent.name))]
+    folders = ((home or files.home()) / "corpora").glob("*/corpus.json")
+    return [STARTER, *sorted(path.parent.name for path in folders if _NAME.fullmatch(path.parent.name))]
 
 
 def load(name: str, home: Path | None = None) -> Corpus:
@@ -209,7 +206,7 @@ def _stored(name: str, home: Path | None) -> _Stored:
     if not path.is_file():
         raise InputError(
             f"there is no corpus {name!r}; there are: {', '.join(names(home))}",
-            where=str(_home(home)),
+            where=str(home or files.home()),
             mend=f"isoloss corpus add {name} PATH",
         )
     try:
@@ -243,10 +240,6 @@ def _alone_in(folder: Path) -> Generator[None, None, None]:
         yield
 
 
-def _home(home: Path | None) -> Path:
-    return files.home() if home is None else home
-
-
 def _folder(name: str, home: Path | None) -> Path:
     if not _NAME.fullmatch(name):
         raise InputError(
@@ -255,7 +248,7 @@ def _folder(name: str, home: Path | None) -> Path:
         )
     if name == STARTER:
         raise InputError(f"{STARTER!r} is the corpus that comes with isoloss", mend="choose another name")
-    return files.safe_child(_home(home) / "corpora", name)
+    return files.safe_child((home or files.home()) / "corpora", name)
 
 
 def tokenize(
@@ -278,7 +271,7 @@ def tokenize(
     given = load_tokenizer(tokenizer_file) if tokenizer_file else None
     corpus_hash = info(name, home).corpus_hash
     kind = f"tokenizer-{tokenizer_hash(given)[:16]}" if given else f"bpe-{vocabulary}"
-    folder = (out or _home(home)) / "tokens" / f"{corpus_hash[:16]}-{kind}"
+    folder = (out or home or files.home()) / "tokens" / f"{corpus_hash[:16]}-{kind}"
     if not folder.exists():
         with _alone_in(folder.parent):
             if not folder.exists():
