@@ -2,27 +2,13 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib import resources
 
-
-@dataclass(frozen=True)
-class _Known:
-    """``naming.toml``."""
-
-    synonyms: dict[str, list[str]]
-    labels: list[str]
-    more_numbers: list[str]
-    parameter_counts: list[str]
-
-
-_KNOWN = _Known(
-    **tomllib.loads(resources.files("isoloss.sources").joinpath("naming.toml").read_text("utf-8"))
-)
-SYNONYMS = {name: tuple(others) for name, others in _KNOWN.synonyms.items()}
-LABELS = frozenset(_KNOWN.labels)
-NUMBERS = frozenset([*SYNONYMS, *_KNOWN.more_numbers]) - LABELS
-PARAMETER_COUNTS = frozenset([*SYNONYMS["params"], *SYNONYMS["params_total"], *_KNOWN.parameter_counts])
+_NAMING = tomllib.loads(resources.files("isoloss.sources").joinpath("naming.toml").read_text("utf-8"))
+SYNONYMS = {name: tuple(others) for name, others in _NAMING["synonyms"].items()}
+LABELS = frozenset(_NAMING["labels"])
+NUMBERS = frozenset([*SYNONYMS, *_NAMING["more_numbers"]]) - LABELS
+PARAMETER_COUNTS = frozenset([*SYNONYMS["params"], *SYNONYMS["params_total"], *_NAMING["parameter_counts"]])
 
 
 def plain(name: str) -> str:

@@ -24,7 +24,6 @@ from isoloss.errors import InputError, RunError
 
 MAX_BYTES = 1 << 26
 _TIMEOUT_SECONDS = 30
-_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def download(url: str, path: Path, sha256: str, size: int, *, loopback: bool = F
         raise InputError(f"{size} bytes are more than {MAX_BYTES >> 20} MiB", where=url)
     try:
         with contextlib.closing(_opener(loopback).open(fullurl=url, timeout=_TIMEOUT_SECONDS)) as answer:
-            data = _content(answer, size)
+            data = answer.read(size + 1)  # one byte more shows that it is too long
     except urllib.error.HTTPError as error:
         with error:
             raise RunError(
@@ -127,16 +126,6 @@ def download(url: str, path: Path, sha256: str, size: int, *, loopback: bool = F
         raise RunError(
             f"cannot be written ({error.strerror})", where=str(path), mend="name a folder"
         ) from None
-
-
-def _content(answer: http.client.HTTPResponse, size: int) -> bytes:
-    """At most one byte more than ``size``: enough to see that it is too long."""
-    blocks: list[bytes] = []
-    left = size + 1
-    while left and (block := answer.read(min(left, _BLOCK))):
-        blocks.append(block)
-        left -= len(block)
-    return b"".join(blocks)
 
 
 def _check_address(url: str, loopback: bool) -> None:

@@ -70,24 +70,19 @@ def _from_path(path: Path) -> pl.DataFrame:
         return _study(path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise InputError("is not a regular file", where=str(path), mend="give a file")
-    ending = _ending(path)
+    readers = {
+        ".csv": _csv, ".csv.gz": _csv, ".ndjson": _ndjson, ".ndjson.gz": _ndjson, ".jsonl": _ndjson,
+        ".jsonl.gz": _ndjson, ".parquet": _parquet, ".pq": _parquet,
+    }  # fmt: skip
+    ending = next((ending for ending in readers if path.name.lower().endswith(ending)), None)
+    if ending is None:
+        raise InputError(
+            "is of no kind that can be read", where=str(path), mend=f"save it as one of {FORMATS}"
+        )
     data = files.unpack(path, MAX_BYTES, mend="keep one row a run, or a part of it")
     if not data:
         raise InputError("is empty", where=str(path), mend=f"give a table: {FORMATS}")
-    if ending == ".csv":
-        return _csv(data, path)
-    if ending in (".ndjson", ".jsonl"):
-        return _ndjson(data, path)
-    return _parquet(data, path)
-
-
-def _ending(path: Path) -> str:
-    name = path.name.lower().removesuffix(".gz")
-    ending = name[name.rfind(".") :] if "." in name else ""
-    packed = path.name.lower().endswith(".gz")
-    if ending in (".csv", ".ndjson", ".jsonl") or (ending in (".parquet", ".pq") and not packed):
-        return ending
-    raise InputError("is of no kind that can be read", where=str(path), mend=f"save it as one of {FORMATS}")
+    return readers[ending](data, path)
 
 
 def _study(folder: Path) -> pl.DataFrame:
