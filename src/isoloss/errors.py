@@ -9,6 +9,7 @@ Each message says what is wrong, where, and how to mend it, so that a reader nee
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -31,11 +32,7 @@ class IsolossError(Exception):
 
     def __reduce__(self):
         # Exceptions cross process borders; keyword-only arguments need this to survive the trip.
-        return _rebuild, (type(self), self.what, self.where, self.mend)
-
-
-def _rebuild(kind: type["IsolossError"], what: str, where: str, mend: str) -> "IsolossError":
-    return kind(what, where=where, mend=mend)
+        return partial(type(self), where=self.where, mend=self.mend), (self.what,)
 
 
 class InputError(IsolossError):

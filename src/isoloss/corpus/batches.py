@@ -45,10 +45,7 @@ def train_batch(
 
     Raises InputError if the text is shorter than one context, or an argument is negative.
     """
-    if batch_size < 1 or step < 0:
-        raise InputError(
-            f"step {step} with batch size {batch_size} is not possible", mend="use step >= 0, size >= 1"
-        )
+    _check_step(step, batch_size)
     n = _windows_of(tokens, context)
     return windows(tokens, sample_windows(n, seed, step * batch_size, batch_size), context)
 
@@ -63,14 +60,18 @@ def lane_batch(
 
     Raises InputError as ``train_batch`` does.
     """
-    if batch_size < 1 or step < 0:
-        raise InputError(
-            f"step {step} with batch size {batch_size} is not possible", mend="use step >= 0, size >= 1"
-        )
+    _check_step(step, batch_size)
     n = _windows_of(tokens, context)
     offset = int(_mix(np.array([seed], dtype=np.uint64))[0]) % n
     lanes_B = np.arange(batch_size, dtype=np.int64) * n // batch_size
     return windows(tokens, (offset + lanes_B + step) % n, context)
+
+
+def _check_step(step: int, batch_size: int) -> None:
+    if batch_size < 1 or step < 0:
+        raise InputError(
+            f"step {step} with batch size {batch_size} is not possible", mend="use step >= 0, size >= 1"
+        )
 
 
 def sample_windows(n_windows: int, seed: int, first: int, count: int) -> np.ndarray:
