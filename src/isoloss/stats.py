@@ -47,6 +47,11 @@ class Interval:
         return None if self.df == 0 else (self.low, self.high)
 
     @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """Of ``interval``; None and None where nothing is known."""
+        return self.interval or (None, None)
+
+    @property
     def decided(self) -> bool:
         """Does it leave out 0?"""
         return self.low > 0 or self.high < 0
@@ -64,7 +69,7 @@ class Interval:
 
     def row(self) -> Row:
         """As columns of a table."""
-        low, high = self.interval or (None, None)
+        low, high = self.ends
         return {"value": self.value, "low": low, "high": high, "n": self.n}
 
 

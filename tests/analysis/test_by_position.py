@@ -67,7 +67,7 @@ def test_the_verdict_turns_with_the_story(told):
 def test_one_seed_gives_no_verdict_by_position(told):
     data = by_position.measure(told(replace(story.FEW, seeds=1)))
     assert by_position.verdict(data).startswith("no verdict")
-    assert data.pairs[0].at[1].interval is None
+    assert data.pairs[0].gaps[1].interval is None
 
 
 def test_sizes_too_far_apart_are_no_pair(told):

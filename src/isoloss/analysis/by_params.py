@@ -178,14 +178,7 @@ def not_excluded(missed: Crossing) -> str:
 
 def gaps_table(data: ByParams) -> pl.DataFrame:
     """Transformer minus LSTM at equal N, for every LSTM depth."""
-    return pl.DataFrame(
-        {
-            "curve": [gap.curve for gap in data.gaps],
-            "params": [gap.params for gap in data.gaps],
-            "transformer_minus_lstm": [gap.difference.value for gap in data.gaps],
-            "low": [(gap.difference.interval or (None, None))[0] for gap in data.gaps],
-            "high": [(gap.difference.interval or (None, None))[1] for gap in data.gaps],
-        },
-        schema={"curve": pl.String, "params": pl.Int64}
-        | dict.fromkeys(("transformer_minus_lstm", "low", "high"), pl.Float64),
-    )
+    rows = [(gap.curve, gap.params, gap.difference.value, *gap.difference.ends) for gap in data.gaps]
+    kinds = {"curve": pl.String, "params": pl.Int64}
+    kinds |= dict.fromkeys(("transformer_minus_lstm", "low", "high"), pl.Float64)
+    return pl.DataFrame(rows, schema=kinds, orient="row")

@@ -33,13 +33,13 @@ class PositionCurve:
 class Pair:
     """A Transformer and the LSTM nearest to it in log N. Differences are Transformer minus LSTM, in nats.
 
-    ``at`` holds them at single positions; ``widening`` is late minus early, below 0 where the Transformer
+    ``gaps`` holds them at single positions; ``widening`` is late minus early, below 0 where the Transformer
     gains more from context than the LSTM.
     """
 
     transformer: PositionCurve
     lstm: PositionCurve
-    at: dict[int, Interval]
+    gaps: dict[int, Interval]
     early: Interval
     late: Interval
     widening: Interval
@@ -104,7 +104,7 @@ def pair_of(ours: PositionProfile, theirs: PositionProfile, everyone: list[Posit
     return Pair(
         transformer=PositionCurve(ours, context_law(ours), stop_of(ours)),
         lstm=PositionCurve(theirs, context_law(theirs), stop_of(theirs)),
-        at={position: gap(position, position) for position in fixed_positions(context)},
+        gaps={position: gap(position, position) for position in fixed_positions(context)},
         early=gap(1, min(EARLY, context)),
         late=gap(half, context),
         widening=difference(gain_S(ours), gain_S(theirs), seed_noise(map(gain_S, everyone))),
@@ -153,16 +153,10 @@ def name_of(curve: PositionCurve) -> str:
 def gaps_table(data: ByPosition) -> pl.DataFrame:
     """Transformer minus LSTM at fixed positions, with intervals."""
     rows = [
-        (
-            pair.transformer.profile.params,
-            pair.lstm.profile.curve,
-            pair.lstm.profile.params,
-            position,
-            d.value,
-        )
-        + (d.interval or (None, None))
+        (ours.params, theirs.curve, theirs.params, position, gap.value, *gap.ends)
         for pair in data.pairs
-        for position, d in pair.at.items()
+        for ours, theirs in [(pair.transformer.profile, pair.lstm.profile)]
+        for position, gap in pair.gaps.items()
     ]
     names = ("transformer_params", "lstm", "lstm_params", "position", "transformer_minus_lstm", "low", "high")
     return pl.DataFrame(rows, schema=list(names), orient="row")

@@ -12,14 +12,17 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.fit_rows import law_at
 from isoloss.analysis.points import cooled_points, losses_by_size, of_families, shared_tokens
-from isoloss.errors import Refusal
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, FitStatus, fit
 from isoloss.records import StudyData
-from isoloss.stats import Interval, Noise, contrast, seed_noise
+from isoloss.stats import Interval, Noise, difference, seed_noise
 
 PARTS = {"total": "total loss", "expected": "expected cross-entropy", "last_exit": "last-exit loss"}
+INPUTS = ("params", "tokens", "recurrence")
 BINS = 40
+BINS_A_DECADE = 20
 LATE = 0.2
 """Share of a run's tokens left out of the fit: the law is not made for the early drop, which flatters R^2."""
 
@@ -34,9 +37,9 @@ class HeldOut:
 
     what: str
     points: int
-    error: float | None
-    r2: float | None
     baseline: float
+    error: float | None = None
+    r2: float | None = None
     refusal: Refusal | None = None
 
 
@@ -75,13 +78,15 @@ def measure(study: StudyData) -> LoopedStudy:
     """Raises Refusal if no looped run has finished."""
     points = of_families(cooled_points(study.table()), "looped")
     steps = training_curves(study, points)
-    curves = binned(steps)
+    width = pl.col("tokens").max().over("size", "recurrence") / BINS
+    curves = bin_means(steps, ((pl.col("tokens") / width).ceil() - 1).clip(0, BINS - 1))
     points = points.filter(pl.col("tokens") == shared_tokens(points, "recurrence"))
     noise = seed_noise(losses_by_size(points))
     return LoopedStudy(
         tokens=int(points["tokens"][0]),
         curves=curves,
-        log_curves=log_binned(steps),
+        # Bins of equal width in log tokens keep the early drop.
+        log_curves=bin_means(steps, (pl.col("tokens").log10() * BINS_A_DECADE).floor()),
         points=points,
         noise=noise,
         beta=entropy_weight(points),
@@ -109,29 +114,11 @@ def training_curves(study: StudyData, points: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def binned(curves: pl.DataFrame) -> pl.DataFrame:
-    """Means over BINS equal bins of tokens, seeds of a panel together; ``tokens`` is the bin's mean."""
-    width = pl.col("tokens").max().over("size", "recurrence") / BINS
-    place = ((pl.col("tokens") / width).ceil() - 1).clip(0, BINS - 1).cast(pl.Int64).alias("bin")
+def bin_means(curves: pl.DataFrame, bin_of: pl.Expr) -> pl.DataFrame:
+    """Means over bins of tokens, seeds of a panel together; ``tokens`` is the bin's mean."""
     return (
-        curves.with_columns(place)
-        .group_by("size", "recurrence", "bin")
-        .agg(
-            pl.col("params").first(),
-            pl.col("tokens", *PARTS).mean(),
-            pl.col("run_id").n_unique().alias("seeds"),
-        )
-        .with_columns(pl.col("params").min().over("size").alias("size_params"))
-        .sort("size_params", "recurrence", "bin")
-    )
-
-
-def log_binned(curves: pl.DataFrame, per_decade: int = 20) -> pl.DataFrame:
-    """As ``binned``, in bins of equal width in log tokens, which keep the early drop."""
-    place = (pl.col("tokens").log10() * per_decade).floor().cast(pl.Int64).alias("bin")
-    grouped = curves.with_columns(place).group_by("size", "recurrence", "bin")
-    return (
-        grouped.agg(pl.col("params").first(), pl.col("tokens", *PARTS).mean())
+        curves.group_by("size", "recurrence", bin_of.cast(pl.Int64).alias("bin"))
+        .agg(pl.col("params").first(), pl.col("tokens", *PARTS).mean())
         .with_columns(pl.col("params").min().over("size").alias("size_params"))
         .sort("size_params", "recurrence", "bin")
     )
@@ -146,11 +133,7 @@ def fit_law(points: pl.DataFrame, part: str = "total") -> Fit | Refusal:
 
     Where the data leave its parameters open, the curve that it draws through them is kept, and so marked.
     """
-    inputs = {name: points[name] for name in ("params", "tokens", "recurrence")}
-    try:
-        return fit("loop-total", inputs, points[part], curve_only=True)
-    except Refusal as reason:
-        return reason
+    return attempt(fit, "loop-total", inputs_of(points), points[part], curve_only=True)
 
 
 def validate(points: pl.DataFrame) -> tuple[HeldOut, ...]:
@@ -170,26 +153,25 @@ def held_out(what: str, points: pl.DataFrame, out: pl.Expr, along: str) -> HeldO
     kept, unseen = points.filter(~out), points.filter(out)
     if kept.is_empty() or unseen.is_empty():
         refusal = Refusal("nothing is left to fit on", mend="add sizes, loops or tokens")
-        return HeldOut(what, unseen.height, None, None, float("nan"), refusal)
-    baseline = relative_error(nearest(kept, unseen, along), unseen["total"].to_numpy())
-    law = fit_law(kept)
+        return HeldOut(what, unseen.height, float("nan"), refusal=refusal)
+    law, real = fit_law(kept), unseen["total"].to_numpy()
+    baseline = relative_error(nearest_losses(kept, unseen, along), real)
     if isinstance(law, Refusal):
-        return HeldOut(what, unseen.height, None, None, baseline, law)
-    predicted = np.asarray(law.predict(level=None, **inputs_of(unseen)).loss)
-    real = unseen["total"].to_numpy()
+        return HeldOut(what, unseen.height, baseline, refusal=law)
+    predicted = law_at(law, inputs_of(unseen))
     r2 = 1 - float(np.sum((real - predicted) ** 2) / np.sum((real - real.mean()) ** 2))
-    return HeldOut(what, unseen.height, relative_error(predicted, real), r2, baseline)
+    return HeldOut(what, unseen.height, baseline, relative_error(predicted, real), r2)
 
 
 def inputs_of(points: pl.DataFrame) -> dict[str, np.ndarray]:
-    return {name: points[name].to_numpy().astype(float) for name in ("params", "tokens", "recurrence")}
+    return {name: points[name].to_numpy().astype(float) for name in INPUTS}
 
 
 def relative_error(predicted: np.ndarray, real: np.ndarray) -> float:
     return float(np.mean(np.abs(predicted / real - 1)))
 
 
-def nearest(kept: pl.DataFrame, unseen: pl.DataFrame, along: str) -> np.ndarray:
+def nearest_losses(kept: pl.DataFrame, unseen: pl.DataFrame, along: str) -> np.ndarray:
     """For each unseen point the loss of the kept point that agrees in the rest, nearest in ``along``."""
     axes = ("size_params", "recurrence", "tokens")
     kept_3n, unseen_3n = (
@@ -212,35 +194,20 @@ def entropy_weight(points: pl.DataFrame) -> float | None:
 def loop_gains(points: pl.DataFrame) -> tuple[LoopGain, ...]:
     """Most loops minus one at every size that has both; N differs by the gate's d_model + 1 only."""
     beta, gains = entropy_weight(points) or 0.0, list[LoopGain]()
-    names = ("loss", "loss_expected", "loss_total")
-    noises = {name: seed_noise(losses_by_size(points, name)) for name in names}
+    columns = {"last_exit": "loss", "expected": "loss_expected", "total": "loss_total"}
+    noises = {name: seed_noise(losses_by_size(points, column)) for name, column in columns.items()}
     for _, size in points.group_by("n_layer", "d_model", maintain_order=True):
         loops = int(size["recurrence"].to_numpy().max())
         one, many = (size.filter(pl.col("recurrence") == t) for t in (1, loops))
         if loops == 1 or one.is_empty():
             continue
-        change = {
-            name: contrast(
-                [
-                    (sign, float(side[name].to_numpy().mean()), side.height)
-                    for sign, side in ((1.0, many), (-1.0, one))
-                ],
-                noise,
-            )
-            for name, noise in noises.items()
+        changes = {
+            name: difference(many[column].to_numpy(), one[column].to_numpy(), noises[name])
+            for name, column in columns.items()
         }
         bonus = float((many["loss_expected"] - many["loss_total"]).to_numpy().mean())
-        gains.append(
-            LoopGain(
-                params=int(one["params"][0]),
-                loops=loops,
-                last_exit=change["loss"],
-                expected=change["loss_expected"],
-                total=change["loss_total"],
-                bonus=bonus,
-                cap=beta * log(loops),
-            )
-        )
+        params = int(one["params"][0])
+        gains.append(LoopGain(params=params, loops=loops, bonus=bonus, cap=beta * log(loops), **changes))
     return tuple(sorted(gains, key=lambda gain: gain.params))
 
 
@@ -265,7 +232,7 @@ def fit_words(data: LoopedStudy) -> str:
     if isinstance(law, Refusal):
         return f"one law over all panels is refused: {law.what}"
     rows = late(data.curves)
-    error = np.abs(np.asarray(law.predict(level=None, **inputs_of(rows)).loss) / rows["total"].to_numpy() - 1)
+    error = np.abs(law_at(law, inputs_of(rows)) / rows["total"].to_numpy() - 1)
     shapes = rows.select("size", "recurrence").n_unique()
     undetermined = f"; its parameters are not determined: {law.reason}"
     return (
@@ -279,22 +246,9 @@ def gains_table(data: LoopedStudy) -> pl.DataFrame:
     """Most loops minus one loop: differences with intervals beside the bonus and its cap."""
     rows = []
     for gain in data.gains:
-        for name, change in (
-            ("last exit", gain.last_exit),
-            ("expected", gain.expected),
-            ("total", gain.total),
-        ):
-            rows.append(
-                (
-                    gain.params,
-                    gain.loops,
-                    name,
-                    change.value,
-                    *(change.interval or (None, None)),
-                    gain.bonus,
-                    gain.cap,
-                )
-            )
+        changes = {"last exit": gain.last_exit, "expected": gain.expected, "total": gain.total}
+        for name, change in changes.items():
+            rows.append((gain.params, gain.loops, name, change.value, *change.ends, gain.bonus, gain.cap))
     names = ("params", "loops", "loss", "change", "low", "high", "entropy_bonus", "bonus_at_most")
     kinds = dict(zip(names, (pl.Int64, pl.Int64, pl.String, *[pl.Float64] * 5), strict=True))
     return pl.DataFrame(rows, schema=kinds, orient="row")

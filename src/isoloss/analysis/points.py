@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.errors import Refusal
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, fit
 from isoloss.stats import LEVEL
 
@@ -113,12 +113,10 @@ def losses_by_size(points: pl.DataFrame, value: str = "loss") -> list[np.ndarray
     return [rows[value].to_numpy() for _, rows in points.group_by("curve", "params", maintain_order=True)]
 
 
-def means(points: pl.DataFrame, value: str = "loss") -> pl.DataFrame:
-    """Mean, spread and number of seeds per curve and size, in order of size."""
-    grouped = points.group_by("curve", "family", "n_layer", "recurrence", "params", maintain_order=True).agg(
-        pl.col(value).mean().alias(value), pl.col(value).std().alias("sd"), pl.len().alias("seeds")
-    )
-    return grouped.sort("params")
+def means(points: pl.DataFrame) -> pl.DataFrame:
+    """Mean loss and number of seeds per curve and size, in order of size."""
+    grouped = points.group_by("curve", "family", "n_layer", "recurrence", "params", maintain_order=True)
+    return grouped.agg(pl.col("loss").mean(), pl.len().alias("seeds")).sort("params")
 
 
 def curves_of(points: pl.DataFrame) -> tuple[Curve, ...]:
@@ -133,19 +131,14 @@ def curves_of(points: pl.DataFrame) -> tuple[Curve, ...]:
     return tuple(curves)
 
 
-def fit_over_params(points: pl.DataFrame, level: float = LEVEL) -> Fit | Refusal:
+def fit_over_params(points: pl.DataFrame) -> Fit | Refusal:
     """The law of loss against N at one D, seeds of one size being one cluster.
 
     ``power-floor`` where the data tell its floor from 0, else ``power``, else the refusal of the latter.
     """
-    outcome: Fit | Refusal = Refusal("no law was tried", mend="try one")
-    for law in ("power-floor", "power"):
-        inputs = {"params": points["params"]}
-        try:
-            return fit(law, inputs, points["loss"], cluster=points["params"], level=level)
-        except Refusal as reason:
-            outcome = reason
-    return outcome
+    inputs, options = {"params": points["params"]}, {"cluster": points["params"], "level": LEVEL}
+    law = attempt(fit, "power-floor", inputs, points["loss"], **options)
+    return attempt(fit, "power", inputs, points["loss"], **options) if isinstance(law, Refusal) else law
 
 
 def seeds_phrase(points: pl.DataFrame) -> str:

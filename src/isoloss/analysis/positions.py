@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from isoloss.analysis.points import curve_of
-from isoloss.errors import Refusal
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import ContextStop, Fit, FitStatus, fit_context, where_it_stops
 from isoloss.records import StudyData
 from isoloss.stats import LEVEL
@@ -31,8 +31,8 @@ class PositionProfile:
 
     def mean_S(self, first: int, last: int) -> np.ndarray:
         """Each seed's mean loss over positions first..last."""
-        at = (self.position_T >= first) & (self.position_T <= last)
-        return self.sum_ST[:, at].sum(axis=1) / self.count_ST[:, at].sum(axis=1)
+        inside_T = (self.position_T >= first) & (self.position_T <= last)
+        return self.sum_ST[:, inside_T].sum(axis=1) / self.count_ST[:, inside_T].sum(axis=1)
 
 
 def profiles(study: StudyData, points: pl.DataFrame) -> list[PositionProfile]:
@@ -84,19 +84,13 @@ def binned(profile: PositionProfile) -> pl.DataFrame:
 def context_law(profile: PositionProfile) -> Fit | Refusal:
     """a + b T^-p over all single positions, unbinned; only a curve where the noise hides its parameters."""
     sums = (profile.sum_ST, profile.sumsq_ST, profile.count_ST)
-    try:
-        return fit_context(profile.position_T, *sums, level=LEVEL, curve_only=True)
-    except Refusal as reason:
-        return reason
+    return attempt(fit_context, profile.position_T, *sums, level=LEVEL, curve_only=True)
 
 
 def stop_of(profile: PositionProfile) -> ContextStop | Refusal:
     """Where the size stops improving. Seeds read the same windows, so they are averaged, not added."""
     means = (values.mean(axis=0) for values in (profile.sum_ST, profile.sumsq_ST, profile.count_ST))
-    try:
-        return where_it_stops(profile.position_T, *means)
-    except Refusal as reason:
-        return reason
+    return attempt(where_it_stops, profile.position_T, *means)
 
 
 def law_words(law: Fit | Refusal) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoloss.analysis.fit_rows import exact, on_logs
-from isoloss.errors import Refusal
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import (
     WORST_CONDITION,
     Array,
@@ -119,24 +119,22 @@ def objectives(law: Fit) -> Refits:
 
 
 def _under(law: Fit, data: FitData, objective: str, delta: float) -> Fit | Refusal:
-    try:
-        return fit(
-            law.law,
-            data.inputs,
-            data.loss,
-            weights=data.weights,
-            cluster=data.cluster,
-            objective=objective,
-            delta=delta,
-            level=law.level,
-            fixed=law.fixed,
-            free=[name for name in law.form.fixed if name not in law.fixed],
-            tied=law.tied,
-            allow_negative=law.signed_floor,
-            curve_only=True,
-        )
-    except Refusal as reason:
-        return reason
+    return attempt(
+        fit,
+        law.law,
+        data.inputs,
+        data.loss,
+        weights=data.weights,
+        cluster=data.cluster,
+        objective=objective,
+        delta=delta,
+        level=law.level,
+        fixed=law.fixed,
+        free=[name for name in law.form.fixed if name not in law.fixed],
+        tied=law.tied,
+        allow_negative=law.signed_floor,
+        curve_only=True,
+    )
 
 
 def _strongest(problem: Problem, phi: Array, points: Points) -> Indices:
