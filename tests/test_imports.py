@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from isoloss.teach import provenance
 from isoloss.teach.panels import panel
 
 ROOT = Path(__file__).parents[1]
@@ -78,7 +77,7 @@ def test_what_shows_a_recorded_demo_imports_without_torch():
 
 
 @pytest.mark.parametrize(
-    "module", ["isoloss.models", "isoloss.training.loop", *provenance.imports_of(panel("binding").measure)]
+    "module", ["isoloss.models", "isoloss.training.loop", panel("binding").measuring_module]
 )
 def test_control_what_trains_does_not(module):
     done = imported_without_torch(module)

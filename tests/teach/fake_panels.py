@@ -19,7 +19,7 @@ from pydantic import Field
 from isoloss.figures.figure import Figure
 from isoloss.teach import start
 from isoloss.teach.deck import page, server, worker
-from isoloss.teach.panel import Panel, result_of
+from isoloss.teach.panel import Panel, run
 from isoloss.teach.result import Basis, Sentence
 from isoloss.teach.settings import Seeded
 
@@ -101,14 +101,15 @@ def blind(settings, tables):
     )
 
 
-PLAIN = SimpleNamespace(
-    measure=measure, basis=basis, sentences=sentences, figures=figures, lines=lines, html=html
-)
+PLAIN = SimpleNamespace(basis=basis, sentences=sentences, figures=figures, lines=lines, html=html)
 BLIND = SimpleNamespace(**PLAIN.__dict__ | {"html": blind, "blind_lines": lines})
 
 
 class Fake(Panel):
     """A panel whose module is here instead of in the package."""
+
+    def measure(self, settings, report):
+        return measure(settings, report)
 
     def experiment(self):
         return "a" * 64
@@ -121,7 +122,7 @@ def fake(name, **values):
         "question": f"What does {name} say about <letters>?",
         "doubt": "It shows nothing at all: a test made it.",
         "settings": Quick,
-        "measure": measure,
+        "measured_by": "fake:measure",
         "tell": PLAIN,
     }
     return Fake(name=name, **given | values)
@@ -157,9 +158,8 @@ SLIDES = tuple(slide(number) for number in range(1, 14))
 def recorded(panel=PANELS[0], *, experiment=None, prompt="a record"):
     """A result as it would have been recorded a while ago."""
     settings = panel.settings_from({"prompt": prompt})
-    tables = measure(settings, lambda *_: None)
-    made = result_of(panel, settings, tables, wall_seconds=1.0, cpu_seconds=1.5)
-    changes = {"made": "2026-01-02T03:04:05+00:00"}
+    made = run(panel, settings, lambda *_: None)
+    changes = {"made": "2026-01-02T03:04:05+00:00", "wall_seconds": 1.0, "cpu_seconds": 1.5}
     return made.model_copy(update=changes | ({"experiment": experiment} if experiment else {}))
 
 

@@ -8,7 +8,7 @@ import torch
 
 from isoloss.figures.render import svg
 from isoloss.teach import panels
-from isoloss.teach.panel import result_of
+from isoloss.teach.panel import run
 from isoloss.teach.race.bill import measure, tell
 from isoloss.teach.race.counts import BLOCK, LSTM, state_floats
 from isoloss.teach.race.runners import causal_block, lstm_layer
@@ -115,11 +115,11 @@ def test_a_real_bill_is_measured_told_and_drawn_and_leaves_the_threads_alone() -
     panel, heard = panels.panel("bill"), []
     settings = BillSettings(lengths=(16, 32), d_model=32, repeats=6, tokens=2)
     before = torch.get_num_threads()
-    found = panel.measure(settings, lambda done, text, tables=None: heard.append(done))
+    result = run(panel, settings, lambda done, text, tables=None: heard.append(done))
+    found = result.tables
     assert torch.get_num_threads() == before
     assert heard == sorted(heard)
     assert [row["n"] for row in found["times"]] == [6] * 4
-    result = result_of(panel, settings, found, wall_seconds=1.0, cpu_seconds=1.0)
     assert {s.key for s in result.sentences} == {"step", "crossing", "growth", "memory"}
     for figure in tell.figures(settings, found):
         assert "<svg" in svg(figure)

@@ -1,5 +1,6 @@
 """All panels together: their settings, their words, their recordings, and that showing needs no torch."""
 
+import pkgutil
 import re
 import subprocess
 import sys
@@ -42,6 +43,11 @@ def test_every_setting_has_a_default_a_bound_and_a_description(panel):
         text = str(part) + str(schema.get("$defs", ""))
         bounded = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "enum", "boolean", "$ref")
         assert any(word in text for word in bounded), f"{name} has no upper bound"
+
+
+@BY_NAME
+def test_what_measures_a_panel_is_where_it_says(panel):
+    assert callable(pkgutil.resolve_name(f"isoloss.teach.{panel.measured_by}"))
 
 
 @BY_NAME
@@ -103,7 +109,7 @@ def test_what_figures_and_markup_say_may_be_said(panel):
 def test_the_hash_of_an_experiment_follows_what_measures_alone():
     one = panels.panel("binding")
     same = one.model_copy(update={"title": "Other words"})
-    other = one.model_copy(update={"measure": panels.panel("reach").measure})
+    other = one.model_copy(update={"measured_by": panels.panel("reach").measured_by})
     assert one.experiment() == same.experiment()
     assert one.experiment() != other.experiment()
 

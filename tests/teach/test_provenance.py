@@ -34,8 +34,7 @@ def stale(copy):
     return {
         panel.name
         for panel in panels.PANELS
-        if provenance.experiment(*provenance.imports_of(panel.measure), package=copy)
-        != experiments()[panel.name]
+        if provenance.experiment(panel.measuring_module, package=copy) != experiments()[panel.name]
     }
 
 

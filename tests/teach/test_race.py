@@ -9,7 +9,7 @@ import torch
 from isoloss.errors import InputError
 from isoloss.figures.render import svg
 from isoloss.teach import panels
-from isoloss.teach.panel import result_of
+from isoloss.teach.panel import run
 from isoloss.teach.race import counts, measure, ratios, tell, timing
 from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE, RUNNERS
 from isoloss.teach.race.settings import RaceSettings
@@ -233,7 +233,8 @@ def test_a_real_race_is_measured_told_and_drawn_and_leaves_the_threads_alone() -
     panel = panels.panel("race")
     settings = RaceSettings(lengths=(16, 32), d_model=32, batch=1, threads=(1,), budget_seconds=60.0)
     partial, before = [], torch.get_num_threads()
-    made = panel.measure(settings, lambda done, text, tables=None: partial.append((done, tables)))
+    result = run(panel, settings, lambda done, text, tables=None: partial.append((done, tables)))
+    made = result.tables
     assert torch.get_num_threads() == before
     assert len(made["times"]) == 2 * 2 * 5
     assert made["not_run"] == []
@@ -241,7 +242,6 @@ def test_a_real_race_is_measured_told_and_drawn_and_leaves_the_threads_alone() -
     seen = [some for _, some in partial if some is not None]
     assert len(seen) == 7
     assert [len(tell.figures(settings, some)) for some in seen] == [0, 1, 1, 1, 1, 1, 2]
-    result = result_of(panel, settings, made, wall_seconds=1.0, cpu_seconds=1.0)
     assert result.basis.n == 6
     assert {"whole-training", "whole-forward", "same-function", "chain"} <= {s.key for s in result.sentences}
 

@@ -10,8 +10,9 @@ A demo's folder has one module a panel that measures and one that tells, and the
 ``panels.toml``; ``isoloss.teach.panels`` lists them all.
 """
 
+import pkgutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from pydantic import ConfigDict, ValidationError
@@ -44,7 +45,8 @@ class Telling(Protocol):
 class Panel(PanelWords):
     """Its words, and the code behind it.
 
-    ``measure`` needs torch and imports what it calls when it is called: provenance follows these imports.
+    ``measured_by``: the function that measures, as "race.bill.measure:measure" in ``isoloss.teach``. It needs
+    torch, and is imported when it is called.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -52,8 +54,11 @@ class Panel(PanelWords):
     name: str
     demo: str
     settings: type[Settings]
-    measure: Callable[[Any, Report], Tables]
+    measured_by: str
     tell: Telling
+
+    def measure(self, settings: Settings, report: Report) -> Tables:
+        return pkgutil.resolve_name(f"isoloss.teach.{self.measured_by}")(settings, report)
 
     def settings_from(self, values: dict[str, Any]) -> Settings:
         """Validated settings. Raises InputError naming the key."""
@@ -66,46 +71,32 @@ class Panel(PanelWords):
             ) from None
 
     def experiment(self) -> str:
-        """Hash of the code that decides the numbers: what ``measure`` imports."""
-        return provenance.experiment(*provenance.imports_of(self.measure))
+        """Hash of the code that decides the numbers."""
+        return provenance.experiment(self.measuring_module)
+
+    @property
+    def measuring_module(self) -> str:
+        return f"isoloss.teach.{self.measured_by}".split(":")[0]
 
 
-def described(
-    folder: str,
-    name: str,
-    settings: type[Settings],
-    measure: Callable[[Any, Report], Tables],
-    tell: Telling,
-) -> Panel:
+def panel_of(folder: str, name: str, settings: type[Settings], measured_by: str, tell: Telling) -> Panel:
     """The panel that ``panels.toml`` in this folder describes under its name."""
     prose = read(folder)
     return Panel(
         name=name,
         demo=prose.demo,
         settings=settings,
-        measure=measure,
+        measured_by=measured_by,
         tell=tell,
         **dict(prose.panels[name]),
     )
 
 
 def run(panel: Panel, settings: Settings, report: Report) -> Result:
-    """Run a panel here and now, in this process."""
+    """Run a panel here and now, in this process: its tables, with the sentences that they carry."""
     wall, cpu = time.monotonic(), time.process_time()
     tables = panel.measure(settings, report)
-    return result_of(
-        panel,
-        settings,
-        tables,
-        wall_seconds=time.monotonic() - wall,
-        cpu_seconds=time.process_time() - cpu,
-    )
-
-
-def result_of(
-    panel: Panel, settings: Settings, tables: Tables, *, wall_seconds: float, cpu_seconds: float
-) -> Result:
-    """Tables with the sentences that they carry."""
+    wall, cpu = time.monotonic() - wall, time.process_time() - cpu
     return Result(
         panel=panel.name,
         settings=settings.model_dump(mode="json"),
@@ -114,7 +105,7 @@ def result_of(
         basis=panel.tell.basis(settings, tables),
         machine=result.machine(panel.threads),
         made=result.now(),
-        cpu_seconds=cpu_seconds,
-        wall_seconds=wall_seconds,
+        cpu_seconds=cpu,
+        wall_seconds=wall,
         experiment=panel.experiment(),
     )

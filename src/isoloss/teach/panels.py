@@ -1,7 +1,4 @@
-"""Every panel, in the order of the slides: what measures it and what tells it.
-
-What measures needs torch, and is imported when it is called.
-"""
+"""Every panel, in the order of the slides: what measures it and what tells it."""
 
 from isoloss.errors import InputError
 from isoloss.teach.amnesia.contest.tell import BINDING, FIRST_LETTER, RANDOM_PLACE
@@ -18,102 +15,36 @@ from isoloss.teach.attention.steps import tell as steps_tell
 from isoloss.teach.attention.untrained import tell as untrained_tell
 from isoloss.teach.machine import tell as machine_tell
 from isoloss.teach.machine.settings import MachineSettings
-from isoloss.teach.panel import Panel, Report, described
+from isoloss.teach.panel import Panel, panel_of
 from isoloss.teach.progression import tell as progression_tell
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.race import tell as race_tell
 from isoloss.teach.race.bill import tell as bill_tell
 from isoloss.teach.race.settings import BillSettings, RaceSettings
-from isoloss.teach.result import Tables
 from isoloss.teach.showdown import tell as showdown_tell
 from isoloss.teach.showdown.settings import ShowdownSettings
 
-
-def measure_machine(settings: MachineSettings, report: Report) -> Tables:
-    from isoloss.teach.machine.measure import measure
-
-    return measure(settings, report)
-
-
-def measure_reach(settings: ReachSettings, report: Report) -> Tables:
-    from isoloss.teach.amnesia.reach.measure import measure
-
-    return measure(settings, report)
-
-
-def measure_first_letter(settings: FirstLetterSettings, report: Report) -> Tables:
-    from isoloss.teach.amnesia.contest.measure import first_letter
-
-    return first_letter(settings, report)
-
-
-def measure_random_place(settings: RandomPlaceSettings, report: Report) -> Tables:
-    from isoloss.teach.amnesia.contest.measure import random_place
-
-    return random_place(settings, report)
-
-
-def measure_binding(settings: BindingSettings, report: Report) -> Tables:
-    from isoloss.teach.amnesia.contest.measure import binding
-
-    return binding(settings, report)
-
-
-def measure_steps(settings: StepsSettings, report: Report) -> Tables:
-    from isoloss.teach.attention.steps.measure import measure
-
-    return measure(settings, report)
-
-
-def measure_untrained(settings: UntrainedSettings, report: Report) -> Tables:
-    from isoloss.teach.attention.untrained.measure import measure
-
-    return measure(settings, report)
-
-
-def measure_right_slot(settings: RightSlotSettings, report: Report) -> Tables:
-    from isoloss.teach.attention.right_slot.measure import measure
-
-    return measure(settings, report)
-
-
-def measure_training(settings: TrainingSettings, report: Report) -> Tables:
-    from isoloss.teach.progression.measure import measure
-
-    return measure(settings, report)
-
-
-def measure_race(settings: RaceSettings, report: Report) -> Tables:
-    from isoloss.teach.race.measure import measure
-
-    return measure(settings, report)
-
-
-def measure_bill(settings: BillSettings, report: Report) -> Tables:
-    from isoloss.teach.race.bill.measure import measure
-
-    return measure(settings, report)
-
-
-def measure_showdown(settings: ShowdownSettings, report: Report) -> Tables:
-    from isoloss.teach.showdown.measure import measure
-
-    return measure(settings, report)
-
-
 PANELS: tuple[Panel, ...] = (
-    described("machine", "machine", MachineSettings, measure_machine, machine_tell),
-    described("amnesia", "reach", ReachSettings, measure_reach, reach_tell),
-    described("amnesia", "first-letter", FirstLetterSettings, measure_first_letter, FIRST_LETTER),
-    described("amnesia", "random-place", RandomPlaceSettings, measure_random_place, RANDOM_PLACE),
-    described("amnesia", "binding", BindingSettings, measure_binding, BINDING),
-    described("attention", "steps", StepsSettings, measure_steps, steps_tell),
-    described("attention", "untrained", UntrainedSettings, measure_untrained, untrained_tell),
-    described("attention", "right-slot", RightSlotSettings, measure_right_slot, right_slot_tell),
-    described("progression", "training", TrainingSettings, measure_training, progression_tell),
-    described("race", "race", RaceSettings, measure_race, race_tell),
-    described("race", "bill", BillSettings, measure_bill, bill_tell),
-    described("showdown", "showdown", ShowdownSettings, measure_showdown, showdown_tell),
+    panel_of("machine", "machine", MachineSettings, "machine.measure:measure", machine_tell),
+    panel_of("amnesia", "reach", ReachSettings, "amnesia.reach.measure:measure", reach_tell),
+    panel_of(
+        "amnesia", "first-letter", FirstLetterSettings, "amnesia.contest.measure:first_letter", FIRST_LETTER
+    ),
+    panel_of(
+        "amnesia", "random-place", RandomPlaceSettings, "amnesia.contest.measure:random_place", RANDOM_PLACE
+    ),
+    panel_of("amnesia", "binding", BindingSettings, "amnesia.contest.measure:binding", BINDING),
+    panel_of("attention", "steps", StepsSettings, "attention.steps.measure:measure", steps_tell),
+    panel_of(
+        "attention", "untrained", UntrainedSettings, "attention.untrained.measure:measure", untrained_tell
+    ),
+    panel_of(
+        "attention", "right-slot", RightSlotSettings, "attention.right_slot.measure:measure", right_slot_tell
+    ),
+    panel_of("progression", "training", TrainingSettings, "progression.measure:measure", progression_tell),
+    panel_of("race", "race", RaceSettings, "race.measure:measure", race_tell),
+    panel_of("race", "bill", BillSettings, "race.bill.measure:measure", bill_tell),
+    panel_of("showdown", "showdown", ShowdownSettings, "showdown.measure:measure", showdown_tell),
 )
 
 DEMOS = ("machine", "amnesia", "attention", "training", "race", "showdown")

@@ -7,10 +7,8 @@ alone or in a folder beside the module.
 
 import ast
 import hashlib
-import inspect
 import re
-import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -50,12 +48,6 @@ def experiment(*measuring: str, package: Traversable | None = None) -> str:
     return digest.hexdigest()
 
 
-def imports_of(function: Callable[..., object]) -> list[str]:
-    """The modules of isoloss that a function imports when it is called."""
-    source = textwrap.dedent(inspect.getsource(function))
-    return sorted(module for module, _ in _parsed(source)[1])
-
-
 def closure(*measuring: str, package: Traversable | None = None) -> list[tuple[str, str, list[bytes]]]:
     """Every module reached, by name: its syntax as text, and the content of the data files that it names."""
     package = package or resources.files("isoloss")
@@ -69,7 +61,7 @@ def closure(*measuring: str, package: Traversable | None = None) -> list[tuple[s
         if place is None:
             raise ModuleNotFoundError(f"no module {name} under {package}", name=name)
         folder, file = place
-        code, imports, texts = _parsed(folder.joinpath(file).read_text("utf-8"))
+        code, imports, texts = _parse(folder.joinpath(file).read_text("utf-8"))
         reached[name] = name, code, [content for text in texts for content in _data(folder, text)]
         waiting += [inner if _place(package, inner := f"{base}.{leaf}") else base for base, leaf in imports]
     return [reached[name] for name in sorted(reached)]
@@ -99,12 +91,12 @@ def _data(folder: Traversable, text: str) -> Iterator[bytes]:
 
 
 @cache
-def _parsed(source: str) -> tuple[str, frozenset[tuple[str, str]], tuple[str, ...]]:
+def _parse(source: str) -> tuple[str, frozenset[tuple[str, str]], tuple[str, ...]]:
     """A module's syntax as text; what it imports of isoloss; its texts that may name a file beside it."""
     tree = ast.parse(source)
     imports: set[tuple[str, str]] = set()
     texts: set[str] = set()
-    for node in _walked(tree):
+    for node in _walk(tree):
         if isinstance(node, ast.Import):
             imports |= {(alias.name, "") for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -112,7 +104,7 @@ def _parsed(source: str) -> tuple[str, frozenset[tuple[str, str]], tuple[str, ..
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts |= {*re.findall(r"\A\w[\w.-]*\Z", node.value)}
     ours = frozenset(pair for pair in imports if pair[0].split(".")[0] == "isoloss")
-    return " ".join(_spelled(tree)), ours, tuple(sorted(texts))
+    return " ".join(_spell(tree)), ours, tuple(sorted(texts))
 
 
 def _describes(node: Any) -> bool:
@@ -126,15 +118,15 @@ def _describes(node: Any) -> bool:
     return assigns and any(isinstance(target, ast.Name) and target.id in WORDS for target in targets)
 
 
-def _walked(node: ast.AST) -> Iterator[ast.AST]:
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a tree that decide."""
     yield node
     for child in ast.iter_child_nodes(node):
         if not _describes(child):
-            yield from _walked(child)
+            yield from _walk(child)
 
 
-def _spelled(node: Any) -> Iterator[str]:
+def _spell(node: Any) -> Iterator[str]:
     """A tree as words, without what describes: like ``ast.dump``, but the same in every version of Python."""
     if isinstance(node, ast.AST):
         yield f"({type(node).__name__}"
@@ -142,10 +134,10 @@ def _spelled(node: Any) -> Iterator[str]:
             parts = [part for part in value if not _describes(part)] if isinstance(value, list) else value
             if parts not in (None, []) and name != "kind":
                 yield name
-                yield from _spelled(parts)
+                yield from _spell(parts)
         yield ")"
     elif isinstance(node, list):
         for part in node:
-            yield from _spelled(part)
+            yield from _spell(part)
     else:
         yield repr(node)

@@ -17,9 +17,9 @@ from typing import Any, TextIO
 from isoloss.errors import IsolossError
 from isoloss.teach import start
 from isoloss.teach.deck import fragment
-from isoloss.teach.panel import Panel, result_of
+from isoloss.teach.panel import Panel, run
 from isoloss.teach.panels import PANELS
-from isoloss.teach.result import Result, Tables
+from isoloss.teach.result import Tables
 from isoloss.teach.settings import Settings
 
 Say = Callable[..., None]
@@ -67,26 +67,19 @@ def _obey(panel: Panel, values: dict[str, Any], say: Say) -> None:
     try:
         start.ready(panel)
         settings = panel.settings_from(values)
-        result = _result(panel, settings, Reporter(panel, settings, say))
+        reporter = Reporter(panel, settings, say)
+        result = run(panel, settings, reporter)
+        costs = {
+            "wall_seconds": result.wall_seconds - reporter.wall_seconds,
+            "cpu_seconds": result.cpu_seconds - reporter.cpu_seconds,
+        }
+        result = result.model_copy(update=costs)  # without the pictures drawn on the way
         say("result", html=fragment.output(panel, result, "LIVE"), result=result.model_dump(mode="json"))
     except IsolossError as error:
         say("failed", message=str(error))
     except Exception as error:
         traceback.print_exc()
         say("failed", message=f"{type(error).__name__}: {error}")
-
-
-def _result(panel: Panel, settings: Settings, reporter: "Reporter") -> Result:
-    """Its costs do not count the pictures drawn on the way."""
-    wall, cpu = time.monotonic(), time.process_time()
-    tables = panel.measure(settings, reporter)
-    return result_of(
-        panel,
-        settings,
-        tables,
-        wall_seconds=time.monotonic() - wall - reporter.wall_seconds,
-        cpu_seconds=time.process_time() - cpu - reporter.cpu_seconds,
-    )
 
 
 class Reporter:
