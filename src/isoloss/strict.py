@@ -37,11 +37,11 @@ def first_complaint(error: ValidationError, whole: str = "", *, by_hand: bool = 
 
 
 def validated(
-    kind: type[Kind], values: Any, *, where: str, mend: str, whole: str = "", by_hand: bool = False
+    kind: type[Kind], values: Any, *, where: str, mend: str = "", whole: str = "", by_hand: bool = False
 ) -> Kind:
-    """``values`` as ``kind``. Raises InputError with the ``first_complaint``."""
+    """``values``, or JSON as bytes, as ``kind``. Raises InputError with the ``first_complaint``."""
     try:
-        return kind.model_validate(values)
+        return kind.model_validate_json(values) if isinstance(values, bytes) else kind.model_validate(values)
     except ValidationError as error:
         raise InputError(first_complaint(error, whole, by_hand=by_hand), where=where, mend=mend) from None
 

@@ -15,11 +15,10 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict
 
-from isoloss.errors import InputError
 from isoloss.figures.figure import Figure
-from isoloss.strict import first_complaint
+from isoloss.strict import validated
 from isoloss.teach import provenance, result
 from isoloss.teach.prose import PanelWords, read
 from isoloss.teach.result import Basis, Result, Sentence, Tables
@@ -62,13 +61,8 @@ class Panel(PanelWords):
 
     def settings_from(self, values: dict[str, Any]) -> Settings:
         """Validated settings. Raises InputError naming the key."""
-        try:
-            return self.settings.model_validate(values)
-        except ValidationError as error:
-            known = ", ".join(self.settings.model_fields)
-            raise InputError(
-                first_complaint(error, "settings"), where=f"panel {self.name}", mend=f"it takes {known}"
-            ) from None
+        mend = f"it takes {', '.join(self.settings.model_fields)}"
+        return validated(self.settings, values, where=f"panel {self.name}", mend=mend, whole="settings")
 
     def experiment(self) -> str:
         """Hash of the code that decides the numbers."""

@@ -11,12 +11,11 @@ from importlib import resources
 from typing import Annotated, Any
 
 import polars as pl
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
-from isoloss.errors import InputError
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import TITLE_CHARACTERS
-from isoloss.strict import Strict, first_complaint
+from isoloss.strict import Strict, validated
 
 Text = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """Line breaks are spaces."""
@@ -62,10 +61,7 @@ def read(folder: str) -> Prose:
 
 def parsed(text: str, folder: str) -> Prose:
     """Raises InputError naming a key that is missing, unknown or of another type."""
-    try:
-        return Prose.model_validate(tomllib.loads(text))
-    except ValidationError as error:
-        raise InputError(first_complaint(error), where=f"teach/{folder}/panels.toml") from None
+    return validated(Prose, tomllib.loads(text), where=f"teach/{folder}/panels.toml")
 
 
 def figure(folder: str, name: str, chart: Any, table: pl.DataFrame, **words: object) -> Figure:

@@ -7,12 +7,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from isoloss import cpu, files
 from isoloss.errors import InputError, RunError
 from isoloss.stats import Row
-from isoloss.strict import Strict, first_complaint
+from isoloss.strict import Strict, validated
 from isoloss.teach import words
 from isoloss.text import plural
 from isoloss.version import __version__
@@ -127,8 +127,6 @@ def write(result: Result, folder: Path) -> Path:
 def read(path: Path) -> Result:
     """A recorded result. Raises InputError naming the file and the key that is wrong."""
     try:
-        return Result.model_validate(files.read_json(path))
+        return validated(Result, files.read_json(path), where=str(path), mend=AGAIN)
     except RunError as error:  # a sentence that must not be said: in a file it is the file's fault
         raise InputError(f"{error.what}, {error.where}", where=str(path), mend=AGAIN) from None
-    except ValidationError as error:
-        raise InputError(first_complaint(error), where=str(path), mend=AGAIN) from None

@@ -19,14 +19,14 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import uvicorn
-from pydantic import Field, ValidationError
+from pydantic import Field
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from isoloss.errors import InputError, IsolossError, Refusal
-from isoloss.strict import Strict, first_complaint
+from isoloss.strict import Strict, validated
 from isoloss.teach.deck.guard import Guard
 from isoloss.teach.deck.jobs import Jobs
 from isoloss.teach.deck.process import COMMAND
@@ -169,10 +169,7 @@ class Routes:
             body += part
             if len(body) > LARGEST_BODY:
                 raise InputError(f"an order has at most {LARGEST_BODY:,} bytes")
-        try:
-            order = Order.model_validate_json(bytes(body))
-        except ValidationError as error:
-            raise InputError(first_complaint(error, "the order")) from error
+        order = validated(Order, bytes(body), where="", whole="the order")
         if order.panel not in self.jobs.panels:
             raise InputError(f"there is no panel {order.panel!r}")
         return order

@@ -14,7 +14,6 @@ from importlib.resources.abc import Traversable
 from typing import Any, Literal
 
 import torch
-from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from tokenizers import Tokenizer
@@ -23,7 +22,7 @@ from torch import nn
 from isoloss.errors import InputError
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import member_weights
-from isoloss.strict import Strict, first_complaint
+from isoloss.strict import Strict, validated
 
 FAMILIES = ("transformer", "lstm")
 CARD, TOKENIZER, MANIFEST = "card.json", "tokenizer.json", "manifest.json"
@@ -113,10 +112,7 @@ def verified_bytes(name: str, folder: Traversable) -> bytes:
 
 def card(folder: Traversable | None = None) -> Card:
     folder = folder or package_folder()
-    try:
-        return Card.model_validate_json(verified_bytes(CARD, folder))
-    except ValidationError as error:
-        raise InputError(first_complaint(error), where=_where(folder, CARD), mend=MEND) from None
+    return validated(Card, verified_bytes(CARD, folder), where=_where(folder, CARD), mend=MEND)
 
 
 def tokenizer(folder: Traversable | None = None) -> Tokenizer:
