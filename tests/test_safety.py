@@ -121,7 +121,6 @@ def written(call: ast.Call) -> str | None:
 ALLOWED = {
     ("training/checkpoint.py", "save_file"): "writes the temporary path that files.replace_file hands it",
     ("studies/engines/worker.py", "mkdir"): "makes an empty run folder",
-    ("records/store.py", "write_parquet"): "writes to memory; files.write_bytes puts it on disk",
     ("cli/__init__.py", "open"): "the null device in place of a pipe that nobody reads any more",
     ("training/finish.py", "write_parquet"): "the function of records/store.py",
 }

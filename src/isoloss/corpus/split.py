@@ -76,7 +76,7 @@ def unique(documents: Sequence[Document]) -> list[Document]:
     by_text: dict[str, Document] = {}
     for document in sorted(documents, key=lambda document: document.source):
         by_text.setdefault(document.text, document)
-    return sorted(by_text.values(), key=_order)
+    return sorted(by_text.values(), key=lambda document: _hash(SALT + document.text))
 
 
 def hold_out(documents: Sequence[Document], fraction: float) -> tuple[list[Document], list[Document]]:
@@ -135,10 +135,6 @@ def _key(paragraph: str) -> str | None:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
-
-
-def _order(document: Document) -> str:
-    return _hash(SALT + document.text)
 
 
 def _identity(train: Sequence[Document], validation: Sequence[Document]) -> str:

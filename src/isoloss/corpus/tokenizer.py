@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
 
@@ -163,17 +164,10 @@ def _check_exact(text: str, counted: int) -> None:
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
-        if size >= _BATCH_CHARACTERS:
-            yield batch
-            batch = []
-            size = 0
-    if batch:
-        yield batch
+    """Texts one after the other, cut where their characters pass a multiple of _BATCH_CHARACTERS."""
+    ends = accumulate(map(len, texts))
+    for _, batch in groupby(zip(texts, ends, strict=True), lambda pair: pair[1] // _BATCH_CHARACTERS):
+        yield [text for text, _ in batch]
 
 
 @contextmanager

@@ -14,7 +14,6 @@
 A run folder belongs to whoever holds its ``claim.lock``.
 """
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,9 +77,7 @@ def check(folder: Path) -> None:
 
 def write_parquet(path: Path, table: pl.DataFrame) -> str:
     """Write a table in one step; returns the file's sha256."""
-    buffer = io.BytesIO()
-    table.write_parquet(buffer)
-    files.write_bytes(path, buffer.getvalue())
+    files.replace_file(path, table.write_parquet)
     return files.sha256(path)
 
 
@@ -136,12 +133,8 @@ def read_failure(folder: Path) -> dict[str, Any] | None:
     return values
 
 
-def read_part(folder: Path, record: Record, name: str) -> pl.DataFrame:
-    """A Parquet file of a run, checked against the sha256 in its record."""
-    return pl.read_parquet(check_file(folder, record, name))
-
-
 def check_file(folder: Path, record: Record, name: str) -> Path:
+    """The path of a run's file. Raises InputError unless it has the sha256 in its record."""
     path = folder / name
     mend = "delete the run's folder and run the study again"
     if not path.is_file():
@@ -179,7 +172,7 @@ class StudyData:
     def _parts(self, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
         parts = []
         for record in self.records:
-            part = read_part(run_folder(self.folder, record.run_id), record, name)
+            part = pl.read_parquet(check_file(run_folder(self.folder, record.run_id), record, name))
             values = {**run_columns(record.study, record.model_dump()), "status": record.status}
             identity = [pl.lit(values[key], dtype=kind).alias(key) for key, kind in IDENTITY.items()]
             parts.append(part.select(*identity, pl.all()))

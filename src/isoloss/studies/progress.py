@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 
+import numpy as np
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -118,10 +119,7 @@ def sparkline(values: Iterable[float], width: int = 24) -> str:
     if len(values) < 2:
         return ""
     columns = min(width, len(values))
-    means = []
-    for column in range(columns):
-        chunk = values[column * len(values) // columns : (column + 1) * len(values) // columns]
-        means.append(sum(chunk) / len(chunk))
+    means = [float(chunk.mean()) for chunk in np.array_split(np.array(values), columns)]
     low, high = min(means), max(means)
     if high == low:
         return BARS[0] * columns

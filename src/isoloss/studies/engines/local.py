@@ -60,11 +60,11 @@ def run(
                 if job.process.is_alive():
                     job.process.terminate()
         while queue and len(running) < len(devices):
-            ready = next((t for t in queue if waits.get(t.lead.run_id, 0.0) <= time.monotonic()), None)
-            if ready is None:
+            task = next((t for t in queue if waits.get(t.lead.run_id, 0.0) <= time.monotonic()), None)
+            if task is None:
                 break
-            queue.remove(ready)
-            running.append(start(process_class, on_device(ready, free_device(devices, running))))
+            queue.remove(task)
+            running.append(start(process_class, task, free_device(devices, running)))
         yield from listen(running)
         for job in [job for job in running if not job.process.is_alive()]:
             running.remove(job)
@@ -90,11 +90,8 @@ def free_device(devices: Sequence[str], running: Sequence[Running]) -> str:
     return next(device for device in devices if busy.count(device) < devices.count(device))
 
 
-def on_device(task: Task, device: str) -> Task:
-    return replace(task, execution=task.execution.model_copy(update={"device": device}))
-
-
-def start(process_class: type[BaseProcess], task: Task) -> Running:
+def start(process_class: type[BaseProcess], task: Task, device: str) -> Running:
+    task = replace(task, execution=task.execution.model_copy(update={"device": device}))
     here, there = multiprocessing.Pipe(duplex=False)
     process = process_class(target=work, args=(task, there), name=task.lead.run_id, daemon=False)
     process.start()
