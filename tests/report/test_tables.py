@@ -44,7 +44,7 @@ def test_a_section_keeps_what_it_has_and_says_once_what_it_lacks():
         Refusal("no rows", mend="train"),
         Refusal("none", mend="wait"),
     ]
-    part = sections.section("here", "Here", lacking[:2], [table, lacking[2]])
+    part = sections.section("here", "Here", *lacking[:2], table, lacking[2])
     assert (part.figures, part.tables) == ((), (table,))
     assert [refusal.what for refusal in part.missing] == ["no rows", "none"]
 

@@ -1,6 +1,6 @@
 """The page of one fit: the law in words, its doubts, its figures, its source."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from isoloss.figures import isoflop as isoflop_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
 from isoloss.report.publish import Page, ReportResult, publish
-from isoloss.report.sections import Section, section
+from isoloss.report.sections import Section, attempt_with, parts_of, section
 from isoloss.sources.fits import read_fit
 from isoloss.version import __version__
 
@@ -39,7 +39,7 @@ def write(
 
 def page(fit: Fit, beside: Sequence[Fit] = ()) -> Page:
     """What the page of a fit says."""
-    refits, without = attempt(lambda: objectives(fit)), attempt(lambda: leave_one_out(fit))
+    refits, without = attempt(objectives, fit), attempt(leave_one_out, fit)
     values = {"fit": fit, "law": fit.form, "formula": fit.formula(), "version": __version__}
     sections = _sections(fit, refits, without, beside)
     return Page("fit.html", findings(fit, refits, without), tuple(sections), values)
@@ -55,37 +55,25 @@ def _place_beside(source: str | Path | Fit) -> Path:
 def _sections(
     fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal, beside: Sequence[Fit]
 ) -> list[Section]:
-    left = without if isinstance(without, Refusal) else fit_tables.left_out(fit, without)
-    other = refits if isinstance(refits, Refusal) else fit_tables.sensitivity(fit, refits)
-    drawn = attempt(lambda: frontier_fit.figures(fit))
+    law = attempt(fit_figures.law, fit, beside)
+    misses = parts_of(fit, fit_residuals.real_against_predicted, fit_residuals.residuals)
+    frontier = attempt(frontier_fit.figures, fit)
     hidden = attempt(lambda: backtest_figure.figure(trials.hidden_runs(fit)))
     methods = attempt(lambda: isoflop_figures.pictures(trials.without_a_law(fit)))
+    other = attempt_with(refits, partial(fit_tables.sensitivity, fit))
+    left = attempt_with(without, partial(fit_tables.left_out, fit))
     return [
-        section(
-            "parameters",
-            "The law",
-            [attempt(lambda: fit_figures.law(fit, beside))],
-            [fit_tables.parameters(fit)],
-        ),
-        section(
-            "misses",
-            "Where it misses",
-            _figures_of(fit, fit_residuals.real_against_predicted, fit_residuals.residuals),
-            [],
-        ),
-        section("doubts", "Its parameters", _figures_of(fit, correlations.figure, profiles.figure), []),
-        section("frontier", "Compute", _as_list(drawn), []),
-        section("trial", "On runs it did not see", [hidden], []),
-        section("opinions", "Without a law", _as_list(methods), []),
-        section("refits", "Other objectives, fewer runs", [], [other, left]),
-        section("solution", "How it was solved", [], [fit_tables.solution(fit)]),
-        section("source", "Where the rows come from", [], fit_tables.source(fit)),
+        section("parameters", "The law", law, fit_tables.parameters(fit)),
+        section("misses", "Where it misses", *misses),
+        section("doubts", "Its parameters", *parts_of(fit, correlations.figure, profiles.figure)),
+        section("frontier", "Compute", *_each(frontier)),
+        section("trial", "On runs it did not see", hidden),
+        section("opinions", "Without a law", *_each(methods)),
+        section("refits", "Other objectives, fewer runs", other, left),
+        section("solution", "How it was solved", fit_tables.solution(fit)),
+        section("source", "Where the rows come from", *fit_tables.source(fit)),
     ]
 
 
-def _as_list(figures: Sequence[Figure] | Refusal) -> list[Figure | Refusal]:
-    return [figures] if isinstance(figures, Refusal) else list(figures)
-
-
-def _figures_of(fit: Fit, *figures: Callable[[Fit], Figure]) -> list[Figure | Refusal]:
-    return [attempt(partial(figure, fit)) for figure in figures]
+def _each(figures: Sequence[Figure] | Refusal) -> Sequence[Figure | Refusal]:
+    return [figures] if isinstance(figures, Refusal) else figures

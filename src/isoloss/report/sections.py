@@ -1,7 +1,7 @@
 """The page's sections: figures and tables of each question, or what is missing to answer it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -27,61 +27,69 @@ from isoloss.table import Table, table_of, text_table
 INTERVALS = f"{text.level(LEVEL)} t intervals"
 
 
+Data = TypeVar("Data")
+Result = TypeVar("Result")
+
+
 @dataclass(frozen=True)
 class Section:
     """``missing``: refusals in words, for the parts that could not be made."""
 
     anchor: str
     title: str
-    figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
-    missing: tuple[Refusal, ...] = field(default=())
+    figures: tuple[Figure, ...]
+    tables: tuple[Table, ...]
+    missing: tuple[Refusal, ...]
 
 
 def sections(analysis: StudyAnalysis) -> list[Section]:
+    """One for each question that a study answers."""
+    grid = looped_grid.grid_figure
+    by_size = parts_of(analysis.by_params, loss_by_params.figure, gaps_by_params, crossings, ratios)
+    by_tokens = attempt_with(analysis.by_tokens, loss_by_tokens.figure)
+    by_position = parts_of(analysis.by_position, loss_by_position.figure, gaps_by_position)
+    context = parts_of(analysis.contexts, context_laws.laws_figure, context_laws.steps_figure, context_means)
+    looped = parts_of(
+        analysis.loops,
+        looped_grid.exits_figure,
+        grid,
+        partial(grid, log=True),
+        looped_grid.residual_figure,
+        partial(grid, part="expected"),
+        partial(grid, part="last_exit"),
+        gains,
+        held_out,
+    )
     return [
-        section("params", "Loss against parameters", *by_params(analysis)),
-        section("position", "Loss along the context", *by_position(analysis)),
-        section("context", "How Transformers use context", *contexts(analysis)),
-        section("looped", "Looped models", *loops(analysis)),
+        section("params", "Loss against parameters", *by_size, by_tokens),
+        section("position", "Loss along the context", *by_position),
+        section("context", "How Transformers use context", *context),
+        section("looped", "Looped models", *looped),
     ]
 
 
-def section(
-    anchor: str, title: str, figures: Sequence[Figure | Refusal], tables: Sequence[Table | Refusal]
-) -> Section:
-    missing = [part for part in [*figures, *tables] if isinstance(part, Refusal)]
-    reasons = {(refusal.what, refusal.mend): refusal for refusal in missing}
+def section(anchor: str, title: str, *parts: Figure | Table | Refusal) -> Section:
+    """Figures and tables in their order, and each reason why a part is missing, once."""
+    missing = {(part.what, part.mend): part for part in parts if isinstance(part, Refusal)}
     return Section(
         anchor,
         title,
-        tuple(part for part in figures if isinstance(part, Figure)),
-        tuple(part for part in tables if isinstance(part, Table)),
-        tuple(reasons.values()),
+        tuple(part for part in parts if isinstance(part, Figure)),
+        tuple(part for part in parts if isinstance(part, Table)),
+        tuple(missing.values()),
     )
-
-
-Parts = tuple[list[Figure | Refusal], list[Table | Refusal]]
-Data = TypeVar("Data")
-Result = TypeVar("Result")
 
 
 def attempt_with(data: Data | Refusal, make: Callable[[Data], Result]) -> Result | Refusal:
     """``make(data)``, or the refusal of either."""
-    return data if isinstance(data, Refusal) else attempt(lambda: make(data))
+    return data if isinstance(data, Refusal) else attempt(make, data)
 
 
-def by_params(analysis: StudyAnalysis) -> Parts:
-    data = analysis.by_params
-    figures = [
-        attempt_with(data, loss_by_params.figure),
-        attempt_with(analysis.by_tokens, loss_by_tokens.figure),
-    ]
-    return figures, [
-        attempt_with(data, gaps_by_params),
-        attempt_with(data, crossings),
-        attempt_with(data, ratios),
-    ]
+def parts_of(
+    data: Data | Refusal, *makes: Callable[[Data], Figure] | Callable[[Data], Table]
+) -> list[Figure | Table | Refusal]:
+    """What each of ``makes`` gives of the data."""
+    return [attempt_with(data, make) for make in makes]
 
 
 def gaps_by_params(data: params.ByParams) -> Table:
@@ -102,7 +110,7 @@ def crossings(data: params.ByParams) -> Table:
 def ratios(data: params.ByParams) -> Table:
     rows: list[tuple[Any, ...]] = []
     for curve in data.crossings:
-        sizes = attempt(partial(size_ratio.size_ratios, data, curve))
+        sizes = attempt(size_ratio.size_ratios, data, curve)
         if isinstance(sizes, Refusal):
             rows.append((curve, None, "refused", None, sizes.what))
             continue
@@ -117,24 +125,12 @@ def ratios(data: params.ByParams) -> Table:
     )
 
 
-def by_position(analysis: StudyAnalysis) -> Parts:
-    data = analysis.by_position
-    return [attempt_with(data, loss_by_position.figure)], [attempt_with(data, gaps_by_position)]
-
-
 def gaps_by_position(data: positions.ByPosition) -> Table:
     return table_of(
         f"Transformer minus LSTM at single positions, nats per token, {INTERVALS}",
         positions.gaps_table(data),
         ["Transformer N", "LSTM", "LSTM N", "Token index", "Transformer minus LSTM", "From", "To"],
     )
-
-
-def contexts(analysis: StudyAnalysis) -> Parts:
-    data = analysis.contexts
-    return [attempt_with(data, context_laws.laws_figure), attempt_with(data, context_laws.steps_figure)], [
-        attempt_with(data, context_means)
-    ]
 
 
 def context_means(data: Contexts) -> Table:
@@ -151,19 +147,6 @@ def context_means(data: Contexts) -> Table:
         ("N", "Measured", "Implied by the law"),
         rows,
     )
-
-
-def loops(analysis: StudyAnalysis) -> Parts:
-    data = analysis.loops
-    figures = [
-        attempt_with(data, looped_grid.exits_figure),
-        attempt_with(data, looped_grid.grid_figure),
-        attempt_with(data, lambda d: looped_grid.grid_figure(d, log=True)),
-        attempt_with(data, looped_grid.residual_figure),
-        attempt_with(data, lambda d: looped_grid.grid_figure(d, "expected")),
-        attempt_with(data, lambda d: looped_grid.grid_figure(d, "last_exit")),
-    ]
-    return figures, [attempt_with(data, gains), attempt_with(data, held_out)]
 
 
 def gains(data: looped.LoopedStudy) -> Table:

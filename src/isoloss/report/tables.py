@@ -1,6 +1,7 @@
 """Tables of the page: runs, fits, recipe, provenance. Cells are plain text; the template escapes them."""
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,16 +39,8 @@ RUN_COLUMNS = {
 
 def runs_table(study: StudyData) -> Table:
     """Every planned run, failures included, with its last evaluation."""
-    last = (
-        study.table()
-        .with_row_index("order")
-        .with_columns(pl.col("order").min().over("run_id").alias("first"))
-    )
-    last = (
-        last.sort("first", "tokens", "cooled", nulls_last=False)
-        .group_by("run_id", maintain_order=True)
-        .last()
-    )
+    evaluations = study.table().group_by("run_id", maintain_order=True)
+    last = evaluations.agg(pl.all().sort_by("tokens", "cooled", nulls_last=False).last())
     last = last.with_columns(pl.col("reason").replace("", None))
     counts = dict(last.group_by("status").len().sort("status").iter_rows())
     states = text.listed([f"{number} {status}" for status, number in counts.items()]) if counts else "none"
@@ -69,18 +62,15 @@ FIT_COLUMNS = (
 
 def fits_table(analysis: StudyAnalysis) -> Table:
     """Every law tried: parameters, status and doubts, or the reason of its refusal."""
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     if isinstance(analysis.by_tokens, ByTokens):
-        for one in analysis.by_tokens.each:
-            for curve in one.curves:
-                rows.append(
-                    fit_row(f"{curve.name}: loss against N at D = {text.count(one.tokens)}", curve.fit)
-                )
+        for data in analysis.by_tokens.each:
+            what = f"loss against N at D = {text.count(data.tokens)}"
+            rows += [fit_row(f"{curve.name}: {what}", curve.fit) for curve in data.curves]
     if not isinstance(analysis.contexts, Refusal):
         for size in analysis.contexts.sizes:
-            rows.append(
-                fit_row(f"Transformer N = {text.count(size.profile.params)}: loss against T", size.law)
-            )
+            what = f"Transformer N = {text.count(size.profile.params)}: loss against T"
+            rows.append(fit_row(what, size.law))
     if not isinstance(analysis.loops, Refusal):
         doubt = "no intervals: the points of one run share its noise; the table of points left out judges it"
         for part, name in PARTS.items():
@@ -113,29 +103,17 @@ def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str
 
 def recipe_table(study: StudyData) -> Table:
     """Learning rate, batch and schedule by family and size, as the runs were planned."""
-    rows: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    rows: dict[tuple[Any, ...], None] = {}
     recipes: set[str] = set()
     for run in study.plan["runs"]:
-        settings, recipe = run["settings"], run["settings"].get("recipe", {})
-        shape = settings["shape"]
-        key = (
-            settings["family"],
-            run["counts"]["params"],
-            shape.get("recurrence"),
-            settings["learning_rate"],
-        )
-        rows[key] = (
-            settings["family"],
-            shape.get("n_layer"),
-            shape.get("d_model"),
-            shape.get("recurrence"),
-            run["counts"]["params"],
-            f"{settings['learning_rate']:g}",
-            settings["batch_size"] * settings["context"],
-        )
+        settings = run["settings"]
+        sizes = [settings["shape"].get(name) for name in ("n_layer", "d_model", "recurrence")]
+        rate, batch_tokens = f"{settings['learning_rate']:g}", settings["batch_size"] * settings["context"]
+        rows[settings["family"], *sizes, run["counts"]["params"], rate, batch_tokens] = None
+        recipe = settings.get("recipe", {})
         recipes.add(", ".join(f"{name} {value}" for name, value in recipe.items()) or NOTHING)
     columns = ("Family", "Layers", "Width", "T_m", "N", "Learning rate", "Tokens a step")
-    return text_table(f"The recipe of every size ({'; or '.join(sorted(recipes))})", columns, rows.values())
+    return text_table(f"The recipe of every size ({'; or '.join(sorted(recipes))})", columns, rows)
 
 
 def sweep_tables(study: StudyData) -> list[Table]:
@@ -153,28 +131,21 @@ def provenance_tables(study: StudyData) -> list[Table]:
     records = study.records
     return [
         distinct("Environments", [record.environment.model_dump() for record in records]),
-        distinct("Data", [data_of(record) for record in records]),
+        distinct("Data", [record.data.model_dump(exclude={"epochs"}) for record in records]),
         text_table("When", ("What", "Value"), times(records)),
     ]
 
 
-def data_of(record: Record) -> dict[str, Any]:
-    return {name: value for name, value in record.data.model_dump().items() if name != "epochs"}
-
-
 def distinct(caption: str, values: Sequence[dict[str, Any]]) -> Table:
     """One column for each distinct set of values, headed by how many runs had it."""
-    seen: dict[tuple[Any, ...], int] = {}
-    for value in values:
-        key = tuple(value.items())
-        seen[key] = seen.get(key, 0) + 1
-    if not seen:
+    runs = Counter(tuple(value.items()) for value in values)
+    if not runs:
         return text_table(caption, ("What",), [("no run has left a record yet",)])
-    names = [name.replace("_", " ") for name, _ in next(iter(seen))]
-    columns = ["What", *(text.plural(count, "run") for count in seen.values())]
-    return text_table(
-        caption, columns, [(name, *(key[i][1] for key in seen)) for i, name in enumerate(names)]
-    )
+    columns = ["What", *(text.plural(count, "run") for count in runs.values())]
+    rows = [
+        (items[0][0].replace("_", " "), *(value for _, value in items)) for items in zip(*runs, strict=True)
+    ]
+    return text_table(caption, columns, rows)
 
 
 def times(records: Sequence[Record]) -> list[tuple[str, Any]]:
