@@ -219,15 +219,16 @@ def test_evaluation_is_part_of_the_cost(scale):
 
 
 def test_seconds_of_a_run_worked_by_hand(scale, monkeypatch):
-    """10 and 20 steps, a fifth of each cooled down, watched at 0, 1, 2, 4, 8 and 16; at half speed."""
+    """10 and 20 steps, a fifth of each cooled down, watched at 0, 1, 2, 3, 4, 6, 8, 11 and 16."""
     monkeypatch.setattr(plan.estimate, "machine_rate", lambda gpu: MachineRate(1e6, 8, "made up"))
-    run = plan.plan(scale(), gpu=False)[0]
+    run = plan.plan(scale("evaluation.targets=32"), gpu=False)[0]
     updates = 16 + 2 + 4
-    windows = 6 * 2 + 4 + 8  # along the trunk, at the first D point, at the last
-    assert plan.estimate.evaluation_tokens(run.settings) == windows * 16
+    windows = 9 * 2 + 4 + 8  # along the trunk, at the first D point, at the last
+    sliding = 2 * 32 * (8 + 16)  # at both D points 32 targets, each with up to 8 and up to 16 tokens before it
+    assert plan.estimate.evaluation_tokens(run.settings) == windows * 16 + sliding
     per_token = run.counts.flops_exact(1)
-    # A forward pass is a third of a training step; the width of half speed is that of the model.
-    assert run.seconds == pytest.approx(per_token * (updates * 64 + windows * 16 / 3) / (1e6 / 2))
+    # A forward pass is a third of a training step; the width of half speed is that of the model: half the rate.
+    assert run.seconds == pytest.approx(per_token * (updates * 64 + (windows * 16 + sliding) / 3) / (1e6 / 2))
 
 
 # Cohorts

@@ -7,6 +7,7 @@
         checkpoints/               the newest two
         failure.json               why the last attempt failed, if it did
         positions.parquet          per-position sums at every evaluation
+        sliding.parquet            the same targets at every position, by block of text
         curve.parquet              training loss at every step
         weights.safetensors        weights at the last D point, if they were to be kept
         record.json                the record, written last: the run is finished
@@ -29,6 +30,7 @@ from isoloss.records.table import COLUMNS, loss_table, run_columns
 from isoloss.strict import validated
 
 WEIGHTS = "weights.safetensors"
+SLIDING = "sliding.parquet"
 
 IDENTITY = {
     name: COLUMNS[name]
@@ -49,6 +51,18 @@ POSITION_COLUMNS = {
 """``part``: exit_1, exit_2, ... (cross-entropy per exit), and for gated models expected, entropy, total.
 ``position`` is 1-based. Sums, not means: divide once, at the end."""
 
+SLIDING_COLUMNS = {
+    "step": pl.Int64,
+    "tokens": pl.Int64,
+    "cooled": pl.Boolean,
+    "first": pl.Int64,
+    "last": pl.Int64,
+    "block": pl.Int64,
+    "sum": pl.Float64,
+    "count": pl.Int64,
+}
+"""Loss of the last exit with ``first`` to ``last`` tokens of context, summed over the same ``count`` targets of a
+block of text for every group and run (``isoloss.training.sliding``)."""
 
 CURVE_COLUMNS = {
     "branch": pl.Int64,
@@ -165,6 +179,10 @@ class StudyData:
         """Per-position sums of all runs, long form, with each run's identity columns in front."""
         return self._positions
 
+    def sliding(self) -> pl.DataFrame:
+        """Loss of the same targets by context read; empty for runs of before they were measured so."""
+        return self._parts(SLIDING, SLIDING_COLUMNS)
+
     def curves(self) -> pl.DataFrame:
         """Training losses of all runs: branch, step, tokens, cooled, total; for gated models its parts."""
         return self._parts("curve.parquet", CURVE_COLUMNS)
@@ -172,6 +190,8 @@ class StudyData:
     def _parts(self, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
         parts = []
         for record in self.records:
+            if name == SLIDING and name not in record.files:
+                continue
             part = pl.read_parquet(check_file(run_folder(self.folder, record.run_id), record, name))
             values = {**run_columns(record.study, record.model_dump()), "status": record.status}
             identity = [pl.lit(values[key], dtype=kind).alias(key) for key, kind in IDENTITY.items()]

@@ -15,13 +15,16 @@ class Evaluating(Strict):
     """How validation loss is measured.
 
     ``windows`` at each D point, ``final_windows`` at the largest, ``trace_windows`` along the trunk at steps
-    0, 1, 2, 4, 8, ...; all fixed and evenly spread over the validation text. One window would have no
-    standard error.
+    0, 1, 2, 3, 4, 6, 8, 11, ...; all fixed and evenly spread over the validation text. One window would have
+    no standard error. ``targets``: tokens whose loss is taken at every position (``training.sliding``), at
+    each D point and, ``trace_targets``, along the trunk; 0 for none.
     """
 
     windows: int = Field(default=128, ge=2)
     final_windows: int = Field(default=512, ge=2)
     trace_windows: int = Field(default=32, ge=2)
+    targets: int = Field(default=1024, ge=0)
+    trace_targets: int = Field(default=0, ge=0)
 
 
 class Recipe(Strict):

@@ -16,6 +16,7 @@ from isoloss.training.device import Device, choose, environment_of
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.schedule import Segment, segments, trace_steps
 from isoloss.training.settings import RunSettings
+from isoloss.training.sliding import Sliding, sliding
 from isoloss.training.state import State
 from isoloss.training.step import StepOptions
 from isoloss.training.task import Task
@@ -75,6 +76,12 @@ class Setup:
         if not segment.cooled:
             return evaluation.trace_windows
         return evaluation.final_windows if segment == self.segments[-1] else evaluation.windows
+
+    def sliding_at(self, *, cooled: bool) -> Sliding | None:
+        """Where to slide at a D point or along the trunk; a model that carries its state has no window."""
+        evaluation = self.settings.evaluation
+        targets = evaluation.targets if cooled else evaluation.trace_targets
+        return None if self.carries else sliding(self.corpus.validation.tokens, self.settings.context, targets)
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets of every member, each (K, B, T): a pure function of seed and step."""
