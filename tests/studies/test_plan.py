@@ -224,10 +224,10 @@ def test_seconds_of_a_run_worked_by_hand(scale, monkeypatch):
     run = plan.plan(scale("evaluation.targets=32"), gpu=False)[0]
     updates = 16 + 2 + 4
     windows = 9 * 2 + 4 + 8  # along the trunk, at the first D point, at the last
-    sliding = 2 * 32 * (8 + 16)  # at both D points 32 targets, each with up to 8 and up to 16 tokens before it
+    sliding = 2 * 32 * (8 + 16)  # at both D points 32 targets, with 8 and with 16 tokens before each
     assert plan.estimate.evaluation_tokens(run.settings) == windows * 16 + sliding
     per_token = run.counts.flops_exact(1)
-    # A forward pass is a third of a training step; the width of half speed is that of the model: half the rate.
+    # A forward pass is a third of a training step; the model's width is that of half speed.
     assert run.seconds == pytest.approx(per_token * (updates * 64 + (windows * 16 + sliding) / 3) / (1e6 / 2))
 
 

@@ -43,7 +43,8 @@ def test_what_was_saved_comes_back_whole(stopped):
     assert all(torch.equal(tensor, held[name]) for name, tensor in states.tensors(state).items())
     assert (state.curve_UKP[:15] > 0).all()
     # Sums of 4 windows of 16 positions for each member.
-    assert [(m.step, len(m.sums)) for m in state.measured] == [(step, 2) for step in (0, 1, 2, 3, 4, 6, 8, 11)]
+    assert [m.step for m in state.measured] == [0, 1, 2, 3, 4, 6, 8, 11]
+    assert all(len(m.sums) == 2 for m in state.measured)
     assert all(sums.windows == 4 and sums.sum_PT.shape == (1, 16) for m in state.measured for sums in m.sums)
 
 

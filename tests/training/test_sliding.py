@@ -1,4 +1,4 @@
-"""The sliding evaluation against a plain one: every target of a stretch, cut out with exactly T tokens before it."""
+"""The sliding evaluation against a plain one: every target, cut out with exactly T tokens before it."""
 
 import numpy as np
 import pytest

@@ -45,7 +45,8 @@ def corpus_add(
         typer.Option(help=r"Cuts a text file into documents, e.g. '\n\n\n'. Default: one document a file."),
     ] = None,
     validation: Annotated[
-        float, typer.Option(help="Share of the bytes held out: parts of long documents, and short ones whole.")
+        float,
+        typer.Option(help="Share of the bytes held out, in parts of long documents and whole short ones."),
     ] = 0.08,
     as_json: AsJson = False,
 ) -> None:

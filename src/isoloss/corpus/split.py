@@ -1,7 +1,7 @@
 """Text is split into train and validation by what it says, never by the order it came in.
 
-Long documents give parts of themselves (of a novel, about a chapter), short ones go whole to one side, so that
-validation is the same mixture of texts as train.
+Long documents give parts of themselves (of a novel, about a chapter), short ones go whole to one side, so
+that validation is the same mixture of texts as train.
 
 Every choice follows the sha256 of a document's text: the same set of documents gives the same split, the same
 order inside each split and the same identity, whatever files or folders it arrived in.
@@ -65,7 +65,7 @@ def split(documents: Sequence[Document], validation_fraction: float = VALIDATION
             f"one distinct document of less than {LONG_CHARACTERS:,} characters cannot be split into train "
             "and validation",
             where=distinct[0].source if distinct else "",
-            mend="give more text, at least two documents, or a separator that divides the file into documents",
+            mend="give more text, two documents, or a separator that divides the file into documents",
         )
     train, validation = hold_out(short, validation_fraction) if len(short) > 1 else (short, [])
     for document in long:

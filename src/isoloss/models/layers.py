@@ -79,7 +79,14 @@ def rotary_turns(context: int, d_head: int) -> Tensor:
 def rotate(x_NTXHC: Tensor, turns_TC: Tensor) -> Tensor:
     """Turn each pair (x_2i, x_2i+1), as one complex number, by its position's angle; X: queries and keys.
 
-    One product for both: written with sines and cosines it costs ten small operations on each.
+    One product for both: written out, it is ten small operations on each. A compiler fuses those, and cannot
+    read complex numbers.
     """
-    pairs = torch.view_as_complex(x_NTXHC.float().unflatten(-1, (-1, 2)))
-    return torch.view_as_real(pairs * turns_TC[:, None, None]).flatten(-2).type_as(x_NTXHC)
+    pairs = x_NTXHC.float().unflatten(-1, (-1, 2))
+    turns_T11C = turns_TC[:, None, None]
+    if torch.compiler.is_compiling():
+        (a, b), (cos, sin) = pairs.unbind(-1), torch.view_as_real(turns_T11C).unbind(-1)
+        turned = torch.stack([a * cos - b * sin, b * cos + a * sin], dim=-1)
+    else:
+        turned = torch.view_as_real(torch.view_as_complex(pairs) * turns_T11C)
+    return turned.flatten(-2).type_as(x_NTXHC)

@@ -61,8 +61,8 @@ SLIDING_COLUMNS = {
     "sum": pl.Float64,
     "count": pl.Int64,
 }
-"""Loss of the last exit with ``first`` to ``last`` tokens of context, summed over the same ``count`` targets of a
-block of text for every group and run (``isoloss.training.sliding``)."""
+"""Loss of the last exit with ``first`` to ``last`` tokens of context, summed over the same ``count`` targets
+of a block of text for every group and run (``isoloss.training.sliding``)."""
 
 CURVE_COLUMNS = {
     "branch": pl.Int64,

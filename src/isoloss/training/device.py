@@ -82,7 +82,7 @@ def keep_freed_memory() -> None:
     libc.mallopt(trim_threshold, (1 << 31) - 1)
 
 
-def environment_of(device: Device, cohort_size: int) -> Environment:
+def environment_of(device: Device, cohort_size: int, *, compiled: bool = False) -> Environment:
     commit, dirty = code_version()
     return Environment(
         isoloss=__version__,
@@ -96,7 +96,7 @@ def environment_of(device: Device, cohort_size: int) -> Environment:
         device_name=device_name(device.device),
         threads=torch.get_num_threads(),
         dtype=device.dtype,
-        compiled=False,
+        compiled=compiled,
         cohort_size=cohort_size,
     )
 

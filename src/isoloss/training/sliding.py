@@ -4,8 +4,8 @@ With separate windows each position reads other text, whose noise is as large as
 every target token t of a stretch is predicted from T = 1, 2, ..., context tokens before it:
 
     T up to ``near``     windows of ``near`` tokens, one at every token: each T by itself
-    T beyond             windows of ``context`` tokens, one every ``stride`` tokens: T in groups of ``stride``,
-                         in which each target occurs once
+    T beyond             windows of ``context`` tokens, one every ``stride`` tokens: T in groups of
+                         ``stride``, in which each target occurs once
 
 so the text's noise is common to all groups and leaves every difference between them, as it leaves the
 difference between two models. Sums stay apart by block of text, for standard errors over blocks.
@@ -45,7 +45,7 @@ class Sliding:
     @property
     def last_G(self) -> np.ndarray:
         """The largest T of each group."""
-        return np.r_[np.arange(1, self.near + 1), np.arange(self.near, self.context, self.stride) + self.stride]
+        return np.r_[self.first_G[1:] - 1, self.context]
 
     @property
     def block_targets(self) -> int:
@@ -63,7 +63,7 @@ class Sliding:
 
 
 def sliding(tokens: int, context: int, targets: int) -> Sliding | None:
-    """Stretches with about ``targets`` tokens in all, evenly spread; None if the text is too short for any."""
+    """Stretches with about ``targets`` tokens in all, evenly spread; None if the text is too short."""
     stride = max(s for s in range(1, max(1, context // GROUPS) + 1) if context % s == 0)
     near = min(context, stride * ceil(NEAR / stride))
     room = (tokens - context) // STRETCHES - context - 1
@@ -99,7 +99,7 @@ def evaluate_sliding(
             loss_KBT = cross_entropy(model(x_KBT).logits[-1], y_KBT).cpu().double().numpy()
             T = np.arange(1, length + 1)
             offset_BT = starts_B[:, None] + T - plan.starts_S[stretch]
-            inside_BT = (offset_BT >= 0) & (offset_BT < plan.length) & (T > after)
+            inside_BT = (offset_BT >= 0) & (offset_BT < plan.length) & (after < T)
             block_BT = stretch * blocks + offset_BT * blocks // plan.length
             cell = (group_T[:length] * BLOCKS + block_BT)[inside_BT]
             for k in range(members):
