@@ -96,7 +96,9 @@ def hold_out_parts(document: Document, fraction: float) -> tuple[list[Document],
     """
     text = document.text
     sections = max(1, round(fraction * len(text) / PART_CHARACTERS))
-    train, validation, done = [], [], 0
+    train: list[str] = []
+    validation: list[str] = []
+    done = 0
     for number in range(sections):
         first, last = (len(text) * n // sections for n in (number, number + 1))
         length = round(fraction * (last - first))
