@@ -20,7 +20,7 @@ import torch
 from isoloss.corpus import library
 from isoloss.models import build_cohort, count, family, shape_of
 from isoloss.studies.estimate import matmul_rate
-from isoloss.training.device import device_name, keep_freed_memory
+from isoloss.training.device import device_name, prepare_cpu
 from isoloss.training.objective import losses
 from isoloss.training.schedule import rate
 from isoloss.training.settings import Execution, RunSettings
@@ -95,7 +95,7 @@ def seconds(step: Callable[[], None]) -> float:
 
 def main() -> None:
     torch.set_num_threads(1)
-    keep_freed_memory()
+    prepare_cpu()
     corpus = library.tokenize("starter", VOCAB)
     peak = matmul_rate(seconds=1.0)
     size = f"{BATCH} x {CONTEXT} tokens a step"

@@ -46,7 +46,7 @@ def ready(panel: Panel) -> None:
     """Threads and memory of this process, as the deck's workers have them."""
     import torch
 
-    from isoloss.training.device import keep_freed_memory
+    from isoloss.training.device import prepare_cpu
 
     torch.set_num_threads(panel.threads)
-    keep_freed_memory()
+    prepare_cpu()

@@ -116,7 +116,7 @@ def set_up(task: Task) -> Setup:
             where=task.lead.label,
             mend="set micro_batches = 1, or carry = false",
         )
-    device = choose(task.execution.device, settings.family, shape)
+    device = choose(task.execution.device, settings.family)
     return Setup(
         task=task,
         corpus=corpus,

@@ -19,7 +19,7 @@ from isoloss import files
 from isoloss.errors import IsolossError
 from isoloss.models import load_file
 from isoloss.records.store import is_finished, read_record, write_failure
-from isoloss.training.device import keep_freed_memory
+from isoloss.training.device import prepare_cpu
 from isoloss.training.loop import train
 from isoloss.training.task import Progress, Task
 
@@ -120,4 +120,4 @@ def one_core() -> None:
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
         os.environ["OMP_NUM_THREADS"] = "1"
-    keep_freed_memory()
+    prepare_cpu()
