@@ -37,6 +37,7 @@ def test_every_run_ends_whatever_the_others_do(ran):
         ran.ids["my-killed"]: "its process ended with SIGKILL; out of memory is the usual cause",
     }
     assert len(records(ran.folder)) == 6
+    assert ran.outcome.diverged == {ran.ids["my-unsteady"]: "loss or gradient not finite at update 5"}
 
 
 def test_a_family_of_the_user_trains_like_any_other(ran):
@@ -67,6 +68,7 @@ def test_a_second_call_trains_only_what_is_missing(ran, copy, family_file, tmp_p
     shutil.copy(family_file, mine)  # the same file, so the same runs; beside it no run is broken
     (tmp_path / "mended").touch()
     outcome = ran.run(copy, [mine])
+    assert outcome.diverged == ran.outcome.diverged, "named again: they still enter nothing"
     assert (outcome.already, outcome.ended, set(outcome.failed)) == (6, 1, {ran.ids["my-killed"]})
     mended = copy / "runs" / ran.ids["my-broken"]
     assert not (mended / "failure.json").exists()

@@ -120,9 +120,11 @@ def show_outcome(outcome: "StudyOutcome", as_json: bool) -> None:
 def outcome_lines(outcome: "StudyOutcome") -> Iterator[str]:
     if outcome.already == outcome.planned:
         yield f"Nothing to do: all {outcome.planned} runs of {outcome.folder} are there."
-        return
-    there = outcome.already + outcome.ended
-    yield f"{there} of {outcome.planned} runs are in {outcome.folder} ({outcome.ended} new)."
+    else:
+        there = outcome.already + outcome.ended
+        yield f"{there} of {outcome.planned} runs are in {outcome.folder} ({outcome.ended} new)."
+    if outcome.diverged:
+        yield f"{text.plural(len(outcome.diverged), 'run')} diverged and enter no figure, law or finding:"
     yield from (f"diverged: {run_id}: {reason}" for run_id, reason in outcome.diverged.items())
     yield from (f"failed: {run_id}: {reason}" for run_id, reason in outcome.failed.items())
     if outcome.failed:

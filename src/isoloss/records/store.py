@@ -25,12 +25,14 @@ import polars as pl
 
 from isoloss import files
 from isoloss.errors import InputError
+from isoloss.records.divergence import judged
 from isoloss.records.schema import SCHEMA_VERSION, Record, StudyPlan
 from isoloss.records.table import COLUMNS, loss_table, run_columns
 from isoloss.strict import validated
 
 WEIGHTS = "weights.safetensors"
 SLIDING = "sliding.parquet"
+CURVE = "curve.parquet"
 
 IDENTITY = {
     name: COLUMNS[name]
@@ -96,7 +98,10 @@ def write_parquet(path: Path, table: pl.DataFrame) -> str:
 
 
 def read_record(folder: Path) -> Record:
-    """The record of a finished run. Raises InputError naming the file and the key that is wrong."""
+    """The record of a run that ended, ``judged`` anew, so that one of before it was is held to the same rule.
+
+    Raises InputError naming the file and the key that is wrong.
+    """
     path = folder / "record.json"
     values = files.read_json(path)
     version = values.get("schema_version") if isinstance(values, dict) else None
@@ -113,7 +118,10 @@ def read_record(folder: Path) -> Record:
             where=str(path),
             mend="move it back",
         )
-    return record
+    if CURVE not in record.files:
+        return record
+    curve = pl.read_parquet(check_file(folder, record, CURVE), columns=["branch", "step", "total"])
+    return judged(record, curve)
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
@@ -185,7 +193,7 @@ class StudyData:
 
     def curves(self) -> pl.DataFrame:
         """Training losses of all runs: branch, step, tokens, cooled, total; for gated models its parts."""
-        return self._parts("curve.parquet", CURVE_COLUMNS)
+        return self._parts(CURVE, CURVE_COLUMNS)
 
     def _parts(self, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
         parts = []

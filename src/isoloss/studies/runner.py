@@ -12,7 +12,7 @@ from rich.console import Console
 from isoloss import files
 from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
-from isoloss.records.store import check, is_finished, read_plan, run_folder
+from isoloss.records.store import check, is_finished, read_plan, read_record, run_folder
 from isoloss.studies.engines import local
 from isoloss.studies.engines.worker import StopSignal
 from isoloss.studies.plan import PlannedRun, cohorts
@@ -32,7 +32,7 @@ GPU_COHORT_PARAMS = 5_000_000
 
 @dataclass(frozen=True)
 class StudyOutcome:
-    """Of the planned runs: finished before, newly ended, failed and why; whether it was cut short."""
+    """Of the planned runs: here before, newly ended, failed or diverged and why; whether it was cut short."""
 
     folder: Path
     planned: int
@@ -115,9 +115,16 @@ def outcome_of(
         already=len(runs) - len(missing) + count["elsewhere"],
         ended=count["done"] + count["diverged"],
         failed={run_id: end.reason for end, run_id in members if end.outcome == "failed"},
-        diverged={run_id: end.reason for end, run_id in members if end.outcome == "diverged"},
+        diverged=diverged(folder, runs),
         stopped=stopped and count.total() - count["stopped"] < len(missing),
     )
+
+
+def diverged(folder: Path, runs: Sequence[PlannedRun]) -> dict[str, str]:
+    """Why, of each of the runs that ended so, now or before."""
+    folders = [run_folder(folder, run.run_id) for run in runs]
+    records = [read_record(place) for place in folders if is_finished(place)]
+    return {record.run_id: record.reason for record in records if record.status == "diverged"}
 
 
 def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> None:

@@ -9,8 +9,9 @@ from isoloss import files, units
 from isoloss.corpus.batches import epochs, evaluation_windows
 from isoloss.corpus.library import TokenizedCorpus
 from isoloss.models import count, family, shape_of
+from isoloss.records.divergence import judged
 from isoloss.records.schema import Counts, Data, Evaluation, Record
-from isoloss.records.store import POSITION_COLUMNS, SLIDING, SLIDING_COLUMNS, WEIGHTS, write_parquet
+from isoloss.records.store import CURVE, POSITION_COLUMNS, SLIDING, SLIDING_COLUMNS, WEIGHTS, write_parquet
 from isoloss.training.evaluation import PositionSums
 from isoloss.training.journal import Journal
 from isoloss.training.settings import RunSettings
@@ -25,7 +26,7 @@ def write_records(setup: Setup, state: State, journal: Journal) -> None:
         tables = {
             "positions.parquet": positions(member.settings, measured),
             SLIDING: sliding_positions(setup, measured, k),
-            "curve.parquet": curve(setup, state, k),
+            CURVE: curve(setup, state, k),
         }
         written = {name: write_parquet(member.folder / name, table) for name, table in tables.items()}
         if (weights := member.folder / WEIGHTS).is_file():
@@ -57,6 +58,7 @@ def write_records(setup: Setup, state: State, journal: Journal) -> None:
             cpu_seconds=state.cpu_seconds / len(setup.task.members),
             files=written,
         )
+        record = judged(record, tables[CURVE])
         files.write_json(member.folder / "record.json", record.model_dump(mode="json"))
         files.remove_file(member.folder / "failure.json")
     files.remove_folder(setup.task.lead.folder / "checkpoints")
