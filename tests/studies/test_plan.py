@@ -7,7 +7,8 @@ import pytest
 
 from isoloss import files
 from isoloss.errors import InputError
-from isoloss.studies import plan, runner, spec
+from isoloss.models import shape_of
+from isoloss.studies import estimate, plan, runner, spec
 from isoloss.studies.estimate import MachineRate
 from isoloss.training.settings import Evaluating, Recipe, RunSettings
 
@@ -255,5 +256,37 @@ def test_estimated_wall_time_is_bounded_by_the_longest_run(scale):
 def test_every_shipped_scale_can_be_planned(study, name):
     runs = plan.plan(spec.scaled(spec.read(study), name), gpu=name != "mini")
     assert len(runs) > 10
-    assert {run.settings.family for run in runs} == {"transformer", "lstm", "looped"}
+    assert {run.settings.family for run in runs} <= {"transformer", "lstm", "looped"}
     assert all(run.seconds > 0 for run in runs)
+
+
+MACHINE = MachineRate(98e9, 100, "two cores of a rented server")
+
+
+@pytest.mark.parametrize(("name", "minutes"), [("mini", 8), ("evening", 180)])
+def test_the_looped_study_fits_its_time_on_two_cores(name, minutes, monkeypatch):
+    monkeypatch.setattr(estimate, "machine_rate", lambda gpu: MACHINE)
+    runs = plan.plan(spec.scaled(spec.read("looped"), name), gpu=False)
+    assert sum(run.seconds for run in runs) / 2 < 60 * minutes
+
+
+@pytest.mark.parametrize("name", spec.read("looped").scale)
+def test_the_looped_study_has_a_grid_and_loops_at_equal_depth(name):
+    runs = plan.plan(spec.scaled(spec.read("looped"), name), gpu=False)
+    shapes = [shape_of("looped", run.settings.shape) for run in runs]
+    grid = {(shape.recurrence, shape.d_model) for shape in shapes if shape.exits == "every"}
+    widths = {width for _, width in grid}
+    assert grid == {(loops, width) for loops in (1, 2, 4, 8) for width in widths}
+    sizes = [run.counts.params for run, shape in zip(runs, shapes, strict=True) if shape.exits == "every"]
+    assert len(widths) >= 4
+    assert max(sizes) > 10 * min(sizes)
+    deep = [shape for shape in shapes if shape.exits == "last"]
+    assert len({shape.executed_layers for shape in deep}) == 1
+    loops = {shape.recurrence for shape in deep}
+    assert {1, 2, 4} <= loops
+    assert {(s.recurrence, s.d_model) for s in deep} == {(r, s.d_model) for r in loops for s in deep}
+
+
+def test_no_loop_at_all_is_an_error_before_anything_is_trained(scale, study_text):
+    with pytest.raises(InputError, match="recurrence: Input should be greater than 0"):
+        plan.plan(scale(text=study_text.replace("recurrence = 2", "recurrence = 0")), gpu=False)

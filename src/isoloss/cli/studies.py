@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @app.command()
 def run(
     study: Annotated[
-        str, typer.Argument(help="A shipped study (architectures, learning-rates) or a .toml file.")
+        str, typer.Argument(help="A shipped study, such as architectures or looped, or a .toml file.")
     ],
-    scale: Annotated[str, typer.Option(help="Which scale of the study: mini, gpu, paper.")] = "mini",
+    scale: Annotated[str, typer.Option(help="Which scale of the study: mini, evening, gpu, paper.")] = "mini",
     out: Annotated[
         Path | None, typer.Option(help="Folder of the study. Default: studies/NAME-SCALE.")
     ] = None,
