@@ -64,7 +64,12 @@ def test_the_report_lies_beside_its_figures(written):
     names = {path.name for path in (result.path.parent / "figures").iterdir()}
     assert names == {f"{name}.{kind}" for name in result.figures for kind in ("svg", "png", "pdf", "csv")}
     assert len(result.figures) == 11
-    assert [found.key for found in result.findings] == ["families", "positions", "loops"]
+    assert [found.key for found in result.findings] == ["families", "positions", "loops", "left-out"]
+
+
+def test_what_to_mind_stands_beside_the_figures_of_every_question(written):
+    note = '<p class="quiet">All runs here were trained in float32.</p>'
+    assert written[1].count(note) == len(re.findall("<section[^>]*>.*?<figure>", written[1], re.DOTALL)) == 4
 
 
 def test_the_page_runs_nothing_and_fetches_nothing(page, written):

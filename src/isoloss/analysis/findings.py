@@ -11,6 +11,7 @@ from isoloss.analysis.by_params import ByParams, crossover
 from isoloss.analysis.by_params import verdict as params_verdict
 from isoloss.analysis.by_position import EARLY, ByPosition, name_of, stop_words
 from isoloss.analysis.by_position import verdict as position_verdict
+from isoloss.analysis.conditions import left_out
 from isoloss.analysis.loops import LoopedStudy, LoopGain, loops_verdict
 from isoloss.analysis.points import seeds_phrase, sweeps
 from isoloss.analysis.study import StudyAnalysis, analyse
@@ -31,6 +32,9 @@ class Finding:
     caveats: tuple[str, ...]
 
 
+LEFT_OUT = "left-out"
+"""Key of the finding whose caveats are the runs that enter nothing."""
+
 Parts = tuple[str, dict[str, Any], list[str]]
 """Sentence, numbers, caveats."""
 
@@ -47,7 +51,18 @@ def findings_of(analysis: StudyAnalysis) -> list[Finding]:
         ("positions", "Where in the context the difference lies", analysis.by_position, positions),
         ("loops", "What loops buy", analysis.loops, loops),
     )
-    return [finding(key, title, data, say, tuned) for key, title, data, say in parts]
+    said = [finding(key, title, data, say, tuned) for key, title, data, say in parts]
+    return [*said, *left_out_finding(analysis.study)]
+
+
+def left_out_finding(study: StudyData) -> list[Finding]:
+    """Which runs enter nothing, and why; none where all that ended are used."""
+    runs = left_out(study)
+    if not runs:
+        return []
+    share = f"{len(runs)} of {text.plural(len(study.records), 'run')}"
+    sentence = f"{share} that ended diverged; no figure, law or finding has them."
+    return [Finding(LEFT_OUT, "Which runs are left out", sentence, {"diverged": len(runs)}, tuple(runs))]
 
 
 def tuning_words(swept: pl.DataFrame) -> list[str]:

@@ -124,7 +124,7 @@ def outcome_lines(outcome: "StudyOutcome") -> Iterator[str]:
         there = outcome.already + outcome.ended
         yield f"{there} of {outcome.planned} runs are in {outcome.folder} ({outcome.ended} new)."
     if outcome.diverged:
-        yield f"{text.plural(len(outcome.diverged), 'run')} diverged and enter no figure, law or finding:"
+        yield f"{text.plural(len(outcome.diverged), 'run')} diverged, in no figure, law or finding:"
     yield from (f"diverged: {run_id}: {reason}" for run_id, reason in outcome.diverged.items())
     yield from (f"failed: {run_id}: {reason}" for run_id, reason in outcome.failed.items())
     if outcome.failed:
@@ -154,10 +154,14 @@ def report(
     isoloss report fit.json --beside kaplan-n
     """
     from isoloss import report as reports
+    from isoloss.analysis.findings import LEFT_OUT
 
     if Path(source).is_dir():
         result = reports.write(source, out)
         lines = [f"{number}. {finding.sentence}" for number, finding in enumerate(result.findings, start=1)]
+        lines += [
+            f"   {run}" for finding in result.findings if finding.key == LEFT_OUT for run in finding.caveats
+        ]
     else:
         from isoloss.sources.published import matching, names
 

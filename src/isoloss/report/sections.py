@@ -10,6 +10,7 @@ from isoloss.analysis import by_params as params
 from isoloss.analysis import by_position as positions
 from isoloss.analysis import loops as looped
 from isoloss.analysis import size_ratio
+from isoloss.analysis.conditions import conditions
 from isoloss.analysis.contexts import Contexts
 from isoloss.analysis.study import StudyAnalysis
 from isoloss.errors import Refusal, attempt
@@ -33,13 +34,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Section:
-    """``missing``: refusals in words, for the parts that could not be made."""
+    """``missing``: refusals in words, for the parts that could not be made. ``notes``: on the runs shown."""
 
     anchor: str
     title: str
     figures: tuple[Figure, ...]
     tables: tuple[Table, ...]
     missing: tuple[Refusal, ...]
+    notes: tuple[str, ...] = ()
 
 
 def sections(analysis: StudyAnalysis) -> list[Section]:
@@ -60,23 +62,31 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
         gains,
         held_out,
     )
+    both, ours, loops = (
+        conditions(analysis.study, families)
+        for families in (("transformer", "lstm"), ("transformer",), ("looped",))
+    )
     return [
-        section("params", "Loss against parameters", *by_size, by_tokens),
-        section("position", "Loss along the context", *by_position),
-        section("context", "How Transformers use context", *context),
-        section("looped", "Looped models", *looped),
+        section("params", "Loss against parameters", *by_size, by_tokens, notes=both),
+        section("position", "Loss along the context", *by_position, notes=both),
+        section("context", "How Transformers use context", *context, notes=ours),
+        section("looped", "Looped models", *looped, notes=loops),
     ]
 
 
-def section(anchor: str, title: str, *parts: Figure | Table | Refusal) -> Section:
-    """Figures and tables in their order, and each reason why a part is missing, once."""
+def section(
+    anchor: str, title: str, *parts: Figure | Table | Refusal, notes: tuple[str, ...] = ()
+) -> Section:
+    """Figures and tables in their order, each missing part's reason once; notes only with a figure."""
     missing = {(part.what, part.mend): part for part in parts if isinstance(part, Refusal)}
+    figures = tuple(part for part in parts if isinstance(part, Figure))
     return Section(
         anchor,
         title,
-        tuple(part for part in parts if isinstance(part, Figure)),
+        figures,
         tuple(part for part in parts if isinstance(part, Table)),
         tuple(missing.values()),
+        notes if figures else (),
     )
 
 

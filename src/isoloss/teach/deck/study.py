@@ -49,7 +49,7 @@ def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
     }
     answers: list[dict[str, Any]] = []
     for finding in findings_of(analysis):
-        figure = figures[finding.key]
+        figure = figures.get(finding.key)
         shown = picture(figure, "study") if isinstance(figure, Figure) else None
         answers.append({"finding": finding, "picture": shown, "missing": figure})
     return answers
