@@ -40,16 +40,23 @@ SHAPES = [
 VOCAB, CONTEXT, BATCH, ROUNDS, STEPS = 1024, 128, 4, 7, 6
 
 
-def loop_step(name: str, shape: dict, folder: Path, corpus: library.TokenizedCorpus) -> Callable[[], None]:
+def loop_step(
+    name: str,
+    shape: dict,
+    folder: Path,
+    corpus: library.TokenizedCorpus,
+    batch_size: int = BATCH,
+    context: int = CONTEXT,
+) -> Callable[[], None]:
     settings = RunSettings(
         family=name,
         shape=shape,
         corpus_hash=corpus.corpus_hash,
         tokenizer=f"bpe-{VOCAB}",
         vocab=VOCAB,
-        context=CONTEXT,
-        batch_size=BATCH,
-        tokens=(1000 * BATCH * CONTEXT,),
+        context=context,
+        batch_size=batch_size,
+        tokens=(1000 * batch_size * context,),
         learning_rate=1e-3,
         seed=0,
     )

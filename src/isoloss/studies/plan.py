@@ -95,7 +95,7 @@ def runs_of_shape(
             "shape": shape.model_dump(mode="json"),
             "context": scale.context,
             "batch_size": scale.batch_size,
-            "tokens": tuple(scale.tokens),
+            "tokens": tuple(models.tokens or scale.tokens),
             "learning_rate": rate,
             "seed": seed,
             "recipe": scale.recipe,
