@@ -8,7 +8,8 @@ import polars as pl
 from isoloss import text
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, fit
-from isoloss.stats import LEVEL
+from isoloss.noise import Key, nested_noise
+from isoloss.stats import LEVEL, Noise
 
 LEVEL_WORDS = text.level(LEVEL)
 """Of every interval of a study's figures and tables."""
@@ -111,6 +112,12 @@ def shared_tokens(points: pl.DataFrame, column: str = "family") -> int:
 def losses_by_size(points: pl.DataFrame, value: str = "loss") -> list[np.ndarray]:
     """Of every curve and size in ``points``, which hold one D, a value a seed: the groups of a seed noise."""
     return [rows[value].to_numpy() for _, rows in points.group_by("curve", "params", maintain_order=True)]
+
+
+def noise_by_size(points: pl.DataFrame, value: str = "loss") -> dict[Key, Noise] | Refusal:
+    """Seed noise at every (family, curve, params) of ``points``, which hold one D."""
+    groups = points.group_by("family", "curve", "params", maintain_order=True)
+    return nested_noise({size: rows[value].to_numpy() for size, rows in groups})
 
 
 def means(points: pl.DataFrame) -> pl.DataFrame:
