@@ -208,6 +208,15 @@ def family_file(tmp_path_factory):
     return path
 
 
+@pytest.fixture
+def glr_file(tmp_path):
+    """The gated linear recurrence of docs/models.md, as the user's file that the page tells to write."""
+    page = (Path(__file__).parents[1] / "docs" / "models.md").read_text("utf-8")
+    path = tmp_path / "glr.py"
+    path.write_text(page.partition("```python\n")[2].partition("```")[0], "utf-8")
+    return path
+
+
 @pytest.fixture(scope="session")
 def ran(tiny, family_file, tmp_path_factory):
     """A study that was run once: 4 finished runs of shipped families, one of a user's, one that diverged, one
@@ -240,6 +249,14 @@ def ran(tiny, family_file, tmp_path_factory):
     place = folder / "out"
     outcome = run(place)
     ids = {run.settings.family: run.run_id for run in runs}
+    line = FAMILIES[: FAMILIES.index("raise RuntimeError")].count("\n") + 1
     return SimpleNamespace(
-        folder=place, file=file, outcome=outcome, runs=runs, ids=ids, run=run, progress=text.getvalue()
+        folder=place,
+        file=file,
+        outcome=outcome,
+        runs=runs,
+        ids=ids,
+        run=run,
+        progress=text.getvalue(),
+        broken=f"{family_file}, line {line}",
     )

@@ -39,11 +39,11 @@ def refused(path, match, read):
     return caught.value
 
 
-def test_an_undamaged_copy_is_read(copy):
+def test_an_undamaged_copy_is_read(ran, copy):
     data = load(copy)
     assert len(data.records) == 6
     assert {failure["reason"] for failure in data.failures.values()} == {
-        "RuntimeError: broken on purpose",
+        f"{ran.broken}: RuntimeError: broken on purpose",
         "its process ended with SIGKILL; out of memory is the usual cause",
     }
     assert load(str(copy)).plan == data.plan

@@ -74,7 +74,7 @@ def test_every_part_of_a_nested_setting_is_part_of_the_name(part):
     changed = {str: "other", int: 77, float: 0.0501}
     key = part.__name__.lower().replace("evaluating", "evaluation")
     ids = {
-        SETTINGS.model_copy(update={key: part(**values | {name: changed[type(value)]})}).hash
+        SETTINGS.model_copy(update={key: part().model_copy(update={name: changed[type(value)]})}).hash
         for name, value in values.items()
     }
     assert len(ids | {SETTINGS.hash}) == len(values) + 1

@@ -84,7 +84,8 @@ def show_plan(forecast: "Forecast", workers: int | None, as_json: bool) -> None:
 
     rows = [run.as_row() for run in forecast.runs]
     if as_json:
-        show_json({"study": forecast.study, "scale": forecast.scale, "runs": rows})
+        said = {"study": forecast.study, "scale": forecast.scale, "families": forecast.families}
+        show_json(said | {"runs": rows})
         return
     table = Table(title=f"{forecast.study}, scale {forecast.scale}: {len(rows)} runs")
     columns = "run seed params total executed tokens 6ND exact-FLOPs rate time memory"
@@ -103,6 +104,8 @@ def show_plan(forecast: "Forecast", workers: int | None, as_json: bool) -> None:
     Console(width=None if sys.stdout.isatty() else 140).print(table)
     count = workers or forecast.workers
     print(f"about {runner.estimated_wall(forecast.runs, count)} on {count} worker(s); {forecast.basis}")
+    for name, facts in forecast.families.items():
+        print(f"{name}: " + "; ".join(f"{what}: {value}" for what, value in facts.items()))
     for warning in forecast.warnings:
         print(f"mind: {warning}")
 

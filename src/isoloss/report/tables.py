@@ -132,8 +132,19 @@ def provenance_tables(study: StudyData) -> list[Table]:
     return [
         distinct("Environments", [record.environment.model_dump() for record in records]),
         distinct("Data", [record.data.model_dump(exclude={"epochs"}) for record in records]),
+        *family_tables(study),
         text_table("When", ("What", "Value"), times(records)),
     ]
+
+
+def family_tables(study: StudyData) -> list[Table]:
+    """What was checked before training of each family that came from a file; no table where none did."""
+    settings = [run["settings"] for run in study.plan["runs"]]
+    own = sorted({values["family"] for values in settings if values.get("family_source")})
+    found = study.plan.get("families", {})
+    facts = [[f"{what}: {value}" for what, value in found.get(name, {}).items()] for name in own]
+    rows = [(name, "; ".join(words) or "not checked") for name, words in zip(own, facts, strict=True)]
+    return [text_table("Families of your own", ("Family", "Before training"), rows)] if rows else []
 
 
 def distinct(caption: str, values: Sequence[dict[str, Any]]) -> Table:
@@ -161,5 +172,6 @@ def times(records: Sequence[Record]) -> list[tuple[str, Any]]:
 
 
 def command(study: StudyData) -> str:
-    """The command that makes the study again."""
-    return shlex.join(["isoloss", "run", study.plan["study"], "--scale", study.plan["scale"]])
+    """The command that makes the study again, from the folder in which it was given."""
+    arguments = study.plan.get("arguments") or [study.plan["study"], "--scale", study.plan["scale"]]
+    return shlex.join(["isoloss", "run", *arguments])

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,10 +53,14 @@ def run(
     workers: int | None = None,
     family_files: Sequence[Path] = (),
     execution: Execution | None = None,
+    origin: Mapping[str, object] | None = None,
     home: Path | None = None,
     console: Console | None = None,
 ) -> StudyOutcome:
-    """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once."""
+    """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once.
+
+    ``origin``: the command's arguments and what was checked of families, for study.json.
+    """
     console = console or Console(stderr=True)
     execution = execution or Execution(device=scale.device, micro_batches=scale.micro_batches)
     workplaces = devices(execution.device, workers)
@@ -67,13 +71,13 @@ def run(
         if run not in missing:
             check(folders[run.run_id])
     if not missing:
-        write_plan(folder, study, scale_name, scale, runs)
+        write_plan(folder, study, scale_name, scale, runs, origin or {})
         return outcome_of(folder, runs, missing, [], stopped=False)
     console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_against_text(runs, corpus)
-    write_plan(folder, study, scale_name, scale, runs)
+    write_plan(folder, study, scale_name, scale, runs, origin or {})
     groups = groups_of(missing, gpu=workplaces[0].startswith("cuda"))
     tasks = [
         Task(
@@ -127,13 +131,21 @@ def diverged(folder: Path, runs: Sequence[PlannedRun]) -> dict[str, str]:
     return {record.run_id: record.reason for record in records if record.status == "diverged"}
 
 
-def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> None:
+def write_plan(
+    folder: Path,
+    study: Study,
+    scale_name: str,
+    scale: Scale,
+    runs: Sequence[PlannedRun],
+    origin: Mapping[str, object],
+) -> None:
     """study.json, unless it says the same already: what the folder is meant to hold."""
     planned = {
         "study": study.name,
         "title": study.title,
         "scale": scale_name,
         "isoloss": __version__,
+        **origin,
         "spec": scale.model_dump(mode="json"),
         "runs": [
             {

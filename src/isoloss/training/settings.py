@@ -1,6 +1,6 @@
 """What makes a run the run it is: its full settings, whose hash names it."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -33,11 +33,12 @@ class Recipe(Strict):
     ``warmup`` and ``cooldown`` are shares of the run that ends at a D point: warmup of the shortest, so that
     it is never longer than a tenth of any (arXiv 2406.19146 moved an exponent from 0.71 to 0.60 by that
     alone); cooldown of each (arXiv 2405.18392). beta2 = 0.99 suits small batches (same source as warmup).
-    Weight decay is decoupled and leaves embeddings, biases and other vectors alone.
+    Weight decay is decoupled and leaves embeddings, biases and other vectors alone. There is no other recipe:
+    ``name`` and ``version`` only say which one made a record.
     """
 
-    name: str = "adamw-constant-1sqrt"
-    version: int = 1
+    name: Literal["adamw-constant-1sqrt"] = "adamw-constant-1sqrt"
+    version: Literal[1] = 1
     warmup: float = Field(default=0.1, ge=0.0, le=0.1)
     cooldown: float = Field(default=0.2, gt=0.0, lt=1.0)
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)
