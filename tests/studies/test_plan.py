@@ -263,11 +263,38 @@ def test_every_shipped_scale_can_be_planned(study, name):
 MACHINE = MachineRate(98e9, 100, "two cores of a rented server")
 
 
+@pytest.mark.parametrize("study", ["context", "looped"])
 @pytest.mark.parametrize(("name", "minutes"), [("mini", 8), ("evening", 180)])
-def test_the_looped_study_fits_its_time_on_two_cores(name, minutes, monkeypatch):
+def test_a_study_fits_its_time_on_two_cores(study, name, minutes, monkeypatch):
     monkeypatch.setattr(estimate, "machine_rate", lambda gpu: MACHINE)
-    runs = plan.plan(spec.scaled(spec.read("looped"), name), gpu=False)
+    runs = plan.plan(spec.scaled(spec.read(study), name), gpu=False)
     assert sum(run.seconds for run in runs) / 2 < 60 * minutes
+
+
+@pytest.mark.parametrize("name", spec.read("context").scale)
+def test_the_context_study_has_sizes_of_both_contexts(name):
+    runs = plan.plan(spec.scaled(spec.read("context"), name), gpu=False)
+    sizes = {run.settings.context: set() for run in runs}
+    for run in runs:
+        sizes[run.settings.context].add(run.counts.params)
+    assert min(sizes) == 8
+    short, long = (sizes[context] for context in sorted(sizes))
+    assert short <= long
+    assert len(short) >= 4
+    assert len({run.settings.batch_tokens for run in runs}) == 1
+    assert len({run.settings.tokens for run in runs}) == 1
+
+
+def test_an_entry_may_have_another_context_with_as_many_tokens_a_step(scale, study_text):
+    first = "shapes = [{ n_layer = 1, d_model = 8, n_head = 2 }]"
+    assert study_text.count(first) == 1
+    runs = plan.plan(scale(text=study_text.replace(first, f"context = 4\n{first}")), gpu=False)
+    short = [run for run in runs if run.label.endswith(", context 4")]
+    assert {(run.settings.context, run.settings.batch_size) for run in short} == {(4, 16)}
+    assert 0 < len(short) < len(runs)
+    assert {run.settings.context for run in runs if run not in short} == {16}
+    with pytest.raises(InputError, match="no whole number of contexts of 5"):
+        plan.plan(scale(text=study_text.replace(first, f"context = 5\n{first}")), gpu=False)
 
 
 @pytest.mark.parametrize("name", spec.read("looped").scale)

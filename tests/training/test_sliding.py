@@ -89,6 +89,12 @@ def test_text_that_is_too_short_is_not_slid_over(tokens, context):
     assert sliding(tokens, context, targets=1024) is None
 
 
+def test_models_of_another_context_are_asked_for_the_same_targets():
+    short, long = (sliding(300_000, context, targets=2048) for context in (8, 256))
+    assert short.starts_S.tolist() == long.starts_S.tolist()
+    assert short.length == long.length
+
+
 def test_no_targets_means_none():
     assert sliding(100_000, 64, targets=0) is None
 

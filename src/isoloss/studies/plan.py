@@ -85,7 +85,8 @@ def runs_of_shape(
     """One shape with each of its learning rates and seeds; ``text``: corpus, tokenizer and vocabulary."""
     shape = shape_of(models.family, models.shape | values, where=f"models of family {models.family}")
     kind = family(models.family)
-    counts = count(kind, shape, text["vocab"], scale.context)
+    context, batch_size = sequences(scale, models)
+    counts = count(kind, shape, text["vocab"], context)
     rates = models.learning_rates or [learning_rate(models.family, counts.params, shape.model_dump())]
     for rate, seed in product(rates, models.seeds or scale.seeds):
         run = {
@@ -93,8 +94,8 @@ def runs_of_shape(
             "family": models.family,
             "family_source": kind.source,
             "shape": shape.model_dump(mode="json"),
-            "context": scale.context,
-            "batch_size": scale.batch_size,
+            "context": context,
+            "batch_size": batch_size,
             "tokens": tuple(models.tokens or scale.tokens),
             "learning_rate": rate,
             "seed": seed,
@@ -103,7 +104,20 @@ def runs_of_shape(
         }
         settings = validated(RunSettings, run, where="study", mend=KEYS, by_hand=True)
         cost = estimate.cost(settings, shape, counts, scale.micro_batches, estimate.machine_rate(gpu))
-        yield PlannedRun(settings, label(settings), counts, *cost)
+        short = f", context {context}" if models.context else ""
+        yield PlannedRun(settings, label(settings) + short, counts, *cost)
+
+
+def sequences(scale: Scale, models: Models) -> tuple[int, int]:
+    """Context and batch size of an entry: as many tokens a step as the scale's, whatever its context."""
+    context, tokens = models.context or scale.context, scale.batch_size * scale.context
+    if tokens % context:
+        raise InputError(
+            f"a step of {tokens} tokens is no whole number of contexts of {context}",
+            where=f"models of family {models.family}",
+            mend=f"give a context that divides {tokens}",
+        )
+    return context, tokens // context
 
 
 def label(settings: RunSettings) -> str:

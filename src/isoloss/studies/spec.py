@@ -20,6 +20,7 @@
     seeds = [0]                  # optional: this entry's own
     learning_rates = [0.003]     # optional: else the recipe's table for the family and size
     tokens = [131072]            # optional: this entry's own D points
+    context = 8                  # optional: another context, with as many tokens a step
 
 Unknown keys are refused. A study file is data: it can name a family, never a file of code.
 """
@@ -50,6 +51,7 @@ class Models(Strict):
     seeds: list[int] | None = Field(default=None, min_length=1)
     learning_rates: list[float] | None = Field(default=None, min_length=1)
     tokens: list[int] | None = Field(default=None, min_length=1)
+    context: int | None = Field(default=None, gt=1)
 
 
 class Scale(Strict):

@@ -63,16 +63,17 @@ class Sliding:
 
 
 def sliding(tokens: int, context: int, targets: int) -> Sliding | None:
-    """Stretches with about ``targets`` tokens in all, evenly spread; None if the text is too short."""
+    """Stretches with about ``targets`` tokens in all, evenly spread; None if the text is too short.
+
+    They lie in the middle of equal parts of the text: the same targets for models of any context.
+    """
     stride = max(s for s in range(1, max(1, context // GROUPS) + 1) if context % s == 0)
     near = min(context, stride * ceil(NEAR / stride))
-    room = (tokens - context) // STRETCHES - context - 1
-    blocks = BLOCKS // STRETCHES
-    length = min(targets // STRETCHES, room) // blocks * blocks
+    part, blocks = tokens // STRETCHES, BLOCKS // STRETCHES
+    length = min(targets // STRETCHES, part - 2 * (context + 1)) // blocks * blocks
     if length < 1:
         return None
-    last = tokens - context - length - 1
-    starts_S = np.linspace(context, last, STRETCHES).astype(np.int64)
+    starts_S = np.arange(STRETCHES) * part + (part - length) // 2
     return Sliding(context, stride, near, starts_S, length)
 
 
