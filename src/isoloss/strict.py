@@ -1,11 +1,10 @@
 """Strict settings and records: what does not fit is refused, and the first complaint says where."""
 
 import tomllib
-from dataclasses import fields, is_dataclass
-from enum import Enum
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import to_jsonable_python
 
 from isoloss.errors import InputError
 
@@ -48,13 +47,7 @@ def validated(
 
 def json_values(value: Any) -> Any:
     """``value`` as JSON would give it back: tuples as lists, dataclasses as dicts, Enums as their values."""
-    if is_dataclass(value):
-        return {field.name: json_values(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {key: json_values(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [json_values(item) for item in value]
-    return value.value if isinstance(value, Enum) else value
+    return to_jsonable_python(value)
 
 
 def key_and_value(change: str, *, example: str) -> tuple[str, Any]:
