@@ -1,12 +1,11 @@
 """What compute costs: FLOPs by rule, accelerator hours at a stated utilisation, money at a stated price."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from isoloss.errors import InputError
+from isoloss.files import shipped_toml
 
 PF_DAY = 1e15 * 86_400
 """One petaFLOP/s-day in FLOPs, 8.64e19."""
@@ -50,7 +49,7 @@ class Hardware:
 
 @cache
 def _peaks() -> dict[str, dict[str, Any]]:
-    return tomllib.loads((Path(__file__).parent / "hardware.toml").read_text("utf-8"))
+    return shipped_toml("isoloss.plans", "hardware.toml")
 
 
 def gpus() -> tuple[str, ...]:

@@ -1,13 +1,12 @@
 """Laws that papers printed, each a Fit with its citation."""
 
 import math
-import tomllib
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from isoloss.errors import InputError, Refusal
+from isoloss.files import shipped_toml
 from isoloss.laws import Fit, known
 
 
@@ -55,6 +54,4 @@ def unpublished() -> dict[str, str]:
 
 @cache
 def _table() -> dict[str, Any]:
-    return tomllib.loads(
-        resources.files("isoloss.sources.published").joinpath("laws.toml").read_text("utf-8")
-    )
+    return shipped_toml("isoloss.sources.published", "laws.toml")
