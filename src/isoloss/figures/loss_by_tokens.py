@@ -21,7 +21,7 @@ def figure(data: ByTokens) -> Figure:
         line.curve.points.with_columns(
             *look_of(line), tokens=pl.lit(each.tokens), panel=pl.lit(panel_name(each))
         )
-        for each in data.each
+        for each in data
         for line in lines_of(each.curves)
     )
     styles = rows.select("curve", "colour", "shape").unique(maintain_order=True)
@@ -39,7 +39,7 @@ def figure(data: ByTokens) -> Figure:
         marks.line(rows, x, marks.renamed(y, "mean(loss)"), colour=colour, width=1.5),
         marks.points(rows, x, y, colour=colour, shape=shape, size=36, opacity=0.7),
     ]
-    order = [panel_name(each) for each in data.each]
+    order = [panel_name(each) for each in data]
     faceted = marks.repeatable(rows, layers, PANEL, PANEL).facet(
         facet=alt.Facet("panel:N", sort=order, header=alt.Header(title=None, labelFontWeight="bold")),
         columns=3,
@@ -49,7 +49,7 @@ def figure(data: ByTokens) -> Figure:
         faceted,
         text.capital(verdict(data)),
         rows.select("tokens", "curve", "params", "seed", "loss"),
-        seeds=seeds_phrase(data.each[-1].points),
+        seeds=seeds_phrase(data[-1].points),
         level=LEVEL_WORDS,
     )
 
