@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from isoloss.errors import RunError
+from isoloss.stats import share
 from isoloss.teach.learner import Cohort, Replica, Side, asked_loss, params
 from isoloss.teach.panel import Report
 from isoloss.teach.progression import curves
@@ -18,7 +19,6 @@ from isoloss.teach.progression.corpus import END, UNKNOWN, Corpus, Reading, Sent
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.progression.writing import write
 from isoloss.teach.result import Row, Tables
-from isoloss.teach.shares import Share
 
 CHECKS = 24
 GREEDY, DRAWN = "greedy", "drawn at temperature 1"
@@ -120,7 +120,7 @@ class Lesson:
 
     def losses(self, cohort: Cohort) -> list[Row]:
         return [
-            row_of(cohort, member, which=which, value=float(loss), tokens=reading.answers)
+            cohort.label(member) | {"which": which, "value": float(loss), "tokens": reading.answers}
             for which, reading in ((curves.TRAINING, self.training), (curves.HELD_OUT, self.held_out))
             for member, loss in zip(cohort.members, mean_loss(cohort, reading), strict=True)
         ]
@@ -131,10 +131,11 @@ class Lesson:
         written = write(cohort.model, self.prompt, context, seeds, cohort.done, self.samples)
         known: set[Sentence] = {(*sentence, END) for sentence in self.corpus.training}
         for member, (greedy, *samples) in zip(cohort.members, written, strict=True):
-            share = Share(sum(sentence in known for sentence in samples), len(samples))
-            self.tables["copies"].append(row_of(cohort, member, hits=share.hits, **share.row()))
+            hits = sum(sentence in known for sentence in samples)
+            copied = {"hits": hits, **share(hits, len(samples)).row()}
+            self.tables["copies"].append(cohort.label(member) | copied)
             self.tables["samples"] += [
-                row_of(cohort, member, decoding=decoding, **self.describe(sentence, known))
+                cohort.label(member) | {"decoding": decoding, **self.describe(sentence, known)}
                 for decoding, sentence in ((GREEDY, greedy), (DRAWN, samples[0]))
             ]
 
@@ -162,11 +163,6 @@ def mean_loss(cohort: Cohort, reading: Reading) -> np.ndarray:
     if not np.isfinite(loss_K).all():
         raise RunError(f"a loss of the {cohort.side.name} is not finite", mend="try smaller rates")
     return loss_K
-
-
-def row_of(cohort: Cohort, member: Replica, **values: str | int | float | bool | None) -> Row:
-    run = {"side": cohort.side.name, "seed": member.seed, "rate": member.rate, "update": cohort.done}
-    return run | values
 
 
 def corpus_row(corpus: Corpus, settings: TrainingSettings) -> Row:

@@ -9,7 +9,7 @@ from statistics import median
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
-from isoloss.stats import Interval
+from isoloss.stats import Interval, share
 from isoloss.teach.progression import draw
 from isoloss.teach.progression.curves import (
     HELD_OUT,
@@ -25,7 +25,7 @@ from isoloss.teach.progression.curves import (
 )
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.teach.shares import Share, gap
+from isoloss.teach.shares import gap
 from isoloss.teach.templates import filled
 from isoloss.teach.versus import Versus
 from isoloss.text import percent, plural
@@ -131,7 +131,7 @@ def copied_sentence(tables: Tables, corpus: Row) -> str:
 
 def copying_verdict(tables: Tables, update: int) -> str:
     rows = [row for row in at_chosen_rate(tables, "copies") if row["update"] == update]
-    by_side = [[Share(row["hits"], row["n"]) for row in rows if row["side"] == side] for side in SIDES]
+    by_side = [[share(row["hits"], row["n"]) for row in rows if row["side"] == side] for side in SIDES]
     versus = Versus(*SIDES, gap(*by_side))
     if versus.difference is None:
         return "one seed gives no verdict between them"

@@ -134,8 +134,8 @@ class Contest:
         for cell in cells_of(tables, self.names):
             lines.append(", ".join(f"{name} {cell.first[name]}" for name in self.names))
             for side, outcome in cell.bests.items():
-                intervals = [share.interval for share in outcome.shares]
-                low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
+                low = min(share.low for share in outcome.shares)
+                high = max(share.high for share in outcome.shares)
                 lines.append(
                     f"{_bar(side, outcome.mean)}  {percent(low, 1)} to {percent(high, 1)}"
                     f"  rate {outcome.rate:g}, {outcome.last:,} updates"
@@ -152,7 +152,7 @@ def against_chance(cell: MeasuredCell) -> Texts:
     """Whether torch's default start, at its end, can be told from guessing."""
     if default := cell.bests.get(DEFAULT):
         chance = cell.first["chance"]
-        near = sum(low <= chance <= high for low, high in (share.interval for share in default.shares))
+        near = sum(share.low <= chance <= share.high for share in default.shares)
         yield (
             "chance",
             f"Guessing gives {percent(chance, 1)}; {default.side} ended at {default.span}, with chance "
@@ -186,8 +186,8 @@ def against_line(cell: MeasuredCell) -> Texts:
     line = cell.first["value_set"]
     for number, side in sorted(enumerate(cell.sides), key=lambda side: cell.bests[side[1]].mean):
         end = cell.bests[side]
-        intervals = [share.interval for share in end.shares]
-        above, below = sum(low > line for low, _ in intervals), sum(high < line for _, high in intervals)
+        above = sum(share.low > line for share in end.shares)
+        below = sum(share.high < line for share in end.shares)
         level = end.seeds - above - below
         text = (
             f"{side} ended above the value-set line of {line:.3f} in {above} of {end.seeds} seeds, "

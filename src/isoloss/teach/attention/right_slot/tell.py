@@ -9,7 +9,6 @@ from isoloss.stats import mean
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
 from isoloss.teach.attention.right_slot.draw import maps_figure, progress_figure
 from isoloss.teach.attention.right_slot.outcomes import (
-    ENOUGH,
     LAYERS,
     LOOKS,
     accuracies,
@@ -25,7 +24,7 @@ from isoloss.teach.attention.right_slot.outcomes import (
 )
 from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.result import Basis, Sentence, Tables
-from isoloss.teach.shares import span
+from isoloss.teach.shares import ENOUGH, span
 from isoloss.text import percent, plural
 
 
