@@ -35,7 +35,7 @@ def first_complaint(error: ValidationError, whole: str = "", *, by_hand: bool = 
     return f"{key}: {what}" if key else what
 
 
-def validated(
+def validate(
     kind: type[Kind], values: Any, *, where: str, mend: str = "", whole: str = "", by_hand: bool = False
 ) -> Kind:
     """``values``, or JSON as bytes, as ``kind``. Raises InputError with the ``first_complaint``."""

@@ -46,7 +46,7 @@ def scale(tiny, study_text, study_file):
     """scale('context=32', ...) -> the scale with changes."""
 
     def make(*changes, text=study_text):
-        return spec.scaled(spec.read(str(study_file(text=text))), "mini", changes)
+        return spec.scale_of(spec.read(str(study_file(text=text))), "mini", changes)
 
     return make
 
@@ -252,7 +252,7 @@ def test_estimated_wall_time_is_bounded_by_the_longest_run(scale):
 
 @pytest.mark.parametrize(("study", "name"), [(s, n) for s in spec.shipped() for n in spec.read(s).scale])
 def test_every_shipped_scale_can_be_planned(study, name):
-    runs = plan.plan(spec.scaled(spec.read(study), name), gpu=name != "mini")
+    runs = plan.plan(spec.scale_of(spec.read(study), name), gpu=name != "mini")
     assert len(runs) > 10
     assert {run.settings.family for run in runs} == {"transformer", "lstm", "looped"}
     assert all(run.seconds > 0 for run in runs)

@@ -16,7 +16,7 @@ from isoloss.sources.derive import derive, rules
 from isoloss.sources.naming import LABELS, NUMBERS, SYNONYMS, candidates, other_counts
 from isoloss.sources.read import FAILURES, read
 from isoloss.sources.table import Runs
-from isoloss.sources.where import checked_where
+from isoloss.sources.where import check_where
 
 NEEDED = ("params", "tokens", "loss")
 SHARED = ("cluster", "holdout", "weights")  # may be a column that something else is too
@@ -58,12 +58,12 @@ def runs(
             notes.append(f"{column} is left out: {error.what}")
     column_of = {name: column for name, column in column_of.items() if name in arrays}
     frame = pl.DataFrame({"row": rows, **arrays})
-    known = rules(bytes_per_token=bytes_per_token, tied_embeddings=tied_embeddings)
+    in_force = rules(bytes_per_token=bytes_per_token, tied_embeddings=tied_embeddings)
     derived: dict[str, str] = {}
     for name in needed:
-        step = derive(name, frame, known)
+        step = derive(name, frame, in_force)
         if step is None:
-            raise _missing(name, selected.columns, known)
+            raise _missing(name, selected.columns, in_force)
         frame, more = step
         derived |= more
     runs_read = Runs(
@@ -107,7 +107,7 @@ def _keep_where(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, p
     mark = "row"
     while mark in table.columns:
         mark += "_"
-    where = checked_where(where)
+    where = check_where(where)
     try:
         selected = table.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))
     except FAILURES as error:
@@ -168,8 +168,8 @@ def _map_columns(
     return column_of, notes
 
 
-def _missing(name: str, names: Sequence[str], known: Sequence[Any]) -> InputError:
-    ways = [" and ".join(rule.needs) for rule in known if rule.name == name]
+def _missing(name: str, names: Sequence[str], in_force: Sequence[Any]) -> InputError:
+    ways = [" and ".join(rule.needs) for rule in in_force if rule.name == name]
     derivable = f", or columns for {' or for '.join(ways)}" if ways else ""
     return InputError(
         f"there is no column for {name}",

@@ -117,7 +117,7 @@ def _by_status(frame: pl.DataFrame, statuses: Sequence[str]) -> dict[int, str]:
     return {row: f"status {status!r}" for row, status in bare.iter_rows() if status.lower() in statuses}
 
 
-def unfinished(runs: Runs) -> dict[int, str]:
+def unfinished_rows(runs: Runs) -> dict[int, str]:
     """Row -> reason, of runs that did not reach their end."""
     frame, reasons = runs.frame, _by_status(runs.frame, UNFINISHED)
     for name in ("tokens", "steps"):
@@ -130,7 +130,7 @@ def unfinished(runs: Runs) -> dict[int, str]:
     return reasons
 
 
-def diverged(runs: Runs) -> dict[int, str]:
+def diverged_rows(runs: Runs) -> dict[int, str]:
     """Row -> reason, of runs that lost what they had learnt.
 
     By status; by a loss above ln V, that of a guess; or by a loss ``WORSE`` times those of two runs that had
@@ -184,16 +184,16 @@ def _two_lowest(lowest: float, next_lowest: float, value: float) -> tuple[float,
     return (value, lowest) if value < lowest else (lowest, min(next_lowest, value))
 
 
-def ended(runs: Runs) -> Iterator[TableIssue]:
+def endings(runs: Runs) -> Iterator[TableIssue]:
     """Runs that did not finish, and runs that diverged."""
-    for kind, reasons in (("unfinished", unfinished(runs)), ("diverged", diverged(runs))):
+    for kind, reasons in (("unfinished", unfinished_rows(runs)), ("diverged", diverged_rows(runs))):
         if reasons:
             rows = tuple(sorted(reasons))
             text = f"{kind}: {row_words(rows)} (row {rows[0]}: {reasons[rows[0]]})"
             yield TableIssue(kind, "warn", rows, text, "usable() leaves them out")
 
 
-def together(runs: Runs) -> Iterator[TableIssue]:
+def mixtures(runs: Runs) -> Iterator[TableIssue]:
     """Runs that one law cannot hold: other vocabularies, repeated data, other schedules, one layer."""
     frame = runs.frame
     loss = runs.columns.get("loss", "bpb").lower()

@@ -84,7 +84,7 @@ def read_study(
     for path in family_files:
         load_file(path)
     read = spec.read(study)
-    return read, spec.scaled(read, scale, changes)
+    return read, spec.scale_of(read, scale, changes)
 
 
 def plan_of(study: str, scale: Scale, *, gpu: bool) -> list[PlannedRun]:
@@ -92,8 +92,8 @@ def plan_of(study: str, scale: Scale, *, gpu: bool) -> list[PlannedRun]:
     try:
         return plan(scale, gpu=gpu)
     except InputError as error:
-        place = f"study {study}" + (f", {error.where}" if error.where else "")
-        raise InputError(error.what, where=place, mend=error.mend) from None
+        where = f"study {study}" + (f", {error.where}" if error.where else "")
+        raise InputError(error.what, where=where, mend=error.mend) from None
 
 
 def text_warnings(scale: Scale, runs: Sequence[PlannedRun]) -> list[str]:
