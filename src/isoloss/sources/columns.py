@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars.selectors import numeric
 
 from isoloss import files
 from isoloss.errors import InputError
@@ -129,21 +130,16 @@ def _map_columns(
 ) -> tuple[dict[str, str], list[str]]:
     """Our name -> column, and notes on what was taken without being asked for."""
     names = table.columns
-    numeric = [column for column in names if table[column].dtype.is_numeric()]
-    for name, column in columns.items():
-        if column not in names:
-            raise InputError(f"there is no column {column!r} for {name}", mend=_has(names))
     column_of = dict(columns)
     notes: list[str] = []
     used: dict[str, str] = {}
     for name, column in columns.items():
-        if name in SHARED:
-            continue
-        if column in used:
+        if column not in names:
+            raise InputError(f"there is no column {column!r} for {name}", mend=_has(names))
+        if name not in SHARED and used.setdefault(column, name) != name:
             raise InputError(
                 f"column {column!r} is mapped to {used[column]} and to {name}", mend="map it once"
             )
-        used[column] = name
     free = [column for column in names if column not in used]
     for name in dict.fromkeys([*needed, *SYNONYMS]):
         if name in column_of or name == "row":
@@ -161,7 +157,7 @@ def _map_columns(
             column_of[name] = matches[0]
             if matches[0] != name:
                 notes.append(f"{name} is the column {matches[0]!r}")
-    if "params" in column_of and (others := other_counts(numeric, column_of)):
+    if "params" in column_of and (others := other_counts(table.select(numeric()).columns, column_of)):
         notes.append(
             f"params is {column_of['params']!r}; {', '.join(map(repr, others))} count parameters too"
         )
