@@ -58,7 +58,7 @@ def look(cohort: Cohort, asked: Binding, strings: np.ndarray, tables: Tables) ->
         tables["accuracy"].append({"seed": member.seed, "update": cohort.done, **accuracy.row()})
     maps = slots.attention_maps(cohort.model, strings, len(cohort.members))
     for layer, weights_KBTS in enumerate(maps):
-        mass_KB = slots.right_mass(weights_KBTS, slots.slots(layer, strings))
+        mass_KB = slots.right_mass(weights_KBTS, *slots.slots(layer, strings))
         for member, mass_B in zip(cohort.members, mass_KB, strict=True):
             where: Row = {"seed": member.seed, "layer": layer + 1, "update": cohort.done}
             tables["mass"].append(where | mean(mass_B).within(0.0, 1.0).row())
@@ -87,11 +87,10 @@ def baselines(task: Binding) -> list[Row]:
 def map_rows(cohort: Cohort, string_T: np.ndarray, state: str) -> list[Row]:
     """Both layers' maps of one unseen string: the first seed's weight, lowest and highest over seeds."""
     rows: list[Row] = []
-    for layer, weights_KBTS in enumerate(
-        slots.attention_maps(cohort.model, string_T[None], len(cohort.members))
-    ):
-        wanted = slots.slots(layer, string_T[None])
-        right = dict(zip(wanted.looks_BD[0].tolist(), wanted.right_BD[0].tolist(), strict=True))
+    maps = slots.attention_maps(cohort.model, string_T[None], len(cohort.members))
+    for layer, weights_KBTS in enumerate(maps):
+        looks_BD, right_BD = slots.slots(layer, string_T[None])
+        right = dict(zip(looks_BD[0].tolist(), right_BD[0].tolist(), strict=True))
         weights_KTS = weights_KBTS[:, 0]
         low_TS, high_TS, first_TS = weights_KTS.min(0), weights_KTS.max(0), weights_KTS[0]
         rows += [

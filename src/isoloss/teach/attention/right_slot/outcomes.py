@@ -3,7 +3,6 @@
 import polars as pl
 
 from isoloss.stats import Interval, mean, share
-from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.result import Tables
 from isoloss.teach.shares import ENOUGH, gap
 
@@ -67,10 +66,6 @@ def uniform_mass(layer: int, pairs: int) -> float:
     """Weight on the right slot of a head that looks at all past places alike: the mean of 1 / (place + 1)."""
     seen = [2 * i + 2 if layer == 1 else 2 * pairs + i + 1 for i in range(pairs)]
     return sum(1 / count for count in seen) / pairs
-
-
-def token_labels(tables: Tables) -> list[str]:
-    return labels_of([str(row["token"]) for row in tables["string"]])
 
 
 def seed_count(tables: Tables) -> int:

@@ -63,13 +63,9 @@ def check_text(tables: Tables) -> str:
     )
 
 
-def words_of_table(tables: Tables) -> list[str]:
-    return labels_of([str(row["word"]) for row in tables["words"]])
-
-
 def matrices(settings: StepsSettings, tables: Tables) -> Iterator[Matrix]:
     """Every matrix of the computation, in order."""
-    words = words_of_table(tables)
+    words = labels_of(tables["words"])
     features = [f"d{i}" for i in range(1, settings.d_model + 1)]
     channels = [f"c{i}" for i in range(1, settings.d_model + 1)]
     shapes = [
@@ -117,7 +113,7 @@ def html(settings: StepsSettings, tables: Tables) -> Markup:
 def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:
     if not tables.get("matrices"):
         return []
-    words, rows = words_of_table(tables), pl.DataFrame(tables["matrices"], infer_schema_length=None)
+    words, rows = labels_of(tables["words"]), pl.DataFrame(tables["matrices"], infer_schema_length=None)
     seen = rows.filter(pl.col("matrix") == "A", pl.col("column") <= pl.col("row"))
     weights = labelled(seen, ("row", "column"), words, 1)
     strongest = max(weights.filter(pl.col("looks") == words[-1])["weight"].to_list())
