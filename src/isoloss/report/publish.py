@@ -58,7 +58,7 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResul
     names = tuple(pictures)
     remove_stale(out / "figures", names)
     html = filled(
-        page.template,
+        f"report/{page.template}",
         findings=page.findings,
         sections=page.sections,
         inline={figure.name: inline(figure, pictures[figure.name].svg) for figure in figures},

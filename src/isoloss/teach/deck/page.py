@@ -16,18 +16,17 @@ from pathlib import Path
 from markupsafe import Markup
 
 from isoloss.errors import InputError, IsolossError
+from isoloss.report.templates import environment, filled, text
 from isoloss.teach import result
 from isoloss.teach.deck import forms, fragment, study
 from isoloss.teach.panel import Panel
 from isoloss.teach.panels import PANELS
 from isoloss.teach.result import Result
-from isoloss.teach.templates import filled, filled_text, text
 
 TITLE = "The Great Shift"
 SCRIPTS = ("vendor/reveal/reveal.js", "interactive.js", "deck.js")
 
 _HEADING = re.compile(r"<h2>(.*?)</h2>", re.DOTALL)
-_TAGS = re.compile(r"<[^>]+>")
 
 
 @dataclass(frozen=True)
@@ -52,14 +51,14 @@ def build(
     """
     parts = Parts(panels, recorded(panels, results), study, live)
     slides = [_slide(number, source, parts) for number, source in enumerate(sources or shipped(), 1)]
-    scripts = [text(f"deck/{name}") for name in SCRIPTS]
+    scripts = [text(f"teach/deck/{name}") for name in SCRIPTS]
     html = filled(
-        "deck/deck.html",
+        "teach/deck/deck.html",
         title=TITLE,
         slides=slides,
         live=live,
-        style=Markup(text("deck/deck.css")),  # noqa: S704 - our own file
-        paper=Markup(text("deck/print.css")),  # noqa: S704 - our own file
+        style=Markup(text("teach/deck/deck.css")),  # noqa: S704 - our own file
+        paper=Markup(text("teach/deck/print.css")),  # noqa: S704 - our own file
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files and reveal.js
         policy=policy(scripts, live),
     )
@@ -144,7 +143,7 @@ class Parts:
         with _readable(panel):
             output = fragment.output(panel, recording, "RECORDED") if recording else None
         fields = forms.fields(panel) if self.live else []
-        return filled("deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output)
+        return filled("teach/deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output)
 
     def verdict(self, name: str, key: str) -> Markup:
         """One sentence of a panel, wherever it is quoted: grey until measured, live once it has run."""
@@ -153,7 +152,7 @@ class Parts:
         sentence = next((sentence for sentence in sentences if sentence.key == key), None)
         badge = sentence.badge("RECORDED") if sentence else "RECORDED"
         return filled(
-            "deck/verdict.html", panel=panel, key=key, sentence=sentence, badge=badge, result=recording
+            "teach/deck/verdict.html", panel=panel, key=key, sentence=sentence, badge=badge, result=recording
         )
 
     def study_findings(self) -> Markup:
@@ -171,10 +170,10 @@ class Parts:
 def _slide(number: int, source: str, parts: Parts) -> Slide:
     """A slide begins with a bare <h2>, which gets the id and the focus of its slide."""
     calls = {"panel": parts.panel, "verdict": parts.verdict, "study_findings": parts.study_findings}
-    html = str(filled_text(source, **calls)).strip()
+    html = environment().from_string(source).render(calls).strip()
     heading = _HEADING.match(html)
     if heading is None:
         raise InputError("a slide must begin with <h2>", where=f"slide {number}")
     opening = f'<h2 id="slide-{number}" tabindex="-1">{heading.group(1)}</h2>'
-    title = Markup(_TAGS.sub("", heading.group(1)))  # noqa: S704 - escaped by the template already
+    title = Markup(heading.group(1)).striptags()  # noqa: S704 - escaped by the template already
     return Slide(number, title, Markup(opening + html[heading.end() :]))  # noqa: S704

@@ -67,16 +67,12 @@ def serve(
 
 
 def listen(port: int) -> socket.socket:
-    ear = socket.socket()
     try:
-        ear.bind((HOST, port))
+        return socket.create_server((HOST, port))
     except OSError as error:
-        ear.close()
         raise InputError(
             f"port {port} is taken", where=HOST, mend="leave --port out for a free one"
         ) from error
-    ear.listen()
-    return ear
 
 
 def _run(ear: socket.socket, html: str, jobs: Jobs, token: str) -> None:

@@ -9,6 +9,7 @@ from statistics import median
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
+from isoloss.report.templates import filled
 from isoloss.stats import Interval, share
 from isoloss.teach.progression import draw
 from isoloss.teach.progression.curves import (
@@ -26,7 +27,6 @@ from isoloss.teach.progression.curves import (
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.shares import gap
-from isoloss.teach.templates import filled
 from isoloss.teach.versus import Versus
 from isoloss.text import percent, plural
 
@@ -194,7 +194,7 @@ def html(settings: TrainingSettings, tables: Tables) -> Markup:
     """The first seed's samples: a table a way of writing, a row an update, a column a side; one is shown."""
     samples = at_chosen_rate(tables, "samples")
     return filled(
-        "progression/samples.html",
+        "teach/progression/samples.html",
         settings=settings,
         sides=SIDES,
         ways=list(dict.fromkeys(row["decoding"] for row in samples)),

@@ -8,13 +8,13 @@ from markupsafe import Markup
 
 from isoloss import table
 from isoloss.figures.figure import Figure
+from isoloss.report.templates import filled
 from isoloss.teach.race import draw
 from isoloss.teach.race.counts import ALONE, BLOCK, LSTM, NAIVE, RUNNERS, Runner, depth, path
 from isoloss.teach.race.ratios import compared, factor, winner
 from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.teach.templates import filled
 from isoloss.text import capital, count, interval, power
 
 
@@ -208,4 +208,4 @@ def exact(settings: RaceSettings, tables: Tables) -> table.Table:
 
 
 def html(settings: RaceSettings, tables: Tables) -> Markup:
-    return filled("deck/table.html", table=exact(settings, tables))
+    return filled("teach/deck/table.html", table=exact(settings, tables))

@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import wrap
+from isoloss.report.templates import filled
 from isoloss.stats import difference, mean, pooled_noise
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.showdown import draw
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
-from isoloss.teach.templates import filled
 from isoloss.teach.versus import Versus
 from isoloss.text import interval, percent, signed
 
@@ -236,7 +236,7 @@ def html(settings: ShowdownSettings, tables: Tables) -> Markup:
         for text in tables.get("texts", [])
     ]
     identities = [(row["label"], NAMES[row["family"]]) for row in tables.get("order", [])]
-    return filled("showdown/tasting.html", texts=texts, vote="order" in tables, identities=identities)
+    return filled("teach/showdown/tasting.html", texts=texts, vote="order" in tables, identities=identities)
 
 
 def steps(tables: Tables, text: Row, step: int) -> list[Row]:

@@ -6,7 +6,8 @@ import polars as pl
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
-from isoloss.teach import prose, templates
+from isoloss.report.templates import filled
+from isoloss.teach import prose
 from isoloss.teach.attention.draw import labelled, numbered_map
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
 from isoloss.teach.attention.sentence import labels_of
@@ -107,7 +108,7 @@ def html(settings: StepsSettings, tables: Tables) -> Markup:
     first = next(i for i, matrix in enumerate(every) if ". Z 1:" in matrix.caption)
     last = first + len(tables["words"])
     parts = [every[:first], every[first:last], every[last:]]
-    return templates.filled("attention/steps/matrices.html", parts=parts)
+    return filled("teach/attention/steps/matrices.html", parts=parts)
 
 
 def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:
