@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.interpolate import Akima1DInterpolator
 
 from isoloss.errors import InputError, IsolossError, Refusal
-from isoloss.laws import known
+from isoloss.laws import from_constants
 from isoloss.laws.frontier import frontier, thirds
 from isoloss.laws.isoflop import Flag, TokenRule, isoflop, reasons
 from isoloss.laws.isoflop_bias import grid_bias
@@ -343,7 +343,7 @@ def test_the_bias_depends_on_neither_budget_nor_floor_for_plain_losses():
 
 def test_a_grid_knows_its_own_bias():
     C, N = grid(sizes=15)
-    law = known("chinchilla", LAW)
+    law = from_constants("chinchilla", LAW)
     by_parabola = grid_bias(isoflop(C, N, chinchilla(C, N), method="parabola"), law)
     by_akima = grid_bias(isoflop(C, N, chinchilla(C, N)), law)
     for one in by_parabola.budgets:
@@ -356,7 +356,7 @@ def test_a_grid_knows_its_own_bias():
     moved = grid_bias(isoflop(C, drifting, chinchilla(C, drifting), method="parabola"), law)
     assert abs(moved.read - EXPONENT) > 0.0015
     with pytest.raises(InputError, match="give a fit of chinchilla"):
-        grid_bias(isoflop(C, N, chinchilla(C, N)), known("power", {"Nc": 1e13, "a": 0.08}))
+        grid_bias(isoflop(C, N, chinchilla(C, N)), from_constants("power", {"Nc": 1e13, "a": 0.08}))
 
 
 # Published sweeps.

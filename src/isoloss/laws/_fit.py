@@ -13,7 +13,7 @@ from isoloss.laws._likelihood import by_likelihood
 from isoloss.laws._profile import with_profiles
 from isoloss.laws._result import Fit, FitData, Objective
 from isoloss.laws._rows import Points, Rows, designs, points_of, rows_of
-from isoloss.laws._scaled import scaled_form
+from isoloss.laws._scaled import middles, scaled_form
 from isoloss.laws._solve import OBJECTIVES, Problem, solve
 from isoloss.laws._solved import Solved
 from isoloss.laws._support import check_design, check_support, lack_of_fit
@@ -221,25 +221,19 @@ def scaled_problem(
     tied: Sequence[Sequence[str]],
 ) -> Problem:
     """The points in units of their own middle."""
-    log_scale_I, log_loss_scale = scales(law, points)
+    columns = zip(law.inputs, points.x_In, strict=True)
+    ranges = {name: (x[x > 0].min(), x.max()) for name, x in columns if x.max() > 0}
+    log_scale_I, log_loss_scale = middles(law, ranges), _log_loss_scale(law, points.y_n)
     with np.errstate(divide="ignore"):
         z_In = np.log(points.x_In) - log_scale_I[:, None]
     scaled = scaled_form(law, np.maximum(z_In, -700.0), log_scale_I, log_loss_scale, fixed, tied)
     return Problem(scaled, points.y_n / np.exp(log_loss_scale), points.w_n, objective, delta)
 
 
-def scales(law: Form, points: Points) -> tuple[Array, float]:
-    """Logs of the middle of each unit's inputs and of the losses; 0 for laws written in plain units."""
+def _log_loss_scale(law: Form, y_n: Array) -> float:
+    """Of the middle of the losses, of the largest where some are negative; 0 for laws in plain units."""
     if law.units is None:
-        return np.zeros(len(law.inputs)), 0.0
-    out = np.zeros(len(law.inputs))
-    for i, unit in enumerate(law.units):
-        if unit == "1":
-            continue
-        values = np.concatenate(
-            [x[x > 0] for x, of in zip(points.x_In, law.units, strict=True) if of == unit]
-        )
-        out[i] = (np.log(values.min()) + np.log(values.max())) / 2 if len(values) else 0.0
-    if points.y_n.min() > 0:
-        return out, float(np.log(points.y_n.min()) + np.log(points.y_n.max())) / 2
-    return out, float(np.log(np.max(np.abs(points.y_n)) or 1.0))
+        return 0.0
+    if y_n.min() > 0:
+        return float(np.log(y_n.min()) + np.log(y_n.max())) / 2
+    return float(np.log(np.max(np.abs(y_n)) or 1.0))

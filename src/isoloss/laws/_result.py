@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from isoloss.errors import InputError, Refusal
 from isoloss.face import FitFace
 from isoloss.laws._predict import Prediction, log_variance, predict, scaled
-from isoloss.laws._scaled import Interval
+from isoloss.laws._scaled import Interval, Units
 from isoloss.laws._support import Seeds
 from isoloss.laws.forms import Array, Form, form
 from isoloss.stats import check_level
@@ -44,14 +44,6 @@ class Objective:
 class Starts:
     tried: int
     agreeing: int
-
-
-@dataclass(frozen=True)
-class Units:
-    """The middle of the data: inputs and losses were divided by these before the fit."""
-
-    inputs: dict[str, float]
-    loss: float
 
 
 @dataclass(frozen=True)
@@ -170,10 +162,9 @@ class Fit(FitFace):
         """
         if self.covariance is None:
             raise Refusal("the fit has no covariance", mend="; ".join(self.warnings) or self.reason)
-        law, theta = self.form, np.array(self.theta)
+        law, loss = self.form, float(np.log(self.units.loss))
         log_scale_I = np.log([self.units.inputs[name] for name in law.inputs])
-        steps = theta + 1j * _STEP * np.eye(len(theta))
-        slopes = np.imag(law.unscale(steps, log_scale_I, float(np.log(self.units.loss)))).T / _STEP
+        slopes = law.slopes(np.array(self.theta), log_scale_I, loss)
         return slopes @ np.array(self.covariance) @ slopes.T
 
     def draws(self, count: int, rng: np.random.Generator) -> Array:
@@ -239,7 +230,6 @@ class Fit(FitFace):
             raise InputError(f"is not a fit ({what})", mend=_WRITE) from None
 
 
-_STEP = 1e-30
 _WRITE = "write it with isoloss fit -o, or Fit.to_json"
 
 

@@ -1,5 +1,7 @@
 """How far parameters may be off: covariances, for many fits at once, by formula or by leaving runs out."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
@@ -100,7 +102,7 @@ def jackknife(problem: Problem, phi: Array, group_n: NDArray[np.int64]) -> Array
     """
     groups = int(group_n.max()) + 1
     w_Gn = np.where(group_n == np.arange(groups)[:, None], 0.0, problem.w_n)
-    left_out = Problem(problem.model, problem.y_n, w_Gn, problem.objective, problem.delta)
+    left_out = replace(problem, w_n=w_Gn)
     phi_GF = descend(left_out, np.tile(phi, (groups, 1)))
     condition_G, _ = covariance_S(left_out, phi_GF, 1)
     if not np.all(condition_G <= WORST_CONDITION):

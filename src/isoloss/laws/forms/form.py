@@ -22,6 +22,7 @@ from isoloss.errors import InputError
 Array = NDArray[np.inexact[Any]]
 """Real numbers, or complex ones where a derivative is a complex step."""
 
+STEP = 1e-30  # of derivatives by complex steps: it vanishes beside any number, and leaves no rounding
 ZERO = -700.0  # the coordinate of a positive parameter that is fixed at 0: its exponential is 1e-304
 
 
@@ -85,6 +86,11 @@ class Form(ABC):
     @abstractmethod
     def unscale(self, theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
         """kappa_..p, the same coordinates of the plain parameters."""
+
+    def slopes(self, theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
+        """Derivative of ``unscale`` by theta, shape (..., p, p)."""
+        steps = theta[..., None, :].real + 1j * STEP * np.eye(theta.shape[-1])
+        return np.swapaxes(np.imag(self.unscale(steps, log_scale_I, log_loss_scale)) / STEP, -1, -2)
 
     @abstractmethod
     def loss(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Array:

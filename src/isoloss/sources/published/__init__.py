@@ -7,7 +7,7 @@ from typing import Any
 
 from isoloss.errors import InputError, Refusal
 from isoloss.files import shipped_toml
-from isoloss.laws import Fit, known
+from isoloss.laws import Fit, from_constants
 
 
 def published(name: str) -> Fit:
@@ -22,7 +22,7 @@ def published(name: str) -> Fit:
         raise InputError(f"there is no published law {name!r}", mend=f"choose one of {', '.join(names())}")
     law = table[name]
     exact = {parameter: math.exp(log) for parameter, log in law.get("logs", {}).items()}
-    return known(
+    return from_constants(
         law["law"],
         law["params"] | exact,
         standard_errors=law.get("standard_errors"),
