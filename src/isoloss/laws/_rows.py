@@ -72,12 +72,7 @@ def rows_of(
     negative: bool,
 ) -> Rows:
     """Checked rows, in the order of the law's inputs. Raises InputError naming a row, Refusal for none."""
-    if set(inputs) != set(law.inputs):
-        raise InputError(
-            f"the law takes {', '.join(law.inputs)}, not {', '.join(map(str, inputs)) or 'nothing'}",
-            where=law.name,
-            mend="give one array for each input",
-        )
+    law.check_inputs(inputs, "give one array for each input")
     columns = {name: numbers(name, inputs[name]) for name in law.inputs} | {"loss": numbers("loss", loss)}
     size = len(columns["loss"])
     w_n = np.ones(size) if weights is None else numbers("weights", weights)

@@ -162,31 +162,31 @@ def where_it_stops(
     gains, errors = np.empty(len(judged)), np.empty(len(judged))
     for i, k in enumerate(judged):
         (here, var_here), (later, var_later) = (
-            _pool(mean, var, count, at) for at in (octave == k, octave > k)
+            _pool(mean[bins], var[bins], count[bins]) for bins in (octave == k, octave > k)
         )
         gains[i], errors[i] = here - later, np.sqrt(var_here + var_later)
-    seen = np.flatnonzero(gains > c * errors)
-    stop = int(seen[-1]) + 1 if len(seen) else 0
+    gaining = np.flatnonzero(gains > c * errors)
+    stop = int(gaining[-1]) + 1 if len(gaining) else 0
     outcome = Plateau.IMPROVING
     if stop < len(judged):
         whole = gains[0] + c * errors[0]
         outcome = Plateau.STOPS if gains[stop] + c * errors[stop] < _LEFT_OVER * whole else Plateau.UNDECIDED
-    at = min(stop, len(judged) - 1)
-    inside = positions[octave == judged[at]]
+    last = min(stop, len(judged) - 1)
+    inside = positions[octave == judged[last]]
     return ContextStop(
         outcome=outcome,
         index=int(inside.min()) if outcome is Plateau.STOPS else None,
-        gain=float(gains[at]),
-        se=float(errors[at]),
-        at_most=float(gains[at] + c * errors[at]),
+        gain=float(gains[last]),
+        se=float(errors[last]),
+        at_most=float(gains[last] + c * errors[last]),
         judged=(int(inside.min()), int(inside.max())),
         looks=len(judged),
     )
 
 
-def _pool(mean: Array, var: Array, count: Array, at: Array) -> tuple[float, float]:
-    """Mean over the chosen positions, each counting alike, and its variance."""
-    return float(mean[at].mean()), float(np.sum(var[at] / count[at])) / int(at.sum()) ** 2
+def _pool(mean: Array, var: Array, count: Array) -> tuple[float, float]:
+    """Mean over positions, each counting alike, and its variance."""
+    return float(mean.mean()), float(np.sum(var / count)) / len(mean) ** 2
 
 
 def _position_means(
@@ -197,23 +197,20 @@ def _position_means(
     sums, squares, counts = (
         np.atleast_2d(np.asarray(a, dtype=np.float64)) for a in (sum_ST, sumsq_ST, count_ST)
     )
-    if counts.shape[0] == 1:
-        counts = np.broadcast_to(counts, sums.shape) if counts.shape[-1] == sums.shape[-1] else counts
-    if (
-        not sums.shape == squares.shape == counts.shape
-        or positions.shape != sums.shape[1:]
-        or not positions.size
-    ):
+    if counts.shape == (1, sums.shape[-1]):
+        counts = np.broadcast_to(counts, sums.shape)
+    shapes = {sums.shape, squares.shape, counts.shape}
+    if shapes != {(len(sums), *positions.shape)} or not positions.size:
         raise InputError(
             f"shapes differ: positions {positions.shape}, sums {sums.shape}, "
             f"squares {squares.shape}, counts {counts.shape}",
             mend="give one row a seed and one column a position",
         )
-    if not (np.all(np.isfinite(positions)) and np.all(positions >= 1) and np.all(np.diff(positions) > 0)):
+    if not (positions[0] >= 1 and np.all(np.diff(positions) > 0) and positions[-1] < np.inf):
         raise InputError(
             "positions are not increasing token indices from 1", mend="sort them; the first token is 1"
         )
-    if not (np.all(np.isfinite(sums)) and np.all(np.isfinite(squares)) and np.all(np.isfinite(counts))):
+    if not np.all(np.isfinite([sums, squares, counts])):
         raise InputError("a sum or count is not finite", mend="evaluate again")
     if np.any(counts < 1):
         raise InputError("a position has no token", mend="leave that position out")

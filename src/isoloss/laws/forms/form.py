@@ -10,7 +10,7 @@ A form works on scaled inputs and an unconstrained vector, so that no unit can c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +95,14 @@ class Form(ABC):
     @abstractmethod
     def loss(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Array:
         """The law as printed, in plain units."""
+
+    def check_inputs(self, names: Iterable[str], mend: str) -> None:
+        """Raises InputError unless these are the names of the inputs."""
+        if set(names) != set(self.inputs):
+            listed = ", ".join(sorted(map(str, names))) or "nothing"
+            raise InputError(
+                f"the law takes {', '.join(self.inputs)}, not {listed}", where=self.name, mend=mend
+            )
 
     def with_signed_floor(self) -> "Form":
         """The form with a floor that may be negative; itself where it has none to free."""
