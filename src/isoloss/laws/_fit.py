@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isoloss.errors import InputError, Refusal
+from isoloss.errors import InputError, attempt
 from isoloss.laws._bootstrap import with_bootstrap
 from isoloss.laws._likelihood import by_likelihood
 from isoloss.laws._profile import with_profiles
 from isoloss.laws._result import Fit, FitData, Objective
 from isoloss.laws._rows import Points, Rows, designs, points_of, rows_of
-from isoloss.laws._scaled import middles, scaled_form
+from isoloss.laws._scaled import check_names, middles, scaled_form
 from isoloss.laws._solve import OBJECTIVES, Problem, solve
 from isoloss.laws._solved import Solved
 from isoloss.laws._support import check_design, check_support, lack_of_fit
@@ -116,24 +116,14 @@ def fit(
     options.check()
     if allow_negative and options.logs:
         raise InputError("a negative loss has no logarithm", mend="use the objective squared")
-    if unknown := set(free) - set(law.parameters):
-        raise InputError(
-            f"there is no parameter {min(unknown)!r}",
-            where=law.name,
-            mend=f"it has {', '.join(law.parameters)}",
-        )
+    check_names(law, sorted(free))
     rows = rows_of(law, inputs, loss, weights, cluster, allow_negative)
     solved = _by_designs(form, rows, _solved(form, rows, options, rows.labels), options)
-    unsupported = ""
-    try:
-        check_support(solved.problem, solved.optimum, solved.df)
-    except Refusal as refusal:
-        if not curve_only:
-            raise
-        unsupported = refusal.what
-    solved = replace(solved, unsupported=unsupported)
-    outcome = solved.fit(level, _data(rows), dict(source or {}))
-    return _with_intervals(outcome, solved, options)
+    refusal = attempt(check_support, solved.problem, solved.optimum, solved.df)
+    if refusal and not curve_only:
+        raise refusal
+    solved = replace(solved, unsupported=refusal.what if refusal else "")
+    return _with_intervals(solved.fit(level, _data(rows), dict(source or {})), solved, options)
 
 
 def _solved(form: Form, rows: Rows, options: Options, labels: NDArray[np.str_] | None) -> Solved:

@@ -217,7 +217,9 @@ def scaled_form(
 
     Raises InputError for names that the law does not have and for a tie of two kinds of number.
     """
-    _check_names(form, [*fixed], tied)
+    check_names(form, list(fixed))
+    for group in tied:
+        _check_tie(form, group)
     follows_p = np.arange(len(form.parameters))
     for group in tied:
         joined = follows_p[[form.parameters.index(name) for name in group]]
@@ -230,18 +232,21 @@ def scaled_form(
     return whole.hold({name: form.coordinate(name, value) for name, value in fixed.items()})
 
 
-def _check_names(form: Form, fixed: Sequence[str], tied: Sequence[Sequence[str]]) -> None:
-    def refuse(what: str, mend: str) -> InputError:
-        return InputError(what, where=form.name, mend=mend)
-
-    for group in tied:
-        if isinstance(group, str) or len(group) < 2:
-            raise refuse(f"{group!r} ties nothing", "give groups of two names, such as [('a', 'b')]")
-    for name in [*fixed, *(name for group in tied for name in group)]:
+def check_names(form: Form, names: Sequence[str]) -> None:
+    """Raises InputError for one that is no parameter."""
+    for name in names:
         if name not in form.parameters:
-            raise refuse(f"there is no parameter {name!r}", f"it has {', '.join(form.parameters)}")
-    for group in tied:
-        if any(name not in form.limits for name in group):
-            raise refuse(f"{', '.join(group)} cannot be tied", "tie exponents only")
-        if len({name in form.signed for name in group}) > 1:
-            raise refuse(f"{', '.join(group)} cannot be tied", "one of them may be negative")
+            mend = f"it has {', '.join(form.parameters)}"
+            raise InputError(f"there is no parameter {name!r}", where=form.name, mend=mend)
+
+
+def _check_tie(form: Form, group: Sequence[str]) -> None:
+    if isinstance(group, str) or len(group) < 2:
+        mend = "give groups of two names, such as [('a', 'b')]"
+        raise InputError(f"{group!r} ties nothing", where=form.name, mend=mend)
+    check_names(form, group)
+    what = f"{', '.join(group)} cannot be tied"
+    if any(name not in form.limits for name in group):
+        raise InputError(what, where=form.name, mend="tie exponents only")
+    if len({name in form.signed for name in group}) > 1:
+        raise InputError(what, where=form.name, mend="one of them may be negative")

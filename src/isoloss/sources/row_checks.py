@@ -209,15 +209,7 @@ def mixtures(runs: Runs) -> Iterator[TableIssue]:
         if kinds > 1:
             text = f"{runs.columns[name]} has {kinds} values: one law over several {what}"
             yield TableIssue(f"mixed-{name}", "warn", (), text, "keep one with where")
-    if {"tokens", "unique_tokens"} <= set(frame.columns):
-        epochs = frame["tokens"] / frame["unique_tokens"]
-        mend = "fit data-constrained, or keep them out with where"
-        many = epochs > 4 * ONE_EPOCH
-        for kind, mask, least in (("many-epochs", many, 4), ("epochs", (epochs > ONE_EPOCH) & ~many, 1)):
-            if rows := _rows(frame, mask):
-                times = "once" if least == 1 else f"{least} times"
-                text = f"{row_words(rows)} passed more than {times} over their data"
-                yield TableIssue(kind, "warn", rows, text, mend)
+    yield from _repetitions(frame)
     if "cooled" in frame.columns and frame["cooled"].dtype == pl.Boolean:
         trunk = _rows(frame, ~frame["cooled"])
         if trunk and frame["cooled"].any():
@@ -228,6 +220,20 @@ def mixtures(runs: Runs) -> Iterator[TableIssue]:
         if single and (frame["n_layer"] > 1).any():
             text = f"{row_words(single)} have one layer, which breaks the trend of deeper models"
             yield TableIssue("one-layer", "warn", single, text, "fit with them and without, by where")
+
+
+def _repetitions(frame: pl.DataFrame) -> Iterator[TableIssue]:
+    if not {"tokens", "unique_tokens"} <= set(frame.columns):
+        return
+    epochs = frame["tokens"] / frame["unique_tokens"]
+    many, mend = epochs > 4 * ONE_EPOCH, "fit data-constrained, or keep them out with where"
+    for kind, mask, times in (
+        ("many-epochs", many, "4 times"),
+        ("epochs", (epochs > ONE_EPOCH) & ~many, "once"),
+    ):
+        if rows := _rows(frame, mask):
+            text = f"{row_words(rows)} passed more than {times} over their data"
+            yield TableIssue(kind, "warn", rows, text, mend)
 
 
 def _rows(frame: pl.DataFrame, mask: pl.Series) -> tuple[int, ...]:
