@@ -4,7 +4,7 @@ A table holds what a mark draws; ``x`` and ``y`` are the axes it is drawn on. A 
 rows, or the column of that name (``COLOUR``), or a scale of its own; so are a ``shape`` and a ``dash``.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -16,6 +16,8 @@ from isoloss.figures.style import COUNTS, INK, RAMP, Axis, log_ticks, spread, wr
 COLOUR, SHAPE = alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
 """The table's columns of that name hold the colours and shapes themselves."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+Look = tuple[str, str, list[int]]
+"""A colour, a shape of points and a dash of lines."""
 EDGE = alt.XValue("width")
 """The right side of a panel."""
 LINE_HEIGHT = 1.3
@@ -47,6 +49,16 @@ def repeatable(
     for layer in bare:
         layer.data = alt.Undefined
     return alt.LayerChart(data=_inline(table), layer=bare, width=width, height=height)
+
+
+def with_looks(table: pl.DataFrame, column: str, looks: Mapping[str, Look]) -> pl.DataFrame:
+    """With the colour and the shape of what ``column`` names, which becomes the label."""
+    name = pl.col(column)
+    return table.with_columns(
+        name.replace_strict({key: look[0] for key, look in looks.items()}).alias("colour"),
+        name.replace_strict({key: look[1] for key, look in looks.items()}).alias("shape"),
+        name.alias("label"),
+    )
 
 
 def renamed(axis: Axis, column: str) -> Axis:

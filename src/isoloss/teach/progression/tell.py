@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
 from isoloss.report.templates import filled
-from isoloss.stats import Interval, share
+from isoloss.stats import Interval, mean, share
 from isoloss.teach.progression import draw
 from isoloss.teach.progression.curves import (
     HELD_OUT,
@@ -22,7 +22,6 @@ from isoloss.teach.progression.curves import (
     complete,
     copy_shares,
     curves,
-    level,
 )
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
@@ -101,7 +100,7 @@ def held_out_clause(losses: Curves) -> str:
 
 
 def best_sentence(sides: Mapping[str, Curves], corpus: Row) -> str:
-    levels = {side: level_words(level(losses.best_losses)) for side, losses in sides.items()}
+    levels = {side: level_words(mean(losses.best_losses)) for side, losses in sides.items()}
     points = ", ".join(f"{side} {words}" for side, words in levels.items()) + " nats a word"
     versus = draw.best_versus(sides)
     where = f"on the {corpus['held_out']} held-out sentences"
@@ -150,7 +149,12 @@ def share_words(share: Interval) -> str:
 
 
 def figures(settings: TrainingSettings, tables: Tables) -> list[Figure]:
-    return draw.figures(tables)
+    """What there is to draw so far."""
+    runs, copies = at_chosen_rate(tables, "runs"), at_chosen_rate(tables, "copies")
+    return [
+        *([draw.losses(tables, runs)] if runs else []),
+        *([draw.copying(tables, copies)] if copies else []),
+    ]
 
 
 def lines(settings: TrainingSettings, tables: Tables) -> list[str]:

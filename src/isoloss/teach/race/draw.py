@@ -17,8 +17,7 @@ from isoloss.text import capital, plural
 
 WIDTH, HEIGHT = 290, 300
 LSTM_SHADES, ATTENTION_SHADES = (shades(FAMILY_COLOURS[name], 3) for name in ("lstm", "transformer"))
-Look = tuple[str, str, list[int]]
-LOOKS: dict[str, Look] = {
+LOOKS: dict[str, marks.Look] = {
     NAIVE.name: (LSTM_SHADES[2], "triangle-up", [2, 3]),
     FUSED.name: (LSTM_SHADES[1], "diamond", [7, 4]),
     LSTM.name: (LSTM_SHADES[0], "circle", [1, 0]),
@@ -37,21 +36,11 @@ def times(tables: Tables, setup: str, mode: str, layers: Sequence[Row]) -> Figur
     return figure(
         "race",
         "race-times",
-        _panels(with_looks(table, "runner", LOOKS), LOOKS, "length", f"{clock}, ms"),
+        _panels(marks.with_looks(table, "runner", LOOKS), LOOKS, "length", f"{clock}, ms"),
         table,
         title=f"{setup}, {mode}: {verdict}." if verdict else f"Times so far on {setup}",
         clock=clock,
         n=rows[0]["n"],
-    )
-
-
-def with_looks(table: pl.DataFrame, column: str, looks: Mapping[str, Look]) -> pl.DataFrame:
-    """With the colour, shape and label of what ``column`` names."""
-    name = pl.col(column)
-    return table.with_columns(
-        name.replace_strict({key: colour for key, (colour, _, _) in looks.items()}).alias("colour"),
-        name.replace_strict({key: shape for key, (_, shape, _) in looks.items()}).alias("shape"),
-        name.alias("label"),
     )
 
 
@@ -64,7 +53,7 @@ def referee(rows: Sequence[Row], set_ups: int) -> Figure:
     # Set-ups stand side by side, or their bars would hide each other.
     beside = {name: 1.08 ** (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
     table = pl.DataFrame(rows).select("mode", "setup", "clock", "length", "value", "low", "high", "n")
-    moved = with_looks(table, "setup", looks).with_columns(
+    moved = marks.with_looks(table, "setup", looks).with_columns(
         place=pl.col("length") * pl.col("setup").replace_strict(beside)
     )
     return figure(
@@ -89,7 +78,7 @@ def _verdicts(rows: Sequence[Row]) -> str:
 
 
 def _panels(
-    table: pl.DataFrame, looks: Mapping[str, Look], column: str, y_title: str, *, even: bool = False
+    table: pl.DataFrame, looks: Mapping[str, marks.Look], column: str, y_title: str, *, even: bool = False
 ) -> alt.HConcatChart:
     """Lines against length, placed by ``column``, a panel a mode; ``even``: with a rule at 1."""
     ticks = sorted(set(table["length"]))
@@ -107,7 +96,7 @@ def _panels(
 
 def curves(
     table: pl.DataFrame,
-    looks: Mapping[str, Look],
+    looks: Mapping[str, marks.Look],
     x: alt.X,
     y: alt.Y,
     height: float,

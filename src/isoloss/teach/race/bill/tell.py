@@ -18,7 +18,7 @@ from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.text import capital, size
 
 WIDTH, HEIGHT = 560, 280
-LOOKS: dict[str, draw.Look] = {
+LOOKS: dict[str, marks.Look] = {
     BLOCK.name: (FAMILY_COLOURS["transformer"], "square", [7, 4]),
     LSTM.name: (FAMILY_COLOURS["lstm"], "circle", [1, 0]),
 }
@@ -115,7 +115,7 @@ def _stored(rows: Sequence[Row]) -> Figure:
 
 
 def _curves(rows: Sequence[Row], y_title: str, *, bars: bool) -> alt.LayerChart:
-    frame = draw.with_looks(pl.DataFrame(rows).sort("runner", "n_before"), "runner", LOOKS)
+    frame = marks.with_looks(pl.DataFrame(rows).sort("runner", "n_before"), "runner", LOOKS)
     ns = sorted(set(frame["n_before"]))
     x = log_axis(alt.X, "n_before", "Tokens n read before", ns[0], ns[-1], room=1.2, ticks=ns, labels=",d")
     low, high = marks.span(*(frame[name] for name in (("low", "high") if bars else ("value",))))
