@@ -5,13 +5,15 @@ rows, or the column of that name (``COLOUR``), or a scale of its own; so are a `
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import altair as alt
 import numpy as np
 import polars as pl
 
 from isoloss.figures.style import COUNTS, INK, RAMP, Axis, log_ticks, spread, written
+
+Channel = TypeVar("Channel", alt.Color, alt.Shape, alt.StrokeDash)
 
 COLOUR, SHAPE = alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
 """The table's columns of that name hold the colours and shapes themselves."""
@@ -208,6 +210,15 @@ def colour_bar(column: str, title: str, low: float, high: float, *, labels: str 
     bar = {"title": f"{title} (log scale)", **look, "values": log_ticks(low, high), **written(labels)}
     scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high])
     return alt.Color(f"{column}:Q", scale=scale, legend=alt.Legend.from_dict(bar))
+
+
+def key(channel: type[Channel], column: str, looks: Mapping[str, Any], **legend: Any) -> Channel:
+    """The look of each name in a column, with a legend over the panel."""
+    return channel(
+        f"{column}:N",
+        scale=alt.Scale(domain=list(looks), range=list(looks.values())),
+        legend=alt.Legend.from_dict({"title": None, "orient": "top"} | legend),
+    )
 
 
 def column_of(axis: alt.X | alt.Y) -> str:

@@ -211,11 +211,9 @@ def _allocation_panel(
     x = _flops_axis(best, None)
     low, high = marks.span(own["low"], own["high"], rules["value"])
     y = log_axis(alt.Y, "value", PANELS[column], low, high, room=1.5)
-    dash = alt.StrokeDash(
-        "rule:N",
-        scale=alt.Scale(domain=list(RULES), range=[[7, 4], [2, 3]]),
-        legend=alt.Legend(title=None, orient="bottom", symbolStrokeColor=QUIET, symbolSize=700),
-    )
+    dashes = dict(zip(RULES, ([7, 4], [2, 3]), strict=True))
+    look = {"orient": "bottom", "symbolStrokeColor": QUIET, "symbolSize": 700}
+    dash = marks.key(alt.StrokeDash, "rule", dashes, **look)
     layers: list[alt.Chart] = []
     if runs is not None:
         inside = runs.filter(pl.col("flops") >= best.flops_F.min())
