@@ -21,6 +21,7 @@ from isoloss.teach import result
 from isoloss.teach.deck import forms, fragment, study
 from isoloss.teach.panel import Panel
 from isoloss.teach.panels import PANELS
+from isoloss.teach.panels import panel as panel_named
 from isoloss.teach.result import Result
 
 TITLE = "The Great Shift"
@@ -139,7 +140,7 @@ class Parts:
 
     def panel(self, name: str) -> Markup:
         """A panel with its form (live) and its recorded output."""
-        panel, recording = self._panel(name), self.results.get(name)
+        panel, recording = panel_named(name, self.panels, where="a slide"), self.results.get(name)
         with _readable(panel):
             output = fragment.output(panel, recording, "RECORDED") if recording else None
         fields = forms.fields(panel) if self.live else []
@@ -147,7 +148,7 @@ class Parts:
 
     def verdict(self, name: str, key: str) -> Markup:
         """One sentence of a panel, wherever it is quoted: grey until measured, live once it has run."""
-        panel, recording = self._panel(name), self.results.get(name)
+        panel, recording = panel_named(name, self.panels, where="a slide"), self.results.get(name)
         sentences = recording.sentences if recording else []
         sentence = next((sentence for sentence in sentences if sentence.key == key), None)
         badge = sentence.badge("RECORDED") if sentence else "RECORDED"
@@ -158,13 +159,6 @@ class Parts:
     def study_findings(self) -> Markup:
         """What a scaling study found, with its figures: the user's, else the one that ships."""
         return study.section(self.study)
-
-    def _panel(self, name: str) -> Panel:
-        for panel in self.panels:
-            if panel.name == name:
-                return panel
-        names = ", ".join(panel.name for panel in self.panels)
-        raise InputError(f"there is no panel {name!r}", where="a slide", mend=f"use one of {names}")
 
 
 def _slide(number: int, source: str, parts: Parts) -> Slide:

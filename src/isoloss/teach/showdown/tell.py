@@ -7,6 +7,7 @@ from typing import Literal
 import polars as pl
 from markupsafe import Markup
 
+from isoloss import table
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import wrap
 from isoloss.report.templates import filled
@@ -203,20 +204,19 @@ def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
 def reveal_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
     """Who was who, and the numbers behind the sentences."""
     about = tables["recorded"][0]
-    out = ["", " · ".join(f"{row['label']} = {NAMES[row['family']]}" for row in tables["order"]), ""]
-    out.append(f"{'mean over texts':28}" + "".join(f"{name:>18}" for name in SIDES.values()))
-    for key, words in MEASURES.items():
-        rows = means_of(tables, key)
-        out.append(f"{words:28}" + "".join(f"{cell(rows.get(side)):>18}" for side in SIDES))
+    rows = [
+        (words, *(cell(means_of(tables, key).get(side)) for side in SIDES)) for key, words in MEASURES.items()
+    ]
     losses = by_side(tables["held_out"], "family", "loss")
     noise = pooled_noise(losses.values())
-    cells = (cell(mean(values, noise=noise).row()) for values in losses.values())
-    out.append(f"{'held-out loss (recorded)':28}" + "".join(f"{text:>18}" for text in cells))
-    out.append(
+    means = (cell(mean(values, noise=noise).row()) for values in losses.values())
+    rows.append(("held-out loss (recorded)", *means, ""))
+    return [
+        *("", " · ".join(f"{row['label']} = {NAMES[row['family']]}" for row in tables["order"]), ""),
+        *table.lines(table.text_table("", ("mean over texts", *SIDES.values()), rows, numeric=True)),
         f"Trained on {about['tokens'] / 1e6:.2f} M tokens, {about['epochs']:.2f} of the "
-        f"training text, {about['made']}, {about['machine']}; held-out text: as many passages by people."
-    )
-    return out
+        f"training text, {about['made']}, {about['machine']}; held-out text: as many passages by people.",
+    ]
 
 
 def cell(row: Row | None) -> str:
