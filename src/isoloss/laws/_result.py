@@ -194,7 +194,7 @@ class Fit(FitFace):
         exact = law.loss(self.params, grid)
         shown: dict[str, str] = {}
         for digits in range(2, 18):
-            shown = {name: _written(value, digits) for name, value in self.params.items()}
+            shown = {name: _spell(value, digits) for name, value in self.params.items()}
             rounded = law.loss({name: float(text) for name, text in shown.items()}, grid)
             if np.max(np.abs(rounded / exact - 1)) < 5e-4:
                 break
@@ -233,7 +233,7 @@ class Fit(FitFace):
 _WRITE = "write it with isoloss fit -o, or Fit.to_json"
 
 
-def _written(value: float, digits: int) -> str:
+def _spell(value: float, digits: int) -> str:
     mantissa, _, exponent = f"{value:#.{digits}g}".partition("e")
     return mantissa.rstrip(".") + (f"e{int(exponent)}" if exponent else "")
 

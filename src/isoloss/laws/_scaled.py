@@ -218,10 +218,9 @@ def scaled_form(
     Raises InputError for names that the law does not have and for a tie of two kinds of number.
     """
     check_names(form, list(fixed))
-    for group in tied:
-        _check_tie(form, group)
     follows_p = np.arange(len(form.parameters))
     for group in tied:
+        _check_tie(form, group)
         joined = follows_p[[form.parameters.index(name) for name in group]]
         follows_p[np.isin(follows_p, joined)] = joined.min()
     follows_p = np.unique(follows_p, return_inverse=True)[1]

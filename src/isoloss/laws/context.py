@@ -119,18 +119,12 @@ class ContextStop:
     """Where a model stops using more context.
 
     ``index`` is the first token index of the first bin after which no gain is seen, None unless ``outcome``
-    is STOPS. ``gain`` is the mean loss of the judged bin minus that of all later positions, in nats, ``se``
-    its standard error and ``at_most`` its upper bound; the judged bin is that of ``index``, or the last one.
-    ``judged`` is its (first, last) token index.
+    is STOPS. ``judged`` is the (first, last) token index of that bin, or of the last one that can be judged.
     """
 
     outcome: Plateau
     index: int | None
-    gain: float
-    se: float
-    at_most: float
     judged: tuple[int, int]
-    looks: int
 
 
 def where_it_stops(
@@ -171,17 +165,9 @@ def where_it_stops(
     if stop < len(judged):
         whole = gains[0] + c * errors[0]
         outcome = Plateau.STOPS if gains[stop] + c * errors[stop] < _LEFT_OVER * whole else Plateau.UNDECIDED
-    last = min(stop, len(judged) - 1)
-    inside = positions[octave == judged[last]]
-    return ContextStop(
-        outcome=outcome,
-        index=int(inside.min()) if outcome is Plateau.STOPS else None,
-        gain=float(gains[last]),
-        se=float(errors[last]),
-        at_most=float(gains[last] + c * errors[last]),
-        judged=(int(inside.min()), int(inside.max())),
-        looks=len(judged),
-    )
+    inside = positions[octave == judged[min(stop, len(judged) - 1)]]
+    first, last = int(inside.min()), int(inside.max())
+    return ContextStop(outcome, first if outcome is Plateau.STOPS else None, (first, last))
 
 
 def _pool(mean: Array, var: Array, count: Array) -> tuple[float, float]:
