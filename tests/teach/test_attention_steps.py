@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from isoloss.errors import InputError
 from isoloss.figures import render
-from isoloss.report.templates import filled
+from isoloss.report.templates import fill
 from isoloss.teach.attention.head import double, head_of, network, weights_of
 from isoloss.teach.attention.matrices import Matrix, colour, hexed, ink, lines_of, number
 from isoloss.teach.attention.mixing import Recording, causal_weights, mixed_by, uniform
@@ -246,7 +246,7 @@ def test_text_on_shades_can_be_read():
 
 def test_html_escapes_labels():
     parts = [[Matrix("<b>", ["<i>"], ["&"], [[1.0]])], [], []]
-    html = str(filled("teach/attention/steps/matrices.html", parts=parts))
+    html = str(fill("teach/attention/steps/matrices.html", parts=parts))
     assert "<b>" not in html
     assert "<i>" not in html
     assert "&amp;" in html

@@ -17,7 +17,7 @@ from isoloss.teach.progression.corpus import (
     corpus_of,
     entropy_floor,
     longest_copied,
-    shipped,
+    shipped_text,
 )
 from isoloss.teach.progression.curves import curves
 from isoloss.teach.progression.settings import TrainingSettings
@@ -75,7 +75,7 @@ def test_the_shipped_floor_follows_from_the_chain_rule():
 
 
 def test_the_shipped_sentences_are_short_different_and_in_plain_letters():
-    lines = shipped().splitlines()
+    lines = shipped_text().splitlines()
     assert len(lines) == len(set(lines)) == 100
     assert all(7 <= len(line.split()) <= 10 for line in lines)
     assert all(line == line.lower() and line.replace(" ", "").isalpha() for line in lines)

@@ -48,7 +48,7 @@ def test_an_interval_covers_the_median_ratio_at_its_level() -> None:
     rng, hits = np.random.default_rng(0), {6: 0, 9: 0, 20: 0}
     for n in hits:
         for _ in range(1_000):
-            found = ratios.paired(np.exp(rng.standard_normal(n)), np.ones(n))
+            found = ratios.ratio_of(np.exp(rng.standard_normal(n)), np.ones(n))
             hits[n] += found.low <= 1.0 <= found.high
     assert all(940 <= hit <= 990 for hit in hits.values()), hits
 
@@ -60,11 +60,13 @@ def test_rank_is_the_narrowest_that_still_holds_95_percent(n: int, k: int) -> No
 
 def test_pairs_undo_what_slows_both_and_five_are_too_few() -> None:
     slow = [wobble(i) for i in range(6)]
-    found = ratios.paired([2 * s for s in slow], slow)
+    found = ratios.ratio_of([2 * s for s in slow], slow)
     assert (found.value, found.low, found.high) == (2, 2, 2)
-    assert (even := ratios.paired([2 * s for s in slow], [2.4, 1.0, 2.4, 1.0, 2.4, 4.1])).low < 1 < even.high
+    assert (
+        (even := ratios.ratio_of([2 * s for s in slow], [2.4, 1.0, 2.4, 1.0, 2.4, 4.1])).low < 1 < even.high
+    )
     with pytest.raises(InputError, match="make no interval"):
-        ratios.paired(slow[:5], slow[:5])
+        ratios.ratio_of(slow[:5], slow[:5])
 
 
 def test_the_verdict_flips_when_the_numbers_are_swapped() -> None:

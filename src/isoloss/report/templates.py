@@ -30,7 +30,7 @@ def environment() -> jinja2.Environment:
     )
 
 
-def filled(name: str, **values: Any) -> Markup:
+def fill(name: str, **values: Any) -> Markup:
     """The HTML of a template of the package."""
     return Markup(environment().get_template(name).render(**values))  # noqa: S704 - autoescaped
 

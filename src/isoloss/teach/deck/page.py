@@ -16,7 +16,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from isoloss.errors import InputError, IsolossError
-from isoloss.report.templates import environment, filled, text
+from isoloss.report.templates import environment, fill, text
 from isoloss.teach import result
 from isoloss.teach.deck import forms, fragment, study
 from isoloss.teach.panel import Panel
@@ -50,10 +50,10 @@ def build(
     ``study``: a folder of a study for the last slide; by default the one that ships. ``sources``: templates
     of slides. Raises InputError for results or a study that cannot be read.
     """
-    parts = Parts(panels, recorded(panels, results), study, live)
-    slides = [_slide(number, source, parts) for number, source in enumerate(sources or shipped(), 1)]
+    parts = Parts(panels, recordings(panels, results), study, live)
+    slides = [_slide(number, source, parts) for number, source in enumerate(sources or shipped_slides(), 1)]
     scripts = [text(f"teach/deck/{name}") for name in SCRIPTS]
-    html = filled(
+    html = fill(
         "teach/deck/deck.html",
         title=TITLE,
         slides=slides,
@@ -66,7 +66,7 @@ def build(
     return str(html)
 
 
-def shipped() -> list[str]:
+def shipped_slides() -> list[str]:
     """The slides that ship, in the order of their names."""
     folder = resources.files("isoloss.teach.deck").joinpath("slides")
     names = sorted(part.name for part in folder.iterdir() if part.name.endswith(".html"))
@@ -87,11 +87,11 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
-def recorded(panels: Sequence[Panel], folder: Path | None) -> dict[str, Result]:
+def recordings(panels: Sequence[Panel], folder: Path | None) -> dict[str, Result]:
     """What was measured before, by panel: from a folder of the user's, else what ships."""
     if folder is None:
         with resources.as_file(resources.files("isoloss.teach").joinpath("recorded")) as shipped:
-            return recorded(panels, shipped)
+            return recordings(panels, shipped)
     if not folder.is_dir():
         raise InputError("is not a folder", where=str(folder), mend="isoloss demo all -o FOLDER makes one")
     paths = [(panel, folder / f"{panel.name}.json") for panel in panels]
@@ -144,7 +144,7 @@ class Parts:
         with _readable(panel):
             output = fragment.output(panel, recording, "RECORDED") if recording else None
         fields = forms.fields(panel) if self.live else []
-        return filled("teach/deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output)
+        return fill("teach/deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output)
 
     def verdict(self, name: str, key: str) -> Markup:
         """One sentence of a panel, wherever it is quoted: grey until measured, live once it has run."""
@@ -152,7 +152,7 @@ class Parts:
         sentences = recording.sentences if recording else []
         sentence = next((sentence for sentence in sentences if sentence.key == key), None)
         badge = sentence.badge("RECORDED") if sentence else "RECORDED"
-        return filled(
+        return fill(
             "teach/deck/verdict.html", panel=panel, key=key, sentence=sentence, badge=badge, result=recording
         )
 

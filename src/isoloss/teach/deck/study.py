@@ -12,7 +12,7 @@ from isoloss.figures import looped_grid, loss_by_params, loss_by_position
 from isoloss.figures.figure import Figure
 from isoloss.records import StudyData, load
 from isoloss.report.sections import attempt_with
-from isoloss.report.templates import filled
+from isoloss.report.templates import fill
 from isoloss.teach import provenance
 from isoloss.teach.deck.fragment import picture
 
@@ -35,7 +35,7 @@ def section(folder: Path | None) -> Markup:
 
 def _findings(folder: Path, *, shipped: bool) -> Markup:
     analysis = analyse(load(folder))
-    return filled(
+    return fill(
         "teach/deck/study.html", questions=questions(analysis), basis=basis(analysis.study), shipped=shipped
     )
 

@@ -104,7 +104,7 @@ class WordCorpus:
         return tuple(number[word] for word in words)
 
 
-def shipped() -> str:
+def shipped_text() -> str:
     return resources.files("isoloss.teach.progression").joinpath("sentences.txt").read_text("utf-8")
 
 
@@ -113,7 +113,7 @@ def corpus_of(text: str, held_out: float, seed: int) -> WordCorpus:
 
     Words are numbered in the order in which the training sentences bring them.
     """
-    lines = [split(line, "corpus") for line in (text if text.strip() else shipped()).splitlines()]
+    lines = [split(line, "corpus") for line in (text if text.strip() else shipped_text()).splitlines()]
     sentences = [words for words in lines if words]
     distinct = list(dict.fromkeys(sentences))
     _check(distinct)

@@ -9,7 +9,7 @@ from statistics import median
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
-from isoloss.report.templates import filled
+from isoloss.report.templates import fill
 from isoloss.stats import Interval, mean, share
 from isoloss.teach.progression import draw
 from isoloss.teach.progression.curves import (
@@ -197,7 +197,7 @@ def _novelty(row: Row) -> str:
 def html(settings: TrainingSettings, tables: Tables) -> Markup:
     """The first seed's samples: a table a way of writing, a row an update, a column a side; one is shown."""
     samples = at_chosen_rate(tables, "samples")
-    return filled(
+    return fill(
         "teach/progression/samples.html",
         settings=settings,
         sides=SIDES,

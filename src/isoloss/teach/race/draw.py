@@ -10,7 +10,7 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.style import FAMILY_COLOURS, INK, OTHER_COLOURS, QUIET, log_axis, shades
 from isoloss.teach.prose import figure
 from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE
-from isoloss.teach.race.ratios import compared
+from isoloss.teach.race.ratios import judge
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.result import Row, Tables
 from isoloss.text import capital, plural
@@ -32,7 +32,7 @@ def times(tables: Tables, setup: str, mode: str, layers: Sequence[Row]) -> Figur
     rows = [row for row in tables["times"] if row["setup"] == setup]
     table = pl.DataFrame(rows).select("mode", "runner", "length", "value", "low", "high", "n")
     clock = rows[0]["clock"]
-    verdict = compared(layers, BLOCK.name, LSTM.name, "length", numbers=False)
+    verdict = judge(layers, BLOCK.name, LSTM.name, "length", numbers=False)
     return figure(
         "race",
         "race-times",
@@ -73,7 +73,7 @@ def _verdicts(rows: Sequence[Row]) -> str:
     for setup in dict.fromkeys(row["setup"] for row in rows):
         mode = BOTH if any((row["setup"], row["mode"]) == (setup, BOTH) for row in rows) else FORWARD
         layers = [row for row in rows if (row["setup"], row["mode"]) == (setup, mode)]
-        parts.append(f"{setup}, {mode}: {compared(layers, BLOCK.name, LSTM.name, 'length', numbers=False)}")
+        parts.append(f"{setup}, {mode}: {judge(layers, BLOCK.name, LSTM.name, 'length', numbers=False)}")
     return capital(". ".join(parts)) + "."
 
 

@@ -13,7 +13,7 @@ from isoloss.teach.race import counts, timing
 from isoloss.teach.race.runners import entries
 from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, MODES, Job, Processor, Timed, Times
-from isoloss.teach.result import Row, Tables
+from isoloss.teach.result import Tables
 
 LOOP_TRIAL, LAYER_TRIAL = 8, 128
 """Tokens of the trials from which longer runs are predicted, in proportion to FLOPs."""
@@ -52,7 +52,16 @@ def tables_of(settings: RaceSettings, timed: Timed, left_out: dict[Job, float]) 
         "times": timing.time_rows(timed),
         "ratios": timing.ratio_rows(timed),
         "gains": timing.gain_rows(timed),
-        "not_run": [not_run(job, seconds) for job, seconds in left_out.items()],
+        "not_run": [
+            {
+                "setup": job.processor.name,
+                "length": job.length,
+                "mode": job.mode,
+                "runner": job.runner,
+                "predicted_seconds": seconds,
+            }
+            for job, seconds in left_out.items()
+        ],
         "exact": counts.exact_rows(settings.lengths, settings.d_model, settings.batch),
     }
 
@@ -88,16 +97,6 @@ def predictions(
     return {
         Job(processor, T, mode, runner.name): per_flop[mode, runner.name] * counts.flops(runner, T, *shape)
         for mode, T, runner in product(MODES, sorted(settings.lengths), counts.RUNNERS)
-    }
-
-
-def not_run(job: Job, seconds: float) -> Row:
-    return {
-        "setup": job.processor.name,
-        "length": job.length,
-        "mode": job.mode,
-        "runner": job.runner,
-        "predicted_seconds": seconds,
     }
 
 

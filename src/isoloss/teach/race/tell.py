@@ -8,10 +8,10 @@ from markupsafe import Markup
 
 from isoloss import table
 from isoloss.figures.figure import Figure
-from isoloss.report.templates import filled
+from isoloss.report.templates import fill
 from isoloss.teach.race import draw
 from isoloss.teach.race.counts import ALONE, BLOCK, LSTM, NAIVE, RUNNERS, Runner, depth, path
-from isoloss.teach.race.ratios import compared, factor, winner
+from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.result import Basis, Row, Sentence, Tables
@@ -65,7 +65,7 @@ def _layers(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     mode, setup, clock, n = (rows[0][column] for column in ("mode", "setup", "clock", "n"))
-    verdict = compared(rows, BLOCK.name, LSTM.name, "length")
+    verdict = judge(rows, BLOCK.name, LSTM.name, "length")
     return f"{mode}, {setup}: {verdict}; {clock} of whole layers, n = {n} repeats"
 
 
@@ -75,7 +75,7 @@ def _same_function(rows: Sequence[Row]) -> str:
         return ""
     return (
         f"the naive loop and the LSTM layer compute the same function from the same weights; "
-        f"{rows[0]['mode']}, n = {rows[0]['n']} repeats: {compared(rows, NAIVE.name, LSTM.name, 'length')}"
+        f"{rows[0]['mode']}, n = {rows[0]['n']} repeats: {judge(rows, NAIVE.name, LSTM.name, 'length')}"
     )
 
 
@@ -86,8 +86,8 @@ def _opponents(tables: Tables, setup: str) -> str:
         return ""
     return (
         f"attention alone, forward, n = {layer[0]['n']} repeats: against the Python loop, "
-        f"{compared(loop, NAIVE.name, ALONE.name, 'length')}; against the library, "
-        f"{compared(layer, ALONE.name, LSTM.name, 'length')}"
+        f"{judge(loop, NAIVE.name, ALONE.name, 'length')}; against the library, "
+        f"{judge(layer, ALONE.name, LSTM.name, 'length')}"
     )
 
 
@@ -96,7 +96,7 @@ def _threads(tables: Tables) -> dict[str, str]:
     texts = {}
     for setup in setups(tables)[1:]:
         if gains := _longest(tables["gains"], setup):
-            texts[f"parallel-{setup}".replace(" ", "-")] = _gained(*gains)
+            texts[f"parallel-{setup}".replace(" ", "-")] = _gains_verdict(*gains)
     return texts or {
         "parallel": "Block and LSTM layer were not both timed on one CPU thread and on more, so nothing is "
         "said here of what parallel hardware adds"
@@ -113,7 +113,7 @@ def _longest(gains: Sequence[Row], setup: str) -> tuple[Row, Row] | None:
     return None
 
 
-def _gained(block: Row, lstm: Row) -> str:
+def _gains_verdict(block: Row, lstm: Row) -> str:
     if block["low"] > lstm["high"]:
         more = "the block, with the shorter chain of matmuls, gained more"
     elif lstm["low"] > block["high"]:
@@ -131,7 +131,7 @@ def _gained(block: Row, lstm: Row) -> str:
 def _gpu(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
-    verdict = compared(rows, BLOCK.name, LSTM.name, "length")
+    verdict = judge(rows, BLOCK.name, LSTM.name, "length")
     return f"on the GPU, {rows[0]['mode']} (wall time, n = {rows[0]['n']} repeats): {verdict}"
 
 
@@ -208,4 +208,4 @@ def exact(settings: RaceSettings, tables: Tables) -> table.Table:
 
 
 def html(settings: RaceSettings, tables: Tables) -> Markup:
-    return filled("teach/deck/table.html", table=exact(settings, tables))
+    return fill("teach/deck/table.html", table=exact(settings, tables))

@@ -12,7 +12,7 @@ import numpy as np
 
 from isoloss.stats import Interval
 from isoloss.teach.race.counts import ALONE, BLOCK, BY_NAME, FUSED, LSTM, NAIVE
-from isoloss.teach.race.ratios import FEWEST, paired
+from isoloss.teach.race.ratios import FEWEST, ratio_of
 from isoloss.teach.result import Row
 from isoloss.text import plural
 
@@ -115,7 +115,10 @@ def rounds(
     timed: Timed = {job: [] for job in predicted}
     left_out: dict[Job, float] = {}
     for number in range(repeats + 1):
-        cost = {job: (repeats + 1) * _seconds(job, timed[job], predicted[job]) for job in timed}
+        cost: dict[Job, float] = {}
+        for job, runs in timed.items():
+            seconds = [job.processor.cost(times) / 1e3 for times in runs] or [predicted[job]]
+            cost[job] = (repeats + 1) * float(np.mean(seconds))
         fitting = within_budget(cost, budget if number == 0 else budget * OVERRUN)
         left_out |= {job: cost[job] for job in timed if job not in fitting}
         timed = {job: timed[job] for job in timed if job in fitting}
@@ -124,11 +127,6 @@ def rounds(
             for job in shuffle([job for job in timed if job.processor == processor], rng):
                 timed[job].append(time(job))
         yield {job: repeats[1:] for job, repeats in timed.items() if number}, left_out
-
-
-def _seconds(job: Job, runs: Sequence[Times], predicted: float) -> float:
-    """Of one run: as they were, or as foretold before the first."""
-    return float(np.mean([job.processor.cost(times) / 1e3 for times in runs])) if runs else predicted
 
 
 def shuffle(items: Sequence[T], rng: np.random.Generator) -> list[T]:
@@ -175,4 +173,4 @@ def _ratio(timed: Timed, a: Job, b: Job) -> Interval | None:
     if a not in timed or b not in timed or len(timed[a]) < FEWEST:
         return None
     cpu = a.processor == b.processor == SINGLE  # else there is no clock but the wall's for both
-    return paired(*([times.cpu if cpu else times.wall for times in timed[job]] for job in (a, b)))
+    return ratio_of(*([times.cpu if cpu else times.wall for times in timed[job]] for job in (a, b)))

@@ -6,7 +6,7 @@ import polars as pl
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
-from isoloss.report.templates import filled
+from isoloss.report.templates import fill
 from isoloss.teach import prose
 from isoloss.teach.attention.draw import labelled, numbered_map
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
@@ -108,7 +108,7 @@ def html(settings: StepsSettings, tables: Tables) -> Markup:
     first = next(i for i, matrix in enumerate(every) if ". Z 1:" in matrix.caption)
     last = first + len(tables["words"])
     parts = [every[:first], every[first:last], every[last:]]
-    return filled("teach/attention/steps/matrices.html", parts=parts)
+    return fill("teach/attention/steps/matrices.html", parts=parts)
 
 
 def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:

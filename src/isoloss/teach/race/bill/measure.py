@@ -9,7 +9,7 @@ import torch
 
 from isoloss.teach.panel import Report
 from isoloss.teach.race.counts import BLOCK, FLOAT_BYTES, LSTM, state_floats
-from isoloss.teach.race.ratios import paired
+from isoloss.teach.race.ratios import ratio_of
 from isoloss.teach.race.runners import causal_block, lstm_layer
 from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.race.steps import attention_step, lstm_state, lstm_step, read
@@ -66,14 +66,14 @@ def tables_of(settings: BillSettings, times: dict[tuple[int, str], list[float]])
     return {
         "growth": [
             {"runner": layer.name, "n_first": first, "n_last": last}
-            | paired(times[last, layer.name], times[first, layer.name]).row()
+            | ratio_of(times[last, layer.name], times[first, layer.name]).row()
             for layer in layers
         ],
         "times": [
             {"n_before": n, "runner": name, "clock": "CPU time", **spread(values)}
             for (n, name), values in sorted(times.items())
         ],
-        "ratios": [{"n_before": n, **paired(times[n, BLOCK.name], times[n, LSTM.name]).row()} for n in ns],
+        "ratios": [{"n_before": n, **ratio_of(times[n, BLOCK.name], times[n, LSTM.name]).row()} for n in ns],
         "memory": [
             {"n_before": n, "runner": layer.name, "floats": floats, "bytes": FLOAT_BYTES * floats}
             for n, layer in product(ns, layers)

@@ -12,7 +12,7 @@ from isoloss.figures.style import FAMILY_COLOURS, log_axis
 from isoloss.teach.prose import figure
 from isoloss.teach.race import draw
 from isoloss.teach.race.counts import BLOCK, LSTM
-from isoloss.teach.race.ratios import INTERVAL, compared, factor, winner
+from isoloss.teach.race.ratios import INTERVAL, factor, judge, winner
 from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.text import capital, size
@@ -35,7 +35,7 @@ def basis(settings: BillSettings, tables: Tables) -> Basis:
 def sentences(settings: BillSettings, tables: Tables) -> list[Sentence]:
     rows = tables["ratios"]
     step = (
-        f"One more token after n: {compared(rows, BLOCK.name, LSTM.name, 'n_before')}; one CPU thread, "
+        f"One more token after n: {judge(rows, BLOCK.name, LSTM.name, 'n_before')}; one CPU thread, "
         f"{rows[0]['n']} repeats."
     )
     return [
@@ -100,7 +100,7 @@ def figures(settings: BillSettings, tables: Tables) -> list[Figure]:
 
 def _cost(tables: Tables) -> Figure:
     rows = tables["times"]
-    verdict = compared(tables["ratios"], BLOCK.name, LSTM.name, "n_before", numbers=False)
+    verdict = judge(tables["ratios"], BLOCK.name, LSTM.name, "n_before", numbers=False)
     chart = _curves(rows, "CPU time of one more token, ms", bars=True)
     return figure("race", "bill-cost", chart, pl.DataFrame(rows), verdict=verdict, n=rows[0]["n"])
 
