@@ -33,7 +33,7 @@ class Prediction:
     warnings: tuple[str, ...]
 
 
-def scaled(fit: "Fit", law: Form, inputs: Mapping[str, ArrayLike]) -> tuple[Array, tuple[int, ...]]:
+def scale_inputs(fit: "Fit", law: Form, inputs: Mapping[str, ArrayLike]) -> tuple[Array, tuple[int, ...]]:
     """Log inputs in units of the fit, shape (I, n), and the shape of the broadcast inputs."""
     law.check_inputs(inputs, "name each input once")
     try:
@@ -66,10 +66,10 @@ def log_variance(fit: "Fit", law: Form, z_In: Array) -> Array:
 
 def predict(fit: "Fit", level: float, inputs: Mapping[str, ArrayLike]) -> Prediction:
     law = fit.form
-    z_In, shape = scaled(fit, law, inputs)
+    z_In, shape = scale_inputs(fit, law, inputs)
     scaled_n = law.value(np.array(fit.theta), z_In)
 
-    def shaped(values_n: Array) -> float | Array:
+    def reshape(values_n: Array) -> float | Array:
         return values_n.reshape(shape) if shape else float(values_n[0])
 
     band = interval = None
@@ -82,7 +82,7 @@ def predict(fit: "Fit", level: float, inputs: Mapping[str, ArrayLike]) -> Predic
             ends_KEn = fit.units.loss * (scaled_n + reach_KEn)
         else:
             ends_KEn = fit.units.loss * (scaled_n * np.exp(np.clip(reach_KEn, -600.0, 600.0)))
-        band, new_run = ((shaped(low_n), shaped(high_n)) for low_n, high_n in ends_KEn)
+        band, new_run = ((reshape(low_n), reshape(high_n)) for low_n, high_n in ends_KEn)
         interval = None if fit.sigma is None else new_run
     outside: dict[str, float | Array] = {}
     warnings = list(fit.warnings)
@@ -92,14 +92,14 @@ def predict(fit: "Fit", level: float, inputs: Mapping[str, ArrayLike]) -> Predic
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio_n = np.maximum(np.maximum(x_n / high, low / x_n), 1.0)
         ratio_n = np.where((ratio_n < 1 + 1e-12) | ~np.isfinite(ratio_n), 1.0, ratio_n)
-        outside[name] = shaped(ratio_n)
+        outside[name] = reshape(ratio_n)
         if (worst := float(ratio_n.max(initial=1.0))) > FAR:
             warnings.append(
                 f"{name} lies a factor {worst:.3g} outside the data: no interval covers a wrong law"
             )
     if fit.status.name != "CONVERGED":
         warnings.append(fit.status.value)
-    return Prediction(shaped(fit.units.loss * scaled_n), interval, band, level, outside, tuple(warnings))
+    return Prediction(reshape(fit.units.loss * scaled_n), interval, band, level, outside, tuple(warnings))
 
 
 def _reach(fit: "Fit", law: Form, z_In: Array, scaled_n: Array, noise_n: Array, level: float) -> Array:

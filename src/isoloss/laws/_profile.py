@@ -10,7 +10,7 @@ from isoloss.laws._result import Fit, Interval
 from isoloss.laws._rows import Points
 from isoloss.laws._scaled import ScaledForm, plain_end, plain_values
 from isoloss.laws._solve import Problem, descend
-from isoloss.laws._spread import FEW, inside, normal_huber
+from isoloss.laws._spread import FEW, inside_share, normal_huber
 from isoloss.laws.forms import Array
 from isoloss.stats import t_quantile
 
@@ -86,7 +86,7 @@ def _scale(problem: Problem, phi: Array, index: int, df: int) -> float:
     """Noise-free curvature: 1 / [inverse(H)]_kk of the plain coordinate, with H the smoothed Hessian."""
     scaled = problem.model
     r_n, jacobian = problem.residuals(phi), problem.jacobian(phi)
-    share_n = inside(problem, r_n)
+    share_n = inside_share(problem, r_n)
     if problem.objective == "huber-log" and df < FEW:
         share_n = np.full_like(r_n, normal_huber(problem, r_n, df)[2])
     weight_n = problem.w_n * share_n

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from isoloss.errors import InputError, Refusal
 from isoloss.face import FitFace
-from isoloss.laws._predict import Prediction, log_variance, predict, scaled
+from isoloss.laws._predict import Prediction, log_variance, predict, scale_inputs
 from isoloss.laws._scaled import Interval, Units
 from isoloss.laws._support import Seeds
 from isoloss.laws.forms import Array, Form, form
@@ -148,12 +148,12 @@ class Fit(FitFace):
     def losses(self, theta_Sp: Array, **inputs: ArrayLike) -> Array:
         """Losses of S parameter vectors, shape (S, n), at n inputs."""
         law = self.form
-        return self.units.loss * law.value(theta_Sp, scaled(self, law, inputs)[0])
+        return self.units.loss * law.value(theta_Sp, scale_inputs(self, law, inputs)[0])
 
     def log_variance(self, **inputs: ArrayLike) -> Array:
         """Variance of the law's mean log loss at n inputs; zeros where there is no covariance."""
         law = self.form
-        return log_variance(self, law, scaled(self, law, inputs)[0])
+        return log_variance(self, law, scale_inputs(self, law, inputs)[0])
 
     def plain_covariance(self) -> Array:
         """Covariance of the plain parameters' coordinates: logarithms, or themselves where they are signed.

@@ -17,7 +17,7 @@ def spread(r_n: Array) -> Array:
     return 1.4826 * np.median(np.abs(r_n), axis=-1)
 
 
-def inside(problem: Problem, r_n: Array) -> Array:
+def inside_share(problem: Problem, r_n: Array) -> Array:
     """For each residual, the smoothed chance of lying within delta; 1 for least squares.
 
     Delta is often far below the noise, and then hardly a residual lies inside it: a normal kernel smooths.
@@ -86,7 +86,7 @@ def covariance_S(problem: Problem, phi_SF: Array, df: int) -> tuple[Array, Array
 
 
 def _sandwich(problem: Problem, r_Sn: Array, w_Sn: Array, columns: Array, df: int) -> Array:
-    bread = np.swapaxes(columns, 1, 2) @ (inside(problem, r_Sn)[..., None] * columns)
+    bread = np.swapaxes(columns, 1, 2) @ (inside_share(problem, r_Sn)[..., None] * columns)
     pulled = (np.sqrt(w_Sn) * problem.pull(r_Sn))[..., None] * columns
     filling = np.swapaxes(pulled, 1, 2) @ pulled * (r_Sn.shape[1] / df)
     length = np.sqrt(np.einsum("sff->sf", bread))

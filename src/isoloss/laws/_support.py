@@ -8,7 +8,7 @@ from scipy.special import fdtrc, stdtrit
 from isoloss.errors import Refusal
 from isoloss.laws._scaled import ScaledForm
 from isoloss.laws._solve import Optimum, Problem, least_total
-from isoloss.laws._spread import FEW, covariance, inside, normal_huber
+from isoloss.laws._spread import FEW, covariance, inside_share, normal_huber
 from isoloss.laws.forms import Array, Nested
 
 NEEDED_SURE = 0.995  # one-sided: a law with one term too many is refused 99.5 times of 100
@@ -51,7 +51,7 @@ def check_support(problem: Problem, best: Optimum, df: int) -> None:
     model, law = problem.model, problem.model.form
     bearable = bearable_total(problem, problem.residuals(best.phi), df)
     for nested in law.nested:
-        smaller = without(model, nested)
+        smaller = nested_model(model, nested)
         if smaller is None:
             continue
         if least_total(replace(problem, model=smaller), bearable) < bearable:
@@ -76,7 +76,7 @@ def check_support(problem: Problem, best: Optimum, df: int) -> None:
             raise Refusal(f"{name} is not known within {within}", mend=_WIDER)
 
 
-def without(model: ScaledForm, nested: Nested) -> ScaledForm | None:
+def nested_model(model: ScaledForm, nested: Nested) -> ScaledForm | None:
     """The model with a nested law's parameters held; None where it asks about what is held already."""
     names = model.form.parameters
     if set(model.held_names) & set(nested.fixed):
@@ -99,7 +99,7 @@ def bearable_total(problem: Problem, r_n: Array, df: int) -> float:
         _, noise, share = (float(value) for value in normal_huber(problem, r_n, df))
     else:
         noise = float((problem.w_n * problem.pull(r_n) ** 2).sum()) / df
-        share = float(np.average(inside(problem, r_n), weights=problem.w_n))
+        share = float(np.average(inside_share(problem, r_n), weights=problem.w_n))
     return float(problem.total(r_n)) + stdtrit(df, NEEDED_SURE) ** 2 * max(noise, 1e-26) / (2 * share)
 
 
