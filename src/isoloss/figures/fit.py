@@ -12,6 +12,7 @@ from isoloss.analysis.fit_rows import (
     bulk,
     claim,
     law_at,
+    law_losses,
     middle,
     on_logs,
     ranges_of,
@@ -24,7 +25,7 @@ from isoloss.analysis.fit_rows import (
     words,
 )
 from isoloss.errors import InputError, Refusal
-from isoloss.figures import marks, overlay
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import (
     FEW,
@@ -122,7 +123,7 @@ def _with_one_input(fit: Fit, points: pl.DataFrame | None, name: str, others: Se
     low, high = ranges_of(fit)[name]
     curve = _curve(fit, _path(_centre(fit), name, np.geomspace(low, high, GRID)))
     x = axis(alt.X, name, words(name), curve[name])
-    printed = overlay.curves(fit, others, name, low, high) if others else None
+    printed = _other_laws(fit, others, name, low, high) if others else None
     losses = [curve["law"]] if points is None else [curve["law"], points["observed"]]
     if printed is not None:
         losses.append(printed["other"])
@@ -134,11 +135,35 @@ def _with_one_input(fit: Fit, points: pl.DataFrame | None, name: str, others: Se
     if points is not None:
         layers.append(marks.points(points.select(name, "observed"), x, y, colour=REAL, size=42, opacity=0.75))
     if printed is not None:
-        layers += overlay.layers(printed, name, x, y, HEIGHT)
+        y_other = marks.renamed(y, "other")
+        ends = printed.group_by("label", maintain_order=True).last()
+        layers += [
+            marks.line(printed, x, y_other, colour=QUIET, dash=[5, 4], width=1.5, by="label", clip=True),
+            marks.end_labels(ends.with_columns(colour=pl.lit(QUIET)), x, y_other, HEIGHT, size=11),
+        ]
         how += "; dashed: laws that papers printed, of other models and text"
     if points is None:
         return marks.panel(layers, WIDTH, HEIGHT), curve, how
     return _over_residuals(fit, points, layers, x, REAL), points.drop("label"), how
+
+
+def _other_laws(fit: Fit, others: Sequence[Fit], name: str, low: float, high: float) -> pl.DataFrame:
+    """Laws that others printed, along the input ``name``: that column, ``other`` (the loss) and ``label``.
+
+    Raises InputError for a law of other inputs, or of more than one.
+    """
+    parts: list[pl.DataFrame] = []
+    for other in others:
+        label = str(other.source.get("published", other.law))
+        if other.form.inputs != (name,) or other.form.gives != fit.form.gives:
+            raise InputError(
+                f"takes {', '.join(other.form.inputs)} and gives {other.form.gives}",
+                where=label,
+                mend=f"draw beside a law of one input those that take {name} alone too",
+            )
+        rows = pl.DataFrame({name: np.geomspace(low, high, GRID), "label": label})
+        parts.append(rows.with_columns(law_losses(other, rows).alias("other")))
+    return pl.concat(parts)
 
 
 def _law_layers(
