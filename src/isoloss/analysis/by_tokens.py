@@ -24,10 +24,10 @@ def verdict(data: ByTokens) -> str:
     """In how many sizes the LSTM is ahead, D by D."""
     counted = [(each, ahead_of(each)) for each in data]
     kinds = {(each.rival, len(each.headline_gaps)) for each, _ in counted}
-    known = [ahead for _, ahead in counted if ahead is not None]
-    if len(kinds) == 1 and len(known) == len(counted):
+    counts = [ahead for _, ahead in counted if ahead is not None]
+    if len(kinds) == 1 and len(counts) == len(counted):
         rival, size = kinds.pop()
-        lstm, ours = (text.listed([str(ahead[i]) for ahead in known]) for i in (0, 1))
+        lstm, ours = (text.listed([str(ahead[i]) for ahead in counts]) for i in (0, 1))
         tokens = text.listed([text.count(each.tokens) for each, _ in counted])
         return (
             f"the {rival} is ahead at {lstm} and the Transformer at {ours} of {size} sizes, at D = {tokens}"

@@ -31,15 +31,14 @@ def _law(fit: Fit) -> Finding:
 
 
 def _certainty(fit: Fit) -> Finding:
-    names = exponents(fit)
-    known = [name for name in names if fit.intervals[name] is not None]
-    numbers = {"intervals": {name: fit.intervals[name] for name in known}, "level": fit.level}
-    if not known:
+    intervals = {name: fit.intervals[name] for name in exponents(fit) if fit.intervals[name] is not None}
+    numbers = {"intervals": intervals, "level": fit.level}
+    if not intervals:
         sentence = f"No interval: {_why(fit)}."
     else:
         each = [
-            f"{name} = {text.number(fit.params[name])} ({text.interval(fit.intervals[name])})"
-            for name in known
+            f"{name} = {text.number(fit.params[name])} ({text.interval(ends)})"
+            for name, ends in intervals.items()
         ]
         by = f" ({fit.intervals_by}), {text.plural(fit.df, 'degree')} of freedom"
         by = ", as printed" if fit.status is FitStatus.PUBLISHED else by

@@ -198,15 +198,15 @@ def loop_gains(points: pl.DataFrame) -> tuple[LoopGain, ...]:
     noises = {name: seed_noise(losses_by_size(points, column)) for name, column in columns.items()}
     for _, size in points.group_by("n_layer", "d_model", maintain_order=True):
         loops = int(size["recurrence"].to_numpy().max())
-        one, many = (size.filter(pl.col("recurrence") == t) for t in (1, loops))
-        if loops == 1 or one.is_empty():
+        single, deep = (size.filter(pl.col("recurrence") == t) for t in (1, loops))
+        if loops == 1 or single.is_empty():
             continue
         changes = {
-            name: difference(many[column].to_numpy(), one[column].to_numpy(), noises[name])
+            name: difference(deep[column].to_numpy(), single[column].to_numpy(), noises[name])
             for name, column in columns.items()
         }
-        bonus = float((many["loss_expected"] - many["loss_total"]).to_numpy().mean())
-        params = int(one["params"][0])
+        bonus = float((deep["loss_expected"] - deep["loss_total"]).to_numpy().mean())
+        params = int(single["params"][0])
         gains.append(LoopGain(params=params, loops=loops, bonus=bonus, cap=beta * log(loops), **changes))
     return tuple(sorted(gains, key=lambda gain: gain.params))
 

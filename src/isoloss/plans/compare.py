@@ -94,8 +94,8 @@ class Comparison:
         equal = [law.law for law in rest if law.behind_largest and not law.behind_largest.told_apart]
         words += f"; not told apart from it: {', '.join(equal)}" if equal else ""
         for prefers, score in (("the folds prefer", "folds"), (f"{self.criterion} prefers", "criterion")):
-            known = [law for law in self.entries if getattr(law, score) is not None]
-            first = min(known, key=attrgetter(score), default=best)
+            scored = [law for law in self.entries if getattr(law, score) is not None]
+            first = min(scored, key=attrgetter(score), default=best)
             words += "" if first is best else f"; {prefers} {first.law}"
         return f"{words}."
 

@@ -59,11 +59,11 @@ def gpus() -> tuple[str, ...]:
 
 def hardware(gpu: str, mfu: float) -> Hardware:
     """Raises InputError for an unknown accelerator, listing the known, or an MFU outside (0, 1]."""
-    known = _peaks()
-    if gpu not in known:
+    peaks = _peaks()
+    if gpu not in peaks:
         raise InputError(f"no accelerator is named {gpu!r}", mend=f"choose one of {', '.join(gpus())}")
     if not 0 < mfu <= 1:
         raise InputError(
             f"mfu is {mfu}", mend="give the share of the dense bf16 peak that training reaches, such as 0.4"
         )
-    return Hardware(gpu, known[gpu]["tflops"] * 1e12, mfu, known[gpu]["source"])
+    return Hardware(gpu, peaks[gpu]["tflops"] * 1e12, mfu, peaks[gpu]["source"])

@@ -61,7 +61,7 @@ def _sections(
     hidden = attempt(lambda: backtest_figure.figure(hidden_runs(fit)))
     methods = attempt(lambda: isoflop_figures.pictures(without_a_law(fit)))
     other = attempt_with(refits, partial(fit_tables.sensitivity, fit))
-    left = attempt_with(without, partial(fit_tables.left_out, fit))
+    left = attempt_with(without, partial(fit_tables.influence, fit))
     return [
         section("parameters", "The law", law, fit_tables.parameters(fit)),
         section("misses", "Where it misses", *misses),
