@@ -109,8 +109,8 @@ def influence(fit: Fit, without: LeaveOneOut) -> Table:
     rows.append(("all rows", fit.n, None, None, *(text.number(fit.params[name]) for name in names)))
     count = "each" if len(without.each) == without.of else len(without.each)
     caption = (
-        f"Runs that move the law most, of {count} of {without.of} left out in turn; the move is the root mean "
-        "square change of the law over all runs, in standard deviations of a run "
+        f"Runs that move the law most, of {count} of {without.of} left out in turn; the move is the root "
+        "mean square change of the law over all runs, in standard deviations of a run "
         f"({spread_words(fit, fit.sigma or 0.0)})"
     )
     return text_table(caption, ("Left out", "Rows", "Loss", "Law moves", *names), rows)
