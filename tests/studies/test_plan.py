@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 import pytest
+from settings_of_a_run import run_settings
 
 from isoloss import files
 from isoloss.errors import InputError
@@ -11,16 +12,12 @@ from isoloss.studies import plan, runner, spec
 from isoloss.studies.estimate import MachineRate
 from isoloss.training.settings import Evaluating, Recipe, RunSettings
 
-SETTINGS = RunSettings(
-    family="transformer",
+SETTINGS = run_settings(
     shape={"n_layer": 2, "d_model": 64},
     corpus_hash="00ff",
-    tokenizer="bpe-300",
-    vocab=300,
     context=16,
     batch_size=4,
     tokens=(640, 1280),
-    learning_rate=0.01,
     seed=3,
 )
 OTHERS = {

@@ -146,7 +146,7 @@ def ranges_of(fit: Fit) -> dict[str, tuple[float, float]]:
     return {name: fit.ranges[name] for name in fit.form.inputs}
 
 
-def varied(fit: Fit) -> list[str]:
+def varied_inputs(fit: Fit) -> list[str]:
     """The inputs that were varied, in the law's order."""
     return [name for name, (low, high) in ranges_of(fit).items() if high > low * (1 + 1e-9)]
 

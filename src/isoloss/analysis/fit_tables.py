@@ -150,13 +150,8 @@ def source(fit: Fit) -> list[Table]:
         out.append(text_table(f"Rows left out: {len(excluded)}", columns, rows))
     if findings is not None:
         rows = [
-            (
-                finding["kind"],
-                ", ".join(map(str, finding["rows"])) or "all",
-                finding["message"],
-                finding["mend"],
-            )
-            for finding in findings
+            (row["kind"], ", ".join(map(str, row["rows"])) or "all", row["message"], row["mend"])
+            for row in findings
         ]
         columns = ("Finding", "Rows", "What it means", "To mend it")
         out.append(text_table(f"What the checks of the table found: {len(findings)}", columns, rows))

@@ -142,14 +142,14 @@ def validate(points: pl.DataFrame) -> tuple[HeldOut, ...]:
     deep = pl.col("recurrence") == points["recurrence"].max()
     last = pl.col("tokens") > 0.75 * pl.col("tokens").max().over("size", "recurrence")
     return (
-        held_out("largest N, all T_m", points, large, "size_params"),
-        held_out("largest T_m, all N", points, deep, "recurrence"),
-        held_out("largest N at largest T_m only", points, large & deep, "size_params"),
-        held_out("last quarter of every run", points, last, "tokens"),
+        judge_held_out("largest N, all T_m", points, large, "size_params"),
+        judge_held_out("largest T_m, all N", points, deep, "recurrence"),
+        judge_held_out("largest N at largest T_m only", points, large & deep, "size_params"),
+        judge_held_out("last quarter of every run", points, last, "tokens"),
     )
 
 
-def held_out(what: str, points: pl.DataFrame, out: pl.Expr, along: str) -> HeldOut:
+def judge_held_out(what: str, points: pl.DataFrame, out: pl.Expr, along: str) -> HeldOut:
     kept, unseen = points.filter(~out), points.filter(out)
     if kept.is_empty() or unseen.is_empty():
         refusal = Refusal("nothing is left to fit on", mend="add sizes, loops or tokens")

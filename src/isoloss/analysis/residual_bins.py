@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtr
 
-from isoloss.analysis.fit_rows import amount, on_logs, spread_words, varied
+from isoloss.analysis.fit_rows import amount, on_logs, spread_words, varied_inputs
 from isoloss.laws import Fit
 from isoloss.stats import t_quantile
 
@@ -17,7 +17,7 @@ FEW = 7
 
 def means(fit: Fit, points: pl.DataFrame) -> pl.DataFrame:
     """Mean residuals along each varied input, with their standard errors and intervals."""
-    return pl.concat(_bins(fit, points, name) for name in varied(fit))
+    return pl.concat(_bins(fit, points, name) for name in varied_inputs(fit))
 
 
 def _bins(fit: Fit, points: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -27,8 +27,8 @@ def _bins(fit: Fit, points: pl.DataFrame, name: str) -> pl.DataFrame:
         index = points[name].rank("dense").cast(pl.Int64) - 1
     else:
         index = pl.Series((points[name].rank("ordinal").cast(pl.Int64) - 1) * BINS // points.height)
-    binned = points.with_columns(index.alias("bin")).group_by("bin", maintain_order=True)
-    means = binned.agg(
+    bins = points.with_columns(index.alias("bin")).group_by("bin", maintain_order=True)
+    means = bins.agg(
         pl.col(name).log().mean().exp().alias("at"),
         pl.col(name).min().alias("from"),
         pl.col(name).max().alias("to"),

@@ -7,7 +7,7 @@ from isoloss import text
 from isoloss.analysis.contexts import Contexts, law_verdict, steps_verdict
 from isoloss.analysis.fit_rows import law_losses
 from isoloss.analysis.points import LEVEL_WORDS
-from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, binned, law_words
+from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, bin_means, law_words
 from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
@@ -40,7 +40,7 @@ def laws_table(data: Contexts) -> pl.DataFrame:
     """Every bin drawn, with its law's loss and the context means, measured and implied."""
     parts: list[pl.DataFrame] = []
     for size in data.sizes:
-        rows = binned(size.profile)
+        rows = bin_means(size.profile)
         parts.append(
             rows.select(
                 pl.lit(size.profile.params).alias("params"),

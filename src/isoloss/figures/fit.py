@@ -21,7 +21,7 @@ from isoloss.analysis.fit_rows import (
     spread_words,
     symbol,
     value_words,
-    varied,
+    varied_inputs,
     words,
 )
 from isoloss.errors import InputError, Refusal
@@ -71,7 +71,7 @@ def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
     InputError for others of other inputs.
     """
     points = None if fit.data is None else rows(fit)
-    inputs = varied(fit)
+    inputs = varied_inputs(fit)
     if not inputs:
         raise Refusal("no input of the law varies", mend="fit the law to runs that differ")
     if len(inputs) == 1:

@@ -13,7 +13,7 @@ from isoloss.analysis.fit_rows import (
     rows,
     spread_words,
     value_words,
-    varied,
+    varied_inputs,
     words,
 )
 from isoloss.analysis.residual_bins import drift, means
@@ -71,7 +71,7 @@ def residuals(fit: Fit) -> Figure:
     The interval of a bin's mean is t over what counts as independent in it (designs, or clusters), from the
     spread of one run. Raises Refusal for a fit without rows.
     """
-    points, inputs = rows(fit), varied(fit)
+    points, inputs = rows(fit), varied_inputs(fit)
     bins = means(fit, points)
     title = drift(fit, bins)
     charts = [_along(fit, points, bins, inputs, index) for index in range(len(inputs))]

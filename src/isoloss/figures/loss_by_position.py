@@ -10,7 +10,7 @@ from isoloss import text
 from isoloss.analysis.by_position import ByPosition, Pair, PositionCurve, name_of, stop_words, verdict
 from isoloss.analysis.contexts import ContextSize
 from isoloss.analysis.fit_rows import law_losses
-from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, binned, law_words
+from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, bin_means, law_words
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import FAMILY_COLOURS, linear_axis, log_axis, shades
@@ -75,7 +75,7 @@ def curves_and_laws(
     laws: list[pl.DataFrame] = []
     for model, name, look in models:
         looks = [look, pl.lit(name).alias("model")]
-        curves.append(binned(model.profile).with_columns(looks))
+        curves.append(bin_means(model.profile).with_columns(looks))
         laws.append(position.with_columns(looks, loss=law_losses(model.law, position)).drop_nulls("loss"))
     rows, labels = pl.concat(curves), [f"{name}: {law_words(model.law)}" for model, name, _ in models]
     x = log_axis(alt.X, "position", "Token index in the context T", 1, context, room=1.05)
@@ -94,7 +94,7 @@ def stop_marks(models: list[tuple[PositionCurve, str]], x: alt.X, y: alt.Y) -> a
     rows: list[dict[str, float | str]] = []
     for model, colour in models:
         if isinstance(model.stop, ContextStop) and model.stop.index is not None:
-            bins = binned(model.profile).filter(pl.col("first") <= model.stop.index)
+            bins = bin_means(model.profile).filter(pl.col("first") <= model.stop.index)
             rows.append({"position": model.stop.index, "loss": bins["loss"][-1], "colour": colour})
     diamonds = marks.chart_of(pl.DataFrame(rows)).mark_point(
         shape="diamond", size=150, filled=True, stroke="white", strokeWidth=1.5, opacity=1
@@ -106,7 +106,7 @@ def table(models: list[tuple[PositionCurve, str]]) -> pl.DataFrame:
     """Every bin drawn, with the range of its seeds and its law's loss."""
     parts: list[pl.DataFrame] = []
     for model, _ in models:
-        rows = binned(model.profile)
+        rows = bin_means(model.profile)
         parts.append(
             rows.select(
                 pl.lit(model.profile.curve).alias("curve"),
