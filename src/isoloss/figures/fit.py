@@ -36,9 +36,9 @@ from isoloss.figures.style import (
     REAL,
     axis,
     configured,
+    label_format,
     number_format,
     title_of,
-    written,
 )
 from isoloss.laws import Array, Fit, FitStatus
 
@@ -234,7 +234,7 @@ def _with_two_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) -
 def _colour(by: str, ends: tuple[float, float], levels: list[float]) -> alt.Color:
     """From dark to bright along the logarithm of an input; the legend shows the lines' own values."""
     look = {"type": "symbol", "symbolOpacity": 1, "orient": "bottom", "values": levels}
-    labels = written(number_format(min(levels), max(levels)))
+    labels = label_format(number_format(min(levels), max(levels)))
     return alt.Color(
         f"{by}:Q",
         scale=alt.Scale(type="log", range=list(RAMP), domain=list(ends)),
@@ -265,7 +265,7 @@ def _with_many_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) 
     """A panel an input, the others at their middle; rows moved there along the law."""
     centre = _centre(fit)
     curves = {name: _panel_curve(fit, centre, name) for name in inputs}
-    moved = {} if points is None else {name: _moved(fit, centre, name, points) for name in inputs}
+    moved = {} if points is None else {name: _partial_residuals(fit, centre, name, points) for name in inputs}
     shown = moved or curves
     losses = [panel["law"] for panel in curves.values()] + [panel["observed"] for panel in moved.values()]
     panels: list[alt.LayerChart] = []
@@ -294,7 +294,9 @@ def _panel_curve(fit: Fit, centre: Mapping[str, float], name: str) -> pl.DataFra
     return curve.select(pl.lit(name).alias("panel"), pl.col(name).alias("x"), "law", *MEAN, *NEW_RUN)
 
 
-def _moved(fit: Fit, centre: Mapping[str, float], name: str, points: pl.DataFrame) -> pl.DataFrame:
+def _partial_residuals(
+    fit: Fit, centre: Mapping[str, float], name: str, points: pl.DataFrame
+) -> pl.DataFrame:
     """The rows at the middle of all inputs but one: panel, x, observed, residual."""
     rows_above_0 = points.filter(pl.col(name) > 0)
     law = law_at(fit, _path(centre, name, rows_above_0[name].to_numpy()))

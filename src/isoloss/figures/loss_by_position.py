@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 520, 420
 
 def figure(data: ByPosition) -> Figure:
     """A curve a model of each pair, its law dashed, a diamond where it stops improving."""
-    models = [(m, c) for family in ("transformer", "lstm") for m, c in coloured(data, family)]
+    models = [(m, c) for family in ("transformer", "lstm") for m, c in models_of(data, family)]
     return captioned(
         "loss-by-position",
         chart(models, data.context),
@@ -43,7 +43,7 @@ def pair_words(pair: Pair) -> str:
     )
 
 
-def coloured(data: ByPosition, family: str) -> list[tuple[PositionCurve, str]]:
+def models_of(data: ByPosition, family: str) -> list[tuple[PositionCurve, str]]:
     """The models of one family, each once, with their shades."""
     models: dict[str, PositionCurve] = {}
     for pair in data.pairs:
