@@ -101,11 +101,6 @@ def best(rates: Sequence[Outcome]) -> Outcome:
     return max(rates, key=lambda o: (min(o.mean, ENOUGH), -median(o.arrived or [o.last]), o.mean))
 
 
-def bests(curves: pl.DataFrame) -> dict[str, Outcome]:
-    """Each side of a cell at its best rate."""
-    return {side: best(rates) for side, rates in outcomes(curves).items()}
-
-
 def order_of_arrival(a: Outcome, b: Outcome) -> tuple[float, float]:
     """Mean rank of ``a``'s times minus that of ``b``'s, and p of a two-sided permutation test on it.
 
