@@ -20,7 +20,7 @@ from isoloss.models.cohort import OneByOne
 from isoloss.stats import Interval, Row, share
 from isoloss.teach.shares import ENOUGH
 from isoloss.teach.tasks import NOT_ASKED, LearningTask
-from isoloss.training.objective import losses, mean_over_asked
+from isoloss.training.objective import mean_over_asked
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.settings import Recipe
 from isoloss.training.step import StepOptions, train_step
@@ -131,11 +131,6 @@ class Cohort:
             for _ in range(min(every, cap - self.done)):
                 self.update()
                 yield []
-
-
-def asked_loss(model: nn.Module, x_KBT: torch.Tensor, y_KBT: torch.Tensor) -> torch.Tensor:
-    """Mean loss of each member over the positions where something is asked, (K,)."""
-    return mean_over_asked(losses(model(x_KBT), y_KBT).total, y_KBT)
 
 
 def answered(model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int) -> np.ndarray:

@@ -12,13 +12,14 @@ import torch
 
 from isoloss.errors import RunError
 from isoloss.stats import share
-from isoloss.teach.learner import Cohort, Replica, Side, asked_loss, params
+from isoloss.teach.learner import Cohort, Replica, Side, params
 from isoloss.teach.panel import Report
 from isoloss.teach.progression import curves
 from isoloss.teach.progression.corpus import END, UNKNOWN, SameSentences, Sentence, WordCorpus, longest_copied
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.progression.writing import write
 from isoloss.teach.result import Row, Tables
+from isoloss.training.objective import losses, mean_over_asked
 
 CHECKS = 24
 GREEDY, DRAWN = "greedy", "drawn at temperature 1"
@@ -157,7 +158,8 @@ def mean_loss(cohort: Cohort, task: SameSentences) -> np.ndarray:
         for part in task.batch(np.random.default_rng(0), len(task.sentences))
     )
     with torch.inference_mode():
-        loss_K = asked_loss(cohort.model, x_KBT, y_KBT).double().numpy()
+        loss_KBT = losses(cohort.model(x_KBT), y_KBT).total
+        loss_K = mean_over_asked(loss_KBT, y_KBT).double().numpy()
     if not np.isfinite(loss_K).all():
         raise RunError(f"a loss of the {cohort.side.name} is not finite", mend="try smaller rates")
     return loss_K
