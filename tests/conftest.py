@@ -232,7 +232,7 @@ def ran(tiny, family_file, tmp_path_factory):
     file = folder / "tiny.toml"
     file.write_text(STUDY + USER_MODELS, "utf-8")
     study = spec.read(str(file))
-    scale = spec.scaled(study, "mini")
+    scale = spec.scale_of(study, "mini")
     before = dict(registry._families)
     load_file(family_file)
     runs = plan.plan(scale, gpu=False)

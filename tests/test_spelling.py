@@ -9,7 +9,7 @@ import story
 
 from isoloss import text
 from isoloss.report import fit_page
-from isoloss.teach.deck.page import recorded
+from isoloss.teach.deck.page import recordings
 from isoloss.teach.panels import PANELS
 
 ROOT = Path(__file__).parents[1]
@@ -71,7 +71,7 @@ def test_findings_keep_to_it(report):
     assert [stray for words in said for stray in strays(words)] == []
 
 
-RECORDED = recorded(PANELS, None)
+RECORDED = recordings(PANELS, None)
 
 
 @pytest.mark.parametrize("panel", [panel for panel in PANELS if panel.name in RECORDED], ids=lambda p: p.name)

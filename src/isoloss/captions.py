@@ -1,14 +1,13 @@
 """Long texts: they stand in a room's captions.toml, and the code that shows them fills in their names."""
 
-import tomllib
 from collections.abc import Mapping
 from functools import cached_property
-from importlib import resources
 from string import Formatter
 from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter
 
+from isoloss.files import shipped_toml
 from isoloss.strict import Strict
 
 Caption = TypeVar("Caption", bound=Strict)
@@ -23,8 +22,7 @@ class Captions(Generic[Caption]):
     @cached_property
     def entries(self) -> dict[str, Caption]:
         """By name. Raises pydantic.ValidationError for a field too few or too many."""
-        file = resources.files(self.room).joinpath("captions.toml")
-        return TypeAdapter(dict[str, self.model]).validate_python(tomllib.loads(file.read_text("utf-8")))
+        return TypeAdapter(dict[str, self.model]).validate_python(shipped_toml(self.room, "captions.toml"))
 
     def fill(
         self, entry: str, optional: Mapping[str, object] | None = None, **values: object

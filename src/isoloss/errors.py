@@ -26,9 +26,9 @@ class IsolossError(Exception):
         super().__init__(what, where, mend)
 
     def __str__(self) -> str:
-        place = f"{self.where}: " if self.where else ""
-        way_out = f"\n  To mend it: {self.mend}" if self.mend else ""
-        return f"{place}{self.what}{way_out}"
+        where = f"{self.where}: " if self.where else ""
+        mend = f"\n  To mend it: {self.mend}" if self.mend else ""
+        return f"{where}{self.what}{mend}"
 
     def __reduce__(self):
         # Exceptions cross process borders; keyword-only arguments need this to survive the trip.

@@ -19,9 +19,11 @@ import os
 import re
 import shutil
 import tempfile
+import tomllib
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -39,6 +41,11 @@ def home() -> Path:
         return Path(named)
     data = os.environ.get("XDG_DATA_HOME")
     return (Path(data) if data else Path.home() / ".local" / "share") / "isoloss"
+
+
+def shipped_toml(package: str, name: str) -> dict[str, Any]:
+    """The values of a TOML file that comes with ``package``."""
+    return tomllib.loads(resources.files(package).joinpath(name).read_text("utf-8"))
 
 
 def safe_child(folder: Path, name: str) -> Path:

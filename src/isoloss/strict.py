@@ -2,11 +2,10 @@
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
-from enum import Enum
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import to_jsonable_python
 
 from isoloss.errors import InputError
 
@@ -42,7 +41,7 @@ def first_complaint(error: ValidationError, whole: str = "", *, by_hand: bool = 
     return f"{key}: {what}" if key else what
 
 
-def validated(
+def validate(
     kind: type[Kind], values: Any, *, where: str, mend: str = "", whole: str = "", by_hand: bool = False
 ) -> Kind:
     """``values``, or JSON as bytes, as ``kind``. Raises InputError with the ``first_complaint``.
@@ -71,13 +70,7 @@ def keys_beside(kind: type[BaseModel], path: Sequence[str | int]) -> str:
 
 def json_values(value: Any) -> Any:
     """``value`` as JSON would give it back: tuples as lists, dataclasses as dicts, Enums as their values."""
-    if is_dataclass(value):
-        return {field.name: json_values(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {key: json_values(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [json_values(item) for item in value]
-    return value.value if isinstance(value, Enum) else value
+    return to_jsonable_python(value)
 
 
 def key_and_value(change: str, *, example: str) -> tuple[str, Any]:

@@ -6,7 +6,7 @@ import story
 
 from isoloss.analysis import by_position
 from isoloss.analysis import contexts as context_laws
-from isoloss.analysis.positions import binned, edges
+from isoloss.analysis.positions import bin_means, edges
 from isoloss.errors import Refusal
 from isoloss.laws import Fit, Plateau
 
@@ -86,7 +86,7 @@ def test_bins_cover_every_position_once():
 
 def test_bins_are_means_of_tokens(positions):
     profile = positions.pairs[0].lstm.profile
-    bins = binned(profile)
+    bins = bin_means(profile)
     weights = (bins["last"] - bins["first"] + 1).to_numpy()
     whole = (profile.sum_ST.sum(axis=1) / profile.count_ST.sum(axis=1)).mean()
     assert np.average(bins["loss"], weights=weights) == pytest.approx(whole, abs=1e-12)

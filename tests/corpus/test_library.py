@@ -224,6 +224,15 @@ def test_what_a_killed_writer_left_is_cleared_and_does_not_count(books, home):
     assert library.names(home) == ["starter", "books"]
 
 
+def test_what_a_killed_writer_left_among_the_corpora_is_cleared(book_folder, home):
+    left = home / "corpora" / ".books.killed.part"
+    left.mkdir(parents=True)
+    (left / "train.jsonl.zst").write_bytes(b"half")
+    library.add("books", [book_folder], home=home)
+    assert not left.exists()
+    assert library.names(home) == ["starter", "books"]
+
+
 def test_a_separator_of_nothing_is_refused(book_folder, home):
     with pytest.raises(InputError, match="the separator is empty"):
         library.add("books", [book_folder], separator="", home=home)

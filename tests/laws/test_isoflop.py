@@ -1,45 +1,19 @@
-"""IsoFLOP: exact on known curves, flags that discard, published exponents, the parabola's known bias."""
+"""IsoFLOP: exact on known curves, flags that discard, noise that is told."""
 
-import importlib.util
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import Akima1DInterpolator
+from sweeps import BUDGETS, EXPONENT, LAW, chinchilla, chinchilla_optimum, grid
 
 from isoloss.errors import InputError, IsolossError, Refusal
-from isoloss.laws import known
 from isoloss.laws.frontier import frontier, thirds
 from isoloss.laws.isoflop import Flag, TokenRule, isoflop, reasons
-from isoloss.laws.isoflop_bias import grid_bias
 from isoloss.laws.minima import Method, minima, scatter
-
-LAW = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}  # Hoffmann et al., as printed
-EXPONENT = 0.28 / 0.62
-BUDGETS = np.geomspace(1e18, 1e21, 7)
-
-
-def chinchilla_optimum(law, flops):
-    """N* = G (C/6)^(beta/(alpha+beta)), G = (alpha A/(beta B))^(1/(alpha+beta)): Hoffmann et al., eq. 4."""
-    both = law["alpha"] + law["beta"]
-    G = (law["alpha"] * law["A"] / (law["beta"] * law["B"])) ** (1 / both)
-    return G * (np.asarray(flops) / 6) ** (law["beta"] / both)
-
-
-def grid(budgets=BUDGETS, width=8.0, sizes=9, shift=1.0):
-    """C and N of a grid that reaches ``width`` times to each side of ``shift`` times the optimum."""
-    C = np.repeat(budgets, sizes)
-    return C, chinchilla_optimum(LAW, C) * shift * np.tile(
-        np.geomspace(1 / width, width, sizes), len(budgets)
-    )
-
-
-def chinchilla(C, N):
-    return LAW["E"] + LAW["A"] * N ** -LAW["alpha"] + LAW["B"] * (C / 6 / N) ** -LAW["beta"]
 
 
 def bowl(C, N, exponent=0.6):
@@ -306,106 +280,3 @@ def test_json_carries_every_reason():
     written = json.loads(json.dumps(isoflop(*edge_case()).to_json(), allow_nan=False))
     assert written["budgets"][-1]["flags"] == [Flag.EDGE.value]
     assert written["method"] == "akima"
-
-
-# The parabola's bias, arXiv 2603.22339: 15 sizes, loss over log N, error of D*.
-
-
-def vertex_error(law, decades, *, flops=1e20, centre=1.0, log_loss=False):
-    """Relative error of N* at the vertex of a parabola through noise-free losses, evenly in log N."""
-    optimum = chinchilla_optimum(law, flops)
-    N = optimum * centre * np.logspace(-decades, decades, 15)
-    loss = law["E"] + law["A"] * N ** -law["alpha"] + law["B"] * (flops / 6 / N) ** -law["beta"]
-    x = np.log(N)
-    at, _, inside = minima(x, (np.log(loss) if log_loss else loss)[:, None], Method.PARABOLA)
-    assert inside[0]
-    return np.exp(at[0]) / optimum - 1
-
-
-@pytest.mark.parametrize(("width", "percent"), [(2, -0.3), (8, -2.9), (16, -5.1)])
-def test_the_published_bias_of_the_parabola(width, percent):
-    assert 100 * (1 / (1 + vertex_error(LAW, math.log10(width))) - 1) == pytest.approx(percent, abs=0.05)
-
-
-def test_the_bias_of_unequal_exponents_and_none_of_equal_ones():
-    unequal = LAW | {"alpha": 0.465, "beta": 0.155}
-    assert 1 / (1 + vertex_error(unequal, math.log10(16))) - 1 == pytest.approx(-0.2312, abs=5e-4)
-    equal = LAW | {"alpha": 0.31, "beta": 0.31}
-    assert vertex_error(equal, 1.0) == pytest.approx(0, abs=1e-12)
-    assert abs(vertex_error(equal, 1.0, centre=3.0)) > 0.02
-
-
-def test_the_bias_depends_on_neither_budget_nor_floor_for_plain_losses():
-    bias = vertex_error(LAW, 0.9, flops=1e18)
-    assert bias == pytest.approx(vertex_error(LAW | {"E": 0.0, "A": 10.0}, 0.9, flops=1e23), rel=1e-6)
-    assert vertex_error(LAW, 0.9, log_loss=True) != pytest.approx(bias, rel=1e-3)
-
-
-def test_a_grid_knows_its_own_bias():
-    C, N = grid(sizes=15)
-    law = known("chinchilla", LAW)
-    by_parabola = grid_bias(isoflop(C, N, chinchilla(C, N), method="parabola"), law)
-    by_akima = grid_bias(isoflop(C, N, chinchilla(C, N)), law)
-    for one in by_parabola.budgets:
-        assert one.optimum == pytest.approx(chinchilla_optimum(LAW, one.flops), rel=1e-6)
-        assert one.params == pytest.approx(0.029, abs=0.001)
-    assert max(abs(one.params) for one in by_akima.budgets) < 0.003
-    assert by_parabola.exponent == pytest.approx(EXPONENT, abs=1e-6)
-    assert by_parabola.read == pytest.approx(EXPONENT, abs=2e-4)
-    drifting = N * (C / 1e18) ** 0.1  # the grid's centre leaves the optimum as C grows
-    moved = grid_bias(isoflop(C, drifting, chinchilla(C, drifting), method="parabola"), law)
-    assert abs(moved.read - EXPONENT) > 0.0015
-    with pytest.raises(InputError, match="give a fit of chinchilla"):
-        grid_bias(isoflop(C, N, chinchilla(C, N)), known("power", {"Nc": 1e13, "a": 0.08}))
-
-
-# Published sweeps.
-
-
-@pytest.fixture(scope="module")
-def counting_rules():
-    path = Path(__file__).parents[2] / "benchmarks" / "counting_rules.py"
-    spec = importlib.util.spec_from_file_location("counting_rules", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def porian(counting_rules, run_tables):
-    return counting_rules.porian(run_tables)
-
-
-def test_porians_chain_of_choices_on_refinedweb(porian):
-    chain = [found.params.exponent for corpus, _, found, *_ in porian if corpus == "RefinedWeb"][:5]
-    assert chain == pytest.approx([0.834, 0.701, 0.604, 0.571, 0.497], abs=0.005)
-
-
-def test_porians_exponents_plain_and_weighted(porian):
-    assert len(porian) == 15
-    for _, step, found, plain, weighted in porian:
-        assert found.params.exponent == pytest.approx(plain, abs=0.005), step
-        assert found.params_weighted.exponent == pytest.approx(weighted, abs=0.005), step
-        assert found.token_rule is TokenRule.OBEYED
-
-
-def test_a_parabola_over_porians_wide_grids_reads_something_else(porian):
-    found = porian[0][2]
-    C, N, loss = (
-        np.concatenate([np.broadcast_to(getattr(one, name), len(one.sizes)) for one in found.budgets])
-        for name in ("flops", "sizes", "losses")
-    )
-    assert abs(isoflop(C, N, loss, method="parabola").params.exponent - 0.834) > 0.03
-
-
-def test_nanochat_under_three_counting_rules(counting_rules, run_tables):
-    for rule, N, D, _ in counting_rules.nanochat(run_tables):
-        assert (N.exponent, D.exponent) == pytest.approx(counting_rules.PUBLISHED_NANOCHAT[rule], abs=0.005)
-
-
-def test_the_benchmark_prints_both_tables(counting_rules, run_tables, capsys):
-    counting_rules.main(run_tables)
-    shown = capsys.readouterr().out
-    assert "OpenWebText2" in shown
-    assert "0.834 (" in shown
-    assert "blocks alone" in shown

@@ -7,7 +7,7 @@ import pytest
 
 from isoloss.errors import InputError, Refusal
 from isoloss.plans.allocate import AllocationQuestion
-from isoloss.plans.checks import check_answer, check_reach, validated
+from isoloss.plans.checks import check_answer, check_numbers, check_reach
 from isoloss.plans.cost import Rates
 from isoloss.plans.fixed_inputs import FixedInputs
 from isoloss.plans.loss_surface import loss_surface
@@ -32,15 +32,15 @@ PLAIN = {"flops_per_token": 6.0}
 )
 def test_what_cannot_be_planned_is_an_input_error(numbers, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        validated(PLAIN | numbers, signed_loss=False)
+        check_numbers(PLAIN | numbers, signed_loss=False)
 
 
 def test_what_can_be_planned_comes_back_as_floats_without_what_was_not_given():
-    given = validated(PLAIN | {"flops": np.int64(10), "loss": None, "tokens": "1e9"}, signed_loss=False)
+    given = check_numbers(PLAIN | {"flops": np.int64(10), "loss": None, "tokens": "1e9"}, signed_loss=False)
     assert given == {"flops": 10.0, "tokens": 1e9, "flops_per_token": 6.0}
-    assert validated(PLAIN | {"loss": -0.5}, signed_loss=True)["loss"] == -0.5
+    assert check_numbers(PLAIN | {"loss": -0.5}, signed_loss=True)["loss"] == -0.5
     with pytest.raises(InputError, match=r"loss is -0\.5"):
-        validated(PLAIN | {"loss": -0.5}, signed_loss=False)
+        check_numbers(PLAIN | {"loss": -0.5}, signed_loss=False)
 
 
 def test_a_loss_is_reached_above_the_floor_and_refused_at_it(known):

@@ -255,7 +255,7 @@ def test_of_many_runs_those_that_pull_hardest_are_left_out(monkeypatch):
     some = refits.leave_one_out(found)
     assert (len(some.each), some.of) == (20, len(loss))
     assert [one.loss for one in some.each[:5]] == [one.loss for one in everyone.each[:5]]
-    assert f"20 of {len(loss)}" in fit_tables.left_out(found, some).caption
+    assert f"20 of {len(loss)}" in fit_tables.influence(found, some).caption
 
 
 def test_the_interval_of_a_covers_that_of_the_delta_method():

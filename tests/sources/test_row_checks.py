@@ -24,7 +24,7 @@ def kinds(check, **columns):
 
 @pytest.mark.parametrize(
     "check",
-    [row_checks.numbers, row_checks.warmup, row_checks.duplicates, row_checks.ended, row_checks.together],
+    [row_checks.numbers, row_checks.warmup, row_checks.duplicates, row_checks.endings, row_checks.mixtures],
 )
 def test_a_good_table_alarms_none(check):
     assert kinds(check) == {}
@@ -56,7 +56,7 @@ def test_copies_and_near_copies_are_told_apart():
 
 
 def test_unfinished_runs_are_told_by_status_and_by_steps():
-    reasons = row_checks.unfinished(
+    reasons = row_checks.unfinished_rows(
         table(
             status=["finished", "Running ", "finished", "finished"],
             steps=[100.0, 10.0, 99.5, 50.0],
@@ -64,32 +64,32 @@ def test_unfinished_runs_are_told_by_status_and_by_steps():
         )
     )
     assert reasons == {2: "stopped at step 10 of 100", 4: "stopped at step 50 of 100"}
-    assert row_checks.unfinished(table(tokens=[0.0, 2e8, 2e9, 2e10])) == {1: "not a step was made"}
+    assert row_checks.unfinished_rows(table(tokens=[0.0, 2e8, 2e9, 2e10])) == {1: "not a step was made"}
 
 
 def test_diverged_runs_are_told_by_status_by_guessing_and_by_smaller_runs():
-    assert row_checks.diverged(table(status=["ok", "NaN", "ok", "ok"])) == {2: "status 'NaN'"}
-    guess = row_checks.diverged(table(vocab=[100.0] * 4, loss=[5.0, 4.0, 3.2, 2.6]))
+    assert row_checks.diverged_rows(table(status=["ok", "NaN", "ok", "ok"])) == {2: "status 'NaN'"}
+    guess = row_checks.diverged_rows(table(vocab=[100.0] * 4, loss=[5.0, 4.0, 3.2, 2.6]))
     assert guess == {1: f"loss 5 above ln 100 = {math.log(100):.4g}"}
-    worse = row_checks.diverged(table(loss=[5.0, 4.0, 3.2, 7.6]))
+    worse = row_checks.diverged_rows(table(loss=[5.0, 4.0, 3.2, 7.6]))
     assert worse == {4: "loss 7.6 where smaller runs reach 4"}
     # One smaller run that is better accuses nobody, nor do 1.4 times the second best.
-    assert row_checks.diverged(table(loss=[7.0, 7.0, 1.0, 9.0])) == {}
-    assert row_checks.diverged(table(loss=[5.0, 4.0, 3.2, 1.4 * 4.0])) == {}
+    assert row_checks.diverged_rows(table(loss=[7.0, 7.0, 1.0, 9.0])) == {}
+    assert row_checks.diverged_rows(table(loss=[5.0, 4.0, 3.2, 1.4 * 4.0])) == {}
 
 
 def test_overfitting_on_repeated_data_is_no_divergence():
     columns = {"loss": [5.0, 4.0, 3.2, 7.6], "unique_tokens": [2e7, 2e8, 2e9, 1e9]}
-    assert row_checks.diverged(table(**columns)) == {}
+    assert row_checks.diverged_rows(table(**columns)) == {}
 
 
 def test_runs_that_one_law_cannot_hold():
-    assert set(kinds(row_checks.together, vocab=[100.0, 100.0, 200.0, 200.0])) == {"mixed-vocabularies"}
-    assert set(kinds(row_checks.together, family=["lstm", "lstm", "looped", "looped"])) == {"mixed-family"}
-    assert kinds(row_checks.together, unique_tokens=[2e7, 1e8, 2e9, 1e9]) == {
+    assert set(kinds(row_checks.mixtures, vocab=[100.0, 100.0, 200.0, 200.0])) == {"mixed-vocabularies"}
+    assert set(kinds(row_checks.mixtures, family=["lstm", "lstm", "looped", "looped"])) == {"mixed-family"}
+    assert kinds(row_checks.mixtures, unique_tokens=[2e7, 1e8, 2e9, 1e9]) == {
         "many-epochs": (4,),
         "epochs": (2,),
     }
-    assert kinds(row_checks.together, cooled=[True, False, True, True]) == {"mixed-cooldown": (2,)}
-    assert kinds(row_checks.together, cooled=[False] * 4) == {}
-    assert kinds(row_checks.together, n_layer=[1.0, 2.0, 2.0, 4.0]) == {"one-layer": (1,)}
+    assert kinds(row_checks.mixtures, cooled=[True, False, True, True]) == {"mixed-cooldown": (2,)}
+    assert kinds(row_checks.mixtures, cooled=[False] * 4) == {}
+    assert kinds(row_checks.mixtures, n_layer=[1.0, 2.0, 2.0, 4.0]) == {"one-layer": (1,)}

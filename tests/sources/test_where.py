@@ -3,7 +3,7 @@
 import pytest
 
 from isoloss.errors import InputError
-from isoloss.sources.where import checked_where
+from isoloss.sources.where import check_where
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from isoloss.sources.where import checked_where
     ],
 )
 def test_comparisons_come_back_as_they_are(where):
-    assert checked_where(where) == where
+    assert check_where(where) == where
 
 
 @pytest.mark.parametrize(
@@ -36,5 +36,5 @@ def test_comparisons_come_back_as_they_are(where):
 )
 def test_what_reads_anything_else_is_refused_by_name(where, reason):
     with pytest.raises(InputError, match=reason) as caught:
-        checked_where(where)
+        check_where(where)
     assert caught.value.where == where

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 import pytest
+from settings_of_a_run import run_settings
 
 from isoloss import files
 from isoloss.errors import InputError
@@ -12,16 +13,12 @@ from isoloss.studies import estimate, plan, runner, spec
 from isoloss.studies.estimate import MachineRate
 from isoloss.training.settings import Evaluating, Recipe, RunSettings
 
-SETTINGS = RunSettings(
-    family="transformer",
+SETTINGS = run_settings(
     shape={"n_layer": 2, "d_model": 64},
     corpus_hash="00ff",
-    tokenizer="bpe-300",
-    vocab=300,
     context=16,
     batch_size=4,
     tokens=(640, 1280),
-    learning_rate=0.01,
     seed=3,
 )
 OTHERS = {
@@ -47,7 +44,7 @@ def scale(tiny, study_text, study_file):
     """scale('context=32', ...) -> the scale with changes."""
 
     def make(*changes, text=study_text):
-        return spec.scaled(spec.read(str(study_file(text=text))), "mini", changes)
+        return spec.scale_of(spec.read(str(study_file(text=text))), "mini", changes)
 
     return make
 
@@ -254,7 +251,7 @@ def test_estimated_wall_time_is_bounded_by_the_longest_run(scale):
 
 @pytest.mark.parametrize(("study", "name"), [(s, n) for s in spec.shipped() for n in spec.read(s).scale])
 def test_every_shipped_scale_can_be_planned(study, name):
-    runs = plan.plan(spec.scaled(spec.read(study), name), gpu=name != "mini")
+    runs = plan.plan(spec.scale_of(spec.read(study), name), gpu=name != "mini")
     assert len(runs) > 10
     assert {run.settings.family for run in runs} <= {"transformer", "lstm", "looped"}
     assert all(run.seconds > 0 for run in runs)

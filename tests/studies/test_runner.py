@@ -95,7 +95,7 @@ def test_a_whole_study_is_left_alone(ran, tmp_path):
 
 
 def attempt(study, changes, folder, home=None):
-    scale = spec.scaled(study, "mini", changes)
+    scale = spec.scale_of(study, "mini", changes)
     runs = plan.plan(scale, gpu=False, home=home)
     return runner.run(study, "mini", scale, runs, folder, home=home, console=Console(file=io.StringIO()))
 

@@ -6,23 +6,17 @@ from math import log2, sqrt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from settings_of_a_run import run_settings
 
 from isoloss.training.schedule import Segment, rate, segments, trace_steps, updates
-from isoloss.training.settings import Recipe, RunSettings
+from isoloss.training.settings import Recipe
 
 
 def settings(steps, *, warmup=0.1, cooldown=0.2, learning_rate=0.01):
-    return RunSettings(
-        family="transformer",
-        shape={},
-        corpus_hash="0",
-        tokenizer="bpe-300",
-        vocab=300,
-        context=2,
+    return run_settings(
         batch_size=3,
         tokens=tuple(6 * step for step in steps),
         learning_rate=learning_rate,
-        seed=0,
         recipe=Recipe(warmup=warmup, cooldown=cooldown),
     )
 

@@ -22,7 +22,7 @@ def refused(path):
 
 def test_a_study_is_read(write):
     study = spec.read(write())
-    scale = spec.scaled(study, "mini")
+    scale = spec.scale_of(study, "mini")
     assert (study.name, scale.context, scale.tokens, scale.seeds) == ("tiny-study", 16, [640, 1280], [0])
     assert [models.family for models in scale.models] == ["transformer", "lstm", "looped"]
 
@@ -131,7 +131,7 @@ def study(write):
 
 def test_an_unknown_scale_names_those_there_are(study):
     with pytest.raises(InputError, match="has no scale 'huge'") as caught:
-        spec.scaled(study, "huge")
+        spec.scale_of(study, "huge")
     assert "mini" in caught.value.mend
 
 
@@ -151,12 +151,12 @@ def test_an_unknown_scale_names_those_there_are(study):
 )
 def test_set_changes_one_key(study, change, read):
     assert not read(study.scale["mini"])
-    assert read(spec.scaled(study, "mini", [change]))
+    assert read(spec.scale_of(study, "mini", [change]))
     assert not read(study.scale["mini"]), "the study itself stays as it was"
 
 
 def test_the_last_of_two_changes_holds(study):
-    assert spec.scaled(study, "mini", ["context=32", "context=64"]).context == 64
+    assert spec.scale_of(study, "mini", ["context=32", "context=64"]).context == 64
 
 
 @pytest.mark.parametrize(
@@ -175,6 +175,6 @@ def test_the_last_of_two_changes_holds(study):
 )
 def test_a_bad_change_is_named(study, change, what):
     with pytest.raises(InputError) as caught:
-        spec.scaled(study, "mini", [change])
+        spec.scale_of(study, "mini", [change])
     assert what in caught.value.what
     assert caught.value.where.startswith("--set")

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isoloss import stats
 from isoloss.teach import panels
 from isoloss.teach.amnesia.contest import measure
 from isoloss.teach.amnesia.contest.measure import (
@@ -25,7 +26,7 @@ from isoloss.teach.amnesia.settings import (
     ReachSettings,
 )
 from isoloss.teach.amnesia.value_set import value_set_share
-from isoloss.teach.shares import Share, gap
+from isoloss.teach.shares import gap
 from isoloss.teach.tasks import Binding
 
 
@@ -68,8 +69,7 @@ def test_the_value_set_line_is_what_its_strategy_earns_on_the_very_strings():
     x_BT, y_BT = Binding(4, 64, 32, one_query=True).batch(np.random.default_rng(5), 2_000)
     values_BD = x_BT[:, 1:8:2]
     said_B = np.array([np.bincount(row).argmax() for row in values_BD])
-    share = Share(int((y_BT == said_B[:, None]).any(1).sum()), 2_000)
-    low, high = share.interval
+    low, high = stats.share(int((y_BT == said_B[:, None]).any(1).sum()), 2_000).interval
     assert low < value_set_share(4, 32) < high
     assert not low < value_set_share(8, 32) < high
 

@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isoloss import stats
 from isoloss.figures.render import render
 from isoloss.teach import panels, words
 from isoloss.teach.amnesia.contest.outcomes import Outcome, best, order_of_arrival, outcomes, verdict
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT
 from isoloss.teach.amnesia.value_set import value_set_share
-from isoloss.teach.shares import Share
 
 CAP, EVERY = 200, 50
 TESTS = ("first-letter", "random-place", "binding")
@@ -126,7 +126,7 @@ def test_the_order_of_arrival_errs_as_rarely_as_it_says():
 
     def p():
         a, b = arrived("a"), arrived("b")
-        shares = [Share(1, 2)] * 5
+        shares = [stats.share(1, 2)] * 5
         return order_of_arrival(replace(a, shares=shares), replace(b, shares=shares))[1]
 
     found = np.array([p() for _ in range(300)])

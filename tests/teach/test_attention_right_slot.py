@@ -45,26 +45,26 @@ def with_(tables, name, change):
 
 def test_the_right_slots_are_where_the_string_says():
     x = np.array([[7, 40, 3, 41, 5, 42, 3, 5, 7]])
-    first, second = slots.slots(0, x), slots.slots(1, x)
-    assert first.looks_BD.tolist() == [[1, 3, 5]]
-    assert first.right_BD.tolist() == [[0, 2, 4]]
-    assert second.looks_BD.tolist() == [[6, 7, 8]]
-    assert x[0, second.right_BD[0]].tolist() == [41, 42, 40]
+    (looks, right), (last_looks, last_right) = slots.slots(0, x), slots.slots(1, x)
+    assert looks.tolist() == [[1, 3, 5]]
+    assert right.tolist() == [[0, 2, 4]]
+    assert last_looks.tolist() == [[6, 7, 8]]
+    assert x[0, last_right[0]].tolist() == [41, 42, 40]
 
 
 def test_right_slots_agree_with_the_tasks_own_answers():
     x, y = Binding(5, 12, 6).batch(np.random.default_rng(0), 50)
-    found = slots.slots(1, x)
+    looks, right = slots.slots(1, x)
     rows = np.arange(50)[:, None]
-    assert (x[rows, found.right_BD] == y[rows, found.looks_BD]).all()
-    assert (x[rows, found.right_BD - 2 * (found.right_BD > 1)] != y[rows, found.looks_BD]).any()
+    assert (x[rows, right] == y[rows, looks]).all()
+    assert (x[rows, right - 2 * (right > 1)] != y[rows, looks]).any()
 
 
 @pytest.mark.parametrize("layer", [1, 2])
 def test_uniform_mass_is_what_a_uniform_head_gives(layer):
     x, _ = Binding(4, 8, 8).batch(np.random.default_rng(0), 20)
     even = torch.ones(12, 12).tril() / torch.arange(1, 13)[:, None]
-    mass = slots.right_mass(even.expand(1, 20, 12, 12).numpy(), slots.slots(layer - 1, x))
+    mass = slots.right_mass(even.expand(1, 20, 12, 12).numpy(), *slots.slots(layer - 1, x))
     assert mass == pytest.approx(uniform_mass(layer, 4))
     assert mass != pytest.approx(uniform_mass(3 - layer, 4))
 

@@ -11,15 +11,15 @@ from rich.cells import cell_len
 
 from isoloss.errors import InputError
 from isoloss.figures import render
-from isoloss.teach import templates
+from isoloss.report.templates import fill
 from isoloss.teach.attention.head import double, head_of, network, weights_of
 from isoloss.teach.attention.matrices import Matrix, colour, hexed, ink, lines_of, number
 from isoloss.teach.attention.mixing import Recording, causal_weights, mixed_by, uniform
-from isoloss.teach.attention.sentence import ids_of, words_of
+from isoloss.teach.attention.sentence import ids_of
 from isoloss.teach.attention.settings import SENTENCE, StepsSettings, UntrainedSettings
 from isoloss.teach.attention.steps import measure as steps
 from isoloss.teach.attention.steps import tell as steps_tell
-from isoloss.teach.attention.steps.trace import Weights, trace_of
+from isoloss.teach.attention.steps.trace import trace_of
 from isoloss.teach.attention.untrained import measure as untrained
 from isoloss.teach.attention.untrained import tell as untrained_tell
 from isoloss.teach.panels import panel
@@ -69,17 +69,17 @@ def test_rows_sum_to_one_and_see_no_later_word(tables):
 
 @pytest.mark.parametrize(("d_model", "seed"), [(2, 0), (4, 1), (8, 7)])
 def test_steps_reproduce_the_models_own_attention(d_model, seed):
-    head = head_of(words_of(SENTENCE), d_model, seed)
+    head = head_of(SENTENCE.split(), d_model, seed)
     trace = trace_of(double(head.x_TD), weights_of(head.attention))
-    np.testing.assert_allclose(trace.output_TD, double(head.output_TD), atol=1e-5)
-    np.testing.assert_allclose(trace.softmax_TS, double(head.weights_TS), atol=1e-5)
+    np.testing.assert_allclose(trace["O"], double(head.output_TD), atol=1e-5)
+    np.testing.assert_allclose(trace["A"], double(head.weights_TS), atol=1e-5)
 
 
 def test_a_trace_without_the_scale_is_caught():
-    head = head_of(words_of(SENTENCE), 4, 0)
-    right = weights_of(head.attention)
-    wrong = trace_of(double(head.x_TD), Weights(2 * right.q_DC, right.k_DC, right.v_DC, right.o_CD))
-    row = steps.difference("output", wrong.output_TD, double(head.output_TD))
+    head = head_of(SENTENCE.split(), 4, 0)
+    q_DC, *others = weights_of(head.attention)
+    wrong = trace_of(double(head.x_TD), [2 * q_DC, *others])
+    row = steps.difference("output", wrong["O"], double(head.output_TD))
     assert row["value"] > row["tolerance"]
     assert "do not reproduce" in steps_tell.check_text({"check": [row]})
 
@@ -136,8 +136,8 @@ def test_tokens_come_in_order_of_first_appearance():
 def test_numbers_do_not_depend_on_hashing():
     """set() order moved the rows of the script this demo replaces."""
     code = (
-        "from isoloss.teach.attention.sentence import ids_of, words_of;"
-        "from isoloss.teach.attention.settings import SENTENCE; print(ids_of(words_of(SENTENCE + ' a word')))"
+        "from isoloss.teach.attention.sentence import ids_of;"
+        "from isoloss.teach.attention.settings import SENTENCE; print(ids_of((SENTENCE + ' a word').split()))"
     )
     outputs = {
         subprocess.run(
@@ -246,7 +246,7 @@ def test_text_on_shades_can_be_read():
 
 def test_html_escapes_labels():
     parts = [[Matrix("<b>", ["<i>"], ["&"], [[1.0]])], [], []]
-    html = str(templates.filled("attention/steps/matrices.html", parts=parts))
+    html = str(fill("teach/attention/steps/matrices.html", parts=parts))
     assert "<b>" not in html
     assert "<i>" not in html
     assert "&amp;" in html

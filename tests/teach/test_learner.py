@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from isoloss.models.lstm import initialise, initialise_chrono
-from isoloss.teach.learner import Cohort, Replica, Side, answered, build, learn
+from isoloss.teach.learner import Cohort, Replica, Side, answered, build
 from isoloss.teach.tasks import NOT_ASKED, Binding, FirstLetter
 
 TASK = FirstLetter(6, letters=5)
@@ -69,11 +69,16 @@ def test_the_forget_bias_stands_in_one_bias_alone():
 
 
 def test_learning_stops_when_enough_is_right_or_at_the_cap():
-    short = learn(ATTENTION, TASK, [Replica(0, 1e-2)], cap=400, every=50, enough=0.95)
-    assert short[-1].share.value >= 0.95
-    assert short[-1].update < 400
-    capped = learn(ATTENTION, TASK, [Replica(0, 1e-2)], cap=7, every=5, enough=1.1)
-    assert [check.update for check in capped] == [0, 5, 7]
+    short = looks(cap=400, every=50, enough=0.95)
+    assert short[-1]["value"] >= 0.95
+    assert short[-1]["update"] < 400
+    capped = looks(cap=7, every=5, enough=1.1)
+    assert [look["update"] for look in capped] == [0, 5, 7]
+
+
+def looks(**until):
+    cohort = Cohort(ATTENTION, TASK, [Replica(0, 1e-2)])
+    return [look for looks in cohort.learn(**until) for look in looks]
 
 
 class Says(torch.nn.Module):

@@ -40,7 +40,7 @@ def trained(tiny, study_file, study_text, tmp_path):
 
     def make(name, *, keep_weights=True, changes=()):
         study, folder = spec.read(str(path)), tmp_path / name
-        scale = spec.scaled(study, "mini", changes)
+        scale = spec.scale_of(study, "mini", changes)
         runs, corpus = plan.plan(scale, gpu=False), library.tokenize(tiny, 300)
         runner.write_plan(folder, study, "mini", scale, runs)
         execution = Execution(device="cpu", keep_weights=keep_weights)

@@ -14,11 +14,10 @@ from isoloss.teach.progression import draw, tell
 from isoloss.teach.progression.corpus import (
     END,
     UNKNOWN,
-    Reading,
     corpus_of,
     entropy_floor,
     longest_copied,
-    shipped,
+    shipped_text,
 )
 from isoloss.teach.progression.curves import curves
 from isoloss.teach.progression.settings import TrainingSettings
@@ -76,7 +75,7 @@ def test_the_shipped_floor_follows_from_the_chain_rule():
 
 
 def test_the_shipped_sentences_are_short_different_and_in_plain_letters():
-    lines = shipped().splitlines()
+    lines = shipped_text().splitlines()
     assert len(lines) == len(set(lines)) == 100
     assert all(7 <= len(line.split()) <= 10 for line in lines)
     assert all(line == line.lower() and line.replace(" ", "").isalpha() for line in lines)
@@ -104,13 +103,13 @@ def own_corpus():
 
 def test_a_held_out_word_that_is_not_trained_is_read_but_never_asked():
     corpus = corpus_of(own_corpus(), 0.2, 0)
-    x_BT, y_BT = Reading(corpus.held_out, corpus.vocab, corpus.context).batch(np.random.default_rng(0), 1)
+    x_BT, y_BT = corpus.task(corpus.held_out).batch(np.random.default_rng(0), 1)
     assert len(corpus.held_out) == 2
     assert (x_BT[:, 5] == UNKNOWN).all()
     assert (y_BT[:, 4] == NOT_ASKED).all()
     assert (y_BT != UNKNOWN).all()
     assert (y_BT[:, 5] == END).all()
-    assert Reading(corpus.held_out, corpus.vocab, corpus.context).answers == (y_BT != NOT_ASKED).sum() == 10
+    assert corpus.task(corpus.held_out).answers == (y_BT != NOT_ASKED).sum() == 10
 
 
 def test_a_sentence_that_comes_twice_is_kept_once():

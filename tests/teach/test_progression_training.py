@@ -14,11 +14,10 @@ from isoloss.teach import words
 from isoloss.teach.learner import Cohort, Replica, build, params
 from isoloss.teach.panels import panel
 from isoloss.teach.progression import tell
-from isoloss.teach.progression.corpus import END, Corpus, Reading, corpus_of
+from isoloss.teach.progression.corpus import END, WordCorpus, corpus_of
 from isoloss.teach.progression.curves import NEAR, SIDES, copy_shares, curves
 from isoloss.teach.progression.measure import checks, mean_loss, sides, writing_updates
 from isoloss.teach.progression.writing import write
-from isoloss.teach.shares import Share
 
 ROUNDING = 1e-5
 SETTINGS = {"seeds": 2, "rates": [0.03], "samples": 200}
@@ -33,7 +32,7 @@ def one_thread():
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
+def corpus() -> WordCorpus:
     return corpus_of("", 0.2, 0)
 
 
@@ -58,7 +57,7 @@ def cohort(corpus, side, updates, *, start=None, seeds=(0,)):
 
 
 def reading(corpus):
-    return Reading(corpus.training, corpus.vocab, corpus.context)
+    return corpus.task(corpus.training)
 
 
 def keeps_the_floor(losses, floor):
@@ -125,7 +124,7 @@ def test_the_copied_share_is_what_the_model_s_own_chances_say(corpus):
 def copy_chance(made, corpus, prompt):
     """Exactly: the chances of the training sentences that begin with the prompt, summed."""
     own = tuple(sentence for sentence in corpus.training if sentence[: len(prompt)] == prompt)
-    x_BT, y_BT = Reading(own, corpus.vocab, corpus.context).batch(np.random.default_rng(0), 1)
+    x_BT, y_BT = corpus.task(own).batch(np.random.default_rng(0), 1)
     with torch.no_grad():
         logp_BTV = made.model(torch.from_numpy(x_BT)[None]).logits[-1][0].log_softmax(-1)
     logp_BT = logp_BTV.gather(-1, torch.from_numpy(y_BT).clamp(min=0)[..., None])[..., 0]
@@ -137,8 +136,8 @@ def holds(model, corpus, prompt, chance):
     """Four standard errors: one sound decoder in 16,000 would fail."""
     known = {(*sentence, END) for sentence in corpus.training}
     _, *drawn = write(model, prompt, corpus.context, [0], 0, 2_000)[0]
-    share = Share(sum(sentence in known for sentence in drawn), len(drawn))
-    return abs(share.value - chance) < 4 * (chance * (1 - chance) / share.n) ** 0.5
+    copied = sum(sentence in known for sentence in drawn) / len(drawn)
+    return abs(copied - chance) < 4 * (chance * (1 - chance) / len(drawn)) ** 0.5
 
 
 def test_greedy_takes_the_likeliest_word_whatever_the_seed(corpus):

@@ -10,12 +10,12 @@ from isoloss.errors import InputError
 from isoloss.figures.render import svg
 from isoloss.teach import panels
 from isoloss.teach.panel import run
-from isoloss.teach.race import counts, measure, ratios, tell, timing
+from isoloss.teach.race import measure, ratios, tell, timing
 from isoloss.teach.race.counts import ALONE, BLOCK, FUSED, LSTM, NAIVE, RUNNERS
 from isoloss.teach.race.settings import RaceSettings
-from isoloss.teach.race.timing import BOTH, FORWARD, MODES, Job, Race, Sample, Setup
+from isoloss.teach.race.timing import BOTH, FORWARD, MODES, Job, Processor, Times
 
-ONE, TWO, GPU = Setup("cpu", 1), Setup("cpu", 2), Setup("cuda", 1)
+ONE, TWO, GPU = Processor("cpu", 1), Processor("cpu", 2), Processor("cuda", 1)
 SETTINGS = RaceSettings(lengths=(64, 256), threads=(1, 2))
 SPEED = {NAIVE.name: 50.0, FUSED.name: 25.0, LSTM.name: 5.0, ALONE.name: 4.0, BLOCK.name: 10.0}
 """Milliseconds at T = 64 of runners on a machine that is not there; twice as many threads, half the time."""
@@ -28,7 +28,7 @@ def wobble(number: int) -> float:
 
 def tables(speed=SPEED, setups=(ONE, TWO), modes=MODES, left_out=(), noise=0.01, **faster):
     """``faster``: by runner, how many times as fast two threads are; 2 unless given."""
-    rng, samples = np.random.default_rng(0), []
+    rng, timed = np.random.default_rng(0), {}
     for setup, mode, length, (name, ms), number in itertools.product(
         setups, modes, SETTINGS.lengths, speed.items(), range(1, 7)
     ):
@@ -36,14 +36,8 @@ def tables(speed=SPEED, setups=(ONE, TWO), modes=MODES, left_out=(), noise=0.01,
         gain = faster.get(name.replace(" ", "_"), 2.0) if setup != ONE else 1.0
         value = ms * length / 64 * wobble(number) * np.exp(noise * rng.standard_normal()) / gain
         if job not in left_out:
-            samples.append(Sample(job, number, cpu=value * setup.threads, wall=value))
-    return {
-        "times": timing.time_rows(samples),
-        "ratios": timing.ratio_rows(samples),
-        "gains": timing.gain_rows(samples),
-        "not_run": [measure.not_run(job, 12.0) for job in left_out],
-        "exact": counts.exact_rows(SETTINGS.lengths, 128, 4),
-    }
+            timed.setdefault(job, []).append(Times(cpu=value * setup.threads, wall=value))
+    return measure.tables_of(SETTINGS, timed, dict.fromkeys(left_out, 12.0))
 
 
 def said(made, key: str) -> str:
@@ -54,7 +48,7 @@ def test_an_interval_covers_the_median_ratio_at_its_level() -> None:
     rng, hits = np.random.default_rng(0), {6: 0, 9: 0, 20: 0}
     for n in hits:
         for _ in range(1_000):
-            found = ratios.paired(np.exp(rng.standard_normal(n)), np.ones(n))
+            found = ratios.ratio_of(np.exp(rng.standard_normal(n)), np.ones(n))
             hits[n] += found.low <= 1.0 <= found.high
     assert all(940 <= hit <= 990 for hit in hits.values()), hits
 
@@ -66,11 +60,13 @@ def test_rank_is_the_narrowest_that_still_holds_95_percent(n: int, k: int) -> No
 
 def test_pairs_undo_what_slows_both_and_five_are_too_few() -> None:
     slow = [wobble(i) for i in range(6)]
-    found = ratios.paired([2 * s for s in slow], slow)
+    found = ratios.ratio_of([2 * s for s in slow], slow)
     assert (found.value, found.low, found.high) == (2, 2, 2)
-    assert (even := ratios.paired([2 * s for s in slow], [2.4, 1.0, 2.4, 1.0, 2.4, 4.1])).low < 1 < even.high
+    assert (
+        (even := ratios.ratio_of([2 * s for s in slow], [2.4, 1.0, 2.4, 1.0, 2.4, 4.1])).low < 1 < even.high
+    )
     with pytest.raises(InputError, match="make no interval"):
-        ratios.paired(slow[:5], slow[:5])
+        ratios.ratio_of(slow[:5], slow[:5])
 
 
 def test_the_verdict_flips_when_the_numbers_are_swapped() -> None:
@@ -143,10 +139,10 @@ def test_layers_fit_first_and_the_dearest_loop_is_left_out() -> None:
     seconds |= {Job(TWO, 64, BOTH, name): ms for name, ms in SPEED.items()}
     chosen = timing.within_budget(seconds, budget=19 + 19 + 25)
     assert Job(ONE, 64, BOTH, FUSED.name) in chosen
-    assert {job.runner for job in chosen if job.setup == TWO} == {LSTM.name, ALONE.name, BLOCK.name}
+    assert {job.runner for job in chosen if job.processor == TWO} == {LSTM.name, ALONE.name, BLOCK.name}
     assert Job(ONE, 64, BOTH, NAIVE.name) not in chosen
-    assert timing.within_budget(seconds, budget=0.5) == []
-    assert set(timing.within_budget(seconds, budget=1_000)) == set(seconds)
+    assert timing.within_budget(seconds, budget=0.5) == set()
+    assert timing.within_budget(seconds, budget=1_000) == set(seconds)
 
 
 class Clock:
@@ -155,47 +151,44 @@ class Clock:
     def __init__(self, cost=lambda job, number: SPEED[job.runner]):
         self.cost, self.order, self.entered = cost, [], []
 
-    def timed(self, job: Job) -> tuple[float, float]:
+    def time(self, job: Job) -> Times:
         self.order.append(job)
         ms = self.cost(job, self.order.count(job))
-        return ms, ms
+        return Times(ms, ms)
 
-    def run(self, setups=(ONE, TWO), budget=100.0, repeats=6) -> Race:
+    def run(self, setups=(ONE, TWO), budget=100.0):
         jobs = {Job(s, 64, FORWARD, o.name): SPEED[o.name] / 1e3 for s in setups for o in RUNNERS}
-        return timing.run(
-            jobs, repeats, budget, enter=self.entered.append, timed=self.timed, seen=lambda race: None
-        )
+        *_, last = timing.rounds(jobs, 6, budget, enter=self.entered.append, time=self.time)
+        return last
 
 
 def test_each_round_times_all_once_in_an_order_of_its_own_and_the_first_is_dropped() -> None:
     clock = Clock()
-    found = clock.run()
+    timed, _ = clock.run()
 
     blocks = [tuple(clock.order[i : i + 10]) for i in range(0, len(clock.order), 10)]
     assert len(blocks) == 7
     assert all(len(set(block)) == 10 for block in blocks)
     assert len(set(blocks)) > 3
-    assert len(found.samples) == 6 * 10
-    assert {sample.round for sample in found.samples} == set(range(1, 7))
+    assert len(timed) == 10
+    assert {len(times) for times in timed.values()} == {6}
     assert len(clock.entered) == 7 * 2
 
 
 def test_what_turns_out_dearer_than_foretold_is_left_out_with_all_its_samples() -> None:
-    collapse = Clock(lambda job, number: 4_000 if job.setup == TWO and number > 1 else SPEED[job.runner])
-    found = collapse.run(budget=5.0)
-    assert {job.setup for job in found.left_out} == {TWO}
-    assert all(sample.job not in found.left_out for sample in found.samples)
-    assert {sample.job.setup for sample in found.samples} == {ONE}
-    assert len(found.samples) == 6 * 5
-    assert Clock().run(budget=5.0).left_out == {}
+    collapse = Clock(lambda job, number: 4_000 if job.processor == TWO and number > 1 else SPEED[job.runner])
+    timed, left_out = collapse.run(budget=5.0)
+    assert {job.processor for job in left_out} == {TWO}
+    assert {job.processor for job in timed} == {ONE}
+    assert [len(times) for times in timed.values()] == [6] * 5
+    assert Clock().run(budget=5.0)[1] == {}
 
 
 def test_nothing_fits_and_nothing_is_said_of_time() -> None:
-    found = Clock().run(budget=1e-6)
-    assert found.samples == []
-    assert len(found.left_out) == 10
-    empty = {"times": [], "ratios": [], "gains": [], "exact": counts.exact_rows((64, 256), 128, 4)}
-    empty["not_run"] = [measure.not_run(job, 1.0) for job in found.left_out]
+    timed, left_out = Clock().run(budget=1e-6)
+    assert timed == {}
+    assert len(left_out) == 10
+    empty = measure.tables_of(SETTINGS, timed, left_out)
     assert tell.figures(SETTINGS, empty) == []
     keys = {one.key for one in tell.sentences(SETTINGS, empty)}
     assert keys == {"parallel", "not-run", "chain", "work"}
@@ -203,9 +196,9 @@ def test_nothing_fits_and_nothing_is_said_of_time() -> None:
 
 def test_setups_are_no_more_threads_than_cores_and_a_gpu_if_wanted() -> None:
     settings = RaceSettings(threads=(1, 0, 64))
-    assert measure.setups_of(settings, 4, gpu=False) == [Setup("cpu", 1), Setup("cpu", 4)]
-    assert measure.setups_of(settings, 1, gpu=True) == [Setup("cpu", 1), Setup("cuda", 1)]
-    assert measure.setups_of(RaceSettings(gpu=False), 1, gpu=True) == [Setup("cpu", 1)]
+    assert measure.processors_of(settings, 4, gpu=False) == [Processor("cpu", 1), Processor("cpu", 4)]
+    assert measure.processors_of(settings, 1, gpu=True) == [Processor("cpu", 1), Processor("cuda", 1)]
+    assert measure.processors_of(RaceSettings(gpu=False), 1, gpu=True) == [Processor("cpu", 1)]
 
 
 @pytest.mark.parametrize(

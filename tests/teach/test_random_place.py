@@ -6,6 +6,7 @@ import pytest
 from isoloss.stats import share
 from isoloss.teach.amnesia.contest import measure as contest
 from isoloss.teach.amnesia.contest.measure import STRINGS_A_DISTANCE
+from isoloss.teach.learner import Cohort
 from isoloss.teach.panels import panel
 
 PANEL = panel("random-place")
@@ -44,16 +45,16 @@ def test_a_run_has_a_row_a_look_and_a_row_a_distance():
 def test_distances_are_scored_on_the_trained_member_itself(monkeypatch):
     """A member that always finds the letter two steps back is right at that distance, elsewhere by chance."""
 
-    class TwoBack:
+    class TwoBack(Cohort):
         def __init__(self, genuine):
-            self.members, self.done = genuine.members, genuine.done
+            vars(self).update(vars(genuine))
 
-        def right(self, task, *, strings):
+        def shares(self, task, *, strings):
             x_BT, y_BT = task.batch(np.random.default_rng(3), strings)
-            return np.stack([x_BT[:, -3] == y_BT[:, -1]] * len(self.members))
+            return [share(int((x_BT[:, -3] == y_BT[:, -1]).sum()), strings)] * len(self.members)
 
     genuine = contest.distances
-    monkeypatch.setattr(contest, "distances", lambda who, cohort: genuine(who, TwoBack(cohort)))
+    monkeypatch.setattr(contest, "distances", lambda labels, cohort: genuine(labels, TwoBack(cohort)))
     rows = PANEL.measure(TINY, quiet)["distances"]
     assert all((row["value"] == 1.0) == (row["distance"] == 2) for row in rows)
     assert all(row["value"] < 0.15 for row in rows if row["distance"] != 2), "26 letters: about 0.04"

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from isoloss.teach.shares import Share, gap
+from isoloss.stats import share
+from isoloss.teach.shares import gap
 from isoloss.text import percent
 
 
@@ -11,12 +12,12 @@ from isoloss.text import percent
     ("hits", "low", "high"), [(76, 0.030, 0.047), (1000, 0.478, 0.522), (1980, 0.985, 0.994)]
 )
 def test_wilson_at_two_thousand(hits, low, high):
-    found = Share(hits, 2000).interval
+    found = share(hits, 2000).interval
     assert found == pytest.approx((low, high), abs=5e-4)
 
 
 def test_all_right_is_not_certain():
-    low, high = Share(2000, 2000).interval
+    low, high = share(2000, 2000).interval
     assert high == 1.0
     assert 0.997 < low < 1.0
 
@@ -28,7 +29,7 @@ def test_percent_says_all_only_of_all():
 
 
 def test_a_gap_flips_with_its_sides_and_needs_seeds():
-    a, b = [Share(1990, 2000), Share(1985, 2000)], [Share(400, 2000), Share(420, 2000)]
+    a, b = [share(1990, 2000), share(1985, 2000)], [share(400, 2000), share(420, 2000)]
     one, other = gap(a, b), gap(b, a)
     assert one.decided
     assert one.value == -other.value
@@ -37,7 +38,7 @@ def test_a_gap_flips_with_its_sides_and_needs_seeds():
 
 
 def test_the_same_numbers_are_no_difference():
-    a = [Share(1990, 2000), Share(1000, 2000), Share(500, 2000)]
+    a = [share(1990, 2000), share(1000, 2000), share(500, 2000)]
     assert not gap(a, a).decided
 
 
@@ -47,7 +48,7 @@ def covered(spread: float, shrink: float = 1.0, trials: int = 2000) -> float:
     held = 0
     for _ in range(trials):
         p = np.clip(0.8 + spread * rng.standard_normal(6), 0, 1)
-        sides = [Share(int(rng.binomial(500, q)), 500) for q in p]
+        sides = [share(int(rng.binomial(500, q)), 500) for q in p]
         found = gap(sides[:3], sides[3:])
         half = shrink * (found.high - found.low) / 2
         held += abs(found.value) <= half

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from settings_of_a_run import run_settings
 
 from isoloss import files
 from isoloss.records.store import check, read_record
@@ -13,22 +14,10 @@ from isoloss.training import finish
 from isoloss.training.evaluation import PositionSums, sums_of
 from isoloss.training.loop import train
 from isoloss.training.schedule import segments
-from isoloss.training.settings import Execution, Recipe, RunSettings
+from isoloss.training.settings import Execution, Recipe
 from isoloss.training.state import Measured
 
-SETTINGS = RunSettings(
-    family="transformer",
-    shape={"n_layer": 1, "d_model": 4, "n_head": 1},
-    corpus_hash="0",
-    tokenizer="bpe-3",
-    vocab=3,
-    context=2,
-    batch_size=1,
-    tokens=(20, 40),
-    learning_rate=0.01,
-    seed=0,
-    recipe=Recipe(cooldown=0.2),
-)
+SETTINGS = run_settings(tokenizer="bpe-3", vocab=3, recipe=Recipe(cooldown=0.2))
 SETUP = SimpleNamespace(settings=SETTINGS, segments=segments(SETTINGS), parts=["total"])
 PLAIN = np.array([[1.0, 3.0], [2.0, 6.0]])  # nats, 2 windows of 2 positions: means 2 and 4
 BYTES = np.array([1.0, 2.0, 5.0])

@@ -137,10 +137,8 @@ def verdict(data: ByParams) -> str:
         sizes = [text.count(gap.params) for gap in gaps if gap.difference.sign == sign]
         if sizes:
             share = f"all {len(gaps)}" if len(sizes) == len(gaps) else f"{len(sizes)} of {len(gaps)}"
-            if len(gaps) == 1:
-                clauses.append(f"{name} is ahead at the one size compared (N = {sizes[0]})")
-                continue
-            clauses.append(f"{name} is ahead at {share} sizes compared (N = {text.listed(sizes)})")
+            which = "the one size" if len(gaps) == 1 else f"{share} sizes"
+            clauses.append(f"{name} is ahead at {which} compared (N = {text.listed(sizes)})")
     return "; ".join(clauses)
 
 
@@ -151,7 +149,7 @@ def crossover(meets: Crossing | Refusal, rival: str) -> str:
     if meets.outcome is CrossingOutcome.NO_CROSSING or meets.value is None:
         return (
             f"the fitted laws do not cross anywhere from N = {text.count(meets.range[0])} to "
-            f"{text.count(meets.range[1])}, so no crossover is claimed{not_excluded(meets)}"
+            f"{text.count(meets.range[1])}, so no crossover is claimed{open_crossing(meets)}"
         )
     where = f"N = {text.count(meets.value)} ({text.interval(meets.interval or (None, None), text.count)})"
     if meets.outcome is CrossingOutcome.CROSSES_INSIDE:
@@ -164,7 +162,7 @@ def crossover(meets: Crossing | Refusal, rival: str) -> str:
     return f"the fitted laws would cross at {where}, which lies outside the data ({side}): an extrapolation"
 
 
-def not_excluded(missed: Crossing) -> str:
+def open_crossing(missed: Crossing) -> str:
     """Where a crossing remains compatible with the data, though the laws themselves do not cross."""
     low, high = missed.interval or (None, None)
     if low is None and high is None:

@@ -135,15 +135,18 @@ def verdict(data: ByPosition) -> str:
     if data.noise_refused:
         return f"no verdict on {names} by position: {data.noise_refused.what}"
     early, late = text.signed(pair.early.value), text.signed(pair.late.value)
-    change = {
-        -1: "the Transformer gains more from context",
-        1: "the LSTM gains more from context",
-        0: "no difference in what context gives is shown",
-    }[pair.widening.sign or 0]
     return (
-        f"{change}: {names} is {early} nats at tokens 1–{EARLY} and {late} "
+        f"{gain_words(pair.widening, 'context')}: {names} is {early} nats at tokens 1–{EARLY} and {late} "
         f"at tokens {data.context // 2 + 1}–{data.context}"
     )
+
+
+def gain_words(widening: Interval, context: str) -> str:
+    return {
+        -1: f"the Transformer gains more from {context}",
+        1: f"the LSTM gains more from {context}",
+        0: f"no difference in what {context} gives is shown",
+    }[widening.sign or 0]
 
 
 def name_of(curve: PositionCurve) -> str:

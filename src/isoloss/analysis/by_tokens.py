@@ -1,7 +1,5 @@
 """The comparison of families at every D that both reached."""
 
-from dataclasses import dataclass
-
 import polars as pl
 
 from isoloss import text
@@ -9,12 +7,8 @@ from isoloss.analysis.by_params import ByParams, at_tokens
 from isoloss.analysis.points import cooled_points, of_families, shared_tokens
 from isoloss.records import StudyData
 
-
-@dataclass(frozen=True)
-class ByTokens:
-    """One comparison for each D, ascending."""
-
-    each: tuple[ByParams, ...]
+ByTokens = tuple[ByParams, ...]
+"""One comparison for each D, ascending."""
 
 
 def measure(study: StudyData) -> ByTokens:
@@ -23,17 +17,17 @@ def measure(study: StudyData) -> ByTokens:
     shared_tokens(points)
     families = points.group_by("tokens").agg(pl.col("family").n_unique())
     shared = families.filter(pl.col("family") == 2)["tokens"].sort()
-    return ByTokens(tuple(at_tokens(points, tokens) for tokens in shared))
+    return tuple(at_tokens(points, tokens) for tokens in shared)
 
 
 def verdict(data: ByTokens) -> str:
     """In how many sizes the LSTM is ahead, D by D."""
-    counted = [(each, ahead_of(each)) for each in data.each]
+    counted = [(each, ahead_of(each)) for each in data]
     kinds = {(each.rival, len(each.headline_gaps)) for each, _ in counted}
-    known = [ahead for _, ahead in counted if ahead is not None]
-    if len(kinds) == 1 and len(known) == len(counted):
+    counts = [ahead for _, ahead in counted if ahead is not None]
+    if len(kinds) == 1 and len(counts) == len(counted):
         rival, size = kinds.pop()
-        lstm, ours = (text.listed([str(ahead[i]) for ahead in known]) for i in (0, 1))
+        lstm, ours = (text.listed([str(ahead[i]) for ahead in counts]) for i in (0, 1))
         tokens = text.listed([text.count(each.tokens) for each, _ in counted])
         return (
             f"the {rival} is ahead at {lstm} and the Transformer at {ours} of {size} sizes, at D = {tokens}"

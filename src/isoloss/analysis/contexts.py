@@ -28,11 +28,9 @@ class ContextSize:
 
     @property
     def implied_mean(self) -> float | None:
-        return (
-            None
-            if isinstance(self.law, Refusal)
-            else context_mean(self.law, int(self.profile.position_T[-1]))
-        )
+        if isinstance(self.law, Refusal):
+            return None
+        return context_mean(self.law, int(self.profile.position_T[-1]))
 
 
 @dataclass(frozen=True)
@@ -85,11 +83,11 @@ def law_verdict(data: Contexts) -> str:
         share = f"{len(fits)} of {len(data.sizes)}"
         return f"{share} sizes have a context law that the data determine, so no trend with N is stated"
     (small, first), (large, last) = fits[0], fits[-1]
-    known = [exponent_words(law) for law in (first, last)]
     apart = exponents_apart(first, last)
     trend = "the exponents' intervals do not overlap" if apart else "their intervals overlap"
     return (
-        f"the exponent of context is {known[0]} at N = {text.count(small)} and {known[1]} at "
+        f"the exponent of context is {exponent_words(first)} at N = {text.count(small)} and "
+        f"{exponent_words(last)} at "
         f"N = {text.count(large)}" + ("; one seed gives no interval" if apart is None else f"; {trend}")
     )
 
@@ -110,18 +108,19 @@ def exponents_apart(first: Fit, last: Fit) -> bool | None:
     return high < other_low or other_high < low
 
 
-def learned_at(steps: pl.DataFrame, share: float = LEARNED) -> int:
-    """The first recorded step by which one curve had ``share`` of its whole improvement."""
+def learning_step(steps: pl.DataFrame) -> int:
+    """The first recorded step by which one curve had LEARNED of its whole improvement."""
     first, last = steps["loss"][0], steps["loss"].min()
-    return int(steps.filter(pl.col("loss") <= first - share * (first - last))["step"][0])
+    return int(steps.filter(pl.col("loss") <= first - LEARNED * (first - last))["step"][0])
 
 
 def steps_verdict(data: Contexts) -> str:
     """Whether the first token is learned before the last ones, seed by seed."""
     first, last = data.steps["from_token"].min(), data.steps["from_token"].max()
-    pairs = []
-    for _, run in data.steps.group_by("run_id", maintain_order=True):
-        pairs.append(tuple(learned_at(run.filter(pl.col("from_token") == token)) for token in (first, last)))
+    pairs = [
+        tuple(learning_step(run.filter(pl.col("from_token") == token)) for token in (first, last))
+        for _, run in data.steps.group_by("run_id", maintain_order=True)
+    ]
     early, late = (text.listed(sorted({str(pair[i]) for pair in pairs}, key=int)) for i in (0, 1))
     steps = (
         f"token {first} has {text.percent(LEARNED)} of its improvement by step {early}, "
@@ -129,7 +128,5 @@ def steps_verdict(data: Contexts) -> str:
     )
     if len(pairs) == 1:
         return f"in the one seed trained, {steps}"
-    held = sum(pair[0] < pair[1] for pair in pairs)
-    if not held:
-        return f"early tokens are learned before late ones in none of {len(pairs)} seeds: {steps}"
-    return f"early tokens are learned before late ones in {held} of {len(pairs)} seeds: {steps}"
+    count = sum(pair[0] < pair[1] for pair in pairs)
+    return f"early tokens are learned before late ones in {count or 'none'} of {len(pairs)} seeds: {steps}"

@@ -9,7 +9,7 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.by_params import ByParams, crossover
 from isoloss.analysis.by_params import verdict as params_verdict
-from isoloss.analysis.by_position import EARLY, ByPosition, name_of, stop_words
+from isoloss.analysis.by_position import EARLY, ByPosition, gain_words, name_of, stop_words
 from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.conditions import left_out
 from isoloss.analysis.loops import LoopedStudy, LoopGain, loops_verdict
@@ -78,11 +78,14 @@ def tuning_words(swept: pl.DataFrame) -> list[str]:
 
 def finding(key: str, title: str, data: Any, say: Callable[..., Parts], tuned: list[str]) -> Finding:
     if isinstance(data, Refusal):
-        sentence = f"Not answered: {data.what}. What would answer it: {data.mend}."
-        return Finding(key, title, sentence, {}, ())
+        return unanswered(key, title, data)
     sentence, numbers, caveats = say(data)
-    caveats = [*caveats, *tuned]
-    return Finding(key, title, sentence[0].upper() + sentence[1:], numbers, tuple(caveats))
+    return Finding(key, title, text.capital(sentence), numbers, (*caveats, *tuned))
+
+
+def unanswered(key: str, title: str, reason: Refusal) -> Finding:
+    sentence = f"Not answered: {reason.what}. What would answer it: {reason.mend}."
+    return Finding(key, title, sentence, {}, ())
 
 
 def families(data: ByParams) -> Parts:
@@ -121,7 +124,8 @@ def positions(data: ByPosition) -> Parts:
         sentence = (
             f"{name_of(pair.transformer)} minus {name_of(pair.lstm)} (N ratio {pair.ratio:.2f}) is "
             f"{text.difference(pair.early)} at tokens 1–{EARLY} and {text.difference(pair.late)} at tokens "
-            f"{late}, a change of {text.difference(pair.widening)}: {gain_words(pair.widening)}."
+            f"{late}, a change of {text.difference(pair.widening)}: "
+            f"{gain_words(pair.widening, 'later context')}."
         )
     for model in (pair.transformer, pair.lstm):
         sentence += f" {text.capital(name_of(model))} {stop_words(model.stop)}."
@@ -143,14 +147,6 @@ def positions(data: ByPosition) -> Parts:
         "only the first quarter of the context can be judged.",
     ]
     return sentence, numbers, caveats
-
-
-def gain_words(widening: Interval) -> str:
-    return {
-        -1: "the Transformer gains more from later context",
-        1: "the LSTM gains more from later context",
-        0: "no difference in what later context gives is shown",
-    }[widening.sign or 0]
 
 
 def loops(data: LoopedStudy) -> Parts:

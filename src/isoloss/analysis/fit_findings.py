@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from isoloss import text
-from isoloss.analysis.findings import Finding
+from isoloss.analysis.findings import Finding, unanswered
 from isoloss.analysis.fit_rows import row_words, spread_words
 from isoloss.analysis.fit_tables import exponents, run_words
 from isoloss.analysis.refits import LeaveOneOut, Refits
@@ -31,23 +31,18 @@ def _law(fit: Fit) -> Finding:
 
 
 def _certainty(fit: Fit) -> Finding:
-    names = exponents(fit)
-    known = [name for name in names if fit.intervals[name] is not None]
-    numbers = {"intervals": {name: fit.intervals[name] for name in known}, "level": fit.level}
-    if not known:
+    intervals = {name: fit.intervals[name] for name in exponents(fit) if fit.intervals[name] is not None}
+    numbers = {"intervals": intervals, "level": fit.level}
+    if not intervals:
         sentence = f"No interval: {_why(fit)}."
     else:
         each = [
-            f"{name} = {text.number(fit.params[name])} ({text.interval(fit.intervals[name])})"
-            for name in known
+            f"{name} = {text.number(fit.params[name])} ({text.interval(ends)})"
+            for name, ends in intervals.items()
         ]
-        sentence = f"{text.listed(each)}: {text.level(fit.level)} intervals"
-        printed = fit.status is FitStatus.PUBLISHED
-        sentence += (
-            ", as printed."
-            if printed
-            else f" ({fit.intervals_by}), {text.plural(fit.df, 'degree')} of freedom."
-        )
+        by = f" ({fit.intervals_by}), {text.plural(fit.df, 'degree')} of freedom"
+        by = ", as printed" if fit.status is FitStatus.PUBLISHED else by
+        sentence = f"{text.listed(each)}: {text.level(fit.level)} intervals{by}."
     if fit.sigma is not None:
         sentence += f" One run scatters by {spread_words(fit, fit.sigma)} about the law."
     if fit.seeds is not None:
@@ -62,7 +57,7 @@ def _certainty(fit: Fit) -> Finding:
 def _why(fit: Fit) -> str:
     if fit.status not in (FitStatus.CONVERGED, FitStatus.PUBLISHED):
         return fit.reason
-    reasons = [one.removeprefix("no interval: ").removesuffix(": no interval") for one in fit.warnings]
+    reasons = [w.removeprefix("no interval: ").removesuffix(": no interval") for w in fit.warnings]
     return "; ".join(reasons) or "the data support none"
 
 
@@ -74,19 +69,18 @@ def _allocation(exponent: AllocationExponent) -> Finding:
 
 
 def _bonus(fit: Fit) -> Finding:
-    found = entropy_share(fit, OURO_BETA)
+    share = entropy_share(fit, OURO_BETA)
+    title = "What the entropy bonus could do"
     caveat = (
         "The bonus is at most beta times the logarithm of the number of exits; total loss hides what it was."
     )
-    return Finding(
-        "entropy-bonus", "What the entropy bonus could do", found.sentence, asdict(found), (caveat,)
-    )
+    return Finding("entropy-bonus", title, share.sentence, asdict(share), (caveat,))
 
 
 def _objective(fit: Fit, refits: Refits | Refusal) -> Finding:
     title = "What the objective does"
     if isinstance(refits, Refusal):
-        return _unanswered("objective", title, refits)
+        return unanswered("objective", title, refits)
     solved = [(_name(objective, delta), law) for objective, delta, law in refits if isinstance(law, Fit)]
     refused = len(refits) - len(solved)
     if len(refits) == 1:
@@ -118,9 +112,9 @@ def _name(objective: str, delta: float | None) -> str:
 def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
     title = "Which run it rests on"
     if isinstance(without, Refusal):
-        return _unanswered("influence", title, without)
+        return unanswered("influence", title, without)
     worst = without.each[0]
-    lost = sum(one.moved is None for one in without.each)
+    lost = sum(run.moved is None for run in without.each)
     if worst.moved is None or worst.params is None:
         sentence = f"Without {run_words(worst)} the rest does not determine the law"
         sentence += "." if lost == 1 else f"; so with {lost} of {len(without.each)} runs."
@@ -135,8 +129,3 @@ def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
     )
     numbers = {"left_out": run_words(worst), "moved": worst.moved, "params": dict(worst.params)}
     return Finding("influence", title, sentence, numbers, ())
-
-
-def _unanswered(key: str, title: str, reason: Refusal) -> Finding:
-    sentence = f"Not answered: {reason.what}. What would answer it: {reason.mend}."
-    return Finding(key, title, sentence, {}, ())

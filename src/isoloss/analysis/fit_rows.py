@@ -89,6 +89,13 @@ def law_at(fit: Fit, inputs: Mapping[str, Array]) -> Array:
     return np.asarray(fit.predict(level=None, **inputs).loss, dtype=float)
 
 
+def law_losses(law: Fit | Refusal, rows: pl.DataFrame) -> pl.Series:
+    """The law's loss at each row, whose columns hold its inputs; null without a law."""
+    if isinstance(law, Refusal):
+        return pl.Series([None] * rows.height, dtype=pl.Float64)
+    return pl.Series(law_at(law, {name: rows[name].to_numpy().astype(float) for name in law.form.inputs}))
+
+
 def rows(fit: Fit) -> pl.DataFrame:
     """A row each: inputs, observed, law, residual (in units of ``residual_words``), low, high, label.
 
@@ -139,7 +146,7 @@ def ranges_of(fit: Fit) -> dict[str, tuple[float, float]]:
     return {name: fit.ranges[name] for name in fit.form.inputs}
 
 
-def varied(fit: Fit) -> list[str]:
+def varied_inputs(fit: Fit) -> list[str]:
     """The inputs that were varied, in the law's order."""
     return [name for name, (low, high) in ranges_of(fit).items() if high > low * (1 + 1e-9)]
 

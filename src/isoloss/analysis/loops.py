@@ -142,14 +142,14 @@ def validate(points: pl.DataFrame) -> tuple[HeldOut, ...]:
     deep = pl.col("recurrence") == points["recurrence"].max()
     last = pl.col("tokens") > 0.75 * pl.col("tokens").max().over("size", "recurrence")
     return (
-        held_out("largest N, all T_m", points, large, "size_params"),
-        held_out("largest T_m, all N", points, deep, "recurrence"),
-        held_out("largest N at largest T_m only", points, large & deep, "size_params"),
-        held_out("last quarter of every run", points, last, "tokens"),
+        judge_held_out("largest N, all T_m", points, large, "size_params"),
+        judge_held_out("largest T_m, all N", points, deep, "recurrence"),
+        judge_held_out("largest N at largest T_m only", points, large & deep, "size_params"),
+        judge_held_out("last quarter of every run", points, last, "tokens"),
     )
 
 
-def held_out(what: str, points: pl.DataFrame, out: pl.Expr, along: str) -> HeldOut:
+def judge_held_out(what: str, points: pl.DataFrame, out: pl.Expr, along: str) -> HeldOut:
     kept, unseen = points.filter(~out), points.filter(out)
     if kept.is_empty() or unseen.is_empty():
         refusal = Refusal("nothing is left to fit on", mend="add sizes, loops or tokens")
@@ -198,15 +198,15 @@ def loop_gains(points: pl.DataFrame) -> tuple[LoopGain, ...]:
     noises = {name: seed_noise(losses_by_size(points, column)) for name, column in columns.items()}
     for _, size in points.group_by("n_layer", "d_model", maintain_order=True):
         loops = int(size["recurrence"].to_numpy().max())
-        one, many = (size.filter(pl.col("recurrence") == t) for t in (1, loops))
-        if loops == 1 or one.is_empty():
+        single, deep = (size.filter(pl.col("recurrence") == t) for t in (1, loops))
+        if loops == 1 or single.is_empty():
             continue
         changes = {
-            name: difference(many[column].to_numpy(), one[column].to_numpy(), noises[name])
+            name: difference(deep[column].to_numpy(), single[column].to_numpy(), noises[name])
             for name, column in columns.items()
         }
-        bonus = float((many["loss_expected"] - many["loss_total"]).to_numpy().mean())
-        params = int(one["params"][0])
+        bonus = float((deep["loss_expected"] - deep["loss_total"]).to_numpy().mean())
+        params = int(single["params"][0])
         gains.append(LoopGain(params=params, loops=loops, bonus=bonus, cap=beta * log(loops), **changes))
     return tuple(sorted(gains, key=lambda gain: gain.params))
 

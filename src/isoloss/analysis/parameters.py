@@ -1,7 +1,5 @@
 """How a fit's parameters hang together, and how far each may leave its estimate."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
@@ -59,8 +57,8 @@ def profiles(fit: Fit) -> tuple[Profile, ...]:
         raise Refusal("the fit has no covariance, so no profile", mend="; ".join(fit.warnings) or fit.reason)
     if exact(fit):
         raise Refusal("the law misses no run, so there is no noise to profile", mend="give measured losses")
-    problem, at = problem_of(fit)
-    if at.dependent:
+    problem, points = problem_of(fit)
+    if points.dependent:
         raise Refusal(
             "checkpoints of one run have no likelihood of their own, so no profile",
             mend="keep one row a run; intervals from the bootstrap over runs stand",
@@ -69,15 +67,11 @@ def profiles(fit: Fit) -> tuple[Profile, ...]:
 
 
 def profile_verdict(fit: Fit, curves: tuple[Profile, ...]) -> str:
-    closed = [(curve, curve.interval[0], curve.interval[1]) for curve in curves]
-    opened = [curve.parameter for curve, low, high in closed if low is None or high is None]
-    if opened:
-        return f"{text.listed(opened)} {'has' if len(opened) == 1 else 'have'} no bound on a side: open ends"
-    shares = [
-        _difference((low, high), _t_interval(fit, curve.parameter))
-        for curve, low, high in closed
-        if low is not None and high is not None
-    ]
+    open_ended = [curve.parameter for curve in curves if None in curve.interval]
+    if open_ended:
+        has = "has" if len(open_ended) == 1 else "have"
+        return f"{text.listed(open_ended)} {has} no bound on a side: open ends"
+    shares = [_difference(curve.interval, _t_interval(fit, curve.parameter)) for curve in curves]
     worst = int(np.argmax(shares))
     if shares[worst] < 0.15:
         return "Profile and t intervals agree: the law is nearly linear in its parameters"
@@ -87,10 +81,10 @@ def profile_verdict(fit: Fit, curves: tuple[Profile, ...]) -> str:
     )
 
 
-def _difference(interval: tuple[float, float], t_ends: tuple[float, float]) -> float:
-    """Largest distance between two intervals' ends over the width of the first."""
-    low, high = interval
-    return max(abs(low - t_ends[0]), abs(high - t_ends[1])) / (high - low)
+def _difference(interval: text.Ends, t_ends: tuple[float, float]) -> float:
+    """Largest distance between two closed intervals' ends over the width of the first."""
+    ends_2 = np.array(interval, dtype=np.float64)
+    return float(np.abs(ends_2 - t_ends).max() / np.ptp(ends_2))
 
 
 def _error(fit: Fit, name: str) -> float:
@@ -99,21 +93,18 @@ def _error(fit: Fit, name: str) -> float:
     return float(np.sqrt(fit.plain_covariance()[index, index]))
 
 
-def _coordinates(fit: Fit, name: str, values: Sequence[float]) -> Array:
-    return np.asarray(values) if name in fit.form.signed else np.log(np.asarray(values))
-
-
 def _t_interval(fit: Fit, name: str) -> tuple[float, float]:
-    middle = float(_coordinates(fit, name, [fit.params[name]])[0])
+    middle = fit.form.coordinate(name, fit.params[name])
     reach = t_quantile(fit.level, fit.df) * _error(fit, name)
     low, high = np.clip([middle - reach, middle + reach], -700, 700).tolist()
     return (low, high) if name in fit.form.signed else (float(np.exp(low)), float(np.exp(high)))
 
 
 def profile_table(fit: Fit, curve: Profile) -> pl.DataFrame:
-    name = curve.parameter
+    name, values = curve.parameter, np.array(curve.values)
     with np.errstate(divide="ignore"):
-        away = _coordinates(fit, name, curve.values) - _coordinates(fit, name, [fit.params[name]])
+        coordinates = values if name in fit.form.signed else np.log(values)
+    away = coordinates - fit.form.coordinate(name, fit.params[name])
     return pl.DataFrame(
         {
             "parameter": [name] * len(curve.values),

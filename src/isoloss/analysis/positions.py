@@ -71,7 +71,7 @@ def edges(context: int) -> list[tuple[int, int]]:
     return bins
 
 
-def binned(profile: PositionProfile) -> pl.DataFrame:
+def bin_means(profile: PositionProfile) -> pl.DataFrame:
     """Per bin: position (geometric middle), loss (mean of seeds), and the lowest and highest seed."""
     rows = []
     for first, last in edges(int(profile.position_T[-1])):

@@ -1,4 +1,5 @@
-"""The same rows fitted again: without one run at a time, and under other objectives."""
+"""A fit's own rows asked again: without one run at a time, under other objectives, the largest hidden, and by
+methods without a law."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from isoloss.laws import (
     Array,
     Fit,
     FitData,
+    FitStatus,
     Points,
     Problem,
     covariance_S,
@@ -20,6 +22,8 @@ from isoloss.laws import (
     fit,
     problem_of,
 )
+from isoloss.plans.backtest import Backtest, backtest
+from isoloss.plans.methods import ExponentsByMethod, exponents_by_method, refuse_rows
 
 Indices = NDArray[np.integer]
 
@@ -109,11 +113,11 @@ def objectives(law: Fit) -> Refits:
     """Name, delta and fit under the fit's own objective and the others. Raises Refusal without rows."""
     if law.data is None:
         raise Refusal("this fit carries no rows to fit again", mend="fit the law to a table")
-    own = (law.objective.name, law.objective.delta)
-    out: Refits = [(*own, law)]
+    first = (law.objective.name, law.objective.delta)
+    out: Refits = [(*first, law)]
     for name, delta in OBJECTIVES:
         used = delta if name == "huber-log" else None
-        if (name, used) != own and not (law.signed_floor and name != "squared"):
+        if (name, used) != first and not (law.signed_floor and name != "squared"):
             out.append((name, used, _under(law, law.data, name, delta)))
     return out
 
@@ -135,6 +139,36 @@ def _under(law: Fit, data: FitData, objective: str, delta: float) -> Fit | Refus
         allow_negative=law.signed_floor,
         curve_only=True,
     )
+
+
+def hidden_runs(law: Fit) -> Backtest:
+    """The law on its own largest runs, hidden. Raises Refusal where that cannot be asked."""
+    data = law.data
+    if data is None or law.status is FitStatus.PUBLISHED:
+        raise Refusal("a published law brings no runs to hide", mend="fit it to runs")
+    column = next((name for name in ("params", "tokens") if name in law.form.inputs), law.form.inputs[0])
+    return refuse_rows(
+        backtest,
+        law.law,
+        {name: np.array(values) for name, values in data.inputs.items()},
+        np.array(data.loss),
+        holdout=f"largest-{column}",
+        weights=np.array(data.weights),
+        cluster=None if data.cluster is None else np.array(data.cluster),
+        level=law.level,
+        objective=law.objective.name,
+        delta=law.objective.delta or 1e-3,
+        fixed=law.fixed,
+        tied=law.tied,
+    )
+
+
+def without_a_law(law: Fit) -> ExponentsByMethod:
+    """The best size over compute by several methods, at C = 6 N D. Raises Refusal without budgets."""
+    if law.data is None or set(law.form.inputs) != {"params", "tokens"}:
+        raise Refusal("IsoFLOP curves need runs of params and tokens", mend="fit a law of both")
+    N, D = (np.array(law.data.inputs[name]) for name in ("params", "tokens"))
+    return refuse_rows(exponents_by_method, 6 * N * D, N, np.array(law.data.loss), tokens=D, level=law.level)
 
 
 def _strongest(problem: Problem, phi: Array, points: Points) -> Indices:

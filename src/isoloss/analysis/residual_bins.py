@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtr
 
-from isoloss.analysis.fit_rows import amount, on_logs, spread_words, varied
-from isoloss.laws import Array, Fit
+from isoloss.analysis.fit_rows import amount, on_logs, spread_words, varied_inputs
+from isoloss.laws import Fit
 from isoloss.stats import t_quantile
 
 BINS = 6
@@ -17,7 +17,7 @@ FEW = 7
 
 def means(fit: Fit, points: pl.DataFrame) -> pl.DataFrame:
     """Mean residuals along each varied input, with their standard errors and intervals."""
-    return pl.concat(_bins(fit, points, name) for name in varied(fit))
+    return pl.concat(_bins(fit, points, name) for name in varied_inputs(fit))
 
 
 def _bins(fit: Fit, points: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -27,8 +27,8 @@ def _bins(fit: Fit, points: pl.DataFrame, name: str) -> pl.DataFrame:
         index = points[name].rank("dense").cast(pl.Int64) - 1
     else:
         index = pl.Series((points[name].rank("ordinal").cast(pl.Int64) - 1) * BINS // points.height)
-    binned = points.with_columns(index.alias("bin")).group_by("bin", maintain_order=True)
-    means = binned.agg(
+    bins = points.with_columns(index.alias("bin")).group_by("bin", maintain_order=True)
+    means = bins.agg(
         pl.col(name).log().mean().exp().alias("at"),
         pl.col(name).min().alias("from"),
         pl.col(name).max().alias("to"),
@@ -37,27 +37,26 @@ def _bins(fit: Fit, points: pl.DataFrame, name: str) -> pl.DataFrame:
         pl.len().alias("rows"),
         pl.col("label").n_unique().alias("independent"),
     )
-    error = _error(fit, means)
-    reach = None if error is None else t_quantile(fit.level, fit.df) * error
-    nothing = pl.lit(None, pl.Float64)
+    error = _error(fit)
+    reach = t_quantile(fit.level, fit.df) * error
     return means.select(
         pl.lit(name).alias("input"),
         pl.exclude("bin", "spread"),
-        (nothing if error is None else pl.Series(error)).alias("standard_error"),
-        (nothing if reach is None else pl.col("mean") - pl.Series(reach)).alias("low"),
-        (nothing if reach is None else pl.col("mean") + pl.Series(reach)).alias("high"),
+        error.alias("standard_error"),
+        (pl.col("mean") - reach).alias("low"),
+        (pl.col("mean") + reach).alias("high"),
     )
 
 
-def _error(fit: Fit, means: pl.DataFrame) -> Array | None:
-    """Standard errors of the bins' means; None where the fit has no degrees of freedom.
+def _error(fit: Fit) -> pl.Expr:
+    """Standard errors of the bins' means; null where the fit has no degrees of freedom.
 
     From the spread of one run, or of the bin's own rows where that is larger: outliers make a mean unsure.
     """
     if fit.sigma is None or fit.df < 1 or fit.sigma == 0:
-        return None
-    one_run = np.maximum(fit.sigma * (100 if on_logs(fit) else 1), means["spread"].to_numpy())
-    return one_run / np.sqrt(means["independent"].to_numpy())
+        return pl.lit(None, pl.Float64)
+    one_run = pl.max_horizontal(pl.lit(fit.sigma * (100 if on_logs(fit) else 1)), "spread")
+    return one_run / pl.col("independent").cast(pl.Float64).sqrt()
 
 
 def drift(fit: Fit, bins: pl.DataFrame) -> str:
@@ -67,11 +66,12 @@ def drift(fit: Fit, bins: pl.DataFrame) -> str:
         largest = float(np.abs(bins["mean"].to_numpy()).max())
         return f"Residuals average at most {spread_words(fit, unit * largest)} in any bin"
     z = (bins["mean"] / bins["standard_error"]).to_numpy()
-    place = int(np.abs(z).argmax())
-    chance = min(1.0, 2 * len(z) * float(stdtr(fit.df, -abs(z[place]))))
-    worst = bins.row(place, named=True)
+    index = int(np.abs(z).argmax())
+    errors = abs(z[index])
+    chance = min(1.0, 2 * len(z) * float(stdtr(fit.df, -errors)))
+    worst = bins.row(index, named=True)
     where = amount(worst["input"], worst["from"], worst["to"])
     size = f"{'+' if worst['mean'] > 0 else '−'}{spread_words(fit, abs(unit * worst['mean']))}"
     if chance < DRIFTS:
-        return f"The law drifts off its runs: they average {size} at {where} ({abs(z[place]):.1f} s.e.)"
-    return f"No drift is seen: the largest bin mean is {size}, at {where} ({abs(z[place]):.1f} s.e.)"
+        return f"The law drifts off its runs: they average {size} at {where} ({errors:.1f} s.e.)"
+    return f"No drift is seen: the largest bin mean is {size}, at {where} ({errors:.1f} s.e.)"

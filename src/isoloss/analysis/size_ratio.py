@@ -31,7 +31,7 @@ def size_ratios(data: ByParams, curve: str, levels: int = 3) -> list[SizeRatio]:
     The interval takes quantiles of the ratio over draws of both parameter vectors.
     Raises Refusal if a law was refused or the two share no loss.
     """
-    fits = {each.name: each.fit for each in data.curves}
+    fits = {curve.name: curve.fit for curve in data.curves}
     ours, theirs = fits["Transformer"], fits[curve]
     if isinstance(ours, Refusal):
         raise ours
@@ -72,7 +72,8 @@ def log_size(law: Fit, loss: float, theta_Sp: np.ndarray | None = None) -> np.nd
 
 def quantiles(log_ratio: np.ndarray) -> tuple[float | None, float | None]:
     tail = (1 - LEVEL) / 2
-    known = np.nan_to_num(log_ratio, nan=0.0, posinf=np.inf, neginf=-np.inf)
-    ends = np.quantile(known, [tail, 1 - tail], method="nearest")
+    # Where neither law reaches the loss the ratio is unknown, and counts as 1.
+    filled = np.where(np.isnan(log_ratio), 0.0, log_ratio)
+    ends = np.quantile(filled, [tail, 1 - tail], method="nearest")
     low, high = (float(np.exp(end)) if np.isfinite(end) else None for end in ends)
     return low, high

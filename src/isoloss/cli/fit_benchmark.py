@@ -42,13 +42,13 @@ def time_fit(
     options = {"objective": "huber-log", "delta": DELTA}
     fit("chinchilla", inputs, y, **options)  # imports and caches
     say(f"{len(y)} runs; fitting")
-    ours, seconds = _timed(lambda: fit("chinchilla", inputs, y, **options))
+    ours, seconds = _with_cpu_seconds(lambda: fit("chinchilla", inputs, y, **options))
     rows = [Timing("isoloss fit", seconds, ours.objective.value, ours.params["alpha"], ours.params["beta"])]
     say(f"{refits} refits")
-    _, whole = _timed(lambda: fit("chinchilla", inputs, y, bootstrap=refits, **options))
+    _, whole = _with_cpu_seconds(lambda: fit("chinchilla", inputs, y, bootstrap=refits, **options))
     rows.append(Timing(f"isoloss fit with {refits} bootstrap refits", whole, None, None, None))
     say(f"plain grid of {starts} starts (a minute or more for 4,500)")
-    (least, best), seconds = _timed(lambda: plain_grid(N, D, y, starts))
+    (least, best), seconds = _with_cpu_seconds(lambda: plain_grid(N, D, y, starts))
     rows.append(Timing(f"L-BFGS-B, grid of {starts} starts", seconds, least, best[3], best[4]))
     return rows
 
@@ -73,7 +73,7 @@ def plain_grid(N: Array, D: Array, y: Array, starts: int) -> tuple[float, Array]
     return float(best.fun), best.x
 
 
-def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
+def _with_cpu_seconds(call: Callable[[], Any]) -> tuple[Any, float]:
     start = time.process_time()
     value = call()
     return value, time.process_time() - start

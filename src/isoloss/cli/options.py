@@ -14,10 +14,8 @@ from isoloss.errors import InputError
 
 Table = Annotated[Path, typer.Argument(help="Runs: .csv, .parquet, .ndjson, or a study's folder.")]
 Fit = Annotated[str, typer.Argument(help="FIT.json, or a published law: see `isoloss laws`.")]
-Where = Annotated[
-    str | None, typer.Option("--where", help="Rows to keep, in SQL: \"cooled AND family = 'lstm'\".")
-]
-Level = Annotated[float, typer.Option("--level", help="Share of intervals that hold the truth.")]
+Where = Annotated[str | None, typer.Option(help="Rows to keep, in SQL: \"cooled AND family = 'lstm'\".")]
+Level = Annotated[float, typer.Option(help="Share of intervals that hold the truth.")]
 MoreInputs = Annotated[list[str] | None, typer.Option("--input", help="NAME=VALUE for other inputs.")]
 
 
@@ -55,12 +53,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 class SizeColumnOptions:
     """Which column of a table is which size, and which is the loss."""
 
-    params: Annotated[str | None, typer.Option("--params", help="Column of parameters N, raw counts.")] = None
-    tokens: Annotated[
-        str | None, typer.Option("--tokens", help="Column of training tokens D, raw counts.")
-    ] = None
-    flops: Annotated[str | None, typer.Option("--flops", help="Column of training FLOPs C.")] = None
-    loss: Annotated[str | None, typer.Option("--loss", help="Column of the loss, nats a token.")] = None
+    params: Annotated[str | None, typer.Option(help="Column of parameters N, raw counts.")] = None
+    tokens: Annotated[str | None, typer.Option(help="Column of training tokens D, raw counts.")] = None
+    flops: Annotated[str | None, typer.Option(help="Column of training FLOPs C.")] = None
+    loss: Annotated[str | None, typer.Option(help="Column of the loss, nats a token.")] = None
 
     @property
     def mapping(self) -> dict[str, str]:
@@ -73,16 +69,14 @@ class SizeColumnOptions:
 class ColumnOptions(SizeColumnOptions):
     """Which column of a table is which, which rows are kept, and which hang together."""
 
-    recurrence: Annotated[str | None, typer.Option("--recurrence", help="Column of loops.")] = None
-    position: Annotated[
-        str | None, typer.Option("--position", help="Column of the position in the context.")
-    ] = None
+    recurrence: Annotated[str | None, typer.Option(help="Column of loops.")] = None
+    position: Annotated[str | None, typer.Option(help="Column of the position in the context.")] = None
     others: Annotated[
         list[str] | None, typer.Option("--column", help="NAME=COLUMN for any other input of a law.")
     ] = None
     where: Where = None
     cluster: Annotated[
-        str | None, typer.Option("--cluster", help="Column naming rows that hang together: a size, or a run.")
+        str | None, typer.Option(help="Column naming rows that hang together: a size, or a run.")
     ] = None
 
 
@@ -91,11 +85,9 @@ class ObjectiveOptions:
     """What a fit minimises, and the level of its intervals."""
 
     objective: Annotated[
-        str, typer.Option("--objective", help="huber-log, squared-log, squared or huber-likelihood; summed.")
+        str, typer.Option(help="huber-log, squared-log, squared or huber-likelihood; summed.")
     ] = "huber-log"
-    delta: Annotated[float, typer.Option("--delta", help="Threshold of Huber's function, on log loss.")] = (
-        1e-3
-    )
+    delta: Annotated[float, typer.Option(help="Threshold of Huber's function, on log loss.")] = 1e-3
     level: Level = 0.9
 
 
@@ -103,10 +95,8 @@ class ObjectiveOptions:
 class HeldOptions:
     """Parameters that a fit holds or ties."""
 
-    fixed: Annotated[list[str] | None, typer.Option("--fixed", help="NAME=VALUE holds a parameter.")] = None
-    tied: Annotated[list[str] | None, typer.Option("--tied", help="A,B gives two exponents one value.")] = (
-        None
-    )
+    fixed: Annotated[list[str] | None, typer.Option(help="NAME=VALUE holds a parameter.")] = None
+    tied: Annotated[list[str] | None, typer.Option(help="A,B gives two exponents one value.")] = None
 
     def options(self) -> dict[str, Any]:
         """As ``laws.fit`` takes them. Raises InputError."""

@@ -4,16 +4,18 @@ import shutil
 import sys
 import textwrap
 import time
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isoloss.cli.app import AsJson, app, progress, say, show, show_json
+from isoloss.cli.app import AsJson, app, progress, respond, say, show, show_json
 from isoloss.errors import InputError
 
 if TYPE_CHECKING:
-    from isoloss.teach.panel import Panel, Settings
+    from isoloss.teach.panel import Panel, Report, Settings
     from isoloss.teach.result import Result
 
 PLAIN_SECONDS = 5.0
@@ -58,8 +60,8 @@ def demo(
     results = []
     for panel, settings in chosen(name, only=only, seeds=seeds, changes=changes or [], full=full):
         ready(panel)
-        with Ticker(panel.name) as ticker:
-            result = run(panel, settings, ticker)
+        with ticker(panel.name) as tick:
+            result = run(panel, settings, tick)
         if out is not None:
             recordings.write(result, out)
         if as_json:
@@ -80,13 +82,13 @@ def show_result(panel: "Panel", settings: "Settings", result: "Result") -> None:
     else:
         show(panel.tell.lines(settings, result.tables))
     for sentence in result.sentences:
-        show(folded(f"{sentence.badge('LIVE'):<8} {sentence.text}", " " * 9))
-    show(folded(f"What this does not show: {panel.doubt}"))
+        show(fold(f"{sentence.badge('LIVE'):<8} {sentence.text}", " " * 9))
+    show(fold(f"What this does not show: {panel.doubt}"))
     basis = f"[{result.basis.line()}; {result.cpu_seconds:.1f} CPU-seconds; {result.machine.line()}]"
-    show(folded(basis))
+    show(fold(basis))
 
 
-def folded(text: str, indent: str = "") -> list[str]:
+def fold(text: str, indent: str = "") -> list[str]:
     """Whole words in the terminal's width; one line for a pipe, so that it can be searched."""
     if not sys.stdout.isatty():
         return [text]
@@ -100,34 +102,27 @@ def vote() -> None:
         say(f"Your vote: {cast.strip()[:1].upper() or 'S'}. Now the names:")
 
 
-class Ticker:
+@contextmanager
+def ticker(name: str) -> Generator["Report"]:
     """Progress on stderr: one live line on a terminal, a line now and then elsewhere."""
+    begin = last = time.monotonic()
+    status = progress.status(f"{name}: starting") if progress.is_terminal else None
 
-    def __init__(self, name: str):
-        self.name, self.begin = name, time.monotonic()
-        self.last = self.begin
-        self.status = progress.status(f"{name}: starting") if progress.is_terminal else None
-
-    def __enter__(self) -> "Ticker":
-        if self.status:
-            self.status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.status:
-            self.status.stop()
-
-    def __call__(self, done: float, text: str, tables: object = None) -> None:
+    def tick(done: float, text: str, tables: object = None) -> None:
+        nonlocal last
         now = time.monotonic()
-        left = (now - self.begin) * (1 - done) / done if done > 0.02 and now - self.begin > 2 else None
-        line = f"{self.name} {done:4.0%}{'' if left is None else f', about {left:.0f} s left'}: {text}"
-        if self.status:
+        left = (now - begin) * (1 - done) / done if done > 0.02 and now - begin > 2 else None
+        line = f"{name} {done:4.0%}{'' if left is None else f', about {left:.0f} s left'}: {text}"
+        if status:
             from rich.text import Text
 
-            self.status.update(Text(line))
-        elif now - self.last >= PLAIN_SECONDS:
-            self.last = now
+            status.update(Text(line))
+        elif now - last >= PLAIN_SECONDS:
+            last = now
             progress.print(line, highlight=False, soft_wrap=True, markup=False)
+
+    with status or nullcontext():
+        yield tick
 
 
 @app.command()
@@ -157,10 +152,7 @@ def deck(
         from isoloss.teach.deck import page
 
         files.write_text(build, page.build(results=results, study=study))
-        if as_json:
-            show_json({"path": str(build)})
-        else:
-            say(f"Deck: {build.resolve()}")
+        respond(as_json, {"path": str(build)}, [f"Deck: {build.resolve()}"])
         return
     if as_json:
         raise InputError("a live deck has no result", where="--json", mend="give --build FILE as well")

@@ -128,14 +128,14 @@ def add(
 
 
 def _same_or_refuse(name: str, info: CorpusInfo, home: Path | None) -> CorpusInfo:
-    there = _stored(name, home).info
-    if there.corpus_hash != info.corpus_hash:
+    stored = _stored(name, home).info
+    if stored.corpus_hash != info.corpus_hash:
         raise InputError(
             f"a corpus {name!r} with other content exists already",
             where=str(_folder(name, home)),
             mend="choose another name, or remove that folder first",
         )
-    return replace(there, already_there=True)
+    return replace(stored, already_there=True)
 
 
 def _write(folder: Path, info: CorpusInfo, parts: Split) -> None:
@@ -290,8 +290,8 @@ def _make_tokenized(folder: Path, corpus: Corpus, given: Tokenizer | None, vocab
         with files.new_folder(folder) as part:
             _write_tokenized(part, corpus, tokenizer)
     except InputError as error:  # these stages know the text, not its name
-        place = error.where or f"corpus {corpus.info.name!r}"
-        raise InputError(error.what, where=place, mend=error.mend) from None
+        where = error.where or f"corpus {corpus.info.name!r}"
+        raise InputError(error.what, where=where, mend=error.mend) from None
 
 
 def _write_tokenized(folder: Path, corpus: Corpus, tokenizer: Tokenizer) -> None:

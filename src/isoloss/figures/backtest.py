@@ -58,7 +58,7 @@ def figure(outcome: Backtest) -> Figure:
         law=outcome.law,
         level=text.level(outcome.level),
         best=best.name,
-        scale=_axis_title(outcome),
+        scale=_UNITS.get(outcome.scale, outcome.scale),
         visible=len(outcome.visible_loss),
         hidden=count,
         baselines=len(outcome.baselines),
@@ -71,18 +71,14 @@ def table_of(outcome: Backtest) -> pl.DataFrame:
     visible = pl.DataFrame({"scale": outcome.visible_scale, "observed": outcome.visible_loss}).with_columns(
         pl.lit("visible").alias("run")
     )
-    hidden = pl.DataFrame(
-        {
-            "scale": [run.scale for run in outcome.runs],
-            "observed": [run.observed for run in outcome.runs],
-            "predicted": [run.predicted for run in outcome.runs],
-            "low": [None if run.interval is None else run.interval[0] for run in outcome.runs],
-            "high": [None if run.interval is None else run.interval[1] for run in outcome.runs],
-            "inside": [run.inside for run in outcome.runs],
-        }
-        | {score.name: score.predicted for score in outcome.baselines},
-        schema_overrides={"low": pl.Float64, "high": pl.Float64, "inside": pl.Boolean},
-    ).with_columns(pl.lit("hidden").alias("run"))
+    rows = [
+        (run.scale, run.observed, run.predicted, *(run.interval or (None, None)), run.inside)
+        for run in outcome.runs
+    ]
+    numbers = dict.fromkeys(("scale", "observed", "predicted", "low", "high"), pl.Float64)
+    hidden = pl.DataFrame(rows, schema=numbers | {"inside": pl.Boolean}, orient="row").with_columns(
+        *(pl.Series(score.name, score.predicted) for score in outcome.baselines), run=pl.lit("hidden")
+    )
     return pl.concat([visible, hidden], how="diagonal").select(
         "run", "scale", "observed", pl.exclude("run", "scale", "observed")
     )
@@ -96,7 +92,7 @@ def _scale_panel(outcome: Backtest, table: pl.DataFrame) -> alt.LayerChart:
     x = log_axis(
         alt.X,
         "scale",
-        _axis_title(outcome),
+        _UNITS.get(outcome.scale, outcome.scale),
         *marks.span(apart),
         room=ROOM,
         labels=POWERS if outcome.scale == "flops" else COUNTS,
@@ -105,14 +101,14 @@ def _scale_panel(outcome: Backtest, table: pl.DataFrame) -> alt.LayerChart:
     low, high = marks.span(table["observed"], hidden["predicted"], hidden[best])
     y = linear_axis("observed", "Loss (nats per token)", low, high)
     baseline, predicted = marks.renamed(y, "baseline"), marks.renamed(y, "predicted")
-    own = hidden.rename({best: "baseline"})
+    runs = hidden.rename({best: "baseline"})
     layers = [marks.points(visible.select("scale", "observed"), x, y, colour=LEFT_OUT, size=36, opacity=0.9)]
     if outcome.coverage is not None:
-        layers.append(marks.bars(own, x, y, colour=PREDICTED, width=2.5, opacity=0.55, clip=True))
+        layers.append(marks.bars(runs, x, y, colour=PREDICTED, width=2.5, opacity=0.55, clip=True))
     layers += [
-        marks.points(own, x, baseline, colour=BASELINE, shape="cross", opacity=0.7, clip=True),
-        marks.points(own, x, predicted, colour=PREDICTED, shape="diamond", size=44),
-        marks.points(own, x, y, colour=REAL, size=30),
+        marks.points(runs, x, baseline, colour=BASELINE, shape="cross", opacity=0.7, clip=True),
+        marks.points(runs, x, predicted, colour=PREDICTED, shape="diamond", size=44),
+        marks.points(runs, x, y, colour=REAL, size=30),
     ]
     return marks.panel(layers, WIDTH, HEIGHT)
 
@@ -149,7 +145,3 @@ def _error_panel(outcome: Backtest) -> alt.LayerChart:
     labels = chart.mark_text(align="left", dx=5, fontSize=12, color=INK).encode(text="label:N")
     bars = chart.mark_bar(height=16).encode(color=marks.COLOUR)
     return marks.panel([bars, labels], ERROR_WIDTH, HEIGHT)
-
-
-def _axis_title(outcome: Backtest) -> str:
-    return _UNITS.get(outcome.scale, outcome.scale)

@@ -1,6 +1,7 @@
 """How the parameters of a fit hang together."""
 
 import altair as alt
+import numpy as np
 import polars as pl
 
 from isoloss.analysis.parameters import correlation_words, correlations, pair_verdict
@@ -20,24 +21,20 @@ def figure(fit: Fit) -> Figure:
     names, matrix = correlations(fit)
     if len(names) < 2:
         raise Refusal("one free parameter has nothing to correlate with", mend="free another parameter")
+    count = len(names)
     pairs = [
         (names[i], names[j], float(matrix[i, j]))
-        for i in range(len(names))
+        for i in range(count)
         for j in range(i)
         if not any({names[i], names[j]} <= set(group) for group in fit.tied)
     ]
     table = pl.DataFrame(
-        [
-            {"first": a, "second": b, "correlation": float(matrix[i, j])}
-            for i, a in enumerate(names)
-            for j, b in enumerate(names)
-        ]
-    ).with_columns(
-        pl.col("correlation").round(2).map_elements(correlation_words, return_dtype=pl.String).alias("words"),
-        pl.when(pl.col("correlation").abs() > 0.85)
-        .then(pl.lit("white"))
-        .otherwise(pl.lit(INK))
-        .alias("colour"),
+        {"first": np.repeat(names, count), "second": np.tile(names, count), "correlation": matrix.ravel()}
+    )
+    correlation = pl.col("correlation")
+    cells_table = table.with_columns(
+        correlation.round(2).map_elements(correlation_words, return_dtype=pl.String).alias("words"),
+        pl.when(correlation.abs() > 0.85).then(pl.lit("white")).otherwise(pl.lit(INK)).alias("colour"),
     )
     order = list(names)
     x = alt.X(
@@ -52,8 +49,8 @@ def figure(fit: Fit) -> Figure:
         scale=alt.Scale(domain=[-1, 0, 1], range=list(SCALE)),
         legend=alt.Legend(title="Correlation", gradientLength=min(CELL * len(names), 200)),
     )
-    cells = chart_of(table).mark_rect(stroke="white", strokeWidth=2).encode(x, y, color=colour)
-    numbers = chart_of(table).mark_text(fontSize=13).encode(x, y, text="words:N", color=COLOUR)
+    cells = chart_of(cells_table).mark_rect(stroke="white", strokeWidth=2).encode(x, y, color=colour)
+    numbers = chart_of(cells_table).mark_text(fontSize=13).encode(x, y, text="words:N", color=COLOUR)
     side = CELL * len(names)
     chart = panel([cells, numbers], side, side).resolve_scale(color="independent")
-    return captioned("correlations", chart, pair_verdict(pairs), table.drop("words", "colour"))
+    return captioned("correlations", chart, pair_verdict(pairs), table)

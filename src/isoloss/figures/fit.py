@@ -1,7 +1,6 @@
 """The law among its runs, with its band and its residuals."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
@@ -13,6 +12,7 @@ from isoloss.analysis.fit_rows import (
     bulk,
     claim,
     law_at,
+    law_losses,
     middle,
     on_logs,
     ranges_of,
@@ -21,11 +21,11 @@ from isoloss.analysis.fit_rows import (
     spread_words,
     symbol,
     value_words,
-    varied,
+    varied_inputs,
     words,
 )
 from isoloss.errors import InputError, Refusal
-from isoloss.figures import marks, overlay
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import (
     FEW,
@@ -36,9 +36,9 @@ from isoloss.figures.style import (
     REAL,
     axis,
     configured,
+    label_format,
     number_format,
     title_of,
-    written,
 )
 from isoloss.laws import Array, Fit, FitStatus
 
@@ -50,13 +50,8 @@ BETWEEN, WITHIN = 0.14, 0.3
 MEAN, NEW_RUN = ("mean_low", "mean_high"), ("low", "high")
 
 
-@dataclass(frozen=True)
-class _Drawing:
-    """A chart, the numbers behind it, and in words what its marks are."""
-
-    chart: alt.LayerChart | alt.VConcatChart
-    table: pl.DataFrame
-    how: str
+_Drawing = tuple[alt.LayerChart | alt.VConcatChart, pl.DataFrame, str]
+"""A chart, the numbers behind it, and in words what its marks are."""
 
 
 def plot(fit: Fit, others: Sequence[Fit] = ()) -> alt.TopLevelMixin:
@@ -76,28 +71,28 @@ def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
     InputError for others of other inputs.
     """
     points = None if fit.data is None else rows(fit)
-    inputs = varied(fit)
+    inputs = varied_inputs(fit)
     if not inputs:
         raise Refusal("no input of the law varies", mend="fit the law to runs that differ")
     if len(inputs) == 1:
-        drawing = _with_one_input(fit, points, inputs[0], others)
+        chart, table, how = _with_one_input(fit, points, inputs[0], others)
     elif others:
         raise InputError("is of several inputs", where=fit.law, mend="draw others beside a law of one input")
     elif len(inputs) == 2 and len(fit.form.inputs) == 2:
-        drawing = _with_two_inputs(fit, points, inputs)
+        chart, table, how = _with_two_inputs(fit, points, inputs)
     else:
-        drawing = _with_many_inputs(fit, points, inputs)
+        chart, table, how = _with_many_inputs(fit, points, inputs)
     title = claim(fit)
     if fit.sigma is not None:
         title += f", runs scatter {spread_words(fit, fit.sigma)} about it"
     return captioned(
         "law",
-        drawing.chart,
+        chart,
         title,
-        drawing.table,
+        table,
         rows="no rows: the law over the range that it was fitted to" if points is None else row_words(fit),
-        marks=drawing.how,
-        marks_first=text.capital(drawing.how),
+        marks=how,
+        marks_first=text.capital(how),
         value=value_words(fit),
         inputs=text.listed(list(map(words, inputs))),
         formula=fit.form.formula,
@@ -128,43 +123,76 @@ def _with_one_input(fit: Fit, points: pl.DataFrame | None, name: str, others: Se
     low, high = ranges_of(fit)[name]
     curve = _curve(fit, _path(_centre(fit), name, np.geomspace(low, high, GRID)))
     x = axis(alt.X, name, words(name), curve[name])
-    printed = overlay.curves(fit, others, name, low, high) if others else None
+    printed = _other_laws(fit, others, name, low, high) if others else None
     losses = [curve["law"]] if points is None else [curve["law"], points["observed"]]
     if printed is not None:
         losses.append(printed["other"])
     y = axis(alt.Y, "observed", value_words(fit), pl.concat(losses), log=fit.form.gives != "loss")
-    layers: list[alt.Chart] = []
+    layers, how = _law_layers(fit, curve, x, y), "line: the law, without an interval"
     if fit.covariance is not None:
-        layers.append(marks.band(curve, x, y, NEW_RUN, colour=PREDICTED, opacity=BETWEEN, clip=True))
-        layers.append(marks.band(curve, x, y, MEAN, colour=PREDICTED, opacity=WITHIN, clip=True))
-    layers.append(marks.line(curve, x, marks.renamed(y, "law"), colour=PREDICTED, width=2.5, clip=True))
+        layers.insert(0, marks.band(curve, x, y, NEW_RUN, colour=PREDICTED, opacity=BETWEEN, clip=True))
+        how = f"dark band: {text.level(fit.level)} interval of the law's mean, light: of one new run"
     if points is not None:
-        rows_drawn = points.select(name, "observed")
-        layers.append(marks.points(rows_drawn, x, y, colour=REAL, size=42, opacity=0.75))
+        layers.append(marks.points(points.select(name, "observed"), x, y, colour=REAL, size=42, opacity=0.75))
     if printed is not None:
-        layers += overlay.layers(printed, name, x, y, HEIGHT)
-    upper = marks.panel(layers, WIDTH, HEIGHT)
-    how = (
-        f"dark band: {text.level(fit.level)} interval of the law's mean, light: of one new run"
-        if fit.covariance is not None
-        else "line: the law, without an interval"
-    )
-    if others:
+        y_other = marks.renamed(y, "other")
+        ends = printed.group_by("label", maintain_order=True).last()
+        layers += [
+            marks.line(printed, x, y_other, colour=QUIET, dash=[5, 4], width=1.5, by="label", clip=True),
+            marks.end_labels(ends.with_columns(colour=pl.lit(QUIET)), x, y_other, HEIGHT, size=11),
+        ]
         how += "; dashed: laws that papers printed, of other models and text"
     if points is None:
-        return _Drawing(upper, curve, how)
-    strip = _strip(fit, points, x, REAL)
-    return _Drawing(alt.vconcat(upper, strip, spacing=14), points.drop("label"), how)
+        return marks.panel(layers, WIDTH, HEIGHT), curve, how
+    return _over_residuals(fit, points, layers, x, REAL), points.drop("label"), how
 
 
-def _strip(fit: Fit, points: pl.DataFrame, x: alt.X, colour: str | alt.Color) -> alt.LayerChart:
-    """Residuals under the panel, with 0 and one standard deviation on either side."""
+def _other_laws(fit: Fit, others: Sequence[Fit], name: str, low: float, high: float) -> pl.DataFrame:
+    """Laws that others printed, along the input ``name``: that column, ``other`` (the loss) and ``label``.
+
+    Raises InputError for a law of other inputs, or of more than one.
+    """
+    parts: list[pl.DataFrame] = []
+    for other in others:
+        label = str(other.source.get("published", other.law))
+        if other.form.inputs != (name,) or other.form.gives != fit.form.gives:
+            raise InputError(
+                f"takes {', '.join(other.form.inputs)} and gives {other.form.gives}",
+                where=label,
+                mend=f"draw beside a law of one input those that take {name} alone too",
+            )
+        rows = pl.DataFrame({name: np.geomspace(low, high, GRID), "label": label})
+        parts.append(rows.with_columns(law_losses(other, rows).alias("other")))
+    return pl.concat(parts)
+
+
+def _law_layers(
+    fit: Fit,
+    curve: pl.DataFrame,
+    x: alt.X,
+    y: alt.Y,
+    colour: str | alt.Color = PREDICTED,
+    by: str | None = None,
+) -> list[alt.Chart]:
+    """The law, over the band of its mean where it has one; ``by``: a line for each value of that input."""
+    opacity, width = (WITHIN, 2.5) if by is None else (0.2, 2.2)
+    line = marks.line(curve, x, marks.renamed(y, "law"), colour=colour, width=width, by=by, clip=True)
+    if fit.covariance is None:
+        return [line]
+    return [marks.band(curve, x, y, MEAN, colour=colour, opacity=opacity, by=by, clip=True), line]
+
+
+def _over_residuals(
+    fit: Fit, points: pl.DataFrame, layers: Sequence[alt.Chart], x: alt.X, colour: str | alt.Color
+) -> alt.VConcatChart:
+    """The panel of the law, and under it the residuals with 0 and one standard deviation on either side."""
     title = "Residual, %" if on_logs(fit) else "Residual"
     y = axis(alt.Y, "residual", title, [*points["residual"], 0.0], log=False, narrow=True)
     # Altair copies inline data at every step: only what is drawn goes in.
     shown = points.select(*fit.form.inputs, "residual")
     dots = marks.points(shown, x, y, colour=colour, size=24, opacity=0.7)
-    return marks.panel([*levels_of(fit, y), dots], WIDTH, STRIP)
+    strip = marks.panel([*levels_of(fit, y), dots], WIDTH, STRIP)
+    return alt.vconcat(marks.panel(layers, WIDTH, HEIGHT), strip, spacing=14)
 
 
 def levels_of(fit: Fit, y: alt.Y) -> list[alt.Chart]:
@@ -183,34 +211,30 @@ def _with_two_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) -
     along = "position" if "position" in inputs else inputs[0]
     (by,) = [name for name in inputs if name != along]
     levels = _levels(fit, points, along, by)
-    paths = [(level, np.geomspace(low, high, GRID)) for level, low, high in levels]
-    table = pl.concat(_curve(fit, {along: path, by: np.full(GRID, level)}) for level, path in paths)
+    table = pl.concat(
+        _curve(fit, {along: np.geomspace(low, high, GRID), by: np.full(GRID, level)})
+        for level, low, high in levels
+    )
     x = axis(alt.X, along, words(along), table[along] if points is None else points[along])
-    losses = [table["law"]] if points is None else [table["law"], points["observed"]]
-    y = axis(alt.Y, "observed", value_words(fit), pl.concat(losses), log=False)
+    losses = table["law"] if points is None else pl.concat([table["law"], points["observed"]])
+    y = axis(alt.Y, "observed", value_words(fit), losses, log=False)
     colour = _colour(by, fit.ranges[by], [level for level, _, _ in levels])
-    layers: list[alt.Chart] = []
-    if fit.covariance is not None:
-        layers.append(marks.band(table.select(along, by, *MEAN), x, y, MEAN, colour=colour, by=by, clip=True))
-    law = table.select(along, by, "law")
-    layers.append(marks.line(law, x, marks.renamed(y, "law"), colour=colour, width=2.2, by=by, clip=True))
+    layers = _law_layers(fit, table.select(along, by, "law", *MEAN), x, y, colour, by)
     how = f"lines: the law at {len(levels)} values of {symbol(by)}"
     if points is None:
-        return _Drawing(marks.panel(layers, WIDTH, HEIGHT), table, how)
+        return marks.panel(layers, WIDTH, HEIGHT), table, how
     how += ", each over the rows near it"
     if fit.covariance is not None:
         how += f", with the {text.level(fit.level)} band of its mean"
     shown = points.select(along, by, "observed")
     layers.append(marks.points(shown, x, y, colour=colour, size=34, opacity=0.85))
-    upper = marks.panel(layers, WIDTH, HEIGHT)
-    strip = _strip(fit, points, x, colour)
-    return _Drawing(alt.vconcat(upper, strip, spacing=14), points.drop("label"), how)
+    return _over_residuals(fit, points, layers, x, colour), points.drop("label"), how
 
 
 def _colour(by: str, ends: tuple[float, float], levels: list[float]) -> alt.Color:
     """From dark to bright along the logarithm of an input; the legend shows the lines' own values."""
     look = {"type": "symbol", "symbolOpacity": 1, "orient": "bottom", "values": levels}
-    labels = written(number_format(min(levels), max(levels)))
+    labels = label_format(number_format(min(levels), max(levels)))
     return alt.Color(
         f"{by}:Q",
         scale=alt.Scale(type="log", range=list(RAMP), domain=list(ends)),
@@ -241,28 +265,24 @@ def _with_many_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) 
     """A panel an input, the others at their middle; rows moved there along the law."""
     centre = _centre(fit)
     curves = {name: _panel_curve(fit, centre, name) for name in inputs}
-    moved = None if points is None else {name: _moved(fit, centre, name, points) for name in inputs}
-    losses = [curve["law"] for curve in curves.values()]
-    losses += [] if moved is None else [panel["observed"] for panel in moved.values()]
+    moved = {} if points is None else {name: _partial_residuals(fit, centre, name, points) for name in inputs}
+    shown = moved or curves
+    losses = [panel["law"] for panel in curves.values()] + [panel["observed"] for panel in moved.values()]
     panels: list[alt.LayerChart] = []
-    for place, (name, curve) in enumerate(curves.items()):
-        dots = None if moved is None else moved[name]
-        x = axis(alt.X, "x", words(name), curve["x"] if dots is None else dots["x"], narrow=True)
-        title = value_words(fit) if place % PANELS_A_ROW == 0 else ""
+    for index, (name, curve) in enumerate(curves.items()):
+        x = axis(alt.X, "x", words(name), shown[name]["x"], narrow=True)
+        title = value_words(fit) if index % PANELS_A_ROW == 0 else ""
         y = axis(alt.Y, "observed", title, pl.concat(losses), log=False)
-        layers: list[alt.Chart] = []
-        if fit.covariance is not None:
-            layers.append(marks.band(curve, x, y, MEAN, colour=PREDICTED, opacity=WITHIN, clip=True))
-        layers.append(marks.line(curve, x, marks.renamed(y, "law"), colour=PREDICTED, width=2.5, clip=True))
-        if dots is not None:
-            shown = dots.select("x", "observed")
-            layers.append(marks.points(shown, x, y, colour=REAL, size=20, opacity=0.45))
+        layers = _law_layers(fit, curve, x, y)
+        if points is not None:
+            dots = moved[name].select("x", "observed")
+            layers.append(marks.points(dots, x, y, colour=REAL, size=20, opacity=0.45))
         panels.append(marks.panel(layers, PANEL, PANEL))
     middles = ", ".join(amount(name, value) for name, value in centre.items())
     how = f"each panel moves one input and holds the others at {middles}"
-    if moved is not None:
+    if points is not None:
         how += "; rows are moved there along the law, each keeping its residual"
-    return _Drawing(in_rows(panels), pl.concat((moved or curves).values()), how)
+    return in_rows(panels), pl.concat(shown.values()), how
 
 
 def _panel_curve(fit: Fit, centre: Mapping[str, float], name: str) -> pl.DataFrame:
@@ -274,7 +294,9 @@ def _panel_curve(fit: Fit, centre: Mapping[str, float], name: str) -> pl.DataFra
     return curve.select(pl.lit(name).alias("panel"), pl.col(name).alias("x"), "law", *MEAN, *NEW_RUN)
 
 
-def _moved(fit: Fit, centre: Mapping[str, float], name: str, points: pl.DataFrame) -> pl.DataFrame:
+def _partial_residuals(
+    fit: Fit, centre: Mapping[str, float], name: str, points: pl.DataFrame
+) -> pl.DataFrame:
     """The rows at the middle of all inputs but one: panel, x, observed, residual."""
     rows_above_0 = points.filter(pl.col(name) > 0)
     law = law_at(fit, _path(centre, name, rows_above_0[name].to_numpy()))
@@ -292,7 +314,7 @@ def _path(centre: Mapping[str, float], name: str, values: Array) -> dict[str, Ar
     return {other: np.full(len(values), value) for other, value in centre.items()} | {name: values}
 
 
-def in_rows(panels: Sequence[alt.LayerChart], across: int = PANELS_A_ROW) -> alt.VConcatChart:
-    """Panels side by side, ``across`` in a row."""
-    lines = [alt.hconcat(*panels[i : i + across], spacing=26) for i in range(0, len(panels), across)]
-    return alt.vconcat(*lines, spacing=26)
+def in_rows(panels: Sequence[alt.LayerChart]) -> alt.VConcatChart:
+    """Panels side by side, ``PANELS_A_ROW`` in a row."""
+    rows = [panels[first : first + PANELS_A_ROW] for first in range(0, len(panels), PANELS_A_ROW)]
+    return alt.vconcat(*(alt.hconcat(*row, spacing=26) for row in rows), spacing=26)

@@ -13,7 +13,7 @@ from isoloss.analysis.fit_rows import (
     rows,
     spread_words,
     value_words,
-    varied,
+    varied_inputs,
     words,
 )
 from isoloss.analysis.residual_bins import drift, means
@@ -31,13 +31,12 @@ def real_against_predicted(fit: Fit) -> Figure:
     points = rows(fit)
     known = points["low"].null_count() == 0
     inside = (points["low"] <= points["observed"]) & (points["observed"] <= points["high"])
+    hit = inside | (not known)
     points = points.with_columns(
         inside.alias("inside"),
-        pl.when(inside | (not known)).then(pl.lit(REAL)).otherwise(pl.lit(OUTSIDE)).alias("colour"),
-    )
-    # Two symbols besides two colours.
-    points = points.with_columns(
-        pl.when(pl.col("colour") == REAL).then(pl.lit("circle")).otherwise(pl.lit("cross")).alias("shape")
+        # Two symbols besides two colours.
+        pl.when(hit).then(pl.lit(REAL)).otherwise(pl.lit(OUTSIDE)).alias("colour"),
+        pl.when(hit).then(pl.lit("circle")).otherwise(pl.lit("cross")).alias("shape"),
     )
     error = median_miss(fit, points)
     if known:
@@ -72,10 +71,10 @@ def residuals(fit: Fit) -> Figure:
     The interval of a bin's mean is t over what counts as independent in it (designs, or clusters), from the
     spread of one run. Raises Refusal for a fit without rows.
     """
-    points, inputs = rows(fit), varied(fit)
+    points, inputs = rows(fit), varied_inputs(fit)
     bins = means(fit, points)
     title = drift(fit, bins)
-    charts = [_along(fit, points, bins, inputs, place) for place in range(len(inputs))]
+    charts = [_along(fit, points, bins, inputs, index) for index in range(len(inputs))]
     bars = f" with {text.level(fit.level)} t intervals" if bins["low"].null_count() == 0 else ""
     drawn = captioned(
         "residuals",
@@ -90,13 +89,13 @@ def residuals(fit: Fit) -> Figure:
 
 
 def _along(
-    fit: Fit, points: pl.DataFrame, bins: pl.DataFrame, inputs: list[str], place: int
+    fit: Fit, points: pl.DataFrame, bins: pl.DataFrame, inputs: list[str], index: int
 ) -> alt.LayerChart:
     """The panel of one input: residuals, and over them the means of its bins."""
-    name, narrow = inputs[place], len(inputs) > 1
+    name, narrow = inputs[index], len(inputs) > 1
     shown = points.filter(pl.col(name) > 0).select(name, "residual")
     x = axis(alt.X, name, words(name), shown[name], narrow=narrow)
-    y_title = residual_words(fit) if place % PANELS_A_ROW == 0 else ""
+    y_title = residual_words(fit) if index % PANELS_A_ROW == 0 else ""
     y = axis(alt.Y, "residual", y_title, [*points["residual"], 0.0], log=False)
     middles = bins.filter(pl.col("input") == name).select(pl.col("at").alias(name), "mean", "low", "high")
     layers = [*levels_of(fit, y), marks.points(shown, x, y, colour=REAL, size=20, opacity=0.4)]

@@ -24,6 +24,7 @@ from isoloss.plans.methods import ExponentsByMethod
 
 WIDTH, HEIGHT = 560, 400
 GRID = 25
+POINTS = pl.Schema({"flops": pl.Float64, "params": pl.Float64, "used": pl.Boolean})
 COLOURS = ("#0072B2", "#CC5500", "#00845f", "#3f3f3f")
 
 
@@ -35,7 +36,7 @@ class MethodFrontier:
     exponent: float
     interval: tuple[float, float] | None
     level: float
-    points: pl.DataFrame  # flops, params, used
+    points: pl.DataFrame  # POINTS
     law: pl.DataFrame  # flops, params, low, high
 
     @property
@@ -53,35 +54,40 @@ def frontier_figure(frontiers: Sequence[MethodFrontier]) -> Figure:
         "compute-frontier",
         _frontier_chart(frontiers),
         _verdict(frontiers),
-        pl.concat(each.points.select(pl.lit(each.name).alias("method"), pl.all()) for each in frontiers),
-        levels=text.listed(sorted({text.level(each.level) for each in frontiers})),
+        pl.concat(
+            frontier.points.select(pl.lit(frontier.name).alias("method"), pl.all()) for frontier in frontiers
+        ),
+        levels=text.listed(sorted({text.level(frontier.level) for frontier in frontiers})),
         methods=methods,
         at_the_end=_at_the_end(frontiers),
     )
 
 
-def budget_frontier(found: IsoFlop) -> MethodFrontier:
-    rows = [(one.flops, one.params, one.used) for one in found.budgets]
-    return MethodFrontier(
-        f"IsoFLOP, {found.method.value}",
-        found.params.exponent,
-        found.params.interval,
-        found.level,
-        _points(rows),
-        _band(found.params, rows),
-    )
+def budget_frontier(isoflop: IsoFlop) -> MethodFrontier:
+    rows = [(budget.flops, budget.params, budget.used) for budget in isoflop.budgets]
+    law = isoflop.params
+    return _through_optima(f"IsoFLOP, {isoflop.method.value}", rows, law, law.interval, isoflop.level)
 
 
-def envelope_frontier(found: Envelope) -> MethodFrontier:
-    rows = [(one.flops, one.params, one.cut is None) for one in found.handovers]
-    return MethodFrontier(
-        f"envelope, {found.choice.value}",
-        found.params.exponent,
-        found.params_interval,
-        found.level,
-        _points(rows),
-        _band(found.params, rows),
-    )
+def envelope_frontier(envelope: Envelope) -> MethodFrontier:
+    rows = [(handover.flops, handover.params, handover.cut is None) for handover in envelope.handovers]
+    name = f"envelope, {envelope.choice.value}"
+    return _through_optima(name, rows, envelope.params, envelope.params_interval, envelope.level)
+
+
+def _through_optima(
+    name: str,
+    rows: Sequence[tuple[float, float, bool]],
+    law: Frontier,
+    interval: tuple[float, float] | None,
+    level: float,
+) -> MethodFrontier:
+    """A power law through optima that were read off the runs; a row is its flops, params and used."""
+    points = pl.DataFrame(rows, schema=POINTS, orient="row")
+    C = np.geomspace(*marks.span(points["flops"]), GRID)
+    middle, low, high = law.band(C)
+    band = pl.DataFrame({"flops": C, "params": middle, "low": low, "high": high})
+    return MethodFrontier(name, law.exponent, interval, level, points, band)
 
 
 def law_frontier(fit: Fit, low: float, high: float, *, level: float = 0.9) -> MethodFrontier:
@@ -107,81 +113,65 @@ def law_frontier(fit: Fit, low: float, high: float, *, level: float = 0.9) -> Me
     ends = best.params_ends or (best.params_F, best.params_F)
     law = pl.DataFrame({"flops": C, "params": best.params_F, "low": ends[0], "high": ends[1]})
     exponent, interval = allocation
-    return MethodFrontier(f"law, {fit.law}", exponent, interval, level, _points([]), law)
+    return MethodFrontier(f"law, {fit.law}", exponent, interval, level, POINTS.to_frame(), law)
 
 
-def pictures(found: ExponentsByMethod) -> list[Figure]:
+def pictures(exponents: ExponentsByMethod) -> list[Figure]:
     """The curves by budget, and the compute frontier by every method that gives one."""
-    curves = [] if found.isoflop is None else [curves_figure(found.isoflop)]
-    frontiers = all_frontiers(found)
+    curves = [] if exponents.isoflop is None else [curves_figure(exponents.isoflop)]
+    frontiers = all_frontiers(exponents)
     return [*curves, frontier_figure(frontiers)] if frontiers else curves
 
 
-def all_frontiers(found: ExponentsByMethod) -> list[MethodFrontier]:
+def all_frontiers(exponents: ExponentsByMethod) -> list[MethodFrontier]:
     """The budgets' reading, the envelope and the law, as far as there are any, for one picture."""
-    drawn = []
-    if found.isoflop is not None:
-        drawn.append(budget_frontier(found.isoflop))
-    if found.envelope is not None:
-        drawn.append(envelope_frontier(found.envelope))
-    if found.law is not None and drawn:
-        flops = np.concatenate([one.points["flops"].to_numpy() for one in drawn]).tolist()
+    frontiers = [] if exponents.isoflop is None else [budget_frontier(exponents.isoflop)]
+    if exponents.envelope is not None:
+        frontiers.append(envelope_frontier(exponents.envelope))
+    if exponents.law is not None and frontiers:
+        low, high = marks.span(*(frontier.points["flops"] for frontier in frontiers))
         with suppress(Refusal):
-            drawn.append(law_frontier(found.law, min(flops), max(flops), level=found.level))
-    return drawn
-
-
-def _points(rows: Sequence[tuple[float, float, bool]]) -> pl.DataFrame:
-    kinds = {"flops": pl.Float64, "params": pl.Float64, "used": pl.Boolean}
-    return pl.DataFrame(rows, schema=kinds, orient="row")
-
-
-def _band(law: Frontier, rows: Sequence[tuple[float, float, bool]]) -> pl.DataFrame:
-    C = np.geomspace(min(row[0] for row in rows), max(row[0] for row in rows), GRID)
-    middle, low, high = law.band(C)
-    return pl.DataFrame({"flops": C, "params": middle, "low": low, "high": high})
+            frontiers.append(law_frontier(exponents.law, low, high, level=exponents.level))
+    return frontiers
 
 
 def _verdict(frontiers: Sequence[MethodFrontier]) -> str:
-    numbers = text.listed([f"{one.exponent:.3f}" for one in frontiers])
+    numbers = text.listed([f"{frontier.exponent:.3f}" for frontier in frontiers])
     if len(frontiers) == 1:
         return f"The optimal size grows as {frontiers[0].label.replace(': a = ', ', C to the power ')}"
-    known = [one.interval for one in frontiers if one.interval is not None]
-    if len(known) < len(frontiers):
+    intervals = [frontier.interval for frontier in frontiers if frontier.interval is not None]
+    if len(intervals) < len(frontiers):
         return f"{len(frontiers)} methods read the exponent of N*(C) as {numbers}; not all give an interval"
-    shared = max(low for low, _ in known) <= min(high for _, high in known)
+    shared = max(low for low, _ in intervals) <= min(high for _, high in intervals)
     words = "their intervals share a value" if shared else "their intervals do not all overlap"
     return f"{len(frontiers)} methods read the exponent of N*(C) as {numbers}; {words}"
 
 
 def _at_the_end(frontiers: Sequence[MethodFrontier]) -> str:
     """N* at the largest compute that all laws reach: equal exponents may still differ in size."""
-    C = min(one.law["flops"][-1] for one in frontiers)
-    sizes = [
-        float(np.exp(np.interp(np.log(C), np.log(one.law["flops"]), np.log(one.law["params"]))))
-        for one in frontiers
-    ]
+    laws = [frontier.law for frontier in frontiers]
+    C = min(law["flops"][-1] for law in laws)
+    sizes = [np.exp(np.interp(np.log(C), np.log(law["flops"]), np.log(law["params"]))) for law in laws]
     return f"At C = {text.power(C)} N* is {text.listed([text.count(size) for size in sizes])}."
 
 
 def _frontier_chart(frontiers: Sequence[MethodFrontier]) -> alt.LayerChart:
-    laws, points = pl.concat(one.law for one in frontiers), pl.concat(one.points for one in frontiers)
-    ends = marks.span(laws["flops"], points["flops"])
+    laws = pl.concat(frontier.law for frontier in frontiers)
+    optima = pl.concat(frontier.points for frontier in frontiers)
+    ends = marks.span(laws["flops"], optima["flops"])
     x = log_axis(alt.X, "flops", "Training compute C, FLOP", *ends, room=1.3, labels=POWERS)
-    ends = marks.span(laws["params"], points["params"])
+    ends = marks.span(laws["params"], optima["params"])
     y = log_axis(alt.Y, "params", "Optimal parameters N*", *ends, room=1.3)
     layers: list[alt.Chart] = []
-    for one, colour, shape in zip(frontiers, cycle(COLOURS), cycle(marks.SHAPES)):
-        layers.append(marks.band(one.law, x, y, colour=colour, opacity=0.14))
-        layers.append(marks.line(one.law, x, y, colour=colour))
-        for used, rows in one.points.group_by("used", maintain_order=True):
+    labels: list[dict[str, float | str]] = []
+    for frontier, colour, shape in zip(frontiers, cycle(COLOURS), cycle(marks.SHAPES)):
+        layers.append(marks.band(frontier.law, x, y, colour=colour, opacity=0.14))
+        layers.append(marks.line(frontier.law, x, y, colour=colour))
+        for used, rows in frontier.points.group_by("used", maintain_order=True):
             mark = marks.chart_of(rows).mark_point(
                 filled=used[0], shape=shape, size=60, color=colour, strokeWidth=1.6, opacity=1
             )
             layers.append(mark.encode(x, y))
-    labels = [
-        {"params": one.law["params"][-1], "label": one.label, "colour": colour}
-        for one, colour in zip(frontiers, cycle(COLOURS))
-    ]
+        labels.append({"params": frontier.law["params"][-1], "label": frontier.label, "colour": colour})
     layers.append(marks.end_labels(pl.DataFrame(labels), marks.EDGE, y, HEIGHT))
     return marks.panel(layers, WIDTH, HEIGHT)

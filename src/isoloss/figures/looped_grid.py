@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.fit_rows import law_at
-from isoloss.analysis.loops import BINS, LATE, PARTS, LoopedStudy, fit_words, inputs_of, late, loops_verdict
+from isoloss.analysis.fit_rows import law_losses
+from isoloss.analysis.loops import BINS, LATE, PARTS, LoopedStudy, fit_words, late, loops_verdict
 from isoloss.analysis.points import seeds_phrase
 from isoloss.errors import Refusal
 from isoloss.figures import marks
@@ -21,9 +21,6 @@ PANEL = 190
 
 def with_predictions(curves: pl.DataFrame, law: Fit | Refusal, part: str) -> pl.DataFrame:
     """Long rows for drawing: panel, tokens, ``real`` and ``predicted`` (null without a law)."""
-    predicted = pl.lit(None, dtype=pl.Float64)
-    if isinstance(law, Fit):
-        predicted = pl.Series(law_at(law, inputs_of(curves)))
     return curves.select(
         size_name().alias("column"),
         pl.concat_str(pl.lit("T_m = "), "recurrence").alias("row"),
@@ -32,7 +29,7 @@ def with_predictions(curves: pl.DataFrame, law: Fit | Refusal, part: str) -> pl.
         "recurrence",
         "tokens",
         pl.col(part).alias("real"),
-        predicted.alias("predicted"),
+        law_losses(law, curves).alias("predicted"),
     )
 
 
@@ -58,17 +55,16 @@ def x_tokens(rows: pl.DataFrame, log: bool) -> alt.X:
 
 def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
     """Real solid blue, Pred dashed orange."""
-    names, legend = ["Real", "Pred"], alt.Legend(title=None, orient="top", symbolSize=400)
     long = rows.rename({"real": "Real", "predicted": "Pred"}).unpivot(
-        names,
+        ["Real", "Pred"],
         index=["row", "column", "size_params", "recurrence", "tokens"],
         variable_name="kind",
         value_name="nats",
     )
     long = long.drop_nulls("nats")
     y = linear_axis("nats", f"{text.capital(PARTS[part])} (nats)", *marks.span(rows["real"]))
-    colour = alt.Color("kind:N", scale=alt.Scale(domain=names, range=[REAL, PREDICTED]), legend=legend)
-    dash = alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [5, 3]]), legend=legend)
+    colour = marks.key(alt.Color, "kind", {"Real": REAL, "Pred": PREDICTED}, symbolSize=400)
+    dash = marks.key(alt.StrokeDash, "kind", {"Real": [1, 0], "Pred": [5, 3]}, symbolSize=400)
     return panels(long, marks.line(long, x_tokens(rows, log), y, colour=colour, dash=dash, clip=True))
 
 
@@ -146,13 +142,12 @@ def exits_figure(data: LoopedStudy) -> Figure:
         pl.col("which").replace_strict(LOSSES),
         size_name().alias("column"),
     ).sort("size_params", "which", "recurrence", "seed")
-    names = alt.Scale(domain=list(LOSSES.values()), range=[REAL, "#CC79A7", "#00845f"])
-    shapes = alt.Scale(domain=list(LOSSES.values()), range=["circle", "square", "triangle-up"])
     x = alt.X("recurrence:O", title="Loops T_m").axis(labelAngle=0)
     y = linear_axis("nats", "Nats per token", *marks.span(rows["nats"]))
-    legend = alt.Legend(title=None, orient="top")
-    colour = alt.Color("which:N", scale=names, legend=legend)
-    shape = alt.Shape("which:N", scale=shapes, legend=legend)
+    colour = marks.key(
+        alt.Color, "which", dict(zip(LOSSES.values(), (REAL, "#CC79A7", "#00845f"), strict=True))
+    )
+    shape = marks.key(alt.Shape, "which", dict(zip(LOSSES.values(), marks.SHAPES, strict=False)))
     layers = [
         marks.line(rows, x, marks.renamed(y, "mean(nats)"), colour=colour),
         marks.points(rows, x, y, colour=colour, shape=shape, size=55, opacity=0.7),

@@ -1,31 +1,41 @@
-"""Loss against non-embedding parameters N at one D: which family is ahead, and where the curves cross."""
+"""Loss against non-embedding parameters N at one D: which family is ahead, and where the curves cross.
+
+A point a seed, the law dashed with its band, a label at each curve's end.
+"""
+
+from collections.abc import Sequence
+from itertools import cycle
 
 import altair as alt
+import numpy as np
 import polars as pl
 
 from isoloss import text
 from isoloss.analysis.by_params import ByParams, crossover, verdict
-from isoloss.analysis.points import LEVEL_WORDS, seeds_phrase
+from isoloss.analysis.fit_rows import law_losses
+from isoloss.analysis.points import LEVEL_WORDS, Curve, seeds_phrase
+from isoloss.errors import Refusal
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
-from isoloss.figures.lines import layers, lines_of, table_of
-from isoloss.figures.marks import chart_of, panel
-from isoloss.figures.style import INK
+from isoloss.figures.style import INK, family_colour, linear_axis, log_axis, shades
 from isoloss.laws import Crossing, CrossingOutcome
 
 WIDTH, HEIGHT = 560, 400
+GRID_POINTS = 60
+ROOM = 1.3
 
 
 def figure(data: ByParams) -> Figure:
     """Both families at one D, with their laws, and where these cross if they do inside the data."""
-    lines, crossing = lines_of(data.curves), data.crossings[data.headline]
-    drawn = layers(lines, height=HEIGHT, y_title="Validation loss (nats per token)")
+    crossing = data.crossings[data.headline]
+    layers = _layers(data.curves)
     if isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE:
-        drawn = [*crossing_marks(crossing), *drawn]
+        layers = [*crossing_marks(crossing), *layers]
     return captioned(
         "loss-by-params",
-        panel(drawn, WIDTH, HEIGHT),
+        marks.panel(layers, WIDTH, HEIGHT),
         f"At D = {text.count(data.tokens)} tokens {verdict(data)}",
-        table_of(data.curves),
+        pl.concat(_table(curve) for curve in data.curves),
         tokens=text.count(data.tokens),
         seeds=seeds_phrase(data.points),
         level=LEVEL_WORDS,
@@ -35,21 +45,75 @@ def figure(data: ByParams) -> Figure:
     )
 
 
+def looks_of(curves: Sequence[Curve]) -> list[tuple[Curve, list[pl.Expr]]]:
+    """Each curve with columns of its name, colour and point shape; shades tell those of a family apart."""
+    families = list(dict.fromkeys(curve.family for curve in curves))
+    out: list[tuple[Curve, list[pl.Expr]]] = []
+    for family in families:
+        members = [curve for curve in curves if curve.family == family]
+        colours = shades(family_colour(family, families), len(members))
+        for curve, colour, shape in zip(members, colours, cycle(marks.SHAPES)):
+            look = {"curve": curve.name, "colour": colour, "shape": shape}
+            out.append((curve, [pl.lit(value).alias(name) for name, value in look.items()]))
+    return out
+
+
+def _layers(curves: Sequence[Curve]) -> list[alt.Chart]:
+    """Bands, laws, means, points and labels of several curves on shared log-N and loss axes."""
+    looks = looks_of(curves)
+    points = pl.concat(curve.points.with_columns(look) for curve, look in looks)
+    laws = pl.concat(_law(curve).with_columns(look) for curve, look in looks)
+    means = points.group_by("curve", "colour", "params", maintain_order=True).agg(pl.col("loss").mean())
+    x = log_axis(alt.X, "params", "Parameters N, non-embedding", *marks.span(points["params"]), room=ROOM)
+    # Bands may be far wider than the data; they are clipped at the panel's edge instead of flattening it.
+    y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(points["loss"]))
+    names = [f"{curve.name}:  {curve.law}" for curve, _ in looks]
+    ends = means.group_by("curve", maintain_order=True).last().with_columns(pl.Series("label", names))
+    return [
+        marks.band(laws, x, y, opacity=0.13, by="curve", clip=True),
+        marks.line(means, x, y, width=1, opacity=0.45, by="curve"),
+        marks.line(laws, x, marks.renamed(y, "law"), dash=[6, 4], by="curve", clip=True),
+        marks.points(points, x, y, shape=marks.SHAPE, size=46, opacity=0.9),
+        marks.end_labels(ends, marks.EDGE, y, HEIGHT),
+    ]
+
+
+def _law(curve: Curve) -> pl.DataFrame:
+    """The law over the curve's own range of N: params, law, low, high (band of the law's mean)."""
+    if isinstance(curve.fit, Refusal):
+        return pl.DataFrame(schema=dict.fromkeys(("params", "law", "low", "high"), pl.Float64))
+    params = np.geomspace(*marks.span(curve.points["params"]), GRID_POINTS)
+    predicted = curve.fit.predict(params=params)
+    low, high = predicted.band if predicted.band is not None else (predicted.loss, predicted.loss)
+    return pl.DataFrame({"params": params, "law": predicted.loss, "low": low, "high": high})
+
+
+def _table(curve: Curve) -> pl.DataFrame:
+    """Every point drawn, with its curve's law and its value there."""
+    return curve.points.select(
+        pl.lit(curve.name).alias("curve"),
+        "params",
+        "seed",
+        "loss",
+        law_losses(curve.fit, curve.points).alias("law_loss"),
+        pl.lit(curve.law).alias("law"),
+    )
+
+
 def crossing_marks(crossing: Crossing) -> list[alt.Chart]:
     """A rule at the crossover, and a shade over its interval where both ends are known."""
     if crossing.value is None:
         return []
     words = f"laws cross at N = {text.count(crossing.value)}"
-    place = pl.DataFrame({"params": [crossing.value], "label": [words]})
+    chart = marks.chart_of(pl.DataFrame({"params": [crossing.value], "label": [words]}))
     x = alt.X("params:Q")
+    label = chart.mark_text(align="left", dx=6, fontSize=12, color=INK)
     layers = [
-        chart_of(place).mark_rule(strokeDash=[2, 2], color=INK).encode(x),
-        chart_of(place)
-        .mark_text(align="left", dx=6, fontSize=12, color=INK)
-        .encode(x, y=alt.value(12), text="label:N"),
+        chart.mark_rule(strokeDash=[2, 2], color=INK).encode(x),
+        label.encode(x, y=alt.value(12), text="label:N"),
     ]
     if crossing.interval is not None and None not in crossing.interval:
         low, high = crossing.interval
-        shade = chart_of(pl.DataFrame({"params": [low], "end": [high]}))
+        shade = marks.chart_of(pl.DataFrame({"params": [low], "end": [high]}))
         layers.insert(0, shade.mark_rect(opacity=0.08, color=INK, clip=True).encode(x, x2="end:Q"))
     return layers

@@ -1,24 +1,27 @@
 """Loss against the token's index in the context: Transformers and LSTMs of like size, side by side."""
 
+from collections.abc import Sequence
+
 import altair as alt
 import numpy as np
 import polars as pl
 
 from isoloss import text
 from isoloss.analysis.by_position import ByPosition, Pair, PositionCurve, name_of, stop_words, verdict
-from isoloss.analysis.fit_rows import law_at
-from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, binned, law_words
+from isoloss.analysis.contexts import ContextSize
+from isoloss.analysis.fit_rows import law_losses
+from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, bin_means, law_words
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import FAMILY_COLOURS, linear_axis, log_axis, shades
-from isoloss.laws import ContextStop, Fit
+from isoloss.laws import ContextStop
 
 WIDTH, HEIGHT = 520, 420
 
 
 def figure(data: ByPosition) -> Figure:
     """A curve a model of each pair, its law dashed, a diamond where it stops improving."""
-    models = [(m, c) for family in ("transformer", "lstm") for m, c in coloured(data, family)]
+    models = [(m, c) for family in ("transformer", "lstm") for m, c in models_of(data, family)]
     return captioned(
         "loss-by-position",
         chart(models, data.context),
@@ -40,7 +43,7 @@ def pair_words(pair: Pair) -> str:
     )
 
 
-def coloured(data: ByPosition, family: str) -> list[tuple[PositionCurve, str]]:
+def models_of(data: ByPosition, family: str) -> list[tuple[PositionCurve, str]]:
     """The models of one family, each once, with their shades."""
     models: dict[str, PositionCurve] = {}
     for pair in data.pairs:
@@ -51,28 +54,39 @@ def coloured(data: ByPosition, family: str) -> list[tuple[PositionCurve, str]]:
 
 def chart(models: list[tuple[PositionCurve, str]], context: int) -> alt.LayerChart:
     """Range of seeds, measured curve, law and diamond of each model, named at its end."""
-    curves = [
-        binned(model.profile).with_columns(model=pl.lit(name_of(model)), colour=pl.lit(colour))
-        for model, colour in models
-    ]
-    rows = pl.concat(curves)
+    looks = [(model, name_of(model), pl.lit(colour).alias("colour")) for model, colour in models]
+    rows, x, y, (*lines, labels) = curves_and_laws(looks, context, marks.COLOUR, HEIGHT)
+    layers = [marks.band(rows, x, y, by="model"), *lines, stop_marks(models, x, y), labels]
+    return marks.panel(layers, WIDTH, HEIGHT)
+
+
+def curves_and_laws(
+    models: Sequence[tuple[PositionCurve | ContextSize, str, pl.Expr]],
+    context: int,
+    colour: alt.Color,
+    height: float,
+) -> tuple[pl.DataFrame, alt.X, alt.Y, list[alt.Chart]]:
+    """Bins of models, axes, and their layers: a line a model, its law dashed, both named at the line's end.
+
+    Each model comes with its name and the column of its ``colour``.
+    """
+    position = pl.DataFrame({"position": np.geomspace(1, context, 60)})
+    curves: list[pl.DataFrame] = []
+    laws: list[pl.DataFrame] = []
+    for model, name, look in models:
+        looks = [look, pl.lit(name).alias("model")]
+        curves.append(bin_means(model.profile).with_columns(looks))
+        laws.append(position.with_columns(looks, loss=law_losses(model.law, position)).drop_nulls("loss"))
+    rows, labels = pl.concat(curves), [f"{name}: {law_words(model.law)}" for model, name, _ in models]
     x = log_axis(alt.X, "position", "Token index in the context T", 1, context, room=1.05)
     y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(rows["loss"]))
-    layers = [marks.band(rows, x, y, by="model"), marks.line(rows, x, y, by="model")]
-    if laws := [
-        law_curve(model.law, context, colour) for model, colour in models if isinstance(model.law, Fit)
-    ]:
-        layers.append(marks.line(pl.concat(laws), x, y, dash=[5, 4], width=1.3, by="colour", clip=True))
-    layers.append(stop_marks(models, x, y))
-    names = [f"{name_of(model)}: {law_words(model.law)}" for model, _ in models]
-    ends = pl.concat(curve[-1:] for curve in curves).with_columns(pl.Series("label", names))
-    return marks.panel([*layers, marks.end_labels(ends, marks.EDGE, y, HEIGHT)], WIDTH, HEIGHT)
-
-
-def law_curve(law: Fit, context: int, colour: str) -> pl.DataFrame:
-    """A law of the token index from 1 to the end: position, loss, colour."""
-    position = np.geomspace(1, context, 60)
-    return pl.DataFrame({"position": position, "loss": law_at(law, {"position": position}), "colour": colour})
+    ends = pl.concat(curve[-1:] for curve in curves).with_columns(pl.Series("label", labels))
+    layers = [
+        marks.line(rows, x, y, colour=colour, by="model"),
+        marks.line(pl.concat(laws), x, y, colour=colour, dash=[5, 4], width=1.3, by="model", clip=True),
+        marks.end_labels(ends, marks.EDGE, y, height),
+    ]
+    return rows, x, y, layers
 
 
 def stop_marks(models: list[tuple[PositionCurve, str]], x: alt.X, y: alt.Y) -> alt.Chart:
@@ -80,7 +94,7 @@ def stop_marks(models: list[tuple[PositionCurve, str]], x: alt.X, y: alt.Y) -> a
     rows: list[dict[str, float | str]] = []
     for model, colour in models:
         if isinstance(model.stop, ContextStop) and model.stop.index is not None:
-            bins = binned(model.profile).filter(pl.col("first") <= model.stop.index)
+            bins = bin_means(model.profile).filter(pl.col("first") <= model.stop.index)
             rows.append({"position": model.stop.index, "loss": bins["loss"][-1], "colour": colour})
     diamonds = marks.chart_of(pl.DataFrame(rows)).mark_point(
         shape="diamond", size=150, filled=True, stroke="white", strokeWidth=1.5, opacity=1
@@ -92,10 +106,7 @@ def table(models: list[tuple[PositionCurve, str]]) -> pl.DataFrame:
     """Every bin drawn, with the range of its seeds and its law's loss."""
     parts: list[pl.DataFrame] = []
     for model, _ in models:
-        law = pl.lit(None, dtype=pl.Float64)
-        rows = binned(model.profile)
-        if isinstance(model.law, Fit):
-            law = pl.Series(law_at(model.law, {"position": rows["position"].to_numpy()}))
+        rows = bin_means(model.profile)
         parts.append(
             rows.select(
                 pl.lit(model.profile.curve).alias("curve"),
@@ -105,7 +116,7 @@ def table(models: list[tuple[PositionCurve, str]]) -> pl.DataFrame:
                 "loss",
                 pl.col("low").alias("lowest_seed"),
                 pl.col("high").alias("highest_seed"),
-                law.alias("law_loss"),
+                law_losses(model.law, rows).alias("law_loss"),
             )
         )
     return pl.concat(parts)

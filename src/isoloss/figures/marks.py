@@ -4,18 +4,22 @@ A table holds what a mark draws; ``x`` and ``y`` are the axes it is drawn on. A 
 rows, or the column of that name (``COLOUR``), or a scale of its own; so are a ``shape`` and a ``dash``.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import altair as alt
 import numpy as np
 import polars as pl
 
-from isoloss.figures.style import COUNTS, INK, RAMP, Axis, log_ticks, spread, written
+from isoloss.figures.style import COUNTS, INK, RAMP, Axis, label_format, log_ticks, spread
+
+Channel = TypeVar("Channel", alt.Color, alt.Shape, alt.StrokeDash)
 
 COLOUR, SHAPE = alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
 """The table's columns of that name hold the colours and shapes themselves."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+Look = tuple[str, str, list[int]]
+"""A colour, a shape of points and a dash of lines."""
 EDGE = alt.XValue("width")
 """The right side of a panel."""
 LINE_HEIGHT = 1.3
@@ -47,6 +51,16 @@ def repeatable(
     for layer in bare:
         layer.data = alt.Undefined
     return alt.LayerChart(data=_inline(table), layer=bare, width=width, height=height)
+
+
+def with_looks(table: pl.DataFrame, column: str, looks: Mapping[str, Look]) -> pl.DataFrame:
+    """With the colour and the shape of what ``column`` names, which becomes the label."""
+    name = pl.col(column)
+    return table.with_columns(
+        name.replace_strict({key: look[0] for key, look in looks.items()}).alias("colour"),
+        name.replace_strict({key: look[1] for key, look in looks.items()}).alias("shape"),
+        name.alias("label"),
+    )
 
 
 def renamed(axis: Axis, column: str) -> Axis:
@@ -82,16 +96,15 @@ def bars(
     table: pl.DataFrame,
     x: alt.X,
     y: alt.Y,
-    ends: tuple[str, str] = ("low", "high"),
     *,
     colour: str | alt.Color = COLOUR,
     width: float = 1.5,
     opacity: float = 1.0,
     clip: bool = False,
 ) -> alt.Chart:
-    """An interval at each row, between two columns."""
+    """An interval at each row, from ``low`` to ``high``."""
     rules = chart_of(table).mark_rule(strokeWidth=width, opacity=opacity, clip=clip)
-    return rules.encode(x, renamed(y, ends[0]), y2=f"{ends[1]}:Q", color=_colour(colour))
+    return rules.encode(x, renamed(y, "low"), y2="high:Q", color=_colour(colour))
 
 
 def line(
@@ -164,7 +177,7 @@ def seeds_and_median(
 
 
 def end_labels(
-    ends: pl.DataFrame, x: alt.X | alt.XValue, y: alt.Y, height: float, *, size: float = 12, gap: float = 8
+    ends: pl.DataFrame, x: alt.X | alt.XValue, y: alt.Y, height: float, *, size: float = 12
 ) -> alt.Chart:
     """The ``label`` of each row in its ``colour`` right of where its line ends, moved apart.
 
@@ -182,7 +195,7 @@ def end_labels(
     values = bottom + placed * (top - bottom) / height
     colours = pl.col("colour") if "colour" in ends.columns else pl.lit(INK).alias("colour")
     table = ends.with_columns(pl.Series(column, np.exp(values) if log else values), colours)
-    text = chart_of(table).mark_text(align="left", dx=gap, fontSize=size, fontWeight="bold", clip=False)
+    text = chart_of(table).mark_text(align="left", dx=8, fontSize=size, fontWeight="bold", clip=False)
     return text.encode(x=x, y=y, text="label:N", color=COLOUR)
 
 
@@ -193,9 +206,18 @@ def colour_bar(column: str, title: str, low: float, high: float, *, labels: str 
     """
     high = max(high, low * 1.001)
     look = {"type": "gradient", "orient": "bottom", "direction": "horizontal", "gradientLength": 320}
-    bar = {"title": f"{title} (log scale)", **look, "values": log_ticks(low, high), **written(labels)}
+    bar = {"title": f"{title} (log scale)", **look, "values": log_ticks(low, high), **label_format(labels)}
     scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high])
     return alt.Color(f"{column}:Q", scale=scale, legend=alt.Legend.from_dict(bar))
+
+
+def key(channel: type[Channel], column: str, looks: Mapping[str, Any], **legend: Any) -> Channel:
+    """The look of each name in a column, with a legend over the panel."""
+    return channel(
+        f"{column}:N",
+        scale=alt.Scale(domain=list(looks), range=list(looks.values())),
+        legend=alt.Legend.from_dict({"title": None, "orient": "top"} | legend),
+    )
 
 
 def column_of(axis: alt.X | alt.Y) -> str:

@@ -84,20 +84,19 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
 def allocation(fit: Fit, plan: Plan) -> Figure:
     """The best N and D over compute, with intervals, beside two rules that papers print."""
     best, runs = curve(fit, plan), _runs(fit, plan)
-    own, rules = _allocation_table(best), _rules_table(best)
-    charts = [_allocation_panel(column, own, rules, best, runs, plan) for column in PANELS]
-    sizes = plan.intervals.get("params")
-    title = f"The best model for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
-    if plan.penalty is None:
-        title = f"The plan for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
-    if sizes is not None:
-        title += f" ({text.interval(sizes, text.count)})"
+    sizes, rules = _allocation_table(best), _rules_table(best)
+    charts = [_allocation_panel(column, sizes, rules, best, runs, plan) for column in PANELS]
+    ends = plan.intervals.get("params")
+    model = "plan" if plan.penalty is None else "best model"
+    title = f"The {model} for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
+    if ends is not None:
+        title += f" ({text.interval(ends, text.count)})"
     title += f", {text.power(plan.tokens_per_param)} tokens each"
     return captioned(
         "plan-allocation",
         alt.hconcat(*charts, spacing=36),
         title,
-        own,
+        sizes,
         law=fit.law,
         level=text.level(best.level),
         slope=f"{best.exponent:.2f}",
@@ -163,7 +162,7 @@ def _runs(fit: Fit, plan: Plan) -> pl.DataFrame | None:
 
 def _frontier_table(best: Optima) -> pl.DataFrame:
     """A row a budget that has an optimum: flops, loss, low, high, params, tokens."""
-    low, high = (best.loss_F, best.loss_F) if best.band is None else best.band
+    low, high = best.band or (best.loss_F, best.loss_F)
     columns = {"flops": best.flops_F, "loss": best.loss_F, "low": low, "high": high}
     return _finite(pl.DataFrame(columns | {"params": best.params_F, "tokens": best.tokens_F}))
 
@@ -175,7 +174,7 @@ def _allocation_table(best: Optima) -> pl.DataFrame:
         ("params", best.params_F, best.params_ends),
         ("tokens", best.tokens_F, best.tokens_ends),
     ):
-        low, high = (values, values) if ends is None else ends
+        low, high = ends or (values, values)
         columns = {"flops": best.flops_F, "value": values, "low": low, "high": high}
         parts.append(pl.DataFrame(columns).select(pl.lit(panel).alias("panel"), pl.all()))
     return _finite(pl.concat(parts))
@@ -205,27 +204,25 @@ def _flops_axis(best: Optima, runs: pl.DataFrame | None) -> alt.X:
 
 
 def _allocation_panel(
-    column: str, own: pl.DataFrame, rules: pl.DataFrame, best: Optima, runs: pl.DataFrame | None, plan: Plan
+    column: str, sizes: pl.DataFrame, rules: pl.DataFrame, best: Optima, runs: pl.DataFrame | None, plan: Plan
 ) -> alt.LayerChart:
-    own, rules = (table.filter(pl.col("panel") == column) for table in (own, rules))
+    sizes, rules = (table.filter(pl.col("panel") == column) for table in (sizes, rules))
     x = _flops_axis(best, None)
-    low, high = marks.span(own["low"], own["high"], rules["value"])
+    low, high = marks.span(sizes["low"], sizes["high"], rules["value"])
     y = log_axis(alt.Y, "value", PANELS[column], low, high, room=1.5)
-    dash = alt.StrokeDash(
-        "rule:N",
-        scale=alt.Scale(domain=list(RULES), range=[[7, 4], [2, 3]]),
-        legend=alt.Legend(title=None, orient="bottom", symbolStrokeColor=QUIET, symbolSize=700),
-    )
+    dashes = dict(zip(RULES, ([7, 4], [2, 3]), strict=True))
+    look = {"orient": "bottom", "symbolStrokeColor": QUIET, "symbolSize": 700}
+    dash = marks.key(alt.StrokeDash, "rule", dashes, **look)
     layers: list[alt.Chart] = []
     if runs is not None:
         inside = runs.filter(pl.col("flops") >= best.flops_F.min())
-        sizes = inside.select("flops", pl.col(column).alias("value"))
-        layers.append(marks.points(sizes, x, y, colour=REAL, size=16, opacity=0.4, clip=True))
+        points = inside.select("flops", pl.col(column).alias("value"))
+        layers.append(marks.points(points, x, y, colour=REAL, size=16, opacity=0.4, clip=True))
     planned = pl.DataFrame({"flops": [plan.flops], "value": [getattr(plan, column)]})
     layers += [
         marks.line(rules, x, y, colour=QUIET, width=1.5, dash=dash, clip=True),
-        marks.band(own, x, y, colour=PREDICTED, opacity=0.25, clip=True),
-        marks.line(own, x, y, colour=PREDICTED, width=2.5, clip=True),
+        marks.band(sizes, x, y, colour=PREDICTED, opacity=0.25, clip=True),
+        marks.line(sizes, x, y, colour=PREDICTED, width=2.5, clip=True),
         marks.points(planned, x, y, colour=INK, shape="diamond", size=90),
     ]
     return marks.panel(layers, PANEL, PANEL)
@@ -259,14 +256,13 @@ def _penalty_panel(
 
 def _plan_mark(plan: Plan, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     """The plan as a diamond with its name, and the interval of one new run where there is one."""
-    point = pl.DataFrame({"flops": [plan.flops], "loss": [plan.loss], "label": ["this plan"]})
+    point = pl.DataFrame({"flops": plan.flops, "loss": plan.loss, "label": "this plan"})
     name = marks.chart_of(point).mark_text(
         align="right", dx=-10, dy=10, fontSize=12, fontWeight="bold", color=INK
     )
     layers: list[alt.Chart] = []
     if interval := plan.intervals["loss"]:
-        low, high = interval
-        bar = pl.DataFrame({"flops": [plan.flops], "low": [low], "high": [high]})
+        bar = pl.DataFrame({"flops": plan.flops, "low": interval[0], "high": interval[1]})
         layers.append(marks.bars(bar, x, y, colour=INK))
     layers.append(marks.points(point, x, y, colour=INK, shape="diamond", size=60))
     return [*layers, name.encode(x, y, text="label:N")]

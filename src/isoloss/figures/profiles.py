@@ -33,7 +33,7 @@ def figure(fit: Fit) -> Figure:
     return replace(drawn, characters={1: 36, 2: 62}.get(len(curves), 100))
 
 
-def _panel(fit: Fit, curve: Profile, place: int) -> alt.LayerChart:
+def _panel(fit: Fit, curve: Profile, index: int) -> alt.LayerChart:
     table = profile_table(fit, curve).filter(
         (pl.col("distance").abs() <= SHOWN * curve.threshold)
         & pl.col("value").is_finite()
@@ -43,7 +43,7 @@ def _panel(fit: Fit, curve: Profile, place: int) -> alt.LayerChart:
     log = curve.parameter not in fit.form.signed and values.max() > 5 * values.min()
     top = SHOWN * curve.threshold
     x = axis(alt.X, "value", curve.parameter, values, log=log, narrow=True)
-    title = "Distance, standard errors" if place % PANELS_A_ROW == 0 else ""
+    title = "Distance, standard errors" if index % PANELS_A_ROW == 0 else ""
     y = alt.Y("distance:Q", title=title, scale=alt.Scale(domain=[-top, top], nice=False))
     levels = pl.DataFrame({"distance": [-curve.threshold, curve.threshold]})
     centre = pl.DataFrame({"value": [fit.params[curve.parameter]], "distance": [0.0]})

@@ -38,7 +38,7 @@ def render(figure: Figure) -> Picture:
 
 def svg(figure: Figure) -> str:
     """The picture as SVG, its ids beginning with the figure's name."""
-    return with_own_ids(vl_convert.vegalite_to_svg(specification(figure), vl_version=VEGA_LITE), figure.name)
+    return number_ids(vl_convert.vegalite_to_svg(specification(figure), vl_version=VEGA_LITE), figure.name)
 
 
 def specification(figure: Figure) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _theme() -> dict[str, Any]:
     return configured(alt.Chart(alt.InlineData(values=[])).mark_point()).to_dict(validate=False)["config"]
 
 
-def with_own_ids(svg: str, name: str) -> str:
+def number_ids(svg: str, name: str) -> str:
     """Number the ids of an SVG from 1 under ``name``.
 
     Vega counts them per process, so they differ from call to call and clash when pictures share a page.
@@ -82,22 +82,13 @@ def write(figure: Figure, picture: Picture, folder: Path) -> list[Path]:
         "pdf": picture.pdf,
         "csv": csv(figure.table),
     }
-    paths = []
-    for suffix, data in contents.items():
-        path = files.safe_child(folder, f"{figure.name}.{suffix}")
+    paths = {files.safe_child(folder, f"{figure.name}.{suffix}"): data for suffix, data in contents.items()}
+    for path, data in paths.items():
         files.write_bytes(path, data)
-        paths.append(path)
-    return paths
+    return list(paths)
 
 
 def csv(table: pl.DataFrame) -> bytes:
     """UTF-8 CSV; text is quoted, and a spreadsheet must not take it for a formula."""
-    text = [name for name, kind in table.schema.items() if kind == pl.String]
-    guarded = table.with_columns(
-        pl.when(pl.col(name).str.contains(r"^[=+\-@\t\r]"))
-        .then("'" + pl.col(name))
-        .otherwise(pl.col(name))
-        .alias(name)
-        for name in text
-    )
+    guarded = table.with_columns(pl.col(pl.String).str.replace(r"^[=+\-@\t\r]", "'${0}"))
     return guarded.write_csv(quote_style="non_numeric").encode("utf-8")

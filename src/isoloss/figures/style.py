@@ -129,12 +129,12 @@ def log_axis(
     return (
         channel(f"{column}:Q", title=f"{title} (log scale)")
         .scale(type="log", domain=[low, high], nice=False)
-        .axis(alt.Axis.from_dict({**some, "labelFlush": False, **written(labels)}))
+        .axis(alt.Axis.from_dict({**some, "labelFlush": False, **label_format(labels)}))
     )
 
 
-def written(labels: str) -> dict[str, str]:
-    """How an axis or a legend is told its labels: as a format of d3, or as an expression of Vega."""
+def label_format(labels: str) -> dict[str, str]:
+    """What gives an axis or a legend its labels: a format of d3, or as an expression of Vega."""
     return {"labelExpr" if "datum" in labels else "format": labels}
 
 
@@ -158,8 +158,8 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
         if not moved:
             break
     out = [0.0] * len(heights)
-    for place, i in zip(placed, order, strict=True):
-        out[i] = place
+    for height, i in zip(placed, order, strict=True):
+        out[i] = height
     return out
 
 
@@ -183,7 +183,7 @@ def axis(
         scaled = channel(f"{column}:Q", title=title).scale(
             domain=[low - spare, high + spare], zero=False, nice=False
         )
-        return scaled.axis(alt.Axis.from_dict({"tickCount": 3 if narrow else 6, **written(labels)}))
+        return scaled.axis(alt.Axis.from_dict({"tickCount": 3 if narrow else 6, **label_format(labels)}))
     ticks = log_ticks(low / room, high * room)
     if len(distinct) <= FEW and np.all(np.diff(np.log(distinct)) > (0.5 if narrow else 0.25)):
         ticks = distinct.tolist()

@@ -7,9 +7,9 @@ What fits, judges and predicts one law is here; frontiers are read off sweeps by
 from functools import partial
 
 from isoloss import stats
+from isoloss.laws._constants import from_constants
 from isoloss.laws._entropy import OURO_BETA, EntropyShare, entropy_share
 from isoloss.laws._fit import check_seed, fit, problem_of
-from isoloss.laws._known import known
 from isoloss.laws._predict import FAR, Prediction
 from isoloss.laws._profile import Profile, profile
 from isoloss.laws._result import Fit, FitData, FitStatus
@@ -33,8 +33,8 @@ from isoloss.laws.forms import (
 )
 from isoloss.stats import paired_noise, pooled_noise
 
-again = problem_of
-"""The old name, for one version."""
+again, known = problem_of, from_constants
+"""The old names, for one version."""
 
 difference = partial(stats.difference, level=0.9)
 paired_difference = partial(stats.paired_difference, level=0.9)
@@ -73,6 +73,7 @@ __all__ = [
     "fit",
     "fit_context",
     "form",
+    "from_constants",
     "from_function",
     "known",
     "paired_difference",

@@ -48,9 +48,9 @@ def _refits(problem: Problem, w_Sn: Array, starts: list[Array]) -> Array:
     for first in range(0, len(w_Sn), BATCH):
         batch = slice(first, first + BATCH)
         part = replace(problem, w_n=w_Sn[batch])
-        found = [descend(part, np.tile(s, (len(part.w_n), 1)), tolerance=1e-9) for s in starts]
-        totals = np.stack([part.total(part.residuals(phi)) for phi in found])
-        out[batch] = np.stack(found)[np.argmin(totals, axis=0), np.arange(len(part.w_n))]
+        ends = [descend(part, np.tile(start, (len(part.w_n), 1)), tolerance=1e-9) for start in starts]
+        totals = np.stack([part.total(part.residuals(phi_SF)) for phi_SF in ends])
+        out[batch] = np.stack(ends)[np.argmin(totals, axis=0), np.arange(len(part.w_n))]
     return out
 
 
@@ -116,12 +116,11 @@ def with_bootstrap(fit: Fit, problem: Problem, points: Points, count: int, seed:
     kappa_Sp, error_Sp = scaled.kappa_errors(theta_Sp, full_Spp)
     studentised = not points.dependent and problem.objective != "huber-log"
     intervals = _intervals(fit, problem, kappa_Sp, error_Sp if studentised else None)
-    errors = {
-        name: None
-        if intervals[name] is None
-        else float(np.std(plain_values(kappa_Sp[:, i], name in fit.form.signed)))
-        for i, name in enumerate(fit.form.parameters)
+    spread = {
+        name: float(np.std(plain_values(kappa_S, name in fit.form.signed)))
+        for name, kappa_S in zip(fit.form.parameters, kappa_Sp.T, strict=True)
     }
+    errors = {name: None if intervals[name] is None else spread[name] for name in intervals}
     return replace(fit, intervals=intervals, standard_errors=errors, intervals_by="bootstrap")
 
 
@@ -142,13 +141,13 @@ def _intervals(
     scaled, ends = problem.model, (0.5 + fit.level / 2, 0.5 - fit.level / 2)
     kappa, errors = scaled.kappa_errors(np.array(fit.theta), np.array(fit.covariance))
     out: dict[str, Interval | None] = dict.fromkeys(fit.form.parameters)
-    for place, name in enumerate(fit.form.parameters):
-        if name in fit.fixed or errors[place] <= 0:
+    for i, name in enumerate(fit.form.parameters):
+        if name in fit.fixed or errors[i] <= 0:
             continue
-        signed, away_S = name in fit.form.signed, kappa_Sp[:, place] - kappa[place]
+        signed, away_S = name in fit.form.signed, kappa_Sp[:, i] - kappa[i]
         if error_Sp is None:
             low, high = fit.widening * np.quantile(away_S, ends[::-1])
         else:
-            low, high = (-errors[place] * np.quantile(away_S / error_Sp[:, place], end) for end in ends)
-        out[name] = (plain_end(kappa[place] + low, signed), plain_end(kappa[place] + high, signed))
+            low, high = -errors[i] * np.quantile(away_S / error_Sp[:, i], ends)
+        out[name] = (plain_end(kappa[i] + low, signed), plain_end(kappa[i] + high, signed))
     return out

@@ -29,22 +29,19 @@ class EntropyShare:
     sentence: str
 
 
-def entropy_share(
-    fit: Fit, beta: float, recurrence: float | None = None, least: float | None = None
-) -> EntropyShare:
+def entropy_share(fit: Fit, beta: float, recurrence: float | None = None) -> EntropyShare:
     """How much of the fall of ``loop-total`` with T_m the term -beta H(p) could make without better losses.
 
-    The total objective is sum_t p(t) L_t - beta H(p) over exits t = 1..T_m, and H is at most ln T_m: from
-    ``least`` to ``recurrence`` loops (by default the fewest and the most in the data) the bonus lowers it by
-    at most beta ln(recurrence / least). The fitted term falls by C [(least + t3)^-gamma - (recurrence +
-    t3)^-gamma]. Raises InputError for another law, a beta below 0, or loops that do not grow.
+    The total objective is sum_t p(t) L_t - beta H(p) over exits t = 1..T_m, and H is at most ln T_m: from the
+    fewest loops in the data to ``recurrence`` (by default the most in them) the bonus lowers it by at most
+    beta ln(recurrence / least). The fitted term falls by C [(least + t3)^-gamma - (recurrence + t3)^-gamma].
+    Raises InputError for another law, a beta below 0, or loops that do not grow.
     Source: total loss of Ouro, arXiv 2510.25741, eq. 4; the bound is ln of the number of exits.
     """
     if fit.law != "loop-total":
         raise InputError("has no term in the total loss of looped training", where=fit.law, mend="loop-total")
-    low, high = fit.ranges.get("recurrence", (1.0, None))
-    least = low if least is None else least
-    recurrence = high if recurrence is None else recurrence
+    least, most = fit.ranges.get("recurrence", (1.0, None))
+    recurrence = most if recurrence is None else recurrence
     if recurrence is None or not 1 <= least < recurrence < np.inf:
         raise InputError(
             f"loops from {least} to {recurrence}",

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isoloss.errors import InputError, Refusal
+from isoloss.errors import InputError, attempt
 from isoloss.laws._bootstrap import with_bootstrap
 from isoloss.laws._likelihood import by_likelihood
 from isoloss.laws._profile import with_profiles
 from isoloss.laws._result import Fit, FitData, Objective
 from isoloss.laws._rows import Points, Rows, designs, points_of, rows_of
-from isoloss.laws._scaled import scaled_form
+from isoloss.laws._scaled import check_names, middles, scaled_form
 from isoloss.laws._solve import OBJECTIVES, Problem, solve
 from isoloss.laws._solved import Solved
 from isoloss.laws._support import check_design, check_support, lack_of_fit
@@ -116,24 +116,14 @@ def fit(
     options.check()
     if allow_negative and options.logs:
         raise InputError("a negative loss has no logarithm", mend="use the objective squared")
-    if unknown := set(free) - set(law.parameters):
-        raise InputError(
-            f"there is no parameter {min(unknown)!r}",
-            where=law.name,
-            mend=f"it has {', '.join(law.parameters)}",
-        )
+    check_names(law, sorted(free))
     rows = rows_of(law, inputs, loss, weights, cluster, allow_negative)
     solved = _by_designs(form, rows, _solved(form, rows, options, rows.labels), options)
-    unsupported = ""
-    try:
-        check_support(solved.problem, solved.optimum, solved.df)
-    except Refusal as refusal:
-        if not curve_only:
-            raise
-        unsupported = refusal.what
-    solved = replace(solved, unsupported=unsupported)
-    outcome = solved.fit(level, _data(rows), dict(source or {}))
-    return _with_intervals(outcome, solved, options)
+    refusal = attempt(check_support, solved.problem, solved.optimum, solved.df)
+    if refusal and not curve_only:
+        raise refusal
+    solved = replace(solved, unsupported=refusal.what if refusal else "")
+    return _with_intervals(solved.fit(level, _data(rows), dict(source or {})), solved, options)
 
 
 def _solved(form: Form, rows: Rows, options: Options, labels: NDArray[np.str_] | None) -> Solved:
@@ -221,25 +211,19 @@ def scaled_problem(
     tied: Sequence[Sequence[str]],
 ) -> Problem:
     """The points in units of their own middle."""
-    log_scale_I, log_loss_scale = scales(law, points)
+    columns = zip(law.inputs, points.x_In, strict=True)
+    ranges = {name: (x[x > 0].min(), x.max()) for name, x in columns if x.max() > 0}
+    log_scale_I, log_loss_scale = middles(law, ranges), _log_loss_scale(law, points.y_n)
     with np.errstate(divide="ignore"):
         z_In = np.log(points.x_In) - log_scale_I[:, None]
     scaled = scaled_form(law, np.maximum(z_In, -700.0), log_scale_I, log_loss_scale, fixed, tied)
     return Problem(scaled, points.y_n / np.exp(log_loss_scale), points.w_n, objective, delta)
 
 
-def scales(law: Form, points: Points) -> tuple[Array, float]:
-    """Logs of the middle of each unit's inputs and of the losses; 0 for laws written in plain units."""
+def _log_loss_scale(law: Form, y_n: Array) -> float:
+    """Of the middle of the losses, of the largest where some are negative; 0 for laws in plain units."""
     if law.units is None:
-        return np.zeros(len(law.inputs)), 0.0
-    out = np.zeros(len(law.inputs))
-    for i, unit in enumerate(law.units):
-        if unit == "1":
-            continue
-        values = np.concatenate(
-            [x[x > 0] for x, of in zip(points.x_In, law.units, strict=True) if of == unit]
-        )
-        out[i] = (np.log(values.min()) + np.log(values.max())) / 2 if len(values) else 0.0
-    if points.y_n.min() > 0:
-        return out, float(np.log(points.y_n.min()) + np.log(points.y_n.max())) / 2
-    return out, float(np.log(np.max(np.abs(points.y_n)) or 1.0))
+        return 0.0
+    if y_n.min() > 0:
+        return float(np.log(y_n.min()) + np.log(y_n.max())) / 2
+    return float(np.log(np.max(np.abs(y_n)) or 1.0))

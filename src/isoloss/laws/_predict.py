@@ -33,14 +33,9 @@ class Prediction:
     warnings: tuple[str, ...]
 
 
-def scaled(fit: "Fit", law: Form, inputs: Mapping[str, ArrayLike]) -> tuple[Array, tuple[int, ...]]:
+def scale_inputs(fit: "Fit", law: Form, inputs: Mapping[str, ArrayLike]) -> tuple[Array, tuple[int, ...]]:
     """Log inputs in units of the fit, shape (I, n), and the shape of the broadcast inputs."""
-    if set(inputs) != set(law.inputs):
-        raise InputError(
-            f"the law takes {', '.join(law.inputs)}, not {', '.join(sorted(inputs)) or 'nothing'}",
-            where=law.name,
-            mend="name each input once",
-        )
+    law.check_inputs(inputs, "name each input once")
     try:
         x = np.broadcast_arrays(*(np.asarray(inputs[name], dtype=np.float64) for name in law.inputs))
     except (TypeError, ValueError) as error:
@@ -71,10 +66,10 @@ def log_variance(fit: "Fit", law: Form, z_In: Array) -> Array:
 
 def predict(fit: "Fit", level: float, inputs: Mapping[str, ArrayLike]) -> Prediction:
     law = fit.form
-    z_In, shape = scaled(fit, law, inputs)
+    z_In, shape = scale_inputs(fit, law, inputs)
     scaled_n = law.value(np.array(fit.theta), z_In)
 
-    def shaped(values_n: Array) -> float | Array:
+    def reshape(values_n: Array) -> float | Array:
         return values_n.reshape(shape) if shape else float(values_n[0])
 
     band = interval = None
@@ -82,52 +77,44 @@ def predict(fit: "Fit", level: float, inputs: Mapping[str, ArrayLike]) -> Predic
         noise_n = np.full(z_In.shape[1], fit.sigma if fit.sigma is not None else np.nan)
         if fit.objective.name == "squared":
             noise_n = noise_n / fit.units.loss / (1.0 if fit.signed_floor else scaled_n)
-        band_n, interval_n = _reach(fit, law, z_In, scaled_n, noise_n, level)
-        (low, high), (low_new, high_new) = (
-            [shaped(fit.units.loss * _moved(fit, scaled_n, reach)) for reach in reaches]
-            for reaches in (band_n, interval_n)
-        )
-        band, interval = (low, high), None if fit.sigma is None else (low_new, high_new)
+        reach_KEn = _reach(fit, law, z_In, scaled_n, noise_n, level)
+        if fit.signed_floor:
+            ends_KEn = fit.units.loss * (scaled_n + reach_KEn)
+        else:
+            ends_KEn = fit.units.loss * (scaled_n * np.exp(np.clip(reach_KEn, -600.0, 600.0)))
+        band, new_run = ((reshape(low_n), reshape(high_n)) for low_n, high_n in ends_KEn)
+        interval = None if fit.sigma is None else new_run
     outside: dict[str, float | Array] = {}
     warnings = list(fit.warnings)
-    for name, z_n in zip(law.inputs, z_In, strict=True):
-        if name not in fit.ranges:
-            continue
-        low, high = fit.ranges[name]
-        x_n = np.exp(z_n) * fit.units.inputs[name]
+    for name, (low, high) in fit.ranges.items():
+        x_n = np.exp(z_In[law.inputs.index(name)]) * fit.units.inputs[name]
         # The rounding of log and exp must not make an end of the data an extrapolation.
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio_n = np.maximum(np.maximum(x_n / high, low / x_n), 1.0)
         ratio_n = np.where((ratio_n < 1 + 1e-12) | ~np.isfinite(ratio_n), 1.0, ratio_n)
-        outside[name] = shaped(ratio_n)
+        outside[name] = reshape(ratio_n)
         if (worst := float(ratio_n.max(initial=1.0))) > FAR:
             warnings.append(
                 f"{name} lies a factor {worst:.3g} outside the data: no interval covers a wrong law"
             )
     if fit.status.name != "CONVERGED":
         warnings.append(fit.status.value)
-    return Prediction(shaped(fit.units.loss * scaled_n), interval, band, level, outside, tuple(warnings))
+    return Prediction(reshape(fit.units.loss * scaled_n), interval, band, level, outside, tuple(warnings))
 
 
-def _moved(fit: "Fit", scaled_n: Array, reach_n: Array) -> Array:
-    return scaled_n + reach_n if fit.signed_floor else scaled_n * np.exp(np.clip(reach_n, -600.0, 600.0))
+def _reach(fit: "Fit", law: Form, z_In: Array, scaled_n: Array, noise_n: Array, level: float) -> Array:
+    """Both ends of the law's mean and of one new run, as distances from it (of logs), shape (2, 2, n).
 
-
-def _reach(
-    fit: "Fit", law: Form, z_In: Array, scaled_n: Array, noise_n: Array, level: float
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Ends of the law's mean and of one new run, as distances from it (of logs): t, or bootstrap refits."""
+    By t, or by bootstrap refits.
+    """
     if fit.bootstrap is None:
         var_n, t = log_variance(fit, law, z_In), t_quantile(level, fit.df)
-        mean_n, new_n = t * np.sqrt(var_n), t * np.sqrt(var_n + noise_n**2)
-        return (-mean_n, mean_n), (-new_n, new_n)
+        reach_Kn = t * np.sqrt([var_n, var_n + noise_n**2])
+        return np.stack([-reach_Kn, reach_Kn], axis=1)
     refits_Sn = law.value(np.array(fit.bootstrap.theta), z_In)
     away_Sn = refits_Sn - scaled_n if fit.signed_floor else np.log(refits_Sn / scaled_n)
     away_Sn = away_Sn * fit.widening
     drawn_S = np.random.default_rng(fit.bootstrap.seed).standard_t(fit.df, len(away_Sn))
     ends = (0.5 - level / 2, 0.5 + level / 2)
-    (low, high), (low_new, high_new) = (
-        [np.nan_to_num(np.quantile(sample, end, axis=0)) for end in ends]
-        for sample in (away_Sn, away_Sn + drawn_S[:, None] * noise_n)
-    )
-    return (low, high), (low_new, high_new)
+    samples = (away_Sn, away_Sn + drawn_S[:, None] * noise_n)
+    return np.nan_to_num([np.quantile(sample_Sn, ends, axis=0) for sample_Sn in samples])

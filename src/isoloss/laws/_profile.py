@@ -8,9 +8,9 @@ from scipy.interpolate import PchipInterpolator
 from isoloss.errors import InputError
 from isoloss.laws._result import Fit, Interval
 from isoloss.laws._rows import Points
-from isoloss.laws._scaled import plain_end, plain_values
+from isoloss.laws._scaled import ScaledForm, plain_end, plain_values
 from isoloss.laws._solve import Problem, descend
-from isoloss.laws._spread import FEW, inside, normal_huber
+from isoloss.laws._spread import FEW, inside_share, normal_huber
 from isoloss.laws.forms import Array
 from isoloss.stats import t_quantile
 
@@ -49,22 +49,23 @@ def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None =
             where=fit.law,
             mend=f"choose a fitted one of {', '.join(law.parameters)}",
         )
-    place = law.parameters.index(parameter)
+    index = law.parameters.index(parameter)
     theta = np.array(fit.theta)
     kappa_p, error_p = scaled.kappa_errors(theta, np.array(fit.covariance))
-    kappa, error = float(kappa_p[place]), float(error_p[place])
-    scale = _scale(problem, theta[scaled.free], place, fit.df) * error**2
+    kappa, error = float(kappa_p[index]), float(error_p[index])
+    scale = _scale(problem, theta[scaled.free], index, fit.df) * error**2
     # How the others move, to first order, per standard error of this one.
-    lean_p = np.array(fit.covariance) @ scaled.slopes(theta)[place] / error
+    lean_p = np.array(fit.covariance) @ scaled.slopes(theta)[index] / error
     threshold = t_quantile(fit.level if level is None else level, fit.df)
     offsets, distances, widest = [0.0], [0.0], 1.0
     for _ in range(_LOOKS):
-        new = [side * width * widest for side in (-1, 1) for width in _WIDTHS]
-        new = [o for o in new if _needed(o, offsets, distances, threshold)]
+        steps = [side * width * widest for side in (-1, 1) for width in _WIDTHS]
+        new = [offset for offset in steps if _is_open(offset, offsets, distances, threshold)]
         if not new:
             break
-        found = _distances(problem, theta, parameter, kappa + error * np.array(new), new, lean_p, scale)
-        offsets, distances = [*offsets, *new], [*distances, *found]
+        held = scaled.hold({parameter: kappa + error * np.array(new)})
+        distances += _distances(problem, held, theta, np.array(new), lean_p, scale)
+        offsets += new
         widest *= _FARTHER
     order = np.argsort(offsets)
     x, y = np.array(offsets)[order], np.array(distances)[order]
@@ -75,17 +76,17 @@ def profile(fit: Fit, problem: Problem, parameter: str, *, level: float | None =
     return Profile(parameter, tuple(values.tolist()), tuple(y.tolist()), threshold, (low, high))
 
 
-def _needed(offset: float, offsets: list[float], distances: list[float], threshold: float) -> bool:
-    """Beyond what was seen on that side, as long as that side has not crossed."""
+def _is_open(offset: float, offsets: list[float], distances: list[float], threshold: float) -> bool:
+    """Whether it lies beyond all offsets on its side, and that side has not crossed."""
     side = [(abs(o), abs(d)) for o, d in zip(offsets, distances, strict=True) if o * offset >= 0]
     return abs(offset) > max(o for o, _ in side) and max(d for _, d in side) < threshold
 
 
-def _scale(problem: Problem, phi: Array, place: int, df: int) -> float:
+def _scale(problem: Problem, phi: Array, index: int, df: int) -> float:
     """Noise-free curvature: 1 / [inverse(H)]_kk of the plain coordinate, with H the smoothed Hessian."""
     scaled = problem.model
     r_n, jacobian = problem.residuals(phi), problem.jacobian(phi)
-    share_n = inside(problem, r_n)
+    share_n = inside_share(problem, r_n)
     if problem.objective == "huber-log" and df < FEW:
         share_n = np.full_like(r_n, normal_huber(problem, r_n, df)[2])
     weight_n = problem.w_n * share_n
@@ -93,25 +94,16 @@ def _scale(problem: Problem, phi: Array, place: int, df: int) -> float:
     hessian = (jacobian / length).T @ (weight_n[:, None] * jacobian / length)
     inverse = np.linalg.pinv(hessian, hermitian=True) / length[:, None] / length
     theta = scaled.theta(phi)
-    slope_F = scaled.slopes(theta)[place] @ scaled.chain(theta)
+    slope_F = scaled.slopes(theta)[index] @ scaled.chain(theta)
     return 1.0 / float(slope_F @ inverse @ slope_F)
 
 
 def _distances(
-    problem: Problem,
-    theta: Array,
-    parameter: str,
-    kappa_S: Array,
-    offsets: list[float],
-    lean_p: Array,
-    scale: float,
+    problem: Problem, held: ScaledForm, theta: Array, offset_S: Array, lean_p: Array, scale: float
 ) -> list[float]:
-    """Signed roots of the rise with the parameter held at ``kappa_S``, ``lean_p`` being where others go."""
-    scaled = problem.model
-    held = scaled.hold({parameter: kappa_S})
+    """Signed roots of the rise with the parameter ``held`` at the offsets; others lean by ``lean_p`` each."""
     part = replace(problem, model=held)
-    least = float(problem.total(problem.residuals(theta[scaled.free])))
-    offset_S = np.array(offsets)
+    least = float(problem.total(problem.residuals(theta[problem.model.free])))
     phi_SF = theta[held.free] + offset_S[:, None] * lean_p[held.free]
     if phi_SF.shape[1]:
         phi_SF = descend(part, phi_SF, tolerance=1e-10)

@@ -15,8 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from isoloss.errors import InputError, Refusal
 from isoloss.face import FitFace
-from isoloss.laws._predict import Prediction, log_variance, predict, scaled
-from isoloss.laws._scaled import Interval
+from isoloss.laws._predict import Prediction, log_variance, predict, scale_inputs
+from isoloss.laws._scaled import Interval, Units
 from isoloss.laws._support import Seeds
 from isoloss.laws.forms import Array, Form, form
 from isoloss.stats import check_level
@@ -44,14 +44,6 @@ class Objective:
 class Starts:
     tried: int
     agreeing: int
-
-
-@dataclass(frozen=True)
-class Units:
-    """The middle of the data: inputs and losses were divided by these before the fit."""
-
-    inputs: dict[str, float]
-    loss: float
 
 
 @dataclass(frozen=True)
@@ -156,12 +148,12 @@ class Fit(FitFace):
     def losses(self, theta_Sp: Array, **inputs: ArrayLike) -> Array:
         """Losses of S parameter vectors, shape (S, n), at n inputs."""
         law = self.form
-        return self.units.loss * law.value(theta_Sp, scaled(self, law, inputs)[0])
+        return self.units.loss * law.value(theta_Sp, scale_inputs(self, law, inputs)[0])
 
     def log_variance(self, **inputs: ArrayLike) -> Array:
         """Variance of the law's mean log loss at n inputs; zeros where there is no covariance."""
         law = self.form
-        return log_variance(self, law, scaled(self, law, inputs)[0])
+        return log_variance(self, law, scale_inputs(self, law, inputs)[0])
 
     def plain_covariance(self) -> Array:
         """Covariance of the plain parameters' coordinates: logarithms, or themselves where they are signed.
@@ -170,10 +162,9 @@ class Fit(FitFace):
         """
         if self.covariance is None:
             raise Refusal("the fit has no covariance", mend="; ".join(self.warnings) or self.reason)
-        law, theta = self.form, np.array(self.theta)
+        law, loss = self.form, float(np.log(self.units.loss))
         log_scale_I = np.log([self.units.inputs[name] for name in law.inputs])
-        steps = theta + 1j * _STEP * np.eye(len(theta))
-        slopes = np.imag(law.unscale(steps, log_scale_I, float(np.log(self.units.loss)))).T / _STEP
+        slopes = law.slopes(np.array(self.theta), log_scale_I, loss)
         return slopes @ np.array(self.covariance) @ slopes.T
 
     def draws(self, count: int, rng: np.random.Generator) -> Array:
@@ -203,7 +194,7 @@ class Fit(FitFace):
         exact = law.loss(self.params, grid)
         shown: dict[str, str] = {}
         for digits in range(2, 18):
-            shown = {name: _written(value, digits) for name, value in self.params.items()}
+            shown = {name: _spell(value, digits) for name, value in self.params.items()}
             rounded = law.loss({name: float(text) for name, text in shown.items()}, grid)
             if np.max(np.abs(rounded / exact - 1)) < 5e-4:
                 break
@@ -239,11 +230,10 @@ class Fit(FitFace):
             raise InputError(f"is not a fit ({what})", mend=_WRITE) from None
 
 
-_STEP = 1e-30
 _WRITE = "write it with isoloss fit -o, or Fit.to_json"
 
 
-def _written(value: float, digits: int) -> str:
+def _spell(value: float, digits: int) -> str:
     mantissa, _, exponent = f"{value:#.{digits}g}".partition("e")
     return mantissa.rstrip(".") + (f"e{int(exponent)}" if exponent else "")
 

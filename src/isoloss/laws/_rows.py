@@ -72,12 +72,7 @@ def rows_of(
     negative: bool,
 ) -> Rows:
     """Checked rows, in the order of the law's inputs. Raises InputError naming a row, Refusal for none."""
-    if set(inputs) != set(law.inputs):
-        raise InputError(
-            f"the law takes {', '.join(law.inputs)}, not {', '.join(map(str, inputs)) or 'nothing'}",
-            where=law.name,
-            mend="give one array for each input",
-        )
+    law.check_inputs(inputs, "give one array for each input")
     columns = {name: numbers(name, inputs[name]) for name in law.inputs} | {"loss": numbers("loss", loss)}
     size = len(columns["loss"])
     w_n = np.ones(size) if weights is None else numbers("weights", weights)
@@ -87,10 +82,18 @@ def rows_of(
             raise InputError(
                 f"{name} has shape {np.shape(column)}, loss has {size} rows", mend="give one value a run"
             )
-    used = _used(w_n)
+    _check_column("weights", w_n, np.isfinite(w_n) & (w_n >= 0), "", "weights are finite and not negative")
+    used = w_n > 0
     for name, column in columns.items():
-        low = -np.inf if name == "loss" and negative else 0.0
-        _check_column(name, column, used, low, low_itself=name in law.zeros)
+        above = column >= 0 if name in law.zeros else (column > 0) | (negative and name == "loss")
+        mend = "; a normalised loss may be negative with allow_negative" if name == "loss" else ""
+        _check_column(
+            name,
+            column,
+            ~used | (np.isfinite(column) & above),
+            ", not positive and finite",
+            f"correct the row or leave it out{mend}",
+        )
     if not used.any():
         raise Refusal("there are no runs", mend="give at least one more than the law has parameters")
     y_n = columns.pop("loss")[used]
@@ -106,28 +109,11 @@ def rows_of(
     )
 
 
-def _used(w_n: Array) -> NDArray[np.bool_]:
-    """Which rows have weight. Raises InputError for weights that cannot be."""
-    good = np.isfinite(w_n) & (w_n >= 0)
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InputError(
-            f"weights is {w_n[row]}", where=f"row {row + 1}", mend="weights are finite and not negative"
-        )
-    return w_n > 0
-
-
-def _check_column(name: str, column: Array, used: NDArray[np.bool_], low: float, low_itself: bool) -> None:
-    """Raises InputError for the first row in use that is not finite or not above ``low``."""
-    good = ~used | (np.isfinite(column) & ((column >= low) if low_itself else (column > low)))
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InputError(
-            f"{name} is {column[row]}, not positive and finite",
-            where=f"row {row + 1}",
-            mend="correct the row or leave it out"
-            + ("; a normalised loss may be negative with allow_negative" if name == "loss" else ""),
-        )
+def _check_column(name: str, column: Array, good_n: NDArray[np.bool_], rule: str, mend: str) -> None:
+    """Raises InputError for the first row that is not good."""
+    if not good_n.all():
+        row = int(np.argmin(good_n))
+        raise InputError(f"{name} is {column[row]}{rule}", where=f"row {row + 1}", mend=mend)
 
 
 def points_of(rows: Rows, logs: bool, labels: NDArray[np.str_] | None) -> Points:
@@ -141,18 +127,18 @@ def points_of(rows: Rows, logs: bool, labels: NDArray[np.str_] | None) -> Points
     x_In, y_n, w_n, count = rows.x_In, rows.y_n, rows.w_n, len(rows.y_n)
     if labels is None:
         whole = np.concatenate([x_In, y_n[None]])
-        _, first, place_n = np.unique(whole, axis=1, return_index=True, return_inverse=True)
-        weight = np.bincount(place_n.ravel(), w_n)
+        _, first, group_n = np.unique(whole, axis=1, return_index=True, return_inverse=True)
+        weight = np.bincount(group_n.ravel(), w_n)
         order = np.argsort(first)
         first, weight = first[order], weight[order]
         return Points(x_In[:, first], y_n[first], weight / weight.mean(), np.arange(len(first)), count, False)
-    _, first, place_n = np.unique(labels, return_index=True, return_inverse=True)
-    if np.isclose(x_In, x_In[:, first[place_n]], rtol=1e-9, atol=0.0).all():
-        weight = np.bincount(place_n, w_n)
-        mean = np.bincount(place_n, w_n * (np.log(y_n) if logs else y_n)) / weight
+    _, first, group_n = np.unique(labels, return_index=True, return_inverse=True)
+    if np.isclose(x_In, x_In[:, first[group_n]], rtol=1e-9, atol=0.0).all():
+        weight = np.bincount(group_n, w_n)
+        mean = np.bincount(group_n, w_n * (np.log(y_n) if logs else y_n)) / weight
         mean = np.exp(mean) if logs else mean
         return Points(x_In[:, first], mean, weight / weight.mean(), np.arange(len(first)), count, True)
-    return Points(x_In, y_n, w_n / w_n.mean(), place_n, count, True)
+    return Points(x_In, y_n, w_n / w_n.mean(), group_n, count, True)
 
 
 def designs(x_In: Array) -> NDArray[np.int64]:

@@ -13,7 +13,27 @@ from isoloss.stats import t_quantile
 
 Interval = tuple[float | None, float | None]
 
-_STEP = 1e-30
+
+@dataclass(frozen=True)
+class Units:
+    """The middle of the data: inputs and losses were divided by these before the fit."""
+
+    inputs: dict[str, float]
+    loss: float
+
+
+def middles(law: Form, ranges: Mapping[str, tuple[float, float]]) -> Array:
+    """The log of each unit's middle over the inputs measured in it, shape (I,).
+
+    0 for inputs without a unit or a range, and for laws written in plain units.
+    """
+    out = np.zeros(len(law.inputs))
+    for i, unit in enumerate(law.units or ()):
+        alike = [name for name, other in zip(law.inputs, law.units or (), strict=True) if other == unit]
+        ends = [end for name in alike for end in ranges.get(name, ())]
+        if unit != "1" and ends:
+            out[i] = (np.log(min(ends)) + np.log(max(ends))) / 2
+    return out
 
 
 @dataclass(frozen=True)
@@ -33,12 +53,22 @@ class ScaledForm:
 
     @cached_property
     def free(self) -> list[int]:
-        """The place in theta of each free coordinate."""
-        return [int(np.argmax(self.follows_p == f)) for f in range(self.follows_p.max(initial=-1) + 1)]
+        """The index in theta of each free coordinate."""
+        follows, first = np.unique(self.follows_p, return_index=True)
+        return first[follows >= 0].tolist()
 
     @property
     def free_names(self) -> list[str]:
-        return [self.form.parameters[place] for place in self.free]
+        return [self.form.parameters[index] for index in self.free]
+
+    @property
+    def held_names(self) -> list[str]:
+        return [self.form.parameters[index] for index in self.held_K]
+
+    @property
+    def units(self) -> Units:
+        inputs = dict(zip(self.form.inputs, np.exp(self.log_scale_I).tolist(), strict=True))
+        return Units(inputs, float(np.exp(self.log_loss_scale)))
 
     @property
     def signed_F(self) -> NDArray[np.bool_]:
@@ -58,7 +88,7 @@ class ScaledForm:
 
     @cached_property
     def constrained(self) -> bool:
-        return len(self.held_K) > 0 or self.follows_p.max(initial=-1) + 1 < len(self.follows_p)
+        return len(self.free) < len(self.follows_p)
 
     def unscale(self, theta: Array) -> Array:
         return self.form.unscale(theta, self.log_scale_I, self.log_loss_scale)
@@ -95,10 +125,7 @@ class ScaledForm:
     @cached_property
     def _select(self) -> Array:
         """Which free coordinate each of theta follows, shape (p, F)."""
-        free = self.follows_p >= 0
-        select = np.zeros((len(free), self.follows_p.max(initial=-1) + 1))
-        select[np.flatnonzero(free), self.follows_p[free]] = 1.0
-        return select
+        return (self.follows_p[:, None] == np.arange(len(self.free))).astype(float)
 
     @cached_property
     def _moving(self) -> NDArray[np.int64]:
@@ -122,23 +149,23 @@ class ScaledForm:
 
     def slopes(self, theta: Array) -> Array:
         """Derivative of the plain coordinates by theta, shape (..., p, p)."""
-        steps = theta[..., None, :].real + 1j * _STEP * np.eye(theta.shape[-1])
-        return np.swapaxes(np.imag(self.unscale(steps)) / _STEP, -1, -2)
+        return self.form.slopes(theta, self.log_scale_I, self.log_loss_scale)
 
     def hold(self, fixed: Mapping[str, float | Array]) -> "ScaledForm":
         """The same with more parameters held, at one plain coordinate each or one for each start."""
-        names = self.form.parameters
-        lead = {name: self.follows_p[names.index(name)] for name in fixed}
-        loose = [f for f in range(self.follows_p.max(initial=-1) + 1) if f not in lead.values()]
-        follows = np.array([loose.index(f) if f in loose else -1 for f in self.follows_p])
-        # Whatever was tied to a parameter that is now held is held at the same value.
-        held = {int(i): self.held_kK[..., k] for k, i in enumerate(self.held_K)}
+        follows_p = self.follows_p.copy()
+        held = {int(index): self.held_kK[..., k] for k, index in enumerate(self.held_K)}
         for name, value in fixed.items():
-            places = np.flatnonzero(self.follows_p == lead[name]) if lead[name] >= 0 else [names.index(name)]
-            held |= {int(place): value for place in places}
+            index = self.form.parameters.index(name)
+            # Whatever is tied to a parameter that is now held is held at the same value.
+            tied = np.flatnonzero(self.follows_p == self.follows_p[index])
+            rows = tied if self.follows_p[index] >= 0 else [index]
+            follows_p[rows] = -1
+            held |= {int(row): value for row in rows}
         values = np.broadcast_arrays(*(np.asarray(value, dtype=float) for value in held.values()))
-        held_kK = np.stack(values, axis=-1)
-        return replace(self, follows_p=follows, held_K=np.array(list(held)), held_kK=held_kK)
+        free = follows_p >= 0
+        follows_p[free] = np.unique(follows_p[free], return_inverse=True)[1]
+        return replace(self, follows_p=follows_p, held_K=np.array(list(held)), held_kK=np.stack(values, -1))
 
     def kappa_errors(self, theta: Array, covariance: Array) -> tuple[Array, Array]:
         """Coordinates of the plain parameters and their standard errors; 0 for held ones."""
@@ -150,12 +177,11 @@ class ScaledForm:
         self, theta: Array, covariance: Array | None, df: int, level: float
     ) -> tuple[dict[str, float | None], dict[str, Interval | None]]:
         """Standard errors of the plain parameters, and t intervals on their own scale; None for held ones."""
-        law = self.form
+        law, held = self.form, self.held_names
         errors: dict[str, float | None] = dict.fromkeys(law.parameters)
         intervals: dict[str, Interval | None] = dict.fromkeys(law.parameters)
         if covariance is None:
             return errors, intervals
-        held = {law.parameters[place] for place in self.held_K}
         reach = t_quantile(level, df)
         for name, middle, error in zip(law.parameters, *self.kappa_errors(theta, covariance), strict=True):
             if name in held:
@@ -191,33 +217,35 @@ def scaled_form(
 
     Raises InputError for names that the law does not have and for a tie of two kinds of number.
     """
-    names = form.parameters
+    check_names(form, list(fixed))
+    follows_p = np.arange(len(form.parameters))
     for group in tied:
-        if isinstance(group, str) or len(group) < 2:
-            raise InputError(
-                f"{group!r} ties nothing",
-                where=form.name,
-                mend="give groups of two names, such as [('a', 'b')]",
-            )
-    for name in [*fixed, *(name for group in tied for name in group)]:
-        if name not in names:
-            raise InputError(
-                f"there is no parameter {name!r}", where=form.name, mend=f"it has {', '.join(names)}"
-            )
-    leader = {name: name for name in names}
-    for group in tied:
-        if any(name not in form.limits for name in group):
-            raise InputError(f"{', '.join(group)} cannot be tied", where=form.name, mend="tie exponents only")
-        if len({name in form.signed for name in group}) > 1:
-            raise InputError(
-                f"{', '.join(group)} cannot be tied", where=form.name, mend="one of them may be negative"
-            )
-        first = leader[group[0]]
-        joined = {leader[name] for name in group}
-        leader = {name: first if lead in joined else lead for name, lead in leader.items()}
-    order = list(dict.fromkeys(leader.values()))
-    follows = np.array([order.index(leader[name]) for name in names])
-    whole = ScaledForm(form, z_In, log_scale_I, log_loss_scale, follows, np.array([], dtype=int), np.zeros(0))
+        _check_tie(form, group)
+        joined = follows_p[[form.parameters.index(name) for name in group]]
+        follows_p[np.isin(follows_p, joined)] = joined.min()
+    follows_p = np.unique(follows_p, return_inverse=True)[1]
+    none_held = np.array([], dtype=int)
+    whole = ScaledForm(form, z_In, log_scale_I, log_loss_scale, follows_p, none_held, np.zeros(0))
     if not fixed:
         return whole
     return whole.hold({name: form.coordinate(name, value) for name, value in fixed.items()})
+
+
+def check_names(form: Form, names: Sequence[str]) -> None:
+    """Raises InputError for one that is no parameter."""
+    for name in names:
+        if name not in form.parameters:
+            mend = f"it has {', '.join(form.parameters)}"
+            raise InputError(f"there is no parameter {name!r}", where=form.name, mend=mend)
+
+
+def _check_tie(form: Form, group: Sequence[str]) -> None:
+    if isinstance(group, str) or len(group) < 2:
+        mend = "give groups of two names, such as [('a', 'b')]"
+        raise InputError(f"{group!r} ties nothing", where=form.name, mend=mend)
+    check_names(form, group)
+    what = f"{', '.join(group)} cannot be tied"
+    if any(name not in form.limits for name in group):
+        raise InputError(what, where=form.name, mend="tie exponents only")
+    if len({name in form.signed for name in group}) > 1:
+        raise InputError(what, where=form.name, mend="one of them may be negative")

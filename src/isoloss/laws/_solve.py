@@ -103,7 +103,7 @@ def descend(problem: Problem, phi_SF: Array, *, tolerance: float = 1e-10, bound:
 
 
 def _descend(problem: Problem, phi_SF: Array, tolerance: float, bound: float = np.inf) -> Array:
-    out_SF, at_S = np.array(phi_SF), np.arange(len(phi_SF))
+    out_SF, start_S = np.array(phi_SF), np.arange(len(phi_SF))
     r_Sn = problem.residuals(phi_SF)
     total_S = problem.total(r_Sn)
     damping_S = np.full(len(phi_SF), 1e-3)
@@ -114,11 +114,11 @@ def _descend(problem: Problem, phi_SF: Array, tolerance: float, bound: float = n
         done_S = (promise_S <= tolerance * total_S + 1e-30) | (damping_S > 1e10)
         done_S |= _MOST_STEPS * promise_S < total_S - bound
         if done_S.sum() > 0.3 * len(done_S):
-            out_SF[at_S[done_S]] = phi_SF[done_S]
+            out_SF[start_S[done_S]] = phi_SF[done_S]
             rest = ~done_S
             if not rest.any():
                 return out_SF
-            problem, at_S = problem.take(rest), at_S[rest]
+            problem, start_S = problem.take(rest), start_S[rest]
             phi_SF, r_Sn, total_S, damping_S, step_SF = (
                 part[rest] for part in (phi_SF, r_Sn, total_S, damping_S, step_SF)
             )
@@ -130,7 +130,7 @@ def _descend(problem: Problem, phi_SF: Array, tolerance: float, bound: float = n
         r_Sn = np.where(better_S[:, None], trial_r_Sn, r_Sn)
         total_S = np.where(better_S, trial_total_S, total_S)
         damping_S = np.where(better_S, np.maximum(damping_S / 5, 1e-12), damping_S * 4)
-    out_SF[at_S] = phi_SF
+    out_SF[start_S] = phi_SF
     return out_SF
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isoloss.errors import Refusal
-from isoloss.laws._result import Fit, FitData, FitStatus, Objective, Starts, Units
+from isoloss.laws._result import Fit, FitData, FitStatus, Objective, Starts
 from isoloss.laws._rows import Points
 from isoloss.laws._scaled import ScaledForm
 from isoloss.laws._solve import Optimum, Problem
@@ -70,10 +70,10 @@ class Solved:
     def fit(self, level: float, data: FitData, source: dict[str, Any]) -> Fit:
         """With t intervals. Raises Refusal for a parameter that no float holds."""
         law, points, best = self.form, self.points, self.optimum
+        columns = zip(law.inputs, points.x_In.tolist(), strict=True)
         params = self._params()
         df, condition, spread_pp, warnings = self._spread()
         errors, intervals = self.scaled.t_intervals(self.theta, spread_pp, max(df, 1), level)
-        log_scale_I, log_loss_scale = self.scaled.log_scale_I, self.scaled.log_loss_scale
         r_n = self.problem.residuals(best.phi)
         return Fit(
             law=law.name,
@@ -85,7 +85,7 @@ class Solved:
             level=level,
             intervals_by="t",
             objective=self.likelihood or self._objective(),
-            fixed={law.parameters[place]: params[law.parameters[place]] for place in self.scaled.held_K},
+            fixed={name: params[name] for name in self.scaled.held_names},
             tied=tuple(tuple(group) for group in self.tied),
             n=points.rows,
             clusters=points.groups if points.clustered or self.notes else None,
@@ -99,14 +99,8 @@ class Solved:
             seeds=self.seeds,
             theta=tuple(self.theta.tolist()),
             covariance=None if spread_pp is None else tuple(tuple(row) for row in spread_pp.tolist()),
-            units=Units(
-                dict(zip(law.inputs, np.exp(log_scale_I).tolist(), strict=True)),
-                float(np.exp(log_loss_scale)),
-            ),
-            ranges={
-                name: (float(x.min()), float(x.max()))
-                for name, x in zip(law.inputs, points.x_In, strict=True)
-            },
+            units=self.scaled.units,
+            ranges={name: (min(x), max(x)) for name, x in columns},
             signed_floor=law.signed != registered(law.name).signed,
             data=data,
             source=source,

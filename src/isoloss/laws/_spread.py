@@ -1,5 +1,7 @@
 """How far parameters may be off: covariances, for many fits at once, by formula or by leaving runs out."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
@@ -15,7 +17,7 @@ def spread(r_n: Array) -> Array:
     return 1.4826 * np.median(np.abs(r_n), axis=-1)
 
 
-def inside(problem: Problem, r_n: Array) -> Array:
+def inside_share(problem: Problem, r_n: Array) -> Array:
     """For each residual, the smoothed chance of lying within delta; 1 for least squares.
 
     Delta is often far below the noise, and then hardly a residual lies inside it: a normal kernel smooths.
@@ -84,7 +86,7 @@ def covariance_S(problem: Problem, phi_SF: Array, df: int) -> tuple[Array, Array
 
 
 def _sandwich(problem: Problem, r_Sn: Array, w_Sn: Array, columns: Array, df: int) -> Array:
-    bread = np.swapaxes(columns, 1, 2) @ (inside(problem, r_Sn)[..., None] * columns)
+    bread = np.swapaxes(columns, 1, 2) @ (inside_share(problem, r_Sn)[..., None] * columns)
     pulled = (np.sqrt(w_Sn) * problem.pull(r_Sn))[..., None] * columns
     filling = np.swapaxes(pulled, 1, 2) @ pulled * (r_Sn.shape[1] / df)
     length = np.sqrt(np.einsum("sff->sf", bread))
@@ -100,7 +102,7 @@ def jackknife(problem: Problem, phi: Array, group_n: NDArray[np.int64]) -> Array
     """
     groups = int(group_n.max()) + 1
     w_Gn = np.where(group_n == np.arange(groups)[:, None], 0.0, problem.w_n)
-    left_out = Problem(problem.model, problem.y_n, w_Gn, problem.objective, problem.delta)
+    left_out = replace(problem, w_n=w_Gn)
     phi_GF = descend(left_out, np.tile(phi, (groups, 1)))
     condition_G, _ = covariance_S(left_out, phi_GF, 1)
     if not np.all(condition_G <= WORST_CONDITION):

@@ -1,6 +1,6 @@
 """Does a law stand on the data? Designs too thin, parts lost in the noise, exponents left open: refused."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import fdtrc, stdtrit
@@ -8,7 +8,7 @@ from scipy.special import fdtrc, stdtrit
 from isoloss.errors import Refusal
 from isoloss.laws._scaled import ScaledForm
 from isoloss.laws._solve import Optimum, Problem, least_total
-from isoloss.laws._spread import FEW, covariance, inside, normal_huber
+from isoloss.laws._spread import FEW, covariance, inside_share, normal_huber
 from isoloss.laws.forms import Array, Nested
 
 NEEDED_SURE = 0.995  # one-sided: a law with one term too many is refused 99.5 times of 100
@@ -27,7 +27,7 @@ def check_design(model: ScaledForm, x_In: Array) -> None:
             f"not {distinct}",
             mend=f"add runs at other values of {', '.join(law.inputs)}",
         )
-    held = {law.parameters[place] for place in model.held_K}
+    held = set(model.held_names)
     for name, x in zip(law.inputs, x_In, strict=True):
         if not set(law.spans.get(name, law.parameters if not law.spans else ())) - held:
             continue
@@ -51,37 +51,35 @@ def check_support(problem: Problem, best: Optimum, df: int) -> None:
     model, law = problem.model, problem.model.form
     bearable = bearable_total(problem, problem.residuals(best.phi), df)
     for nested in law.nested:
-        smaller = without(model, nested)
+        smaller = nested_model(model, nested)
         if smaller is None:
             continue
-        part = Problem(smaller, problem.y_n, problem.w_n, problem.objective, problem.delta)
-        if least_total(part, bearable) < bearable:
+        if least_total(replace(problem, model=smaller), bearable) < bearable:
             raise Refusal(nested.reason, mend=nested.mend)
     condition, spread = covariance(problem, best.phi, df)
     if spread is None:
         raise Refusal(
             f"the parameters of {law.name} are not told apart (condition {condition:.3g})", mend=_WIDER
         )
-    for place, name in enumerate(model.free_names):
+    for i, name in enumerate(model.free_names):
         if name not in law.limits:
             continue
         low, high = law.limits[name]
         signed = name in law.signed
-        value = best.phi[place] if signed else np.exp(best.phi[place])
+        value = best.phi[i] if signed else np.exp(best.phi[i])
         inside_limits = low < value < high if signed else low * 1.001 < value < high / 1.001
         if not inside_limits:
             raise Refusal(f"{name} runs to its limit ({value:.3g})", mend=_WIDER)
-        reach = stdtrit(df, 0.95) * np.sqrt(spread[place, place])
+        reach = stdtrit(df, 0.95) * np.sqrt(spread[i, i])
         if reach > (high - low) / 2 if signed else 2 * reach > np.log(10):
             within = "its limits" if signed else "a factor of ten"
             raise Refusal(f"{name} is not known within {within}", mend=_WIDER)
 
 
-def without(model: ScaledForm, nested: Nested) -> ScaledForm | None:
+def nested_model(model: ScaledForm, nested: Nested) -> ScaledForm | None:
     """The model with a nested law's parameters held; None where it asks about what is held already."""
     names = model.form.parameters
-    held = {names[place] for place in model.held_K}
-    if held & set(nested.fixed):
+    if set(model.held_names) & set(nested.fixed):
         return None
     fixed = {}
     for name, value in nested.fixed.items():
@@ -101,7 +99,7 @@ def bearable_total(problem: Problem, r_n: Array, df: int) -> float:
         _, noise, share = (float(value) for value in normal_huber(problem, r_n, df))
     else:
         noise = float((problem.w_n * problem.pull(r_n) ** 2).sum()) / df
-        share = float(np.average(inside(problem, r_n), weights=problem.w_n))
+        share = float(np.average(inside_share(problem, r_n), weights=problem.w_n))
     return float(problem.total(r_n)) + stdtrit(df, NEEDED_SURE) ** 2 * max(noise, 1e-26) / (2 * share)
 
 
@@ -126,21 +124,21 @@ def lack_of_fit(problem: Problem, best: Optimum, x_In: Array, y_n: Array, w_n: A
     # A row repeated exactly is one run.
     _, first = np.unique(np.concatenate([x_In, y_n[None]]), axis=1, return_index=True)
     x_In, y_n, w_n = x_In[:, first], y_n[first], w_n[first]
-    design_In, place_n = np.unique(x_In, axis=1, return_inverse=True)
-    place_n, count = place_n.ravel(), design_In.shape[1]
+    design_In, design_n = np.unique(x_In, axis=1, return_inverse=True)
+    design_n, count = design_n.ravel(), design_In.shape[1]
     df, lack = len(y_n) - count, count - len(best.phi)
     if df < 1 or lack < 1:
         return None
     logs = problem.objective != "squared"
     values = np.log(y_n) if logs else y_n
-    weight = np.bincount(place_n, w_n)
-    mean = np.bincount(place_n, w_n * values) / weight
+    weight = np.bincount(design_n, w_n)
+    mean = np.bincount(design_n, w_n * values) / weight
     shape = problem.model
     with np.errstate(divide="ignore"):
         z_In = np.maximum(np.log(design_In) - shape.log_scale_I[:, None], -700.0)
     fitted = np.exp(shape.log_loss_scale) * shape.form.value(shape.theta(best.phi), z_In)
     fitted = np.log(np.maximum(fitted, 1e-300)) if logs else fitted
-    pure = float(np.sum(w_n * (values - mean[place_n]) ** 2)) / df
+    pure = float(np.sum(w_n * (values - mean[design_n]) ** 2)) / df
     lacking = float(np.sum(weight * (mean - fitted) ** 2)) / lack
     if pure <= 0:
         return None

@@ -119,18 +119,12 @@ class ContextStop:
     """Where a model stops using more context.
 
     ``index`` is the first token index of the first bin after which no gain is seen, None unless ``outcome``
-    is STOPS. ``gain`` is the mean loss of the judged bin minus that of all later positions, in nats, ``se``
-    its standard error and ``at_most`` its upper bound; the judged bin is that of ``index``, or the last one.
-    ``judged`` is its (first, last) token index.
+    is STOPS. ``judged`` is the (first, last) token index of that bin, or of the last one that can be judged.
     """
 
     outcome: Plateau
     index: int | None
-    gain: float
-    se: float
-    at_most: float
     judged: tuple[int, int]
-    looks: int
 
 
 def where_it_stops(
@@ -162,31 +156,23 @@ def where_it_stops(
     gains, errors = np.empty(len(judged)), np.empty(len(judged))
     for i, k in enumerate(judged):
         (here, var_here), (later, var_later) = (
-            _pool(mean, var, count, at) for at in (octave == k, octave > k)
+            _pool(mean[bins], var[bins], count[bins]) for bins in (octave == k, octave > k)
         )
         gains[i], errors[i] = here - later, np.sqrt(var_here + var_later)
-    seen = np.flatnonzero(gains > c * errors)
-    stop = int(seen[-1]) + 1 if len(seen) else 0
+    gaining = np.flatnonzero(gains > c * errors)
+    stop = int(gaining[-1]) + 1 if len(gaining) else 0
     outcome = Plateau.IMPROVING
     if stop < len(judged):
         whole = gains[0] + c * errors[0]
         outcome = Plateau.STOPS if gains[stop] + c * errors[stop] < _LEFT_OVER * whole else Plateau.UNDECIDED
-    at = min(stop, len(judged) - 1)
-    inside = positions[octave == judged[at]]
-    return ContextStop(
-        outcome=outcome,
-        index=int(inside.min()) if outcome is Plateau.STOPS else None,
-        gain=float(gains[at]),
-        se=float(errors[at]),
-        at_most=float(gains[at] + c * errors[at]),
-        judged=(int(inside.min()), int(inside.max())),
-        looks=len(judged),
-    )
+    inside = positions[octave == judged[min(stop, len(judged) - 1)]]
+    first, last = int(inside.min()), int(inside.max())
+    return ContextStop(outcome, first if outcome is Plateau.STOPS else None, (first, last))
 
 
-def _pool(mean: Array, var: Array, count: Array, at: Array) -> tuple[float, float]:
-    """Mean over the chosen positions, each counting alike, and its variance."""
-    return float(mean[at].mean()), float(np.sum(var[at] / count[at])) / int(at.sum()) ** 2
+def _pool(mean: Array, var: Array, count: Array) -> tuple[float, float]:
+    """Mean over positions, each counting alike, and its variance."""
+    return float(mean.mean()), float(np.sum(var / count)) / len(mean) ** 2
 
 
 def _position_means(
@@ -197,23 +183,20 @@ def _position_means(
     sums, squares, counts = (
         np.atleast_2d(np.asarray(a, dtype=np.float64)) for a in (sum_ST, sumsq_ST, count_ST)
     )
-    if counts.shape[0] == 1:
-        counts = np.broadcast_to(counts, sums.shape) if counts.shape[-1] == sums.shape[-1] else counts
-    if (
-        not sums.shape == squares.shape == counts.shape
-        or positions.shape != sums.shape[1:]
-        or not positions.size
-    ):
+    if counts.shape == (1, sums.shape[-1]):
+        counts = np.broadcast_to(counts, sums.shape)
+    shapes = {sums.shape, squares.shape, counts.shape}
+    if shapes != {(len(sums), *positions.shape)} or not positions.size:
         raise InputError(
             f"shapes differ: positions {positions.shape}, sums {sums.shape}, "
             f"squares {squares.shape}, counts {counts.shape}",
             mend="give one row a seed and one column a position",
         )
-    if not (np.all(np.isfinite(positions)) and np.all(positions >= 1) and np.all(np.diff(positions) > 0)):
+    if not (positions[0] >= 1 and np.all(np.diff(positions) > 0) and positions[-1] < np.inf):
         raise InputError(
             "positions are not increasing token indices from 1", mend="sort them; the first token is 1"
         )
-    if not (np.all(np.isfinite(sums)) and np.all(np.isfinite(squares)) and np.all(np.isfinite(counts))):
+    if not np.all(np.isfinite([sums, squares, counts])):
         raise InputError("a sum or count is not finite", mend="evaluate again")
     if np.any(counts < 1):
         raise InputError("a position has no token", mend="leave that position out")

@@ -65,10 +65,10 @@ def crossing(
     each side. Raises InputError unless both laws have ``input`` as their only input.
     """
     level = check_level(level)
-    for one in (fit_a, fit_b):
-        if set(one.ranges) != {input}:
+    for fit in (fit_a, fit_b):
+        if set(fit.ranges) != {input}:
             raise InputError(
-                f"{one.law} takes {', '.join(one.ranges)}, not {input} alone",
+                f"{fit.law} takes {', '.join(fit.ranges)}, not {input} alone",
                 mend="compare laws of one input",
             )
     (low_a, high_a), (low_b, high_b) = fit_a.ranges[input], fit_b.ranges[input]

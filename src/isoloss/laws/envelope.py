@@ -60,9 +60,9 @@ class Handover:
 class Envelope:
     """N* = G C^a and D* = H C^b through the handovers that count.
 
-    ``params_interval`` and ``tokens_interval`` of the exponents are percentiles of a bootstrap over runs,
-    None, with the reason in ``warnings``, where over a third of the resamples gave no slope. The t intervals
-    inside ``params`` and ``tokens`` take handovers as independent, although neighbours share a run.
+    ``params_interval`` of the exponent a holds percentiles of a bootstrap over runs; it is None, with the
+    reason in ``warnings``, where over a third of the resamples gave no slope. The t intervals inside
+    ``params`` and ``tokens`` take handovers as independent, although neighbours share a run.
     """
 
     choice: Choice
@@ -70,7 +70,6 @@ class Envelope:
     params: Frontier
     tokens: Frontier
     params_interval: tuple[float, float] | None
-    tokens_interval: tuple[float, float] | None
     thirds: tuple[Third, ...]
     level: float
     runs: int
@@ -136,22 +135,20 @@ def envelope(
     C, N, D = ([getattr(handover, name) for handover in used] for name in ("flops", "params", "tokens"))
     N_law = frontier(C, N, level=level)
     exponents = _bootstrap(runs, grid, Choice(choice), draws, seed)
-    intervals: list[tuple[float, float] | None] = [None, None]
+    params_interval = None
     if draws and (failed := 1 - len(exponents) / draws) > FAILED_SHARE:
         warnings.append(
             f"no bootstrap interval: {100 * failed:.0f}% of the resamples of {len(runs)} runs give no slope"
         )
     elif draws:
         tail = (1 - level) / 2
-        low, high = np.quantile(exponents, [tail, 1 - tail], axis=0)
-        intervals = list(zip(low.tolist(), high.tolist(), strict=True))
+        params_interval = (float(np.quantile(exponents, tail)), float(np.quantile(exponents, 1 - tail)))
     return Envelope(
         choice=Choice(choice),
         handovers=tuple(handovers),
         params=N_law,
         tokens=frontier(C, D, level=level),
-        params_interval=intervals[0],
-        tokens_interval=intervals[1],
+        params_interval=params_interval,
         thirds=thirds(C, N, N_law.sigma),
         level=level,
         runs=len(runs),
@@ -260,8 +257,8 @@ def _lower_hull(x: Array, y: Array) -> NDArray[np.signedinteger[Any]]:
     return corners[: int(np.argmin(y[corners])) + 1]
 
 
-def _bootstrap(runs: Sequence[_Run], grid: Array, choice: Choice, draws: int, seed: int) -> list[list[float]]:
-    """Exponents (a, b) of the resamples of runs that give a law."""
+def _bootstrap(runs: Sequence[_Run], grid: Array, choice: Choice, draws: int, seed: int) -> list[float]:
+    """Exponents a of the resamples of runs that give a law."""
     rng = np.random.default_rng(seed)
     out = []
     for _ in range(draws):
@@ -271,7 +268,7 @@ def _bootstrap(runs: Sequence[_Run], grid: Array, choice: Choice, draws: int, se
         except Refusal:
             continue
         if len(used) > 1:  # two give no interval, but a slope
-            C, N, D = np.log([(handover.flops, handover.params, handover.tokens) for handover in used]).T
+            C, N = np.log([(handover.flops, handover.params) for handover in used]).T
             away = C - C.mean()
-            out.append([away @ N / (away @ away), away @ D / (away @ away)])
+            out.append(float(away @ N / (away @ away)))
     return out

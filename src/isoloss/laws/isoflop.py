@@ -220,11 +220,11 @@ def _noise(noise: Noise | None, groups: list[dict[str, Any]]) -> tuple[Callable[
         )
         return lambda losses: share * losses, words
     if callable(noise):
-        return lambda losses: _checked(noise(losses), losses), "given as a function of the loss"
-    return lambda losses: _checked(noise, losses), f"given: {noise:g} nats"
+        return lambda losses: _noise_sd(noise(losses), losses), "given as a function of the loss"
+    return lambda losses: _noise_sd(noise, losses), f"given: {noise:g} nats"
 
 
-def _checked(noise: ArrayLike, losses: Array) -> Array:
+def _noise_sd(noise: ArrayLike, losses: Array) -> Array:
     try:
         sd = np.broadcast_to(np.asarray(noise, dtype=np.float64), losses.shape)
     except (TypeError, ValueError) as error:

@@ -24,14 +24,13 @@ BEYOND = 7.0  # natural log units outside the grid in which the exact optimum is
 class Bias:
     """``optimum`` minimises the law at its budget, ``read`` is what the grid shows; in parameters.
 
-    ``params`` = read/optimum - 1. ``inside`` is False where the grid shows no minimum inside its sizes.
+    ``params`` = read/optimum - 1.
     """
 
     flops: float
     optimum: float
     read: float
     params: float
-    inside: bool
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,9 @@ def _budget_bias(budget: Budget, fit: Fit, method: Method) -> Bias:
         log_D = np.interp(log_N, x, log_ND) - log_N
         return law["E"] + law["A"] * np.exp(-law["alpha"] * log_N) + law["B"] * np.exp(-law["beta"] * log_D)
 
-    lowest, _, inside = minima(x, np.log(loss(x))[:, None], method)
+    lowest, *_ = minima(x, np.log(loss(x))[:, None], method)
     exact = minimize_scalar(
         loss, bounds=(x[0] - BEYOND, x[-1] + BEYOND), method="bounded", options={"xatol": 1e-9}
     )
     optimum, read = float(np.exp(exact.x)), float(np.exp(lowest[0]))
-    return Bias(budget.flops, optimum, read, read / optimum - 1, bool(inside[0]))
+    return Bias(budget.flops, optimum, read, read / optimum - 1)

@@ -30,7 +30,7 @@ from torch import nn
 from isoloss.errors import InputError, IsolossError
 from isoloss.models import looped, lstm, transformer
 from isoloss.models.shape import Shape
-from isoloss.strict import validated
+from isoloss.strict import validate
 from isoloss.units import Count
 
 
@@ -138,7 +138,7 @@ def shape_of(name: str, values: dict[str, Any], *, where: str = "") -> Shape:
     """Validated shape settings of a family. Raises InputError naming the key."""
     kind = family(name).shape
     mend = f"{name} takes {', '.join(kind.model_fields)}"
-    return validated(kind, values, where=where or f"shape of {name}", mend=mend, whole="shape")
+    return validate(kind, values, where=where or f"shape of {name}", mend=mend, whole="shape")
 
 
 def users_line(error: BaseException) -> str:

@@ -102,8 +102,7 @@ def at_loss(surface: LossSurface, question: AllocationQuestion, loss: Array) -> 
     """log N and log D of the least cost that reaches ``loss``, row by row; infinite where none does."""
     terms = surface.terms()
     if terms is not None and question.plain:
-        log_n, log_d = closed_form_at_loss(terms, loss)
-        log_n, log_d = _inside(log_n, log_d)
+        log_n, log_d = _inside(*closed_form_at_loss(terms, loss))
         return np.where(loss > terms.E, log_n, np.inf), np.where(loss > terms.E, log_d, np.inf)
     return minimise_cost(surface, question, loss)
 

@@ -11,7 +11,7 @@ MOST = 1e50
 """Products of a few given numbers stay within floats."""
 
 
-def validated(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[str, float]:
+def check_numbers(numbers: dict[str, float | None], *, signed_loss: bool) -> dict[str, float]:
     """What was given, as floats; raises InputError where it is not positive or contradicts itself."""
     given: dict[str, float] = {}
     for name, value in numbers.items():

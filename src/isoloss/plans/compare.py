@@ -94,8 +94,8 @@ class Comparison:
         equal = [law.law for law in rest if law.behind_largest and not law.behind_largest.told_apart]
         words += f"; not told apart from it: {', '.join(equal)}" if equal else ""
         for prefers, score in (("the folds prefer", "folds"), (f"{self.criterion} prefers", "criterion")):
-            known = [law for law in self.entries if getattr(law, score) is not None]
-            first = min(known, key=attrgetter(score), default=best)
+            scored = [law for law in self.entries if getattr(law, score) is not None]
+            first = min(scored, key=attrgetter(score), default=best)
             words += "" if first is best else f"; {prefers} {first.law}"
         return f"{words}."
 
@@ -157,10 +157,9 @@ def compare(
     data = RunData(dict(zip(names, x_In, strict=True)), y_n, weights, cluster, options)
     # Rows of the same inputs are one point for every law, whichever of the inputs it takes.
     by_design = replace(data, cluster=points_of(x_In, None))
-    masks = {"largest": [hidden.mask_n], "folds": [fold_n == fold for fold in range(folds)]}
-    splits = Splits(masks, group_n)
-    candidates = [fit_candidate(law, data, by_design, splits) for law in forms]
-    refused = tuple((candidate.law, candidate.refusal) for candidate in candidates if candidate.fit is None)
+    splits = {"largest": [hidden.mask_n], "folds": [fold_n == fold for fold in range(folds)]}
+    candidates = [fit_candidate(law, data, by_design, splits, group_n) for law in forms]
+    refused = tuple((law.law, law.fit.what) for law in candidates if isinstance(law.fit, Refusal))
     if len(refused) == len(candidates):
         reasons = "; ".join(f"{law}: {reason}" for law, reason in refused)
         raise Refusal(f"no form stands on these runs ({reasons})", mend="add runs over a wider range")
@@ -178,23 +177,18 @@ def compare(
     )
 
 
-@dataclass(frozen=True)
-class Splits:
-    """What is hidden in turn: under "largest" and "folds" the masks of hidden rows; the group of each row."""
-
-    masks: Mapping[str, Sequence[Mask]]
-    group_n: NDArray[np.intp]
-
-    def errors(self, name: str, law: Form, data: RunData) -> dict[int, float]:
-        """Mean absolute relative error of each group that one of the masks of ``name`` hides."""
-        errors: dict[int, float] = {}
-        for hide_n in self.masks[name]:
-            visible = data.fit(law, ~hide_n, curve_only=True)
-            predicted = visible.predict(level=None, **{x: data.x[x][hide_n] for x in law.inputs}).loss
-            error_h = np.abs(predicted / data.y_n[hide_n] - 1)
-            group_h = self.group_n[hide_n]
-            errors |= {int(group): float(error_h[group_h == group].mean()) for group in np.unique(group_h)}
-        return errors
+def group_errors(
+    law: Form, data: RunData, masks: Sequence[Mask], group_n: NDArray[np.intp]
+) -> dict[int, float]:
+    """Mean absolute relative error of each group, of ``group_n``, that one of the masks hides."""
+    errors: dict[int, float] = {}
+    for hide_n in masks:
+        visible = data.fit(law, ~hide_n, curve_only=True)
+        predicted = visible.predict(level=None, **{x: data.x[x][hide_n] for x in law.inputs}).loss
+        error_h = np.abs(predicted / data.y_n[hide_n] - 1)
+        group_h = group_n[hide_n]
+        errors |= {int(group): float(error_h[group_h == group].mean()) for group in np.unique(group_h)}
+    return errors
 
 
 @dataclass(frozen=True)
@@ -202,25 +196,32 @@ class CandidateFit:
     """What one form did; ``errors`` maps "largest" and "folds" to the mean error of each hidden group."""
 
     law: str
-    fit: Fit | None
-    refusal: str
+    fit: Fit | Refusal
     total: float | None
     criterion: float | None
     errors: Mapping[str, Mapping[int, float]]
     left_out: tuple[str, ...]
 
 
-def fit_candidate(law: Form, data: RunData, by_design: RunData, splits: Splits) -> CandidateFit:
-    """``by_design`` holds the same runs, clustered by equal inputs: AICc counts those."""
+def fit_candidate(
+    law: Form,
+    data: RunData,
+    by_design: RunData,
+    splits: Mapping[str, Sequence[Mask]],
+    group_n: NDArray[np.intp],
+) -> CandidateFit:
+    """``by_design`` holds the same runs, clustered by equal inputs: AICc counts those.
+
+    ``splits``: by name the masks of what is hidden in turn.
+    """
     fit = attempt(data.fit, law)
     curve = attempt(by_design.fit, law, objective="squared-log", curve_only=True)
     outcomes: dict[str, dict[int, float] | Refusal] = {}
     if isinstance(fit, Fit):
-        outcomes = {name: attempt(splits.errors, name, law, data) for name in splits.masks}
+        outcomes = {name: attempt(group_errors, law, data, splits[name], group_n) for name in splits}
     return CandidateFit(
         law=law.name,
-        fit=None if isinstance(fit, Refusal) else fit,
-        refusal=fit.what if isinstance(fit, Refusal) else "",
+        fit=fit,
         total=None if isinstance(curve, Refusal) else curve.objective.value,
         criterion=None if isinstance(curve, Refusal) else aicc(curve),
         errors={name: out for name, out in outcomes.items() if not isinstance(out, Refusal)},
@@ -257,8 +258,8 @@ def _rank(candidates: Sequence[CandidateFit], level: float) -> tuple[ComparedLaw
         split: score_gaps({law.law: law.errors[split] for law in candidates if split in law.errors}, level)
         for split in ("largest", "folds")
     }
-    criteria = [law.criterion for law in candidates if law.fit is not None and law.criterion is not None]
-    least = min(criteria, default=0.0)
+    standing = [law for law in candidates if isinstance(law.fit, Fit)]
+    least = min((law.criterion for law in standing if law.criterion is not None), default=0.0)
     entries = [
         ComparedLaw(
             law=law.law,
@@ -272,7 +273,7 @@ def _rank(candidates: Sequence[CandidateFit], level: float) -> tuple[ComparedLaw
             fit=law.fit,
         )
         for law in candidates
-        if law.fit is not None
+        if isinstance(law.fit, Fit)
     ]
     return tuple(sorted(entries, key=lambda law: [inf if v is None else v for v in (law.largest, law.folds)]))
 
@@ -309,13 +310,10 @@ def score_gaps(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[
     best = min(errors, key=lambda name: float(np.mean(list(errors[name].values()))))
     each = 1 - (1 - level) / max(len(errors) * (len(errors) - 1) / 2, 1)
     groups = sorted(errors[best])
-    out = {}
-    for name in errors:
-        if name == best:
-            continue
+    gaps = {}
+    for name in (name for name in errors if name != best):
         difference_g = np.array([errors[name][group] - errors[best][group] for group in groups])
         interval = paired_interval(difference_g, each)
-        out[name] = ScoreGap(
-            float(difference_g.mean()), interval, told_apart=interval is not None and interval[0] > 0
-        )
-    return out
+        told_apart = interval is not None and interval[0] > 0
+        gaps[name] = ScoreGap(float(difference_g.mean()), interval, told_apart)
+    return gaps

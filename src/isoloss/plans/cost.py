@@ -1,12 +1,11 @@
 """What compute costs: FLOPs by rule, accelerator hours at a stated utilisation, money at a stated price."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from isoloss.errors import InputError
+from isoloss.files import shipped_toml
 
 PF_DAY = 1e15 * 86_400
 """One petaFLOP/s-day in FLOPs, 8.64e19."""
@@ -50,7 +49,7 @@ class Hardware:
 
 @cache
 def _peaks() -> dict[str, dict[str, Any]]:
-    return tomllib.loads((Path(__file__).parent / "hardware.toml").read_text("utf-8"))
+    return shipped_toml("isoloss.plans", "hardware.toml")
 
 
 def gpus() -> tuple[str, ...]:
@@ -60,11 +59,11 @@ def gpus() -> tuple[str, ...]:
 
 def hardware(gpu: str, mfu: float) -> Hardware:
     """Raises InputError for an unknown accelerator, listing the known, or an MFU outside (0, 1]."""
-    known = _peaks()
-    if gpu not in known:
+    peaks = _peaks()
+    if gpu not in peaks:
         raise InputError(f"no accelerator is named {gpu!r}", mend=f"choose one of {', '.join(gpus())}")
     if not 0 < mfu <= 1:
         raise InputError(
             f"mfu is {mfu}", mend="give the share of the dense bf16 peak that training reaches, such as 0.4"
         )
-    return Hardware(gpu, known[gpu]["tflops"] * 1e12, mfu, known[gpu]["source"])
+    return Hardware(gpu, peaks[gpu]["tflops"] * 1e12, mfu, peaks[gpu]["source"])

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.cost import Rates
-from isoloss.plans.fixed_inputs import FixedInputs, Values, law_inputs, passes
+from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.stats import check_level
 
@@ -64,14 +64,10 @@ def optima(
     log_n_FS, log_d_FS = _answers(surface, flops_F, flops_per_token)
     params_F, tokens_F = np.exp(log_n_FS[:, 0]), np.exp(log_d_FS[:, 0])
     loss_F = surface.loss(0, log_n_FS[:, 0], log_d_FS[:, 0])
-    band: Ends | None = None
-    good_F = np.isfinite(loss_F)
-    if fit.covariance is not None and good_F.any():
-        predicted = fit.predict(
-            level=level, **law_inputs(surface.law, fixed, params_F[good_F], tokens_F[good_F])
-        )
-        low, high = predicted.band or (np.nan, np.nan)
-        band = _spread(low, good_F), _spread(high, good_F)
+    band_2F, good_F = np.full((2, len(flops_F)), np.nan), np.isfinite(loss_F)
+    if bands := fit.covariance is not None and bool(good_F.any()):
+        inputs = law_inputs(surface.law, fixed, params_F[good_F], tokens_F[good_F])
+        band_2F[:, good_F] = fit.predict(level=level, **inputs).band
     return Optima(
         flops_F,
         params_F,
@@ -79,7 +75,7 @@ def optima(
         loss_F,
         _ends(log_n_FS[:, 1:], level),
         _ends(log_d_FS[:, 1:], level),
-        band,
+        (band_2F[0], band_2F[1]) if bands else None,
         level,
     )
 
@@ -120,10 +116,10 @@ def allocation_exponent(
         raise Refusal(
             f"{fit.law} has no optimum at some of these budgets", mend="choose compute nearer to the data"
         )
-    known_S = a_S[1:][np.isfinite(a_S[1:])]
-    if not len(known_S):
+    drawn_S = a_S[1:][np.isfinite(a_S[1:])]
+    if not len(drawn_S):
         return AllocationExponent(float(a_S[0]), None)
-    low, high = np.quantile(known_S, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(drawn_S, [(1 - level) / 2, (1 + level) / 2])
     return AllocationExponent(float(a_S[0]), (float(low), float(high)))
 
 
@@ -140,9 +136,3 @@ def _ends(log_FS: Array, level: float) -> Ends | None:
     tail = (1 - level) / 2
     low_F, high_F = np.exp(np.quantile(log_FS, [tail, 1 - tail], axis=1))
     return low_F, high_F
-
-
-def _spread(values: Values, good_F: NDArray[np.bool_]) -> Array:
-    out = np.full(len(good_F), np.nan)
-    out[good_F] = values
-    return out

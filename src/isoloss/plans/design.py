@@ -104,8 +104,8 @@ def design(
         fit, budget_flops, target, candidates=candidates, cost=cost, draws=draws, seed=seed
     )
     band = _Band(now, level, fit.df)
-    chosen, shares = best_selection(candidate_set, v_gain, budget_flops, at_most)
-    d_chosen, _ = best_selection(linear, d_gain, budget_flops, at_most)
+    selection, shares = best_selection(candidate_set, v_gain, budget_flops, at_most)
+    d_optimal, _ = best_selection(linear, d_gain, budget_flops, at_most)
     rng = np.random.default_rng(seed + 1)
     at_random = random_selections(candidate_set, budget_flops, at_most, _RANDOM, rng)
     runs = tuple(
@@ -114,7 +114,7 @@ def design(
             flops=float(candidate_set.cost_C[c]),
             half_width=band.half_width(share, i + 1),
         )
-        for i, (c, share) in enumerate(zip(chosen, shares, strict=True))
+        for i, (c, share) in enumerate(zip(selection, shares, strict=True))
     )
     return Design(
         law=fit.law,
@@ -126,8 +126,8 @@ def design(
         runs=runs,
         half_width_now=band.now,
         half_width_after=runs[-1].half_width,
-        half_width_d_optimal=band.after(candidate_set, d_chosen),
-        half_width_random=float(np.mean([band.after(candidate_set, selection) for selection in at_random])),
+        half_width_d_optimal=band.after(candidate_set, d_optimal),
+        half_width_random=float(np.mean([band.after(candidate_set, drawn) for drawn in at_random])),
         candidates=len(candidate_set.cost_C),
         warnings=warnings,
     )
@@ -177,7 +177,7 @@ def candidate_sets(
 
     The second is what D-optimal choice works on: curvature would count there as further parameters.
     """
-    x = _candidate_grid(fit, target) if candidates is None else _validated_candidates(fit, candidates)
+    x = _candidate_grid(fit, target) if candidates is None else _check_candidates(fit, candidates)
     x, cost_C = _affordable(fit, x, cost, budget_flops)
     both = {name: np.append(values, target[name]) for name, values in x.items()}
     theta_Sp = fit.draws(draws, np.random.default_rng(seed))
@@ -251,16 +251,16 @@ def _like_the_data(fit: Fit, target: Mapping[str, float], x: dict[str, Array]) -
     return {name: values[(ratio >= low) & (ratio <= high)] for name, values in x.items()}
 
 
-def _validated_candidates(fit: Fit, candidates: Mapping[str, ArrayLike]) -> dict[str, Array]:
+def _check_candidates(fit: Fit, candidates: Mapping[str, ArrayLike]) -> dict[str, Array]:
     if set(candidates) != set(fit.ranges):
         raise InputError(
             f"candidates have {', '.join(candidates)}; the law takes {', '.join(fit.ranges)}",
             where=fit.law,
             mend="give one array for each input",
         )
-    x: dict[str, Array] = {}
-    for name in fit.ranges:
-        x[name] = np.atleast_1d(np.asarray(candidates[name], dtype=np.float64))
+    x: dict[str, Array] = {
+        name: np.atleast_1d(np.asarray(candidates[name], dtype=np.float64)) for name in fit.ranges
+    }
     if len({values.shape for values in x.values()}) != 1 or next(iter(x.values())).ndim != 1:
         raise InputError("candidates differ in length", mend="give one value of each input a candidate")
     return x

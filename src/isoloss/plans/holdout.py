@@ -29,7 +29,6 @@ class Holdout:
 
     mask_n: Mask
     rule: str
-    order: str
     order_n: Array
     scale: str
     scale_n: Array
@@ -113,7 +112,7 @@ def hide(
         f"{int(mask_n.sum())} of {len(mask_n)} runs)"
     )
     scale, scale_n = (column, values_n) if flops_n is None else ("flops", flops_n)
-    return Holdout(mask_n, rule, column, values_n, scale, scale_n)
+    return Holdout(mask_n, rule, values_n, scale, scale_n)
 
 
 def points_of(x_In: Array, cluster: ArrayLike | None) -> np.ndarray:
@@ -199,4 +198,4 @@ def _masked(names: tuple[str, ...], x_In: Array, holdout: ArrayLike, flops_n: Ar
         raise InputError("the mask hides all runs or none", mend="hide some and leave some")
     scale, scale_n = (names[0], x_In[0]) if flops_n is None else ("flops", flops_n)
     rule = f"a chosen set hidden ({int(mask_n.sum())} of {len(mask_n)} runs)"
-    return Holdout(mask_n, rule, scale, scale_n, scale, scale_n)
+    return Holdout(mask_n, rule, scale_n, scale, scale_n)

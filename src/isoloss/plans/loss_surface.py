@@ -116,13 +116,12 @@ def plain_params(fit: Fit, theta_Sp: Array) -> dict[str, Array]:
     kappa_Sp = law.unscale(np.asarray(theta_Sp), log_scale_I, float(np.log(fit.units.loss)))
     with np.errstate(over="ignore"):
         positive_Sp = np.where(kappa_Sp > ZERO, np.exp(kappa_Sp), 0.0)
-    out = {}
-    for i, name in enumerate(law.parameters):
-        out[name] = kappa_Sp[:, i] if name in law.signed else positive_Sp[:, i]
-        # Held parameters come as they are: their logarithm may be that of 0.
-        if name in fit.fixed:
-            out[name] = np.full(len(theta_Sp), fit.params[name])
-    return out
+    params_S = {
+        name: kappa_Sp[:, i] if name in law.signed else positive_Sp[:, i]
+        for i, name in enumerate(law.parameters)
+    }
+    # Held parameters come as they are: their logarithm may be that of 0.
+    return params_S | {name: np.full(len(theta_Sp), fit.params[name]) for name in fit.fixed}
 
 
 def _reach(

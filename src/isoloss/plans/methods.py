@@ -1,9 +1,9 @@
 """How the best size grows with compute, by every method that the runs allow, side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,9 @@ from isoloss.laws.isoflop import IsoFlop, isoflop
 from isoloss.laws.isoflop_bias import grid_bias
 from isoloss.laws.minima import METHODS
 from isoloss.plans.curve import allocation_exponent
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,16 @@ def exponents_by_method(
         if other != method:
             readings[other] = chosen if isinstance(chosen, Refusal) else attempt(budgets, method=other)
     choice = "hull" if run is None else "running-minimum"
-    outer = _envelope(flops, params, loss, tokens=tokens, run=run, choice=choice, level=level)
+    outer = attempt(
+        lambda: refuse_rows(envelope, flops, params, loss, tokens=tokens, run=run, choice=choice, level=level)
+    )
     each = (
-        *(_by_budgets(name, reading, law) for name, reading in readings.items()),
-        _by_envelope(choice, outer),
-        _by_law(law, level),
+        *(
+            _estimate(f"IsoFLOP, {name}", reading, partial(_budget_exponent, law))
+            for name, reading in readings.items()
+        ),
+        _estimate(f"envelope, {choice}", outer, lambda hull: (hull.params.exponent, hull.params_interval)),
+        _estimate("law, chinchilla", law, lambda fitted: allocation_exponent(fitted, level=level) or ()),
     )
     return ExponentsByMethod(
         isoflop=None if isinstance(chosen, Refusal) else chosen,
@@ -99,36 +107,27 @@ def _law(flops: ArrayLike, params: ArrayLike, loss: ArrayLike, tokens: ArrayLike
     return fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log", level=level)
 
 
-def _envelope(*columns: ArrayLike, **options: Any) -> Envelope | Refusal:
-    """Rows that the other methods take may have no envelope at all: that refuses it too."""
+def refuse_rows(measure: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Rows that one method takes may not be what ``measure`` takes: that is a Refusal here, no InputError."""
     try:
-        return envelope(*columns, **options)
-    except (Refusal, InputError) as reason:
-        return Refusal(reason.what)
+        return measure(*args, **options)
+    except InputError as error:
+        raise Refusal(error.what, where=error.where, mend=error.mend) from None
 
 
-def _by_budgets(name: str, reading: IsoFlop | Refusal, law: Fit | Refusal) -> ExponentEstimate:
-    method, bias = f"IsoFLOP, {name}", None
-    if isinstance(reading, Refusal):
-        return ExponentEstimate(method, refused=reading.what)
+def _estimate(
+    method: str, reading: T | Refusal, exponent_of: Callable[[T], tuple[Any, ...]]
+) -> ExponentEstimate:
+    """``exponent_of`` a reading gives exponent, interval and bias, the last of which may be left out."""
+    outcome = reading if isinstance(reading, Refusal) else attempt(exponent_of, reading)
+    if isinstance(outcome, Refusal):
+        return ExponentEstimate(method, refused=outcome.what)
+    return ExponentEstimate(method, *outcome)
+
+
+def _budget_exponent(law: Fit | Refusal, reading: IsoFlop) -> tuple[Any, ...]:
+    bias = None
     if isinstance(law, Fit) and law.status is FitStatus.CONVERGED:
-        grid = attempt(grid_bias, reading, law)
-        if isinstance(grid, Refusal):
-            return ExponentEstimate(method, refused=grid.what)
+        grid = grid_bias(reading, law)
         bias = grid.read - grid.exponent
-    return ExponentEstimate(method, reading.params.exponent, reading.params.interval, bias)
-
-
-def _by_envelope(choice: str, outer: Envelope | Refusal) -> ExponentEstimate:
-    if isinstance(outer, Refusal):
-        return ExponentEstimate(f"envelope, {choice}", refused=outer.what)
-    return ExponentEstimate(f"envelope, {choice}", outer.params.exponent, outer.params_interval)
-
-
-def _by_law(law: Fit | Refusal, level: float) -> ExponentEstimate:
-    if isinstance(law, Refusal):
-        return ExponentEstimate("law, chinchilla", refused=law.what)
-    estimate = allocation_exponent(law, level=level)
-    if estimate is None:
-        return ExponentEstimate("law, chinchilla")
-    return ExponentEstimate("law, chinchilla", estimate.exponent, estimate.interval)
+    return reading.params.exponent, reading.params.interval, bias

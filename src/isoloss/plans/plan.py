@@ -10,7 +10,7 @@ import numpy as np
 from isoloss.laws import Array, Fit, Interval, check_seed
 from isoloss.plans import warnings
 from isoloss.plans.allocate import AllocationQuestion, answer
-from isoloss.plans.checks import check_answer, check_reach, validated
+from isoloss.plans.checks import check_answer, check_numbers, check_reach
 from isoloss.plans.cost import Hardware, Rates, hardware
 from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes, repeats_assumed
 from isoloss.plans.heuristics import R_STAR, effective_tokens
@@ -37,7 +37,8 @@ class Plan:
     tokens_per_param and flops where they were not given, and loss for one new run; an end is None where more
     draws have no optimum than the tail allows, the whole is None without a covariance. ``band`` is the
     interval of the law's mean loss at this N and D. ``extrapolation`` is the factor outside the data.
-    ``epochs`` and ``effective_tokens`` (Muennighoff's D') need unique tokens. ``gpu_hours`` and ``money`` are
+    ``epochs`` and ``effective_tokens`` (Muennighoff's D', at the fit's own R*_D or the published) need unique
+    tokens. ``gpu_hours`` and ``money`` are
     for training; ``total_flops`` add serving.
     """
 
@@ -112,7 +113,7 @@ def plan(
         "recurrent_share": recurrent_share, "price_per_gpu_hour": price_per_gpu_hour,
         "flops_per_token": flops_per_token,
     }  # fmt: skip
-    given = validated(numbers, signed_loss=fit.signed_floor)
+    given = check_numbers(numbers, signed_loss=fit.signed_floor)
     level, machine = check_level(level), hardware(gpu, mfu)
     check_seed(seed)
     fixed = FixedInputs(
@@ -138,22 +139,6 @@ class _Optimum:
     log_d_S: Array
 
     @property
-    def log_n(self) -> float:
-        return float(self.log_n_S[0])
-
-    @property
-    def log_d(self) -> float:
-        return float(self.log_d_S[0])
-
-    @property
-    def params(self) -> float:
-        return float(np.exp(self.log_n))
-
-    @property
-    def tokens(self) -> float:
-        return float(np.exp(self.log_d))
-
-    @property
     def draws(self) -> Draws:
         return Draws(len(self.surface.rows) - 1, int(np.isnan(self.log_n_S[1:]).sum()))
 
@@ -171,21 +156,18 @@ class _Optimum:
 
 
 def _question(given: Mapping[str, float], surface: LossSurface) -> AllocationQuestion:
+    rates = Rates(given["flops_per_token"], passes(surface.law, surface.fixed))
     most = None if "max_epochs" not in given else given["max_epochs"] * given["unique_tokens"]
-    return AllocationQuestion(
-        Rates(given["flops_per_token"], passes(surface.law, surface.fixed)),
-        flops=given.get("flops"),
-        loss=given.get("loss"),
-        params=given.get("params"),
-        tokens=given.get("tokens"),
-        serve_tokens=given.get("serve_tokens", 0.0),
-        most_tokens=most,
-    )
+    names = ("flops", "loss", "params", "tokens", "serve_tokens")
+    asked = {name: given[name] for name in names if name in given}
+    return AllocationQuestion(rates, most_tokens=most, **asked)
 
 
 def _plan(best: _Optimum, given: dict[str, float], level: float, machine: Hardware) -> Plan:
-    N, D, question, surface = best.params, best.tokens, best.question, best.surface
-    unique = given.get("unique_tokens")
+    question, surface = best.question, best.surface
+    log_n, log_d = float(best.log_n_S[0]), float(best.log_d_S[0])
+    N, D = float(np.exp(log_n)), float(np.exp(log_d))
+    unique, r_star = given.get("unique_tokens"), best.fit.params.get("R_D", R_STAR)
     epochs = None if unique is None else D / unique
     training = question.rates.train * N * D
     serving = question.rates.serve * N * question.serve_tokens
@@ -199,17 +181,17 @@ def _plan(best: _Optimum, given: dict[str, float], level: float, machine: Hardwa
         flops=training,
         params=N,
         tokens=D,
-        loss=float(surface.loss(0, best.log_n, best.log_d)),
+        loss=float(surface.loss(0, log_n, log_d)),
         tokens_per_param=D / N,
         level=level,
         intervals=best.intervals(level) | {"loss": _pair(predicted.interval)},
         band=_pair(predicted.band),
-        penalty=penalty(surface, question, best.log_n, best.log_d) if both_free else None,
+        penalty=penalty(surface, question, log_n, log_d) if both_free else None,
         flops_per_token=given["flops_per_token"],
         serve_flops=serving,
         total_flops=training + serving,
         epochs=epochs,
-        effective_tokens=None if unique is None else _effective(best.fit, D, unique),
+        effective_tokens=None if unique is None else float(effective_tokens(D, unique, r_star)),
         hardware=machine,
         gpu_hours=machine.hours(training),
         money=None if price is None else machine.hours(training) * price,
@@ -233,11 +215,6 @@ def _warnings(
         out.append(f"{draws.without_optimum} of {draws.asked} draws of the law have no optimum")
     rounding = warnings.rounding_warning(best.fit, best.surface, best.question)
     return (*out, rounding) if rounding else tuple(out)
-
-
-def _effective(fit: Fit, tokens: float, unique_tokens: float) -> float:
-    """D' at the fit's own R*_D if it has one, else at the published."""
-    return float(effective_tokens(tokens, unique_tokens, fit.params.get("R_D", R_STAR)))
 
 
 def _follows(name: str, question: AllocationQuestion) -> bool:

@@ -58,8 +58,8 @@ def paired_interval(difference_g: np.ndarray, level: float) -> tuple[float, floa
 
 def by_point(values_h: np.ndarray, points_h: np.ndarray) -> np.ndarray:
     """Means over the rows of each point."""
-    _, place_h = np.unique(points_h, return_inverse=True)
-    return np.bincount(place_h, values_h) / np.bincount(place_h)
+    _, index_h = np.unique(points_h, return_inverse=True)
+    return np.bincount(index_h, values_h) / np.bincount(index_h)
 
 
 def seed_sd(y_n: np.ndarray, points_n: np.ndarray) -> float | None:

@@ -19,15 +19,12 @@ ROUNDED_DIGITS = 2
 def extrapolation(fit: Fit, params: float, tokens: float, passes: float) -> dict[str, float | None]:
     """The factor by which parameters, tokens and FLOPs lie outside the data; 1 inside, None if unknown."""
     here = {"params": params, "tokens": tokens, "flops": passes * params * tokens}
-    sizes = run_sizes(fit)
-    if sizes is None:
-        return {
-            name: _outside(value, *fit.ranges[name]) if name in fit.ranges else None
-            for name, value in here.items()
-        }
-    N_n, D_n, executed_n = sizes
-    seen = {"params": N_n, "tokens": D_n, "flops": executed_n * D_n}
-    return {name: _outside(value, seen[name].min(), seen[name].max()) for name, value in here.items()}
+    ranges = fit.ranges
+    if sizes := run_sizes(fit):
+        N_n, D_n, executed_n = sizes
+        columns = {"params": N_n, "tokens": D_n, "flops": executed_n * D_n}
+        ranges = {name: (column.min(), column.max()) for name, column in columns.items()}
+    return {name: _outside(value, *ranges[name]) if name in ranges else None for name, value in here.items()}
 
 
 def _outside(value: float, low: float, high: float) -> float:

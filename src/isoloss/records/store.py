@@ -28,7 +28,7 @@ from isoloss.errors import InputError
 from isoloss.records.divergence import judged
 from isoloss.records.schema import SCHEMA_VERSION, Record, StudyPlan
 from isoloss.records.table import COLUMNS, loss_table, run_columns
-from isoloss.strict import validated
+from isoloss.strict import validate
 
 WEIGHTS = "weights.safetensors"
 SLIDING = "sliding.parquet"
@@ -111,7 +111,7 @@ def read_record(folder: Path) -> Record:
             where=str(path),
             mend="use the isoloss that wrote it, or a newer one",
         )
-    record = validated(Record, values, where=str(path), mend="delete the run's folder; run again")
+    record = validate(Record, values, where=str(path), mend="delete the run's folder; run again")
     if record.run_id != folder.name:
         raise InputError(
             f"is the record of {record.run_id}, but lies in {folder.name}",
@@ -135,7 +135,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
         )
     values = files.read_json(path)
     mend = "delete it and run the study again: it is written anew"
-    validated(StudyPlan, values, where=str(path), mend=mend)
+    validate(StudyPlan, values, where=str(path), mend=mend)
     return values
 
 
@@ -153,6 +153,11 @@ def read_failure(folder: Path) -> dict[str, Any] | None:
     if not isinstance(values, dict) or not isinstance(values.get("reason"), str):
         raise InputError("gives no reason", where=str(path), mend="delete it and run the study again")
     return values
+
+
+def read_part(folder: Path, record: Record, name: str) -> pl.DataFrame:
+    """A Parquet file of a run, checked against the sha256 in its record."""
+    return pl.read_parquet(check_file(folder, record, name))
 
 
 def check_file(folder: Path, record: Record, name: str) -> Path:
@@ -200,7 +205,7 @@ class StudyData:
         for record in self.records:
             if name == SLIDING and name not in record.files:
                 continue
-            part = pl.read_parquet(check_file(run_folder(self.folder, record.run_id), record, name))
+            part = read_part(run_folder(self.folder, record.run_id), record, name)
             values = {**run_columns(record.study, record.model_dump()), "status": record.status}
             identity = [pl.lit(values[key], dtype=kind).alias(key) for key, kind in IDENTITY.items()]
             parts.append(part.select(*identity, pl.all()))

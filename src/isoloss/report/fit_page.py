@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 
 from isoloss import files
-from isoloss.analysis import fit_tables, trials
+from isoloss.analysis import fit_tables
 from isoloss.analysis.fit_findings import findings
-from isoloss.analysis.refits import LeaveOneOut, Refits, leave_one_out, objectives
+from isoloss.analysis.refits import LeaveOneOut, Refits, hidden_runs, leave_one_out, objectives, without_a_law
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.figures import backtest as backtest_figure
 from isoloss.figures import correlations, fit_residuals, frontier_fit, profiles
@@ -58,10 +58,10 @@ def _sections(
     law = attempt(fit_figures.law, fit, beside)
     misses = parts_of(fit, fit_residuals.real_against_predicted, fit_residuals.residuals)
     frontier = attempt(frontier_fit.figures, fit)
-    hidden = attempt(lambda: backtest_figure.figure(trials.hidden_runs(fit)))
-    methods = attempt(lambda: isoflop_figures.pictures(trials.without_a_law(fit)))
+    hidden = attempt(lambda: backtest_figure.figure(hidden_runs(fit)))
+    methods = attempt(lambda: isoflop_figures.pictures(without_a_law(fit)))
     other = attempt_with(refits, partial(fit_tables.sensitivity, fit))
-    left = attempt_with(without, partial(fit_tables.left_out, fit))
+    left = attempt_with(without, partial(fit_tables.influence, fit))
     return [
         section("parameters", "The law", law, fit_tables.parameters(fit)),
         section("misses", "Where it misses", *misses),

@@ -11,7 +11,7 @@ from isoloss.errors import InputError
 from isoloss.figures import render
 from isoloss.report import cache
 from isoloss.report.sections import Section
-from isoloss.report.templates import filled, inline
+from isoloss.report.templates import fill, inline
 from isoloss.table import table_of
 
 
@@ -57,8 +57,8 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResul
         render.write(figure, pictures[figure.name], out / "figures")
     names = tuple(pictures)
     remove_stale(out / "figures", names)
-    html = filled(
-        page.template,
+    html = fill(
+        f"report/{page.template}",
         findings=page.findings,
         sections=page.sections,
         inline={figure.name: inline(figure, pictures[figure.name].svg) for figure in figures},

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.by_tokens import ByTokens
 from isoloss.analysis.fit_tables import status_words
 from isoloss.analysis.loops import PARTS
 from isoloss.analysis.points import sweeps
@@ -63,8 +62,8 @@ FIT_COLUMNS = (
 def fits_table(analysis: StudyAnalysis) -> Table:
     """Every law tried: parameters, status and doubts, or the reason of its refusal."""
     rows: list[tuple[Any, ...]] = []
-    if isinstance(analysis.by_tokens, ByTokens):
-        for data in analysis.by_tokens.each:
+    if not isinstance(analysis.by_tokens, Refusal):
+        for data in analysis.by_tokens:
             what = f"loss against N at D = {text.count(data.tokens)}"
             rows += [fit_row(f"{curve.name}: {what}", curve.fit) for curve in data.curves]
     if not isinstance(analysis.contexts, Refusal):

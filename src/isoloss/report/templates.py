@@ -1,7 +1,8 @@
-"""The pages' templates. Every text that goes in is escaped; only our own pictures are marked as safe."""
+"""Templates of pages, slides and panels. Texts that go in are escaped; our own pictures alone are safe."""
 
 import html
 import re
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -13,17 +14,25 @@ from isoloss.figures.figure import Figure
 _INNER_ROLES = re.compile(r' role="graphics-[a-z]+"| aria-roledescription="[^"]*"')
 
 
-def filled(template: str, **values: Any) -> str:
-    """The HTML of a template beside this module."""
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(
-            lambda name: resources.files("isoloss.report").joinpath(name).read_text("utf-8")
-        ),
+def text(name: str) -> str:
+    """A file of the package, such as ``report/macros.html``."""
+    return resources.files("isoloss").joinpath(name).read_text("utf-8")
+
+
+@cache
+def environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(text),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return environment.get_template(template).render(**values)
+
+
+def fill(name: str, **values: Any) -> Markup:
+    """The HTML of a template of the package."""
+    return Markup(environment().get_template(name).render(**values))  # noqa: S704 - autoescaped
 
 
 def inline(figure: Figure, svg: str) -> Markup:

@@ -15,8 +15,8 @@ CHECKS = (
     row_checks.numbers,
     row_checks.warmup,
     row_checks.duplicates,
-    row_checks.ended,
-    row_checks.together,
+    row_checks.endings,
+    row_checks.mixtures,
 )
 
 
@@ -43,8 +43,8 @@ def usable(runs: Runs) -> Runs:
 
     The rest is checked anew. Raises InputError if no row is left.
     """
-    unfinished = row_checks.unfinished(runs)
-    diverged = {row: why for row, why in row_checks.diverged(runs).items() if row not in unfinished}
+    unfinished = row_checks.unfinished_rows(runs)
+    diverged = {row: why for row, why in row_checks.diverged_rows(runs).items() if row not in unfinished}
     out = [Excluded(row, f"unfinished: {why}", False) for row, why in unfinished.items()]
     out += [Excluded(row, f"diverged: {why}", True) for row, why in diverged.items()]
     gone = unfinished | diverged

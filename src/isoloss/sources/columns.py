@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars.selectors import numeric
 
 from isoloss import files
 from isoloss.errors import InputError
@@ -16,7 +17,7 @@ from isoloss.sources.derive import derive, rules
 from isoloss.sources.naming import LABELS, NUMBERS, SYNONYMS, candidates, other_counts
 from isoloss.sources.read import FAILURES, read
 from isoloss.sources.table import Runs
-from isoloss.sources.where import checked_where
+from isoloss.sources.where import check_where
 
 NEEDED = ("params", "tokens", "loss")
 SHARED = ("cluster", "holdout", "weights")  # may be a column that something else is too
@@ -58,12 +59,12 @@ def runs(
             notes.append(f"{column} is left out: {error.what}")
     column_of = {name: column for name, column in column_of.items() if name in arrays}
     frame = pl.DataFrame({"row": rows, **arrays})
-    known = rules(bytes_per_token=bytes_per_token, tied_embeddings=tied_embeddings)
+    in_force = rules(bytes_per_token=bytes_per_token, tied_embeddings=tied_embeddings)
     derived: dict[str, str] = {}
     for name in needed:
-        step = derive(name, frame, known)
+        step = derive(name, frame, in_force)
         if step is None:
-            raise _missing(name, selected.columns, known)
+            raise _missing(name, selected.columns, in_force)
         frame, more = step
         derived |= more
     runs_read = Runs(
@@ -107,7 +108,7 @@ def _keep_where(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, p
     mark = "row"
     while mark in table.columns:
         mark += "_"
-    where = checked_where(where)
+    where = check_where(where)
     try:
         selected = table.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))
     except FAILURES as error:
@@ -129,21 +130,16 @@ def _map_columns(
 ) -> tuple[dict[str, str], list[str]]:
     """Our name -> column, and notes on what was taken without being asked for."""
     names = table.columns
-    numeric = [column for column in names if table[column].dtype.is_numeric()]
-    for name, column in columns.items():
-        if column not in names:
-            raise InputError(f"there is no column {column!r} for {name}", mend=_has(names))
     column_of = dict(columns)
     notes: list[str] = []
     used: dict[str, str] = {}
     for name, column in columns.items():
-        if name in SHARED:
-            continue
-        if column in used:
+        if column not in names:
+            raise InputError(f"there is no column {column!r} for {name}", mend=_has(names))
+        if name not in SHARED and used.setdefault(column, name) != name:
             raise InputError(
                 f"column {column!r} is mapped to {used[column]} and to {name}", mend="map it once"
             )
-        used[column] = name
     free = [column for column in names if column not in used]
     for name in dict.fromkeys([*needed, *SYNONYMS]):
         if name in column_of or name == "row":
@@ -161,15 +157,15 @@ def _map_columns(
             column_of[name] = matches[0]
             if matches[0] != name:
                 notes.append(f"{name} is the column {matches[0]!r}")
-    if "params" in column_of and (others := other_counts(numeric, column_of)):
+    if "params" in column_of and (others := other_counts(table.select(numeric()).columns, column_of)):
         notes.append(
             f"params is {column_of['params']!r}; {', '.join(map(repr, others))} count parameters too"
         )
     return column_of, notes
 
 
-def _missing(name: str, names: Sequence[str], known: Sequence[Any]) -> InputError:
-    ways = [" and ".join(rule.needs) for rule in known if rule.name == name]
+def _missing(name: str, names: Sequence[str], in_force: Sequence[Any]) -> InputError:
+    ways = [" and ".join(rule.needs) for rule in in_force if rule.name == name]
     derivable = f", or columns for {' or for '.join(ways)}" if ways else ""
     return InputError(
         f"there is no column for {name}",

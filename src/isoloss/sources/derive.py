@@ -64,18 +64,18 @@ def rules(*, bytes_per_token: float | None = None, tied_embeddings: bool | None 
 
 
 def derive(
-    name: str, frame: pl.DataFrame, known: list[Rule], trail: frozenset[str] = frozenset()
+    name: str, frame: pl.DataFrame, in_force: list[Rule], trail: frozenset[str] = frozenset()
 ) -> tuple[pl.DataFrame, dict[str, str]] | None:
     """``frame`` with the column ``name``, and the rules that made it and what it needed; None if none can."""
     if name in frame.columns:
         return frame, {}
-    for rule in known:
+    for rule in in_force:
         if rule.name != name or trail & {name, *rule.needs}:
             continue
         applied: dict[str, str] = {}
         grown = frame
         for need in rule.needs:
-            step = derive(need, grown, known, trail | {name})
+            step = derive(need, grown, in_force, trail | {name})
             if step is None:
                 break
             grown, more = step

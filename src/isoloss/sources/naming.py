@@ -1,10 +1,10 @@
 """Which column is which: well-known names, each exact, and never a choice between two."""
 
-import tomllib
 from collections.abc import Iterable, Mapping
-from importlib import resources
 
-_NAMING = tomllib.loads(resources.files("isoloss.sources").joinpath("naming.toml").read_text("utf-8"))
+from isoloss.files import shipped_toml
+
+_NAMING = shipped_toml("isoloss.sources", "naming.toml")
 SYNONYMS = {name: tuple(others) for name, others in _NAMING["synonyms"].items()}
 LABELS = frozenset(_NAMING["labels"])
 NUMBERS = frozenset([*SYNONYMS, *_NAMING["more_numbers"]]) - LABELS

@@ -8,14 +8,12 @@ import contextlib
 import hashlib
 import http.client
 import sys
-import tomllib
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files as resources
 from pathlib import Path
 from types import MappingProxyType
 
@@ -53,8 +51,8 @@ class PublicTable:
 @cache
 def tables() -> Mapping[str, PublicTable]:
     """Every public table that is known, by name, also those that cannot be fetched."""
-    text = resources("isoloss.sources").joinpath("public.toml").read_text("utf-8")
-    return MappingProxyType({name: PublicTable(name, **entry) for name, entry in tomllib.loads(text).items()})
+    entries = files.shipped_toml("isoloss.sources", "public.toml")
+    return MappingProxyType({name: PublicTable(name, **entry) for name, entry in entries.items()})
 
 
 def names() -> tuple[str, ...]:

@@ -36,16 +36,13 @@ def read(source: Any) -> pl.DataFrame:
     Raises InputError for a missing, empty or damaged file (naming the line), for headers that are blank or
     there twice, and for a table without rows.
     """
-    if isinstance(source, str | Path):
-        source_words = str(source)
-        table = _from_path(Path(source))
-    else:
-        source_words = "table"
-        table = _from_memory(source)
+    in_file = isinstance(source, str | Path)
+    table = _from_path(Path(source)) if in_file else _from_memory(source)
+    where = str(source) if in_file else "table"
     if not table.width:
-        raise InputError("has no columns", where=source_words, mend="give a table with a header")
+        raise InputError("has no columns", where=where, mend="give a table with a header")
     if not table.height:
-        raise InputError("has no rows", where=source_words, mend="give a table with at least one run")
+        raise InputError("has no rows", where=where, mend="give a table with at least one run")
     return table
 
 

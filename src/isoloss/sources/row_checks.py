@@ -117,7 +117,7 @@ def _by_status(frame: pl.DataFrame, statuses: Sequence[str]) -> dict[int, str]:
     return {row: f"status {status!r}" for row, status in bare.iter_rows() if status.lower() in statuses}
 
 
-def unfinished(runs: Runs) -> dict[int, str]:
+def unfinished_rows(runs: Runs) -> dict[int, str]:
     """Row -> reason, of runs that did not reach their end."""
     frame, reasons = runs.frame, _by_status(runs.frame, UNFINISHED)
     for name in ("tokens", "steps"):
@@ -130,7 +130,7 @@ def unfinished(runs: Runs) -> dict[int, str]:
     return reasons
 
 
-def diverged(runs: Runs) -> dict[int, str]:
+def diverged_rows(runs: Runs) -> dict[int, str]:
     """Row -> reason, of runs that lost what they had learnt.
 
     By status; by a loss above ln V, that of a guess; or by a loss ``WORSE`` times those of two runs that had
@@ -184,16 +184,16 @@ def _two_lowest(lowest: float, next_lowest: float, value: float) -> tuple[float,
     return (value, lowest) if value < lowest else (lowest, min(next_lowest, value))
 
 
-def ended(runs: Runs) -> Iterator[TableIssue]:
+def endings(runs: Runs) -> Iterator[TableIssue]:
     """Runs that did not finish, and runs that diverged."""
-    for kind, reasons in (("unfinished", unfinished(runs)), ("diverged", diverged(runs))):
+    for kind, reasons in (("unfinished", unfinished_rows(runs)), ("diverged", diverged_rows(runs))):
         if reasons:
             rows = tuple(sorted(reasons))
             text = f"{kind}: {row_words(rows)} (row {rows[0]}: {reasons[rows[0]]})"
             yield TableIssue(kind, "warn", rows, text, "usable() leaves them out")
 
 
-def together(runs: Runs) -> Iterator[TableIssue]:
+def mixtures(runs: Runs) -> Iterator[TableIssue]:
     """Runs that one law cannot hold: other vocabularies, repeated data, other schedules, one layer."""
     frame = runs.frame
     loss = runs.columns.get("loss", "bpb").lower()
@@ -209,15 +209,7 @@ def together(runs: Runs) -> Iterator[TableIssue]:
         if kinds > 1:
             text = f"{runs.columns[name]} has {kinds} values: one law over several {what}"
             yield TableIssue(f"mixed-{name}", "warn", (), text, "keep one with where")
-    if {"tokens", "unique_tokens"} <= set(frame.columns):
-        epochs = frame["tokens"] / frame["unique_tokens"]
-        mend = "fit data-constrained, or keep them out with where"
-        many = epochs > 4 * ONE_EPOCH
-        for kind, mask, least in (("many-epochs", many, 4), ("epochs", (epochs > ONE_EPOCH) & ~many, 1)):
-            if rows := _rows(frame, mask):
-                times = "once" if least == 1 else f"{least} times"
-                text = f"{row_words(rows)} passed more than {times} over their data"
-                yield TableIssue(kind, "warn", rows, text, mend)
+    yield from _repetitions(frame)
     if "cooled" in frame.columns and frame["cooled"].dtype == pl.Boolean:
         trunk = _rows(frame, ~frame["cooled"])
         if trunk and frame["cooled"].any():
@@ -228,6 +220,20 @@ def together(runs: Runs) -> Iterator[TableIssue]:
         if single and (frame["n_layer"] > 1).any():
             text = f"{row_words(single)} have one layer, which breaks the trend of deeper models"
             yield TableIssue("one-layer", "warn", single, text, "fit with them and without, by where")
+
+
+def _repetitions(frame: pl.DataFrame) -> Iterator[TableIssue]:
+    if not {"tokens", "unique_tokens"} <= set(frame.columns):
+        return
+    epochs = frame["tokens"] / frame["unique_tokens"]
+    many, mend = epochs > 4 * ONE_EPOCH, "fit data-constrained, or keep them out with where"
+    for kind, mask, times in (
+        ("many-epochs", many, "4 times"),
+        ("epochs", (epochs > ONE_EPOCH) & ~many, "once"),
+    ):
+        if rows := _rows(frame, mask):
+            text = f"{row_words(rows)} passed more than {times} over their data"
+            yield TableIssue(kind, "warn", rows, text, mend)
 
 
 def _rows(frame: pl.DataFrame, mask: pl.Series) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ FORBIDDEN = frozenset({"from", "join", "over", "select", "union", "with", "exist
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[A-Za-z_]\w*|--|/\*|.", re.DOTALL)
 
 
-def checked_where(where: str) -> str:
+def check_where(where: str) -> str:
     """``where`` as it is, if it compares and reckons with columns and reads nothing else.
 
     Raises InputError for subqueries, functions that are not in ``FUNCTIONS``, comments and second statements.

@@ -98,7 +98,7 @@ def read_study(
     for path in family_files:
         load_file(Path(path))
     read = spec.read(study)
-    return read, spec.scaled(read, scale, changes)
+    return read, spec.scale_of(read, scale, changes)
 
 
 def plan_of(study: str, scale: Scale, *, gpu: bool) -> list[PlannedRun]:
@@ -106,8 +106,8 @@ def plan_of(study: str, scale: Scale, *, gpu: bool) -> list[PlannedRun]:
     try:
         return plan(scale, gpu=gpu)
     except InputError as error:
-        place = f"study {study}" + (f", {error.where}" if error.where else "")
-        raise InputError(error.what, where=place, mend=error.mend) from None
+        where = f"study {study}" + (f", {error.where}" if error.where else "")
+        raise InputError(error.what, where=where, mend=error.mend) from None
 
 
 def check_families(runs: Sequence[PlannedRun], device: torch.device) -> dict[str, dict[str, str]]:

@@ -11,7 +11,7 @@ from isoloss.corpus import library
 from isoloss.corpus.tokenizer import load_tokenizer, tokenizer_hash, vocabulary_size
 from isoloss.errors import InputError
 from isoloss.models import count, family, shape_of
-from isoloss.strict import validated
+from isoloss.strict import validate
 from isoloss.studies import estimate
 from isoloss.studies.spec import KEYS, Models, Scale
 from isoloss.training.recipe import learning_rate
@@ -102,7 +102,7 @@ def runs_of_shape(
             "recipe": scale.recipe,
             "evaluation": scale.evaluation,
         }
-        settings = validated(RunSettings, run, where="study", mend=KEYS, by_hand=True)
+        settings = validate(RunSettings, run, where="study", mend=KEYS, by_hand=True)
         cost = estimate.cost(settings, shape, counts, scale.micro_batches, estimate.machine_rate(gpu))
         short = f", context {context}" if models.context else ""
         yield PlannedRun(settings, label(settings) + short, counts, *cost)

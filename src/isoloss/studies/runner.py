@@ -176,8 +176,8 @@ def refuse_other_study(folder: Path, study: Study) -> None:
         raise InputError("is not a folder", where=str(nearest), mend=other)
     if not os.access(nearest, os.W_OK):
         raise InputError("cannot be written to", where=str(nearest), mend=other)
-    if (folder / "study.json").is_file() and (there := read_plan(folder)["study"]) != study.name:
-        raise InputError(f"holds the study {there!r}, not {study.name!r}", where=str(folder), mend=other)
+    if (folder / "study.json").is_file() and (planned := read_plan(folder)["study"]) != study.name:
+        raise InputError(f"holds the study {planned!r}, not {study.name!r}", where=str(folder), mend=other)
 
 
 def check_against_text(runs: Sequence[PlannedRun], corpus: library.TokenizedCorpus) -> None:

@@ -36,7 +36,7 @@ from pydantic import Field, field_validator
 
 from isoloss import files
 from isoloss.errors import InputError
-from isoloss.strict import Strict, key_and_value, validated
+from isoloss.strict import Strict, key_and_value, validate
 from isoloss.training.settings import Evaluating, Recipe
 
 KEYS = "see docs/studies.md for the keys"
@@ -72,7 +72,7 @@ class Scale(Strict):
 
     @field_validator("device")
     @classmethod
-    def _known(cls, device: str) -> str:
+    def _check_device(cls, device: str) -> str:
         if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]{1,3})?", device):
             raise ValueError(f"{device!r} is not a device: write auto, cpu, mps, cuda or cuda:1")
         return device
@@ -110,10 +110,10 @@ def read(study: str) -> Study:
         values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"is not TOML: {error}", where=where, mend="mend that line") from None
-    return validated(Study, values, where=where, mend=KEYS, by_hand=True)
+    return validate(Study, values, where=where, mend=KEYS, by_hand=True)
 
 
-def scaled(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
+def scale_of(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
     """One scale of a study, with ``KEY=VALUE`` changes; VALUE is TOML, dots go into tables."""
     if name not in study.scale:
         raise InputError(
@@ -124,7 +124,7 @@ def scaled(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
     values = study.scale[name].model_dump()
     for change in changes:
         _apply(values, change)
-    return validated(Scale, values, where="--set", mend=KEYS, by_hand=True)
+    return validate(Scale, values, where="--set", mend=KEYS, by_hand=True)
 
 
 def _apply(values: dict[str, Any], change: str) -> None:

@@ -17,9 +17,10 @@ from torch import nn
 
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import OneByOne
-from isoloss.teach.shares import Share
-from isoloss.teach.tasks import NOT_ASKED, Task
-from isoloss.training.objective import losses, mean_over_asked
+from isoloss.stats import Interval, Row, share
+from isoloss.teach.shares import ENOUGH
+from isoloss.teach.tasks import NOT_ASKED, LearningTask
+from isoloss.training.objective import mean_over_asked
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.settings import Recipe
 from isoloss.training.step import StepOptions, train_step
@@ -50,44 +51,17 @@ class Replica:
     rate: float
 
 
-@dataclass(frozen=True)
-class Check:
-    """A member after ``update`` updates: right answers on unseen strings, training loss of the last batch."""
-
-    side: str
-    seed: int
-    rate: float
-    update: int
-    share: Share
-    loss: float
-    cpu_seconds: float
-
-    def row(self) -> dict[str, Any]:
-        return {
-            "side": self.side,
-            "seed": self.seed,
-            "rate": self.rate,
-            "update": self.update,
-            **self.share.row(),
-            "loss": self.loss if math.isfinite(self.loss) else None,
-            "cpu_seconds": self.cpu_seconds,
-        }
-
-
-def build(side: Side, task: Task, members: Sequence[Replica]) -> nn.Module:
+def build(side: Side, task: LearningTask, members: Sequence[Replica]) -> nn.Module:
     kind, shape = family(side.family), shape_of(side.family, side.shape)
     model = build_cohort(kind, shape, task.vocab, task.context, [member.seed for member in members])
     if side.start is not None:
-        for member, single in zip(members, singles(model), strict=True):
+        # Only a family that is not stacked has its members as modules of their own.
+        singles = model.members if isinstance(model, OneByOne) else [model]
+        for member, single in zip(members, singles, strict=True):
             with torch.random.fork_rng(devices=[]), torch.no_grad():
                 torch.manual_seed(member.seed)
                 side.start(single)
     return model
-
-
-def singles(model: nn.Module) -> list[nn.Module]:
-    """The members of a cohort as modules of their own: only families that are not stacked have them."""
-    return list(model.members) if isinstance(model, OneByOne) else [model]
 
 
 def params(model: nn.Module, members: int) -> int:
@@ -98,7 +72,7 @@ def params(model: nn.Module, members: int) -> int:
 class Cohort:
     """Members of one side in training; ``update`` makes one step of each."""
 
-    def __init__(self, side: Side, task: Task, members: Sequence[Replica], *, batch: int = BATCH):
+    def __init__(self, side: Side, task: LearningTask, members: Sequence[Replica], *, batch: int = BATCH):
         self.side, self.task, self.members, self.batch = side, task, list(members), batch
         self.model = build(side, task, members)
         self.optimizer = MemberAdamW(self.model, len(members), RECIPE)
@@ -123,36 +97,45 @@ class Cohort:
         x, y = (np.stack([drawn[m.seed][side] for m in self.members]) for side in (0, 1))
         return torch.from_numpy(x), torch.from_numpy(y)
 
-    def check(self, task: Task | None = None, *, strings: int = UNSEEN) -> list[Check]:
-        """Right answers of each member on unseen strings, the same for every side and member."""
-        right_KB = self.right(task or self.task, strings=strings)
-        return [
-            Check(
-                side=self.side.name,
-                seed=member.seed,
-                rate=member.rate,
-                update=self.done,
-                share=Share(int(right_B.sum()), len(right_B)),
-                loss=float(loss),
-                cpu_seconds=self.cpu_seconds / len(self.members),
-            )
-            for member, right_B, loss in zip(self.members, right_KB, self.loss_K, strict=True)
-        ]
+    def label(self, member: Replica) -> Row:
+        """The columns of a row that say whose it is, and after how many updates."""
+        return {"side": self.side.name, "seed": member.seed, "rate": member.rate, "update": self.done}
 
-    def right(self, task: Task, *, strings: int = UNSEEN) -> np.ndarray:
-        """(K, strings) of bool: was everything asked in the string answered rightly?"""
+    def shares(self, task: LearningTask, *, strings: int = UNSEEN) -> list[Interval]:
+        """Each member's share of unseen strings answered rightly; the strings are the same for every side."""
         x_BT, y_BT = task.batch(np.random.default_rng([TEST_STREAM, strings]), strings)
-        return answered(self.model, x_BT, y_BT, len(self.members))
+        right_KB = answered(self.model, x_BT, y_BT, len(self.members))
+        return [share(int(right_B.sum()), strings) for right_B in right_KB]
 
+    def learn(
+        self, *, cap: int, every: int, enough: float = ENOUGH, test: LearningTask | None = None
+    ) -> Iterator[list[Row]]:
+        """Train until every member answers ``enough`` of the unseen strings, or for ``cap`` updates.
 
-def asked_loss(model: nn.Module, x_KBT: torch.Tensor, y_KBT: torch.Tensor) -> torch.Tensor:
-    """Mean loss of each member over the positions where something is asked, (K,)."""
-    return mean_over_asked(losses(model(x_KBT), y_KBT).total, y_KBT)
+        Yields after each update, and with a row a member before the first, every ``every`` and after the
+        last. ``test``: the task to score, if it differs from the one trained; ``loss`` is the last batch's.
+        """
+        while True:
+            shares = self.shares(test or self.task)
+            yield [
+                {
+                    **self.label(member),
+                    **accuracy.row(),
+                    "loss": loss if math.isfinite(loss) else None,
+                    "cpu_seconds": self.cpu_seconds / len(self.members),
+                }
+                for member, accuracy, loss in zip(self.members, shares, self.loss_K.tolist(), strict=True)
+            ]
+            if self.done >= cap or all(accuracy.value >= enough for accuracy in shares):
+                return
+            for _ in range(min(every, cap - self.done)):
+                self.update()
+                yield []
 
 
 def answered(model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int) -> np.ndarray:
     """Whether each member answers all that a string asks, (K, B)."""
-    found = []
+    parts = []
     with torch.inference_mode():
         for first in range(0, len(x_BT), 500):
             some = slice(first, first + 500)
@@ -160,47 +143,14 @@ def answered(model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int)
             y_BT_part = torch.from_numpy(y_BT[some])
             said_KBT = model(x_KBT).logits[-1].argmax(-1)
             right_KBT = (said_KBT == y_BT_part) | (y_BT_part == NOT_ASKED)
-            found.append(right_KBT.all(-1).numpy())
-    return np.concatenate(found, axis=1)
+            parts.append(right_KBT.all(-1).numpy())
+    return np.concatenate(parts, axis=1)
 
 
-def cohorts(side: Side, task: Task, members: Iterable[Replica], *, batch: int = BATCH) -> Iterator[Cohort]:
+def cohorts(
+    side: Side, task: LearningTask, members: Iterable[Replica], *, batch: int = BATCH
+) -> Iterator[Cohort]:
     """One cohort where the family stacks its members; else one a member, so that each stops when done."""
     members = list(members)
     for group in [members] if family(side.family).stacked else [[member] for member in members]:
         yield Cohort(side, task, group, batch=batch)
-
-
-def learn(
-    side: Side,
-    task: Task,
-    members: Iterable[Replica],
-    *,
-    cap: int,
-    every: int,
-    enough: float = 0.99,
-    test: Task | None = None,
-    batch: int = BATCH,
-    seen: Callable[[Check], None] = lambda check: None,
-    stepped: Callable[[Cohort], None] = lambda cohort: None,
-    ended: Callable[[Cohort], None] = lambda cohort: None,
-) -> list[Check]:
-    """Train until every member answers ``enough`` of the unseen strings, or for ``cap`` updates.
-
-    ``test``: the task to score, if it differs from the one trained. ``seen`` hears of each check,
-    ``stepped`` of each update, ``ended`` of each cohort that has finished.
-    """
-    found: list[Check] = []
-    for cohort in cohorts(side, task, members, batch=batch):
-        while True:
-            checks = cohort.check(test)
-            for check in checks:
-                seen(check)
-            found.extend(checks)
-            if cohort.done >= cap or all(check.share.value >= enough for check in checks):
-                break
-            for _ in range(min(every, cap - cohort.done)):
-                cohort.update()
-                stepped(cohort)
-        ended(cohort)
-    return found

@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import ConfigDict
 
 from isoloss.figures.figure import Figure
-from isoloss.strict import validated
+from isoloss.strict import validate
 from isoloss.teach import provenance, result
 from isoloss.teach.prose import PanelWords, read
 from isoloss.teach.result import Basis, Result, Sentence, Tables
@@ -62,7 +62,7 @@ class Panel(PanelWords):
     def settings_from(self, values: dict[str, Any]) -> Settings:
         """Validated settings. Raises InputError naming the key."""
         mend = f"it takes {', '.join(self.settings.model_fields)}"
-        return validated(self.settings, values, where=f"panel {self.name}", mend=mend, whole="settings")
+        return validate(self.settings, values, where=f"panel {self.name}", mend=mend, whole="settings")
 
     def experiment(self) -> str:
         """Hash of the code that decides the numbers."""

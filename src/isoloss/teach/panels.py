@@ -1,5 +1,7 @@
 """Every panel, in the order of the slides: what measures it and what tells it."""
 
+from collections.abc import Sequence
+
 from isoloss.errors import InputError
 from isoloss.teach.amnesia.contest.tell import BINDING, FIRST_LETTER, RANDOM_PLACE
 from isoloss.teach.amnesia.reach import tell as reach_tell
@@ -50,13 +52,13 @@ PANELS: tuple[Panel, ...] = (
 DEMOS = ("machine", "amnesia", "attention", "training", "race", "showdown")
 
 
-def panel(name: str) -> Panel:
+def panel(name: str, panels: Sequence[Panel] = PANELS, *, where: str = "") -> Panel:
     """Raises InputError for a name that no panel has."""
-    for panel in PANELS:
-        if panel.name == name:
-            return panel
-    names = ", ".join(panel.name for panel in PANELS)
-    raise InputError(f"there is no panel {name!r}", mend=f"use one of {names}")
+    by_name = {panel.name: panel for panel in panels}
+    if name not in by_name:
+        mend = f"use one of {', '.join(by_name)}"
+        raise InputError(f"there is no panel {name!r}", where=where, mend=mend)
+    return by_name[name]
 
 
 def of_demo(demo: str) -> list[Panel]:

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import TITLE_CHARACTERS
-from isoloss.strict import Strict, validated
+from isoloss.strict import Strict, validate
 
 Text = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """Line breaks are spaces."""
@@ -61,7 +61,7 @@ def read(folder: str) -> Prose:
 
 def parsed(text: str, folder: str) -> Prose:
     """Raises InputError naming a key that is missing, unknown or of another type."""
-    return validated(Prose, tomllib.loads(text), where=f"teach/{folder}/panels.toml")
+    return validate(Prose, tomllib.loads(text), where=f"teach/{folder}/panels.toml")
 
 
 def figure(folder: str, name: str, chart: Any, table: pl.DataFrame, **words: object) -> Figure:

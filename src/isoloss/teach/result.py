@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from isoloss import cpu, files
 from isoloss.errors import InputError, RunError
 from isoloss.stats import Row
-from isoloss.strict import Strict, validated
+from isoloss.strict import Strict, validate
 from isoloss.teach import words
 from isoloss.text import plural
 from isoloss.version import __version__
@@ -127,6 +127,6 @@ def write(result: Result, folder: Path) -> Path:
 def read(path: Path) -> Result:
     """A recorded result. Raises InputError naming the file and the key that is wrong."""
     try:
-        return validated(Result, files.read_json(path), where=str(path), mend=AGAIN)
+        return validate(Result, files.read_json(path), where=str(path), mend=AGAIN)
     except RunError as error:  # a sentence that must not be said: in a file it is the file's fault
         raise InputError(f"{error.what}, {error.where}", where=str(path), mend=AGAIN) from None

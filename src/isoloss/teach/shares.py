@@ -1,33 +1,15 @@
-"""Accuracies: shares of strings answered rightly, with the interval that n allows."""
+"""Accuracies: shares of strings answered rightly, each with its Wilson interval from ``stats.share``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from isoloss.stats import Interval, Row, difference, share
+from isoloss.stats import Interval, difference
 from isoloss.text import percent
 
-
-@dataclass(frozen=True)
-class Share:
-    """``hits`` of ``n`` with Wilson's interval at 95 % (Wilson 1927)."""
-
-    hits: int
-    n: int
-
-    @property
-    def value(self) -> float:
-        return self.hits / self.n
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        wilson = share(self.hits, self.n)
-        return wilson.low, wilson.high
-
-    def row(self) -> Row:
-        return share(self.hits, self.n).row()
+ENOUGH = 0.99
+"""The share of unseen strings at which a task counts as learned."""
 
 
-def gap(a: Sequence[Share], b: Sequence[Share]) -> Interval | None:
+def gap(a: Sequence[Interval], b: Sequence[Interval]) -> Interval | None:
     """Difference of mean shares; a share a seed. None with fewer than two seeds a side.
 
     The variance of a seed is at least the mean of p(1 - p) / n with p = (hits + 2) / (n + 4) (Agresti and
@@ -39,8 +21,8 @@ def gap(a: Sequence[Share], b: Sequence[Share]) -> Interval | None:
     return difference(ours, theirs, floor=(_sampling(a), _sampling(b)))
 
 
-def _sampling(side: Sequence[Share]) -> float:
-    smoothed = [(seed.hits + 2) / (seed.n + 4) for seed in side]
+def _sampling(side: Sequence[Interval]) -> float:
+    smoothed = [(round(seed.value * seed.n) + 2) / (seed.n + 4) for seed in side]
     return sum(p * (1 - p) / seed.n for p, seed in zip(smoothed, side, strict=True)) / len(side)
 
 

@@ -14,7 +14,7 @@ NOT_ASKED = -1
 Batch = tuple[np.ndarray, np.ndarray]
 
 
-class Task(Protocol):
+class LearningTask(Protocol):
     @property
     def vocab(self) -> int: ...
     @property

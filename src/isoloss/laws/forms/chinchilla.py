@@ -15,7 +15,6 @@ PEARCE_SONG_G = 47_491.0  # arXiv 2406.12907: vocabulary 32,000, aspect ratio ab
 POWER_FLOOR = power_sum(
     "power-floor",
     (Term("E"), Term("A", (("params", "a"),))),
-    inputs=("params",),
     formula="L = E + A N^-a",
     source="Hoffmann et al. 2022, arXiv 2203.15556, eq. 2 at unlimited data",
     mend_floor="use the law 'power', or add larger or smaller models",
@@ -27,7 +26,6 @@ _MEND = "add larger models or more tokens"
 CHINCHILLA = power_sum(
     "chinchilla",
     (_FLOOR, _PARAMS, _TOKENS),
-    inputs=("params", "tokens"),
     formula="L = E + A N^-alpha + B D^-beta",
     source="Hoffmann et al. 2022, arXiv 2203.15556, eq. 2",
     mend_floor=_MEND,
@@ -36,7 +34,6 @@ CHINCHILLA = power_sum(
 OUTER_EXPONENT = power_sum(
     "outer-exponent",
     (_FLOOR, _PARAMS, _TOKENS),
-    inputs=("params", "tokens"),
     formula="L = E + (A N^-alpha + B D^-beta)^gamma",
     source="xLSTM scaling laws, arXiv 2510.02228; gamma = 1 is Hoffmann et al.",
     mend_floor=_MEND,
@@ -102,7 +99,6 @@ class Power(PowerSum):
 POWER = power_sum(
     "power",
     (Term("Nc", (("params", "a"),)),),
-    inputs=("params",),
     formula="L = (Nc/N)^a",
     source="Kaplan et al. 2020, arXiv 2001.08361, eq. 1.1",
     kind=Power,
@@ -132,7 +128,6 @@ OPTIMAL_PARAMS = replace(
     power_sum(
         "optimal-params",
         (Term("G", (("flops", "a"),)),),
-        inputs=("flops",),
         formula="N_opt = G C^a",
         source="Kaplan et al. 2020, arXiv 2001.08361, table 6; Hoffmann et al. 2022, approaches 1 and 2",
         kind=OptimalParams,

@@ -10,7 +10,6 @@ _MEND = "evaluate at longer contexts, or on more windows"
 CONTEXT = power_sum(
     "context",
     (Term("a"), Term("b", (("position", "p"),))),
-    inputs=("position",),
     formula="L = a + b T^-p",
     source="Kaplan et al. 2020, arXiv 2001.08361, appendix D.5",
     mend_floor=_MEND,

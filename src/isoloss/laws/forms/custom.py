@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoloss.errors import InputError
-from isoloss.laws.forms.form import Array, Form
-
-_STEP = 1e-30
+from isoloss.laws.forms.form import STEP, Array, Form
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,11 +33,10 @@ class FromFunction(Form):
 
     def gradient(self, theta: Array, z_In: Array) -> Array:
         # One coordinate at a time, relative to its size: parameters may differ by many powers of ten.
-        columns = []
-        for i in range(len(self.parameters)):
-            step = theta.astype(complex)
-            step[..., i] += 1j * _STEP
-            columns.append(np.imag(self.value(step, z_In)) / _STEP)
+        columns = [
+            np.imag(self.value(theta + 1j * STEP * unit_p, z_In)) / STEP
+            for unit_p in np.eye(len(self.parameters))
+        ]
         return np.stack(columns, axis=-1)
 
     def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:

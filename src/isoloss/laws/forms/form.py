@@ -10,7 +10,7 @@ A form works on scaled inputs and an unconstrained vector, so that no unit can c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from isoloss.errors import InputError
 Array = NDArray[np.inexact[Any]]
 """Real numbers, or complex ones where a derivative is a complex step."""
 
+STEP = 1e-30  # of derivatives by complex steps: it vanishes beside any number, and leaves no rounding
 ZERO = -700.0  # the coordinate of a positive parameter that is fixed at 0: its exponential is 1e-304
 
 
@@ -86,9 +87,22 @@ class Form(ABC):
     def unscale(self, theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
         """kappa_..p, the same coordinates of the plain parameters."""
 
+    def slopes(self, theta: Array, log_scale_I: Array, log_loss_scale: float) -> Array:
+        """Derivative of ``unscale`` by theta, shape (..., p, p)."""
+        steps = theta[..., None, :].real + 1j * STEP * np.eye(theta.shape[-1])
+        return np.swapaxes(np.imag(self.unscale(steps, log_scale_I, log_loss_scale)) / STEP, -1, -2)
+
     @abstractmethod
     def loss(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Array:
         """The law as printed, in plain units."""
+
+    def check_inputs(self, names: Iterable[str], mend: str) -> None:
+        """Raises InputError unless these are the names of the inputs."""
+        if set(names) != set(self.inputs):
+            listed = ", ".join(sorted(map(str, names))) or "nothing"
+            raise InputError(
+                f"the law takes {', '.join(self.inputs)}, not {listed}", where=self.name, mend=mend
+            )
 
     def with_signed_floor(self) -> "Form":
         """The form with a floor that may be negative; itself where it has none to free."""

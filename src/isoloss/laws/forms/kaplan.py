@@ -17,7 +17,6 @@ _NEWTON = 30
 _OUTER_SUM = power_sum(
     "outer-sum",
     (Term("A", (("params", "u"),)), Term("B", (("tokens", "v"),))),
-    inputs=("params", "tokens"),
     outer="g",
 )
 _FREE = np.array([0, 1, 2, 4])  # A, u, B, g; v stands fourth and stays 1

@@ -75,7 +75,6 @@ WIDTH_DEPTH = power_sum(
         Term("B", (("n_layer", "b"),)),
         Term("C", (("tokens", "c"),)),
     ),
-    inputs=("d_model", "n_layer", "tokens"),
     formula="L = E + A d_model^-a + B n_layer^-b + C D^-c",
     source="Gemstones, arXiv 2502.06857",
     mend_floor="add larger models or more tokens",

@@ -25,14 +25,9 @@ class Term:
     coefficient: str
     exponents: tuple[tuple[str, str], ...] = ()
 
-
-def parameters_of(terms: tuple[Term, ...], extra: tuple[str, ...], outer: str) -> tuple[str, ...]:
-    """Each term's coefficient and then its exponents, those of the warp, the outer exponent."""
-    names: list[str] = []
-    for term in terms:
-        names += [term.coefficient, *(exponent for _, exponent in term.exponents)]
-    # One exponent may act on several terms.
-    return (*dict.fromkeys(names), *extra, *([outer] if outer else []))
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return self.coefficient, *(exponent for _, exponent in self.exponents)
 
 
 class Layout:
@@ -41,14 +36,9 @@ class Layout:
     ``spread_JKI`` is 1 where exponent j acts on term k and input i: slopes_KI = exponents_J @ spread_JKI.
     """
 
-    def __init__(
-        self,
-        terms: tuple[Term, ...],
-        names: tuple[str, ...],
-        sees: tuple[str, ...],
-        outer: str,
-        signed: tuple[str, ...],
-    ) -> None:
+    def __init__(self, law: "PowerSum") -> None:
+        terms, names, signed = law.terms, law.parameters, law.signed
+        sees = law.warp.sees if law.warp else law.inputs
         acting = [
             (names.index(exponent), k, sees.index(name))
             for k, term in enumerate(terms)
@@ -64,7 +54,7 @@ class Layout:
         self.signed_J = np.array([names[j] in signed for j in self.exponents_J], dtype=bool)
         self.signed_K = np.array([term.coefficient in signed for term in terms])
         self.exponents_signed, self.coefficients_signed = bool(self.signed_J.any()), bool(self.signed_K.any())
-        self.outer = names.index(outer) if outer else None
+        self.outer = names.index(law.outer) if law.outer else None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,8 +71,7 @@ class PowerSum(Form):
 
     @cached_property
     def layout(self) -> Layout:
-        sees = self.warp.sees if self.warp else self.inputs
-        return Layout(self.terms, self.parameters, sees, self.outer, self.signed)
+        return Layout(self)
 
     def with_signed_floor(self) -> Form:
         floors = [term.coefficient for term in self.terms if not term.exponents]
@@ -101,7 +90,7 @@ class PowerSum(Form):
         return floor + (inner ** params[self.outer] if self.outer else inner)
 
     def value(self, theta: Array, z_In: Array) -> Array:
-        terms = self._terms(theta, self._seen(theta, z_In)[0])[0]
+        terms = self._terms(theta, self._see(theta, z_In)[0])[0]
         if self.layout.outer is None:
             return terms.sum(axis=-2)
         floor, inner = self._split(terms)
@@ -109,20 +98,19 @@ class PowerSum(Form):
 
     def gradient(self, theta: Array, z_In: Array) -> Array:
         layout = self.layout
-        z_eff, bends = self._seen(theta, z_In)
+        z_eff, bends = self._see(theta, z_In)
         terms_Kn, exponents_J = self._terms(theta, z_eff)
         out = np.zeros((*theta.shape, z_In.shape[-1]), dtype=np.result_type(theta, terms_Kn))
         out[..., layout.coefficients_K, :] = np.where(layout.signed_K[:, None], 1.0, terms_Kn)
         acting_Jn = terms_Kn[..., layout.terms_J, :]
         factor_J = np.where(layout.signed_J, 1.0, exponents_J)
-        for j, place in enumerate(layout.exponents_J):
-            out[..., place, :] -= (
-                factor_J[..., j, None] * z_eff[..., layout.inputs_J[j], :] * acting_Jn[..., j, :]
-            )
+        for j, index in enumerate(layout.exponents_J):
+            z_n = z_eff[..., layout.inputs_J[j], :]
+            out[..., index, :] -= factor_J[..., j, None] * z_n * acting_Jn[..., j, :]
         for (row, name), slope in bends.items():
-            place = layout.names.index(name)
+            index = layout.names.index(name)
             for j in np.flatnonzero(layout.inputs_J == row):
-                out[..., place, :] -= exponents_J[..., j, None] * acting_Jn[..., j, :] * slope
+                out[..., index, :] -= exponents_J[..., j, None] * acting_Jn[..., j, :] * slope
         if layout.outer is not None:
             self._bend_outer(theta, terms_Kn, out)
         return np.swapaxes(out, -1, -2)
@@ -144,35 +132,38 @@ class PowerSum(Form):
             log_scale |= {seen: log_scale.get(plain, 0.0) for seen, plain in warp.units.items()}
         out = np.array(theta)
         outer = 1.0 if layout.outer is None else np.exp(theta[..., layout.outer])
-        for k, place in enumerate(layout.coefficients_K):
+        for k, index in enumerate(layout.coefficients_K):
             if layout.signed_K[k]:
-                out[..., place] = theta[..., place] * np.exp(log_loss_scale)
+                out[..., index] = theta[..., index] * np.exp(log_loss_scale)
             else:
-                out[..., place] += log_loss_scale / (1.0 if layout.floor_K[k] else outer)
+                out[..., index] += log_loss_scale / (1.0 if layout.floor_K[k] else outer)
         exponents_J = self._exponents(theta)
         names = warp.sees if warp else self.inputs
         for j, (term, row) in enumerate(zip(layout.terms_J, layout.inputs_J, strict=True)):
             out[..., layout.coefficients_K[term]] += exponents_J[..., j] * log_scale[names[row]]
         if warp:
             for name in warp.rescales:
-                out[..., layout.names.index(name)] = warp.unscale(name, self._named(theta), log_scale)
+                out[..., layout.names.index(name)] = warp.unscale(name, self._by_name(theta), log_scale)
         return out
 
     def start(self, z_In: Array, y_n: Array, w_n: Array) -> Array:
         """Variable projection: a grid of all else; coefficients by non-negative least squares."""
         layout = self.layout
         theta_Gp = self._grid()
-        z_eff = self._seen(theta_Gp, z_In)[0]
-        basis_GKn = self._terms(theta_Gp, z_eff)[0] * np.sqrt(w_n)
-        signed_K = layout.signed_K
-        basis_GKn = np.where(signed_K[:, None], np.sqrt(w_n), basis_GKn)
-        out = []
-        for theta_p, basis_Kn in zip(theta_Gp, basis_GKn, strict=True):
-            for share in (0.0,) if layout.outer is None else (0.3, 0.7, 0.9):
-                out.append(self._solved(theta_p, basis_Kn, y_n, w_n, share))
-        return np.array(out)
+        z_eff = self._see(theta_Gp, z_In)[0]
+        basis_GKn = np.where(layout.signed_K[:, None], 1.0, self._terms(theta_Gp, z_eff)[0]) * np.sqrt(w_n)
+        shares = (0.0,) if layout.outer is None else (0.3, 0.7, 0.9)
+        starts = product(zip(theta_Gp, basis_GKn, strict=True), shares)
+        return np.array(
+            [
+                self._fit_coefficients(theta_p, basis_Kn, y_n, w_n, share)
+                for (theta_p, basis_Kn), share in starts
+            ]
+        )
 
-    def _solved(self, theta_p: Array, basis_Kn: Array, y_n: Array, w_n: Array, share: float) -> Array:
+    def _fit_coefficients(
+        self, theta_p: Array, basis_Kn: Array, y_n: Array, w_n: Array, share: float
+    ) -> Array:
         """``theta_p`` with its coefficients; an outer exponent needs a floor, ``share`` of the least loss."""
         layout, theta_p = self.layout, theta_p.copy()
         target_n, free_K = y_n * np.sqrt(w_n), np.ones(len(basis_Kn), dtype=bool)
@@ -190,29 +181,30 @@ class PowerSum(Form):
 
     def _grid(self) -> Array:
         layout = self.layout
-        places = list(dict.fromkeys(layout.exponents_J.tolist()))
-        signed = {int(p): bool(s) for p, s in zip(layout.exponents_J, layout.signed_J, strict=True)}
-        steps = {1: 9, 2: 7}.get(len(places), 5 if len(places) == 3 else 3)
-        axes = [
-            np.array([-0.1, 0.1]) if signed[place] else np.log(np.geomspace(0.03, 2.5, steps))
-            for place in places
-        ]
+        columns = list(dict.fromkeys(layout.exponents_J.tolist()))
+        signed = set(layout.exponents_J[layout.signed_J])
+        steps = {1: 9, 2: 7, 3: 5}.get(len(columns), 3)
+        positive = np.log(np.geomspace(0.03, 2.5, steps))
+        axes = [np.array([-0.1, 0.1]) if index in signed else positive for index in columns]
         if self.warp is not None:
-            places += [layout.names.index(name) for name in self.warp.parameters]
+            columns += [layout.names.index(name) for name in self.warp.parameters]
             axes += [np.array(self.warp.starts[name]) for name in self.warp.parameters]
         if layout.outer is not None:
-            places.append(layout.outer)
+            columns.append(layout.outer)
             axes.append(np.log([0.3, 1.0, 2.0]))
         rows = list(product(*axes))
         theta_Gp = np.zeros((len(rows), len(layout.names)))
-        theta_Gp[:, places] = rows
+        theta_Gp[:, columns] = rows
         return theta_Gp
 
-    def _named(self, theta: Array) -> dict[str, Array]:
+    def _by_name(self, theta: Array) -> dict[str, Array]:
         return {name: theta[..., i] for i, name in enumerate(self.layout.names)}
 
-    def _seen(self, theta: Array, z_In: Array) -> tuple[Array, Slopes]:
-        return (z_In, {}) if self.warp is None else self.warp.apply(self._named(theta), z_In)
+    def _see(self, theta: Array, z_In: Array) -> tuple[Array, Slopes]:
+        if self.warp is None:
+            return z_In, {}
+        rows, slopes = self.warp.apply(self._by_name(theta), z_In)
+        return np.stack(np.broadcast_arrays(*rows), axis=-2), slopes
 
     def _exponents(self, theta: Array) -> Array:
         raw = theta.take(self.layout.exponents_J, axis=-1)
@@ -244,7 +236,7 @@ def power_sum(
     name: str,
     terms: tuple[Term, ...],
     *,
-    inputs: tuple[str, ...],
+    inputs: tuple[str, ...] = (),
     formula: str = "",
     text: str = "",
     source: str = "",
@@ -261,9 +253,19 @@ def power_sum(
 
     All parameters are positive but those in ``signed``. With ``outer`` the terms other than floors are summed
     and raised to that exponent; with ``warp`` the terms see changed inputs. ``kind`` may print it otherwise.
-    ``text`` is the formula with its parameters in braces, unless given.
+    ``text`` is the formula with its parameters in braces, unless given; ``inputs`` are those of the terms.
     """
-    names = parameters_of(terms, warp.parameters if warp else (), outer)
+    acting = [(name, exponent) for term in terms for name, exponent in term.exponents]
+    inputs = inputs or tuple(dict.fromkeys(name for name, _ in acting))
+    # One exponent may act on several terms.
+    in_terms = dict.fromkeys(name for term in terms for name in term.parameters)
+    in_warp, plain = (warp.parameters, warp.units) if warp else ((), {})
+    names = (*in_terms, *in_warp, *([outer] if outer else []))
+    if spans is None:  # each exponent needs a range of the input that its term sees
+        spans = {name: tuple(e for seen, e in acting if plain.get(seen, seen) == name) for name in inputs}
+    # Of exponents, and of whatever else may have either sign but the floors.
+    unbounded = {term.coefficient for term in terms} | (set(in_warp) - set(signed))
+    limits = {n: SIGNED_LIMITS if n in signed else EXPONENT_LIMITS for n in names if n not in unbounded}
     return kind(
         name=name,
         formula=formula,
@@ -271,36 +273,16 @@ def power_sum(
         source=source,
         inputs=inputs,
         parameters=names,
-        limits=_limits(terms, outer, signed),
+        limits=limits,
         nested=_nested(terms, mend_floor, signed),
         units=inputs if units is None else units,
-        spans=_spans(terms, inputs, warp) if spans is None else spans,
+        spans=spans,
         signed=signed,
         terms=terms,
         outer=outer,
         warp=warp,
         **more,
     )
-
-
-def _limits(
-    terms: tuple[Term, ...], outer: str, signed: tuple[str, ...]
-) -> Mapping[str, tuple[float, float]]:
-    """Of exponents, and of whatever else may have either sign but the floors."""
-    exponents = dict.fromkeys(exponent for term in terms for _, exponent in term.exponents)
-    limits = {e: SIGNED_LIMITS if e in signed else EXPONENT_LIMITS for e in exponents}
-    coefficients = {term.coefficient for term in terms}
-    limits |= {name: SIGNED_LIMITS for name in signed if name not in coefficients and name not in limits}
-    return limits | ({outer: EXPONENT_LIMITS} if outer else {})
-
-
-def _spans(
-    terms: tuple[Term, ...], inputs: tuple[str, ...], warp: Warp | None
-) -> Mapping[str, tuple[str, ...]]:
-    """Each exponent needs a range of the input that its term sees."""
-    plain = warp.units if warp else {}
-    acting = [(plain.get(name, name), exponent) for term in terms for name, exponent in term.exponents]
-    return {name: tuple(exponent for seen, exponent in acting if seen == name) for name in inputs}
 
 
 def _nested(terms: tuple[Term, ...], mend_floor: str, signed: tuple[str, ...]) -> tuple[Nested, ...]:

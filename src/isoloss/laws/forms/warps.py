@@ -1,7 +1,7 @@
 """Inputs as a law sees them: shifted, repeated, looped, with embeddings counted."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ class Warp(ABC):
     rescales: tuple[str, ...] = ()
 
     @abstractmethod
-    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
-        """The seen inputs z_..Jn, and the derivatives of row j by a parameter's coordinate.
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Sequence[Array], Slopes]:
+        """The seen inputs, J rows z_..n, and the derivatives of row j by a parameter's coordinate.
 
         ``theta`` maps each parameter of the law to its coordinate.
         """
@@ -50,14 +50,14 @@ class Shifted(Warp):
         self.starts = dict.fromkeys(shifts, (-5.0,))
         self.units = dict(zip(self.sees, inputs, strict=True))
 
-    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Sequence[Array], Slopes]:
         rows: list[Array] = []
         slopes: dict[tuple[int, str], Array] = {}
         for i, name in enumerate(self.parameters):
             x, t = np.exp(z_In[i]), np.exp(theta[name])[..., None]
             rows.append(np.log(x + t))
             slopes[i, name] = t / (x + t)
-        return np.stack(np.broadcast_arrays(*rows), axis=-2), slopes
+        return rows, slopes
 
     def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         shifted = zip(self.sees, self.inputs, self.parameters, strict=True)
@@ -87,7 +87,7 @@ class Repeats(Warp):
     starts: Mapping[str, tuple[float, ...]] = {"R_D": (1.0, 2.7, 4.6), "R_N": (0.5, 1.7, 3.5)}
     units: Mapping[str, str] = {"effective_params": "params", "effective_tokens": "tokens"}
 
-    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Sequence[Array], Slopes]:
         z_N, z_D, z_U = z_In
         z_U = np.minimum(z_U, z_D)  # no more is unique than was seen
         alpha, beta = (np.exp(np.minimum(theta[name], 5.0))[..., None] for name in ("alpha", "beta"))
@@ -111,8 +111,7 @@ class Repeats(Warp):
             (0, "alpha"): pull * (1 - balance) / alpha,
             (0, "beta"): pull * (beta * z_U - 1) / alpha,
         }
-        rows = np.broadcast_arrays(z_M + np.log(eff_N), z_U + np.log(eff_D))
-        return np.stack(rows, axis=-2), slopes
+        return (z_M + np.log(eff_N), z_U + np.log(eff_D)), slopes
 
     def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         N, D, U = (np.asarray(x[name], dtype=float) for name in ("params", "tokens", "unique_tokens"))
@@ -134,12 +133,11 @@ class LoopedParams(Warp):
     starts: Mapping[str, tuple[float, ...]] = {"phi": (0.0, 0.5, 1.0)}
     units: Mapping[str, str] = {"params_effective": "params_recurrent"}
 
-    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Sequence[Array], Slopes]:
         z_once, z_rec, z_r, z_D = z_In
         grown = np.exp(z_rec + theta["phi"][..., None] * z_r)
         whole = np.exp(z_once) + grown
-        rows = np.broadcast_arrays(np.log(whole), z_D)
-        return np.stack(rows, axis=-2), {(0, "phi"): grown * z_r / whole}
+        return (np.log(whole), z_D), {(0, "phi"): grown * z_r / whole}
 
     def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         grown = np.asarray(x["params_recurrent"]) * np.asarray(x["recurrence"]) ** params["phi"]
@@ -155,11 +153,11 @@ class Embedded(Warp):
     units: Mapping[str, str] = {"params_all": "params"}
     rescales = ("g",)
 
-    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Sequence[Array], Slopes]:
         z_N, z_D = z_In
         head = np.exp(theta["g"][..., None] + z_N / 3)
         whole = np.exp(z_N) + head
-        return np.stack(np.broadcast_arrays(np.log(whole), z_D), axis=-2), {(0, "g"): head / whole}
+        return (np.log(whole), z_D), {(0, "g"): head / whole}
 
     def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         whole = np.asarray(x["params"]) + params["g"] * np.asarray(x["params"]) ** (1 / 3)
@@ -178,10 +176,10 @@ class Steeper(Warp):
     units: Mapping[str, str] = {"bent_position": "position"}
     rescales = ("p",)
 
-    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Array, Slopes]:
+    def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Sequence[Array], Slopes]:
         z_N, z_T = z_In
         bent = z_T * np.exp(theta["q"][..., None] * z_N)
-        return np.stack(np.broadcast_arrays(z_N, bent), axis=-2), {(1, "q"): bent * z_N}
+        return (z_N, bent), {(1, "q"): bent * z_N}
 
     def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         N, T = np.broadcast_arrays(np.asarray(x["params"], float), np.asarray(x["position"], float))

@@ -1,14 +1,13 @@
 """Laws that papers printed, each a Fit with its citation."""
 
 import math
-import tomllib
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Fit, known
+from isoloss.files import shipped_toml
+from isoloss.laws import Fit, from_constants
 
 
 def published(name: str) -> Fit:
@@ -23,7 +22,7 @@ def published(name: str) -> Fit:
         raise InputError(f"there is no published law {name!r}", mend=f"choose one of {', '.join(names())}")
     law = table[name]
     exact = {parameter: math.exp(log) for parameter, log in law.get("logs", {}).items()}
-    return known(
+    return from_constants(
         law["law"],
         law["params"] | exact,
         standard_errors=law.get("standard_errors"),
@@ -55,6 +54,4 @@ def unpublished() -> dict[str, str]:
 
 @cache
 def _table() -> dict[str, Any]:
-    return tomllib.loads(
-        resources.files("isoloss.sources.published").joinpath("laws.toml").read_text("utf-8")
-    )
+    return shipped_toml("isoloss.sources.published", "laws.toml")

@@ -92,11 +92,11 @@ def free_device(devices: Sequence[str], running: Sequence[Running]) -> str:
 
 def start(process_class: type[BaseProcess], task: Task, device: str) -> Running:
     task = replace(task, execution=task.execution.model_copy(update={"device": device}))
-    here, there = multiprocessing.Pipe(duplex=False)
-    process = process_class(target=work, args=(task, there), name=task.lead.run_id, daemon=False)
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    process = process_class(target=work, args=(task, sender), name=task.lead.run_id, daemon=False)
     process.start()
-    there.close()
-    return Running(task, process, here)
+    sender.close()
+    return Running(task, process, receiver)
 
 
 def listen(running: Sequence[Running]) -> Iterator[Progress]:

@@ -12,7 +12,6 @@ from isoloss.models.layers import rms_norm
 from isoloss.models.transformer import Attention, Transformer
 from isoloss.teach.attention.mixing import Recording, attention_of, mixed_by
 from isoloss.teach.attention.sentence import ids_of
-from isoloss.teach.attention.steps.trace import Weights
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,9 @@ def network(vocab: int, context: int, d_model: int, seed: int) -> Transformer:
     return cast(Transformer, build_cohort(family("transformer"), shape, vocab, context, [seed]))
 
 
-def weights_of(attention: Attention) -> Weights:
-    """The head's four matrices at double precision."""
-    q_DC, k_DC, v_DC = (double(part) for part in attention.qkv.weight[0].chunk(3, dim=-1))
-    return Weights(q_DC, k_DC, v_DC, double(attention.out.weight[0]))
+def weights_of(attention: Attention) -> list[np.ndarray]:
+    """The head's W_q, W_k, W_v and W_o at double precision."""
+    return [double(part) for part in (*attention.qkv.weight[0].chunk(3, dim=-1), attention.out.weight[0])]
 
 
 def double(tensor: Tensor) -> np.ndarray:

@@ -1,19 +1,17 @@
 """The user's sentence: what is taken, and how it becomes tokens."""
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
+
+from isoloss.stats import Row
 
 FEWEST, MOST, LONGEST = 2, 12, 20
 """Words of a sentence, and characters of a word: every matrix is to be shown whole."""
 
 CHARACTERS = MOST * (LONGEST + 1)
-
-
-def words_of(sentence: str) -> list[str]:
-    """The words as typed, in order."""
-    return sentence.split()
 
 
 def ids_of(words: list[str]) -> list[int]:
@@ -22,18 +20,16 @@ def ids_of(words: list[str]) -> list[int]:
     return [order[word] for word in words]
 
 
-def labels_of(words: list[str]) -> list[str]:
-    """ "3 the": a word with its place, since words may repeat."""
-    return [f"{place} {word}" for place, word in enumerate(words, 1)]
+def labels_of(rows: Sequence[Row], column: str = "word") -> list[str]:
+    """ "3 the": the word of each row with its place, since words may repeat."""
+    return [f"{place} {row[column]}" for place, row in enumerate(rows, 1)]
 
 
 def validated(sentence: str) -> str:
     """The sentence with single spaces. Raises ValueError for one that would not fit or could act."""
-    if len(sentence) > CHARACTERS:
-        raise ValueError(f"a sentence has at most {CHARACTERS} characters")
     if any(unicodedata.category(letter).startswith("C") for letter in sentence):
         raise ValueError("a sentence has no control or invisible characters")
-    words = words_of(sentence)
+    words = sentence.split()
     if not FEWEST <= len(words) <= MOST:
         raise ValueError(f"a sentence has {FEWEST} to {MOST} words, separated by spaces; got {len(words)}")
     if any(len(word) > LONGEST for word in words):
@@ -41,4 +37,8 @@ def validated(sentence: str) -> str:
     return " ".join(words)
 
 
-SentenceText = Annotated[str, AfterValidator(validated)]
+SentenceText = Annotated[
+    str,
+    Field(max_length=CHARACTERS, description="Two to twelve words, separated by spaces"),
+    AfterValidator(validated),
+]

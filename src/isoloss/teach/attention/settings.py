@@ -4,24 +4,20 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from isoloss.teach.attention.sentence import CHARACTERS, SentenceText
+from isoloss.teach.attention.sentence import SentenceText
 from isoloss.teach.settings import Seeded, Settings
 
 SENTENCE = "a small model reads every word we give it"
 
 
 class StepsSettings(Settings):
-    sentence: SentenceText = Field(
-        default=SENTENCE, max_length=CHARACTERS, description="Two to twelve words, separated by spaces"
-    )
+    sentence: SentenceText = SENTENCE
     d_model: int = Field(default=4, ge=2, le=8, description="Width of the head: numbers per word")
     seed: int = Field(default=0, ge=0, le=10_000, description="Seed of the random weights")
 
 
 class UntrainedSettings(Seeded):
-    sentence: SentenceText = Field(
-        default=SENTENCE, max_length=CHARACTERS, description="Two to twelve words, separated by spaces"
-    )
+    sentence: SentenceText = SENTENCE
     seeds: int = Field(default=5, ge=2, le=10, description="How many random networks")
     d_model: int = Field(default=32, ge=2, le=64, description="Width of the head: numbers per word")
 

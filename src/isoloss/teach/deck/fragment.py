@@ -9,12 +9,11 @@ from markupsafe import Markup
 
 from isoloss.figures import render
 from isoloss.figures.figure import Figure
-from isoloss.report.templates import inline
+from isoloss.report.templates import fill, inline
 from isoloss.table import Table, table_of
 from isoloss.teach.panel import Panel
 from isoloss.teach.result import Badge, Result, Tables
 from isoloss.teach.settings import Settings
-from isoloss.teach.templates import filled
 
 SHOWN_SENTENCES = 2
 """The rest are one key away: a slide is read from afar."""
@@ -38,8 +37,8 @@ class SlidePicture:
 def output(panel: Panel, result: Result, badge: Badge) -> Markup:
     """A finished measurement. Raises InputError for a recording whose settings the panel no longer takes."""
     settings = panel.settings_from(result.settings)
-    return filled(
-        "deck/fragment.html",
+    return fill(
+        "teach/deck/fragment.html",
         title=panel.title,
         sentences=result.sentences,
         shown=SHOWN_SENTENCES,
@@ -56,8 +55,8 @@ def output(panel: Panel, result: Result, badge: Badge) -> Markup:
 def partial_output(panel: Panel, settings: Settings, tables: Tables) -> Markup:
     """A measurement under way: pictures only, since sentences need all of it."""
     blind = hasattr(panel.tell, "blind_lines")
-    return filled(
-        "deck/so_far.html",
+    return fill(
+        "teach/deck/so_far.html",
         title=panel.title,
         pictures=[] if blind else pictures(panel, settings, tables),
         extra=_extra(panel, settings, tables),

@@ -16,18 +16,18 @@ from pathlib import Path
 from markupsafe import Markup
 
 from isoloss.errors import InputError, IsolossError
+from isoloss.report.templates import environment, fill, text
 from isoloss.teach import result
 from isoloss.teach.deck import forms, fragment, study
 from isoloss.teach.panel import Panel
 from isoloss.teach.panels import PANELS
+from isoloss.teach.panels import panel as panel_named
 from isoloss.teach.result import Result
-from isoloss.teach.templates import filled, filled_text, text
 
 TITLE = "The Great Shift"
 SCRIPTS = ("vendor/reveal/reveal.js", "interactive.js", "deck.js")
 
 _HEADING = re.compile(r"<h2>(.*?)</h2>", re.DOTALL)
-_TAGS = re.compile(r"<[^>]+>")
 
 
 @dataclass(frozen=True)
@@ -50,23 +50,23 @@ def build(
     ``study``: a folder of a study for the last slide; by default the one that ships. ``sources``: templates
     of slides. Raises InputError for results or a study that cannot be read.
     """
-    parts = Parts(panels, recorded(panels, results), study, live)
-    slides = [_slide(number, source, parts) for number, source in enumerate(sources or shipped(), 1)]
-    scripts = [text(f"deck/{name}") for name in SCRIPTS]
-    html = filled(
-        "deck/deck.html",
+    parts = Parts(panels, recordings(panels, results), study, live)
+    slides = [_slide(number, source, parts) for number, source in enumerate(sources or shipped_slides(), 1)]
+    scripts = [text(f"teach/deck/{name}") for name in SCRIPTS]
+    html = fill(
+        "teach/deck/deck.html",
         title=TITLE,
         slides=slides,
         live=live,
-        style=Markup(text("deck/deck.css")),  # noqa: S704 - our own file
-        paper=Markup(text("deck/print.css")),  # noqa: S704 - our own file
+        style=Markup(text("teach/deck/deck.css")),  # noqa: S704 - our own file
+        paper=Markup(text("teach/deck/print.css")),  # noqa: S704 - our own file
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files and reveal.js
         policy=policy(scripts, live),
     )
     return str(html)
 
 
-def shipped() -> list[str]:
+def shipped_slides() -> list[str]:
     """The slides that ship, in the order of their names."""
     folder = resources.files("isoloss.teach.deck").joinpath("slides")
     names = sorted(part.name for part in folder.iterdir() if part.name.endswith(".html"))
@@ -87,11 +87,11 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
-def recorded(panels: Sequence[Panel], folder: Path | None) -> dict[str, Result]:
+def recordings(panels: Sequence[Panel], folder: Path | None) -> dict[str, Result]:
     """What was measured before, by panel: from a folder of the user's, else what ships."""
     if folder is None:
         with resources.as_file(resources.files("isoloss.teach").joinpath("recorded")) as shipped:
-            return recorded(panels, shipped)
+            return recordings(panels, shipped)
     if not folder.is_dir():
         raise InputError("is not a folder", where=str(folder), mend="isoloss demo all -o FOLDER makes one")
     paths = [(panel, folder / f"{panel.name}.json") for panel in panels]
@@ -140,41 +140,34 @@ class Parts:
 
     def panel(self, name: str) -> Markup:
         """A panel with its form (live) and its recorded output."""
-        panel, recording = self._panel(name), self.results.get(name)
+        panel, recording = panel_named(name, self.panels, where="a slide"), self.results.get(name)
         with _readable(panel):
             output = fragment.output(panel, recording, "RECORDED") if recording else None
         fields = forms.fields(panel) if self.live else []
-        return filled("deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output)
+        return fill("teach/deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output)
 
     def verdict(self, name: str, key: str) -> Markup:
         """One sentence of a panel, wherever it is quoted: grey until measured, live once it has run."""
-        panel, recording = self._panel(name), self.results.get(name)
+        panel, recording = panel_named(name, self.panels, where="a slide"), self.results.get(name)
         sentences = recording.sentences if recording else []
         sentence = next((sentence for sentence in sentences if sentence.key == key), None)
         badge = sentence.badge("RECORDED") if sentence else "RECORDED"
-        return filled(
-            "deck/verdict.html", panel=panel, key=key, sentence=sentence, badge=badge, result=recording
+        return fill(
+            "teach/deck/verdict.html", panel=panel, key=key, sentence=sentence, badge=badge, result=recording
         )
 
     def study_findings(self) -> Markup:
         """What a scaling study found, with its figures: the user's, else the one that ships."""
         return study.section(self.study)
 
-    def _panel(self, name: str) -> Panel:
-        for panel in self.panels:
-            if panel.name == name:
-                return panel
-        names = ", ".join(panel.name for panel in self.panels)
-        raise InputError(f"there is no panel {name!r}", where="a slide", mend=f"use one of {names}")
-
 
 def _slide(number: int, source: str, parts: Parts) -> Slide:
     """A slide begins with a bare <h2>, which gets the id and the focus of its slide."""
     calls = {"panel": parts.panel, "verdict": parts.verdict, "study_findings": parts.study_findings}
-    html = str(filled_text(source, **calls)).strip()
+    html = environment().from_string(source).render(calls).strip()
     heading = _HEADING.match(html)
     if heading is None:
         raise InputError("a slide must begin with <h2>", where=f"slide {number}")
     opening = f'<h2 id="slide-{number}" tabindex="-1">{heading.group(1)}</h2>'
-    title = Markup(_TAGS.sub("", heading.group(1)))  # noqa: S704 - escaped by the template already
+    title = Markup(heading.group(1)).striptags()  # noqa: S704 - escaped by the template already
     return Slide(number, title, Markup(opening + html[heading.end() :]))  # noqa: S704

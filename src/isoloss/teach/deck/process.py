@@ -49,10 +49,6 @@ class Worker:
     def alive(self) -> bool:
         return self._process.returncode is None
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
     async def measure(self, panel: str, settings: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """The events of one job, the last of which is its result or its failure. Raises WorkerDied."""
         try:

@@ -26,7 +26,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from isoloss.errors import InputError, IsolossError, Refusal
-from isoloss.strict import Strict, validated
+from isoloss.strict import Strict, validate
 from isoloss.teach.deck.guard import Guard
 from isoloss.teach.deck.jobs import Jobs
 from isoloss.teach.deck.process import COMMAND
@@ -67,16 +67,12 @@ def serve(
 
 
 def listen(port: int) -> socket.socket:
-    ear = socket.socket()
     try:
-        ear.bind((HOST, port))
+        return socket.create_server((HOST, port))
     except OSError as error:
-        ear.close()
         raise InputError(
             f"port {port} is taken", where=HOST, mend="leave --port out for a free one"
         ) from error
-    ear.listen()
-    return ear
 
 
 def _run(ear: socket.socket, html: str, jobs: Jobs, token: str) -> None:
@@ -169,7 +165,7 @@ class Routes:
             body += part
             if len(body) > LARGEST_BODY:
                 raise InputError(f"an order has at most {LARGEST_BODY:,} bytes")
-        order = validated(Order, bytes(body), where="", whole="the order")
+        order = validate(Order, bytes(body), where="", whole="the order")
         if order.panel not in self.jobs.panels:
             raise InputError(f"there is no panel {order.panel!r}")
         return order

@@ -12,9 +12,9 @@ from isoloss.figures import looped_grid, loss_by_params, loss_by_position
 from isoloss.figures.figure import Figure
 from isoloss.records import StudyData, load
 from isoloss.report.sections import attempt_with
+from isoloss.report.templates import fill
 from isoloss.teach import provenance
 from isoloss.teach.deck.fragment import picture
-from isoloss.teach.templates import filled
 
 
 def experiment() -> str:
@@ -35,8 +35,8 @@ def section(folder: Path | None) -> Markup:
 
 def _findings(folder: Path, *, shipped: bool) -> Markup:
     analysis = analyse(load(folder))
-    return filled(
-        "deck/study.html", questions=questions(analysis), basis=basis(analysis.study), shipped=shipped
+    return fill(
+        "teach/deck/study.html", questions=questions(analysis), basis=basis(analysis.study), shipped=shipped
     )
 
 

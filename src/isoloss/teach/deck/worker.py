@@ -19,6 +19,7 @@ from isoloss.teach import start
 from isoloss.teach.deck import fragment
 from isoloss.teach.panel import Panel, run
 from isoloss.teach.panels import PANELS
+from isoloss.teach.panels import panel as panel_named
 from isoloss.teach.result import Tables
 from isoloss.teach.settings import Settings
 
@@ -34,10 +35,9 @@ def main(panels: Sequence[Panel] = PANELS) -> None:
     say = _speaker(_own_stdout())
     orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
-    known = {panel.name: panel for panel in panels}
     while True:
         order = orders.get()
-        _obey(known[order["panel"]], order["settings"], say)
+        _obey(panel_named(order["panel"], panels), order["settings"], say)
 
 
 def _own_stdout() -> TextIO:
@@ -50,8 +50,7 @@ def _own_stdout() -> TextIO:
 
 def _speaker(pipe: TextIO) -> Say:
     def say(event: str, **values: Any) -> None:
-        pipe.write(json.dumps({"event": event, **values}, allow_nan=False) + "\n")
-        pipe.flush()
+        print(json.dumps({"event": event, **values}, allow_nan=False), file=pipe, flush=True)
 
     return say
 

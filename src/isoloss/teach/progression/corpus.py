@@ -7,10 +7,11 @@ word that no training sentence has. A model reads  END w_1 .. w_n  and answers  
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
+from itertools import combinations
 
 import numpy as np
 
@@ -26,7 +27,32 @@ Sentence = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Corpus:
+class SameSentences:
+    """A task that gives the same sentences at every step, all of them.
+
+    UNKNOWN is read but never asked: no training sentence has it, so a loss on it would measure nothing.
+    """
+
+    sentences: tuple[Sentence, ...]
+    vocab: int
+    context: int
+
+    def batch(self, rng: np.random.Generator, size: int) -> Batch:
+        x_BT = np.full((len(self.sentences), self.context), END, dtype=np.int64)
+        y_BT = np.full_like(x_BT, NOT_ASKED)
+        for row, sentence in enumerate(self.sentences):
+            x_BT[row, 1 : 1 + len(sentence)] = sentence
+            y_BT[row, : 1 + len(sentence)] = (*sentence, END)
+        y_BT[y_BT == UNKNOWN] = NOT_ASKED
+        return x_BT, y_BT
+
+    @property
+    def answers(self) -> int:
+        return sum(1 + len(s) - s.count(UNKNOWN) for s in self.sentences)
+
+
+@dataclass(frozen=True)
+class WordCorpus:
     """``dropped``: sentences that were there before; each is kept once, so that none is on both sides."""
 
     words: tuple[str, ...]
@@ -52,6 +78,9 @@ class Corpus:
         """ln V: the loss of giving every token the same probability, in nats."""
         return math.log(self.vocab)
 
+    def task(self, sentences: tuple[Sentence, ...]) -> SameSentences:
+        return SameSentences(sentences, self.vocab, self.context)
+
     def text(self, sentence: Iterable[int]) -> str:
         return " ".join((*NAMES, *self.words)[token] for token in sentence)
 
@@ -75,16 +104,16 @@ class Corpus:
         return tuple(number[word] for word in words)
 
 
-def shipped() -> str:
+def shipped_text() -> str:
     return resources.files("isoloss.teach.progression").joinpath("sentences.txt").read_text("utf-8")
 
 
-def corpus_of(text: str, held_out: float, seed: int) -> Corpus:
+def corpus_of(text: str, held_out: float, seed: int) -> WordCorpus:
     """Sentences of ``text``, one a line (the shipped ones if it is empty), split by ``seed``.
 
     Words are numbered in the order in which the training sentences bring them.
     """
-    lines = [split(line, "corpus") for line in (text if text.strip() else shipped()).splitlines()]
+    lines = [split(line, "corpus") for line in (text if text.strip() else shipped_text()).splitlines()]
     sentences = [words for words in lines if words]
     distinct = list(dict.fromkeys(sentences))
     _check(distinct)
@@ -94,7 +123,7 @@ def corpus_of(text: str, held_out: float, seed: int) -> Corpus:
     number: dict[str, int] = {}
     for word in (word for words in training for word in words):
         number.setdefault(word, len(NAMES) + len(number))
-    return Corpus(
+    return WordCorpus(
         words=tuple(number),
         training=tuple(tuple(number[word] for word in words) for words in training),
         held_out=tuple(tuple(number.get(w, UNKNOWN) for w in distinct[n]) for n in sorted(aside)),
@@ -145,40 +174,11 @@ def entropy_floor(sentences: Sequence[Sentence]) -> float:
     return nats / tokens
 
 
-@dataclass(frozen=True)
-class Reading:
-    """A task that gives the same sentences at every step, all of them.
-
-    UNKNOWN is read but never asked: no training sentence has it, so a loss on it would measure nothing.
-    """
-
-    sentences: tuple[Sentence, ...]
-    vocab: int
-    context: int
-
-    def batch(self, rng: np.random.Generator, size: int) -> Batch:
-        x_BT = np.full((len(self.sentences), self.context), END, dtype=np.int64)
-        y_BT = np.full_like(x_BT, NOT_ASKED)
-        for row, sentence in enumerate(self.sentences):
-            x_BT[row, 1 : 1 + len(sentence)] = sentence
-            y_BT[row, : 1 + len(sentence)] = (*sentence, END)
-        y_BT[y_BT == UNKNOWN] = NOT_ASKED
-        return x_BT, y_BT
-
-    @property
-    def answers(self) -> int:
-        return sum(1 + len(s) - s.count(UNKNOWN) for s in self.sentences)
-
-
 def longest_copied(written: Sentence, training: Iterable[Sentence]) -> int:
     """Length of the longest run of tokens in ``written`` that stands in a training sentence."""
-    runs = {
-        sentence[a:b]
-        for sentence in training
-        for a in range(len(sentence))
-        for b in range(a + 1, len(sentence) + 1)
-    }
-    lengths = range(len(written), 0, -1)
-    return next(
-        (n for n in lengths if any(written[a : a + n] in runs for a in range(len(written) - n + 1))), 0
-    )
+    known = {run for sentence in training for run in _runs(sentence)}
+    return max((len(run) for run in _runs(written) if run in known), default=0)
+
+
+def _runs(sentence: Sentence) -> Iterator[Sentence]:
+    return (sentence[first:end] for first, end in combinations(range(len(sentence) + 1), 2))

@@ -1,25 +1,17 @@
 """What the loss curves of several seeds say: levels with t intervals, the best point, the turn. No torch."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, sqrt
-from statistics import fmean, median, stdev
+from statistics import median
 
-from isoloss.stats import LEVEL, Interval, share, t_quantile
+from isoloss.stats import Interval, mean, share
 from isoloss.teach.result import Row, Tables
 
 SIDES = ("Transformer", "LSTM")
 TRAINING, HELD_OUT = "training", "held-out"
 NEAR = 0.05
 """Nats a token: closer than this to the floor counts as reached, a rise of less as none."""
-
-
-def level(values: Sequence[float]) -> Interval:
-    """Mean over seeds with a t interval; no interval with one seed."""
-    middle, n = fmean(values), len(values)
-    reach = t_quantile(LEVEL, n - 1) * stdev(values) / sqrt(n) if n > 1 else inf
-    return Interval(middle, middle - reach, middle + reach, n, n - 1)
 
 
 @dataclass(frozen=True)
@@ -40,7 +32,7 @@ class Curves:
 
     def level_at(self, which: str, update: int) -> Interval:
         by_seed = self.training if which == TRAINING else self.held_out
-        return level([by_seed[seed][update] for seed in self.seeds])
+        return mean([by_seed[seed][update] for seed in self.seeds])
 
     @property
     def best(self) -> dict[int, tuple[float, int]]:
@@ -60,7 +52,7 @@ class Curves:
     def rise(self) -> Interval:
         """Held-out loss at the last update minus that at ``turn``, seed by seed."""
         last, turn = self.updates[-1], self.turn
-        return level([self.held_out[seed][last] - self.held_out[seed][turn] for seed in self.seeds])
+        return mean([self.held_out[seed][last] - self.held_out[seed][turn] for seed in self.seeds])
 
     @property
     def turns_up(self) -> bool | None:
@@ -126,6 +118,6 @@ def best_rows(by_side: Mapping[str, Curves]) -> list[Row]:
     for side, losses in by_side.items():
         updates = [update for _, update in losses.best.values()]
         ends = {"first_update": min(updates), "last_update": max(updates)}
-        best = level(losses.best_losses).row()
+        best = mean(losses.best_losses).row()
         rows.append({"side": side, **best, "update": median(updates), **ends})
     return rows

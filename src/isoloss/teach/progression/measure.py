@@ -11,14 +11,15 @@ import numpy as np
 import torch
 
 from isoloss.errors import RunError
-from isoloss.teach.learner import Cohort, Replica, Side, asked_loss, params
+from isoloss.stats import share
+from isoloss.teach.learner import Cohort, Replica, Side, params
 from isoloss.teach.panel import Report
 from isoloss.teach.progression import curves
-from isoloss.teach.progression.corpus import END, UNKNOWN, Corpus, Reading, Sentence, longest_copied
+from isoloss.teach.progression.corpus import END, UNKNOWN, SameSentences, Sentence, WordCorpus, longest_copied
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.progression.writing import write
 from isoloss.teach.result import Row, Tables
-from isoloss.teach.shares import Share
+from isoloss.training.objective import losses, mean_over_asked
 
 CHECKS = 24
 GREEDY, DRAWN = "greedy", "drawn at temperature 1"
@@ -89,16 +90,14 @@ def choose(side: Side, settings: TrainingSettings, tables: Tables) -> float:
 class Lesson:
     """Trains cohorts one after the other and writes down what it sees of them."""
 
-    corpus: Corpus
+    corpus: WordCorpus
     settings: TrainingSettings
     tables: Tables
     report: Report
     done: int = 0
 
     def __post_init__(self) -> None:
-        vocab, context = self.corpus.vocab, self.corpus.context
-        self.training = Reading(self.corpus.training, vocab, context)
-        self.held_out = Reading(self.corpus.held_out, vocab, context)
+        self.training, self.held_out = map(self.corpus.task, (self.corpus.training, self.corpus.held_out))
         self.prompt = self.corpus.beginning(self.settings.prompt)
         self.looks = checks(self.settings.updates)
         self.samples = -(-self.settings.samples // self.settings.seeds)
@@ -120,9 +119,9 @@ class Lesson:
 
     def losses(self, cohort: Cohort) -> list[Row]:
         return [
-            row_of(cohort, member, which=which, value=float(loss), tokens=reading.answers)
-            for which, reading in ((curves.TRAINING, self.training), (curves.HELD_OUT, self.held_out))
-            for member, loss in zip(cohort.members, mean_loss(cohort, reading), strict=True)
+            cohort.label(member) | {"which": which, "value": float(loss), "tokens": task.answers}
+            for which, task in ((curves.TRAINING, self.training), (curves.HELD_OUT, self.held_out))
+            for member, loss in zip(cohort.members, mean_loss(cohort, task), strict=True)
         ]
 
     def write(self, cohort: Cohort) -> None:
@@ -131,10 +130,11 @@ class Lesson:
         written = write(cohort.model, self.prompt, context, seeds, cohort.done, self.samples)
         known: set[Sentence] = {(*sentence, END) for sentence in self.corpus.training}
         for member, (greedy, *samples) in zip(cohort.members, written, strict=True):
-            share = Share(sum(sentence in known for sentence in samples), len(samples))
-            self.tables["copies"].append(row_of(cohort, member, hits=share.hits, **share.row()))
+            hits = sum(sentence in known for sentence in samples)
+            copied = {"hits": hits, **share(hits, len(samples)).row()}
+            self.tables["copies"].append(cohort.label(member) | copied)
             self.tables["samples"] += [
-                row_of(cohort, member, decoding=decoding, **self.describe(sentence, known))
+                cohort.label(member) | {"decoding": decoding, **self.describe(sentence, known)}
                 for decoding, sentence in ((GREEDY, greedy), (DRAWN, samples[0]))
             ]
 
@@ -150,36 +150,30 @@ class Lesson:
         }
 
 
-def mean_loss(cohort: Cohort, reading: Reading) -> np.ndarray:
+def mean_loss(cohort: Cohort, task: SameSentences) -> np.ndarray:
     """Nats a token over all sentences, (K,)."""
     members = len(cohort.members)
     x_KBT, y_KBT = (
         torch.from_numpy(part).expand(members, -1, -1)
-        for part in reading.batch(np.random.default_rng(0), len(reading.sentences))
+        for part in task.batch(np.random.default_rng(0), len(task.sentences))
     )
     with torch.inference_mode():
-        loss_K = asked_loss(cohort.model, x_KBT, y_KBT).double().numpy()
+        loss_KBT = losses(cohort.model(x_KBT), y_KBT).total
+        loss_K = mean_over_asked(loss_KBT, y_KBT).double().numpy()
     if not np.isfinite(loss_K).all():
         raise RunError(f"a loss of the {cohort.side.name} is not finite", mend="try smaller rates")
     return loss_K
 
 
-def row_of(cohort: Cohort, member: Replica, **values: str | int | float | bool | None) -> Row:
-    run = {"side": cohort.side.name, "seed": member.seed, "rate": member.rate, "update": cohort.done}
-    return run | values
-
-
-def corpus_row(corpus: Corpus, settings: TrainingSettings) -> Row:
+def corpus_row(corpus: WordCorpus, settings: TrainingSettings) -> Row:
     prompt = corpus.beginning(settings.prompt)
-    vocab, context = corpus.vocab, corpus.context
-    training, held_out = (Reading(part, vocab, context) for part in (corpus.training, corpus.held_out))
     return {
         "training": len(corpus.training),
         "held_out": len(corpus.held_out),
         "repeats_dropped": corpus.dropped,
-        "vocabulary": vocab,
-        "training_tokens": training.answers,
-        "held_out_tokens": held_out.answers,
+        "vocabulary": corpus.vocab,
+        "training_tokens": corpus.task(corpus.training).answers,
+        "held_out_tokens": corpus.task(corpus.held_out).answers,
         "held_out_unknown": sum(sentence.count(UNKNOWN) for sentence in corpus.held_out),
         "floor": corpus.floor,
         "uniform": corpus.uniform,

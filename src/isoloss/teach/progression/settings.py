@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from isoloss.teach.progression.corpus import Corpus, corpus_of
+from isoloss.teach.progression.corpus import WordCorpus, corpus_of
 from isoloss.teach.settings import Seeded
 
 MOST_WORK = 10**12
@@ -44,7 +44,7 @@ class TrainingSettings(Seeded):
         self._within_reason(corpus)
         return self
 
-    def _within_reason(self, corpus: Corpus) -> None:
+    def _within_reason(self, corpus: WordCorpus) -> None:
         """Each setting alone is harmless; all at their largest, with thousands of words, would take days."""
         sentences = len(corpus.training) + len(corpus.held_out)
         weights = 16 * self.d_model**2 + corpus.vocab * self.d_model
@@ -58,5 +58,5 @@ class TrainingSettings(Seeded):
         if at_once > MOST_LOGITS:
             raise ValueError("together they would not fit in memory: take fewer seeds, samples or sentences")
 
-    def read(self) -> Corpus:
+    def read(self) -> WordCorpus:
         return corpus_of(self.corpus, self.held_out, self.split_seed)

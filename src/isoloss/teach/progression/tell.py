@@ -9,7 +9,8 @@ from statistics import median
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
-from isoloss.stats import Interval
+from isoloss.report.templates import fill
+from isoloss.stats import Interval, mean, share
 from isoloss.teach.progression import draw
 from isoloss.teach.progression.curves import (
     HELD_OUT,
@@ -21,12 +22,10 @@ from isoloss.teach.progression.curves import (
     complete,
     copy_shares,
     curves,
-    level,
 )
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.teach.shares import Share, gap
-from isoloss.teach.templates import filled
+from isoloss.teach.shares import gap
 from isoloss.teach.versus import Versus
 from isoloss.text import percent, plural
 
@@ -101,7 +100,7 @@ def held_out_clause(losses: Curves) -> str:
 
 
 def best_sentence(sides: Mapping[str, Curves], corpus: Row) -> str:
-    levels = {side: level_words(level(losses.best_losses)) for side, losses in sides.items()}
+    levels = {side: level_words(mean(losses.best_losses)) for side, losses in sides.items()}
     points = ", ".join(f"{side} {words}" for side, words in levels.items()) + " nats a word"
     versus = draw.best_versus(sides)
     where = f"on the {corpus['held_out']} held-out sentences"
@@ -131,7 +130,7 @@ def copied_sentence(tables: Tables, corpus: Row) -> str:
 
 def copying_verdict(tables: Tables, update: int) -> str:
     rows = [row for row in at_chosen_rate(tables, "copies") if row["update"] == update]
-    by_side = [[Share(row["hits"], row["n"]) for row in rows if row["side"] == side] for side in SIDES]
+    by_side = [[share(row["hits"], row["n"]) for row in rows if row["side"] == side] for side in SIDES]
     versus = Versus(*SIDES, gap(*by_side))
     if versus.difference is None:
         return "one seed gives no verdict between them"
@@ -150,7 +149,12 @@ def share_words(share: Interval) -> str:
 
 
 def figures(settings: TrainingSettings, tables: Tables) -> list[Figure]:
-    return draw.figures(tables)
+    """What there is to draw so far."""
+    runs, copies = at_chosen_rate(tables, "runs"), at_chosen_rate(tables, "copies")
+    return [
+        *([draw.losses(tables, runs)] if runs else []),
+        *([draw.copying(tables, copies)] if copies else []),
+    ]
 
 
 def lines(settings: TrainingSettings, tables: Tables) -> list[str]:
@@ -193,8 +197,8 @@ def _novelty(row: Row) -> str:
 def html(settings: TrainingSettings, tables: Tables) -> Markup:
     """The first seed's samples: a table a way of writing, a row an update, a column a side; one is shown."""
     samples = at_chosen_rate(tables, "samples")
-    return filled(
-        "progression/samples.html",
+    return fill(
+        "teach/progression/samples.html",
         settings=settings,
         sides=SIDES,
         ways=list(dict.fromkeys(row["decoding"] for row in samples)),

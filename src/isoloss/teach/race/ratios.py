@@ -20,7 +20,7 @@ FEWEST = 6
 INTERVAL = "median; interval by order statistics, 95% or more"
 
 
-def paired(a: Sequence[float], b: Sequence[float]) -> Interval:
+def ratio_of(a: Sequence[float], b: Sequence[float]) -> Interval:
     """How many times as long a takes as b, repeat by repeat. Raises InputError with fewer than six pairs."""
     if len(a) != len(b) or len(a) < FEWEST:
         raise InputError(
@@ -50,7 +50,7 @@ def factor(row: Row) -> str:
     return f"{value} times, {low} to {high}"
 
 
-def compared(rows: Sequence[Row], a: str, b: str, column: str, *, numbers: bool = True) -> str:
+def judge(rows: Sequence[Row], a: str, b: str, column: str, *, numbers: bool = True) -> str:
     """Who is faster where; ``column`` holds the places, and a letter stands for it.
 
     Three places or more without a gap are named by their ends alone: the tables hold them all.

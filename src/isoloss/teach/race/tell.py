@@ -1,17 +1,20 @@
 """What the race's tables say."""
 
 from collections.abc import Sequence
+from itertools import product
 
+import polars as pl
 from markupsafe import Markup
 
+from isoloss import table
 from isoloss.figures.figure import Figure
+from isoloss.report.templates import fill
 from isoloss.teach.race import draw
 from isoloss.teach.race.counts import ALONE, BLOCK, LSTM, NAIVE, RUNNERS, Runner, depth, path
-from isoloss.teach.race.ratios import compared, factor, winner
+from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.result import Basis, Row, Sentence, Tables
-from isoloss.teach.templates import filled
 from isoloss.text import capital, count, interval, power
 
 
@@ -26,12 +29,12 @@ def basis(settings: RaceSettings, tables: Tables) -> Basis:
 def sentences(settings: RaceSettings, tables: Tables) -> list[Sentence]:
     first = next(iter(setups(tables)), "")
     texts = {
-        "whole-training": _layers(tables, first, BOTH),
-        "whole-forward": _layers(tables, first, FORWARD),
-        "same-function": _same_function(tables, first),
+        "whole-training": _layers(pair(tables, first, BLOCK, LSTM, BOTH)),
+        "whole-forward": _layers(pair(tables, first, BLOCK, LSTM, FORWARD)),
+        "same-function": _same_function(pair(tables, first, NAIVE, LSTM, BOTH, FORWARD)),
         "opponents": _opponents(tables, first),
         **_threads(tables),
-        "whole-gpu": _gpu(tables),
+        "whole-gpu": _gpu(pair(tables, "GPU", BLOCK, LSTM, BOTH, FORWARD)),
         "not-run": _not_run(tables),
     }
     exact = {"chain": _chain(settings), "work": _work(settings, tables)}
@@ -41,9 +44,14 @@ def sentences(settings: RaceSettings, tables: Tables) -> list[Sentence]:
     ]
 
 
-def pair(tables: Tables, setup: str, mode: str, a: Runner, b: Runner) -> list[Row]:
-    wanted = (setup, mode, a.name, b.name)
-    return [row for row in tables["ratios"] if (row["setup"], row["mode"], row["a"], row["b"]) == wanted]
+def pair(tables: Tables, setup: str, a: Runner, b: Runner, *modes: str) -> list[Row]:
+    """The ratios of two runners in the first of these modes that both ran."""
+    for mode in modes:
+        wanted = (setup, mode, a.name, b.name)
+        rows = [row for row in tables["ratios"] if (row["setup"], row["mode"], row["a"], row["b"]) == wanted]
+        if rows:
+            return rows
+    return []
 
 
 def setups(tables: Tables) -> list[str]:
@@ -52,35 +60,34 @@ def setups(tables: Tables) -> list[str]:
     return list(dict.fromkeys(row["setup"] for row in rows))
 
 
-def _layers(tables: Tables, setup: str, mode: str) -> str:
+def _layers(rows: Sequence[Row]) -> str:
     """Layer against layer, as both are trained."""
-    rows = pair(tables, setup, mode, BLOCK, LSTM)
     if not rows:
         return ""
-    verdict = compared(rows, BLOCK.name, LSTM.name, "length")
-    return f"{mode}, {setup}: {verdict}; {rows[0]['clock']} of whole layers, n = {rows[0]['n']} repeats"
+    mode, setup, clock, n = (rows[0][column] for column in ("mode", "setup", "clock", "n"))
+    verdict = judge(rows, BLOCK.name, LSTM.name, "length")
+    return f"{mode}, {setup}: {verdict}; {clock} of whole layers, n = {n} repeats"
 
 
-def _same_function(tables: Tables, setup: str) -> str:
+def _same_function(rows: Sequence[Row]) -> str:
     """The cost of the loop itself: the LSTM layer computes the same from the same weights."""
-    rows = pair(tables, setup, BOTH, NAIVE, LSTM) or pair(tables, setup, FORWARD, NAIVE, LSTM)
     if not rows:
         return ""
     return (
         f"the naive loop and the LSTM layer compute the same function from the same weights; "
-        f"{rows[0]['mode']}, n = {rows[0]['n']} repeats: {compared(rows, NAIVE.name, LSTM.name, 'length')}"
+        f"{rows[0]['mode']}, n = {rows[0]['n']} repeats: {judge(rows, NAIVE.name, LSTM.name, 'length')}"
     )
 
 
 def _opponents(tables: Tables, setup: str) -> str:
     """The same contestant against two opponents: the verdict is about whom one races."""
-    loop, layer = (pair(tables, setup, FORWARD, *two) for two in ((NAIVE, ALONE), (ALONE, LSTM)))
+    loop, layer = (pair(tables, setup, *two, FORWARD) for two in ((NAIVE, ALONE), (ALONE, LSTM)))
     if not loop or not layer:
         return ""
     return (
         f"attention alone, forward, n = {layer[0]['n']} repeats: against the Python loop, "
-        f"{compared(loop, NAIVE.name, ALONE.name, 'length')}; against the library, "
-        f"{compared(layer, ALONE.name, LSTM.name, 'length')}"
+        f"{judge(loop, NAIVE.name, ALONE.name, 'length')}; against the library, "
+        f"{judge(layer, ALONE.name, LSTM.name, 'length')}"
     )
 
 
@@ -89,7 +96,7 @@ def _threads(tables: Tables) -> dict[str, str]:
     texts = {}
     for setup in setups(tables)[1:]:
         if gains := _longest(tables["gains"], setup):
-            texts[f"parallel-{setup}".replace(" ", "-")] = _gained(*gains)
+            texts[f"parallel-{setup}".replace(" ", "-")] = _gains_verdict(*gains)
     return texts or {
         "parallel": "Block and LSTM layer were not both timed on one CPU thread and on more, so nothing is "
         "said here of what parallel hardware adds"
@@ -106,7 +113,7 @@ def _longest(gains: Sequence[Row], setup: str) -> tuple[Row, Row] | None:
     return None
 
 
-def _gained(block: Row, lstm: Row) -> str:
+def _gains_verdict(block: Row, lstm: Row) -> str:
     if block["low"] > lstm["high"]:
         more = "the block, with the shorter chain of matmuls, gained more"
     elif lstm["low"] > block["high"]:
@@ -121,11 +128,10 @@ def _gained(block: Row, lstm: Row) -> str:
     return f"{where} (wall time, n = {block['n']} repeats): {sides}; {more}"
 
 
-def _gpu(tables: Tables) -> str:
-    rows = pair(tables, "GPU", BOTH, BLOCK, LSTM) or pair(tables, "GPU", FORWARD, BLOCK, LSTM)
+def _gpu(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
-    verdict = compared(rows, BLOCK.name, LSTM.name, "length")
+    verdict = judge(rows, BLOCK.name, LSTM.name, "length")
     return f"on the GPU, {rows[0]['mode']} (wall time, n = {rows[0]['n']} repeats): {verdict}"
 
 
@@ -168,46 +174,38 @@ def figures(settings: RaceSettings, tables: Tables) -> list[Figure]:
     names = setups(tables)
     if not names:
         return []
-    mode = BOTH if pair(tables, names[0], BOTH, BLOCK, LSTM) else FORWARD
-    times = draw.times(tables, names[0], mode, pair(tables, names[0], mode, BLOCK, LSTM))
+    layers = pair(tables, names[0], BLOCK, LSTM, BOTH, FORWARD)
+    times = draw.times(tables, names[0], layers[0]["mode"] if layers else FORWARD, layers)
     rows = [row for row in tables["ratios"] if (row["a"], row["b"]) == (BLOCK.name, LSTM.name)]
     return [times, draw.referee(rows, len(names))] if rows else [times]
 
 
 def lines(settings: RaceSettings, tables: Tables) -> list[str]:
-    out: list[str] = []
-    for setup in setups(tables):
-        for mode in MODES:
-            rows = [row for row in tables["times"] if (row["setup"], row["mode"]) == (setup, mode)]
-            if rows:
-                out += ["", f"{mode}, {setup}, {rows[0]['clock']} in ms: median (smallest to largest)"]
-                out += _grid(rows, sorted(set(settings.lengths)))
-    out += ["", "exact               weights  chain  path  forward FLOPs   (at the longest T)"]
-    for row in tables["exact"]:
-        if row["length"] == max(settings.lengths):
-            out.append(
-                f"{row['runner']:<18} {row['weights']:>8,} {row['depth']:>6,} {row['path']:>5,} "
-                f"{count(row['flops']):>14}"
-            )
-    return out[1:]
+    lengths, out = sorted(set(settings.lengths)), list[str]()
+    for setup, mode in product(setups(tables), MODES):
+        rows = [row for row in tables["times"] if (row["setup"], row["mode"]) == (setup, mode)]
+        if rows:
+            caption = f"{mode}, {setup}, {rows[0]['clock']} in ms: median (smallest to largest)"
+            cells = {(row["runner"], row["length"]): _cell(row) for row in rows}
+            grid = [(o.name, *(cells.get((o.name, T), "not run") for T in lengths)) for o in RUNNERS]
+            heads = ("Runner", *(f"T = {T:,}" for T in lengths))
+            out += [*table.lines(table.text_table(caption, heads, grid, numeric=True)), ""]
+    return [*out, *table.lines(exact(settings, tables))]
 
 
-def _grid(rows: Sequence[Row], lengths: Sequence[int]) -> list[str]:
-    cells = {(row["runner"], row["length"]): row for row in rows}
-    out = [f"{'':<16}" + "".join(f"{f'T = {T:,}':>24}" for T in lengths)]
-    for runner in RUNNERS:
-        texts = [_cell(cells.get((runner.name, T))) for T in lengths]
-        out.append(f"{runner.name:<16}" + "".join(f"{text:>24}" for text in texts))
-    return out
-
-
-def _cell(row: Row | None) -> str:
-    if row is None:
-        return "not run"
+def _cell(row: Row) -> str:
     return f"{power(row['value'])} ({interval((row['low'], row['high']), power)})"
 
 
+def exact(settings: RaceSettings, tables: Tables) -> table.Table:
+    """What holds on every machine, at the longest T."""
+    T = max(settings.lengths)
+    caption = f"EXACT, T = {T:,}, width {settings.d_model}, batch {settings.batch}"
+    rows = [row | {"flops": count(row["flops"])} for row in tables["exact"] if row["length"] == T]
+    frame = pl.DataFrame(rows).select("runner", "what", "weights", "depth", "path", "flops")
+    heads = ("Runner", "What it is", "Weights", "Chain of matmuls", "Path", "Forward FLOPs")
+    return table.table_of(caption, frame, heads)
+
+
 def html(settings: RaceSettings, tables: Tables) -> Markup:
-    """The referee's sheet: what is exact."""
-    rows = [row for row in tables["exact"] if row["length"] == max(settings.lengths)]
-    return filled("race/exact.html", rows=rows, settings=settings, count=count)
+    return fill("teach/deck/table.html", table=exact(settings, tables))

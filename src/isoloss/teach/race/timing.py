@@ -1,16 +1,18 @@
 """The rules of a race: what fits the budget, rounds in random order, and rows of what was timed.
 
 Everything is timed once a round, in an order drawn anew each round: whatever else the machine does in that
-time falls on all alike. No clock is read here; ``timed`` brings its readings, so that tests can bring theirs.
+time falls on all alike. No clock is read here: ``time`` brings its readings, so that tests can bring theirs.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from isoloss.teach.race.counts import ALONE, BLOCK, BY_NAME, FUSED, LSTM, NAIVE, RUNNERS
-from isoloss.teach.race.ratios import FEWEST, paired
+from isoloss.stats import Interval
+from isoloss.teach.race.counts import ALONE, BLOCK, BY_NAME, FUSED, LSTM, NAIVE
+from isoloss.teach.race.ratios import FEWEST, ratio_of
 from isoloss.teach.result import Row
 from isoloss.text import plural
 
@@ -19,9 +21,18 @@ MODES = (FORWARD, BOTH)
 OVERRUN = 4 / 3
 PAIRS = ((BLOCK, LSTM), (ALONE, LSTM), (NAIVE, LSTM), (NAIVE, FUSED), (NAIVE, ALONE))
 
+T = TypeVar("T")
+
+
+class Times(NamedTuple):
+    """Milliseconds of one run: CPU time of the process, and wall time."""
+
+    cpu: float
+    wall: float
+
 
 @dataclass(frozen=True, order=True)
-class Setup:
+class Processor:
     """Where: a device and, on the CPU, a number of threads."""
 
     device: str
@@ -29,120 +40,107 @@ class Setup:
 
     @property
     def name(self) -> str:
-        if self.device != "cpu":
-            return "GPU"
-        return plural(self.threads, "CPU thread")
+        return plural(self.threads, "CPU thread") if self.device == "cpu" else "GPU"
 
     @property
     def clock(self) -> str:
         """CPU time leaves out what other programs take, but only means duration on one thread."""
-        return "CPU time" if self.device == "cpu" and self.threads == 1 else "wall time"
+        return "CPU time" if self == SINGLE else "wall time"
 
-    def cost(self, cpu: float, wall: float) -> float:
+    def cost(self, times: Times) -> float:
         """What a run takes from the budget: CPU time, or wall time on a GPU, which no CPU clock sees."""
-        return cpu if self.device == "cpu" else wall
+        return times.cpu if self.device == "cpu" else times.wall
+
+
+SINGLE = Processor("cpu", 1)
 
 
 @dataclass(frozen=True)
 class Job:
-    setup: Setup
+    processor: Processor
     length: int
     mode: str
     runner: str
 
-
-@dataclass(frozen=True)
-class Sample:
-    """A job timed once, in milliseconds."""
-
-    job: Job
-    round: int
-    cpu: float
-    wall: float
-
-    @property
-    def value(self) -> float:
-        return self.cpu if self.job.setup.clock == "CPU time" else self.wall
+    def columns(self) -> Row:
+        return {
+            "setup": self.processor.name,
+            "device": self.processor.device,
+            "threads": self.processor.threads,
+            "clock": self.processor.clock,
+            "length": self.length,
+            "mode": self.mode,
+        }
 
 
-@dataclass
-class Race:
-    """What was timed so far, and what was left out with the seconds that all its runs would take."""
-
-    samples: list[Sample]
-    left_out: dict[Job, float]
+Timed = dict[Job, list[Times]]
+"""The repeats of every job, by round."""
 
 
-def within_budget(seconds: dict[Job, float], budget: float) -> list[Job]:
+def within_budget(seconds: dict[Job, float], budget: float) -> set[Job]:
     """Jobs that fit the budget: layers on one thread or a GPU first, loops on several threads last.
 
     Within these groups the cheapest first, so that what is left out is what costs most.
     """
 
     def order(job: Job) -> tuple[int, float]:
-        several = job.setup.device == "cpu" and job.setup.threads > 1
+        several = job.processor.device == "cpu" and job.processor.threads > 1
         return BY_NAME[job.runner].python_loop + several, seconds[job]
 
     spent = 0.0
-    chosen: list[Job] = []
+    fitting: set[Job] = set()
     for job in sorted(seconds, key=order):
         if spent + seconds[job] <= budget:
-            chosen.append(job)
+            fitting.add(job)
             spent += seconds[job]
-    return chosen
+    return fitting
 
 
-def run(
+def rounds(
     predicted: dict[Job, float],
     repeats: int,
     budget: float,
     *,
-    enter: Callable[[Setup], None],
-    timed: Callable[[Job], tuple[float, float]],
-    seen: Callable[[Race], None],
-) -> Race:
-    """Rounds over all jobs whose predicted seconds (one run each) fit; round 0 warms up and is dropped.
+    enter: Callable[[Processor], None],
+    time: Callable[[Job], Times],
+) -> Iterator[tuple[Timed, dict[Job, float]]]:
+    """After each round what was timed so far, and what was left out with the seconds all its runs would take.
 
-    Each round first looks at what the rounds before really took: what no longer fits the budget and a third
-    is left out, samples and all. What was spent on it is not charged to the others: threads that collapse on
-    a busy machine must not cost the others their race. ``enter`` is told of each change of set-up, ``seen``
-    of each round.
+    The jobs are those whose ``predicted`` seconds (one run each) fit; round 0 warms up and is dropped. Each
+    round first looks at what the rounds before really took: what no longer fits the budget and a third is
+    left out, repeats and all. What was spent on it is not charged to the others: threads that collapse on a
+    busy machine must not cost the others their race. ``enter`` is told of each change of processor.
     """
-    race, rng = Race([], {}), np.random.default_rng(0)
-    took: dict[Job, list[float]] = {job: [] for job in predicted}
+    rng = np.random.default_rng(0)
+    timed: Timed = {job: [] for job in predicted}
+    left_out: dict[Job, float] = {}
     for number in range(repeats + 1):
-        cost = {job: (repeats + 1) * float(np.mean(took[job] or [predicted[job]])) for job in took}
-        for job in set(took) - set(within_budget(cost, budget if number == 0 else budget * OVERRUN)):
-            race.left_out[job] = cost[job]
-            del took[job]
-        race.samples = [sample for sample in race.samples if sample.job in took]
-        for job in random_order(list(took), rng, enter):
-            cpu, wall = timed(job)
-            took[job].append(job.setup.cost(cpu, wall) / 1e3)
-            if number > 0:
-                race.samples.append(Sample(job, number, cpu, wall))
-        seen(race)
-    return race
+        cost: dict[Job, float] = {}
+        for job, runs in timed.items():
+            seconds = [job.processor.cost(times) / 1e3 for times in runs] or [predicted[job]]
+            cost[job] = (repeats + 1) * float(np.mean(seconds))
+        fitting = within_budget(cost, budget if number == 0 else budget * OVERRUN)
+        left_out |= {job: cost[job] for job in timed if job not in fitting}
+        timed = {job: timed[job] for job in timed if job in fitting}
+        for processor in shuffle(sorted({job.processor for job in timed}), rng):
+            enter(processor)
+            for job in shuffle([job for job in timed if job.processor == processor], rng):
+                timed[job].append(time(job))
+        yield {job: repeats[1:] for job, repeats in timed.items() if number}, left_out
 
 
-def random_order(
-    jobs: Sequence[Job], rng: np.random.Generator, enter: Callable[[Setup], None]
-) -> Iterable[Job]:
-    """Set-up by set-up in random order, and the jobs of each in random order."""
-    setups = sorted({job.setup for job in jobs})
-    for index in rng.permutation(len(setups)):
-        enter(setups[index])
-        here = [job for job in jobs if job.setup == setups[index]]
-        yield from (here[i] for i in rng.permutation(len(here)))
+def shuffle(items: Sequence[T], rng: np.random.Generator) -> list[T]:
+    return [items[i] for i in rng.permutation(len(items))]
 
 
-def time_rows(samples: Sequence[Sample]) -> list[Row]:
+def time_rows(timed: Timed) -> list[Row]:
     """Median milliseconds with the smallest and the largest."""
     rows: list[Row] = []
-    for job, repeats in _by_job(samples).items():
-        value, wall = (spread([getattr(sample, clock) for sample in repeats]) for clock in ("value", "wall"))
+    for job, repeats in timed.items():
+        cpu, wall = (spread(times) for times in zip(*repeats, strict=True))
         walls = {"wall": wall["value"], "wall_low": wall["low"], "wall_high": wall["high"]}
-        rows.append({**_columns(job), "runner": job.runner, **value, **walls})
+        told = cpu if job.processor.clock == "CPU time" else wall
+        rows.append({**job.columns(), "runner": job.runner, **told, **walls})
     return rows
 
 
@@ -151,47 +149,28 @@ def spread(values: Sequence[float]) -> dict[str, float | int]:
     return {"value": float(np.median(values)), "low": min(values), "high": max(values), "n": len(values)}
 
 
-def ratio_rows(samples: Sequence[Sample]) -> list[Row]:
+def ratio_rows(timed: Timed) -> list[Row]:
     """``value``: how many times as long ``a`` takes as ``b`` where both ran."""
-    timed = _by_job(samples)
-    rows: list[Row] = []
-    for job in timed:
-        for a, b in PAIRS:
-            other = Job(job.setup, job.length, job.mode, b.name)
-            if job.runner == a.name and other in timed and len(timed[other]) >= FEWEST:
-                ratio = paired([s.value for s in timed[job]], [s.value for s in timed[other]])
-                rows.append({**_columns(job), "a": a.name, "b": b.name, **ratio.row()})
-    return rows
+    return [
+        {**job.columns(), "a": a.name, "b": b.name, **ratio.row()}
+        for job in timed
+        for a, b in PAIRS
+        if job.runner == a.name and (ratio := _ratio(timed, job, replace(job, runner=b.name)))
+    ]
 
 
-def gain_rows(samples: Sequence[Sample]) -> list[Row]:
-    """``value``: how many times as long a runner's wall time is on one CPU thread as in another set-up."""
-    timed = _by_job(samples)
-    rows: list[Row] = []
-    for job in timed:
-        single = Job(Setup("cpu", 1), job.length, job.mode, job.runner)
-        if job.setup != single.setup and single in timed and len(timed[single]) >= FEWEST:
-            ratio = paired([s.wall for s in timed[single]], [s.wall for s in timed[job]])
-            rows.append({**_columns(job), "clock": "wall time", "runner": job.runner, **ratio.row()})
-    return rows
+def gain_rows(timed: Timed) -> list[Row]:
+    """``value``: how many times as long a runner's wall time is on one CPU thread as elsewhere."""
+    return [
+        {**job.columns(), "clock": "wall time", "runner": job.runner, **ratio.row()}
+        for job in timed
+        if job.processor != SINGLE and (ratio := _ratio(timed, replace(job, processor=SINGLE), job))
+    ]
 
 
-def _by_job(samples: Sequence[Sample]) -> dict[Job, list[Sample]]:
-    """By set-up, mode, length and runner; the samples of each by round."""
-    names = [runner.name for runner in RUNNERS]
-    by_job: dict[Job, list[Sample]] = {}
-    for sample in sorted(samples, key=lambda sample: sample.round):
-        by_job.setdefault(sample.job, []).append(sample)
-    order = {job: (job.setup, MODES.index(job.mode), job.length, names.index(job.runner)) for job in by_job}
-    return {job: by_job[job] for job in sorted(by_job, key=order.__getitem__)}
-
-
-def _columns(job: Job) -> Row:
-    return {
-        "setup": job.setup.name,
-        "device": job.setup.device,
-        "threads": job.setup.threads,
-        "clock": job.setup.clock,
-        "length": job.length,
-        "mode": job.mode,
-    }
+def _ratio(timed: Timed, a: Job, b: Job) -> Interval | None:
+    """How many times as long ``a`` takes as ``b``, where both ran often enough."""
+    if a not in timed or b not in timed or len(timed[a]) < FEWEST:
+        return None
+    cpu = a.processor == b.processor == SINGLE  # else there is no clock but the wall's for both
+    return ratio_of(*([times.cpu if cpu else times.wall for times in timed[job]] for job in (a, b)))

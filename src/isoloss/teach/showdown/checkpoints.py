@@ -22,7 +22,7 @@ from torch import nn
 from isoloss.errors import InputError
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import member_weights
-from isoloss.strict import Strict, validated
+from isoloss.strict import Strict, validate
 
 FAMILIES = ("transformer", "lstm")
 CARD, TOKENIZER, MANIFEST = "card.json", "tokenizer.json", "manifest.json"
@@ -112,7 +112,7 @@ def verified_bytes(name: str, folder: Traversable) -> bytes:
 
 def card(folder: Traversable | None = None) -> Card:
     folder = folder or package_folder()
-    return validated(Card, verified_bytes(CARD, folder), where=_where(folder, CARD), mend=MEND)
+    return validate(Card, verified_bytes(CARD, folder), where=_where(folder, CARD), mend=MEND)
 
 
 def tokenizer(folder: Traversable | None = None) -> Tokenizer:

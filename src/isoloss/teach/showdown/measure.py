@@ -46,7 +46,7 @@ def measure(settings: ShowdownSettings, report: Report) -> Tables:
         "held_out": held_out(about),
         "positions": positions(about),
         "rates": rates(about),
-        "recorded": [recorded(about)],
+        "recorded": [recipe_row(about)],
     }
 
 
@@ -213,7 +213,7 @@ def span(run: Trained, first: int, last: int) -> float:
     return sum(run.sum_T[first - 1 : last]) / (run.windows * (last - first + 1))
 
 
-def recorded(about: Card) -> Row:
+def recipe_row(about: Card) -> Row:
     cpu = sum(run.cpu_seconds for run in about.runs)
     return {**about.model_dump(exclude={"runs", "other_rates"}), "cpu_seconds": round(cpu, 1)}
 

@@ -7,13 +7,14 @@ from typing import Literal
 import polars as pl
 from markupsafe import Markup
 
+from isoloss import table
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import wrap
+from isoloss.report.templates import fill
 from isoloss.stats import difference, mean, pooled_noise
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.showdown import draw
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
-from isoloss.teach.templates import filled
 from isoloss.teach.versus import Versus
 from isoloss.text import interval, percent, signed
 
@@ -60,7 +61,7 @@ def identities(settings: ShowdownSettings, tables: Tables) -> str:
 def loss(tables: Tables) -> str:
     """Held-out loss of the trained models, over seeds."""
     losses, about = by_side(tables["held_out"], "family", "loss"), tables["recorded"][0]
-    verdict = compared(losses, "predicts held-out text better", "less")
+    verdict = means_verdict(losses, "predicts held-out text better", "less")
     return f"Models trained on {about['made']}: held-out loss in nats per token, mean of {verdict}."
 
 
@@ -84,14 +85,14 @@ def context(tables: Tables) -> str:
     """How much each side gains from context: late minus early positions."""
     gains = [{**row, "gain": row["early"] - row["late"]} for row in tables["held_out"]]
     half = tables["recorded"][0]["context"] // 2
-    verdict = compared(by_side(gains, "family", "gain"), "gains more from context", "more")
+    verdict = means_verdict(by_side(gains, "family", "gain"), "gains more from context", "more")
     return (
         f"From tokens 1–{EARLY} of a window to tokens {half + 1}–{2 * half} the held-out "
         f"loss falls by, in nats, mean of {verdict}."
     )
 
 
-def compared(groups: Mapping[str, Sequence[float]], wins: str, better: Literal["more", "less"]) -> str:
+def means_verdict(groups: Mapping[str, Sequence[float]], wins: str, better: Literal["more", "less"]) -> str:
     """Means over seeds, their difference, and who is ahead."""
     means = ", ".join(f"{NAMES[side]} {mean(values).value:.3f}" for side, values in groups.items())
     seeds = min(map(len, groups.values()))
@@ -101,12 +102,12 @@ def compared(groups: Mapping[str, Sequence[float]], wins: str, better: Literal["
 def copies(tables: Tables) -> str:
     """Shares of 4- and 8-word runs that the training text holds, beside people's own text."""
     four, eight = means_of(tables, "copied_4"), means_of(tables, "copied_8")
-    verdict = compared_texts(tables, "copied_4", "repeats more of the training text")
+    verdict = texts_verdict(tables, "copied_4", "repeats more of the training text")
     if not four or not verdict:
         return TOO_SHORT
-    words = f"4-word runs that the training text holds, {listed(four)}; {verdict}."
+    words = f"4-word runs that the training text holds, {mean_shares(four)}; {verdict}."
     if eight:
-        words += f" 8-word runs, {listed(eight)}."
+        words += f" 8-word runs, {mean_shares(eight)}."
     longest = by_side(tables["samples"], "side", "longest", SIDES)
     most = ", ".join(f"{SIDES[side]} {max(longest[side])}" for side in four)
     return f"{words} Longest such run in any text, in words: {most}."
@@ -118,16 +119,16 @@ TOO_SHORT = "The texts are too short to have runs of 4 words; let them write mor
 def variety(tables: Tables) -> str:
     """Shares of different words and word pairs."""
     words, pairs = means_of(tables, "distinct_1"), means_of(tables, "distinct_2")
-    verdict = compared_texts(tables, "distinct_1", "varies its words more")
+    verdict = texts_verdict(tables, "distinct_1", "varies its words more")
     if not words or not pairs or not verdict:
         return TOO_SHORT
     return (
-        f"Different words among all words of a text, {listed(words)}; word pairs: {shares(pairs)}. "
+        f"Different words among all words of a text, {mean_shares(words)}; word pairs: {shares(pairs)}. "
         f"Words, {verdict}."
     )
 
 
-def compared_texts(tables: Tables, measure: str, wins: str) -> str:
+def texts_verdict(tables: Tables, measure: str, wins: str) -> str:
     """The difference of mean shares in percentage points, and who is ahead; empty if texts are too short."""
     groups = by_side(tables["samples"], "side", measure)
     return apart(groups, wins, points, " points") if min(map(len, groups.values())) > 1 else ""
@@ -167,7 +168,7 @@ def means_of(tables: Tables, measure: str) -> dict[str, Row]:
     return rows if NAMES.keys() <= rows.keys() else {}
 
 
-def listed(rows: Mapping[str, Row]) -> str:
+def mean_shares(rows: Mapping[str, Row]) -> str:
     return f"mean of {min(row['n'] for row in rows.values())} texts a side: {shares(rows)}"
 
 
@@ -192,7 +193,7 @@ def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
     """Both texts, and what each was about to say first: nothing that names a family."""
     out = [f"Prompt: {visible(tables['texts'][0]['prompt'])}"]
     for text in tables["texts"]:
-        first = ", ".join(f"{spelt_out(row['token'])} {row['chance']:.2f}" for row in steps(tables, text, 1))
+        first = ", ".join(f"{spell(row['token'])} {row['chance']:.2f}" for row in steps(tables, text, 1))
         out += ["", f"{text['label']}:"]
         for line in visible(text["text"]).split("\n"):
             out += [f"    {part}".rstrip() for part in wrap(line, 74)]
@@ -203,20 +204,19 @@ def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
 def reveal_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
     """Who was who, and the numbers behind the sentences."""
     about = tables["recorded"][0]
-    out = ["", " · ".join(f"{row['label']} = {NAMES[row['family']]}" for row in tables["order"]), ""]
-    out.append(f"{'mean over texts':28}" + "".join(f"{name:>18}" for name in SIDES.values()))
-    for key, words in MEASURES.items():
-        rows = means_of(tables, key)
-        out.append(f"{words:28}" + "".join(f"{cell(rows.get(side)):>18}" for side in SIDES))
+    rows = [
+        (words, *(cell(means_of(tables, key).get(side)) for side in SIDES)) for key, words in MEASURES.items()
+    ]
     losses = by_side(tables["held_out"], "family", "loss")
     noise = pooled_noise(losses.values())
-    cells = (cell(mean(values, noise=noise).row()) for values in losses.values())
-    out.append(f"{'held-out loss (recorded)':28}" + "".join(f"{text:>18}" for text in cells))
-    out.append(
+    means = (cell(mean(values, noise=noise).row()) for values in losses.values())
+    rows.append(("held-out loss (recorded)", *means, ""))
+    return [
+        *("", " · ".join(f"{row['label']} = {NAMES[row['family']]}" for row in tables["order"]), ""),
+        *table.lines(table.text_table("", ("mean over texts", *SIDES.values()), rows, numeric=True)),
         f"Trained on {about['tokens'] / 1e6:.2f} M tokens, {about['epochs']:.2f} of the "
-        f"training text, {about['made']}, {about['machine']}; held-out text: as many passages by people."
-    )
-    return out
+        f"training text, {about['made']}, {about['machine']}; held-out text: as many passages by people.",
+    ]
 
 
 def cell(row: Row | None) -> str:
@@ -231,12 +231,12 @@ def html(settings: ShowdownSettings, tables: Tables) -> Markup:
             "label": text["label"],
             "prompt": visible(text["prompt"]).split("\n"),
             "lines": visible(text["text"]).split("\n"),
-            "candidates": [{**row, "token": spelt_out(row["token"])} for row in steps(tables, text, last)],
+            "candidates": [{**row, "token": spell(row["token"])} for row in steps(tables, text, last)],
         }
         for text in tables.get("texts", [])
     ]
     identities = [(row["label"], NAMES[row["family"]]) for row in tables.get("order", [])]
-    return filled("showdown/tasting.html", texts=texts, vote="order" in tables, identities=identities)
+    return fill("teach/showdown/tasting.html", texts=texts, vote="order" in tables, identities=identities)
 
 
 def steps(tables: Tables, text: Row, step: int) -> list[Row]:
@@ -250,6 +250,6 @@ def visible(text: str) -> str:
     return "".join("\ufffd" if c != "\n" and unicodedata.category(c) in odd else c for c in text)
 
 
-def spelt_out(token: str) -> str:
+def spell(token: str) -> str:
     """A token with its spaces and line breaks to be seen."""
     return visible(token).replace(" ", "␣").replace("\n", "⏎")

@@ -7,7 +7,6 @@ import polars as pl
 
 from isoloss.figures import marks
 from isoloss.figures.style import INK, QUIET, log_axis
-from isoloss.teach.amnesia.contest.outcomes import Outcome
 from isoloss.teach.amnesia.names import LOOKS
 
 WIDTH, HEIGHT = 560, 330
@@ -26,12 +25,6 @@ def with_looks(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("side").replace_strict(colours).alias("colour"),
         pl.col("side").replace_strict(shapes).alias("shape"),
     )
-
-
-def at_best_rate(rows: pl.DataFrame, bests: dict[str, Outcome]) -> pl.DataFrame:
-    """The rows of each side at the rate that suits it."""
-    rates = {side: outcome.rate for side, outcome in bests.items()}
-    return rows.filter(pl.col("rate") == pl.col("side").replace_strict(rates))
 
 
 def curves(rows: pl.DataFrame, levels: Sequence[tuple[float, str]]) -> Drawing:

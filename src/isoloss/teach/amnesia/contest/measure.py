@@ -8,7 +8,6 @@ binding         after k1 v1 .. kD vD answer keys with their values; each string 
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
 from isoloss.teach.amnesia.contest.sides import attention, lstm, params_of
@@ -20,11 +19,10 @@ from isoloss.teach.amnesia.settings import (
     RandomPlaceSettings,
 )
 from isoloss.teach.amnesia.value_set import value_set_share
-from isoloss.teach.learner import Check, Cohort, Replica, Side, learn
+from isoloss.teach.learner import Cohort, Replica, Side, cohorts
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
-from isoloss.teach.shares import Share
-from isoloss.teach.tasks import Binding, FirstLetter, MarkedLetter, Task
+from isoloss.teach.tasks import Binding, FirstLetter, LearningTask, MarkedLetter
 
 SECONDS_BETWEEN_REPORTS = 0.3
 STRINGS_A_DISTANCE = 500
@@ -36,22 +34,9 @@ class Cell:
     """One task at one size: ``labels`` name it in the rows; ``test`` scores it, if not ``task`` itself."""
 
     labels: Row
-    task: Task
+    task: LearningTask
     sides: Sequence[Side]
-    test: Task | None = None
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """A side in a cell with one rate: members differ by seed alone, so that they end when all are done."""
-
-    cell: Cell
-    side: Side
-    rate: float
-
-    @property
-    def labels(self) -> Row:
-        return {**self.cell.labels, "side": self.side.name, "params": params_of(self.side, self.cell.task)}
+    test: LearningTask | None = None
 
 
 def first_letter(settings: FirstLetterSettings, report: Report) -> Tables:
@@ -60,38 +45,37 @@ def first_letter(settings: FirstLetterSettings, report: Report) -> Tables:
 
 
 def first_letter_cell(length: int, width: int) -> Cell:
-    task = FirstLetter(length)
-    sides = [attention(width), *(lstm(name, task, width) for name in LSTMS)]
-    return Cell({"length": length, "width": width, "chance": 1 / task.letters}, task, sides)
+    return letter_cell(FirstLetter(length), width, LSTMS)
 
 
 def random_place(settings: RandomPlaceSettings, report: Report) -> Tables:
     far: list[Row] = []
     cells = [random_place_cell(*size) for size in product(settings.lengths, settings.widths)]
 
-    def score(contestant: Contestant, cohort: Cohort) -> None:
-        far.extend(distances(contestant, cohort))
+    def score(labels: Row, cohort: Cohort) -> None:
+        far.extend(distances(labels, cohort))
 
     return {"curves": contest(cells, settings, report, score), "distances": far}
 
 
 def random_place_cell(length: int, width: int) -> Cell:
-    task = MarkedLetter(length)
-    sides = [attention(width), lstm(BIAS_1, task, width)]
-    return Cell({"length": length, "width": width, "chance": 1 / task.letters}, task, sides)
+    return letter_cell(MarkedLetter(length), width, (BIAS_1,))
 
 
-def distances(contestant: Contestant, cohort: Cohort) -> list[Row]:
+def letter_cell(task: FirstLetter | MarkedLetter, width: int, lstms: Sequence[str]) -> Cell:
+    sides = [attention(width), *(lstm(name, task, width) for name in lstms)]
+    return Cell({"length": task.length, "width": width, "chance": 1 / task.letters}, task, sides)
+
+
+def distances(labels: Row, cohort: Cohort) -> list[Row]:
     """Right answers of each trained member where the answer stands 1, 2, 4 .. length - 2 steps back."""
-    length, rows = contestant.cell.task.context, list[Row]()
+    length, rows = cohort.task.context, list[Row]()
     farthest = length - 2
     doubling = [2**power for power in range(farthest.bit_length()) if 2**power < farthest]
     for distance in (*doubling, farthest):
-        right_KB = cohort.right(MarkedLetter(length, distance=distance), strings=STRINGS_A_DISTANCE)
-        for member, right_B in zip(cohort.members, right_KB, strict=True):
-            labels = {"seed": member.seed, "rate": member.rate, "update": cohort.done, "distance": distance}
-            share = Share(int(right_B.sum()), len(right_B))
-            rows.append({**contestant.labels, **labels, **share.row()})
+        shares = cohort.shares(MarkedLetter(length, distance=distance), strings=STRINGS_A_DISTANCE)
+        for member, share in zip(cohort.members, shares, strict=True):
+            rows.append(labels | cohort.label(member) | {"distance": distance} | share.row())
     return rows
 
 
@@ -125,58 +109,31 @@ def contest(
     cells: Iterable[Cell],
     settings: ContestSettings,
     report: Report,
-    ended: Callable[[Contestant, Cohort], None] = lambda contestant, cohort: None,
+    ended: Callable[[Row, Cohort], None] = lambda labels, cohort: None,
 ) -> list[Row]:
-    """A row a side, seed, rate and look. ``ended`` is given each cohort when its training is over."""
-    rows: list[Row] = []
-    contestants = [Contestant(c, side, rate) for c in cells for side in c.sides for rate in settings.rates]
-    for number, contestant in enumerate(contestants):
-        progress = ContestProgress(report, rows, contestant, settings, (number, len(contestants)))
-        learn(
-            contestant.side,
-            contestant.cell.task,
-            [Replica(seed, contestant.rate) for seed in settings.seed_numbers],
-            cap=settings.cap,
-            every=settings.every,
-            batch=settings.batch,
-            test=contestant.cell.test,
-            seen=progress.seen,
-            stepped=progress.stepped,
-            ended=partial(ended, contestant),
-        )
-    return rows
+    """A row a side, seed, rate and look.
 
-
-class ContestProgress:
-    """Notes a contestant's looks and reports now and then, in member-updates done of those allowed.
-
-    ``turn``: its number and that of all contestants.
+    Members of a cohort differ by seed alone, so that they end when all are done. ``ended`` is given each
+    cohort when its training is over, with the labels of its rows. Reports come now and then, with the share
+    of member-updates done of those allowed.
     """
-
-    def __init__(
-        self,
-        report: Report,
-        rows: list[Row],
-        contestant: Contestant,
-        settings: ContestSettings,
-        turn: tuple[int, int],
-    ):
-        self.report, self.rows, self.contestant, self.turn = report, rows, contestant, turn
-        self.allowed, self.labels = settings.cap * settings.seeds, contestant.labels
-        self.done, self.last = 0, time.monotonic()
-
-    def seen(self, check: Check) -> None:
-        self.rows.append({**self.labels, **check.row()})
-        self._report(check.update, {"curves": list(self.rows)})
-
-    def stepped(self, cohort: Cohort) -> None:
-        self.done += len(cohort.members)
-        if time.monotonic() - self.last >= SECONDS_BETWEEN_REPORTS:
-            self._report(cohort.done)
-
-    def _report(self, update: int, tables: Tables | None = None) -> None:
-        self.last = time.monotonic()
-        number, count = self.turn
-        share = (number + min(1.0, self.done / self.allowed)) / count
-        side, rate = self.contestant.side.name, self.contestant.rate
-        self.report(share, f"{side}, rate {rate:g}: update {update:,}", tables)
+    rows: list[Row] = []
+    runs = [(cell, side, rate) for cell in cells for side in cell.sides for rate in settings.rates]
+    reported = time.monotonic()
+    for number, (cell, side, rate) in enumerate(runs):
+        labels = {**cell.labels, "side": side.name, "params": params_of(side, cell.task)}
+        members, done = [Replica(seed, rate) for seed in settings.seed_numbers], 0
+        for cohort in cohorts(side, cell.task, members, batch=settings.batch):
+            for looks in cohort.learn(cap=settings.cap, every=settings.every, test=cell.test):
+                rows += [labels | look for look in looks]
+                if looks or time.monotonic() - reported >= SECONDS_BETWEEN_REPORTS:
+                    reported = time.monotonic()
+                    updates = done + cohort.done * len(cohort.members)
+                    report(
+                        (number + updates / (settings.cap * settings.seeds)) / len(runs),
+                        f"{side.name}, rate {rate:g}: update {cohort.done:,}",
+                        {"curves": list(rows)} if looks else None,
+                    )
+            done += cohort.done * len(cohort.members)
+            ended(labels, cohort)
+    return rows

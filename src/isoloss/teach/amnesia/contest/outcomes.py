@@ -11,13 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import permutation_test, rankdata
 
-from isoloss.stats import difference
-from isoloss.teach.shares import Share, gap, span
+from isoloss.stats import Interval, difference, share
+from isoloss.teach.shares import ENOUGH, gap, span
 from isoloss.teach.versus import Versus
 from isoloss.text import percent, plural
-
-ENOUGH = 0.99
-"""The share of unseen strings at which training ends."""
 
 SECOND_LOOK = 0.025
 
@@ -32,7 +29,7 @@ class Outcome:
     side: str
     params: int
     rate: float
-    shares: list[Share]
+    shares: list[Interval]
     reached: list[int | None]
     every: int
     last: int
@@ -90,7 +87,7 @@ def outcomes(curves: pl.DataFrame) -> dict[str, list[Outcome]]:
             side=str(side),
             params=rows["params"][0],
             rate=rows["rate"][0],
-            shares=[Share(round(value * n), n) for value, n in ends.select("value", "n").iter_rows()],
+            shares=[share(round(value * n), n) for value, n in ends.select("value", "n").iter_rows()],
             reached=ends["reached"].to_list(),
             every=looks[1] - looks[0] if len(looks) > 1 else 0,
             last=looks[-1],
@@ -102,11 +99,6 @@ def outcomes(curves: pl.DataFrame) -> dict[str, list[Outcome]]:
 def best(rates: Sequence[Outcome]) -> Outcome:
     """The rate of the highest mean share; where all seeds arrive, that of the fewest updates."""
     return max(rates, key=lambda o: (min(o.mean, ENOUGH), -median(o.arrived or [o.last]), o.mean))
-
-
-def bests(curves: pl.DataFrame) -> dict[str, Outcome]:
-    """Each side of a cell at its best rate."""
-    return {side: best(rates) for side, rates in outcomes(curves).items()}
 
 
 def order_of_arrival(a: Outcome, b: Outcome) -> tuple[float, float]:

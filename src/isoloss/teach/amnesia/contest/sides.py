@@ -15,13 +15,13 @@ from isoloss.models import count, family, shape_of
 from isoloss.models.lstm import initialise, initialise_chrono
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, CHRONO, DEFAULT
 from isoloss.teach.learner import Side
-from isoloss.teach.tasks import Task
+from isoloss.teach.tasks import LearningTask
 
 BLOCKS = {"n_layer": 2, "n_head": 2, "positions": "rotary", "tied": False}
 WIDEST_LSTM = 512
 
 
-def params_of(side: Side, task: Task) -> int:
+def params_of(side: Side, task: LearningTask) -> int:
     return count(
         family(side.family), shape_of(side.family, side.shape), task.vocab, task.context
     ).params_total
@@ -31,7 +31,7 @@ def attention(width: int) -> Side:
     return Side(ATTENTION, "transformer", BLOCKS | {"d_model": width})
 
 
-def lstm(name: str, task: Task, width: int) -> Side:
+def lstm(name: str, task: LearningTask, width: int) -> Side:
     """The LSTM whose parameters are nearest to those of ``attention(width)``, started as ``name`` says."""
     wanted = params_of(attention(width), task)
     sizes = [Side(name, "lstm", {"n_layer": 1, "d_model": d}) for d in range(4, WIDEST_LSTM)]

@@ -9,11 +9,11 @@ import polars as pl
 from isoloss.figures.figure import Figure
 from isoloss.teach import prose
 from isoloss.teach.amnesia.contest import draw
-from isoloss.teach.amnesia.contest.outcomes import Outcome, best, bests, course, outcomes, verdict
+from isoloss.teach.amnesia.contest.outcomes import Outcome, best, course, outcomes, verdict
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, DEFAULT, LSTMS
 from isoloss.teach.amnesia.settings import ContestSettings
 from isoloss.teach.amnesia.value_set import FORMULA
-from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.teach.result import Basis, Sentence, Tables
 from isoloss.teach.shares import span
 from isoloss.text import percent
 
@@ -23,38 +23,37 @@ Texts = Iterator[tuple[str, str]]
 
 @dataclass(frozen=True)
 class MeasuredCell:
-    """The looks of one task at one size, and what they came to. ``first``: a row, which names the cell."""
+    """What one task at one size came to, and its looks at each side's best rate.
 
-    curves: pl.DataFrame
-    distances: pl.DataFrame
+    ``first``: a row, which names the cell; ``distances``: None where the answers were not scored by distance.
+    """
+
     first: dict[str, Any]
     sides: dict[str, list[Outcome]]
     bests: dict[str, Outcome]
-
-    @property
-    def curves_at_best(self) -> pl.DataFrame:
-        return draw.at_best_rate(self.curves, self.bests)
+    curves: pl.DataFrame
+    distances: pl.DataFrame | None
 
 
 def cells_of(tables: Tables, names: Sequence[str]) -> list[MeasuredCell]:
     """The cells in the order of their first row; none before anything has been trained."""
-    if not tables.get("curves"):
-        return []
-    curves, far = (_frame(tables.get(name, [])) for name in ("curves", "distances"))
+    curves, distances = (
+        pl.DataFrame(rows, infer_schema_length=None).partition_by(names, as_dict=True) if rows else {}
+        for rows in (tables.get("curves"), tables.get("distances"))
+    )
     cells: list[MeasuredCell] = []
-    for key, rows in curves.group_by(*names, maintain_order=True):
-        here = [pl.col(name) == value for name, value in zip(names, key, strict=True)]
-        distances = far.filter(*here) if len(far) else far
-        cells.append(MeasuredCell(rows, distances, rows.row(0, named=True), outcomes(rows), bests(rows)))
+    for key, rows in curves.items():
+        sides = outcomes(rows)
+        bests = {side: best(rates) for side, rates in sides.items()}
+        far = at_best_rate(distances[key], bests) if key in distances else None
+        cells.append(MeasuredCell(rows.row(0, named=True), sides, bests, at_best_rate(rows, bests), far))
     return cells
 
 
-def _frame(rows: Sequence[Row]) -> pl.DataFrame:
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def _nothing(cell: MeasuredCell) -> Texts:
-    yield from ()
+def at_best_rate(rows: pl.DataFrame, bests: dict[str, Outcome]) -> pl.DataFrame:
+    """The rows of each side at the rate that suits it."""
+    rates = {side: outcome.rate for side, outcome in bests.items()}
+    return rows.filter(pl.col("rate") == pl.col("side").replace_strict(rates))
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,8 @@ class Contest:
         default_factory=lambda: {"verdict": (ATTENTION, (BIAS_1,))}
     )
     baselines: dict[str, str] = field(default_factory=lambda: {"chance": "chance, 1 in 26"})
-    before: Callable[[MeasuredCell], Texts] = _nothing
-    after: Callable[[MeasuredCell], Texts] = _nothing
+    before: Callable[[MeasuredCell], Texts] = lambda cell: iter(())
+    after: Callable[[MeasuredCell], Texts] = lambda cell: iter(())
 
     def verdicts(self, cell: MeasuredCell) -> dict[str, str]:
         """Each pair's verdict by key, if both are there."""
@@ -114,14 +113,13 @@ class Contest:
         # The title states the finding without its numbers, which the figure shows.
         finding = self.verdicts(first).get(next(iter(self.pairs)), "so far").split(": ")[0]
         levels = [(first.first[column], label) for column, label in self.baselines.items()]
-        drawing = draw.curves(first.curves_at_best, levels)
+        drawing = draw.curves(first.curves, levels)
         figures = [self.figure("", drawing, first.first, finding=finding)]
-        if len(first.distances):
-            distances = draw.at_best_rate(first.distances, first.bests)
-            drawing, ends = draw.by_distance(distances, levels), _farthest(distances)
-            figures.append(self.figure("-distance", drawing, distances.row(0, named=True), ends=ends))
+        if first.distances is not None:
+            drawing, ends = draw.by_distance(first.distances, levels), _farthest(first.distances)
+            figures.append(self.figure("-distance", drawing, first.distances.row(0, named=True), ends=ends))
         if others:
-            rows = pl.concat([cell.curves_at_best for cell in cells])
+            rows = pl.concat([cell.curves for cell in cells])
             figures.append(self.figure("-sweep", draw.sweep(rows, self.names, list(self.baselines)), {}))
         return figures
 
@@ -134,8 +132,8 @@ class Contest:
         for cell in cells_of(tables, self.names):
             lines.append(", ".join(f"{name} {cell.first[name]}" for name in self.names))
             for side, outcome in cell.bests.items():
-                intervals = [share.interval for share in outcome.shares]
-                low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
+                low = min(share.low for share in outcome.shares)
+                high = max(share.high for share in outcome.shares)
                 lines.append(
                     f"{_bar(side, outcome.mean)}  {percent(low, 1)} to {percent(high, 1)}"
                     f"  rate {outcome.rate:g}, {outcome.last:,} updates"
@@ -152,7 +150,7 @@ def against_chance(cell: MeasuredCell) -> Texts:
     """Whether torch's default start, at its end, can be told from guessing."""
     if default := cell.bests.get(DEFAULT):
         chance = cell.first["chance"]
-        near = sum(low <= chance <= high for low, high in (share.interval for share in default.shares))
+        near = sum(share.low <= chance <= share.high for share in default.shares)
         yield (
             "chance",
             f"Guessing gives {percent(chance, 1)}; {default.side} ended at {default.span}, with chance "
@@ -162,8 +160,8 @@ def against_chance(cell: MeasuredCell) -> Texts:
 
 def by_distance(cell: MeasuredCell) -> Texts:
     """Nearest and farthest of each side at its best rate, seeds in a span."""
-    rows = draw.at_best_rate(cell.distances, cell.bests) if len(cell.distances) else cell.distances
-    for number, side in enumerate(rows.partition_by("side", maintain_order=True) if len(rows) else []):
+    rows = cell.distances
+    for number, side in enumerate([] if rows is None else rows.partition_by("side")):
         near, far = side["distance"].min(), side["distance"].max()
         ends = [span(side.filter(pl.col("distance") == end)["value"].to_list()) for end in (near, far)]
         yield (
@@ -186,8 +184,8 @@ def against_line(cell: MeasuredCell) -> Texts:
     line = cell.first["value_set"]
     for number, side in sorted(enumerate(cell.sides), key=lambda side: cell.bests[side[1]].mean):
         end = cell.bests[side]
-        intervals = [share.interval for share in end.shares]
-        above, below = sum(low > line for low, _ in intervals), sum(high < line for _, high in intervals)
+        above = sum(share.low > line for share in end.shares)
+        below = sum(share.high < line for share in end.shares)
         level = end.seeds - above - below
         text = (
             f"{side} ended above the value-set line of {line:.3f} in {above} of {end.seeds} seeds, "

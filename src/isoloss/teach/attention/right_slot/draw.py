@@ -19,9 +19,9 @@ from isoloss.teach.attention.right_slot.outcomes import (
     seed_count,
     shares,
     solved,
-    token_labels,
     uniform_mass,
 )
+from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.result import Tables
 from isoloss.text import percent
@@ -85,7 +85,7 @@ def references(levels: dict[str, float], *, right: bool = True) -> list[alt.Char
 
 def maps_figure(tables: Tables) -> Figure:
     """Both layers' maps before and after, right slots outlined, beside what flattening a layer does."""
-    labels, ablation = token_labels(tables), pl.DataFrame(tables["ablation"])
+    labels, ablation = labels_of(tables["string"], "token"), pl.DataFrame(tables["ablation"])
     side = max(150, 12 * len(labels))
     columns = [
         alt.vconcat(*(one_map(tables, state, layer, labels, side) for state in ("untrained", "trained")))

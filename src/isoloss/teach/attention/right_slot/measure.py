@@ -10,7 +10,6 @@ from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.learner import TEST_STREAM, UNSEEN, Cohort, Replica, Side, params
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
-from isoloss.teach.shares import Share
 from isoloss.teach.tasks import Binding
 
 SHAPE = {"n_layer": 2, "n_head": 1, "d_model": 32, "positions": "rotary", "tied": False}
@@ -55,11 +54,11 @@ def measure(settings: RightSlotSettings, report: Report) -> Tables:
 
 def look(cohort: Cohort, asked: Binding, strings: np.ndarray, tables: Tables) -> None:
     """Accuracy and the weight on the right slots now, a row a seed."""
-    for check in cohort.check(asked, strings=GLANCE):
-        tables["accuracy"].append({"seed": check.seed, "update": check.update, **check.share.row()})
+    for member, accuracy in zip(cohort.members, cohort.shares(asked, strings=GLANCE), strict=True):
+        tables["accuracy"].append({"seed": member.seed, "update": cohort.done, **accuracy.row()})
     maps = slots.attention_maps(cohort.model, strings, len(cohort.members))
     for layer, weights_KBTS in enumerate(maps):
-        mass_KB = slots.right_mass(weights_KBTS, slots.slots(layer, strings))
+        mass_KB = slots.right_mass(weights_KBTS, *slots.slots(layer, strings))
         for member, mass_B in zip(cohort.members, mass_KB, strict=True):
             where: Row = {"seed": member.seed, "layer": layer + 1, "update": cohort.done}
             tables["mass"].append(where | mean(mass_B).within(0.0, 1.0).row())
@@ -70,10 +69,9 @@ def ablated(cohort: Cohort, asked: Binding, state: str) -> list[Row]:
     rows: list[Row] = []
     for forced, layers in FORCED.items():
         with mixed_by(cohort.model, dict.fromkeys(layers, uniform)):
-            right_KB = cohort.right(asked)
-        for member, right_B in zip(cohort.members, right_KB, strict=True):
-            share = Share(int(right_B.sum()), len(right_B))
-            rows.append({"state": state, "forced": forced, "seed": member.seed, **share.row()})
+            shares = cohort.shares(asked)
+        for member, accuracy in zip(cohort.members, shares, strict=True):
+            rows.append({"state": state, "forced": forced, "seed": member.seed, **accuracy.row()})
     return rows
 
 
@@ -89,11 +87,10 @@ def baselines(task: Binding) -> list[Row]:
 def map_rows(cohort: Cohort, string_T: np.ndarray, state: str) -> list[Row]:
     """Both layers' maps of one unseen string: the first seed's weight, lowest and highest over seeds."""
     rows: list[Row] = []
-    for layer, weights_KBTS in enumerate(
-        slots.attention_maps(cohort.model, string_T[None], len(cohort.members))
-    ):
-        wanted = slots.slots(layer, string_T[None])
-        right = dict(zip(wanted.looks_BD[0].tolist(), wanted.right_BD[0].tolist(), strict=True))
+    maps = slots.attention_maps(cohort.model, string_T[None], len(cohort.members))
+    for layer, weights_KBTS in enumerate(maps):
+        looks_BD, right_BD = slots.slots(layer, string_T[None])
+        right = dict(zip(looks_BD[0].tolist(), right_BD[0].tolist(), strict=True))
         weights_KTS = weights_KBTS[:, 0]
         low_TS, high_TS, first_TS = weights_KTS.min(0), weights_KTS.max(0), weights_KTS[0]
         rows += [

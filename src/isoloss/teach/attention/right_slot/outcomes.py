@@ -2,27 +2,26 @@
 
 import polars as pl
 
-from isoloss.stats import mean
-from isoloss.teach.attention.sentence import labels_of
+from isoloss.stats import Interval, mean, share
 from isoloss.teach.result import Tables
-from isoloss.teach.shares import Share, gap
+from isoloss.teach.shares import ENOUGH, gap
 
-ENOUGH = 0.99
 LAYERS = (1, 2)
 LOOKS = {1: "value to its own key", 2: "query to the right value"}
 
 
-def accuracies(tables: Tables, state: str, forced: str) -> dict[int, Share]:
+def accuracies(tables: Tables, state: str, forced: str) -> dict[int, Interval]:
     """By seed."""
     rows = pl.DataFrame(tables["ablation"]).filter(state=state, forced=forced)
     return {
-        seed: Share(round(value * n), n) for seed, value, n in rows.select("seed", "value", "n").iter_rows()
+        seed: share(round(value * n), n) for seed, value, n in rows.select("seed", "value", "n").iter_rows()
     }
 
 
 def solved(tables: Tables) -> list[int]:
     """Seeds that answer nearly all strings after training."""
-    return [seed for seed, share in accuracies(tables, "trained", "none").items() if share.value >= ENOUGH]
+    final = accuracies(tables, "trained", "none")
+    return [seed for seed, accuracy in final.items() if accuracy.value >= ENOUGH]
 
 
 def subjects(tables: Tables) -> list[int]:
@@ -30,7 +29,7 @@ def subjects(tables: Tables) -> list[int]:
     return solved(tables) or list(accuracies(tables, "trained", "none"))
 
 
-def shares(tables: Tables, forced: str) -> list[Share]:
+def shares(tables: Tables, forced: str) -> list[Interval]:
     """Of the subjects after training."""
     by_seed = accuracies(tables, "trained", forced)
     return [by_seed[seed] for seed in subjects(tables)]
@@ -67,10 +66,6 @@ def uniform_mass(layer: int, pairs: int) -> float:
     """Weight on the right slot of a head that looks at all past places alike: the mean of 1 / (place + 1)."""
     seen = [2 * i + 2 if layer == 1 else 2 * pairs + i + 1 for i in range(pairs)]
     return sum(1 / count for count in seen) / pairs
-
-
-def token_labels(tables: Tables) -> list[str]:
-    return labels_of([str(row["token"]) for row in tables["string"]])
 
 
 def seed_count(tables: Tables) -> int:

@@ -9,7 +9,6 @@ from isoloss.stats import mean
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
 from isoloss.teach.attention.right_slot.draw import maps_figure, progress_figure
 from isoloss.teach.attention.right_slot.outcomes import (
-    ENOUGH,
     LAYERS,
     LOOKS,
     accuracies,
@@ -20,12 +19,12 @@ from isoloss.teach.attention.right_slot.outcomes import (
     shares,
     solved,
     subjects,
-    token_labels,
     uniform_mass,
 )
+from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.result import Basis, Sentence, Tables
-from isoloss.teach.shares import span
+from isoloss.teach.shares import ENOUGH, span
 from isoloss.text import percent, plural
 
 
@@ -196,7 +195,7 @@ def ablation_lines(tables: Tables) -> list[str]:
 
 
 def map_lines(tables: Tables) -> list[str]:
-    labels, maps = token_labels(tables), pl.DataFrame(tables["map"])
+    labels, maps = labels_of(tables["string"], "token"), pl.DataFrame(tables["map"])
     lines: list[str] = []
     for state in ("untrained", "trained"):
         for layer in LAYERS:

@@ -6,7 +6,8 @@ import polars as pl
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
-from isoloss.teach import prose, templates
+from isoloss.report.templates import fill
+from isoloss.teach import prose
 from isoloss.teach.attention.draw import labelled, numbered_map
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
 from isoloss.teach.attention.sentence import labels_of
@@ -63,13 +64,9 @@ def check_text(tables: Tables) -> str:
     )
 
 
-def words_of_table(tables: Tables) -> list[str]:
-    return labels_of([str(row["word"]) for row in tables["words"]])
-
-
 def matrices(settings: StepsSettings, tables: Tables) -> Iterator[Matrix]:
     """Every matrix of the computation, in order."""
-    words = words_of_table(tables)
+    words = labels_of(tables["words"])
     features = [f"d{i}" for i in range(1, settings.d_model + 1)]
     channels = [f"c{i}" for i in range(1, settings.d_model + 1)]
     shapes = [
@@ -111,13 +108,13 @@ def html(settings: StepsSettings, tables: Tables) -> Markup:
     first = next(i for i, matrix in enumerate(every) if ". Z 1:" in matrix.caption)
     last = first + len(tables["words"])
     parts = [every[:first], every[first:last], every[last:]]
-    return templates.filled("attention/steps/matrices.html", parts=parts)
+    return fill("teach/attention/steps/matrices.html", parts=parts)
 
 
 def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:
     if not tables.get("matrices"):
         return []
-    words, rows = words_of_table(tables), pl.DataFrame(tables["matrices"], infer_schema_length=None)
+    words, rows = labels_of(tables["words"]), pl.DataFrame(tables["matrices"], infer_schema_length=None)
     seen = rows.filter(pl.col("matrix") == "A", pl.col("column") <= pl.col("row"))
     weights = labelled(seen, ("row", "column"), words, 1)
     strongest = max(weights.filter(pl.col("looks") == words[-1])["weight"].to_list())

@@ -11,37 +11,15 @@
 Suffixes: T place that looks, S place looked at, D d_model, C head dimension.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
 
-@dataclass(frozen=True)
-class Weights:
-    q_DC: np.ndarray
-    k_DC: np.ndarray
-    v_DC: np.ndarray
-    o_CD: np.ndarray
-
-
-@dataclass(frozen=True)
-class Trace:
-    x_TD: np.ndarray
-    weights: Weights
-    q_TC: np.ndarray
-    k_SC: np.ndarray
-    v_SC: np.ndarray
-    score_TS: np.ndarray
-    mask_TS: np.ndarray
-    masked_TS: np.ndarray
-    softmax_TS: np.ndarray
-    weighted_TSC: np.ndarray
-    mixed_TC: np.ndarray
-    output_TD: np.ndarray
-
-
-def trace_of(x_TD: np.ndarray, weights: Weights) -> Trace:
-    q_TC, k_SC, v_SC = x_TD @ weights.q_DC, x_TD @ weights.k_DC, x_TD @ weights.v_DC
+def trace_of(x_TD: np.ndarray, weights: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Every matrix by name, in the order of the steps. ``weights``: W_q, W_k, W_v and W_o."""
+    q_DC, k_DC, v_DC, o_CD = weights
+    q_TC, k_SC, v_SC = x_TD @ q_DC, x_TD @ k_DC, x_TD @ v_DC
     T, C = q_TC.shape
     score_TS = q_TC @ k_SC.T / np.sqrt(C)
     mask_TS = np.where(np.tri(T, dtype=bool), 0.0, -np.inf)
@@ -51,17 +29,20 @@ def trace_of(x_TD: np.ndarray, weights: Weights) -> Trace:
     softmax_TS = power_TS / power_TS.sum(1, keepdims=True)
     weighted_TSC = softmax_TS[:, :, None] * v_SC[None]
     mixed_TC = weighted_TSC.sum(1)
-    return Trace(
-        x_TD,
-        weights,
-        q_TC,
-        k_SC,
-        v_SC,
-        score_TS,
-        mask_TS,
-        masked_TS,
-        softmax_TS,
-        weighted_TSC,
-        mixed_TC,
-        mixed_TC @ weights.o_CD,
-    )
+    return {
+        "X": x_TD,
+        "W_q": q_DC,
+        "W_k": k_DC,
+        "W_v": v_DC,
+        "Q": q_TC,
+        "K": k_SC,
+        "V": v_SC,
+        "S": score_TS,
+        "M": mask_TS,
+        "S + M": masked_TS,
+        "A": softmax_TS,
+        **{f"Z {place}": weighted_SC for place, weighted_SC in enumerate(weighted_TSC, 1)},
+        "Y": mixed_TC,
+        "W_o": o_CD,
+        "O": mixed_TC @ o_CD,
+    }

@@ -1,7 +1,6 @@
 """The same sentence through several random networks: what attention maps look like when they mean nothing."""
 
 from isoloss.teach.attention.head import double, head_of
-from isoloss.teach.attention.sentence import words_of
 from isoloss.teach.attention.settings import UntrainedSettings
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
@@ -9,7 +8,7 @@ from isoloss.teach.result import Row, Tables
 
 def measure(settings: UntrainedSettings, report: Report) -> Tables:
     """Tables ``words`` and ``map``: the weight of each word on each, a map a seed."""
-    words = words_of(settings.sentence)
+    words = settings.sentence.split()
     tables: Tables = {
         "words": [{"place": place, "word": word} for place, word in enumerate(words, 1)],
         "map": [],

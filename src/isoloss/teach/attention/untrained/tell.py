@@ -5,6 +5,7 @@ from collections import Counter
 import altair as alt
 import polars as pl
 
+from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import INK, QUIET
 from isoloss.stats import mean
@@ -79,7 +80,7 @@ def cell_text(tables: Tables) -> str:
 def figures(settings: UntrainedSettings, tables: Tables) -> list[Figure]:
     if not tables.get("map"):
         return []
-    labels = labels_of([str(row["word"]) for row in tables["words"]])
+    labels = labels_of(tables["words"])
     return [maps_figure(tables, labels), cell_figure(tables, labels)]
 
 
@@ -108,13 +109,10 @@ def maps_figure(tables: Tables, labels: list[str]) -> Figure:
 def cell_figure(tables: Tables, labels: list[str]) -> Figure:
     """The last word's weight on each word: a dot a seed, the even share dashed."""
     even = 1 / len(labels)
-    rows = [
-        {"seed": seed, "looks at": label, "weight": weight}
-        for seed, weights in last_rows(tables).items()
-        for label, weight in zip(labels, weights, strict=True)
-    ]
-    low, high = min(row["weight"] for row in rows), max(row["weight"] for row in rows)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    last = pl.DataFrame(tables["map"]).filter(pl.col("place") == len(labels))
+    table = labelled(last, ("place", "looks_at"), labels, 1).select(last["seed"], "looks at", "weight")
+    low, high = marks.span(table["weight"])
+    base = marks.chart_of(table).encode(
         alt.X("looks at:N", sort=labels, title="looks at", scale=alt.Scale(domain=labels)).axis(
             labelAngle=-40, labelLimit=150
         ),
@@ -125,18 +123,18 @@ def cell_figure(tables: Tables, labels: list[str]) -> Figure:
     )
     rule = alt.Chart().mark_rule(strokeDash=[6, 4], color=QUIET).encode(y=alt.datum(even))
     label = (
-        alt.Chart(alt.InlineData(values=[{"label": f"even: {even:.2f}"}]))
+        marks.chart_of(pl.DataFrame({"label": [f"even: {even:.2f}"]}))
         .mark_text(align="right", baseline="bottom", dy=-3, fontSize=12, color=INK)
         .encode(x=alt.value("width"), y=alt.datum(even), text="label:N")
     )
     chart = alt.layer(dots, rule, label).properties(width=560, height=220)
-    seeds = len(last_rows(tables))
-    return prose.figure("attention", "cell", chart, pl.DataFrame(rows), low=low, high=high, seeds=seeds)
+    seeds = last["seed"].n_unique()
+    return prose.figure("attention", "cell", chart, table, low=low, high=high, seeds=seeds)
 
 
 def lines(settings: UntrainedSettings, tables: Tables) -> list[str]:
     """The last word's row of every random network."""
-    labels, last = labels_of([str(row["word"]) for row in tables["words"]]), last_rows(tables)
+    labels, last = labels_of(tables["words"]), last_rows(tables)
     cells: Cells = [[*weights] for weights in last.values()]
     caption = "Weights of the last word, a row a random network"
     return lines_of(Matrix(caption, [f"seed {seed}" for seed in last], labels, cells))

@@ -9,12 +9,12 @@ import torch
 
 from isoloss.teach.panel import Report
 from isoloss.teach.race.counts import BLOCK, FLOAT_BYTES, LSTM, state_floats
-from isoloss.teach.race.ratios import paired
+from isoloss.teach.race.ratios import ratio_of
 from isoloss.teach.race.runners import causal_block, lstm_layer
 from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.race.steps import attention_step, lstm_state, lstm_step, read
-from isoloss.teach.race.timing import spread
-from isoloss.teach.result import Row, Tables
+from isoloss.teach.race.timing import shuffle, spread
+from isoloss.teach.result import Tables
 
 Steps = dict[tuple[int, str], Callable[[], object]]
 
@@ -32,17 +32,17 @@ def measure(settings: BillSettings, report: Report) -> Tables:
 def step_times(settings: BillSettings, report: Report) -> dict[tuple[int, str], list[float]]:
     """Milliseconds of CPU time of one step, by n and layer: a value a repeat, in an order drawn each time."""
     steps = steps_of(settings)
-    rng, keys = np.random.default_rng(0), list(steps)
-    times: dict[tuple[int, str], list[float]] = {key: [] for key in keys}
+    rng = np.random.default_rng(0)
+    times: dict[tuple[int, str], list[float]] = {key: [] for key in steps}
     for number in range(settings.repeats + 1):
         report(number / (settings.repeats + 1), f"round {number} of {settings.repeats}")
-        for i in rng.permutation(len(keys)):
+        for key in shuffle(list(steps), rng):
             started_at = time.process_time()
             for _ in range(settings.tokens):
-                steps[keys[i]]()
+                steps[key]()
             spent = 1e3 * (time.process_time() - started_at) / settings.tokens
             if number > 0:  # round 0 warms up
-                times[keys[i]].append(spent)
+                times[key].append(spent)
     return times
 
 
@@ -61,25 +61,22 @@ def steps_of(settings: BillSettings) -> Steps:
 
 
 def tables_of(settings: BillSettings, times: dict[tuple[int, str], list[float]]) -> Tables:
-    ns = sorted({n for n, _ in times})
+    ns, layers = sorted({n for n, _ in times}), (BLOCK, LSTM)
     first, last = ns[0], ns[-1]
-    ratio_rows = [{"n_before": n, **paired(times[n, BLOCK.name], times[n, LSTM.name]).row()} for n in ns]
-    growth: list[Row] = []
-    memory: list[Row] = []
-    for layer in (BLOCK, LSTM):
-        growth.append(
-            {"runner": layer.name, "n_first": first, "n_last": last}
-            | paired(times[last, layer.name], times[first, layer.name]).row()
-        )
-    for n, layer in product(ns, (BLOCK, LSTM)):
-        floats = state_floats(layer, n, settings.d_model)
-        memory.append({"n_before": n, "runner": layer.name, "floats": floats, "bytes": FLOAT_BYTES * floats})
     return {
-        "growth": growth,
+        "growth": [
+            {"runner": layer.name, "n_first": first, "n_last": last}
+            | ratio_of(times[last, layer.name], times[first, layer.name]).row()
+            for layer in layers
+        ],
         "times": [
             {"n_before": n, "runner": name, "clock": "CPU time", **spread(values)}
             for (n, name), values in sorted(times.items())
         ],
-        "ratios": ratio_rows,
-        "memory": memory,
+        "ratios": [{"n_before": n, **ratio_of(times[n, BLOCK.name], times[n, LSTM.name]).row()} for n in ns],
+        "memory": [
+            {"n_before": n, "runner": layer.name, "floats": floats, "bytes": FLOAT_BYTES * floats}
+            for n, layer in product(ns, layers)
+            for floats in (state_floats(layer, n, settings.d_model),)
+        ],
     }

@@ -5,20 +5,23 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
+from isoloss import table
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import FAMILY_COLOURS, log_axis
 from isoloss.teach.prose import figure
+from isoloss.teach.race import draw
 from isoloss.teach.race.counts import BLOCK, LSTM
-from isoloss.teach.race.ratios import INTERVAL, compared, factor, winner
+from isoloss.teach.race.ratios import INTERVAL, factor, judge, winner
 from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.text import capital, size
 
-COLOURS = {BLOCK.name: FAMILY_COLOURS["transformer"], LSTM.name: FAMILY_COLOURS["lstm"]}
-SHAPES = {BLOCK.name: "square", LSTM.name: "circle"}
 WIDTH, HEIGHT = 560, 280
-DASHES = {BLOCK.name: [7, 4], LSTM.name: [1, 0]}
+LOOKS: dict[str, marks.Look] = {
+    BLOCK.name: (FAMILY_COLOURS["transformer"], "square", [7, 4]),
+    LSTM.name: (FAMILY_COLOURS["lstm"], "circle", [1, 0]),
+}
 
 
 def basis(settings: BillSettings, tables: Tables) -> Basis:
@@ -32,7 +35,7 @@ def basis(settings: BillSettings, tables: Tables) -> Basis:
 def sentences(settings: BillSettings, tables: Tables) -> list[Sentence]:
     rows = tables["ratios"]
     step = (
-        f"One more token after n: {compared(rows, BLOCK.name, LSTM.name, 'n_before')}; one CPU thread, "
+        f"One more token after n: {judge(rows, BLOCK.name, LSTM.name, 'n_before')}; one CPU thread, "
         f"{rows[0]['n']} repeats."
     )
     return [
@@ -97,7 +100,7 @@ def figures(settings: BillSettings, tables: Tables) -> list[Figure]:
 
 def _cost(tables: Tables) -> Figure:
     rows = tables["times"]
-    verdict = compared(tables["ratios"], BLOCK.name, LSTM.name, "n_before", numbers=False)
+    verdict = judge(tables["ratios"], BLOCK.name, LSTM.name, "n_before", numbers=False)
     chart = _curves(rows, "CPU time of one more token, ms", bars=True)
     return figure("race", "bill-cost", chart, pl.DataFrame(rows), verdict=verdict, n=rows[0]["n"])
 
@@ -112,35 +115,21 @@ def _stored(rows: Sequence[Row]) -> Figure:
 
 
 def _curves(rows: Sequence[Row], y_title: str, *, bars: bool) -> alt.LayerChart:
-    looks = {"colour": COLOURS, "shape": SHAPES}
-    table = (
-        pl.DataFrame(rows)
-        .sort("runner", "n_before")
-        .with_columns(pl.col("runner").replace_strict(look).alias(column) for column, look in looks.items())
-    )
-    ns = sorted(set(table["n_before"]))
+    frame = marks.with_looks(pl.DataFrame(rows).sort("runner", "n_before"), "runner", LOOKS)
+    ns = sorted(set(frame["n_before"]))
     x = log_axis(alt.X, "n_before", "Tokens n read before", ns[0], ns[-1], room=1.2, ticks=ns, labels=",d")
-    columns = ("low", "high") if bars else ("value",)
-    low, high = marks.span(*(table[name] for name in columns))
+    low, high = marks.span(*(frame[name] for name in (("low", "high") if bars else ("value",))))
     y = log_axis(alt.Y, "value", y_title, low, high, room=1.4, labels="~g" if bars else "~s")
-    layers = [
-        marks.line(table.filter(pl.col("runner") == name), x, y, dash=dash) for name, dash in DASHES.items()
-    ]
-    if bars:
-        layers.append(marks.bars(table, x, y))
-    layers.append(marks.points(table, x, y, shape=marks.SHAPE, size=60))
-    ends = table.filter(pl.col("n_before") == ns[-1]).with_columns(pl.col("runner").alias("label"))
-    layers.append(marks.end_labels(ends, marks.EDGE, y, HEIGHT))
-    return marks.panel(layers, WIDTH, HEIGHT)
+    return marks.panel(draw.curves(frame, LOOKS, x, y, HEIGHT, bars=bars), WIDTH, HEIGHT)
 
 
 def lines(settings: BillSettings, tables: Tables) -> list[str]:
     times = {(row["n_before"], row["runner"]): row for row in tables["times"]}
-    stored = {(row["n_before"], row["runner"]): row["bytes"] for row in tables["memory"]}
-    out = [f"{'n before':>8} {'block, ms':>24} {'LSTM, ms':>24} {'cache':>8} {'state':>8}"]
+    stored = {(row["n_before"], row["runner"]): size(row["bytes"]) for row in tables["memory"]}
+    rows: list[tuple[object, ...]] = []
     for n in sorted({n for n, _ in times}):
-        rows = (times[n, layer.name] for layer in (BLOCK, LSTM))
-        texts = [f"{row['value']:.3f} ({row['low']:.3f} to {row['high']:.3f})" for row in rows]
-        memory = " ".join(f"{size(stored[n, layer.name]):>8}" for layer in (BLOCK, LSTM))
-        out.append(f"{n:>8,} {texts[0]:>24} {texts[1]:>24} {memory}")
-    return out
+        spans = (times[n, layer.name] for layer in (BLOCK, LSTM))
+        texts = (f"{row['value']:.3f} ({row['low']:.3f} to {row['high']:.3f})" for row in spans)
+        rows.append((n, *texts, stored[n, BLOCK.name], stored[n, LSTM.name]))
+    heads = ("n before", "block, ms", "LSTM, ms", "cache", "state")
+    return [*table.lines(table.text_table("", heads, rows, numeric=True))]

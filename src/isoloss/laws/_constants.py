@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from isoloss.errors import InputError
-from isoloss.laws._result import Fit, FitStatus, Interval, Objective, Units
-from isoloss.laws._scaled import scaled_form
+from isoloss.laws._result import Fit, FitStatus, Interval, Objective
+from isoloss.laws._scaled import middles, scaled_form
 from isoloss.laws.forms import Form, registered
 
 _UNCERTAIN = "no interval: the constants stand without the covariance that an interval needs"
 
 
-def known(
+def from_constants(
     law: str | Form,
     params: Mapping[str, float],
     *,
@@ -33,35 +33,27 @@ def known(
     where known. Raises InputError for parameters that are missing or cannot be.
     """
     law = registered(law)
-    whole = {**law.fixed, **params}
-    if missing := set(law.parameters) - set(whole):
+    constants = {**law.fixed, **params}
+    if missing := set(law.parameters) - set(constants):
         raise InputError(f"lacks {', '.join(sorted(missing))}", where=law.name, mend="give each parameter")
     ranges = dict(ranges or {})
-    # In units of the middle of the ranges, as a fit would be; of 1 where they are not known.
-    by_unit: dict[str, float] = {}
-    for name, unit in zip(law.inputs, law.units or law.inputs, strict=True):
-        low, high = ranges.get(name, (1.0, 1.0))
-        by_unit.setdefault(
-            unit, 0.0 if unit == "1" or law.units is None else (np.log(low) + np.log(high)) / 2
-        )
-    log_scale_I = np.array([by_unit[unit] for unit in law.units or law.inputs])
-    theta = scaled_form(law, np.zeros((len(law.inputs), 1)), log_scale_I, 0.0, whole).theta(np.zeros(0))
-    held = {name: value for name, value in law.fixed.items() if name not in params}
+    # In units of the middle of the ranges, as a fit would be; of 1 where no paper tells them.
+    scaled = scaled_form(law, np.zeros((len(law.inputs), 1)), middles(law, ranges), 0.0, constants)
     return Fit(
         law=law.name,
         status=FitStatus.PUBLISHED,
         reason=FitStatus.PUBLISHED.value,
-        params={name: float(whole[name]) for name in law.parameters},
+        params={name: float(constants[name]) for name in law.parameters},
         standard_errors={name: (standard_errors or {}).get(name) for name in law.parameters},
         intervals={name: (intervals or {}).get(name) for name in law.parameters},
         level=level,
         intervals_by="as printed",
         objective=Objective(objective),
-        fixed=held,
+        fixed={name: value for name, value in law.fixed.items() if name not in params},
         n=n,
         warnings=(_UNCERTAIN, *warnings),
-        theta=tuple(theta.tolist()),
-        units=Units(dict(zip(law.inputs, np.exp(log_scale_I).tolist(), strict=True)), 1.0),
+        theta=tuple(scaled.theta(np.zeros(0)).tolist()),
+        units=scaled.units,
         ranges=ranges,
         source=dict(source or {}),
     )

@@ -1,0 +1,26 @@
+"""A sweep of sizes over compute budgets of which the optimum is known: Hoffmann's law, exactly."""
+
+import numpy as np
+
+LAW = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}  # Hoffmann et al., as printed
+EXPONENT = 0.28 / 0.62
+BUDGETS = np.geomspace(1e18, 1e21, 7)
+
+
+def chinchilla_optimum(law, flops):
+    """N* = G (C/6)^(beta/(alpha+beta)), G = (alpha A/(beta B))^(1/(alpha+beta)): Hoffmann et al., eq. 4."""
+    both = law["alpha"] + law["beta"]
+    G = (law["alpha"] * law["A"] / (law["beta"] * law["B"])) ** (1 / both)
+    return G * (np.asarray(flops) / 6) ** (law["beta"] / both)
+
+
+def grid(budgets=BUDGETS, width=8.0, sizes=9, shift=1.0):
+    """C and N of a grid that reaches ``width`` times to each side of ``shift`` times the optimum."""
+    C = np.repeat(budgets, sizes)
+    return C, chinchilla_optimum(LAW, C) * shift * np.tile(
+        np.geomspace(1 / width, width, sizes), len(budgets)
+    )
+
+
+def chinchilla(C, N):
+    return LAW["E"] + LAW["A"] * N ** -LAW["alpha"] + LAW["B"] * (C / 6 / N) ** -LAW["beta"]
