@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 import story
 
-from isoloss.analysis.findings import findings
+from isoloss.analysis.findings import LEFT_OUT, findings
 from isoloss.records import load
 
 
 def by_key(study):
-    return {found.key: found for found in findings(study)}
+    return {found.key: found for found in findings(study) if found.key != LEFT_OUT}
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,11 @@ def inside_findings(inside):
     return by_key(inside)
 
 
-def test_there_are_three_findings_in_order(ahead):
-    assert [found.key for found in findings(ahead)] == ["families", "positions", "loops"]
+def test_the_findings_are_those_that_the_study_planned_in_order(ahead, told):
+    assert [found.key for found in findings(ahead)] == ["gap", "families", "positions", "loops", "left-out"]
+    assert [found.key for found in findings(told(story.FEW))] == ["gap", "families", "positions"]
+    only = replace(story.LSTM_AHEAD, transformer_widths=(), lstm_widths=(), hostile=False)
+    assert [found.key for found in findings(told(only))] == ["loops"]
 
 
 def test_the_families_sentence_follows_the_story(ahead_findings, inside_findings):
@@ -87,9 +90,9 @@ def test_every_difference_in_a_sentence_is_one_of_its_numbers(ahead_findings, in
         known = set()
         for value in flat(found.numbers):
             known |= formatted(value)
-        signed = re.findall(r"[+−]\d+\.\d{3}", found.sentence)
-        assert signed
-        assert all(number in known or number[1:] in known for number in signed), found.key
+        nats = re.findall(r"[+−]?\d+\.\d{3}", found.sentence)
+        assert nats
+        assert all(number in known or number.lstrip("+−") in known for number in nats), found.key
 
 
 def flat(value):
@@ -102,7 +105,7 @@ def flat(value):
 
 def test_every_verdict_comes_with_an_interval(ahead_findings, inside_findings):
     for found in [*ahead_findings.values(), *inside_findings.values()]:
-        assert re.search(r"\([+−][\d.]+ to [+−][\d.]+\)", found.sentence), found.key
+        assert re.search(r"\([+−]?[\d.]+ to [+−]?[\d.]+\)", found.sentence), found.key
 
 
 def test_one_seed_refuses_every_verdict(told):
@@ -114,19 +117,31 @@ def test_one_seed_refuses_every_verdict(told):
 
 
 @pytest.mark.parametrize(
-    ("missing", "key", "words"),
+    ("missing", "key"),
     [
-        ({"lstm_widths": ()}, "families", "no finished lstm run"),
-        ({"lstm_widths": ()}, "positions", "no finished lstm run"),
-        ({"transformer_widths": ()}, "families", "no finished transformer run"),
-        ({"loops": ()}, "loops", "no finished looped run"),
+        ("lstm", "gap"),
+        ("lstm", "families"),
+        ("lstm", "positions"),
+        ("transformer", "families"),
+        ("looped", "loops"),
     ],
 )
-def test_a_missing_family_is_named_and_what_would_answer(told, missing, key, words):
-    found = by_key(told(replace(story.FEW, **missing)))[key]
+def test_a_family_that_was_planned_and_is_missing_is_named_and_what_would_answer(tmp_path, missing, key):
+    few = replace(story.FEW, transformer_widths=(20, 40), lstm_widths=((1, (36, 72)),), loops=(1, 2))
+    runs = story.planned(few)
+    for run in runs:
+        if run["settings"]["family"] != missing:
+            story.write_run(tmp_path, "some", few, run, np.random.default_rng(0))
+    story.write_plan(tmp_path, "some", "Some", runs)
+    found = by_key(load(tmp_path))[key]
     assert found.sentence.startswith("Not answered")
-    assert words in found.sentence
+    assert f"no finished {missing} run" in found.sentence
     assert "add " in found.sentence
+
+
+@pytest.mark.parametrize(("left_out", "keys"), [({"lstm_widths": ()}, []), ({"transformer_widths": ()}, [])])
+def test_no_finding_speaks_of_a_family_that_was_never_planned(told, left_out, keys):
+    assert [found.key for found in findings(told(replace(story.FEW, **left_out)))] == keys
 
 
 def test_two_sizes_give_gaps_but_no_crossover(told):
@@ -151,6 +166,6 @@ def test_rates_chosen_by_their_outcome_are_a_caveat(told, tmp_path):
     for number, run in enumerate(runs):
         story.write_run(folder, "swept", few, run, np.random.default_rng(number))
     story.write_plan(folder, "swept", "Swept", runs)
-    found = findings(load(folder))[0]
+    found = by_key(load(folder))["families"]
     assert "4 sizes were trained at several learning rates" in found.caveats[-1]
     assert "no verdict" in found.sentence

@@ -6,16 +6,16 @@ import polars as pl
 import pytest
 import story
 
-from isoloss.analysis import by_params, by_position, by_tokens, contexts, loops
+from isoloss.analysis import by_params, by_position, contexts, gap_by_tokens, loops
 from isoloss.figures import (
     context_laws,
     looped_grid,
     loss_by_params,
     loss_by_position,
-    loss_by_tokens,
     render,
     style,
 )
+from isoloss.figures import gap_by_tokens as gap_figure
 from isoloss.figures.figure import Figure
 
 
@@ -24,7 +24,7 @@ def figures(ahead):
     by_index, looped = contexts.measure(ahead), loops.measure(ahead)
     made = [
         loss_by_params.figure(by_params.measure(ahead)),
-        loss_by_tokens.figure(by_tokens.measure(ahead)),
+        gap_figure.figure(next(iter(gap_by_tokens.measure(ahead).pairs.values()))),
         loss_by_position.figure(by_position.measure(ahead)),
         context_laws.laws_figure(by_index),
         context_laws.steps_figure(by_index),

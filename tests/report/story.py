@@ -26,16 +26,21 @@ HOSTILE = "<script>alert(1)</script></script>\"'& ünïcödé 🜁"
 
 @dataclass(frozen=True)
 class Law:
-    """Loss at N = 1e4 and unlimited data, exponent a; profile b T^-p, flat after ``plateau``."""
+    """Loss at N = 1e4 and unlimited data, exponent a; profile b T^-p, flat after ``plateau``.
+
+    ``lag``: nats by which a doubling of D lowers the loss beyond that, counted from the largest D.
+    """
 
     at_10k: float
     a: float
     b: float
     p: float
     plateau: int
+    lag: float = 0.0
 
     def loss(self, params: float, tokens: float) -> float:
-        return self.at_10k * (params / 1e4) ** -self.a * (1 + 30 * max(tokens, 1) ** -0.45)
+        left = log(D_POINTS[-1] / max(tokens, 1), 2)
+        return self.at_10k * (params / 1e4) ** -self.a * (1 + 30 * max(tokens, 1) ** -0.45) + self.lag * left
 
     def profile(self) -> np.ndarray:
         """b T^-p less its mean: by how much the loss at position T departs from the context mean."""
@@ -64,6 +69,8 @@ class LoopLaw:
 
 @dataclass(frozen=True)
 class Story:
+    """``noise``: of a run, the same at every D; ``wander``: at each of its D."""
+
     transformer: Law
     lstm: Law = Law(at_10k=4.0, a=0.05, b=3.0, p=0.9, plateau=24)
     looped: LoopLaw = LoopLaw()
@@ -77,6 +84,7 @@ class Story:
     loops: tuple[int, ...] = (1, 2, 4)
     seeds: int = 2
     noise: float = 0.006
+    wander: float = 0.0
     hostile: bool = True
     finished: bool = True
 
@@ -229,6 +237,8 @@ def position_table(story, run, shift, step, is_cooled, windows, rng):
     # The validation windows are the same for all runs, and so is the text's own noise.
     text_T = np.random.default_rng(windows).normal(0, 2.0 / windows**0.5, CONTEXT)
     tables = []
+    own = np.random.default_rng([step, *run["run_id"].encode()])
+    shift = shift + story.wander * own.standard_normal()
     for part, mean in mean_losses(story, run, step * BATCH_TOKENS).items():
         loss_T = np.full(CONTEXT, mean)
         if part != "entropy":

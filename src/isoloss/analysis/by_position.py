@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.points import cooled_points, of_families, shared_tokens
+from isoloss.analysis.points import cooled_points, main_tokens, of_families
 from isoloss.analysis.positions import PositionProfile, context_law, profiles, stop_of
 from isoloss.errors import Refusal
 from isoloss.laws import ContextStop, Fit, Plateau
@@ -60,7 +60,7 @@ class ByPosition:
 def measure(study: StudyData) -> ByPosition:
     """Raises Refusal if a family is missing, no D is shared, or no two sizes are alike."""
     points = of_families(cooled_points(study.table()), "transformer", "lstm")
-    tokens = shared_tokens(points)
+    tokens = main_tokens(points)
     everyone = profiles(study, points.filter(pl.col("tokens") == tokens))
     context = int(everyone[0].position_T[-1])
     if any(len(p.position_T) != context for p in everyone):

@@ -1,4 +1,4 @@
-"""Numbers to sentences: the three findings of a study. No verdict without seeds and an interval."""
+"""Numbers to sentences: the findings of a study. No verdict without seeds and an interval."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,16 +7,19 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.by_params import ByParams, crossover
+from isoloss.analysis.by_params import FamilyPair, crossover
 from isoloss.analysis.by_params import verdict as params_verdict
 from isoloss.analysis.by_position import EARLY, ByPosition, gain_words, name_of, stop_words
 from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.conditions import left_out
+from isoloss.analysis.gap_by_tokens import PairByTokens, crossing_words
+from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
 from isoloss.analysis.loops import LoopedStudy, LoopGain, loops_verdict
 from isoloss.analysis.points import seeds_phrase, sweeps
-from isoloss.analysis.study import StudyAnalysis, analyse
+from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
 from isoloss.laws import ContextStop, Crossing
+from isoloss.noise import pooled_words
 from isoloss.records import StudyData
 from isoloss.stats import LEVEL, Interval
 
@@ -40,17 +43,35 @@ Parts = tuple[str, dict[str, Any], list[str]]
 
 
 def findings(study: StudyData) -> list[Finding]:
-    """The three findings of a study, in order; one that cannot be had says what is missing."""
+    """What a study planned to answer, in order; what cannot be had says what is missing."""
     return findings_of(analyse(study))
 
 
 def findings_of(analysis: StudyAnalysis) -> list[Finding]:
     tuned = tuning_words(sweeps(analysis.study.table()))
-    parts: tuple[tuple[str, str, Any, Callable[..., Parts]], ...] = (
-        ("families", "Which family is ahead, and where the curves cross", analysis.by_params, families),
-        ("positions", "Where in the context the difference lies", analysis.by_position, positions),
-        ("loops", "What loops buy", analysis.loops, loops),
-    )
+    parts: list[tuple[str, str, Any, Callable[..., Parts]]] = []
+    for pair in analysis.pairs:
+        of = f": {pair.words}" if len(analysis.pairs) > 1 else ""
+        parts += [
+            (
+                f"gap{pair.suffix}",
+                f"What training longer does to the lead{of}",
+                of_pair(analysis.gaps, pair),
+                gap,
+            ),
+            (
+                f"families{pair.suffix}",
+                f"Which family is ahead, and where the curves cross{of}",
+                of_pair(analysis.by_params, pair),
+                families,
+            ),
+        ]
+    if analysis.pairs:
+        parts.append(
+            ("positions", "Where in the context the difference lies", analysis.by_position, positions)
+        )
+    if "looped" in analysis.planned:
+        parts.append(("loops", "What loops buy", analysis.loops, loops))
     said = [finding(key, title, data, say, tuned) for key, title, data, say in parts]
     return [*said, *left_out_finding(analysis.study)]
 
@@ -88,16 +109,45 @@ def unanswered(key: str, title: str, reason: Refusal) -> Finding:
     return Finding(key, title, sentence, {}, ())
 
 
-def families(data: ByParams) -> Parts:
+def gap(data: PairByTokens) -> Parts:
+    ends = crossing_words(data)
+    sentence = f"{gap_verdict(data)}." + (f" {ends}." if ends else "")
+    last = max(max(size.gaps) for size in data.sizes)
+    if last in data.level_at:
+        level = data.level_at[last]
+        sentence += (
+            f" At D = {text.count(last)} the two are level at N = {text.count(level.value)} "
+            f"({text.interval(level.ends, text.count)})."
+        )
+    numbers = {
+        "nats_per_doubling": difference_numbers(data.slope),
+        "one_slope": data.shared,
+        "sizes": [
+            {"params": size.params, "rival": size.curve, "slope": size.line.slope}
+            | {"zero_at": None if size.zero is None else difference_numbers(size.zero)}
+            for size in data.sizes
+        ],
+        "level_at": {str(tokens): difference_numbers(level) for tokens, level in data.level_at.items()},
+    }
+    caveats = [
+        f"Ranges are {text.level(LEVEL)} t intervals from the spread between seeds, paired and pooled over "
+        "sizes, and from how far the points lie from their lines. Another text or recipe may differ.",
+        "A straight line in log D is assumed. Each size meets the rival's best curve at its last D, at equal "
+        "N: where no size matches, between the two nearest.",
+    ]
+    return sentence, numbers, caveats
+
+
+def families(data: FamilyPair) -> Parts:
     gaps = data.headline_gaps
     sentence = f"at D = {text.count(data.tokens)} training tokens {params_verdict(data)}."
-    crossing = data.crossings.get(data.rival) if data.rival else None
+    crossing = data.crossings[data.rival]
     if gaps and not isinstance(data.noise, Refusal):
         ends = [gaps[0], gaps[-1]] if len(gaps) > 1 else gaps
         words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in ends]
-        sentence += f" Transformer minus {data.rival} is {text.listed(words)}."
-    if crossing is not None and data.rival is not None:
-        sentence += f" {text.capital(crossover(crossing, data.rival))}."
+        sentence += f" {data.reference} minus {data.rival} is {text.listed(words)}."
+    if gaps:
+        sentence += f" {text.capital(crossover(crossing, data, data.rival))}."
     numbers = {
         "tokens": data.tokens,
         "rival": data.rival,
@@ -106,12 +156,14 @@ def families(data: ByParams) -> Parts:
         "crossing_interval": None if not isinstance(crossing, Crossing) else crossing.interval,
         "crossing_inside": None if not isinstance(crossing, Crossing) else crossing.inside,
     }
+    pooled = "" if isinstance(data.noise, Refusal) else f", {pooled_words(data.noise.values())}"
     caveats = [
-        f"{text.capital(seeds_phrase(data.points))}; {interval_words('families, depths and sizes')}",
-        "N counts non-embedding parameters; the LSTM's loss at the Transformer's N lies on the line through "
-        "its two nearest sizes in log N.",
-        "The LSTM depth named is the one with the lowest mean loss; the table has the others.",
+        f"Ranges are {text.level(LEVEL)} t intervals from the spread of the differences between seeds"
+        f"{pooled}. Another text or recipe may differ.",
+        "N leaves out embeddings. Where no size matches, the loss is read between the two nearest.",
     ]
+    if len(data.fits) > 2:
+        caveats.append(f"The {data.rival} is the one with the lowest mean loss; the table has the others.")
     return sentence, numbers, caveats
 
 

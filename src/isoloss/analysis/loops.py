@@ -13,7 +13,7 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.fit_rows import law_at
-from isoloss.analysis.points import cooled_points, losses_by_size, of_families, shared_tokens
+from isoloss.analysis.points import cooled_points, losses_by_size, main_tokens, of_families
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, FitStatus, fit
 from isoloss.records import StudyData
@@ -80,7 +80,7 @@ def measure(study: StudyData) -> LoopedStudy:
     steps = training_curves(study, points)
     width = pl.col("tokens").max().over("size", "recurrence") / BINS
     curves = bin_means(steps, ((pl.col("tokens") / width).ceil() - 1).clip(0, BINS - 1))
-    points = points.filter(pl.col("tokens") == shared_tokens(points, "recurrence"))
+    points = points.filter(pl.col("tokens") == main_tokens(points, "recurrence"))
     noise = seed_noise(losses_by_size(points))
     return LoopedStudy(
         tokens=int(points["tokens"][0]),

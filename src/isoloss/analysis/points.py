@@ -96,8 +96,8 @@ def of_families(points: pl.DataFrame, *families: str) -> pl.DataFrame:
     return points.filter(pl.col("family").is_in(families))
 
 
-def shared_tokens(points: pl.DataFrame, column: str = "family") -> int:
-    """The largest D that every value of ``column`` reached. Raises Refusal if they share none."""
+def shared_tokens(points: pl.DataFrame, column: str = "family") -> list[int]:
+    """Every D that all values of ``column`` reached, ascending. Raises Refusal if they share none."""
     groups = points[column].n_unique()
     shared = points.group_by("tokens").agg(pl.col(column).n_unique()).filter(pl.col(column) == groups)
     if shared.is_empty():
@@ -106,7 +106,14 @@ def shared_tokens(points: pl.DataFrame, column: str = "family") -> int:
             f"no number of training tokens is shared by all of {names}",
             mend="give every run of the study the same D points",
         )
-    return int(shared["tokens"].to_numpy().max())
+    return shared["tokens"].sort().to_list()
+
+
+def main_tokens(points: pl.DataFrame, column: str = "family") -> int:
+    """Of the shared D, the largest that most sizes reached: some sizes may have trained for longer."""
+    shared = points.filter(pl.col("tokens").is_in(shared_tokens(points, column)))
+    sizes = shared.group_by("tokens").agg(pl.struct("curve", "params").n_unique().alias("sizes"))
+    return int(sizes.sort("sizes", "tokens")["tokens"][-1])
 
 
 def losses_by_size(points: pl.DataFrame, value: str = "loss") -> list[np.ndarray]:
@@ -124,6 +131,19 @@ def means(points: pl.DataFrame) -> pl.DataFrame:
     """Mean loss and number of seeds per curve and size, in order of size."""
     grouped = points.group_by("curve", "family", "n_layer", "recurrence", "params", maintain_order=True)
     return grouped.agg(pl.col("loss").mean(), pl.len().alias("seeds")).sort("params")
+
+
+def best_curve(points: pl.DataFrame, family: str) -> str:
+    """Of a family's curves at one D, such as depths of LSTMs, the one with most sizes, then lowest loss.
+
+    Lowest, on average over its sizes, against a line in log N through all sizes of the family.
+    """
+    mean = means(points.filter(pl.col("family") == family))
+    log_n, loss = np.log(mean["params"].to_numpy()), mean["loss"].to_numpy()
+    line = np.polyfit(log_n, loss, min(1, len(np.unique(log_n)) - 1))
+    above = mean.with_columns(pl.Series("above", loss - np.polyval(line, log_n)))
+    curves = above.group_by("curve").agg(pl.len().alias("sizes"), pl.col("above").mean())
+    return curves.sort("sizes", -pl.col("above"), "curve")["curve"][-1]
 
 
 def curves_of(points: pl.DataFrame) -> tuple[Curve, ...]:

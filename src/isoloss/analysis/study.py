@@ -1,10 +1,27 @@
 """Everything that is said about a study, measured once; a part that cannot be measured is its refusal."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
-from isoloss.analysis import by_params, by_position, by_tokens, contexts, loops
+from isoloss.analysis import by_params, by_position, contexts, families, gap_by_tokens, loops
+from isoloss.analysis.families import Versus
 from isoloss.errors import Refusal, attempt
 from isoloss.records import StudyData
+
+Found = TypeVar("Found", covariant=True)
+
+
+class Paired(Protocol[Found]):
+    """An analysis of every pair of families."""
+
+    @property
+    def pairs(self) -> Mapping[Versus, Found | Refusal]: ...
+
+
+def of_pair(data: Paired[Found] | Refusal, pair: Versus) -> Found | Refusal:
+    """What an analysis says of one pair, or its refusal."""
+    return data if isinstance(data, Refusal) else data.pairs[pair]
 
 
 @dataclass(frozen=True)
@@ -13,10 +30,19 @@ class StudyAnalysis:
 
     study: StudyData
     by_params: by_params.ByParams | Refusal
-    by_tokens: by_tokens.ByTokens | Refusal
+    gaps: gap_by_tokens.GapByTokens | Refusal
     by_position: by_position.ByPosition | Refusal
     contexts: contexts.Contexts | Refusal
     loops: loops.LoopedStudy | Refusal
+
+    @property
+    def planned(self) -> tuple[str, ...]:
+        return families.planned(self.study)
+
+    @property
+    def pairs(self) -> list[Versus]:
+        """Each of the families compared with every other."""
+        return families.pairs(families.compared(self.study))
 
 
 def analyse(study: StudyData) -> StudyAnalysis:
@@ -24,7 +50,7 @@ def analyse(study: StudyData) -> StudyAnalysis:
     return StudyAnalysis(
         study=study,
         by_params=attempt(by_params.measure, study),
-        by_tokens=attempt(by_tokens.measure, study),
+        gaps=attempt(gap_by_tokens.measure, study),
         by_position=attempt(by_position.measure, study),
         contexts=attempt(contexts.measure, study),
         loops=attempt(loops.measure, study),

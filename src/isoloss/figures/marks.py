@@ -15,9 +15,10 @@ from isoloss.figures.style import COUNTS, INK, RAMP, Axis, label_format, log_tic
 
 Channel = TypeVar("Channel", alt.Color, alt.Shape, alt.StrokeDash)
 
+STAR = "M0,-1L.29,-.4L.95,-.31L.48,.15L.59,.81L0,.5L-.59,.81L-.48,.15L-.95,-.31L-.29,-.4Z"
 COLOUR, SHAPE = alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
 """The table's columns of that name hold the colours and shapes themselves."""
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", STAR)
 Look = tuple[str, str, list[int]]
 """A colour, a shape of points and a dash of lines."""
 EDGE = alt.XValue("width")

@@ -8,18 +8,19 @@ from typing import Any, TypeVar
 from isoloss import text
 from isoloss.analysis import by_params as params
 from isoloss.analysis import by_position as positions
+from isoloss.analysis import families, size_ratio
+from isoloss.analysis import gap_by_tokens as tokens
 from isoloss.analysis import loops as looped
-from isoloss.analysis import size_ratio
 from isoloss.analysis.conditions import conditions
 from isoloss.analysis.contexts import Contexts
-from isoloss.analysis.study import StudyAnalysis
+from isoloss.analysis.study import StudyAnalysis, of_pair
 from isoloss.errors import Refusal, attempt
 from isoloss.figures import (
     context_laws,
+    gap_by_tokens,
     looped_grid,
     loss_by_params,
     loss_by_position,
-    loss_by_tokens,
 )
 from isoloss.figures.figure import Figure
 from isoloss.stats import LEVEL
@@ -45,10 +46,14 @@ class Section:
 
 
 def sections(analysis: StudyAnalysis) -> list[Section]:
-    """One for each question that a study answers."""
+    """One for each question that the study planned to answer."""
     grid = looped_grid.grid_figure
-    by_size = parts_of(analysis.by_params, loss_by_params.figure, gaps_by_params, crossings, ratios)
-    by_tokens = attempt_with(analysis.by_tokens, loss_by_tokens.figure)
+    by_tokens: list[Figure | Table | Refusal] = []
+    by_size = parts_of(analysis.by_params, loss_by_params.figure)
+    for pair in analysis.pairs:
+        gaps, sizes = of_pair(analysis.gaps, pair), of_pair(analysis.by_params, pair)
+        by_tokens += parts_of(gaps, gap_by_tokens.figure, gap_ends, level_sizes)
+        by_size += parts_of(sizes, gaps_by_params, crossings, ratios)
     by_position = parts_of(analysis.by_position, loss_by_position.figure, gaps_by_position)
     context = parts_of(analysis.contexts, context_laws.laws_figure, context_laws.steps_figure, context_means)
     looped = parts_of(
@@ -62,15 +67,19 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
         gains,
         held_out,
     )
-    both, ours, loops = (
-        conditions(analysis.study, families)
-        for families in (("transformer", "lstm"), ("transformer",), ("looped",))
-    )
+    compared, several = families.compared(analysis.study), bool(analysis.pairs)
+    ours, loops = ("transformer",), ("looped",)
+    chapters = [
+        (several, "gap", "The gap between families against training tokens", by_tokens, compared),
+        (True, "params", "Loss against parameters", by_size, compared),
+        (several, "position", "Loss along the context", by_position, compared),
+        (ours[0] in analysis.planned, "context", "How Transformers use context", context, ours),
+        (loops[0] in analysis.planned, "looped", "Looped models", looped, loops),
+    ]
     return [
-        section("params", "Loss against parameters", *by_size, by_tokens, notes=both),
-        section("position", "Loss along the context", *by_position, notes=both),
-        section("context", "How Transformers use context", *context, notes=ours),
-        section("looped", "Looped models", *looped, notes=loops),
+        section(anchor, title, *parts, notes=conditions(analysis.study, whose))
+        for planned, anchor, title, parts, whose in chapters
+        if planned
     ]
 
 
@@ -102,35 +111,53 @@ def parts_of(
     return [attempt_with(data, make) for make in makes]
 
 
-def gaps_by_params(data: params.ByParams) -> Table:
+def gap_ends(data: tokens.PairByTokens) -> Table:
     return table_of(
-        f"Transformer minus LSTM at equal N, D = {text.count(data.tokens)} tokens, nats a token, {INTERVALS}",
-        params.gaps_table(data),
-        ["LSTM", "N", "Transformer minus LSTM", "From", "To"],
+        f"{data.versus.words}: nats a doubling of D, and the D at which the line is zero, {INTERVALS}",
+        tokens.ends_table(data),
+        ["N", "Rival", "A doubling", "From", "To", "Zero at D", "From D", "To D"],
     )
 
 
-def crossings(data: params.ByParams) -> Table:
+def level_sizes(data: tokens.PairByTokens) -> Table:
     rows = [
-        (curve, text.capital(params.crossover(crossing, curve))) for curve, crossing in data.crossings.items()
+        (text.count(at), text.count(level.value), text.interval(level.ends, text.count))
+        for at, level in data.level_at.items()
     ]
-    return text_table("Where the Transformer's law crosses each LSTM's", ("LSTM", "Crossover"), rows)
+    title = f"{data.versus.words}: N at which the two are level, from the line of the gaps in log N"
+    return text_table(title, ("D", "N*", f"{text.level(LEVEL)} interval"), rows)
 
 
-def ratios(data: params.ByParams) -> Table:
+def gaps_by_params(pair: params.FamilyPair) -> Table:
+    return table_of(
+        f"{pair.reference} minus {families.name_of(pair.versus.rival)} at equal N, nats a token, {INTERVALS}",
+        params.gaps_table(pair),
+        ["Against", "N", f"{pair.reference} minus it", "From", "To"],
+    )
+
+
+def crossings(pair: params.FamilyPair) -> Table:
+    rows = [
+        (curve, text.capital(params.crossover(crossing, pair, curve)))
+        for curve, crossing in pair.crossings.items()
+    ]
+    return text_table(f"Where the law of the {pair.reference} crosses", ("The law of", "Crossover"), rows)
+
+
+def ratios(pair: params.FamilyPair) -> Table:
     rows: list[tuple[Any, ...]] = []
-    for curve in data.crossings:
-        sizes = attempt(size_ratio.size_ratios, data, curve)
+    for curve in pair.crossings:
+        sizes = attempt(size_ratio.size_ratios, pair, curve)
         if isinstance(sizes, Refusal):
             rows.append((curve, None, "refused", None, sizes.what))
             continue
         rows.extend(
-            (curve, f"{size.loss:.3f}", f"{size.ratio:.2f}", text.interval(size.interval), None)
+            (curve, f"{size.loss:.3f}", text.number(size.ratio, 2), text.interval(size.interval), None)
             for size in sizes
         )
     return text_table(
-        "N(LSTM) / N(Transformer) at equal loss, from the fitted laws, inside the data of both",
-        ("LSTM", "Loss", "Ratio", f"{text.level(LEVEL)} interval", "Reason"),
+        f"N over that of the {pair.reference} at equal loss, from the laws, inside the data of both",
+        ("Curve", "Loss", "Ratio", f"{text.level(LEVEL)} interval", "Reason"),
         rows,
     )
 

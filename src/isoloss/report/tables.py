@@ -62,8 +62,8 @@ FIT_COLUMNS = (
 def fits_table(analysis: StudyAnalysis) -> Table:
     """Every law tried: parameters, status and doubts, or the reason of its refusal."""
     rows: list[tuple[Any, ...]] = []
-    if not isinstance(analysis.by_tokens, Refusal):
-        for data in analysis.by_tokens:
+    if not isinstance(analysis.gaps, Refusal):
+        for data in analysis.gaps.each:
             what = f"loss against N at D = {text.count(data.tokens)}"
             rows += [fit_row(f"{curve.name}: {what}", curve.fit) for curve in data.curves]
     if not isinstance(analysis.contexts, Refusal):
