@@ -70,14 +70,15 @@ def run(
     for run in runs:
         if run not in missing:
             check(folders[run.run_id])
+    planned = plan_json(study, scale_name, scale, runs) | dict(origin or {})
     if not missing:
-        write_plan(folder, study, scale_name, scale, runs, origin or {})
+        write_plan(folder, study, planned)
         return outcome_of(folder, runs, missing, [], stopped=False)
     console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_against_text(runs, corpus)
-    write_plan(folder, study, scale_name, scale, runs, origin or {})
+    write_plan(folder, study, planned)
     groups = groups_of(missing, gpu=workplaces[0].startswith("cuda"))
     tasks = [
         Task(
@@ -131,21 +132,13 @@ def diverged(folder: Path, runs: Sequence[PlannedRun]) -> dict[str, str]:
     return {record.run_id: record.reason for record in records if record.status == "diverged"}
 
 
-def write_plan(
-    folder: Path,
-    study: Study,
-    scale_name: str,
-    scale: Scale,
-    runs: Sequence[PlannedRun],
-    origin: Mapping[str, object],
-) -> None:
-    """study.json, unless it says the same already: what the folder is meant to hold."""
-    planned = {
+def plan_json(study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> dict[str, object]:
+    """study.json: what the folder is meant to hold."""
+    return {
         "study": study.name,
         "title": study.title,
         "scale": scale_name,
         "isoloss": __version__,
-        **origin,
         "spec": scale.model_dump(mode="json"),
         "runs": [
             {
@@ -157,6 +150,10 @@ def write_plan(
             for run in runs
         ],
     }
+
+
+def write_plan(folder: Path, study: Study, planned: Mapping[str, object]) -> None:
+    """study.json, unless it says the same already."""
     path = folder / "study.json"
     with files.claim(folder / ".plan.lock", wait_seconds=30.0) as mine:
         if not mine:

@@ -83,16 +83,14 @@ def check_output(model: nn.Module, x_KBT: Tensor, vocab: int) -> None:
             check_logits(log_p_KBt, x_KBt.shape, "K, B, T")
 
 
-def check_logits(values: object, shape: tuple[int, ...], axes: str) -> None:
-    mend = f"return a floating tensor of shape ({axes}) = {shape}"
+def check_logits(values: object, shape: Sequence[int], axes: str) -> None:
+    mend = f"return a floating tensor of shape ({axes}) = {tuple(shape)}"
     if not isinstance(values, Tensor):
         raise InputError(f"forward gave {type(values).__name__}, not a tensor", mend=mend)
     if values.shape != shape or not values.is_floating_point():
         raise InputError(f"forward gave {values.dtype} of shape {tuple(values.shape)}", mend=mend)
     if not values.isfinite().all():
-        raise InputError(
-            "forward gave NaN or infinity before any training", mend="look for 0/0, log(0) or overflow"
-        )
+        raise InputError("forward gave NaN or infinity, untrained", mend="look for 0/0, log(0) or overflow")
 
 
 def check_loss(model: nn.Module, x_KBT: Tensor, y_KBT: Tensor, vocab: int) -> str:
@@ -102,19 +100,15 @@ def check_loss(model: nn.Module, x_KBT: Tensor, y_KBT: Tensor, vocab: int) -> st
     for exit_KBT in loss.exits:
         first = exit_KBT.mean().item()
         if abs(first - ln_V) > NEAR_LN_V:
-            raise InputError(
-                f"the first loss is {first:.2f} nats, not within {NEAR_LN_V:g} of ln V = {ln_V:.2f}",
-                mend="start with smaller logits: a head (tied, the embedding) of standard deviation 0.02",
-            )
+            what = f"the first loss is {first:.2f} nats, not within {NEAR_LN_V:g} of ln V = {ln_V:.2f}"
+            raise InputError(what, mend="start with smaller logits: a head of standard deviation 0.02")
     total = loss.total.mean()
     if not total.requires_grad:
         raise InputError("no gradient reaches the weights", mend="leave out detach() and no_grad()")
     total.backward()
     for name, parameter in model.named_parameters():
         if parameter.grad is not None and not parameter.grad.isfinite().all():
-            raise InputError(
-                f"the gradient of {name} is not finite", mend="look for sqrt(0), 0/0 or log(0) on its way"
-            )
+            raise InputError(f"the gradient of {name} is not finite", mend="look for sqrt(0), 0/0 or log(0)")
     return f"{first:.2f} at first, ln V = {ln_V:.2f}"
 
 
@@ -125,39 +119,31 @@ def check_causal(model: nn.Module, x_KBT: Tensor, vocab: int) -> None:
     for train in (True, False):
         before = outputs(model, x_KBT, train=train)
         if differ(outputs(model, x_KBT, train=train), before).any():
-            raise InputError(
-                "forward gives other logits for the same tokens the second time",
-                mend="keep nothing from call to call, or keep it in an attribute `state` as the LSTM does",
-            )
+            what = "forward gives other logits for the same tokens the second time"
+            raise InputError(what, mend="keep nothing from call to call")
         for kept in sorted({1, 2, 3, T // 2, T // 2 + 1, T - 1} & set(range(1, T))):
             changed_KBT = (x_KBT + torch.randint_like(x_KBT, 1, vocab)) % vocab
             changed_KBT[..., :kept] = x_KBT[..., :kept]
             moved_KBT = differ(outputs(model, changed_KBT, train=train), before)
             if len(seen := moved_KBT[..., :kept].nonzero()):
-                raise InputError(
-                    f"the logits at token {int(seen[0][-1]) + 1} change with tokens after token {kept}: "
-                    "it sees what it is to predict",
-                    mend="let every token read itself and earlier ones alone (masks, shifts, padding, norms)",
-                )
+                token = int(seen[0][-1]) + 1
+                what = f"logits at token {token} change with later ones: it sees what it is to predict"
+                raise InputError(what, mend="look at masks, shifts, padding and norms over tokens")
 
 
 def check_members(model: nn.Module, alone: Sequence[nn.Module], x_KBT: Tensor) -> None:
     for k, member in enumerate(alone):
         for name, weight in member_weights(model, k).items():
             if not torch.equal(weight, member.get_parameter(name)):
-                raise InputError(
-                    f"{name} starts otherwise each time, though the seed is the same",
-                    mend="draw initial weights with torch's own generator",
-                )
+                what = f"{name} starts otherwise each time, though the seed is the same"
+                raise InputError(what, mend="draw initial weights with torch's own generator")
     move_off_zero(model)
     together = outputs(model, x_KBT, train=False)
     for k, member in enumerate(alone):
         member.load_state_dict(member_weights(model, k), strict=False)
         if differ(outputs(member, x_KBT[k : k + 1], train=False), together[k : k + 1]).any():
-            raise InputError(
-                f"member {k + 1} of a cohort computes other logits than by itself",
-                mend="let nothing pass along the member axis, the first of every tensor",
-            )
+            what = f"member {k + 1} of a cohort computes other logits than by itself"
+            raise InputError(what, mend="let nothing pass along the member axis, the first of every tensor")
 
 
 def outputs(model: nn.Module, x_KBT: Tensor, *, train: bool) -> Tensor:
@@ -169,7 +155,9 @@ def outputs(model: nn.Module, x_KBT: Tensor, *, train: bool) -> Tensor:
         torch.manual_seed(0)
         output = model(x_KBT)
     gates = [log_p_KBT[..., None] for log_p_KBT in output.exit_log_p or []]
-    return torch.cat([*output.logits, *gates], dim=-1).float()
+    values = torch.cat([*output.logits, *gates], dim=-1).float()
+    check_logits(values, values.shape, "")
+    return values
 
 
 def differ(a_KBTX: Tensor, b_KBTX: Tensor) -> Tensor:
@@ -179,5 +167,5 @@ def differ(a_KBTX: Tensor, b_KBTX: Tensor) -> Tensor:
 
 @torch.no_grad()
 def move_off_zero(model: nn.Module) -> None:
-    for parameter in model.parameters():
-        parameter += 0.02 * torch.randn_like(parameter) * (parameter == 0)
+    for weight in model.parameters():
+        weight += 0.02 * torch.randn_like(weight) * (weight == 0) * weight.requires_grad
