@@ -260,7 +260,7 @@ def test_every_shipped_scale_can_be_planned(study, name):
 MACHINE = MachineRate(98e9, 100, "two cores of a rented server")
 
 
-@pytest.mark.parametrize("study", ["context", "looped"])
+@pytest.mark.parametrize("study", ["context", "looped", "shape"])
 @pytest.mark.parametrize(("name", "minutes"), [("mini", 8), ("evening", 180)])
 def test_a_study_fits_its_time_on_two_cores(study, name, minutes, monkeypatch):
     monkeypatch.setattr(estimate, "machine_rate", lambda gpu: MACHINE)
@@ -314,3 +314,21 @@ def test_the_looped_study_has_a_grid_and_loops_at_equal_depth(name):
 def test_no_loop_at_all_is_an_error_before_anything_is_trained(scale, study_text):
     with pytest.raises(InputError, match="recurrence: Input should be greater than 0"):
         plan.plan(scale(text=study_text.replace("recurrence = 2", "recurrence = 0")), gpu=False)
+
+
+def test_shapes_are_solved_for_the_size_of_their_entry(scale, study_text):
+    shapes = "shape = { n_head = 2, n_layer = 2 }\nshapes = [{}, { d_model = 8 }]"
+    entry = f'family = "transformer"\nparams = 6_100\n{shapes}\nlearning_rates = [0.01]\nseeds = [0]\n'
+    models = "[[scale.mini.models]]\n"
+    text = study_text[: study_text.index(models)] + models + entry
+    runs = plan.plan(scale(text=text), gpu=False)
+    assert [run.counts.params for run in runs] == [6_144, 6_112]
+    assert [(run.settings.shape["d_model"], run.settings.shape["d_ff"]) for run in runs] == [
+        (16, 64),
+        (8, 175),
+    ]
+    assert [run.target for run in runs] == [6_100] * 2
+    with pytest.raises(InputError, match=r"n_layer 500, d_model 4 comes within 5% of N = 6,100; the nearest"):
+        plan.plan(scale(text=text.replace("d_model = 8", "d_model = 4, n_layer = 500")), gpu=False)
+    with pytest.raises(InputError, match="params is solved for Transformers only"):
+        plan.plan(scale(text=text.replace("transformer", "lstm")), gpu=False)

@@ -48,7 +48,7 @@ def forecast(
     runs = plan_of(study, chosen, gpu=gpu)
     workers = runner.gpu_count() if here else 1 if gpu else runner.cores()
     families = check_families(runs, find("auto" if here else "cpu"))
-    basis, warnings = machine_rate(gpu).basis, text_warnings(chosen, runs)
+    basis, warnings = machine_rate(gpu).basis, [*size_warnings(runs), *text_warnings(chosen, runs)]
     return Forecast(read.name, scale, runs, workers, basis, warnings, families)
 
 
@@ -125,6 +125,19 @@ def check_families(runs: Sequence[PlannedRun], device: torch.device) -> dict[str
         checked = check_family(kind, shape, settings.vocab, settings.context, device)
         found[key] = {"file": kind.place, **checked}
     return {str(key[0]): checked for key, checked in reversed(found.items())}
+
+
+def size_warnings(runs: Sequence[PlannedRun]) -> list[str]:
+    """Which of the shapes that were solved for an N miss it, and by how much; a line an N."""
+    missed: dict[int, dict[str, float]] = {}
+    for run in runs:
+        if run.target is not None and abs(miss := run.counts.params / run.target - 1) >= 0.0005:
+            missed.setdefault(run.target, {})[run.label] = miss
+    return [
+        f"of the shapes solved for N = {target:,} these miss it: "
+        + ", ".join(f"{label} by {miss:+.1%}" for label, miss in shapes.items())
+        for target, shapes in missed.items()
+    ]
 
 
 def text_warnings(scale: Scale, runs: Sequence[PlannedRun]) -> list[str]:

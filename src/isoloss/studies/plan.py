@@ -10,7 +10,8 @@ from typing import Any
 from isoloss.corpus import library
 from isoloss.corpus.tokenizer import load_tokenizer, tokenizer_hash, vocabulary_size
 from isoloss.errors import InputError
-from isoloss.models import count, family, shape_of
+from isoloss.models import Shape, count, family, shape_of
+from isoloss.models.fixed_size import solved
 from isoloss.strict import validate
 from isoloss.studies import estimate
 from isoloss.studies.spec import KEYS, Models, Scale
@@ -21,13 +22,14 @@ from isoloss.units import Count
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run before it starts. ``seconds`` and ``memory_bytes`` are estimates."""
+    """One run before it starts. ``seconds`` and ``memory_bytes`` are estimates; ``target``: the N asked."""
 
     settings: RunSettings
     label: str
     counts: Count
     seconds: float
     memory_bytes: float
+    target: int | None = None
 
     @property
     def run_id(self) -> str:
@@ -83,7 +85,7 @@ def runs_of_shape(
     scale: Scale, models: Models, values: dict[str, Any], text: dict[str, Any], gpu: bool
 ) -> Iterator[PlannedRun]:
     """One shape with each of its learning rates and seeds; ``text``: corpus, tokenizer and vocabulary."""
-    shape = shape_of(models.family, models.shape | values, where=f"models of family {models.family}")
+    shape = shape_in(models, values)
     kind = family(models.family)
     context, batch_size = sequences(scale, models)
     counts = count(kind, shape, text["vocab"], context)
@@ -105,7 +107,7 @@ def runs_of_shape(
         settings = validate(RunSettings, run, where="study", mend=KEYS, by_hand=True)
         cost = estimate.cost(settings, shape, counts, scale.micro_batches, estimate.machine_rate(gpu))
         short = f", context {context}" if models.context else ""
-        yield PlannedRun(settings, label(settings) + short, counts, *cost)
+        yield PlannedRun(settings, label(settings) + short, counts, *cost, target=models.params)
 
 
 def sequences(scale: Scale, models: Models) -> tuple[int, int]:
@@ -118,6 +120,17 @@ def sequences(scale: Scale, models: Models) -> tuple[int, int]:
             mend=f"give a context that divides {tokens}",
         )
     return context, tokens // context
+
+
+def shape_in(models: Models, values: dict[str, Any]) -> Shape:
+    """One shape of an entry, solved for the entry's ``params`` where it has them. Raises InputError."""
+    where, values = f"models of family {models.family}", models.shape | values
+    if models.params is not None:
+        if models.family != "transformer":
+            mend = "leave params away and give the sizes, or use family transformer"
+            raise InputError("params is solved for Transformers only", where=where, mend=mend)
+        values = solved(values, models.params, where=where)
+    return shape_of(models.family, values, where=where)
 
 
 def label(settings: RunSettings) -> str:
