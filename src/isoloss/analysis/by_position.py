@@ -1,5 +1,6 @@
 """Loss against the token's index in the context: Transformers and LSTMs of like size, pair by pair."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,9 @@ from isoloss.analysis.points import cooled_points, main_tokens, of_families
 from isoloss.analysis.positions import PositionProfile, context_law, profiles, stop_of
 from isoloss.errors import Refusal
 from isoloss.laws import ContextStop, Fit, Plateau
+from isoloss.noise import Key, nested_noise, noise_of
 from isoloss.records import StudyData
-from isoloss.stats import Interval, Noise, difference, seed_noise
+from isoloss.stats import Interval, Noise, difference
 
 PAIRS = 3
 LARGEST_RATIO = 2.0
@@ -54,7 +56,7 @@ class ByPosition:
     tokens: int
     context: int
     pairs: tuple[Pair, ...]
-    noise_refused: Refusal | None
+    noises: Mapping[Key, Noise] | Refusal
 
 
 def measure(study: StudyData) -> ByPosition:
@@ -70,8 +72,7 @@ def measure(study: StudyData) -> ByPosition:
         raise Refusal(
             f"no Transformer and LSTM are within a factor {LARGEST_RATIO:g} in N", mend="add sizes that match"
         )
-    noise = noise_of(everyone, 1, context)
-    return ByPosition(tokens, context, pairs, noise if isinstance(noise, Refusal) else None)
+    return ByPosition(tokens, context, pairs, noises_of(everyone, lambda p: p.mean_S(1, context)))
 
 
 def nearest_pairs(everyone: list[PositionProfile]) -> list[tuple[PositionProfile, PositionProfile]]:
@@ -86,17 +87,23 @@ def nearest_pairs(everyone: list[PositionProfile]) -> list[tuple[PositionProfile
     return [pairs[index] for index in chosen] if pairs else []
 
 
-def noise_of(everyone: list[PositionProfile], first: int, last: int) -> Noise | Refusal:
-    return seed_noise(profile.mean_S(first, last) for profile in everyone)
+def noises_of(
+    everyone: list[PositionProfile], value: Callable[[PositionProfile], np.ndarray]
+) -> dict[Key, Noise] | Refusal:
+    """Seed noise of a value at every size."""
+    return nested_noise({profile.key: value(profile) for profile in everyone})
 
 
 def pair_of(ours: PositionProfile, theirs: PositionProfile, everyone: list[PositionProfile]) -> Pair:
     context = int(ours.position_T[-1])
     half = context // 2 + 1
 
+    def apart(value: Callable[[PositionProfile], np.ndarray]) -> Interval:
+        noises = noise_of(noises_of(everyone, value), (ours.key, theirs.key))
+        return difference(value(ours), value(theirs), noises)
+
     def gap(first: int, last: int) -> Interval:
-        noise = noise_of(everyone, first, last)
-        return difference(ours.mean_S(first, last), theirs.mean_S(first, last), noise)
+        return apart(lambda profile: profile.mean_S(first, last))
 
     def gain_S(profile: PositionProfile) -> np.ndarray:
         return profile.mean_S(half, context) - profile.mean_S(1, min(EARLY, context))
@@ -107,7 +114,7 @@ def pair_of(ours: PositionProfile, theirs: PositionProfile, everyone: list[Posit
         gaps={position: gap(position, position) for position in fixed_positions(context)},
         early=gap(1, min(EARLY, context)),
         late=gap(half, context),
-        widening=difference(gain_S(ours), gain_S(theirs), seed_noise(map(gain_S, everyone))),
+        widening=apart(gain_S),
     )
 
 
@@ -132,8 +139,8 @@ def verdict(data: ByPosition) -> str:
     """How the largest pair's gap changes along the context, in one clause."""
     pair = data.pairs[-1]
     names = f"Transformer ({text.count(pair.transformer.profile.params)}) minus {pair.lstm.profile.curve}"
-    if data.noise_refused:
-        return f"no verdict on {names} by position: {data.noise_refused.what}"
+    if isinstance(data.noises, Refusal):
+        return f"no verdict on {names} by position: {data.noises.what}"
     early, late = text.signed(pair.early.value), text.signed(pair.late.value)
     return (
         f"{gain_words(pair.widening, 'context')}: {names} is {early} nats at tokens 1–{EARLY} and {late} "

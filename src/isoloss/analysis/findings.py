@@ -19,9 +19,9 @@ from isoloss.analysis.points import seeds_phrase, sweeps
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
 from isoloss.laws import ContextStop, Crossing
-from isoloss.noise import pooled_words
+from isoloss.noise import Key, pooled_words
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval
+from isoloss.stats import LEVEL, Interval, Noise
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def families(data: FamilyPair) -> Parts:
 def positions(data: ByPosition) -> Parts:
     pair = data.pairs[-1]
     late = f"{data.context // 2 + 1}–{data.context}"
-    if data.noise_refused:
+    if isinstance(data.noises, Refusal):
         sentence = f"{position_verdict(data)}."
     else:
         sentence = (
@@ -193,7 +193,7 @@ def positions(data: ByPosition) -> Parts:
         },
     }
     caveats = [
-        text.capital(interval_words("families, depths and sizes")),
+        text.capital(seed_interval_words(data.noises)),
         f"The largest of {len(data.pairs)} size-matched pairs; the LSTM's state is reset at each window.",
         "Where improvement stops is judged by octaves of the token index, so it is known to a factor of two; "
         "only the first quarter of the context can be judged.",
@@ -241,6 +241,14 @@ def bonus_words(gain: LoopGain) -> str:
 
 def difference_numbers(value: Interval) -> dict[str, Any]:
     return {"value": value.value, "interval": value.interval, "level": value.level}
+
+
+def seed_interval_words(noises: Mapping[Key, Noise] | Refusal) -> str:
+    basis = "unknown here" if isinstance(noises, Refusal) else pooled_words(noises.values())
+    return (
+        f"intervals are {text.level(LEVEL)} t intervals from the spread between seeds, {basis}; they do not "
+        "cover another text or another recipe."
+    )
 
 
 def interval_words(over: str) -> str:

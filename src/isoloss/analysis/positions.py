@@ -8,6 +8,7 @@ import polars as pl
 from isoloss.analysis.points import curve_of
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import ContextStop, Fit, FitStatus, fit_context, where_it_stops
+from isoloss.noise import Key
 from isoloss.records import StudyData
 from isoloss.stats import LEVEL
 
@@ -28,6 +29,10 @@ class PositionProfile:
     sum_ST: np.ndarray
     sumsq_ST: np.ndarray
     count_ST: np.ndarray
+
+    @property
+    def key(self) -> Key:
+        return self.family, self.curve, self.params
 
     def mean_S(self, first: int, last: int) -> np.ndarray:
         """Each seed's mean loss over positions first..last."""
