@@ -10,7 +10,7 @@ from isoloss.teach.panel import Panel
 from isoloss.teach.settings import Seeded, Settings
 
 
-def chosen(
+def select_panels(
     name: str, *, only: str | None, seeds: int | None, changes: Sequence[str], full: bool
 ) -> list[tuple[Panel, Settings]]:
     """The panels of a demo ("all": of every one) with their settings.
@@ -42,7 +42,7 @@ def settings_of(panel: Panel, values: dict[str, Any], seeds: int | None, full: b
     return panel.settings_from((panel.full if full else {}) | changes)
 
 
-def ready(panel: Panel) -> None:
+def prepare(panel: Panel) -> None:
     """Threads and memory of this process, as the deck's workers have them."""
     import torch
 
