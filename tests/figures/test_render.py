@@ -30,7 +30,7 @@ def figures(ahead):
         context_laws.steps_figure(by_index),
         looped_grid.exits_figure(looped),
         looped_grid.grid_figure(looped),
-        looped_grid.grid_figure(looped, log=True),
+        looped_grid.grid_figure(looped, log=False),
         looped_grid.residual_figure(looped),
         looped_grid.grid_figure(looped, "expected"),
         looped_grid.grid_figure(looped, "last_exit"),

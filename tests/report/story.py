@@ -68,6 +68,22 @@ class LoopLaw:
 
 
 @dataclass(frozen=True)
+class DepthLaw:
+    """Loss of looped models of equal depth: E + A (N_once + r^phi N_rec)^-alpha + B D^-beta."""
+
+    phi: float = 0.5
+    E: float = 1.8
+    A: float = 14.0
+    alpha: float = 0.22
+    B: float = 60.0
+    beta: float = 0.36
+
+    def loss(self, once: float, recurrent: float, loops: int, tokens: float) -> float:
+        effective = once + loops**self.phi * recurrent
+        return self.E + self.A * effective**-self.alpha + self.B * max(tokens, 1) ** -self.beta
+
+
+@dataclass(frozen=True)
 class Story:
     """``noise``: of a run, the same at every D; ``wander``: at each of its D."""
 
@@ -82,6 +98,8 @@ class Story:
     )
     looped_widths: tuple[int, ...] = (32, 64, 128)
     loops: tuple[int, ...] = (1, 2, 4)
+    depth: DepthLaw = DepthLaw()
+    depth_widths: tuple[int, ...] = ()
     seeds: int = 2
     noise: float = 0.006
     wander: float = 0.0
@@ -114,7 +132,18 @@ def planned(story: Story) -> list[dict]:
         )
         for d, t in itertools.product(story.looped_widths if story.loops else (), story.loops)
     ]
+    deep = {"n_prelude": 1, "n_coda": 1, "exits": "last"}
+    shapes += [
+        ("looped", deep | {"n_layer": 4 // r, "d_model": d, "recurrence": r, "injection": r > 1})
+        for d, r in itertools.product(story.depth_widths, (1, 2, 4))
+    ]
     return [plan_run(story, family, shape, seed) for family, shape in shapes for seed in range(story.seeds)]
+
+
+def halves(shape: dict) -> tuple[int, int]:
+    """Parameters outside and inside the loop of a model of equal depth, its injection counted inside."""
+    square, loops = shape["d_model"] ** 2, shape["recurrence"]
+    return 24 * square, 12 * shape["n_layer"] * square + (2 * square if loops > 1 else 0)
 
 
 def plan_run(story: Story, family: str, shape: dict, seed: int, label: str = "") -> dict:
@@ -122,6 +151,10 @@ def plan_run(story: Story, family: str, shape: dict, seed: int, label: str = "")
     block = 8 * width * width + 8 * width if family == "lstm" else 12 * width * width
     loops = shape.get("recurrence", 1)
     body = layers * block + (width + 1 if loops > 1 else 0)
+    executed = body * loops
+    if "exits" in shape:
+        once, recurrent = halves(shape)
+        body, executed = once + recurrent, once + loops * recurrent
     settings = {
         "version": 1,
         "family": family,
@@ -134,7 +167,6 @@ def plan_run(story: Story, family: str, shape: dict, seed: int, label: str = "")
         "seed": seed,
         "recipe": {"name": "adamw-constant-1sqrt", "version": 1, "warmup": 0.1, "cooldown": 0.2},
     }
-    executed = body * loops
     return {
         "run_id": f"{family}-{layers}x{width}-r{loops}-s{seed}-{files.hash_of(settings)[:12]}",
         "label": label or f"{family} {layers}x{width}" + (f" T_m={loops}" if family == "looped" else ""),
@@ -207,6 +239,9 @@ def mean_losses(story: Story, run: dict, tokens: int) -> dict[str, float]:
     ceiling = log(VOCAB)
     if settings["family"] != "looped":
         return {"exit_1": min(ceiling, getattr(story, settings["family"]).loss(params, tokens))}
+    if "exits" in settings["shape"]:
+        deep = story.depth.loss(*halves(settings["shape"]), loops, tokens)
+        return {"exit_1": min(ceiling, deep)}
     total = min(ceiling, story.looped.loss(params, tokens, loops))
     if loops == 1:
         return {"exit_1": total}
@@ -218,8 +253,8 @@ def mean_losses(story: Story, run: dict, tokens: int) -> dict[str, float]:
 
 
 def evaluate(story, run, shift, steps, rng):
-    """Trunk evaluations at steps 0, 1, 2, 4, ... and a cooled one at each D point."""
-    trunk = [0, *(2**i for i in range(20) if 2**i <= steps)]
+    """Trunk evaluations at step 0 and the rounded powers of sqrt 2, and a cooled one at each D point."""
+    trunk = sorted({0, *(round(2 ** (i / 2)) for i in range(40) if 2 ** (i / 2) <= steps)})
     cooled = [tokens // BATCH_TOKENS for tokens in D_POINTS if tokens // BATCH_TOKENS <= steps]
     evaluations, tables = [], []
     for step, is_cooled in [*((s, False) for s in trunk), *((s, True) for s in cooled)]:

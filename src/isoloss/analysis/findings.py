@@ -14,6 +14,7 @@ from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.conditions import left_out
 from isoloss.analysis.gap_by_tokens import PairByTokens, crossing_words
 from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
+from isoloss.analysis.loop_worth import worth_words
 from isoloss.analysis.loops import LoopedStudy, LoopGain, loops_verdict
 from isoloss.analysis.points import seeds_phrase, sweeps
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
@@ -202,29 +203,43 @@ def positions(data: ByPosition) -> Parts:
 
 
 def loops(data: LoopedStudy) -> Parts:
-    sentence = f"{loops_verdict(data)}."
-    gain = data.gains[-1] if data.gains else None
-    if gain and not isinstance(data.noise, Refusal):
-        sentence += (
-            f" At the largest, N = {text.count(gain.params)}, last-exit loss changes by "
-            f"{text.difference(gain.last_exit)} and total loss by {text.difference(gain.total)}. "
-            f"{bonus_words(gain)}."
-        )
+    worth = data.worth
+    sentence = f"{loops_verdict(data)}. "
+    if isinstance(worth, Refusal):
+        sentence += f"Not answered: {worth.what}."
+    else:
+        sentence += f"{worth_words(worth)}."
     numbers: dict[str, Any] = {"tokens": data.tokens, "beta": data.beta}
-    if gain:
-        numbers |= {
-            "params": gain.params,
-            "loops": gain.loops,
-            "last_exit": difference_numbers(gain.last_exit),
-            "expected": difference_numbers(gain.expected),
-            "total": difference_numbers(gain.total),
-            "entropy_bonus": gain.bonus,
-            "entropy_bonus_at_most": gain.cap,
-        }
+    pooled = "" if isinstance(data.noise, Refusal) else f", {pooled_words(data.noise.values())}"
     caveats = [
-        f"{text.capital(seeds_phrase(data.points))}; {interval_words('sizes')}",
+        f"{text.capital(seeds_phrase(data.points))}. Ranges are {text.level(LEVEL)} t intervals from the "
+        f"spread between seeds{pooled}. Another text or recipe may differ.",
         "At equal N, more loops execute more parameters and cost more compute for each token.",
     ]
+    if data.mean_gains:
+        most = data.mean_gains[-1]
+        numbers |= {
+            "params": list(most.params),
+            "loops": most.loops,
+            "last_exit": difference_numbers(most.last_exit),
+            "expected": difference_numbers(most.expected),
+            "total": difference_numbers(most.total),
+            "entropy_bonus": most.bonus,
+            "entropy_bonus_at_most": most.cap,
+            "by_loops": {gain.loops: gain.last_exit.value for gain in data.mean_gains},
+        }
+        caveats.append(f"{bonus_words(most)}.")
+    if not isinstance(worth, Refusal):
+        numbers["worth"] = {
+            "loops": worth.loops,
+            "parameters": difference_numbers(worth.worth),
+            "compute": worth.cost,
+            "phi": difference_numbers(worth.phi),
+        }
+        caveats.append(
+            "What a loop is worth is of runs of equal depth, with one exit, over all their sizes and D; φ is "
+            "that of this recipe and these D."
+        )
     return sentence, numbers, caveats
 
 

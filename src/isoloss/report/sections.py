@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from isoloss import text
 from isoloss.analysis import by_params as params
 from isoloss.analysis import by_position as positions
-from isoloss.analysis import families, size_ratio
+from isoloss.analysis import families, loop_laws, size_ratio
 from isoloss.analysis import gap_by_tokens as tokens
 from isoloss.analysis import loops as looped
 from isoloss.analysis.conditions import conditions
@@ -18,6 +18,7 @@ from isoloss.errors import Refusal, attempt
 from isoloss.figures import (
     context_laws,
     gap_by_tokens,
+    loop_worth,
     looped_grid,
     loss_by_params,
     loss_by_position,
@@ -60,13 +61,19 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
         analysis.loops,
         looped_grid.exits_figure,
         grid,
-        partial(grid, log=True),
-        looped_grid.residual_figure,
-        partial(grid, part="expected"),
-        partial(grid, part="last_exit"),
+        lambda data: attempt_with(data.worth, loop_worth.figure),
         gains,
         held_out,
     )
+    more = parts_of(
+        analysis.loops,
+        looped_grid.residual_figure,
+        partial(grid, log=False),
+        partial(grid, part="expected"),
+        partial(grid, part="last_exit"),
+    )
+    # What is missing there is missing above, and said there.
+    appendix = [part for part in more if isinstance(part, Figure)]
     compared, several = families.compared(analysis.study), bool(analysis.pairs)
     ours, loops = ("transformer",), ("looped",)
     chapters = [
@@ -75,6 +82,7 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
         (several, "position", "Loss along the context", by_position, compared),
         (ours[0] in analysis.planned, "context", "How Transformers use context", context, ours),
         (loops[0] in analysis.planned, "looped", "Looped models", looped, loops),
+        (bool(appendix), "looped-more", "Looped models: appendix", appendix, loops),
     ]
     return [
         section(anchor, title, *parts, notes=conditions(analysis.study, whose))
@@ -188,7 +196,7 @@ def context_means(data: Contexts) -> Table:
 
 def gains(data: looped.LoopedStudy) -> Table:
     return table_of(
-        f"Most loops minus one loop at equal N, D = {text.count(data.tokens)} tokens, nats per token, "
+        f"Loops minus one loop at equal N, D = {text.count(data.tokens)} tokens, nats per token, "
         f"{INTERVALS}, beside the entropy bonus (beta H) and the most it can be (beta log T_m)",
         looped.gains_table(data),
         ["N", "T_m", "Loss", "Change", "From", "To", "Entropy bonus", "Bonus at most"],
@@ -196,9 +204,18 @@ def gains(data: looped.LoopedStudy) -> Table:
 
 
 def held_out(data: looped.LoopedStudy) -> Table:
+    columns = [
+        "Which",
+        "Left out",
+        "Points",
+        "Relative error",
+        "Inside interval",
+        "Error of nearest",
+        "Refused",
+    ]
     return table_of(
-        "The loop law on points left out of the fit: mean relative error of total loss, beside that of the "
-        "nearest panel",
-        looped.held_out_table(data),
-        ["Left out", "Points", "Relative error", "R²", "Error of nearest panel", "Refused because"],
+        "The law of total loss on held-out text, where it was fitted and at what was left out: mean relative "
+        f"error, points inside their {text.level(LEVEL)} interval, and the error of the nearest points",
+        loop_laws.judged_table(data.judged),
+        columns,
     )

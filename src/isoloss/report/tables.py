@@ -9,7 +9,7 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.fit_tables import status_words
-from isoloss.analysis.loops import PARTS
+from isoloss.analysis.loop_laws import PARTS
 from isoloss.analysis.points import sweeps
 from isoloss.analysis.study import StudyAnalysis
 from isoloss.errors import Refusal
@@ -71,23 +71,23 @@ def fits_table(analysis: StudyAnalysis) -> Table:
             what = f"Transformer N = {text.count(size.profile.params)}: loss against T"
             rows.append(fit_row(what, size.law))
     if not isinstance(analysis.loops, Refusal):
-        doubt = "no intervals: the points of one run share its noise; the table of points left out judges it"
         for part, name in PARTS.items():
-            what = f"looped: {name} against N, D and T_m"
-            rows.append(fit_row(what, analysis.loops.fits[part], intervals=False, doubt=doubt))
+            rows.append(fit_row(f"looped: {name} against N, D and T_m", analysis.loops.fits[part]))
+        if not isinstance(analysis.loops.worth, Refusal):
+            what = "looped, equal depth: loss against N_once, N_rec, r and D"
+            rows.append(fit_row(what, analysis.loops.worth.law))
     return text_table(f"Laws fitted; intervals at {text.level(LEVEL)}", FIT_COLUMNS, rows)
 
 
-def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str = "") -> tuple[Any, ...]:
+def fit_row(what: str, law: Fit | Refusal) -> tuple[Any, ...]:
     if isinstance(law, Refusal):
         return what, "refused", None, "refused", None, None, None, f"{law.what}; to lift it: {law.mend}"
     if law.status is FitStatus.CURVE_ONLY:
         return what, "curve only", None, status_words(law), law.n, law.clusters, law.df, law.reason
     values = [
-        f"{name} = {text.number(value)}" + (f" ({text.interval(law.intervals[name])})" if intervals else "")
+        f"{name} = {text.number(value)} ({text.interval(law.intervals[name])})"
         for name, value in law.params.items()
     ]
-    doubts = "; ".join([*law.warnings, *([doubt] if doubt else [])])
     return (
         what,
         law.formula(),
@@ -96,7 +96,7 @@ def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str
         law.n,
         law.clusters,
         law.df,
-        doubts or "none",
+        "; ".join(law.warnings) or "none",
     )
 
 
