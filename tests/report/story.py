@@ -8,7 +8,7 @@ Records and tables go through the real schema and the real writer.
 import itertools
 from dataclasses import dataclass, replace
 from functools import cache
-from math import exp, log
+from math import exp, log, prod
 from pathlib import Path
 
 import numpy as np
@@ -100,11 +100,23 @@ class Story:
     loops: tuple[int, ...] = (1, 2, 4)
     depth: DepthLaw = DepthLaw()
     depth_widths: tuple[int, ...] = ()
+    shapes: tuple[tuple[tuple[str, int], ...], ...] = ()
+    bends: tuple[tuple[str, float, float], ...] = ()
     seeds: int = 2
     noise: float = 0.006
     wander: float = 0.0
     hostile: bool = True
     finished: bool = True
+
+    def bent(self, shape: dict) -> float:
+        """Product over ``bends`` (ratio, best, curvature) of 1 + curvature log(ratio / best)^2."""
+        width, heads = shape["d_model"], shape.get("n_head", 1)
+        ratios = {
+            "ff": shape.get("d_ff", 4 * width) / width,
+            "aspect": width / shape["n_layer"],
+            "heads": shape.get("d_head", width // heads),
+        }
+        return prod(1 + bend * log(ratios[name] / best) ** 2 for name, best, bend in self.bends)
 
     @property
     def crossing(self) -> float:
@@ -124,6 +136,7 @@ CROSSES_INSIDE = Story(transformer=Law(at_10k=4.456, a=0.09, b=3.2, p=0.6, plate
 def planned(story: Story) -> list[dict]:
     """The runs of study.json, in order."""
     shapes = [("transformer", {"n_layer": 2, "d_model": d, "n_head": 4}) for d in story.transformer_widths]
+    shapes += [("transformer", dict(shape)) for shape in story.shapes]
     shapes += [("lstm", {"n_layer": n, "d_model": d}) for n, widths in story.lstm_widths for d in widths]
     shapes += [
         (
@@ -148,7 +161,8 @@ def halves(shape: dict) -> tuple[int, int]:
 
 def plan_run(story: Story, family: str, shape: dict, seed: int, label: str = "") -> dict:
     layers, width = shape["n_layer"], shape["d_model"]
-    block = 8 * width * width + 8 * width if family == "lstm" else 12 * width * width
+    d_attn, d_ff = shape.get("n_head", 1) * shape.get("d_head", 0) or width, shape.get("d_ff", 4 * width)
+    block = width * (8 * width + 8 if family == "lstm" else 4 * d_attn + 2 * d_ff)
     loops = shape.get("recurrence", 1)
     body = layers * block + (width + 1 if loops > 1 else 0)
     executed = body * loops
@@ -238,7 +252,8 @@ def mean_losses(story: Story, run: dict, tokens: int) -> dict[str, float]:
     loops = settings["shape"].get("recurrence", 1)
     ceiling = log(VOCAB)
     if settings["family"] != "looped":
-        return {"exit_1": min(ceiling, getattr(story, settings["family"]).loss(params, tokens))}
+        loss = getattr(story, settings["family"]).loss(params, tokens) * story.bent(settings["shape"])
+        return {"exit_1": min(ceiling, loss)}
     if "exits" in settings["shape"]:
         deep = story.depth.loss(*halves(settings["shape"]), loops, tokens)
         return {"exit_1": min(ceiling, deep)}

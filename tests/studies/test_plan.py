@@ -264,13 +264,13 @@ MACHINE = MachineRate(98e9, 100, "two cores of a rented server")
 @pytest.mark.parametrize(("name", "minutes"), [("mini", 8), ("evening", 180)])
 def test_a_study_fits_its_time_on_two_cores(study, name, minutes, monkeypatch):
     monkeypatch.setattr(estimate, "machine_rate", lambda gpu: MACHINE)
-    runs = plan.plan(spec.scaled(spec.read(study), name), gpu=False)
+    runs = plan.plan(spec.scale_of(spec.read(study), name), gpu=False)
     assert sum(run.seconds for run in runs) / 2 < 60 * minutes
 
 
 @pytest.mark.parametrize("name", spec.read("context").scale)
 def test_the_context_study_has_sizes_of_both_contexts(name):
-    runs = plan.plan(spec.scaled(spec.read("context"), name), gpu=False)
+    runs = plan.plan(spec.scale_of(spec.read("context"), name), gpu=False)
     sizes = {run.settings.context: set() for run in runs}
     for run in runs:
         sizes[run.settings.context].add(run.counts.params)
@@ -296,7 +296,7 @@ def test_an_entry_may_have_another_context_with_as_many_tokens_a_step(scale, stu
 
 @pytest.mark.parametrize("name", spec.read("looped").scale)
 def test_the_looped_study_has_a_grid_and_loops_at_equal_depth(name):
-    runs = plan.plan(spec.scaled(spec.read("looped"), name), gpu=False)
+    runs = plan.plan(spec.scale_of(spec.read("looped"), name), gpu=False)
     shapes = [shape_of("looped", run.settings.shape) for run in runs]
     grid = {(shape.recurrence, shape.d_model) for shape in shapes if shape.exits == "every"}
     widths = {width for _, width in grid}

@@ -17,6 +17,7 @@ from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
 from isoloss.analysis.loop_worth import worth_words
 from isoloss.analysis.loops import LoopedStudy, LoopGain, loops_verdict
 from isoloss.analysis.points import seeds_phrase, sweeps
+from isoloss.analysis.shape import Shapes, compute_words, fold_words
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
 from isoloss.laws import ContextStop, Crossing
@@ -73,6 +74,8 @@ def findings_of(analysis: StudyAnalysis) -> list[Finding]:
         )
     if "looped" in analysis.planned:
         parts.append(("loops", "What loops buy", analysis.loops, loops))
+    if analysis.shape is not None:
+        parts.append(("shape", "How much the shape matters at one size", analysis.shape, shape))
     said = [finding(key, title, data, say, tuned) for key, title, data, say in parts]
     return [*said, *left_out_finding(analysis.study)]
 
@@ -241,6 +244,26 @@ def loops(data: LoopedStudy) -> Parts:
             "that of this recipe and these D."
         )
     return sentence, numbers, caveats
+
+
+def shape(data: Shapes) -> Parts:
+    value, ends = data.compute or (None, None)
+    folds = [
+        {"panel": curve.panel, "curve": curve.name, "fold": curve.flat.fold, "interval": curve.flat.interval}
+        for curve in data.curves
+        if curve.flat is not None
+    ]
+    numbers = {"tokens": data.tokens, "compute": value, "compute_interval": ends, "folds": folds}
+    caveats = [
+        f"{text.capital(compute_words(data))}, spent on parameters at D = {text.count(data.tokens)} tokens.",
+        "Of each ratio the curve of most shapes, of the larger size; the table has the others. In brackets: "
+        "what is sure, and what is possible; open where the shapes tried end first.",
+        f"Intervals of a curve hold all at once, at {text.level(LEVEL)}, from seeds paired by their order of "
+        "the text. Every shape of one N has the recipe's learning rate.",
+    ]
+    if data.missing:
+        caveats.append(f"{text.plural(data.missing, 'planned shape')} did not finish and enter nothing.")
+    return f"{fold_words(data)}.", numbers, caveats
 
 
 def bonus_words(gain: LoopGain) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from isoloss.analysis import by_params, by_position, contexts, families, gap_by_tokens, loops
+from isoloss.analysis import by_params, by_position, contexts, families, gap_by_tokens, loops, shape
 from isoloss.analysis.families import Versus
 from isoloss.errors import Refusal, attempt
 from isoloss.records import StudyData
@@ -26,7 +26,10 @@ def of_pair(data: Paired[Found] | Refusal, pair: Versus) -> Found | Refusal:
 
 @dataclass(frozen=True)
 class StudyAnalysis:
-    """Loss by size, by tokens and by position, context laws and loops of one study."""
+    """Loss by size, by tokens and by position, context laws, loops and shapes of one study.
+
+    ``shape`` is None where no shapes of one size were planned.
+    """
 
     study: StudyData
     by_params: by_params.ByParams | Refusal
@@ -34,6 +37,7 @@ class StudyAnalysis:
     by_position: by_position.ByPosition | Refusal
     contexts: contexts.Contexts | Refusal
     loops: loops.LoopedStudy | Refusal
+    shape: shape.Shapes | Refusal | None
 
     @property
     def planned(self) -> tuple[str, ...]:
@@ -54,4 +58,5 @@ def analyse(study: StudyData) -> StudyAnalysis:
         by_position=attempt(by_position.measure, study),
         contexts=attempt(contexts.measure, study),
         loops=attempt(loops.measure, study),
+        shape=attempt(shape.measure, study) if shape.planned(study) else None,
     )

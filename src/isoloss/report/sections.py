@@ -13,6 +13,7 @@ from isoloss.analysis import gap_by_tokens as tokens
 from isoloss.analysis import loops as looped
 from isoloss.analysis.conditions import conditions
 from isoloss.analysis.contexts import Contexts
+from isoloss.analysis.shape import Shapes, fold
 from isoloss.analysis.study import StudyAnalysis, of_pair
 from isoloss.errors import Refusal, attempt
 from isoloss.figures import (
@@ -23,6 +24,7 @@ from isoloss.figures import (
     loss_by_params,
     loss_by_position,
 )
+from isoloss.figures import shape as shape_figures
 from isoloss.figures.figure import Figure
 from isoloss.stats import LEVEL
 from isoloss.table import Table, table_of, text_table
@@ -74,13 +76,16 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
     )
     # What is missing there is missing above, and said there.
     appendix = [part for part in more if isinstance(part, Figure)]
+    plain = analysis.shape is None
+    shapes = [] if analysis.shape is None else parts_of(analysis.shape, shape_figures.figure, best_shapes)
     compared, several = families.compared(analysis.study), bool(analysis.pairs)
     ours, loops = ("transformer",), ("looped",)
     chapters = [
         (several, "gap", "The gap between families against training tokens", by_tokens, compared),
-        (True, "params", "Loss against parameters", by_size, compared),
+        (not plain, "shape", "Shape at fixed size", shapes, ours),
+        (several or plain, "params", "Loss against parameters", by_size, compared),
         (several, "position", "Loss along the context", by_position, compared),
-        (ours[0] in analysis.planned, "context", "How Transformers use context", context, ours),
+        (ours[0] in analysis.planned and plain, "context", "How Transformers use context", context, ours),
         (loops[0] in analysis.planned, "looped", "Looped models", looped, loops),
         (bool(appendix), "looped-more", "Looped models: appendix", appendix, loops),
     ]
@@ -168,6 +173,17 @@ def ratios(pair: params.FamilyPair) -> Table:
         ("Curve", "Loss", "Ratio", f"{text.level(LEVEL)} interval", "Reason"),
         rows,
     )
+
+
+def best_shapes(data: Shapes) -> Table:
+    rows = [
+        (c.panel, c.name, f"{c.best:.3g}", None if c.flat is None else fold(c.flat), text.capital(c.verdict))
+        for c in data.curves
+    ]
+    title = (
+        f"The best shape of each curve, and what lies within 1% of its loss, D = {text.count(data.tokens)}"
+    )
+    return text_table(title, ("Ratio", "Curve", "Best", "Within 1%", "Where the best lies"), rows)
 
 
 def gaps_by_position(data: positions.ByPosition) -> Table:
