@@ -5,15 +5,9 @@ import pytest
 import story
 
 from isoloss.analysis import by_position
-from isoloss.analysis import contexts as context_laws
 from isoloss.analysis.positions import bin_means, edges
 from isoloss.errors import Refusal
-from isoloss.laws import Fit, Plateau
-
-
-@pytest.fixture(scope="module")
-def contexts(ahead):
-    return context_laws.measure(ahead)
+from isoloss.laws import Plateau
 
 
 @pytest.fixture(scope="module")
@@ -96,21 +90,3 @@ def test_the_gap_table_has_each_fixed_position(positions):
     table = by_position.gaps_table(positions)
     assert table["position"].unique().sort().to_list() == [1, 2, 4, 8, 16, 64, 128]
     assert table.null_count().sum_horizontal().item() == 0
-
-
-def test_context_laws_recover_the_exponent_and_the_mean(contexts):
-    assert len(contexts.sizes) == 5
-    for size in contexts.sizes:
-        # Text noise, the same in every run of the story, moves all exponents together.
-        assert size.law.params["p"] == pytest.approx(story.LSTM_AHEAD.transformer.p, abs=0.08)
-        assert size.implied_mean == pytest.approx(size.measured_mean, abs=0.01)
-
-
-def test_exponents_are_called_apart_only_if_their_intervals_are(contexts):
-    first = next(s.law for s in contexts.sizes if isinstance(s.law, Fit))
-    moved = replace(first, intervals=first.intervals | {"p": (5.0, 6.0)})
-    assert context_laws.exponents_apart(first, moved) is True
-    assert context_laws.exponents_apart(first, first) is False
-    assert (
-        context_laws.exponents_apart(first, replace(first, intervals=first.intervals | {"p": None})) is None
-    )

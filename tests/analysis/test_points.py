@@ -21,7 +21,7 @@ def table(rows):
         "status",
     ]
     return pl.DataFrame(rows, schema=names, orient="row").with_columns(
-        run_id=pl.int_range(pl.len()).cast(pl.String)
+        run_id=pl.int_range(pl.len()).cast(pl.String), context=pl.lit(128)
     )
 
 
@@ -52,6 +52,16 @@ def test_a_sweep_is_shown_with_the_rate_that_was_used():
 def test_a_study_without_finished_runs_is_refused():
     with pytest.raises(Refusal, match="no run has finished"):
         points.cooled_points(table([row(status="diverged")]))
+
+
+def test_models_of_a_shorter_context_are_a_curve_of_their_own():
+    short = table([row(3.5)]).with_columns(context=pl.lit(8))
+    kept = points.cooled_points(pl.concat([table([row(3.0)]), short]))
+    assert dict(kept.select("curve", "loss").iter_rows()) == {
+        "2-layer LSTM": 3.0,
+        "2-layer LSTM, context 8": 3.5,
+    }
+    assert points.cooled_points(short)["curve"].to_list() == ["2-layer LSTM"]
 
 
 def test_a_missing_family_is_named():

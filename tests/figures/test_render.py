@@ -28,6 +28,7 @@ def figures(ahead):
         loss_by_position.figure(by_position.measure(ahead)),
         context_laws.laws_figure(by_index),
         context_laws.steps_figure(by_index),
+        context_laws.sizes_figure(by_index),
         looped_grid.exits_figure(looped),
         looped_grid.grid_figure(looped),
         looped_grid.grid_figure(looped, log=False),
@@ -46,7 +47,7 @@ def simple(text="plain"):
 
 
 def test_every_specification_is_valid_and_has_a_title_and_a_subtitle(figures):
-    assert len(figures) == 11
+    assert len(figures) == 12
     for figure in figures.values():
         style.configured(figure.chart).to_dict(validate=True)
         spec = render.specification(figure)

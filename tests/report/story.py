@@ -105,6 +105,12 @@ class Story:
     seeds: int = 2
     noise: float = 0.006
     wander: float = 0.0
+    steeper: float = 0.0
+    """By how much the exponent of context grows for tenfold N."""
+    delay: float = 0.5
+    """Position T is learned T^delay times later than the first."""
+    slides: bool = True
+    """Were losses taken of the same targets at every position?"""
     hostile: bool = True
     finished: bool = True
 
@@ -242,6 +248,9 @@ def write_run(folder, study, story, run, rng, diverged_at=None):
         "positions.parquet": write_parquet(place / "positions.parquet", positions),
         "curve.parquet": write_parquet(place / "curve.parquet", curve),
     }
+    if story.slides and run["settings"]["family"] != "looped":
+        sliding = pl.concat(sliding_table(story, run, shift, e.step, e.cooled, rng) for e in evaluations)
+        hashes["sliding.parquet"] = write_parquet(place / "sliding.parquet", sliding)
     record = record_of(study, run, evaluations, hashes, steps, diverged_at)
     files.write_json(place / "record.json", record.model_dump(mode="json"))
 
@@ -307,6 +316,32 @@ def position_table(story, run, shift, step, is_cooled, windows, rng):
         }
         tables.append(pl.DataFrame(columns))
     return pl.concat(tables)
+
+
+def sliding_table(story, run, shift, step, is_cooled, rng):
+    """Positions 1 to 8 alone, then in pairs; 16 blocks of 64 targets, their noise common to all runs."""
+    law = getattr(story, run["settings"]["family"])
+    first_G = np.r_[np.arange(1, 9), np.arange(9, CONTEXT, 2)]
+    last_G = np.r_[first_G[1:] - 1, CONTEXT]
+    T_G = np.minimum(np.sqrt(first_G * last_G), law.plateau)
+    p = law.p + story.steeper * np.log10(run["counts"]["params"] / 1e5)
+    shape_G = law.b * T_G**-p
+    learned_G = 1 - np.exp(-step / (2 * T_G**story.delay))
+    mean = mean_losses(story, run, step * BATCH_TOKENS)["exit_1"] + shift + (0.0 if is_cooled else 0.05)
+    loss_G = mean + learned_G * (shape_G - np.average(shape_G, weights=last_G - first_G + 1))
+    text_B = np.random.default_rng(3).normal(0, 0.3, 16)
+    loss_GB = loss_G[:, None] + text_B + rng.normal(0, 0.02, (len(T_G), 16))
+    columns = {
+        "step": step,
+        "tokens": step * BATCH_TOKENS,
+        "cooled": is_cooled,
+        "first": first_G.repeat(16),
+        "last": last_G.repeat(16),
+        "block": np.tile(np.arange(16), len(T_G)),
+        "sum": loss_GB.ravel() * 64,
+        "count": 64,
+    }
+    return pl.DataFrame(columns)
 
 
 def evaluation_of(run, table, step, is_cooled, windows):

@@ -63,7 +63,7 @@ def test_the_report_lies_beside_its_figures(written):
     result, _ = written
     names = {path.name for path in (result.path.parent / "figures").iterdir()}
     assert names == {f"{name}.{kind}" for name in result.figures for kind in ("svg", "png", "pdf", "csv")}
-    assert len(result.figures) == 11
+    assert len(result.figures) == 12
     assert [found.key for found in result.findings] == ["gap", "families", "positions", "loops", "left-out"]
 
 
@@ -147,7 +147,7 @@ def test_a_run_without_an_evaluation_has_dashes_and_no_zero(written):
 def test_fits_refusals_recipe_and_provenance_are_shown(written):
     html = written[1]
     fits = rows_after(html, "Laws fitted")
-    assert len(fits) == 3 * 4 + 5 + 3
+    assert len(fits) == 3 * 4 + (5 + 1) + 3
     assert "refused" in html
     assert len(rows_after(html, "The recipe of every size")) >= 5 + 12 + 9
     for word in ("0123456789abcdef", "a made-up processor", "float32", "c" * 64, "2.13.0", "isoloss run"):
@@ -191,7 +191,7 @@ def test_a_study_with_nothing_finished_still_gets_its_page(told, tmp_path):
 def test_a_study_of_transformers_alone_has_the_chapters_that_it_planned(told, tmp_path):
     result = report.write(told(replace(story.FEW, lstm_widths=())).folder, tmp_path)
     html = result.path.read_text("utf-8")
-    assert set(result.figures) == {"loss-by-params", "context-laws", "context-steps"}
+    assert set(result.figures) == {"loss-by-params", "context-laws", "context-steps", "context-sizes"}
     assert "Missing here" not in html
 
 

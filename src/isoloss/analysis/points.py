@@ -44,6 +44,13 @@ def curve_of() -> pl.Expr:
     )
 
 
+def curve_in_study() -> pl.Expr:
+    """``curve_of`` the loss table's rows; a shorter context than the study's is a curve of its own."""
+    short = pl.concat_str(curve_of(), pl.lit(", context "), pl.col("context").cast(pl.String))
+    longest = pl.col("context") == pl.col("context").max()
+    return pl.when(longest).then(curve_of()).otherwise(short).alias("curve")
+
+
 def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
     """Evaluations at the end of a cooldown, of finished runs, at each size's best learning rate.
 
@@ -56,7 +63,7 @@ def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
             mend="let the study run on, then report",
         )
     order = ["family", "n_layer", "recurrence", "params", "seed", "tokens"]
-    return best_rate(points.with_columns(curve_of())).sort(order, nulls_last=True)
+    return best_rate(points.with_columns(curve_in_study())).sort(order, nulls_last=True)
 
 
 def best_rate(points: pl.DataFrame) -> pl.DataFrame:
@@ -76,7 +83,7 @@ def rates_of(points: pl.DataFrame) -> pl.DataFrame:
 
 def sweeps(table: pl.DataFrame) -> pl.DataFrame:
     """``rates_of`` the sizes that were trained at more than one learning rate, in order of rate."""
-    points = finished_points(table).with_columns(curve_of())
+    points = finished_points(table).with_columns(curve_in_study())
     rates = rates_of(points).filter(pl.len().over("curve", "params") > 1)
     return rates.sort("curve", "params", "learning_rate")
 

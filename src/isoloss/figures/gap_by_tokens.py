@@ -22,7 +22,7 @@ APART = 1.015
 
 def figure(data: PairByTokens) -> Figure:
     """Gaps with their intervals, the fitted line of each size, and a diamond where it is zero."""
-    colours = along_ramp(len(data.sizes))
+    colours = along_ramp(np.linspace(0, 1, len(data.sizes)))
     drawn = [(size, colour) for size, colour in zip(data.sizes, colours, strict=True)]
     title = ". ".join(part for part in (text.capital(verdict(data)), crossing_words(data)) if part)
     made = captioned(

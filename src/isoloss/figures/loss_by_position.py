@@ -8,7 +8,6 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.by_position import ByPosition, Pair, PositionCurve, name_of, stop_words, verdict
-from isoloss.analysis.contexts import ContextSize
 from isoloss.analysis.fit_rows import law_losses
 from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, bin_means, law_words
 from isoloss.figures import marks
@@ -61,7 +60,7 @@ def chart(models: list[tuple[PositionCurve, str]], context: int) -> alt.LayerCha
 
 
 def curves_and_laws(
-    models: Sequence[tuple[PositionCurve | ContextSize, str, pl.Expr]],
+    models: Sequence[tuple[PositionCurve, str, pl.Expr]],
     context: int,
     colour: alt.Color,
     height: float,

@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from isoloss.figures.style import COUNTS, INK, RAMP, Axis, label_format, log_ticks, spread
+from isoloss.figures.style import COUNTS, INK, RAMP, Axis, along_ramp, label_format, log_ticks, spread
 
 Channel = TypeVar("Channel", alt.Color, alt.Shape, alt.StrokeDash)
 
@@ -219,6 +219,12 @@ def key(channel: type[Channel], column: str, looks: Mapping[str, Any], **legend:
         scale=alt.Scale(domain=list(looks), range=list(looks.values())),
         legend=alt.Legend.from_dict({"title": None, "orient": "top"} | legend),
     )
+
+
+def on_ramp(values: pl.Series, low: float, high: float) -> pl.Series:
+    """Of each value its colour on a ``colour_bar`` of these ends, as a column ``colour``."""
+    shares = np.log(values.to_numpy() / low) / np.log(max(high, low * 1.001) / low)
+    return pl.Series("colour", along_ramp(shares))
 
 
 def column_of(axis: alt.X | alt.Y) -> str:

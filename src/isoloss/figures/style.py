@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import altair as alt
 import numpy as np
+from numpy.typing import ArrayLike
 
 Axis = TypeVar("Axis", alt.X, alt.Y)
 
@@ -54,10 +55,10 @@ def shades(colour: str, count: int) -> list[str]:
     return out
 
 
-def along_ramp(count: int) -> list[str]:
-    """``count`` colours of the ramp from dark to bright."""
+def along_ramp(shares: ArrayLike) -> list[str]:
+    """The ramp's colours at these shares of its way from dark to bright."""
     channels = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMP])
-    place = np.linspace(0, len(RAMP) - 1, count)
+    place = np.asarray(shares) * (len(RAMP) - 1)
     mixed = np.stack([np.interp(place, np.arange(len(RAMP)), channel) for channel in channels.T], axis=1)
     return ["#" + "".join(f"{round(c):02x}" for c in colour) for colour in mixed]
 

@@ -12,7 +12,6 @@ from isoloss.analysis import families, loop_laws, size_ratio
 from isoloss.analysis import gap_by_tokens as tokens
 from isoloss.analysis import loops as looped
 from isoloss.analysis.conditions import conditions
-from isoloss.analysis.contexts import Contexts
 from isoloss.analysis.shape import Shapes, fold
 from isoloss.analysis.study import StudyAnalysis, of_pair
 from isoloss.errors import Refusal, attempt
@@ -58,7 +57,9 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
         by_tokens += parts_of(gaps, gap_by_tokens.figure, gap_ends, level_sizes)
         by_size += parts_of(sizes, gaps_by_params, crossings, ratios)
     by_position = parts_of(analysis.by_position, loss_by_position.figure, gaps_by_position)
-    context = parts_of(analysis.contexts, context_laws.laws_figure, context_laws.steps_figure, context_means)
+    context = parts_of(
+        analysis.contexts, context_laws.laws_figure, context_laws.steps_figure, context_laws.sizes_figure
+    )
     looped = parts_of(
         analysis.loops,
         looped_grid.exits_figure,
@@ -191,22 +192,6 @@ def gaps_by_position(data: positions.ByPosition) -> Table:
         f"Transformer minus LSTM at single positions, nats per token, {INTERVALS}",
         positions.gaps_table(data),
         ["Transformer N", "LSTM", "LSTM N", "Token index", "Transformer minus LSTM", "From", "To"],
-    )
-
-
-def context_means(data: Contexts) -> Table:
-    rows = [
-        (
-            text.count(s.profile.params),
-            f"{s.measured_mean:.4f}",
-            None if s.implied_mean is None else f"{s.implied_mean:.4f}",
-        )
-        for s in data.sizes
-    ]
-    return text_table(
-        f"Mean loss over the {data.context} positions: measured, and implied by the fitted a + b T^-p",
-        ("N", "Measured", "Implied by the law"),
-        rows,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.contexts import JointLaw
 from isoloss.analysis.fit_tables import status_words
 from isoloss.analysis.loop_laws import PARTS
 from isoloss.analysis.points import sweeps
@@ -68,8 +69,10 @@ def fits_table(analysis: StudyAnalysis) -> Table:
             rows += [fit_row(f"{curve.name}: {what}", curve.fit) for curve in data.curves]
     if not isinstance(analysis.contexts, Refusal):
         for size in analysis.contexts.sizes:
-            what = f"Transformer N = {text.count(size.profile.params)}: loss against T"
+            what = f"Transformer N = {text.count(size.params)}: loss against T"
             rows.append(fit_row(what, size.law))
+        if isinstance(analysis.contexts.joint, JointLaw):
+            rows.append(fit_row("Transformer: loss against N and T", analysis.contexts.joint.law))
     if not isinstance(analysis.loops, Refusal):
         for part, name in PARTS.items():
             rows.append(fit_row(f"looped: {name} against N, D and T_m", analysis.loops.fits[part]))
