@@ -98,7 +98,7 @@ def of_families(points: pl.DataFrame, *families: str) -> pl.DataFrame:
     if missing:
         raise Refusal(
             f"the study holds no finished {' and no '.join(missing)} run",
-            mend=f"add {' and '.join(missing)} runs to the study, or let them finish",
+            mend=f"add {' and '.join(missing)} runs to the study, or let them finish without diverging",
         )
     return points.filter(pl.col("family").is_in(families))
 
