@@ -160,10 +160,8 @@ def families(data: FamilyPair) -> Parts:
         "crossing_interval": None if not isinstance(crossing, Crossing) else crossing.interval,
         "crossing_inside": None if not isinstance(crossing, Crossing) else crossing.inside,
     }
-    pooled = "" if isinstance(data.noise, Refusal) else f", {pooled_words(data.noise.values())}"
     caveats = [
-        f"Ranges are {text.level(LEVEL)} t intervals from the spread of the differences between seeds"
-        f"{pooled}. Another text or recipe may differ.",
+        range_words(data.noise, "spread of the differences between seeds"),
         "N leaves out embeddings. Where no size matches, the loss is read between the two nearest.",
     ]
     if len(data.fits) > 2:
@@ -197,7 +195,7 @@ def positions(data: ByPosition) -> Parts:
         },
     }
     caveats = [
-        text.capital(seed_interval_words(data.noises)),
+        range_words(data.noises),
         f"The largest of {len(data.pairs)} size-matched pairs; the LSTM's state is reset at each window.",
         "Where improvement stops is judged by octaves of the token index, so it is known to a factor of two; "
         "only the first quarter of the context can be judged.",
@@ -213,10 +211,8 @@ def loops(data: LoopedStudy) -> Parts:
     else:
         sentence += f"{worth_words(worth)}."
     numbers: dict[str, Any] = {"tokens": data.tokens, "beta": data.beta}
-    pooled = "" if isinstance(data.noise, Refusal) else f", {pooled_words(data.noise.values())}"
     caveats = [
-        f"{text.capital(seeds_phrase(data.points))}. Ranges are {text.level(LEVEL)} t intervals from the "
-        f"spread between seeds{pooled}. Another text or recipe may differ.",
+        f"{text.capital(seeds_phrase(data.points))}. {range_words(data.noise)}",
         "At equal N, more loops execute more parameters and cost more compute for each token.",
     ]
     if data.mean_gains:
@@ -281,16 +277,8 @@ def difference_numbers(value: Interval) -> dict[str, Any]:
     return {"value": value.value, "interval": value.interval, "level": value.level}
 
 
-def seed_interval_words(noises: Mapping[Key, Noise] | Refusal) -> str:
-    basis = "unknown here" if isinstance(noises, Refusal) else pooled_words(noises.values())
-    return (
-        f"intervals are {text.level(LEVEL)} t intervals from the spread between seeds, {basis}; they do not "
-        "cover another text or another recipe."
-    )
-
-
-def interval_words(over: str) -> str:
-    return (
-        f"intervals are {text.level(LEVEL)} t intervals from the spread between seeds, pooled over {over} as "
-        "if all were equally noisy, each by itself; they do not cover another text or another recipe."
-    )
+def range_words(noises: Mapping[Key, Noise] | Refusal, of: str = "spread between seeds") -> str:
+    """What the intervals of a sentence hold, and over what their noise is pooled."""
+    over = "" if isinstance(noises, Refusal) else f", {pooled_words(noises.values())}"
+    kind = f"{text.level(LEVEL)} t intervals"
+    return f"Ranges are {kind} from the {of}{over}. Another text or recipe may differ."
