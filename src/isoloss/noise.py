@@ -41,11 +41,6 @@ def nested_noise(groups: Mapping[Key, ArrayLike]) -> dict[Key, Noise] | Refusal:
     }
 
 
-def noise_of(noises: Mapping[Key, Noise] | Refusal, keys: Iterable[Key]) -> list[Noise] | Refusal:
-    """That of each of these groups, or the refusal of all."""
-    return noises if isinstance(noises, Refusal) else [noises[key] for key in keys]
-
-
 def pooled_words(noises: Iterable[Noise]) -> str:
     """'pooled over the sizes of a curve', 'of each size by itself', or both: what it rests on."""
     levels = sorted({len(noise.within) for noise in noises}, reverse=True)

@@ -25,7 +25,7 @@ def figures(ahead):
     made = [
         loss_by_params.figure(by_params.measure(ahead)),
         gap_figure.figure(next(iter(gap_by_tokens.measure(ahead).pairs.values()))),
-        loss_by_position.figure(by_position.measure(ahead)),
+        loss_by_position.figure(next(iter(by_position.measure(ahead).pairs.values()))),
         context_laws.laws_figure(by_index),
         context_laws.steps_figure(by_index),
         context_laws.sizes_figure(by_index),

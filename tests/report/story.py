@@ -90,6 +90,9 @@ class Story:
     transformer: Law
     lstm: Law = Law(at_10k=4.0, a=0.05, b=3.0, p=0.9, plateau=24)
     looped: LoopLaw = LoopLaw()
+    gated: Law = Law(at_10k=4.2, a=0.06, b=3.1, p=0.8, plateau=64)
+    """Of a family that a user registered."""
+    gated_widths: tuple[int, ...] = ()
     transformer_widths: tuple[int, ...] = (20, 40, 64, 112, 200)
     lstm_widths: tuple[tuple[int, tuple[int, ...]], ...] = (
         (1, (36, 72, 140, 340)),
@@ -144,6 +147,7 @@ def planned(story: Story) -> list[dict]:
     shapes = [("transformer", {"n_layer": 2, "d_model": d, "n_head": 4}) for d in story.transformer_widths]
     shapes += [("transformer", dict(shape)) for shape in story.shapes]
     shapes += [("lstm", {"n_layer": n, "d_model": d}) for n, widths in story.lstm_widths for d in widths]
+    shapes += [("gated", {"n_layer": 2, "d_model": d}) for d in story.gated_widths]
     shapes += [
         (
             "looped",
@@ -291,7 +295,7 @@ def evaluate(story, run, shift, steps, rng):
 
 def position_table(story, run, shift, step, is_cooled, windows, rng):
     family = run["settings"]["family"]
-    law = story.lstm if family == "lstm" else story.transformer
+    law = story.transformer if family == "looped" else getattr(story, family)
     learned = 1 - exp(-step / 8)
     # The validation windows are the same for all runs, and so is the text's own noise.
     text_T = np.random.default_rng(windows).normal(0, 2.0 / windows**0.5, CONTEXT)

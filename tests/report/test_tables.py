@@ -40,7 +40,7 @@ def test_the_page_has_its_sections_in_order(analysis):
         "looped-more",
     ]
     assert [len(part.figures) for part in parts] == [1, 1, 1, 3, 2, 4]
-    assert [len(part.tables) for part in parts] == [2, 3, 1, 0, 2, 0]
+    assert [len(part.tables) for part in parts] == [2, 3, 2, 0, 2, 0]
     (missing,) = [part.missing for part in parts if part.missing]
     assert [refusal.what[:22] for refusal in missing] == ["no loops were trained "]
 
@@ -100,13 +100,14 @@ def test_size_ratios_are_those_of_the_laws(analysis):
         assert ratio < 1  # the smaller LSTM matches
 
 
-def test_gaps_by_position_narrow_where_the_lstm_stops(analysis):
-    table = sections.gaps_by_position(analysis.by_position)
-    assert set(column(table, "Token index")) >= {"1", "8", str(story.CONTEXT)}
-    for pair in analysis.by_position.pairs:
-        rows = [row for row in table.rows if number(row[0]) == pair.transformer.profile.params]
-        first, last = number(rows[0][4]), number(rows[-1][4])
-        assert last < first  # the Transformer gains more from context: its plateau is the whole context
+def test_differences_by_position_change_where_the_lstm_stops(analysis):
+    (found,) = analysis.by_position.pairs.values()
+    table = sections.gaps_by_position(found)
+    assert set(column(table, "To token")) >= {"1", "8", str(story.CONTEXT)}
+    for pair in found.pairs:
+        rows = [row for row in table.rows if number(row[0]) == pair.reference.params]
+        assert number(rows[-1][5]) < 0  # the Transformer gains more from context: it uses all of it
+    assert column(sections.context_uses(found), "Context").count("Is flat by token 64") == len(found.pairs)
 
 
 def test_gains_of_loops_show_change_and_bonus(analysis):

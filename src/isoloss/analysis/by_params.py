@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.families import Versus, compared, of_pair, pairs
+from isoloss.analysis.families import Versus, compared, name_of, of_pair, pairs
 from isoloss.analysis.points import Curve, best_curve, cooled_points, curves_of, main_tokens
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Crossing, CrossingOutcome, Fit, crossing
@@ -205,7 +205,9 @@ def verdict(pair: FamilyPair) -> str:
             f"difference {text.signed(min(values))} to {text.signed(max(values))} nats at {len(gaps)} sizes)"
         )
     clauses: list[str] = []
-    for name, sign in ((f"the {pair.rival}", 1), (f"the {pair.reference}", -1), ("neither", 0)):
+    called = {curve: name_of(curve) if curve in pair.versus.families else curve for curve in pair.fits}
+    reference, rival = (f"the {called[curve]}" for curve in (pair.reference, pair.rival))
+    for name, sign in ((rival, 1), (reference, -1), ("neither", 0)):
         sizes = [text.count(gap.params) for gap in gaps if gap.difference.sign == sign]
         if sizes:
             share = f"all {len(gaps)}" if len(sizes) == len(gaps) else f"{len(sizes)} of {len(gaps)}"

@@ -36,8 +36,8 @@ class Versus:
 
 
 def name_of(family: str) -> str:
-    """As a sentence calls it; a user's family by its own name."""
-    return NAMES.get(family, family)
+    """As a sentence calls it: 'Transformer', a user's family 'gated model'."""
+    return NAMES.get(family, f"{family} model")
 
 
 def planned(study: StudyData) -> tuple[str, ...]:

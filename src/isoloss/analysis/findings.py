@@ -9,7 +9,7 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.by_params import FamilyPair, crossover
 from isoloss.analysis.by_params import verdict as params_verdict
-from isoloss.analysis.by_position import EARLY, ByPosition, gain_words, name_of, stop_words
+from isoloss.analysis.by_position import START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.conditions import left_out
 from isoloss.analysis.gap_by_tokens import PairByTokens, crossing_words
@@ -20,10 +20,10 @@ from isoloss.analysis.points import seeds_phrase, sweeps
 from isoloss.analysis.shape import Shapes, compute_words, fold_words
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
-from isoloss.laws import ContextStop, Crossing
-from isoloss.noise import Key, pooled_words
+from isoloss.laws import Crossing
+from isoloss.noise import pooled_words
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval, Noise
+from isoloss.stats import LEVEL, Interval
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,13 @@ def findings_of(analysis: StudyAnalysis) -> list[Finding]:
                 of_pair(analysis.by_params, pair),
                 families,
             ),
+            (
+                f"positions{pair.suffix}",
+                f"Where in the context the difference lies{of}",
+                of_pair(analysis.by_position, pair),
+                positions,
+            ),
         ]
-    if analysis.pairs:
-        parts.append(
-            ("positions", "Where in the context the difference lies", analysis.by_position, positions)
-        )
     if "looped" in analysis.planned:
         parts.append(("loops", "What loops buy", analysis.loops, loops))
     if analysis.shape is not None:
@@ -169,36 +171,30 @@ def families(data: FamilyPair) -> Parts:
     return sentence, numbers, caveats
 
 
-def positions(data: ByPosition) -> Parts:
-    pair = data.pairs[-1]
-    late = f"{data.context // 2 + 1}–{data.context}"
-    if isinstance(data.noises, Refusal):
-        sentence = f"{position_verdict(data)}."
-    else:
-        sentence = (
-            f"{name_of(pair.transformer)} minus {name_of(pair.lstm)} (N ratio {pair.ratio:.2f}) is "
-            f"{text.difference(pair.early)} at tokens 1–{EARLY} and {text.difference(pair.late)} at tokens "
-            f"{late}, a change of {text.difference(pair.widening)}: "
-            f"{gain_words(pair.widening, 'later context')}."
-        )
-    for model in (pair.transformer, pair.lstm):
-        sentence += f" {text.capital(name_of(model))} {stop_words(model.stop)}."
-    numbers = {
-        "transformer_params": pair.transformer.profile.params,
-        "lstm_params": pair.lstm.profile.params,
-        "early": difference_numbers(pair.early),
-        "late": difference_numbers(pair.late),
-        "change": difference_numbers(pair.widening),
-        "stops": {
-            m.profile.family: m.stop.index if isinstance(m.stop, ContextStop) else None
-            for m in (pair.transformer, pair.lstm)
-        },
+def positions(data: FamilyPositions) -> Parts:
+    pair = data.pairs[-1] if data.pairs else None
+    sentence = f"{position_verdict(data)}."
+    numbers: dict[str, Any] = {"tokens": data.tokens}
+    if isinstance(data.over, Refusal):
+        return f"{sentence} What would answer it: {data.over.mend}.", numbers, []
+    if pair is None or pair.change is None:
+        return sentence, numbers, []
+    models = (pair.reference, pair.rival)
+    sentence += "".join(f" {text.capital(m.name)} {use_words(m.context_use)}." for m in models)
+    numbers |= {f"{model.family}_params": model.params for model in models}
+    numbers |= {
+        "early": difference_numbers(pair.ends[0]),
+        "late": difference_numbers(pair.ends[1]),
+        "change": difference_numbers(pair.change),
+        "stops": {model.family: flat_by(model) for model in models},
     }
     caveats = [
-        range_words(data.noises),
-        f"The largest of {len(data.pairs)} size-matched pairs; the LSTM's state is reset at each window.",
-        "Where improvement stops is judged by octaves of the token index, so it is known to a factor of two; "
-        "only the first quarter of the context can be judged.",
+        f"Ranges are {text.level(LEVEL)} t intervals over {data.over}; every index and model read the same "
+        "tokens, and another text may differ.",
+        f"The largest of {text.plural(len(data.pairs), 'pair')} of like size (N ratio {pair.ratio:.2f}); "
+        "every window starts from nothing.",
+        f"Counted from tokens {START // 2 + 1}–{START} on, by octaves: where a model becomes flat is known "
+        "to a factor of two.",
     ]
     return sentence, numbers, caveats
 

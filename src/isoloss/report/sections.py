@@ -51,12 +51,14 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
     """One for each question that the study planned to answer."""
     grid = looped_grid.grid_figure
     by_tokens: list[Figure | Table | Refusal] = []
+    by_position: list[Figure | Table | Refusal] = []
     by_size = parts_of(analysis.by_params, loss_by_params.figure)
     for pair in analysis.pairs:
         gaps, sizes = of_pair(analysis.gaps, pair), of_pair(analysis.by_params, pair)
         by_tokens += parts_of(gaps, gap_by_tokens.figure, gap_ends, level_sizes)
         by_size += parts_of(sizes, gaps_by_params, crossings, ratios)
-    by_position = parts_of(analysis.by_position, loss_by_position.figure, gaps_by_position)
+        found = of_pair(analysis.by_position, pair)
+        by_position += parts_of(found, loss_by_position.figure, gaps_by_position, context_uses)
     context = parts_of(
         analysis.contexts, context_laws.laws_figure, context_laws.steps_figure, context_laws.sizes_figure
     )
@@ -187,12 +189,25 @@ def best_shapes(data: Shapes) -> Table:
     return text_table(title, ("Ratio", "Curve", "Best", "Within 1%", "Where the best lies"), rows)
 
 
-def gaps_by_position(data: positions.ByPosition) -> Table:
+def gaps_by_position(data: positions.FamilyPositions) -> Table:
+    start = f"tokens {positions.START // 2 + 1} to {positions.START}"
     return table_of(
-        f"Transformer minus LSTM at single positions, nats per token, {INTERVALS}",
+        f"{data.versus.words}, nats a token: change since {start} by octave of the token index, {INTERVALS}",
         positions.gaps_table(data),
-        ["Transformer N", "LSTM", "LSTM N", "Token index", "Transformer minus LSTM", "From", "To"],
+        ["N", "Against", "its N", "From token", "To token", "Change", "From", "To"],
     )
+
+
+def context_uses(data: positions.FamilyPositions) -> Table:
+    """Raises the reason why there are no differences."""
+    if isinstance(data.over, Refusal):
+        raise data.over
+    rows = [
+        (model.name, text.capital(positions.use_words(model.context_use)))
+        for pair in data.pairs
+        for model in (pair.reference, pair.rival)
+    ]
+    return text_table("Up to where each model gains from context", ("Model", "Context"), rows)
 
 
 def gains(data: looped.LoopedStudy) -> Table:
