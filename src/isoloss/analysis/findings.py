@@ -21,9 +21,9 @@ from isoloss.analysis.shape import Shapes, compute_words, fold_words
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
 from isoloss.laws import Crossing
-from isoloss.noise import pooled_words
+from isoloss.noise import Key, pooled_words
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval
+from isoloss.stats import LEVEL, Interval, Noise
 
 
 @dataclass(frozen=True)
