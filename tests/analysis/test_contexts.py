@@ -10,6 +10,7 @@ import story
 from isoloss.analysis import context_steps, contexts, sliding
 from isoloss.analysis.context_steps import steps_verdict
 from isoloss.analysis.contexts import law_verdict, sizes_verdict, slope_for_tenfold
+from isoloss.analysis.findings import findings
 from isoloss.analysis.points import cooled_points
 from isoloss.analysis.sliding import SlidingProfile, octaves
 from isoloss.errors import Refusal
@@ -59,6 +60,15 @@ def test_a_planted_trend_of_the_exponent_is_found(told, steeper, word):
 
 def test_without_one_none_is_stated(measured):
     assert "not shown to change" in law_verdict(measured)
+
+
+def test_the_finding_of_transformers_alone_is_how_the_exponent_changes(told):
+    (found,) = findings(told(replace(WIDE, steeper=0.1)))
+    assert found.sentence.startswith("The exponent of context grows with N: +0.")
+    low, high = found.numbers["exponent_for_tenfold_params"]["interval"]
+    assert 0 < low < high
+    (unknown,) = findings(told(replace(WIDE, slides=False)))
+    assert unknown.sentence.startswith("Not answered: no loss was taken of the same tokens")
 
 
 def test_the_trends_interval_holds_at_its_rate():

@@ -157,7 +157,9 @@ def test_a_family_that_was_planned_and_is_missing_is_named_and_what_would_answer
     assert "add " in found.sentence
 
 
-@pytest.mark.parametrize(("left_out", "keys"), [({"lstm_widths": ()}, []), ({"transformer_widths": ()}, [])])
+@pytest.mark.parametrize(
+    ("left_out", "keys"), [({"lstm_widths": ()}, ["context"]), ({"transformer_widths": ()}, [])]
+)
 def test_no_finding_speaks_of_a_family_that_was_never_planned(told, left_out, keys):
     assert [found.key for found in findings(told(replace(story.FEW, **left_out)))] == keys
 

@@ -12,6 +12,7 @@ from isoloss.analysis.by_params import verdict as params_verdict
 from isoloss.analysis.by_position import START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.conditions import left_out
+from isoloss.analysis.contexts import Contexts, law_verdict
 from isoloss.analysis.gap_by_tokens import PairByTokens, crossing_words
 from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
 from isoloss.analysis.loop_worth import worth_words
@@ -76,6 +77,8 @@ def findings_of(analysis: StudyAnalysis) -> list[Finding]:
         ]
     if "looped" in analysis.planned:
         parts.append(("loops", "What loops buy", analysis.loops, loops))
+    elif analysis.planned == ("transformer",) and analysis.shape is None:
+        parts.append(("context", "How context is used", analysis.contexts, context))
     if analysis.shape is not None:
         parts.append(("shape", "How much the shape matters at one size", analysis.shape, shape))
     said = [finding(key, title, data, say, tuned) for key, title, data, say in parts]
@@ -256,6 +259,20 @@ def shape(data: Shapes) -> Parts:
     if data.missing:
         caveats.append(f"{text.plural(data.missing, 'planned shape')} did not finish and enter nothing.")
     return f"{fold_words(data)}.", numbers, caveats
+
+
+def context(data: Contexts) -> Parts:
+    steps = None if isinstance(data.steps, Refusal) else data.steps.later
+    known = {"exponent_for_tenfold_params": data.trend, "late_loss_for_tenfold_params": data.late}
+    numbers = {
+        name: difference_numbers(value) for name, value in known.items() if isinstance(value, Interval)
+    }
+    numbers |= {"doublings_later": None if steps is None else difference_numbers(steps)}
+    caveats = [
+        "A slope's interval counts how sizes scatter about their line in log N, and blocks of text left out.",
+        "The law is fitted from token 1 on, every octave counting alike.",
+    ]
+    return f"{law_verdict(data)}.", {"tokens": data.tokens} | numbers, caveats
 
 
 def bonus_words(gain: LoopGain) -> str:
