@@ -17,6 +17,7 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.points import best_rate, finished_points
 from isoloss.errors import Refusal, attempt
+from isoloss.noise import LEAST_DF
 from isoloss.records import StudyData
 from isoloss.stats import Interval, mean, simultaneous
 
@@ -182,6 +183,10 @@ def measure(study: StudyData) -> Shapes:
     exponent = attempt(exponent_of, points)
     a = 0.0 if isinstance(exponent, Refusal) else exponent.value
     effects = {size: Effects(rows, a) for (size,), rows in points.group_by("size", maintain_order=True)}
+    total, df = sum(each.squares for each in effects.values()), sum(each.df for each in effects.values())
+    for each in effects.values():
+        if each.df < LEAST_DF:
+            each.squares, each.df = total, df
     missing = shapes["curve"].n_unique() - points["curve"].n_unique()
     made = [curve_of(panel, name, rows, effects[rows["size"][0]]) for panel, name, rows in curves]
     return Shapes(int(points["tokens"][0]), tuple(made), exponent, missing)
@@ -202,7 +207,10 @@ def exponent_of(points: pl.DataFrame) -> Interval:
 
 
 class Effects:
-    """log(L N^a) of the runs of one size as shape + seed + noise, by least squares: seeds share a text."""
+    """log(L N^a) of the runs of one size as shape + seed + noise, by least squares: seeds share a text.
+
+    The noise is that of the size, or of all sizes where it has fewer than ``LEAST_DF`` degrees of freedom.
+    """
 
     def __init__(self, points: pl.DataFrame, a: float):
         self.shapes = points["curve"].unique(maintain_order=True).to_list()
@@ -212,7 +220,7 @@ class Effects:
         y_n = (points["loss"].log() + a * points["params"].log()).to_numpy()
         self.effect, _, rank, _ = np.linalg.lstsq(design, y_n, rcond=None)
         self.df, left_n = len(y_n) - int(rank), y_n - design @ self.effect
-        self.covariance = np.linalg.pinv(design.T @ design) * (left_n @ left_n / max(1, self.df))
+        self.squares, self.spread = float(left_n @ left_n), np.linalg.pinv(design.T @ design)
         self.seeds = np.add.reduce(columns[: len(self.shapes)], axis=1)
 
     def above(self, shape: str, best: str, among: int) -> Interval:
@@ -221,7 +229,7 @@ class Effects:
         c[self.shapes.index(shape)] += 1
         c[self.shapes.index(best)] -= 1
         n = int(self.seeds[self.shapes.index(shape)])
-        se = float(c @ self.covariance @ c) ** 0.5
+        se = (float(c @ self.spread @ c) * self.squares / max(1, self.df)) ** 0.5
         return simultaneous(float(c @ self.effect), se, n, self.df, among)
 
 
