@@ -30,29 +30,18 @@ FITTED, LOOPS_OUT, SIZE_OUT, HALF_OUT = "fitted", "a T_m left out", "an N left o
 class Judged:
     """A law at ``rows``: points that it was fitted to, or that were left out of its fit, as ``kind`` says.
 
-    ``rows`` has ``predicted``, ``low`` and ``high`` beside the points: the law and its interval of one new
-    run; null where there is none. ``baseline``: the error of the nearest points kept, taken as predictions.
+    ``rows`` has ``predicted`` beside the points unless ``refusal`` says why not. ``error``: mean of
+    |predicted / real - 1|; ``baseline``: the same when the nearest points kept are the prediction.
+    ``inside``: how many points lie in their interval of one new run, None where there is none.
     """
 
     kind: str
     what: str
     rows: pl.DataFrame
     baseline: float | None
+    error: float | None = None
+    inside: int | None = None
     refusal: Refusal | None = None
-
-    @property
-    def error(self) -> float | None:
-        """Mean of |predicted / real - 1|."""
-        if self.refusal:
-            return None
-        return relative_error(self.rows["predicted"].to_numpy(), self.rows["total"].to_numpy())
-
-    @property
-    def inside(self) -> int | None:
-        """How many points lie in their interval; None where there is none."""
-        if self.rows["low"].null_count():
-            return None
-        return int(self.rows.select(pl.col("total").is_between("low", "high").sum()).item())
 
 
 def trace(table: pl.DataFrame, grid: pl.DataFrame) -> pl.DataFrame:
@@ -84,13 +73,11 @@ def fit_law(points: pl.DataFrame, part: str = "total") -> Fit | Refusal:
 
 def judge(points: pl.DataFrame) -> tuple[Judged, ...]:
     """The law of total loss where it was fitted, at each T_m and N left out, and at every last half."""
-    return (
-        judged(FITTED, "nothing", points, points),
-        *(
-            judged(kind, what, points.filter(~out), points.filter(out), along)
-            for kind, what, out, along in folds(points)
-        ),
+    left_out = (
+        judged(kind, what, points.filter(~out), points.filter(out), along)
+        for kind, what, out, along in folds(points)
     )
+    return judged(FITTED, "nothing", points, points), *left_out
 
 
 def folds(points: pl.DataFrame) -> Iterator[tuple[str, str, pl.Expr, str]]:
@@ -105,24 +92,21 @@ def folds(points: pl.DataFrame) -> Iterator[tuple[str, str, pl.Expr, str]]:
 
 def judged(kind: str, what: str, kept: pl.DataFrame, rows: pl.DataFrame, along: str = "") -> Judged:
     """A law fitted to ``kept`` at ``rows``, which differ from what was kept ``along`` one axis."""
-    law: Fit | Refusal = Refusal("nothing is left to fit on", mend="add sizes, loops or tokens")
-    baseline = None
-    if not kept.is_empty():
-        law = fit_law(kept)
-        if along:
-            baseline = relative_error(nearest_losses(kept, rows, along), rows["total"].to_numpy())
-    columns: dict[str, np.ndarray | None] = {"predicted": None, "low": None, "high": None}
-    if isinstance(law, Fit):
-        said = law.predict(level=LEVEL, **inputs_of(rows))
-        farthest = max(float(np.max(factor)) for factor in said.extrapolation.values())
-        columns = dict(zip(columns, (said.loss, *(said.interval or (None, None))), strict=True))
-        if law.status is FitStatus.CURVE_ONLY and farthest > NEAR * (1 + 1e-9):
-            columns = dict.fromkeys(columns)
-            law = Refusal(f"only a curve inside its data: {law.reason}", mend="add sizes, loops or tokens")
-    nothing = np.full(rows.height, np.nan)
-    series = [pl.Series(name, nothing if values is None else values) for name, values in columns.items()]
-    rows = rows.with_columns(series).with_columns(pl.col(*columns).fill_nan(None))
-    return Judged(kind, what, rows, baseline, law if isinstance(law, Refusal) else None)
+    law, real, baseline = fit_law(kept), rows["total"].to_numpy(), None
+    if along and kept.height:
+        baseline = relative_error(nearest_losses(kept, rows, along), real)
+    if isinstance(law, Refusal):
+        return Judged(kind, what, rows, baseline, refusal=law)
+    said = law.predict(level=LEVEL, **inputs_of(rows))
+    farthest = max(float(np.max(factor)) for factor in said.extrapolation.values())
+    if law.status is FitStatus.CURVE_ONLY and farthest > NEAR * (1 + 1e-9):
+        curve = Refusal(f"only a curve inside its data: {law.reason}", mend="add sizes, loops or tokens")
+        return Judged(kind, what, rows, baseline, refusal=curve)
+    low, high = said.interval or (None, None)
+    inside = None if low is None else int(np.sum((low <= real) & (real <= high)))
+    predicted = np.asarray(said.loss)
+    rows = rows.with_columns(pl.Series("predicted", predicted))
+    return Judged(kind, what, rows, baseline, relative_error(predicted, real), inside)
 
 
 def inputs_of(points: pl.DataFrame) -> dict[str, np.ndarray]:
@@ -147,14 +131,9 @@ def nearest_losses(kept: pl.DataFrame, unseen: pl.DataFrame, along: str) -> np.n
 
 def errors_by_kind(outcomes: tuple[Judged, ...]) -> dict[str, float]:
     """Mean error over the points of each kind; a kind is absent where a law of it was refused."""
-    kinds = dict.fromkeys(outcome.kind for outcome in outcomes)
-    found: dict[str, float] = {}
-    for kind in kinds:
-        of_kind = [outcome for outcome in outcomes if outcome.kind == kind]
-        errors = [outcome.error for outcome in of_kind if outcome.error is not None]
-        if len(errors) == len(of_kind):
-            found[kind] = float(np.average(errors, weights=[outcome.rows.height for outcome in of_kind]))
-    return found
+    error = (pl.col("relative_error") * pl.col("points")).sum() / pl.col("points").sum()
+    kinds = judged_table(outcomes).group_by("kind", maintain_order=True).agg(error, pl.col("refused").count())
+    return {kind: mean for kind, mean, refused in kinds.iter_rows() if not refused}
 
 
 def judged_table(outcomes: tuple[Judged, ...]) -> pl.DataFrame:

@@ -6,6 +6,7 @@ At phi = 1 a loop is worth as much as as many layers of its own, at 0 nothing, b
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
@@ -76,24 +77,20 @@ def worth_of(points: pl.DataFrame) -> LoopWorth:
     def share(exponent: float) -> float:
         return (once + more**exponent * inside) / (once + inside) - 1
 
-    worth = Interval(*(share(end) for end in (phi.value, low, high)), points.height, law.df)
+    worth = Interval(share(phi.value), share(low), share(high), points.height, law.df)
     return LoopWorth(points, law, phi, int(more), worth, share(1.0))
 
 
 def worth_words(data: LoopWorth) -> str:
     """'+20% parameters (+10% to +30%) is what a second loop is worth, for 52% more compute (φ = ...)'."""
     loops = "a second loop" if data.loops == 2 else f"{data.loops} loops instead of one"
-    ends = text.interval(data.worth.interval, signed_percent)
-    phi = text.interval(data.phi.interval, short)
-    known = "is what" if data.phi.decided else "or nothing is what"
+    write, ends = partial(text.number, digits=2), text.interval(data.worth.interval, signed_percent)
     return (
-        f"{signed_percent(data.worth.value)} parameters ({ends}) {known} {loops} is worth, for "
-        f"{text.percent(data.cost)} more compute (φ = {short(data.phi.value)}, {phi})"
+        f"{signed_percent(data.worth.value)} parameters ({ends}) "
+        f"{'is what' if data.phi.decided else 'or nothing is what'} {loops} is worth, for "
+        f"{text.percent(data.cost)} more compute "
+        f"(φ = {write(data.phi.value)}, {text.interval(data.phi.interval, write)})"
     )
-
-
-def short(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
 
 
 def signed_percent(share: float) -> str:

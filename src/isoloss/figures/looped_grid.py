@@ -53,28 +53,22 @@ KEYS = ("params", "size_params", "recurrence", "tokens")
 
 def in_panels(rows: pl.DataFrame) -> pl.DataFrame:
     """With the names of the panel's row and column: 'T_m = 2', 'N = 12.3K'."""
-    loops = pl.concat_str(pl.lit("T_m = "), "recurrence").alias("row")
-    return rows.with_columns(loops, size_name().alias("column"))
+    size = pl.col("size_params").map_elements(lambda n: f"N = {text.count(n)}", return_dtype=pl.String)
+    loops = pl.concat_str(pl.lit("T_m = "), "recurrence")
+    return rows.with_columns(row=loops, column=size).sort("size_params", "recurrence", maintain_order=True)
 
 
-def size_name() -> pl.Expr:
-    return pl.col("size_params").map_elements(
-        lambda params: f"N = {text.count(params)}", return_dtype=pl.String
-    )
-
-
-def panels(rows: pl.DataFrame, x: str, y: str, layers: Sequence[alt.Chart]) -> alt.FacetChart:
+def panels(rows: pl.DataFrame, y: str, layers: Sequence[alt.Chart], *, log: bool = True) -> alt.FacetChart:
     """Rows T_m, columns N, axes shared by all panels and named once; the layers draw from ``rows``."""
-    sizes = rows.sort("size_params")["column"].unique(maintain_order=True).to_list()
+    x = f"Training tokens D{' (log scale)' if log else ''}"
+    bold = alt.Header(labelFontWeight="bold", titleFontWeight="normal")
     loops = rows.sort("recurrence")["row"].unique(maintain_order=True).to_list()
-    header = {"labelFontWeight": "bold", "titleFontWeight": "normal"}
+    sizes = rows["column"].unique(maintain_order=True).to_list()
+    down, across = bold.copy(), bold.copy()
+    down.title, down.labelOrient, across.title, across.titleOrient = y, "right", x, "bottom"
     return marks.repeatable(rows, layers, PANEL, PANEL * 0.72).facet(
-        row=alt.Row(
-            "row:N",
-            sort=loops,
-            header=alt.Header(title=y, labelOrient="right", labelAngle=0, labelAlign="left", **header),
-        ),
-        column=alt.Column("column:N", sort=sizes, header=alt.Header(title=x, titleOrient="bottom", **header)),
+        row=alt.Row("row:N", sort=loops, header=down),
+        column=alt.Column("column:N", sort=sizes, header=across),
         spacing=8,
     )
 
@@ -84,21 +78,15 @@ def x_tokens(rows: pl.DataFrame, log: bool) -> alt.X:
     if not log:
         return alt.X("tokens:Q", title=None).axis(tickCount=4, labelExpr=COUNTS)
     low, high = marks.span(rows["tokens"])
-    decades = [tick for tick in log_ticks(low, high) if np.log10(tick) % 1 == 0]
-    return log_axis(alt.X, "tokens", "", low, high, room=1.1, ticks=decades).title(None)
-
-
-def x_title(log: bool) -> str:
-    return f"Training tokens D{' (log scale)' if log else ''}"
+    ticks = [tick for tick in log_ticks(low, high) if high < 30 * low or np.log10(tick) % 1 == 0]
+    return log_axis(alt.X, "tokens", "", low, high, room=1.1, ticks=ticks).title(None)
 
 
 def unfitted(rows: pl.DataFrame) -> alt.Chart:
     """A shade over what the law was not fitted to, once a panel."""
-    ends = {
-        "x": alt.datum(marks.span(rows["tokens"])[0]),
-        "x2": alt.datum(EARLY * marks.span(rows["tokens"])[1]),
-    }
-    return marks.chart_of(rows).transform_aggregate(count="count()").mark_rect(color=UNFITTED).encode(**ends)
+    low, high = marks.span(rows["tokens"])
+    shade = marks.chart_of(rows).transform_aggregate(count="count()").mark_rect(color=UNFITTED)
+    return shade.encode(x=alt.datum(low), x2=alt.datum(EARLY * high))
 
 
 def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
@@ -109,7 +97,7 @@ def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
     colour = marks.key(alt.Color, "kind", {kind: LINES[kind][0] for kind in kinds}, symbolSize=400)
     dash = marks.key(alt.StrokeDash, "kind", {kind: LINES[kind][1] for kind in kinds}, symbolSize=400)
     lines = marks.line(rows, x_tokens(rows, log), y, colour=colour, dash=dash, clip=True)
-    return panels(rows, x_title(log), f"{text.capital(PARTS[part])} (nats)", [unfitted(rows), lines])
+    return panels(rows, f"{text.capital(PARTS[part])} (nats)", [unfitted(rows), lines], log=log)
 
 
 def law_words(law: Fit | Refusal) -> str:
@@ -157,17 +145,11 @@ def residual_figure(data: LoopedStudy) -> Figure:
     worst = marks.span(rows["residual"].abs())[1]
     zero = marks.chart_of(rows).mark_rule(color=QUIET).encode(y=alt.datum(0))
     y = alt.Y("residual:Q", title=None, scale=alt.Scale(domain=[-1.2 * worst, 1.2 * worst])).axis(tickCount=3)
-    x = log_axis(alt.X, "tokens", "", *marks.span(rows["tokens"]), room=1.1).title(None)
-    layers = [
-        zero,
-        marks.line(rows, x, y, colour=REAL, width=1.6),
-        marks.points(rows, x, y, colour=REAL, size=16),
-    ]
-    chart = panels(rows, x_title(log=True), "Real − Pred (nats)", layers)
-    columns = rows.select(
-        "params", "recurrence", "tokens", real="total", predicted="predicted", residual="residual"
-    )
-    return captioned("looped-residuals", chart, title, columns)
+    x = x_tokens(rows, log=True)
+    layers = [zero, marks.line(rows, x, y, colour=REAL), marks.points(rows, x, y, colour=REAL, size=16)]
+    chart = panels(rows, "Real − Pred (nats)", layers)
+    columns = ("params", "recurrence", "tokens", pl.col("total").alias("real"), "predicted", "residual")
+    return captioned("looped-residuals", chart, title, rows.select(columns))
 
 
 LOSSES = {
@@ -185,27 +167,21 @@ def exits_figure(data: LoopedStudy) -> Figure:
     if not data.gains:
         raise Refusal(loops_verdict(data), mend="train one size with recurrence 1 and with more")
     table = gains_table(data).drop_nulls("params")
-    rows = table.with_columns(
-        pl.col("params").alias("size_params"),
-        pl.col("loss").replace_strict({k: v[0] for k, v in LOSSES.items()}),
-    ).with_columns(size_name().alias("column"))
+    rows = in_panels(table.with_columns(size_params="params", recurrence="loops"))
+    rows = rows.with_columns(pl.col("loss").replace_strict({k: name for k, (name, *_) in LOSSES.items()}))
     colour = marks.key(alt.Color, "loss", {name: colour for name, colour, _ in LOSSES.values()})
     shape = marks.key(alt.Shape, "loss", {name: shape for name, _, shape in LOSSES.values()})
     x = alt.X("loops:O", title="Loops T_m").axis(labelAngle=0)
-    y = linear_axis(
-        "change",
-        "Change against one loop (nats)",
-        *marks.span(rows["low"], rows["high"], rows["change"], [0]),
-    )
-    beside = alt.XOffset(
-        "loss:N", scale=alt.Scale(domain=[name for name, *_ in LOSSES.values()], paddingOuter=0.3)
-    )
+    nats = marks.span(rows["low"], rows["high"], rows["change"], [0])
+    y = linear_axis("change", "Change against one loop (nats)", *nats)
+    names = [name for name, *_ in LOSSES.values()]
+    beside = alt.XOffset("loss:N", scale=alt.Scale(domain=names, paddingOuter=0.3))
     layers = [
         marks.chart_of(rows).mark_rule(color=QUIET).encode(y=alt.datum(0)),
         marks.bars(rows, x, y, colour=colour).encode(xOffset=beside),
         marks.points(rows, x, y, colour=colour, shape=shape, size=50).encode(xOffset=beside),
     ]
-    sizes = rows.sort("params")["column"].unique(maintain_order=True).to_list()
+    sizes = rows["column"].unique(maintain_order=True).to_list()
     chart = marks.repeatable(rows, layers, PANEL, PANEL * 1.3).facet(
         column=alt.Column("column:N", sort=sizes, header=alt.Header(title=None, labelFontWeight="bold"))
     )

@@ -62,14 +62,7 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
     context = parts_of(
         analysis.contexts, context_laws.laws_figure, context_laws.steps_figure, context_laws.sizes_figure
     )
-    looped = parts_of(
-        analysis.loops,
-        looped_grid.exits_figure,
-        grid,
-        lambda data: attempt_with(data.worth, loop_worth.figure),
-        gains,
-        held_out,
-    )
+    looped = parts_of(analysis.loops, grid, looped_grid.exits_figure, worth_figure, gains, held_out)
     more = parts_of(
         analysis.loops,
         looped_grid.residual_figure,
@@ -208,6 +201,13 @@ def context_uses(data: positions.FamilyPositions) -> Table:
         for model in (pair.reference, pair.rival)
     ]
     return text_table("Up to where each model gains from context", ("Model", "Context"), rows)
+
+
+def worth_figure(data: looped.LoopedStudy) -> Figure:
+    """Raises Refusal where no loop's worth was measured."""
+    if isinstance(data.worth, Refusal):
+        raise data.worth
+    return loop_worth.figure(data.worth)
 
 
 def gains(data: looped.LoopedStudy) -> Table:
