@@ -11,6 +11,7 @@ from isoloss.analysis.findings import findings
 from isoloss.analysis.study import analyse
 from isoloss.figures import shape as figures
 from isoloss.report.sections import sections
+from isoloss.teach.deck.study import questions
 
 SHAPES = tuple(
     (("n_layer", layers), ("d_model", width * factor), ("n_head", 2))
@@ -64,6 +65,8 @@ def test_the_finding_has_one_number_a_ratio(analysis):
     worth = found.numbers["compute"]
     assert worth == pytest.approx(1.01 ** (1 / BENT.transformer.a) - 1, rel=0.1)
     assert "more compute" in found.caveats[0]
+    assert [one["verdict"] for one in found.numbers["folds"]] == [c.verdict for c in analysis.shape.curves]
+    assert questions(analysis)[0]["picture"] is not None
 
 
 def test_a_study_of_shapes_that_has_not_begun_says_what_is_missing(told):

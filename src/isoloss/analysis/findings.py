@@ -245,6 +245,7 @@ def shape(data: Shapes) -> Parts:
     value, ends = data.compute or (None, None)
     folds = [
         {"panel": curve.panel, "curve": curve.name, "fold": curve.flat.fold, "interval": curve.flat.interval}
+        | {"verdict": curve.verdict}
         for curve in data.curves
         if curve.flat is not None
     ]

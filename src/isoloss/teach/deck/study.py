@@ -9,7 +9,7 @@ from markupsafe import Markup
 from isoloss.analysis.findings import findings_of
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
-from isoloss.figures import gap_by_tokens, looped_grid, loss_by_params, loss_by_position
+from isoloss.figures import gap_by_tokens, looped_grid, loss_by_params, loss_by_position, shape
 from isoloss.figures.figure import Figure
 from isoloss.records import StudyData, load
 from isoloss.report.sections import attempt_with
@@ -54,6 +54,8 @@ def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
     figures |= {
         "loops": attempt_with(analysis.loops, looped_grid.grid_figure),
     }
+    if analysis.shape is not None:
+        figures["shape"] = attempt_with(analysis.shape, shape.figure)
     answers: list[dict[str, Any]] = []
     for finding in findings_of(analysis):
         figure = figures.get(finding.key)
