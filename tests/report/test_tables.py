@@ -40,7 +40,7 @@ def test_the_page_has_its_sections_in_order(analysis):
         "looped-more",
     ]
     assert [len(part.figures) for part in parts] == [1, 1, 1, 3, 2, 4]
-    assert [len(part.tables) for part in parts] == [2, 3, 2, 0, 2, 0]
+    assert [len(part.tables) for part in parts] == [2, 3, 2, 1, 2, 0]
     (missing,) = [part.missing for part in parts if part.missing]
     assert [refusal.what[:22] for refusal in missing] == ["no loops were trained "]
 
@@ -188,3 +188,9 @@ def test_every_figure_of_a_section_has_its_texts_and_numbers(analysis):
         )
         assert figure.shows.startswith(figure.title)
         assert figure.table.height > 3
+
+
+def test_laws_fitted_to_half_the_context_predict_the_rest(analysis):
+    table = sections.half_errors(analysis.contexts)
+    assert len(table.rows) == len(analysis.contexts.sizes)
+    assert all(float(error) < 0.05 for error in column(table, "Error"))

@@ -223,6 +223,24 @@ def fit_jointly(sizes: Sequence[ContextSize], free: Sequence[str]) -> Fit:
     return fit("context-params", inputs, rows["loss"], weights=rows["weight"], free=free, curve_only=True)
 
 
+def half_error(size: ContextSize) -> float:
+    """Mean nats by which a + b T^-p, fitted to half the context, misses the rest. Refuses as ``fit``."""
+    rows = size.curve
+    seen, rest = (
+        rows.filter(pl.col("last") <= size.context // 2),
+        rows.filter(pl.col("first") > size.context // 2),
+    )
+    law = fit(
+        "context",
+        {"position": seen["position"].to_numpy()},
+        seen["loss"],
+        weights=seen["weight"],
+        curve_only=True,
+    )
+    away = law_at(law, {"position": rest["position"].to_numpy()}) - rest["loss"].to_numpy()
+    return float(np.average(np.abs(away), weights=rest["weight"].to_numpy()))
+
+
 def short_minus_long(data: Contexts) -> tuple[ContextSize, Interval] | None:
     """The largest size of both contexts: the short one's loss at its last octave minus the long one's."""
     both = [(short, long) for short in data.short for long in data.sizes if short.params == long.params]

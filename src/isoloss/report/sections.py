@@ -12,6 +12,7 @@ from isoloss.analysis import families, loop_laws, size_ratio
 from isoloss.analysis import gap_by_tokens as tokens
 from isoloss.analysis import loops as looped
 from isoloss.analysis.conditions import conditions
+from isoloss.analysis.contexts import Contexts, half_error
 from isoloss.analysis.shape import Shapes, fold
 from isoloss.analysis.study import StudyAnalysis, of_pair
 from isoloss.errors import Refusal, attempt
@@ -60,7 +61,11 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
         found = of_pair(analysis.by_position, pair)
         by_position += parts_of(found, loss_by_position.figure, gaps_by_position, context_uses)
     context = parts_of(
-        analysis.contexts, context_laws.laws_figure, context_laws.steps_figure, context_laws.sizes_figure
+        analysis.contexts,
+        context_laws.laws_figure,
+        context_laws.steps_figure,
+        context_laws.sizes_figure,
+        half_errors,
     )
     looped = parts_of(analysis.loops, grid, looped_grid.exits_figure, worth_figure, gains, held_out)
     more = parts_of(
@@ -208,6 +213,19 @@ def worth_figure(data: looped.LoopedStudy) -> Figure:
     if isinstance(data.worth, Refusal):
         raise data.worth
     return loop_worth.figure(data.worth)
+
+
+def half_errors(data: Contexts) -> Table:
+    errors = [(size, attempt(half_error, size)) for size in data.sizes]
+    rows = [
+        (text.count(size.params), f"refused: {error.what}" if isinstance(error, Refusal) else f"{error:.4f}")
+        for size, error in errors
+    ]
+    return text_table(
+        f"a + b T^-p fitted to T up to {data.context // 2}: mean error in nats on the rest",
+        ("N", "Error"),
+        rows,
+    )
 
 
 def gains(data: looped.LoopedStudy) -> Table:
