@@ -8,8 +8,8 @@ import story
 
 from isoloss.analysis import gap_by_tokens
 from isoloss.analysis.by_params import moved, seed_gaps
+from isoloss.analysis.straight_lines import fitted_lines, line_through, one_slope
 from isoloss.errors import Refusal
-from isoloss.stats import fitted_lines, line_through, one_slope
 
 EQUAL = replace(
     story.FEW,

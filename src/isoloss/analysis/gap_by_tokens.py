@@ -19,9 +19,10 @@ from isoloss import text
 from isoloss.analysis.by_params import ByParams, FamilyPair, Gap, at_tokens, family_points
 from isoloss.analysis.families import Versus, name_of, pairs
 from isoloss.analysis.points import shared_tokens
+from isoloss.analysis.straight_lines import Line, fitted_lines, line_through, one_slope
 from isoloss.errors import Refusal, attempt
 from isoloss.records import StudyData
-from isoloss.stats import Interval, Line, fitted_lines, line_through, one_slope, t_interval
+from isoloss.stats import Interval, t_interval
 
 LEAST = 0.0005
 """A change of fewer nats is none in the digits that losses are printed with."""
