@@ -8,7 +8,7 @@ looking at the losses.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, sqrt
 from typing import Any
