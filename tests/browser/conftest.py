@@ -17,8 +17,9 @@ from isoloss.teach import result
 from isoloss.teach.deck import page as deck_page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """One a file: playwright keeps a loop running in the worker, where other tests start their own."""
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         yield started
@@ -32,7 +33,7 @@ def recorded(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served(recorded, browser):
     """The address of a live deck with quick panels."""
     server = subprocess.Popen(
