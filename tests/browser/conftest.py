@@ -19,7 +19,7 @@ from isoloss.teach.deck import page as deck_page
 
 @pytest.fixture(scope="module")
 def browser():
-    """One a file: playwright keeps a loop running in the worker, where tests of other files start their own."""
+    """One a file: playwright keeps a loop running in the worker, where other tests start their own."""
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         yield started
