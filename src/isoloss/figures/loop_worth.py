@@ -7,12 +7,21 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.fit_rows import law_losses
 from isoloss.analysis.loop_worth import INPUTS, LoopWorth, worth_words
+from isoloss.analysis.loops import LoopedStudy
 from isoloss.analysis.points import LEVEL_WORDS, seeds_phrase
+from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import FAMILY_COLOURS, linear_axis, log_axis, shades
 
 WIDTH, HEIGHT = 360, 300
+
+
+def study_figure(data: LoopedStudy) -> Figure:
+    """Raises Refusal where no loop's worth was measured."""
+    if isinstance(data.worth, Refusal):
+        raise data.worth
+    return figure(data.worth)
 
 
 def figure(data: LoopWorth) -> Figure:

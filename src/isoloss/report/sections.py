@@ -67,7 +67,9 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
         context_laws.sizes_figure,
         half_errors,
     )
-    looped = parts_of(analysis.loops, grid, looped_grid.exits_figure, worth_figure, gains, held_out)
+    looped = parts_of(
+        analysis.loops, grid, looped_grid.exits_figure, loop_worth.study_figure, gains, held_out
+    )
     more = parts_of(
         analysis.loops,
         looped_grid.residual_figure,
@@ -206,13 +208,6 @@ def context_uses(data: positions.FamilyPositions) -> Table:
         for model in (pair.reference, pair.rival)
     ]
     return text_table("Up to where each model gains from context", ("Model", "Context"), rows)
-
-
-def worth_figure(data: looped.LoopedStudy) -> Figure:
-    """Raises Refusal where no loop's worth was measured."""
-    if isinstance(data.worth, Refusal):
-        raise data.worth
-    return loop_worth.figure(data.worth)
 
 
 def half_errors(data: Contexts) -> Table:
