@@ -3,6 +3,7 @@
 import io
 import os
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,14 @@ settings.load_profile("no-deadline")
 
 # Tests share the cores with each other's subprocesses; losses compared to the bit need a fixed thread count.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def denormal_numbers():
+    """What trains in this process counts denormal numbers as 0, which hypothesis refuses to draw under."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)
 
 
 @pytest.fixture(scope="session", autouse=True)
