@@ -74,8 +74,7 @@ def measure(name: str, values: dict[str, Any], folder: Path) -> dict[str, Any]:
     from isoloss.teach import panels, start
 
     panel = panels.panel(name)
-    prepare = getattr(start, "prepare", None) or start.ready  # as older code names it
-    prepare(panel)
+    start.ready(panel)
     tables = panel.measure(panel.settings_from(values), lambda *_: None)
     return {"experiment": panel.experiment(), "tables": tables}
 

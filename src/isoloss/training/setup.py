@@ -1,7 +1,6 @@
 """What stays fixed while a cohort is trained: its text, device and schedule, and the batch of every step."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -13,14 +12,12 @@ from isoloss.errors import InputError
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import set_generators
 from isoloss.records.schema import Environment
-from isoloss.training import compiling
 from isoloss.training.device import Device, choose, environment_of
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.schedule import Segment, segments, trace_steps
 from isoloss.training.settings import RunSettings
-from isoloss.training.sliding import Sliding, sliding
 from isoloss.training.state import State
-from isoloss.training.step import StepOptions, forward
+from isoloss.training.step import StepOptions
 from isoloss.training.task import Task
 
 
@@ -45,13 +42,12 @@ class Setup:
         """Of the first member; the others differ in seed and learning rate only."""
         return self.task.lead.settings
 
-    @cached_property
+    @property
     def options(self) -> StepOptions:
         return StepOptions(
             parts=self.parts,
             micro_batches=self.task.execution.micro_batches,
             precision=self.device.precision,
-            forward=compiling.compiled(forward) if self.environment.compiled else forward,
         )
 
     def first_state(self) -> State:
@@ -79,13 +75,6 @@ class Setup:
         if not segment.cooled:
             return evaluation.trace_windows
         return evaluation.final_windows if segment == self.segments[-1] else evaluation.windows
-
-    def sliding_at(self, *, cooled: bool) -> Sliding | None:
-        """Where to slide at a D point or along the trunk; a model that carries its state has no window."""
-        evaluation = self.settings.evaluation
-        targets = evaluation.targets if cooled else evaluation.trace_targets
-        tokens, context = self.corpus.validation.tokens, self.settings.context
-        return None if self.carries else sliding(tokens, context, targets)
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets of every member, each (K, B, T): a pure function of seed and step."""
@@ -116,14 +105,12 @@ def set_up(task: Task) -> Setup:
             where=task.lead.label,
             mend="set micro_batches = 1, or carry = false",
         )
-    device = choose(task.execution.device, settings.family)
+    device = choose(task.execution.device, settings.family, shape)
     return Setup(
         task=task,
         corpus=corpus,
         device=device,
-        environment=environment_of(
-            device, len(task.members), compiled=compiling.pays(settings, shape, device.device.type)
-        ),
+        environment=environment_of(device, len(task.members)),
         segments=segments(settings),
         trace=trace_steps(settings),
         carries=carries,

@@ -13,15 +13,11 @@ from isoloss.training.optimizer import MemberAdamW
 
 @dataclass(frozen=True)
 class Measured:
-    """One evaluation of the cohort: sums per member, None for a member that had diverged.
-
-    ``sliding_KGN``: sums by member, group of positions and block (``training.sliding``), where it was taken.
-    """
+    """One evaluation of the cohort: sums per member, None for a member that had diverged."""
 
     step: int
     branch: int
     sums: list[PositionSums | None]
-    sliding_KGN: np.ndarray | None = None
 
 
 @dataclass
