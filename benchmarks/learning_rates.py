@@ -1,6 +1,6 @@
 """Turn a learning-rate sweep into the recipe's table.
 
-    isoloss run learning-rates --out DIR
+    isoloss run learning-rates --scale evening --out DIR
     python benchmarks/learning_rates.py DIR > src/isoloss/training/recipe.toml
 
 For every family, variant (LSTM depth, recurrence) and size, the rate of least loss: the vertex of the
@@ -40,7 +40,7 @@ def main(folder: str) -> None:
     record = study.records[0]
     machine = record.environment
     print("# The recipe's learning rates, made by these commands:")
-    print("#   isoloss run learning-rates --out DIR")
+    print("#   isoloss run learning-rates --scale evening --out DIR")
     print("#   python benchmarks/learning_rates.py DIR > src/isoloss/training/recipe.toml")
     print(f"# isoloss {__version__}, torch {machine.torch}, {machine.device_name}, {machine.dtype}")
     print(

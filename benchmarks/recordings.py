@@ -74,7 +74,8 @@ def measure(name: str, values: dict[str, Any], folder: Path) -> dict[str, Any]:
     from isoloss.teach import panels, start
 
     panel = panels.panel(name)
-    start.ready(panel)
+    prepare = getattr(start, "prepare", None) or start.ready  # as older code names it
+    prepare(panel)
     tables = panel.measure(panel.settings_from(values), lambda *_: None)
     return {"experiment": panel.experiment(), "tables": tables}
 

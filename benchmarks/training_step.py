@@ -20,7 +20,7 @@ import torch
 from isoloss.corpus import library
 from isoloss.models import build_cohort, count, family, shape_of
 from isoloss.studies.estimate import matmul_rate
-from isoloss.training.device import device_name, keep_freed_memory
+from isoloss.training.device import device_name, prepare_cpu
 from isoloss.training.objective import losses
 from isoloss.training.schedule import rate
 from isoloss.training.settings import Execution, RunSettings
@@ -40,16 +40,23 @@ SHAPES = [
 VOCAB, CONTEXT, BATCH, ROUNDS, STEPS = 1024, 128, 4, 7, 6
 
 
-def loop_step(name: str, shape: dict, folder: Path, corpus: library.TokenizedCorpus) -> Callable[[], None]:
+def loop_step(
+    name: str,
+    shape: dict,
+    folder: Path,
+    corpus: library.TokenizedCorpus,
+    batch_size: int = BATCH,
+    context: int = CONTEXT,
+) -> Callable[[], None]:
     settings = RunSettings(
         family=name,
         shape=shape,
         corpus_hash=corpus.corpus_hash,
         tokenizer=f"bpe-{VOCAB}",
         vocab=VOCAB,
-        context=CONTEXT,
-        batch_size=BATCH,
-        tokens=(1000 * BATCH * CONTEXT,),
+        context=context,
+        batch_size=batch_size,
+        tokens=(1000 * batch_size * context,),
         learning_rate=1e-3,
         seed=0,
     )
@@ -95,7 +102,7 @@ def seconds(step: Callable[[], None]) -> float:
 
 def main() -> None:
     torch.set_num_threads(1)
-    keep_freed_memory()
+    prepare_cpu()
     corpus = library.tokenize("starter", VOCAB)
     peak = matmul_rate(seconds=1.0)
     size = f"{BATCH} x {CONTEXT} tokens a step"

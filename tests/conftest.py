@@ -3,6 +3,7 @@
 import io
 import os
 import random
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,14 @@ settings.load_profile("no-deadline")
 
 # Tests share the cores with each other's subprocesses; losses compared to the bit need a fixed thread count.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def denormal_numbers():
+    """What trains in this process counts denormal numbers as 0, which hypothesis refuses to draw under."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_flush_denormal(False)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -208,6 +217,15 @@ def family_file(tmp_path_factory):
     return path
 
 
+@pytest.fixture
+def glr_file(tmp_path):
+    """The gated linear recurrence of docs/models.md, as the user's file that the page tells to write."""
+    page = (Path(__file__).parents[1] / "docs" / "models.md").read_text("utf-8")
+    path = tmp_path / "glr.py"
+    path.write_text(page.partition("```python\n")[2].partition("```")[0], "utf-8")
+    return path
+
+
 @pytest.fixture(scope="session")
 def ran(tiny, family_file, tmp_path_factory):
     """A study that was run once: 4 finished runs of shipped families, one of a user's, one that diverged, one
@@ -240,6 +258,14 @@ def ran(tiny, family_file, tmp_path_factory):
     place = folder / "out"
     outcome = run(place)
     ids = {run.settings.family: run.run_id for run in runs}
+    line = FAMILIES[: FAMILIES.index("raise RuntimeError")].count("\n") + 1
     return SimpleNamespace(
-        folder=place, file=file, outcome=outcome, runs=runs, ids=ids, run=run, progress=text.getvalue()
+        folder=place,
+        file=file,
+        outcome=outcome,
+        runs=runs,
+        ids=ids,
+        run=run,
+        progress=text.getvalue(),
+        broken=f"{family_file}, line {line}",
     )

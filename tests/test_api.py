@@ -59,13 +59,16 @@ def launched(monkeypatch, ran):
 
 def test_a_study_that_ran_is_read_at_once(launched, ran, tmp_path):
     asked = launched()
-    study = isoloss.run("my.toml", scale="gpu", out=tmp_path, changes=["seeds=[0]"], workers=3)
+    study = isoloss.run(
+        "my.toml", scale="gpu", out=tmp_path, changes=["seeds=[0]"], workers=3, family_files=["glr.py"]
+    )
     assert asked == {
         "study": "my.toml",
         "scale": "gpu",
         "out": tmp_path,
         "changes": ["seeds=[0]"],
         "workers": 3,
+        "family_files": ["glr.py"],
     }
     assert study.table().equals(isoloss.load(ran.folder).table())
     assert study.positions()["count"].min() > 0

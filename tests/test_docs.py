@@ -12,6 +12,7 @@ from isoloss.cli import app
 from isoloss.laws import FORMS
 from isoloss.records.table import COLUMNS
 from isoloss.studies.spec import Models, Scale
+from isoloss.training.settings import Recipe
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
@@ -58,6 +59,7 @@ def test_every_command_and_option_is_documented(name, command):
     [
         ("laws.md", FORMS),
         ("studies.md", [*Scale.model_fields, *Models.model_fields, *COLUMNS]),
+        ("training.md", Recipe.model_fields),
     ],
 )
 def test_every_name_is_documented(page, names):

@@ -3,10 +3,10 @@
 from enum import Enum
 
 import pytest
-from pydantic import ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from isoloss.errors import InputError
-from isoloss.strict import Strict, first_complaint, json_values, key_and_value
+from isoloss.strict import Strict, first_complaint, json_values, key_and_value, validate
 
 
 class Inner(Strict):
@@ -39,6 +39,29 @@ def test_the_first_complaint_names_the_key(values, complaint):
     with pytest.raises(ValidationError) as raised:
         Outer.model_validate(values)
     assert first_complaint(raised.value, "settings") == complaint
+
+
+class Shelf(Strict):
+    boxes: list[Outer] = Field(default_factory=list)
+    named: dict[str, Outer] = Field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("values", "keys"),
+    [
+        ({"bokses": []}, "the keys are boxes, named; see the page"),
+        ({"boxes": [{"inner": {"width": 1, "depth": 2}}]}, "the keys of inner are width; see the page"),
+        (
+            {"named": {"a": {"inner": {"width": 1}, "rte": 2.0}}},
+            "the keys of named are inner, rate; see the page",
+        ),
+        ({"boxes": 3}, "see the page"),
+    ],
+)
+def test_to_mend_an_unknown_key_those_of_its_table_are_said(values, keys):
+    with pytest.raises(InputError) as caught:
+        validate(Shelf, values, where="my.toml", mend="see the page", by_hand=True)
+    assert caught.value.mend == keys
 
 
 def test_what_fits_is_taken_and_cannot_be_changed():

@@ -11,9 +11,3 @@ def name() -> str:
     lines = _CPUINFO.read_text("utf-8").splitlines() if _CPUINFO.is_file() else []
     models = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     return next(models, platform.processor() or platform.machine())
-
-
-def has_bf16() -> bool:
-    """By the processor's flags: without these, bf16 matmuls run tens of times slower than float32."""
-    words = _CPUINFO.read_text("utf-8").split() if _CPUINFO.is_file() else []
-    return "avx512_bf16" in words or "amx_bf16" in words

@@ -9,6 +9,7 @@ looking at the losses.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import inf, sqrt
 from typing import Any
 
@@ -75,11 +76,15 @@ class Interval:
 
 @dataclass(frozen=True)
 class Noise:
-    """Pooled standard deviation of one run around its group, in nats, with its degrees of freedom."""
+    """Pooled standard deviation of one run around its group, in nats, with its degrees of freedom.
+
+    ``within``: what the groups have in common, where they are not all that there are (``isoloss.noise``).
+    """
 
     sd: float
     df: int
     groups: int
+    within: tuple[Hashable, ...] = ()
 
 
 def check_level(level: float) -> float:
@@ -102,6 +107,27 @@ def t_interval(value: float, se: float, n: int, df: int, level: float = LEVEL) -
     return Interval(value, value - reach, value + reach, n, df, level, se)
 
 
+def simultaneous(value: float, se: float, n: int, df: int, among: int, level: float = LEVEL) -> Interval:
+    """As ``t_interval``, of a difference of two of ``among`` means: those of all pairs hold at once.
+
+    value -+ q(among, df) se / sqrt(2), q of the studentised range (Tukey 1953; Kramer 1956 where counts
+    differ), so that the best may be picked by its value before others are compared with it.
+    """
+    known = t_interval(value, se, n, df, level)
+    if df < 1:
+        return known
+    reach = studentized_range(level, among, df) * se / sqrt(2)
+    return replace(known, low=value - reach, high=value + reach)
+
+
+@cache
+def studentized_range(level: float, among: int, df: int) -> float:
+    """Quantile of (largest - smallest) / s of ``among`` means; slow, as is its import."""
+    from scipy import stats
+
+    return float(stats.studentized_range.ppf(check_level(level), among, df))
+
+
 def mean(values: ArrayLike, *, noise: Noise | None = None, level: float = LEVEL) -> Interval:
     """mean -+ t(df) sd / sqrt(n): of ``values`` alone with df = n - 1, or by the ``noise`` of several groups.
 
@@ -120,14 +146,14 @@ def mean(values: ArrayLike, *, noise: Noise | None = None, level: float = LEVEL)
 def difference(
     a: ArrayLike,
     b: ArrayLike,
-    noise: Noise | Refusal | None = None,
+    noise: Noise | Refusal | Sequence[Noise] | None = None,
     *,
     floor: float | tuple[float, float] = 0.0,
     level: float = LEVEL,
 ) -> Interval:
     """Mean of ``a`` minus mean of ``b``, unpaired.
 
-    With a noise: se = sd sqrt(1 / n_a + 1 / n_b) (Student 1908). Without: se^2 = max(s_a^2, floor_a) / n_a +
+    With a noise, or one a side: as ``contrast`` (Student 1908). Without: se^2 = max(s_a^2, floor_a) / n_a +
     the same for b (Welch 1938), and df those of the smaller side, which bound Welch's from below. ``floor``:
     the least variance that a value of a side can have, such as that of how coarsely it is read: seeds that
     agree to the last digit agree by that, not by having no error. Nothing is known where the noise was
@@ -156,15 +182,27 @@ def paired_difference(
 
 
 def contrast(
-    parts: Sequence[tuple[float, float, int]], noise: Noise | Refusal, *, level: float = LEVEL
+    parts: Sequence[tuple[float, float, int]],
+    noise: Noise | Refusal | Sequence[Noise],
+    *,
+    level: float = LEVEL,
 ) -> Interval:
-    """sum of weight * mean over ``parts`` of (weight, mean, n values): se = sd sqrt(sum weight^2 / n)."""
+    """sum of weight * mean over ``parts`` of (weight, mean, n values): se^2 = sum weight^2 sd^2 / n.
+
+    ``noise`` is one for all parts, or one a part: then df = se^4 / sum (share of se^2)^2 / df over the noises
+    (Satterthwaite 1946), rounded down.
+    """
     value, n = sum(weight * mean for weight, mean, _ in parts), min(n for *_, n in parts)
     if isinstance(noise, Refusal):
         return t_interval(value, inf, n, 0, level)
-    spread = sqrt(sum(weight**2 / n for weight, _, n in parts))
-    reach = t_quantile(check_level(level), noise.df) * noise.sd * spread
-    return Interval(value, value - reach, value + reach, n, noise.df, level, noise.sd * spread)
+    each = [noise] * len(parts) if isinstance(noise, Noise) else noise
+    variances = dict.fromkeys(each, 0.0)
+    for (weight, _, count), own in zip(parts, each, strict=True):
+        variances[own] += weight**2 * own.sd**2 / count
+    variance = sum(variances.values())
+    unsure = sum(part**2 / own.df for own, part in variances.items())
+    df = int(variance**2 / unsure * (1 + 1e-9)) if unsure else min(own.df for own in each)
+    return t_interval(value, sqrt(variance), n, df, level)
 
 
 def share(hits: float, n: int, *, level: float = LEVEL) -> Interval:

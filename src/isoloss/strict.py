@@ -1,7 +1,8 @@
 """Strict settings and records: what does not fit is refused, and the first complaint says where."""
 
 import tomllib
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_jsonable_python
@@ -18,15 +19,20 @@ class Strict(BaseModel):
 Kind = TypeVar("Kind", bound=BaseModel)
 
 
+def first_of(error: ValidationError, *, by_hand: bool) -> Any:
+    """pydantic's first complaint; ``by_hand``: an unknown key goes before all others."""
+    complaints = error.errors()
+    unknown = [complaint for complaint in complaints if complaint["type"] == "extra_forbidden"]
+    return unknown[0] if by_hand and unknown else complaints[0]
+
+
 def first_complaint(error: ValidationError, whole: str = "", *, by_hand: bool = False) -> str:
     """pydantic's first complaint with the key's path before it; ``whole`` stands for the value itself.
 
     ``by_hand``: of settings that people write. An unknown key then goes before all others, since a misspelt
     one is why another is missing, and what was given is said if it is short.
     """
-    complaints = error.errors()
-    unknown = [complaint for complaint in complaints if complaint["type"] == "extra_forbidden"]
-    first = unknown[0] if by_hand and unknown else complaints[0]
+    first = first_of(error, by_hand=by_hand)
     key = ".".join(str(part) for part in first["loc"]) or whole
     what = first["msg"].removeprefix("Value error, ")
     given = repr(first["input"])
@@ -38,11 +44,28 @@ def first_complaint(error: ValidationError, whole: str = "", *, by_hand: bool = 
 def validate(
     kind: type[Kind], values: Any, *, where: str, mend: str = "", whole: str = "", by_hand: bool = False
 ) -> Kind:
-    """``values``, or JSON as bytes, as ``kind``. Raises InputError with the ``first_complaint``."""
+    """``values``, or JSON as bytes, as ``kind``. Raises InputError with the ``first_complaint``.
+
+    ``by_hand``: to mend a key or a word that there is not, the keys of its table are said.
+    """
     try:
         return kind.model_validate_json(values) if isinstance(values, bytes) else kind.model_validate(values)
     except ValidationError as error:
-        raise InputError(first_complaint(error, whole, by_hand=by_hand), where=where, mend=mend) from None
+        first, what = first_of(error, by_hand=by_hand), first_complaint(error, whole, by_hand=by_hand)
+    if by_hand and first["type"] in ("extra_forbidden", "literal_error"):
+        mend = f"{keys_beside(kind, first['loc'])}; {mend}"
+    raise InputError(what, where=where, mend=mend)
+
+
+def keys_beside(kind: type[BaseModel], path: Sequence[str | int]) -> str:
+    """The keys of the table that a key's path leads into."""
+    table = ""
+    for key in path:
+        annotation = kind.model_fields[key].annotation if key in kind.model_fields else None
+        for part in (annotation, *get_args(annotation)):
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                kind, table = part, f" of {key}"
+    return f"the keys{table} are {', '.join(kind.model_fields)}"
 
 
 def json_values(value: Any) -> Any:

@@ -8,6 +8,12 @@ from isoloss.analysis.size_ratio import size_ratios
 from isoloss.errors import Refusal
 
 
+def measured(study):
+    """The comparison of Transformers and LSTMs."""
+    (pair,) = by_params.measure(study).pairs.values()
+    return pair
+
+
 def true_gap(told, params):
     tokens = story.D_POINTS[-1]
     return told.transformer.loss(params, tokens) - told.lstm.loss(params, tokens)
@@ -15,7 +21,7 @@ def true_gap(told, params):
 
 @pytest.mark.parametrize("told_story", [story.LSTM_AHEAD, story.CROSSES_INSIDE])
 def test_gaps_hold_the_truth_and_verdicts_its_sign(told, told_story):
-    data = by_params.measure(told(told_story))
+    data = measured(told(told_story))
     held = [
         g.difference.interval[0] <= true_gap(told_story, g.params) <= g.difference.interval[1]
         for g in data.gaps
@@ -28,28 +34,28 @@ def test_gaps_hold_the_truth_and_verdicts_its_sign(told, told_story):
 
 def test_a_rigged_story_is_caught(ahead, inside):
     """The same check with the other story's truth must fail."""
-    data = by_params.measure(ahead)
+    data = measured(ahead)
     assert not all(
         g.difference.sign == (1 if true_gap(story.CROSSES_INSIDE, g.params) > 0 else -1) for g in data.gaps
     )
 
 
 def test_a_crossover_inside_the_data_is_found_with_its_interval(inside):
-    data = by_params.measure(inside)
+    data = measured(inside)
     for curve, found in data.crossings.items():
         low, high = found.interval
         assert low < story.CROSSES_INSIDE.crossing < high, curve
-        assert "cross inside the data" in by_params.crossover(found, curve)
+        assert "cross inside the data" in by_params.crossover(found, data, curve)
 
 
 def test_a_crossover_outside_the_data_is_called_an_extrapolation(ahead):
-    data = by_params.measure(ahead)
+    data = measured(ahead)
     for curve, found in data.crossings.items():
-        assert "outside the data" in by_params.crossover(found, curve)
+        assert "outside the data" in by_params.crossover(found, data, curve)
 
 
 def test_one_seed_refuses_the_verdict(told):
-    data = by_params.measure(told(replace(story.FEW, seeds=1)))
+    data = measured(told(replace(story.FEW, seeds=1)))
     verdict = by_params.verdict(data)
     assert verdict.startswith("no verdict")
     assert "ahead" not in verdict
@@ -57,13 +63,13 @@ def test_one_seed_refuses_the_verdict(told):
 
 def test_two_sizes_refuse_the_crossover(told):
     few = replace(story.FEW, transformer_widths=(64, 112))
-    data = by_params.measure(told(few))
+    data = measured(told(few))
     assert all(isinstance(found, Refusal) for found in data.crossings.values())
-    assert "refused" in by_params.crossover(data.crossings[data.rival], data.rival)
+    assert "refused" in by_params.crossover(data.crossings[data.rival], data, data.rival)
 
 
 def test_size_ratios_hold_the_truth(inside):
-    data = by_params.measure(inside)
+    data = measured(inside)
     told = story.CROSSES_INSIDE
     for found in size_ratios(data, "1-layer LSTM"):
         factor = 1 + 30 * data.tokens**-0.45
@@ -77,4 +83,4 @@ def test_size_ratios_are_refused_where_no_loss_is_shared(told):
     law = replace(story.LSTM_AHEAD.transformer, at_10k=6.0)
     far = replace(story.FEW, transformer=law)
     with pytest.raises(Refusal, match="no loss is reached by both"):
-        size_ratios(by_params.measure(told(far)), "1-layer LSTM")
+        size_ratios(measured(told(far)), "1-layer LSTM")

@@ -2,80 +2,153 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import spec
 import story
 
-from isoloss.analysis import by_position
-from isoloss.analysis import contexts as context_laws
-from isoloss.analysis.positions import bin_means, edges
-from isoloss.errors import Refusal
-from isoloss.laws import Fit, Plateau
+from isoloss.analysis import by_params, by_position
+from isoloss.analysis.by_position import Use, use_of
+from isoloss.analysis.positions import bin_means, edges, profiles
+from isoloss.analysis.sliding import SlidingProfile, octaves
+from isoloss.figures import loss_by_position
+
+
+def positions_of(told, one):
+    """Transformers against LSTMs."""
+    (found,) = by_position.measure(told(one)).pairs.values()
+    return found
 
 
 @pytest.fixture(scope="module")
-def contexts(ahead):
-    return context_laws.measure(ahead)
+def positions(told):
+    return positions_of(told, story.FEW)
 
 
-@pytest.fixture(scope="module")
-def positions(ahead):
-    return by_position.measure(ahead)
+def test_pairs_are_matched_sizes_of_one_depth_from_smallest_to_largest(told):
+    found = positions_of(told, story.LSTM_AHEAD)
+    params = [pair.reference.params for pair in found.pairs]
+    assert params == sorted(params)
+    assert len({pair.rival.curve for pair in found.pairs}) == 1
+    assert all(1 / 1.1 <= pair.ratio <= 1.1 for pair in found.pairs)
 
 
-def test_pairs_are_the_nearest_sizes_from_smallest_to_largest(positions):
-    params = [pair.transformer.profile.params for pair in positions.pairs]
-    assert params == [9600, 98304, 960000]
-    assert all(0.5 <= pair.ratio <= 2 for pair in positions.pairs)
-    assert positions.pairs[-1].lstm.profile.params == 930240
-
-
-def test_the_lstm_stops_where_its_truth_does_and_the_transformer_does_not(positions):
+def test_the_lstm_is_flat_where_its_truth_is_and_the_transformer_is_not(positions):
     for pair in positions.pairs:
-        # The truth is flat after token 24, which lies in the octave from 16 to 31.
-        assert pair.lstm.stop.outcome is Plateau.STOPS
-        assert pair.lstm.stop.index == 16
-        assert pair.transformer.stop.outcome is Plateau.IMPROVING
+        # The truth is flat after token 24: the octave 33-64 is the last that gains on the one before.
+        assert by_position.flat_by(pair.rival) == 64
+        assert pair.reference.context_use.use is Use.GAINS
 
 
-def test_an_lstm_without_a_plateau_is_not_said_to_stop(told):
-    law = replace(story.LSTM_AHEAD.lstm, p=0.5, plateau=story.CONTEXT)
-    data = by_position.measure(told(replace(story.FEW, lstm=law)))
-    assert all(pair.lstm.stop.outcome is Plateau.IMPROVING for pair in data.pairs)
+def test_an_lstm_without_a_plateau_is_not_said_to_be_flat(told):
+    law = replace(story.FEW.lstm, p=0.5, plateau=story.CONTEXT)
+    for pair in positions_of(told, replace(story.FEW, lstm=law)).pairs:
+        assert pair.rival.context_use.use is Use.GAINS
 
 
-def test_differences_early_and_late_hold_the_truth(positions):
-    told, pair = story.LSTM_AHEAD, positions.pairs[-1]
-    apart_T = told.transformer.profile() - told.lstm.profile()
-    early, late = apart_T[: by_position.EARLY].mean(), apart_T[story.CONTEXT // 2 :].mean()
-    low, high = pair.widening.interval
-    assert low < late - early < high
-    assert pair.widening.sign == -1
-    assert "the Transformer gains more from context" in by_position.verdict(positions)
+def true_change(one):
+    """Of the Transformer's loss minus the LSTM's, from tokens 9-16 to the last octave."""
+    apart_T = one.transformer.profile() - one.lstm.profile()
+    return apart_T[64:].mean() - apart_T[8:16].mean()
+
+
+def test_the_change_of_the_difference_holds_the_truth(positions):
+    change = positions.pairs[-1].change
+    # Every position is learned to its own degree: the truth is known to a few percent.
+    assert change.value == pytest.approx(true_change(story.FEW), rel=0.1)
+    assert "the Transformer gains" in by_position.verdict(positions)
+    assert positions.over == "seeds"
 
 
 def test_the_verdict_turns_with_the_story(told):
     """The families' context profiles exchanged: now the LSTM gains more."""
-    ours, theirs = story.LSTM_AHEAD.transformer, story.LSTM_AHEAD.lstm
-    swapped = replace(
+    ours, theirs = story.FEW.transformer, story.FEW.lstm
+    turned = replace(
         story.FEW,
         transformer=replace(ours, b=theirs.b, p=theirs.p, plateau=theirs.plateau),
         lstm=replace(theirs, b=ours.b, p=ours.p, plateau=ours.plateau),
     )
-    data = by_position.measure(told(swapped))
-    assert "the LSTM gains more from context" in by_position.verdict(data)
+    found = positions_of(told, turned)
+    assert "the LSTM gains" in by_position.verdict(found)
+    assert found.pairs[-1].change.sign == 1
 
 
-def test_one_seed_gives_no_verdict_by_position(told):
-    data = by_position.measure(told(replace(story.FEW, seeds=1)))
-    assert by_position.verdict(data).startswith("no verdict")
-    assert data.pairs[0].gaps[1].interval is None
+def test_families_that_use_context_alike_are_not_told_apart(told):
+    law = replace(story.FEW.transformer, at_10k=story.FEW.lstm.at_10k, a=story.FEW.lstm.a)
+    assert "this cannot tell" in by_position.verdict(positions_of(told, replace(story.FEW, lstm=law)))
+
+
+def test_one_seed_has_intervals_over_text(told):
+    found = positions_of(told, replace(story.FEW, seeds=1))
+    assert found.over.startswith("blocks of text")
+    assert found.pairs[-1].change.df == 15
+    assert "the Transformer gains" in by_position.verdict(found)
+
+
+def test_plain_windows_have_curves_and_no_verdict_but_the_way_to_one(told):
+    found = positions_of(told, replace(story.FEW, slides=False))
+    assert by_position.verdict(found).startswith("no verdict")
+    assert "targets" in found.over.mend
+    assert all(pair.changes == {} and pair.rival.rows.height > 16 for pair in found.pairs)
+    drawn = loss_by_position.figure(found)
+    assert len(spec.of_mark(drawn, "line")) == 1
 
 
 def test_sizes_too_far_apart_are_no_pair(told):
     far = replace(
         story.LSTM_AHEAD, lstm_widths=((1, (600, 700)),), transformer_widths=(20, 30), hostile=False
     )
-    with pytest.raises(Refusal, match="within a factor 2"):
-        by_position.measure(told(far))
+    (refused,) = by_position.measure(told(far)).pairs.values()
+    assert "within a factor 2" in refused.what
+
+
+def test_every_change_is_drawn_and_in_the_table(positions):
+    table = by_position.gaps_table(positions)
+    assert table.height == sum(len(pair.changes) for pair in positions.pairs)
+    assert table.null_count().sum_horizontal().item() == 0
+    drawn = loss_by_position.figure(positions)
+    later = [
+        row["change"] for row in spec.rows(drawn, spec.of_mark(drawn, "point")[-1]) if row["low"] is not None
+    ]
+    wanted = table.filter(table["from_token"] > by_position.START)["change"]
+    assert sorted(later) == pytest.approx(sorted(wanted))
+
+
+OCTAVES = octaves(128)
+
+
+def run_of(draw, gains_O, blocks=16, noise=0.004):
+    """One run whose octaves fall by these gains, with noise a block of text."""
+    first_G, last_G = (np.array(ends) for ends in zip(*OCTAVES, strict=True))
+    loss_OB = 4 - np.cumsum(gains_O)[:, None] + draw.normal(0, noise, (len(OCTAVES), blocks))
+    return SlidingProfile("some", 1000, 128, 0, "id", 1, first_G, last_G, loss_OB)
+
+
+@pytest.mark.parametrize(("late", "expected"), [(0.0, Use.FLAT), (0.02, Use.GAINS)])
+def test_flat_and_gaining_are_called_so_as_often_as_stated(late, expected):
+    draw = np.random.default_rng(1)
+    gains_O = [0, 0.5, 0.2, 0.1, 0.05, late, late, late]
+    called = [use_of([run_of(draw, gains_O)], OCTAVES).use for _ in range(400)]
+    assert called.count(expected) >= 380
+    wrong = Use.GAINS if expected is Use.FLAT else Use.FLAT
+    assert called.count(wrong) <= 20
+
+
+def test_noise_hides_whether_a_model_is_flat():
+    draw = np.random.default_rng(2)
+    gains_O = [0, 0.5, 0.2, 0.1, 0.05, 0, 0, 0]
+    called = [use_of([run_of(draw, gains_O, noise=0.1)], OCTAVES).use for _ in range(50)]
+    assert called.count(Use.UNSURE) >= 40
+
+
+def test_equal_families_are_told_apart_as_rarely_as_stated():
+    """Two seeds at three sizes whose runs differ in what they gain: pooled over sizes."""
+    draw = np.random.default_rng(5)
+    sizes = [(("ours", n), ("theirs", n)) for n in (1, 2, 3)]
+    wrong = 0
+    for _ in range(500):
+        values = {two: draw.normal(0, 0.01, (2, 1)) + draw.normal(0, 0.002, (2, 16)) for two in sizes}
+        wrong += by_position.interval_of(values, sizes[-1]).decided
+    # 25 are expected; more than 40 has a chance of one in 500.
+    assert wrong <= 40
 
 
 def test_bins_cover_every_position_once():
@@ -84,33 +157,9 @@ def test_bins_cover_every_position_once():
         assert covered == list(range(1, context + 1))
 
 
-def test_bins_are_means_of_tokens(positions):
-    profile = positions.pairs[0].lstm.profile
+def test_bins_are_means_of_tokens(ahead):
+    profile = profiles(ahead, by_params.measure(ahead).points)[0]
     bins = bin_means(profile)
     weights = (bins["last"] - bins["first"] + 1).to_numpy()
     whole = (profile.sum_ST.sum(axis=1) / profile.count_ST.sum(axis=1)).mean()
     assert np.average(bins["loss"], weights=weights) == pytest.approx(whole, abs=1e-12)
-
-
-def test_the_gap_table_has_each_fixed_position(positions):
-    table = by_position.gaps_table(positions)
-    assert table["position"].unique().sort().to_list() == [1, 2, 4, 8, 16, 64, 128]
-    assert table.null_count().sum_horizontal().item() == 0
-
-
-def test_context_laws_recover_the_exponent_and_the_mean(contexts):
-    assert len(contexts.sizes) == 5
-    for size in contexts.sizes:
-        # Text noise, the same in every run of the story, moves all exponents together.
-        assert size.law.params["p"] == pytest.approx(story.LSTM_AHEAD.transformer.p, abs=0.08)
-        assert size.implied_mean == pytest.approx(size.measured_mean, abs=0.01)
-
-
-def test_exponents_are_called_apart_only_if_their_intervals_are(contexts):
-    first = next(s.law for s in contexts.sizes if isinstance(s.law, Fit))
-    moved = replace(first, intervals=first.intervals | {"p": (5.0, 6.0)})
-    assert context_laws.exponents_apart(first, moved) is True
-    assert context_laws.exponents_apart(first, first) is False
-    assert (
-        context_laws.exponents_apart(first, replace(first, intervals=first.intervals | {"p": None})) is None
-    )

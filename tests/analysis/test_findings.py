@@ -5,12 +5,14 @@ import numpy as np
 import pytest
 import story
 
-from isoloss.analysis.findings import findings
+from isoloss.analysis.findings import LEFT_OUT, findings
+from isoloss.analysis.study import analyse
 from isoloss.records import load
+from isoloss.report.sections import sections
 
 
 def by_key(study):
-    return {found.key: found for found in findings(study)}
+    return {found.key: found for found in findings(study) if found.key != LEFT_OUT}
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +25,11 @@ def inside_findings(inside):
     return by_key(inside)
 
 
-def test_there_are_three_findings_in_order(ahead):
-    assert [found.key for found in findings(ahead)] == ["families", "positions", "loops"]
+def test_the_findings_are_those_that_the_study_planned_in_order(ahead, told):
+    assert [found.key for found in findings(ahead)] == ["gap", "families", "positions", "loops", "left-out"]
+    assert [found.key for found in findings(told(story.FEW))] == ["gap", "families", "positions"]
+    only = replace(story.LSTM_AHEAD, transformer_widths=(), lstm_widths=(), hostile=False)
+    assert [found.key for found in findings(told(only))] == ["loops"]
 
 
 def test_the_families_sentence_follows_the_story(ahead_findings, inside_findings):
@@ -56,25 +61,38 @@ def test_equal_families_are_not_said_to_differ(told):
     assert not re.search(r"the (Transformer|1-layer LSTM) is ahead at all", sentence)
 
 
-def test_the_position_sentence_has_both_gaps_and_both_stops(ahead_findings):
+def test_the_position_sentence_says_who_gains_and_who_is_flat(ahead_findings):
     found = ahead_findings["positions"]
-    assert "the Transformer gains more from later context" in found.sentence
-    assert "LSTM 930K stops improving at token 16" in found.sentence
-    assert "Transformer 960K still improves" in found.sentence
-    assert found.numbers["stops"] == {"transformer": None, "lstm": 16}
+    assert "the Transformer gains" in found.sentence
+    assert re.search(r"layer LSTM 92\dK is flat by token 64", found.sentence)
+    assert "Transformer 960K still gains at tokens 65–128" in found.sentence
+    assert found.numbers["stops"] == {"transformer": None, "lstm": 64}
+
+
+def test_a_family_of_a_user_is_set_against_every_other_and_judged(told):
+    one = replace(story.FEW, gated_widths=(20, 40, 64, 112, 200))
+    found = by_key(told(one))
+    pairs = ["", "-transformer-gated", "-lstm-gated"]
+    assert list(found) == [f"{key}{pair}" for pair in pairs for key in ("gap", "families", "positions")]
+    assert "the gated model is ahead at all 5 sizes" in found["families-transformer-gated"].sentence
+    assert "is ahead" in found["families-lstm-gated"].sentence
+    assert "the Transformer gains" in found["positions-transformer-gated"].sentence
+    assert "The gated model's lead" in found["gap-transformer-gated"].sentence
+    names = {figure.name for part in sections(analyse(told(one))) for figure in part.figures}
+    assert {f"{name}{pair}" for pair in pairs for name in ("gap-by-tokens", "loss-by-position")} < names
 
 
 def test_the_loop_sentence_sets_the_entropy_bonus_apart(ahead_findings):
     found = ahead_findings["loops"]
     share = found.numbers["entropy_bonus"] / -found.numbers["total"]["value"]
     assert 0.3 < share < 0.6
-    assert f"explains {100 * share:.2g}% of the total's fall" in found.sentence
+    assert f"explains {100 * share:.2g}% of the total's fall" in " ".join(found.caveats)
 
 
 def test_a_fall_that_is_all_bonus_is_called_so(told):
     loops = replace(story.LoopLaw(), C=0.13, entropy_weight=0.2)
     few = replace(story.FEW, transformer_widths=(), lstm_widths=(), loops=(1, 2, 4), looped=loops)
-    assert "explains the whole fall of the total, and more" in by_key(told(few))["loops"].sentence
+    assert "explains the whole fall of the total, and more" in " ".join(by_key(told(few))["loops"].caveats)
 
 
 def formatted(number):
@@ -87,9 +105,9 @@ def test_every_difference_in_a_sentence_is_one_of_its_numbers(ahead_findings, in
         known = set()
         for value in flat(found.numbers):
             known |= formatted(value)
-        signed = re.findall(r"[+−]\d+\.\d{3}", found.sentence)
-        assert signed
-        assert all(number in known or number[1:] in known for number in signed), found.key
+        nats = re.findall(r"[+−]?\d+\.\d{3}", found.sentence)
+        assert nats
+        assert all(number in known or number.lstrip("+−") in known for number in nats), found.key
 
 
 def flat(value):
@@ -102,31 +120,48 @@ def flat(value):
 
 def test_every_verdict_comes_with_an_interval(ahead_findings, inside_findings):
     for found in [*ahead_findings.values(), *inside_findings.values()]:
-        assert re.search(r"\([+−][\d.]+ to [+−][\d.]+\)", found.sentence), found.key
+        assert re.search(r"\([+−]?[\d.]+ to [+−]?[\d.]+\)", found.sentence), found.key
 
 
 def test_one_seed_refuses_every_verdict(told):
     few = replace(story.LSTM_AHEAD, seeds=1, hostile=False)
     for found in findings(told(few)):
+        if found.key == "positions":
+            assert any("for one pair of runs" in caveat for caveat in found.caveats)
+            continue
         assert "no verdict" in found.sentence.lower(), found.key
         assert "two seeds" in found.sentence
         assert not re.search(r"\bis ahead\b|gains more|lowers", found.sentence)
 
 
 @pytest.mark.parametrize(
-    ("missing", "key", "words"),
+    ("missing", "key"),
     [
-        ({"lstm_widths": ()}, "families", "no finished lstm run"),
-        ({"lstm_widths": ()}, "positions", "no finished lstm run"),
-        ({"transformer_widths": ()}, "families", "no finished transformer run"),
-        ({"loops": ()}, "loops", "no finished looped run"),
+        ("lstm", "gap"),
+        ("lstm", "families"),
+        ("lstm", "positions"),
+        ("transformer", "families"),
+        ("looped", "loops"),
     ],
 )
-def test_a_missing_family_is_named_and_what_would_answer(told, missing, key, words):
-    found = by_key(told(replace(story.FEW, **missing)))[key]
+def test_a_family_that_was_planned_and_is_missing_is_named_and_what_would_answer(tmp_path, missing, key):
+    few = replace(story.FEW, transformer_widths=(20, 40), lstm_widths=((1, (36, 72)),), loops=(1, 2))
+    runs = story.planned(few)
+    for run in runs:
+        if run["settings"]["family"] != missing:
+            story.write_run(tmp_path, "some", few, run, np.random.default_rng(0))
+    story.write_plan(tmp_path, "some", "Some", runs)
+    found = by_key(load(tmp_path))[key]
     assert found.sentence.startswith("Not answered")
-    assert words in found.sentence
+    assert f"no finished {missing} run" in found.sentence
     assert "add " in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("left_out", "keys"), [({"lstm_widths": ()}, ["context"]), ({"transformer_widths": ()}, [])]
+)
+def test_no_finding_speaks_of_a_family_that_was_never_planned(told, left_out, keys):
+    assert [found.key for found in findings(told(replace(story.FEW, **left_out)))] == keys
 
 
 def test_two_sizes_give_gaps_but_no_crossover(told):
@@ -151,6 +186,6 @@ def test_rates_chosen_by_their_outcome_are_a_caveat(told, tmp_path):
     for number, run in enumerate(runs):
         story.write_run(folder, "swept", few, run, np.random.default_rng(number))
     story.write_plan(folder, "swept", "Swept", runs)
-    found = findings(load(folder))[0]
+    found = by_key(load(folder))["families"]
     assert "4 sizes were trained at several learning rates" in found.caveats[-1]
     assert "no verdict" in found.sentence

@@ -1,3 +1,4 @@
+import numpy as np
 import polars as pl
 import pytest
 import story
@@ -20,7 +21,7 @@ def table(rows):
         "status",
     ]
     return pl.DataFrame(rows, schema=names, orient="row").with_columns(
-        run_id=pl.int_range(pl.len()).cast(pl.String)
+        run_id=pl.int_range(pl.len()).cast(pl.String), context=pl.lit(128)
     )
 
 
@@ -53,6 +54,16 @@ def test_a_study_without_finished_runs_is_refused():
         points.cooled_points(table([row(status="diverged")]))
 
 
+def test_models_of_a_shorter_context_are_a_curve_of_their_own():
+    short = table([row(3.5)]).with_columns(context=pl.lit(8))
+    kept = points.cooled_points(pl.concat([table([row(3.0)]), short]))
+    assert dict(kept.select("curve", "loss").iter_rows()) == {
+        "2-layer LSTM": 3.0,
+        "2-layer LSTM, context 8": 3.5,
+    }
+    assert points.cooled_points(short)["curve"].to_list() == ["2-layer LSTM"]
+
+
 def test_a_missing_family_is_named():
     with pytest.raises(Refusal, match="no finished transformer run"):
         points.of_families(points.cooled_points(table([row()])), "transformer", "lstm")
@@ -60,7 +71,7 @@ def test_a_missing_family_is_named():
 
 def test_the_largest_shared_d_is_taken_and_its_absence_refused():
     rows = [row(tokens=100), row(tokens=200), row(tokens=100, family="transformer")]
-    assert points.shared_tokens(points.cooled_points(table(rows))) == 100
+    assert points.shared_tokens(points.cooled_points(table(rows))) == [100]
     apart = [row(tokens=200), row(tokens=100, family="transformer")]
     with pytest.raises(Refusal, match="shared"):
         points.shared_tokens(points.cooled_points(table(apart)))
@@ -72,3 +83,25 @@ def test_a_law_is_fitted_per_curve_and_refused_on_too_few_sizes(ahead):
     assert points.fit_over_params(ours).params["a"] == pytest.approx(story.LSTM_AHEAD.transformer.a, rel=0.05)
     two = ours.filter(pl.col("params") < 50_000)
     assert isinstance(points.fit_over_params(two), Refusal)
+
+
+def test_the_main_d_is_the_largest_that_most_sizes_reached():
+    """Two sizes trained to 200, one of them on to 400."""
+    rows = [
+        (*row(tokens=tokens)[:3], params, *row(tokens=tokens)[4:])
+        for tokens, params in [(100, 1000), (200, 1000), (400, 1000), (100, 2000), (200, 2000)]
+    ]
+    cooled = points.cooled_points(table(rows))
+    assert points.shared_tokens(cooled) == [100, 200, 400]
+    assert points.main_tokens(cooled) == 200
+
+
+def test_the_best_curve_is_judged_at_equal_size():
+    """The larger models of the worse depth have the lower mean loss."""
+    rows = [
+        ("lstm", depth, 1, params, 0, 0.01, 100, 4.0 - 0.1 * np.log(params) + worse, True, "finished")
+        for depth, sizes, worse in ((1, (1000, 2000, 4000), 0.0), (2, (2000, 4000, 8000), 0.02))
+        for params in sizes
+    ]
+    assert points.best_curve(points.cooled_points(table(rows)), "lstm") == "1-layer LSTM"
+    assert points.best_curve(points.cooled_points(table(rows[:2] + rows[3:])), "lstm") == "2-layer LSTM"

@@ -48,7 +48,7 @@ def test_every_chart_is_drawn(opened, written):
                     words: svg.querySelectorAll('text').length, name: svg.querySelector('title').textContent};
         })"""
     )
-    assert len(sizes) == len(written.figures) == 11
+    assert len(sizes) == len(written.figures) == 12
     for size in sizes:
         assert size["width"] > 300, size
         assert size["drawn"] >= 4, size

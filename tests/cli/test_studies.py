@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from isoloss import cli, files
+from isoloss.cli.studies import outcome_lines
 from isoloss.errors import InputError, Refusal
 
 PLAN_KEYS = {
@@ -102,6 +103,16 @@ def test_a_finished_study_says_that_there_is_nothing_to_do(isoloss, ran, family_
     code, said, talk = isoloss("run", "my.toml", "--out", out)
     assert (code, talk) == (0, "")
     assert said == f"Nothing to do: all 4 runs of {out} are there.\n"
+
+
+def test_runs_that_enter_nothing_are_named_with_their_reason_by_run_and_report(isoloss, ran, here, tmp_path):
+    said = list(outcome_lines(ran.outcome))
+    assert said[1] == "1 run diverged, in no figure, law or finding:"
+    assert said[2] == f"diverged: {ran.ids['my-unsteady']}: loss or gradient not finite at update 5"
+    code, said, _ = isoloss("report", ran.folder, "--out", tmp_path / "report")
+    assert code == 0
+    assert "1 of 6 runs that ended diverged; no figure, law or finding has them." in said
+    assert "   my-unsteady, seed 0: loss or gradient not finite at update 5.\n" in said
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_a_terminal_without_a_sign_gets_a_question_mark(monkeypatch):
 
 
 def test_seeds_reach_every_panel_that_has_them():
-    chosen = start.chosen("all", only=None, seeds=7, changes=[], full=False)
+    chosen = start.select_panels("all", only=None, seeds=7, changes=[], full=False)
     assert [panel.name for panel, _ in chosen] == [panel.name for panel in panels.PANELS]
     seeded = [settings.seeds for _, settings in chosen if hasattr(settings, "seeds")]
     assert len(seeded) >= 5
@@ -90,23 +90,23 @@ def test_seeds_reach_every_panel_that_has_them():
 
 
 def test_a_panel_that_needs_more_seeds_takes_the_fewest_it_can():
-    chosen = start.chosen("attention", only=None, seeds=1, changes=[], full=False)
+    chosen = start.select_panels("attention", only=None, seeds=1, changes=[], full=False)
     seeds = {panel.name: settings.seeds for panel, settings in chosen if hasattr(settings, "seeds")}
     assert seeds["right-slot"] == 1
     assert seeds["untrained"] == 2
 
 
 def test_a_change_reaches_the_panels_that_know_it_and_text_needs_no_quotes():
-    [(_, settings)] = start.chosen(
+    [(_, settings)] = start.select_panels(
         "attention", only="steps", seeds=None, changes=["sentence=the bank of the river"], full=False
     )
     assert settings.sentence == "the bank of the river"
     with pytest.raises(InputError, match="no setting"):
-        start.chosen("attention", only="steps", seeds=None, changes=["poker=1"], full=False)
+        start.select_panels("attention", only="steps", seeds=None, changes=["poker=1"], full=False)
 
 
 def test_the_full_sizes_are_those_of_the_recording():
-    for panel, settings in start.chosen("all", only=None, seeds=None, changes=[], full=True):
+    for panel, settings in start.select_panels("all", only=None, seeds=None, changes=[], full=True):
         assert settings == panel.settings_from(panel.full)
 
 

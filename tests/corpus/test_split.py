@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isoloss.corpus.documents import Document
-from isoloss.corpus.split import hold_out, split, text_bytes, unique, without_shared_paragraphs
+from isoloss.corpus.split import (
+    GAP_CHARACTERS,
+    LONG_CHARACTERS,
+    PART_CHARACTERS,
+    hold_out,
+    hold_out_parts,
+    split,
+    text_bytes,
+    unique,
+    without_shared_paragraphs,
+)
 from isoloss.errors import InputError
 
 LONG = "This paragraph is long enough to be counted as a repeat, with more than sixty characters."
@@ -116,6 +126,55 @@ def test_paragraphs_are_compared_whole_and_above_sixty_characters():
     kept, removed = without_shared_paragraphs(train, validation)
     assert kept == [Document(f"{'v' * 59}\n\n{'w' * 61}", "t")]
     assert removed == 2
+
+
+def novel(words, characters):
+    """Numbered paragraphs, so that every place of the text is known."""
+    number, parts, size = 0, [], 0
+    while size < characters:
+        parts.append(f"Paragraph {number}. {words(number, 60)}".replace("\n", " "))
+        size, number = size + len(parts[-1]) + 2, number + 1
+    return Document("\n\n".join(parts), "novel")
+
+
+def places(pieces, whole):
+    """Start and end of every piece in the whole text; each stands in it word for word."""
+    return sorted((start := whole.text.index(piece.text), start + len(piece.text)) for piece in pieces)
+
+
+@pytest.mark.parametrize("characters", [LONG_CHARACTERS, 300_000, 1_000_000])
+def test_a_long_document_gives_contiguous_parts_with_a_gap_around_them(prose, characters):
+    whole = novel(prose, characters)
+    train, held = hold_out_parts(whole, 0.08)
+    assert len(held) == max(1, round(0.08 * len(whole.text) / PART_CHARACTERS))
+    assert sum(len(piece.text) for piece in held) == pytest.approx(0.08 * len(whole.text), rel=0.15)
+    assert all(piece.text.startswith("Paragraph") for piece in held)
+    for start, end in places(held, whole):
+        for first, last in places(train, whole):
+            assert last <= start - GAP_CHARACTERS or first >= end + GAP_CHARACTERS
+
+
+def test_control_without_the_gap_train_touches_what_is_held_out(prose, monkeypatch):
+    monkeypatch.setattr("isoloss.corpus.split.GAP_CHARACTERS", 0)
+    whole = novel(prose, 300_000)
+    train, held = hold_out_parts(whole, 0.08)
+    ends = [place for piece in places(train, whole) for place in piece]
+    assert any(abs(place - end) <= 2 for part in places(held, whole) for place in part for end in ends)
+
+
+def test_one_long_document_can_be_split_and_every_long_one_is_in_both_sides(prose):
+    alone = split([novel(prose, 200_000)])
+    assert (len(alone.validation), len(alone.train)) == (1, 2)
+    assert alone.gap_bytes >= 2 * GAP_CHARACTERS
+    mixed = split([novel(prose, 200_000), *documents_of(prose, [400] * 30)])
+    assert {"novel"} < {d.source for d in mixed.validation}
+    assert {"novel"} < {d.source for d in mixed.train}
+
+
+def test_text_without_paragraphs_is_cut_where_the_draw_falls():
+    train, held = hold_out_parts(Document("a word " * 20_000, "line"), 0.08)
+    assert sum(len(piece.text) for piece in held) == pytest.approx(0.08 * 140_000, rel=0.01)
+    assert len(train) == 2
 
 
 def test_what_cannot_be_split_is_refused():

@@ -3,10 +3,12 @@
 import hashlib
 import importlib.resources
 import re
+from collections import Counter
 
 import pytest
 
 from isoloss.corpus import library
+from isoloss.corpus.documents import read_documents
 from isoloss.corpus.split import text_bytes
 
 STARTER = importlib.resources.files("isoloss.corpus") / "starter"
@@ -41,22 +43,30 @@ def test_the_notice_names_the_file_and_every_source():
 
 
 def test_the_text_is_the_one_described(starter):
-    documents = starter.train + starter.validation
+    """103 separators of three newlines and one newline at the end make the 11,062,625 bytes of the file."""
+    with importlib.resources.as_file(STARTER / "books.txt.xz") as path:
+        documents = read_documents([path], separator="\n\n\n")
     assert len(documents) == 104
     assert all(document.text == document.text.strip("\n") for document in documents)
-    # 103 separators of three newlines and one newline at the end make the 11,062,625 bytes of the file.
     assert sum(map(text_bytes, documents)) + 3 * 103 + 1 == 11_062_625
     assert (starter.info.duplicates_removed, starter.info.paragraphs_removed) == (0, 0)
 
 
-def test_validation_is_several_works_of_about_the_fraction(starter):
-    sizes = [text_bytes(document) for document in starter.validation]
-    share = sum(sizes) / (sum(sizes) + starter.info.train_bytes)
-    assert 0.05 <= share <= 0.12
-    assert max(sizes) <= 0.25 * sum(sizes)
-    plays = [d for d in starter.validation if "by William Shakespeare" in d.text[:100]]
-    assert len(plays) >= 4
-    assert len(starter.validation) - len(plays) >= 4
+def bytes_by_source(documents):
+    sizes = Counter()
+    for document in documents:
+        sizes[document.source] += text_bytes(document)
+    return sizes
+
+
+def test_validation_is_the_same_mixture_as_training(starter):
+    """Every long work gives about 8% of itself; the short ones give as much together."""
+    train, held = bytes_by_source(starter.train), bytes_by_source(starter.validation)
+    shares = {source: held[source] / train[source] for source in train if train[source] > 65_536}
+    assert len(shares) == 47
+    assert all(0.06 < share < 0.11 for share in shares.values())
+    short = [size for source, size in held.items() if source not in shares]
+    assert 0.04 < sum(short) / sum(size for source, size in train.items() if source not in shares) < 0.12
 
 
 def test_both_splits_share_no_long_paragraph(starter):

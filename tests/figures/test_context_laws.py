@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import polars as pl
 import pytest
 import spec
 
 from isoloss.analysis import contexts as measured
-from isoloss.figures import context_laws
+from isoloss.errors import Refusal
+from isoloss.figures import context_laws, marks
+
+OCTAVES = [1, 2, 3, 5, 9, 17, 33, 65]
 
 
 @pytest.fixture(scope="module")
@@ -11,32 +16,66 @@ def contexts(ahead):
     return measured.measure(ahead)
 
 
-def test_the_legend_prints_the_law(contexts):
+def test_a_curves_end_prints_its_law_in_its_colour(contexts):
     figure = context_laws.laws_figure(contexts)
     (names,) = spec.of_mark(figure, "text")
-    labels = [row["label"] for row in spec.rows(figure, names)]
-    assert len(labels) == len(contexts.sizes)
-    assert all(" T^-0.6" in label and label.startswith("N = ") for label in labels)
+    rows = spec.rows(figure, names)
+    assert len(rows) == len(contexts.sizes)
+    assert all(" T^-0.6" in row["label"] and row["label"].startswith("N = ") for row in rows)
+    assert len({row["colour"] for row in rows}) == len(rows)
+
+
+def test_no_formula_is_printed_where_the_data_leave_it_open(contexts):
+    lost = [
+        replace(size, law=Refusal("flat", mend="more"), left_out_B=size.left_out_B[:0])
+        for size in contexts.sizes
+    ]
+    figure = context_laws.laws_figure(replace(contexts, sizes=tuple(lost)))
+    assert len(spec.of_mark(figure, "line")) == 1
+    (names,) = spec.of_mark(figure, "text")
+    assert not any("T^" in row["label"] for row in spec.rows(figure, names))
+    assert figure.table["law_loss"].null_count() == figure.table.height
+
+
+def test_measured_curve_and_law_of_a_size_share_its_colour(contexts):
+    figure = context_laws.laws_figure(contexts)
+    solid, law = spec.of_mark(figure, "line")
+    assert solid["encoding"]["color"] == law["encoding"]["color"]
+    assert law["mark"]["strokeDash"] == [5, 4]
+    assert sorted(row["loss"] for row in spec.rows(figure, solid)) == sorted(figure.table["loss"])
+    low, high = solid["encoding"]["color"]["scale"]["domain"]
+    sizes = [size.params for size in contexts.sizes]
+    assert (low, high) == (min(sizes), max(sizes))
 
 
 def test_steps_are_drawn_on_a_log_axis_one_curve_an_octave(contexts):
     figure = context_laws.steps_figure(contexts)
     (curves,) = spec.of_mark(figure, "line")
     assert curves["encoding"]["x"]["scale"]["type"] == "log"
-    mean = contexts.steps.group_by("from_token", "step").agg(pl.col("loss").mean())
-    shown = pl.DataFrame(spec.rows(figure, curves))
-    assert sorted(shown["loss"]) == sorted(mean["loss"])
-    assert contexts.steps["from_token"].unique().sort().to_list() == [1, 2, 3, 5, 9, 17, 33, 65]
-    assert contexts.steps["step"].min() == 1
-    assert "in 2 of 2 seeds" in figure.title
+    rows = contexts.steps.rows
+    assert sorted(row["loss"] for row in spec.rows(figure, curves)) == sorted(rows["loss"])
+    assert rows["from_token"].unique().sort().to_list() == OCTAVES
+    assert rows["step"].min() == 1
+    assert "times later" in figure.title
 
 
-def test_measured_curve_and_law_of_a_size_share_its_colour(contexts):
-    figure = context_laws.laws_figure(contexts)
-    measured, law = spec.of_mark(figure, "line")
-    assert measured["encoding"]["color"] == law["encoding"]["color"]
-    assert law["mark"]["strokeDash"] == [5, 4]
-    assert sorted(row["loss"] for row in spec.rows(figure, measured)) == sorted(figure.table["loss"])
-    low, high = measured["encoding"]["color"]["scale"]["domain"]
-    sizes = [size.profile.params for size in contexts.sizes]
-    assert (low, high) == (min(sizes), max(sizes))
+def test_without_a_trace_there_is_no_curve_by_step(contexts):
+    with pytest.raises(Refusal, match="no trace"):
+        context_laws.steps_figure(replace(contexts, steps=Refusal("no trace", mend="trace")))
+
+
+def test_a_short_context_is_dashed_beside_the_long(contexts):
+    alone = context_laws.sizes_figure(contexts)
+    assert len(spec.of_mark(alone, "line")) == 1
+    assert "No size was trained with a shorter context" in alone.subtitle
+    both = context_laws.sizes_figure(replace(contexts, short=contexts.sizes[:3]))
+    dashed, solid = spec.of_mark(both, "line")
+    assert dashed["mark"]["strokeDash"] == [5, 4]
+    assert len(spec.rows(both, dashed)) == 3 * len(OCTAVES)
+    assert len(spec.rows(both, solid)) == len(contexts.sizes) * len(OCTAVES)
+    assert "short minus long" in both.subtitle
+
+
+def test_labels_take_the_colours_of_the_bar():
+    ends = marks.on_ramp(pl.Series([1.0, 10.0, 1000.0]), 1.0, 1000.0)
+    assert ends.to_list() == ["#2b0a6b", "#8f0da4", "#f0843c"]

@@ -1,10 +1,15 @@
+from dataclasses import replace
+
 import polars as pl
 import pytest
 import spec
 import story
 
-from isoloss.analysis import by_params, by_tokens
-from isoloss.figures import loss_by_params, loss_by_tokens
+from isoloss.analysis import by_params, gap_by_tokens
+from isoloss.analysis.points import Curve
+from isoloss.errors import Refusal
+from isoloss.figures import gap_by_tokens as gap_figure
+from isoloss.figures import loss_by_params
 
 
 def test_title_and_marks_follow_the_story(ahead, inside):
@@ -33,12 +38,6 @@ def test_every_drawn_point_is_in_the_table(ahead):
     assert sorted(table["loss"]) == sorted(wanted)
 
 
-def test_each_d_has_its_panel(ahead):
-    figure = loss_by_tokens.figure(by_tokens.measure(ahead))
-    assert figure.table["tokens"].unique().sort().to_list() == list(story.D_POINTS)
-    assert "5, 5 and 5" in figure.title
-
-
 def test_curves_of_one_family_differ_in_shade_and_in_shape(ahead):
     figure = loss_by_params.figure(by_params.measure(ahead))
     (points,) = spec.of_mark(figure, "point")
@@ -63,12 +62,23 @@ def test_means_are_those_of_the_seeds_and_laws_are_dashed(ahead):
     assert [row["law"] for row in rows] == pytest.approx(predicted.tolist())
 
 
-def test_panels_of_each_d_draw_one_table(ahead):
-    figure = loss_by_tokens.figure(by_tokens.measure(ahead))
-    drawn = spec.specification(figure)
-    assert drawn["facet"]["sort"] == ["D = 524K", "D = 1.05M", "D = 2.1M"]
-    assert all("data" not in layer for layer in spec.layers(figure))
-    assert sorted(row["loss"] for row in spec.rows(figure)) == sorted(figure.table["loss"])
-    line, point = spec.layers(figure)
-    assert line["encoding"]["y"]["aggregate"] == "mean"
-    assert point["encoding"]["shape"]["scale"]["domain"] == point["encoding"]["color"]["scale"]["domain"]
+def test_every_family_has_a_colour_and_a_shape_of_its_own():
+    rows = pl.DataFrame({"params": [1], "seed": [0], "loss": [3.0]})
+    names = ["transformer", "lstm", "gated", "mixer", "ssm"]
+    refused = Refusal("too few sizes", mend="add sizes")
+    looks = loss_by_params.looks_of([Curve(name, name, rows, refused) for name in names])
+    drawn = pl.concat(pl.select(columns) for _, columns in looks)
+    assert drawn["colour"].n_unique() == drawn["shape"].n_unique() == 5
+
+
+def test_the_gap_figure_draws_every_gap_its_line_and_where_it_ends(told):
+    law = story.FEW.transformer
+    few = replace(story.FEW, transformer=replace(law, lag=0.3), wander=0.004)
+    (pair,) = gap_by_tokens.measure(told(few)).pairs.values()
+    drawn = gap_figure.figure(pair)
+    points, zeros = spec.of_mark(drawn, "point")
+    assert sorted(row["gap"] for row in spec.rows(drawn, points)) == sorted(drawn.table["difference"])
+    assert len(spec.rows(drawn, zeros)) == sum(size.zero is not None for size in pair.sizes) > 0
+    assert drawn.title.startswith("The LSTM's lead shrinks by")
+    (line, _) = spec.of_mark(drawn, "line")
+    assert line["encoding"]["x"]["scale"]["type"] == "log"

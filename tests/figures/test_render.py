@@ -6,16 +6,16 @@ import polars as pl
 import pytest
 import story
 
-from isoloss.analysis import by_params, by_position, by_tokens, contexts, loops
+from isoloss.analysis import by_params, by_position, contexts, gap_by_tokens, loops
 from isoloss.figures import (
     context_laws,
     looped_grid,
     loss_by_params,
     loss_by_position,
-    loss_by_tokens,
     render,
     style,
 )
+from isoloss.figures import gap_by_tokens as gap_figure
 from isoloss.figures.figure import Figure
 
 
@@ -24,13 +24,14 @@ def figures(ahead):
     by_index, looped = contexts.measure(ahead), loops.measure(ahead)
     made = [
         loss_by_params.figure(by_params.measure(ahead)),
-        loss_by_tokens.figure(by_tokens.measure(ahead)),
-        loss_by_position.figure(by_position.measure(ahead)),
+        gap_figure.figure(next(iter(gap_by_tokens.measure(ahead).pairs.values()))),
+        loss_by_position.figure(next(iter(by_position.measure(ahead).pairs.values()))),
         context_laws.laws_figure(by_index),
         context_laws.steps_figure(by_index),
+        context_laws.sizes_figure(by_index),
         looped_grid.exits_figure(looped),
         looped_grid.grid_figure(looped),
-        looped_grid.grid_figure(looped, log=True),
+        looped_grid.grid_figure(looped, log=False),
         looped_grid.residual_figure(looped),
         looped_grid.grid_figure(looped, "expected"),
         looped_grid.grid_figure(looped, "last_exit"),
@@ -46,7 +47,7 @@ def simple(text="plain"):
 
 
 def test_every_specification_is_valid_and_has_a_title_and_a_subtitle(figures):
-    assert len(figures) == 11
+    assert len(figures) == 12
     for figure in figures.values():
         style.configured(figure.chart).to_dict(validate=True)
         spec = render.specification(figure)

@@ -47,11 +47,11 @@ def norm(x):
 
 
 def turned(x, rotate=True):
-    """Rotary positions: pair (i, i + C/2) of row t turned by t 10000^(-2i/C), as complex numbers."""
+    """Rotary positions: pair (2i, 2i + 1) of row t turned by t 10000^(-2i/C), with sines and cosines."""
     T, C = x.shape
     angle = torch.arange(T)[:, None] * 10_000.0 ** (-torch.arange(0, C, 2) / C) * rotate
-    pairs = torch.complex(x[:, : C // 2], x[:, C // 2 :]) * torch.polar(torch.ones_like(angle), angle)
-    return torch.cat([pairs.real, pairs.imag], dim=-1)
+    a, b, cos, sin = x[:, 0::2], x[:, 1::2], angle.cos(), angle.sin()
+    return torch.stack([a * cos - b * sin, b * cos + a * sin], dim=-1).reshape(T, C)
 
 
 def attention(x, qkv, out, n_head):
@@ -69,7 +69,8 @@ def attention(x, qkv, out, n_head):
 
 
 def gelu(x):
-    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    """x Phi(x)."""
+    return x * (1 + torch.erf(x / math.sqrt(2))) / 2
 
 
 def block(x, w, prefix, n_head):

@@ -7,7 +7,7 @@ import torch
 from scipy.stats import kstest, uniform
 
 from isoloss.errors import InputError
-from isoloss.models import Family, Shape, build_cohort, family, load_file, register, shape_of
+from isoloss.models import Family, Shape, build_cohort, count, family, load_file, register, shape_of
 from isoloss.models.looped import exit_log_probabilities
 from isoloss.models.lstm import initialise, initialise_chrono
 
@@ -200,3 +200,34 @@ def test_chrono_gates_remember_for_one_step_to_the_longest():
     initialise(plain)
     control = plain.bias_ih_l0[d : 2 * d].exp().detach().numpy()
     assert kstest(control, even).pvalue < 1e-4, "control: a forget bias of 1 has one time scale"
+
+
+@pytest.mark.parametrize(
+    ("shape", "build"), [(dict, torch.nn.Identity), (VOCAB, torch.nn.Identity), (Shape, None)]
+)
+def test_a_family_without_the_interface_is_refused(shape, build):
+    with pytest.raises(InputError, match="no usable shape or build") as caught:
+        register(Family("no-interface", shape, build))
+    assert "isoloss.models.Shape" in caught.value.mend
+
+
+def test_a_users_file_may_write_its_annotations_as_text(tmp_path):
+    path = tmp_path / "mine.py"
+    literal = 'kind: Literal["a", "b"] = "a"\n    d_model'
+    text = FAMILY_FILE.replace("bigram-test", "bigram-text").replace("d_model", literal, 1)
+    path.write_text("from __future__ import annotations\nfrom typing import Literal" + text)
+    load_file(path)
+    assert shape_of("bigram-text", {"d_model": 4, "kind": "b"}).kind == "b"
+
+
+def test_an_error_while_parameters_are_counted_names_the_users_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine.py"
+    path.write_text(
+        FAMILY_FILE.replace("bigram-test", "bigram-slip").replace("self.out(self", "self.oops(self")
+    )
+    load_file(path)
+    with pytest.raises(InputError, match="has no attribute 'oops'") as caught:
+        count(family("bigram-slip"), shape_of("bigram-slip", {"d_model": 4}), VOCAB, CONTEXT)
+    line = FAMILY_FILE[: FAMILY_FILE.index("return self.out")].count("\n") + 1
+    assert caught.value.where == f"mine.py, line {line}"

@@ -39,11 +39,11 @@ def refused(path, match, read):
     return caught.value
 
 
-def test_an_undamaged_copy_is_read(copy):
+def test_an_undamaged_copy_is_read(ran, copy):
     data = load(copy)
     assert len(data.records) == 6
     assert {failure["reason"] for failure in data.failures.values()} == {
-        "RuntimeError: broken on purpose",
+        f"{ran.broken}: RuntimeError: broken on purpose",
         "its process ended with SIGKILL; out of memory is the usual cause",
     }
     assert load(str(copy)).plan == data.plan
@@ -104,15 +104,24 @@ def test_a_run_without_record_is_not_finished(run):
     assert not is_finished(run)
 
 
+def test_a_record_of_before_diverged_was_judged_is_held_to_the_rule(copy, run):
+    def status(name):
+        return set(getattr(load(copy), name)().filter(run_id=run.name)["status"])
+
+    assert status("table") == status("curves") == {"finished"}, "negative control"
+    edit(run / "record.json", lambda record: record["evaluations"][-1].update(loss=923.0))
+    assert status("table") == status("curves") == {"diverged"}
+
+
 @pytest.mark.parametrize(("name", "read"), [("positions.parquet", "positions"), ("curve.parquet", "curves")])
 def test_a_changed_or_missing_table_is_refused(copy, run, name, read):
     path = run / name
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    refused(path, "does not match the sha256", getattr(load(copy), read))
+    refused(path, "does not match the sha256", lambda: getattr(load(copy), read)())
     path.unlink()
-    refused(path, "is missing", getattr(load(copy), read))
+    refused(path, "is missing", lambda: getattr(load(copy), read)())
 
 
 def test_a_table_that_the_record_does_not_name_is_refused(copy, run):

@@ -83,7 +83,7 @@ def test_a_run_that_diverged_keeps_its_step_and_what_it_measured(table, ran):
     diverged = rows(table, ran.ids["my-unsteady"])
     assert set(diverged["status"]) == {"diverged"}
     assert set(diverged["diverged_step"]) == {5}
-    assert diverged["step"].to_list() == [0, 1, 2, 4]
+    assert diverged["step"].to_list() == [0, 1, 2, 3, 4]
     assert diverged["loss"].is_finite().all()
     assert "not finite at update 5" in diverged["reason"][0]
 

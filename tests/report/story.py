@@ -8,7 +8,7 @@ Records and tables go through the real schema and the real writer.
 import itertools
 from dataclasses import dataclass, replace
 from functools import cache
-from math import exp, log
+from math import exp, log, prod
 from pathlib import Path
 
 import numpy as np
@@ -26,16 +26,21 @@ HOSTILE = "<script>alert(1)</script></script>\"'& ünïcödé 🜁"
 
 @dataclass(frozen=True)
 class Law:
-    """Loss at N = 1e4 and unlimited data, exponent a; profile b T^-p, flat after ``plateau``."""
+    """Loss at N = 1e4 and unlimited data, exponent a; profile b T^-p, flat after ``plateau``.
+
+    ``lag``: nats by which a doubling of D lowers the loss beyond that, counted from the largest D.
+    """
 
     at_10k: float
     a: float
     b: float
     p: float
     plateau: int
+    lag: float = 0.0
 
     def loss(self, params: float, tokens: float) -> float:
-        return self.at_10k * (params / 1e4) ** -self.a * (1 + 30 * max(tokens, 1) ** -0.45)
+        left = log(D_POINTS[-1] / max(tokens, 1), 2)
+        return self.at_10k * (params / 1e4) ** -self.a * (1 + 30 * max(tokens, 1) ** -0.45) + self.lag * left
 
     def profile(self) -> np.ndarray:
         """b T^-p less its mean: by how much the loss at position T departs from the context mean."""
@@ -63,10 +68,31 @@ class LoopLaw:
 
 
 @dataclass(frozen=True)
+class DepthLaw:
+    """Loss of looped models of equal depth: E + A (N_once + r^phi N_rec)^-alpha + B D^-beta."""
+
+    phi: float = 0.5
+    E: float = 1.8
+    A: float = 14.0
+    alpha: float = 0.22
+    B: float = 60.0
+    beta: float = 0.36
+
+    def loss(self, once: float, recurrent: float, loops: int, tokens: float) -> float:
+        effective = once + loops**self.phi * recurrent
+        return self.E + self.A * effective**-self.alpha + self.B * max(tokens, 1) ** -self.beta
+
+
+@dataclass(frozen=True)
 class Story:
+    """``noise``: of a run, the same at every D; ``wander``: at each of its D."""
+
     transformer: Law
     lstm: Law = Law(at_10k=4.0, a=0.05, b=3.0, p=0.9, plateau=24)
     looped: LoopLaw = LoopLaw()
+    gated: Law = Law(at_10k=4.2, a=0.06, b=3.1, p=0.8, plateau=64)
+    """Of a family that a user registered."""
+    gated_widths: tuple[int, ...] = ()
     transformer_widths: tuple[int, ...] = (20, 40, 64, 112, 200)
     lstm_widths: tuple[tuple[int, tuple[int, ...]], ...] = (
         (1, (36, 72, 140, 340)),
@@ -75,10 +101,31 @@ class Story:
     )
     looped_widths: tuple[int, ...] = (32, 64, 128)
     loops: tuple[int, ...] = (1, 2, 4)
+    depth: DepthLaw = DepthLaw()
+    depth_widths: tuple[int, ...] = ()
+    shapes: tuple[tuple[tuple[str, int], ...], ...] = ()
+    bends: tuple[tuple[str, float, float], ...] = ()
     seeds: int = 2
     noise: float = 0.006
+    wander: float = 0.0
+    steeper: float = 0.0
+    """By how much the exponent of context grows for tenfold N."""
+    delay: float = 0.5
+    """Position T is learned T^delay times later than the first."""
+    slides: bool = True
+    """Were losses taken of the same targets at every position?"""
     hostile: bool = True
     finished: bool = True
+
+    def bent(self, shape: dict) -> float:
+        """Product over ``bends`` (ratio, best, curvature) of 1 + curvature log(ratio / best)^2."""
+        width, heads = shape["d_model"], shape.get("n_head", 1)
+        ratios = {
+            "ff": shape.get("d_ff", 4 * width) / width,
+            "aspect": width / shape["n_layer"],
+            "heads": shape.get("d_head", width // heads),
+        }
+        return prod(1 + bend * log(ratios[name] / best) ** 2 for name, best, bend in self.bends)
 
     @property
     def crossing(self) -> float:
@@ -98,7 +145,9 @@ CROSSES_INSIDE = Story(transformer=Law(at_10k=4.456, a=0.09, b=3.2, p=0.6, plate
 def planned(story: Story) -> list[dict]:
     """The runs of study.json, in order."""
     shapes = [("transformer", {"n_layer": 2, "d_model": d, "n_head": 4}) for d in story.transformer_widths]
+    shapes += [("transformer", dict(shape)) for shape in story.shapes]
     shapes += [("lstm", {"n_layer": n, "d_model": d}) for n, widths in story.lstm_widths for d in widths]
+    shapes += [("gated", {"n_layer": 2, "d_model": d}) for d in story.gated_widths]
     shapes += [
         (
             "looped",
@@ -106,14 +155,30 @@ def planned(story: Story) -> list[dict]:
         )
         for d, t in itertools.product(story.looped_widths if story.loops else (), story.loops)
     ]
+    deep = {"n_prelude": 1, "n_coda": 1, "exits": "last"}
+    shapes += [
+        ("looped", deep | {"n_layer": 4 // r, "d_model": d, "recurrence": r, "injection": r > 1})
+        for d, r in itertools.product(story.depth_widths, (1, 2, 4))
+    ]
     return [plan_run(story, family, shape, seed) for family, shape in shapes for seed in range(story.seeds)]
+
+
+def halves(shape: dict) -> tuple[int, int]:
+    """Parameters outside and inside the loop of a model of equal depth, its injection counted inside."""
+    square, loops = shape["d_model"] ** 2, shape["recurrence"]
+    return 24 * square, 12 * shape["n_layer"] * square + (2 * square if loops > 1 else 0)
 
 
 def plan_run(story: Story, family: str, shape: dict, seed: int, label: str = "") -> dict:
     layers, width = shape["n_layer"], shape["d_model"]
-    block = 8 * width * width + 8 * width if family == "lstm" else 12 * width * width
+    d_attn, d_ff = shape.get("n_head", 1) * shape.get("d_head", 0) or width, shape.get("d_ff", 4 * width)
+    block = width * (8 * width + 8 if family == "lstm" else 4 * d_attn + 2 * d_ff)
     loops = shape.get("recurrence", 1)
     body = layers * block + (width + 1 if loops > 1 else 0)
+    executed = body * loops
+    if "exits" in shape:
+        once, recurrent = halves(shape)
+        body, executed = once + recurrent, once + loops * recurrent
     settings = {
         "version": 1,
         "family": family,
@@ -126,7 +191,6 @@ def plan_run(story: Story, family: str, shape: dict, seed: int, label: str = "")
         "seed": seed,
         "recipe": {"name": "adamw-constant-1sqrt", "version": 1, "warmup": 0.1, "cooldown": 0.2},
     }
-    executed = body * loops
     return {
         "run_id": f"{family}-{layers}x{width}-r{loops}-s{seed}-{files.hash_of(settings)[:12]}",
         "label": label or f"{family} {layers}x{width}" + (f" T_m={loops}" if family == "looped" else ""),
@@ -188,6 +252,9 @@ def write_run(folder, study, story, run, rng, diverged_at=None):
         "positions.parquet": write_parquet(place / "positions.parquet", positions),
         "curve.parquet": write_parquet(place / "curve.parquet", curve),
     }
+    if story.slides and run["settings"]["family"] != "looped":
+        sliding = pl.concat(sliding_table(story, run, shift, e.step, e.cooled, rng) for e in evaluations)
+        hashes["sliding.parquet"] = write_parquet(place / "sliding.parquet", sliding)
     record = record_of(study, run, evaluations, hashes, steps, diverged_at)
     files.write_json(place / "record.json", record.model_dump(mode="json"))
 
@@ -198,7 +265,11 @@ def mean_losses(story: Story, run: dict, tokens: int) -> dict[str, float]:
     loops = settings["shape"].get("recurrence", 1)
     ceiling = log(VOCAB)
     if settings["family"] != "looped":
-        return {"exit_1": min(ceiling, getattr(story, settings["family"]).loss(params, tokens))}
+        loss = getattr(story, settings["family"]).loss(params, tokens) * story.bent(settings["shape"])
+        return {"exit_1": min(ceiling, loss)}
+    if "exits" in settings["shape"]:
+        deep = story.depth.loss(*halves(settings["shape"]), loops, tokens)
+        return {"exit_1": min(ceiling, deep)}
     total = min(ceiling, story.looped.loss(params, tokens, loops))
     if loops == 1:
         return {"exit_1": total}
@@ -210,8 +281,8 @@ def mean_losses(story: Story, run: dict, tokens: int) -> dict[str, float]:
 
 
 def evaluate(story, run, shift, steps, rng):
-    """Trunk evaluations at steps 0, 1, 2, 4, ... and a cooled one at each D point."""
-    trunk = [0, *(2**i for i in range(20) if 2**i <= steps)]
+    """Trunk evaluations at step 0 and the rounded powers of sqrt 2, and a cooled one at each D point."""
+    trunk = sorted({0, *(round(2 ** (i / 2)) for i in range(40) if 2 ** (i / 2) <= steps)})
     cooled = [tokens // BATCH_TOKENS for tokens in D_POINTS if tokens // BATCH_TOKENS <= steps]
     evaluations, tables = [], []
     for step, is_cooled in [*((s, False) for s in trunk), *((s, True) for s in cooled)]:
@@ -224,11 +295,13 @@ def evaluate(story, run, shift, steps, rng):
 
 def position_table(story, run, shift, step, is_cooled, windows, rng):
     family = run["settings"]["family"]
-    law = story.lstm if family == "lstm" else story.transformer
+    law = story.transformer if family == "looped" else getattr(story, family)
     learned = 1 - exp(-step / 8)
     # The validation windows are the same for all runs, and so is the text's own noise.
     text_T = np.random.default_rng(windows).normal(0, 2.0 / windows**0.5, CONTEXT)
     tables = []
+    own = np.random.default_rng([step, *run["run_id"].encode()])
+    shift = shift + story.wander * own.standard_normal()
     for part, mean in mean_losses(story, run, step * BATCH_TOKENS).items():
         loss_T = np.full(CONTEXT, mean)
         if part != "entropy":
@@ -247,6 +320,32 @@ def position_table(story, run, shift, step, is_cooled, windows, rng):
         }
         tables.append(pl.DataFrame(columns))
     return pl.concat(tables)
+
+
+def sliding_table(story, run, shift, step, is_cooled, rng):
+    """Positions 1 to 8 alone, then in pairs; 16 blocks of 64 targets, their noise common to all runs."""
+    law = getattr(story, run["settings"]["family"])
+    first_G = np.r_[np.arange(1, 9), np.arange(9, CONTEXT, 2)]
+    last_G = np.r_[first_G[1:] - 1, CONTEXT]
+    T_G = np.minimum(np.sqrt(first_G * last_G), law.plateau)
+    p = law.p + story.steeper * np.log10(run["counts"]["params"] / 1e5)
+    shape_G = law.b * T_G**-p
+    learned_G = 1 - np.exp(-step / (2 * T_G**story.delay))
+    mean = mean_losses(story, run, step * BATCH_TOKENS)["exit_1"] + shift + (0.0 if is_cooled else 0.05)
+    loss_G = mean + learned_G * (shape_G - np.average(shape_G, weights=last_G - first_G + 1))
+    text_B = np.random.default_rng(3).normal(0, 0.3, 16)
+    loss_GB = loss_G[:, None] + text_B + rng.normal(0, 0.02, (len(T_G), 16))
+    columns = {
+        "step": step,
+        "tokens": step * BATCH_TOKENS,
+        "cooled": is_cooled,
+        "first": first_G.repeat(16),
+        "last": last_G.repeat(16),
+        "block": np.tile(np.arange(16), len(T_G)),
+        "sum": loss_GB.ravel() * 64,
+        "count": 64,
+    }
+    return pl.DataFrame(columns)
 
 
 def evaluation_of(run, table, step, is_cooled, windows):

@@ -8,7 +8,8 @@ from settings_of_a_run import run_settings
 
 from isoloss import files
 from isoloss.errors import InputError
-from isoloss.studies import plan, runner, spec
+from isoloss.models import shape_of
+from isoloss.studies import estimate, plan, runner, spec
 from isoloss.studies.estimate import MachineRate
 from isoloss.training.settings import Evaluating, Recipe, RunSettings
 
@@ -70,7 +71,7 @@ def test_every_part_of_a_nested_setting_is_part_of_the_name(part):
     changed = {str: "other", int: 77, float: 0.0501}
     key = part.__name__.lower().replace("evaluating", "evaluation")
     ids = {
-        SETTINGS.model_copy(update={key: part(**values | {name: changed[type(value)]})}).hash
+        SETTINGS.model_copy(update={key: part().model_copy(update={name: changed[type(value)]})}).hash
         for name, value in values.items()
     }
     assert len(ids | {SETTINGS.hash}) == len(values) + 1
@@ -216,15 +217,16 @@ def test_evaluation_is_part_of_the_cost(scale):
 
 
 def test_seconds_of_a_run_worked_by_hand(scale, monkeypatch):
-    """10 and 20 steps, a fifth of each cooled down, watched at 0, 1, 2, 4, 8 and 16; at half speed."""
+    """10 and 20 steps, a fifth of each cooled down, watched at 0, 1, 2, 3, 4, 6, 8, 11 and 16."""
     monkeypatch.setattr(plan.estimate, "machine_rate", lambda gpu: MachineRate(1e6, 8, "made up"))
-    run = plan.plan(scale(), gpu=False)[0]
+    run = plan.plan(scale("evaluation.targets=32"), gpu=False)[0]
     updates = 16 + 2 + 4
-    windows = 6 * 2 + 4 + 8  # along the trunk, at the first D point, at the last
-    assert plan.estimate.evaluation_tokens(run.settings) == windows * 16
+    windows = 9 * 2 + 4 + 8  # along the trunk, at the first D point, at the last
+    sliding = 2 * 32 * (8 + 16)  # at both D points 32 targets, with 8 and with 16 tokens before each
+    assert plan.estimate.evaluation_tokens(run.settings) == windows * 16 + sliding
     per_token = run.counts.flops_exact(1)
-    # A forward pass is a third of a training step; the width of half speed is that of the model.
-    assert run.seconds == pytest.approx(per_token * (updates * 64 + windows * 16 / 3) / (1e6 / 2))
+    # A forward pass is a third of a training step; the model's width is that of half speed.
+    assert run.seconds == pytest.approx(per_token * (updates * 64 + (windows * 16 + sliding) / 3) / (1e6 / 2))
 
 
 # Cohorts
@@ -251,5 +253,82 @@ def test_estimated_wall_time_is_bounded_by_the_longest_run(scale):
 def test_every_shipped_scale_can_be_planned(study, name):
     runs = plan.plan(spec.scale_of(spec.read(study), name), gpu=name != "mini")
     assert len(runs) > 10
-    assert {run.settings.family for run in runs} == {"transformer", "lstm", "looped"}
+    assert {run.settings.family for run in runs} <= {"transformer", "lstm", "looped"}
     assert all(run.seconds > 0 for run in runs)
+
+
+MACHINE = MachineRate(98e9, 100, "two cores of a rented server")
+
+
+@pytest.mark.parametrize("study", ["context", "looped", "shape"])
+@pytest.mark.parametrize(("name", "minutes"), [("mini", 8), ("evening", 180)])
+def test_a_study_fits_its_time_on_two_cores(study, name, minutes, monkeypatch):
+    monkeypatch.setattr(estimate, "machine_rate", lambda gpu: MACHINE)
+    runs = plan.plan(spec.scale_of(spec.read(study), name), gpu=False)
+    assert sum(run.seconds for run in runs) / 2 < 60 * minutes
+
+
+@pytest.mark.parametrize("name", spec.read("context").scale)
+def test_the_context_study_has_sizes_of_both_contexts(name):
+    runs = plan.plan(spec.scale_of(spec.read("context"), name), gpu=False)
+    sizes = {run.settings.context: set() for run in runs}
+    for run in runs:
+        sizes[run.settings.context].add(run.counts.params)
+    assert min(sizes) == 8
+    short, long = (sizes[context] for context in sorted(sizes))
+    assert short <= long
+    assert len(short) >= 4
+    assert len({run.settings.batch_tokens for run in runs}) == 1
+    assert len({run.settings.tokens for run in runs}) == 1
+
+
+def test_an_entry_may_have_another_context_with_as_many_tokens_a_step(scale, study_text):
+    first = "shapes = [{ n_layer = 1, d_model = 8, n_head = 2 }]"
+    assert study_text.count(first) == 1
+    runs = plan.plan(scale(text=study_text.replace(first, f"context = 4\n{first}")), gpu=False)
+    short = [run for run in runs if run.label.endswith(", context 4")]
+    assert {(run.settings.context, run.settings.batch_size) for run in short} == {(4, 16)}
+    assert 0 < len(short) < len(runs)
+    assert {run.settings.context for run in runs if run not in short} == {16}
+    with pytest.raises(InputError, match="no whole number of contexts of 5"):
+        plan.plan(scale(text=study_text.replace(first, f"context = 5\n{first}")), gpu=False)
+
+
+@pytest.mark.parametrize("name", spec.read("looped").scale)
+def test_the_looped_study_has_a_grid_and_loops_at_equal_depth(name):
+    runs = plan.plan(spec.scale_of(spec.read("looped"), name), gpu=False)
+    shapes = [shape_of("looped", run.settings.shape) for run in runs]
+    grid = {(shape.recurrence, shape.d_model) for shape in shapes if shape.exits == "every"}
+    widths = {width for _, width in grid}
+    assert grid == {(loops, width) for loops in (1, 2, 4, 8) for width in widths}
+    sizes = [run.counts.params for run, shape in zip(runs, shapes, strict=True) if shape.exits == "every"]
+    assert len(widths) >= 4
+    assert max(sizes) > 10 * min(sizes)
+    deep = [shape for shape in shapes if shape.exits == "last"]
+    assert len({shape.executed_layers for shape in deep}) == 1
+    loops = {shape.recurrence for shape in deep}
+    assert {1, 2, 4} <= loops
+    assert {(s.recurrence, s.d_model) for s in deep} == {(r, s.d_model) for r in loops for s in deep}
+
+
+def test_no_loop_at_all_is_an_error_before_anything_is_trained(scale, study_text):
+    with pytest.raises(InputError, match="recurrence: Input should be greater than 0"):
+        plan.plan(scale(text=study_text.replace("recurrence = 2", "recurrence = 0")), gpu=False)
+
+
+def test_shapes_are_solved_for_the_size_of_their_entry(scale, study_text):
+    shapes = "shape = { n_head = 2, n_layer = 2 }\nshapes = [{}, { d_model = 8 }]"
+    entry = f'family = "transformer"\nparams = 6_100\n{shapes}\nlearning_rates = [0.01]\nseeds = [0]\n'
+    models = "[[scale.mini.models]]\n"
+    text = study_text[: study_text.index(models)] + models + entry
+    runs = plan.plan(scale(text=text), gpu=False)
+    assert [run.counts.params for run in runs] == [6_144, 6_112]
+    assert [(run.settings.shape["d_model"], run.settings.shape["d_ff"]) for run in runs] == [
+        (16, 64),
+        (8, 175),
+    ]
+    assert [run.target for run in runs] == [6_100] * 2
+    with pytest.raises(InputError, match=r"n_layer 500, d_model 4 comes within 5% of N = 6,100; the nearest"):
+        plan.plan(scale(text=text.replace("d_model = 8", "d_model = 4, n_layer = 500")), gpu=False)
+    with pytest.raises(InputError, match="params is solved for Transformers only"):
+        plan.plan(scale(text=text.replace("transformer", "lstm")), gpu=False)

@@ -33,10 +33,11 @@ def test_every_run_ends_whatever_the_others_do(ran):
     assert (ran.outcome.planned, ran.outcome.already, ran.outcome.ended) == (8, 0, 6)
     assert not ran.outcome.stopped
     assert ran.outcome.failed == {
-        ran.ids["my-broken"]: "RuntimeError: broken on purpose",
+        ran.ids["my-broken"]: f"{ran.broken}: RuntimeError: broken on purpose",
         ran.ids["my-killed"]: "its process ended with SIGKILL; out of memory is the usual cause",
     }
     assert len(records(ran.folder)) == 6
+    assert ran.outcome.diverged == {ran.ids["my-unsteady"]: "loss or gradient not finite at update 5"}
 
 
 def test_a_family_of_the_user_trains_like_any_other(ran):
@@ -50,7 +51,7 @@ def test_a_family_of_the_user_trains_like_any_other(ran):
 
 def test_a_failure_leaves_its_reason_and_its_traceback(ran):
     failure = files.read_json(ran.folder / "runs" / ran.ids["my-broken"] / "failure.json")
-    assert failure["reason"] == "RuntimeError: broken on purpose"
+    assert failure["reason"] == f"{ran.broken}: RuntimeError: broken on purpose"
     assert failure["run_id"] == ran.ids["my-broken"]
     assert "my_families.py" in failure["traceback"]
 
@@ -58,7 +59,7 @@ def test_a_failure_leaves_its_reason_and_its_traceback(ran):
 def test_progress_is_told_in_plain_lines(ran):
     assert "\x1b" not in ran.progress
     assert "lstm 1x8, seed 0: finished" in ran.progress
-    assert "my-broken, seed 0: FAILED: RuntimeError: broken on purpose" in ran.progress
+    assert f"my-broken, seed 0: FAILED: {ran.broken}: RuntimeError: broken on purpose" in ran.progress
 
 
 def test_a_second_call_trains_only_what_is_missing(ran, copy, family_file, tmp_path):
@@ -67,6 +68,7 @@ def test_a_second_call_trains_only_what_is_missing(ran, copy, family_file, tmp_p
     shutil.copy(family_file, mine)  # the same file, so the same runs; beside it no run is broken
     (tmp_path / "mended").touch()
     outcome = ran.run(copy, [mine])
+    assert outcome.diverged == ran.outcome.diverged, "named again: they still enter nothing"
     assert (outcome.already, outcome.ended, set(outcome.failed)) == (6, 1, {ran.ids["my-killed"]})
     mended = copy / "runs" / ran.ids["my-broken"]
     assert not (mended / "failure.json").exists()

@@ -164,7 +164,7 @@ def recorded(panel=PANELS[0], *, experiment=None, prompt="a record"):
 
 
 if __name__ == "__main__":
-    start.ready = lambda panel: None  # these measure without torch
+    start.prepare = lambda panel: None  # these measure without torch
     if sys.argv[1] == "worker":
         worker.main(PANELS)
     else:

@@ -13,7 +13,7 @@ from isoloss.teach.attention.right_slot.outcomes import (
     accuracies,
     change_of_mass,
     masses,
-    solved,
+    solvers,
     uniform_mass,
 )
 from isoloss.teach.attention.settings import RightSlotSettings
@@ -87,7 +87,7 @@ def test_recording_a_whole_network_leaves_its_answers_alone():
 
 
 def test_trained_mass_is_above_nine_tenths_and_untrained_far_below(tables):
-    assert solved(tables) == SETTINGS.seed_numbers
+    assert solvers(tables) == SETTINGS.seed_numbers
     for layer in (1, 2):
         after, before = masses(tables, layer, "last"), masses(tables, layer, "first")
         even = uniform_mass(layer, SETTINGS.pairs)
@@ -184,7 +184,7 @@ def test_a_seed_that_did_not_learn_is_said_and_left_out_of_the_mechanism(tables)
     told = right_slot_tell.change_text(SETTINGS, with_(tables, "ablation", failed))
     assert told.startswith("In 1 of 2 seeds")
     assert f"in 1 not within {SETTINGS.updates} updates (20.0%)" in told
-    assert solved(with_(tables, "ablation", failed)) == [2]
+    assert solvers(with_(tables, "ablation", failed)) == [2]
 
 
 def test_figures_of_parts_and_of_all(tables):

@@ -13,7 +13,7 @@ from isoloss.errors import InputError
 from isoloss.figures import render
 from isoloss.report.templates import fill
 from isoloss.teach.attention.head import double, head_of, network, weights_of
-from isoloss.teach.attention.matrices import Matrix, colour, hexed, ink, lines_of, number
+from isoloss.teach.attention.matrices import Matrix, colour, hex_code, ink, lines_of, number
 from isoloss.teach.attention.mixing import Recording, causal_weights, mixed_by, uniform
 from isoloss.teach.attention.sentence import ids_of
 from isoloss.teach.attention.settings import SENTENCE, StepsSettings, UntrainedSettings
@@ -240,7 +240,7 @@ def test_text_on_shades_can_be_read():
 
     for value in (None, *np.linspace(-1, 1, 41)):
         back = colour(value, 1.0)
-        pair = sorted((luminance(hexed(back)), luminance(ink(back))))
+        pair = sorted((luminance(hex_code(back)), luminance(ink(back))))
         assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 4.5
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from isoloss.analysis.findings import findings_of
+from isoloss.analysis.findings import LEFT_OUT, findings_of
 from isoloss.analysis.study import analyse
 from isoloss.errors import InputError, Refusal
 from isoloss.records import load
@@ -21,7 +21,11 @@ def test_every_finding_has_its_figure_or_its_reason(ahead):
     analysis = analyse(ahead)
     answers = slide.questions(analysis)
     assert [answer["finding"].key for answer in answers] == [finding.key for finding in findings_of(analysis)]
-    for answer in answers:
+    *questions, gone = answers
+    assert (gone["finding"].key, gone["picture"], gone["missing"]) == (LEFT_OUT, None, None), (
+        "a list, no question"
+    )
+    for answer in questions:
         assert (answer["picture"] is None) == isinstance(answer.get("missing"), Refusal)
     drawn = [answer["picture"] for answer in answers if answer["picture"] is not None]
     assert len(drawn) >= 2, "control: this study can answer"

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from isoloss.models.lstm import initialise, initialise_chrono
-from isoloss.teach.learner import Cohort, Replica, Side, answered, build
+from isoloss.teach.learner import Cohort, Replica, Side, build, right_answers
 from isoloss.teach.tasks import NOT_ASKED, Binding, FirstLetter
 
 TASK = FirstLetter(6, letters=5)
@@ -99,7 +99,7 @@ class Says(torch.nn.Module):
 def test_a_string_is_right_if_all_that_it_asks_is():
     task = Binding(2, 3, 3)
     x_BT, y_BT = task.batch(np.random.default_rng(0), 300)
-    right_KB = answered(Says(4, task.vocab), x_BT, y_BT, 2)
+    right_KB = right_answers(Says(4, task.vocab), x_BT, y_BT, 2)
     expected = ((y_BT == 4) | (y_BT == NOT_ASKED)).all(axis=1)
     assert right_KB.shape == (2, 300)
     assert np.array_equal(right_KB[0], expected)

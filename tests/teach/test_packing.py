@@ -42,7 +42,7 @@ def trained(tiny, study_file, study_text, tmp_path):
         study, folder = spec.read(str(path)), tmp_path / name
         scale = spec.scale_of(study, "mini", changes)
         runs, corpus = plan.plan(scale, gpu=False), library.tokenize(tiny, 300)
-        runner.write_plan(folder, study, "mini", scale, runs)
+        runner.write_plan(folder, study, runner.plan_json(study, "mini", scale, runs))
         execution = Execution(device="cpu", keep_weights=keep_weights)
         for run in runs:
             member = Member(run.settings, run.label, run_folder(folder, run.run_id))

@@ -31,7 +31,7 @@ would_change = "W"
 
 
 def test_line_breaks_are_spaces_and_bounds_have_defaults():
-    words = prose.parsed(WHOLE, "d").panels["p"]
+    words = prose.parse(WHOLE, "d").panels["p"]
     assert words.doubt == "Two lines."
     assert (words.cap_seconds, words.threads, words.full) == (180.0, 1, {})
 
@@ -49,7 +49,7 @@ def test_line_breaks_are_spaces_and_bounds_have_defaults():
 )
 def test_a_key_that_is_missing_or_unknown_is_an_error(before, after, complaint):
     with pytest.raises(InputError, match=complaint):
-        prose.parsed(WHOLE.replace(before, after), "d")
+        prose.parse(WHOLE.replace(before, after), "d")
 
 
 def test_every_word_belongs_to_a_panel():

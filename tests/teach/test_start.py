@@ -8,8 +8,8 @@ from isoloss.teach import panels, start
 from isoloss.teach.settings import Seeded
 
 
-def chosen(name, *changes, only=None, seeds=None, full=False):
-    return start.chosen(name, only=only, seeds=seeds, changes=changes, full=full)
+def selected(name, *changes, only=None, seeds=None, full=False):
+    return start.select_panels(name, only=only, seeds=seeds, changes=changes, full=full)
 
 
 def values(pairs):
@@ -17,27 +17,27 @@ def values(pairs):
 
 
 def test_a_demo_is_all_its_panels_at_the_decks_sizes():
-    pairs = chosen("amnesia")
+    pairs = selected("amnesia")
     assert [panel.name for panel, _ in pairs] == ["reach", "first-letter", "random-place", "binding"]
     assert all(settings == panel.settings() for panel, settings in pairs)
-    assert [panel.name for panel, _ in chosen("all")] == [panel.name for panel in panels.PANELS]
+    assert [panel.name for panel, _ in selected("all")] == [panel.name for panel in panels.PANELS]
 
 
 def test_a_change_goes_to_every_panel_that_has_the_setting_and_to_no_other():
-    changed = values(chosen("amnesia", "cap=60", "every=20"))
+    changed = values(selected("amnesia", "cap=60", "every=20"))
     assert [changed[name]["cap"] for name in ("first-letter", "random-place", "binding")] == [60] * 3
-    assert changed["reach"] == values(chosen("amnesia"))["reach"]
+    assert changed["reach"] == values(selected("amnesia"))["reach"]
 
 
 def test_the_last_of_two_changes_holds_and_lists_are_toml():
-    taken = values(chosen("amnesia", "lengths=[8]", "lengths = [12, 16]", only="first-letter"))
+    taken = values(selected("amnesia", "lengths=[8]", "lengths = [12, 16]", only="first-letter"))
     assert list(taken["first-letter"]["lengths"]) == [12, 16]
 
 
 @pytest.mark.parametrize("seeds", [1, 2, 10**6])
 def test_seeds_become_the_nearest_number_that_each_panel_takes(seeds):
     seen = set()
-    for panel, settings in chosen("all", seeds=seeds):
+    for panel, settings in selected("all", seeds=seeds):
         if not issubclass(panel.settings, Seeded):
             continue
         bounds = panel.settings.model_json_schema()["properties"]["seeds"]
@@ -47,15 +47,15 @@ def test_seeds_become_the_nearest_number_that_each_panel_takes(seeds):
 
 
 def test_a_change_of_seeds_by_name_goes_before_the_option():
-    assert values(chosen("amnesia", "seeds=5", only="reach", seeds=2))["reach"]["seeds"] == 5
+    assert values(selected("amnesia", "seeds=5", only="reach", seeds=2))["reach"]["seeds"] == 5
 
 
 def test_full_settings_are_those_of_the_recording_and_changes_go_over_them():
     panel = panels.panel("first-letter")
-    full = values(chosen("amnesia", only="first-letter", full=True))["first-letter"]
+    full = values(selected("amnesia", only="first-letter", full=True))["first-letter"]
     assert full == panel.settings_from(panel.full).model_dump()
-    assert full != values(chosen("amnesia", only="first-letter"))["first-letter"]
-    smaller = values(chosen("amnesia", "batch=4", only="first-letter", full=True))["first-letter"]
+    assert full != values(selected("amnesia", only="first-letter"))["first-letter"]
+    smaller = values(selected("amnesia", "batch=4", only="first-letter", full=True))["first-letter"]
     assert smaller == full | {"batch": 4}
 
 
@@ -76,7 +76,7 @@ def test_full_settings_are_those_of_the_recording_and_changes_go_over_them():
 )
 def test_what_does_not_fit_is_refused_and_says_what_would(name, changes, only, what, mend):
     with pytest.raises(InputError) as caught:
-        chosen(name, *changes, only=only)
+        selected(name, *changes, only=only)
     assert what in caught.value.what
     assert mend in caught.value.mend
     assert caught.value.exit_code == 2
@@ -95,7 +95,7 @@ def test_names_of_panels_and_demos_lead_to_each_other():
 def test_a_process_is_made_ready_with_the_panels_threads():
     before = torch.get_num_threads()
     try:
-        start.ready(panels.panel("reach"))
+        start.prepare(panels.panel("reach"))
         assert torch.get_num_threads() == panels.panel("reach").threads == 1
     finally:
         torch.set_num_threads(before)

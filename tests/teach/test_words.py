@@ -30,7 +30,7 @@ FORBIDDEN = [
 def test_forbidden_sentences_are_refused(sentence):
     assert words.faults(sentence)
     with pytest.raises(RunError, match="must not be shown"):
-        words.checked(sentence)
+        words.check(sentence)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_forbidden_sentences_are_refused(sentence):
 )
 def test_honest_sentences_pass(sentence):
     assert words.faults(sentence) == []
-    assert words.checked(sentence) == sentence
+    assert words.check(sentence) == sentence
 
 
 @pytest.mark.parametrize("sentence", ["The Transformer gets 99.8 %.", "Accuracy: 4%", "42 % against 21 %."])

@@ -115,7 +115,8 @@ def test_a_record_vouches_for_every_file_beside_it(make_task):
     assert train(task)
     folder = task.lead.folder
     record = read_record(folder)
-    assert set(record.files) == {"positions.parquet", "curve.parquet", "weights.safetensors"}
+    tables = {"positions.parquet", "sliding.parquet", "curve.parquet"}
+    assert set(record.files) == tables | {"weights.safetensors"}
     assert all(files.sha256(folder / name) == digest for name, digest in record.files.items())
     left = {path.name for path in folder.iterdir()}
     assert left == {"record.json", "log.jsonl", *record.files}, "no failure, no checkpoints"

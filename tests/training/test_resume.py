@@ -137,8 +137,8 @@ def test_a_change_of_threads_is_stamped_in_the_record(make_task, monkeypatch):
     assert not loop.train(task, should_stop=lambda: next(made) >= 15)
     genuine = setup.environment_of
 
-    def elsewhere(device, cohort_size):
-        return genuine(device, cohort_size).model_copy(update={"threads": 99})
+    def elsewhere(device, cohort_size, **values):
+        return genuine(device, cohort_size, **values).model_copy(update={"threads": 99})
 
     monkeypatch.setattr(setup, "environment_of", elsewhere)
     assert loop.train(task)

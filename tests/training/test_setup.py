@@ -61,7 +61,7 @@ def test_a_batch_is_a_function_of_seed_and_step(make_task):
 def test_the_schedule_of_a_setup_is_that_of_its_settings(make_task):
     setup = set_up(make_task("transformer"))  # 20 and 40 steps, a fifth of each cooled down
     assert setup.segments == [Segment(0, 0, 16), Segment(1, 16, 20), Segment(0, 16, 32), Segment(2, 32, 40)]
-    assert setup.trace == {0, 1, 2, 4, 8, 16, 32}
+    assert setup.trace == {0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32}
 
 
 def test_the_curve_of_a_gated_model_has_its_parts():

@@ -8,82 +8,177 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.points import (
-    Curve,
-    cooled_points,
-    curves_of,
-    losses_by_size,
-    means,
-    of_families,
-    shared_tokens,
-)
-from isoloss.errors import Refusal
+from isoloss.analysis.families import Versus, compared, name_of, of_pair, pairs
+from isoloss.analysis.points import Curve, best_curve, cooled_points, curves_of, main_tokens
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import Crossing, CrossingOutcome, Fit, crossing
+from isoloss.noise import Key, nested_noise
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval, Noise, contrast, seed_noise
+from isoloss.stats import LEVEL, Interval, Noise, mean
 
-TRANSFORMER = "Transformer"
 NEAR = 1.1
+"""Sizes within this factor match: they are compared without a larger and a smaller one."""
+
+Losses = dict[int, dict[int, float]]
+"""Of one curve: loss by size and seed."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Transformer minus LSTM in nats at N = ``params``, the LSTM read between its two neighbouring sizes."""
+    """Reference minus ``curve``, a curve of the rival, in nats at N = ``params``: by seed, and their mean."""
 
     curve: str
     params: int
+    by_seed: Mapping[int, float]
     difference: Interval
 
 
 @dataclass(frozen=True)
-class ByParams:
-    """Both families at the same ``tokens``. ``crossings``: where the Transformer meets each LSTM curve."""
+class FamilyPair:
+    """Two families at one D: the best curve of the reference against every curve of the rival.
 
+    ``rival``: of these the one compared at most sizes, then with the lowest loss: that of the headline.
+    ``noise``: of one difference, by the rival, its curve and N.
+    """
+
+    versus: Versus
     tokens: int
-    points: pl.DataFrame
-    curves: tuple[Curve, ...]
-    noise: Noise | Refusal
+    reference: str
+    rival: str
+    noise: dict[Key, Noise] | Refusal
     gaps: tuple[Gap, ...]
-    crossings: Mapping[str, Crossing | Refusal]
-
-    @cached_property
-    def rival(self) -> str | None:
-        """The LSTM curve of the headline: most sizes compared, then lowest loss. None without any."""
-        curves = {
-            gap.curve: [g.difference.value for g in self.gaps if g.curve == gap.curve] for gap in self.gaps
-        }
-        return max(curves, key=lambda name: (len(curves[name]), float(np.mean(curves[name]))), default=None)
-
-    @property
-    def headline(self) -> str:
-        """The rival, or any LSTM curve where no size was compared."""
-        return self.rival or next(curve.name for curve in self.curves if curve.name != TRANSFORMER)
+    fits: Mapping[str, Fit | Refusal]
 
     @property
     def headline_gaps(self) -> list[Gap]:
         return [gap for gap in self.gaps if gap.curve == self.rival]
 
+    @cached_property
+    def crossings(self) -> Mapping[str, Crossing | Refusal]:
+        """Where the reference's law meets that of each curve of the rival."""
+        ours = self.fits[self.reference]
+        return {name: meeting(ours, law) for name, law in self.fits.items() if name != self.reference}
+
+
+@dataclass(frozen=True)
+class ByParams:
+    """Every family at the same ``tokens``, and each pair of them, or why it is not compared."""
+
+    tokens: int
+    points: pl.DataFrame
+    curves: tuple[Curve, ...]
+    pairs: Mapping[Versus, FamilyPair | Refusal]
+
 
 def measure(study: StudyData) -> ByParams:
-    """At the largest D that both reached. Raises Refusal if a family is missing or no D is shared."""
-    points = of_families(cooled_points(study.table()), "transformer", "lstm")
-    return at_tokens(points, shared_tokens(points))
+    """At the largest D that most sizes reached. Raises Refusal without a finished run, or a shared D."""
+    points, families = family_points(study)
+    return at_tokens(points, families, main_tokens(points))
 
 
-def at_tokens(points: pl.DataFrame, tokens: int) -> ByParams:
-    """The comparison at one D, from the cooled points of both families."""
+def family_points(study: StudyData) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The cooled points of the families that the study compares, and these, finished or not."""
+    points, families = cooled_points(study.table()), compared(study)
+    points = points.filter(pl.col("family").is_in(families))
+    if points.is_empty():
+        raise Refusal(f"no {text.listed(families)} run has finished", mend="let the study run on")
+    return points, families
+
+
+def at_tokens(points: pl.DataFrame, families: tuple[str, ...], tokens: int) -> ByParams:
+    """The comparison at one D, from the cooled points of all families.
+
+    A reference's curve is its best at the D of ``measure``, whatever the D.
+    """
+    main = points.filter(pl.col("tokens") == main_tokens(points))
+    best = {family: best_curve(main, family) for family in main["family"].unique()}
     points = points.filter(pl.col("tokens") == tokens)
-    curves, noise = curves_of(points), seed_noise(losses_by_size(points))
-    fits = {curve.name: curve.fit for curve in curves}
-    rivals = [name for name in fits if name != TRANSFORMER]
+    curves = curves_of(points)
     return ByParams(
         tokens=tokens,
         points=points,
         curves=curves,
-        noise=noise,
-        gaps=gaps_at_equal_params(means(points), rivals, noise),
-        crossings={name: meeting(fits[TRANSFORMER], fits[name]) for name in rivals},
+        pairs={pair: attempt(compare, pair, best, points, curves) for pair in pairs(families)},
     )
+
+
+def compare(
+    versus: Versus, best: Mapping[str, str], points: pl.DataFrame, curves: tuple[Curve, ...]
+) -> FamilyPair:
+    """One pair at one D. Raises Refusal if one of the two has no run there."""
+    points = of_pair(points, versus)
+    reference = best[versus.reference]
+    fits = {each.name: each.fit for each in curves if each.family == versus.rival}
+    ours = losses_of(points, reference)
+    gaps = {name: seed_gaps(ours, losses_of(points, name)) for name in fits}
+    noise = nested_noise(
+        {
+            (versus.rival, name, params): list(seeds.values())
+            for name in fits
+            for params, seeds in gaps[name].items()
+        }
+    )
+    sums = {name: [float(np.mean(list(seeds.values()))) for seeds in gaps[name].values()] for name in fits}
+    rival = max(fits, key=lambda name: (len(sums[name]), sum(sums[name])))
+    return FamilyPair(
+        versus=versus,
+        tokens=int(points["tokens"][0]),
+        reference=reference,
+        rival=rival,
+        noise=noise,
+        gaps=tuple(
+            Gap(name, params, by_seed, mean_gap(by_seed, noise, (versus.rival, name, params)))
+            for name in fits
+            for params, by_seed in gaps[name].items()
+        ),
+        fits=fits | {each.name: each.fit for each in curves if each.name == reference},
+    )
+
+
+def losses_of(points: pl.DataFrame, curve: str) -> Losses:
+    """Of a curve at one D."""
+    losses: Losses = {}
+    rows = points.filter(pl.col("curve") == curve).sort("params", "seed").select("params", "seed", "loss")
+    for params, seed, loss in rows.iter_rows():
+        losses.setdefault(params, {})[seed] = loss
+    return losses
+
+
+def seed_gaps(ours: Losses, theirs: Losses) -> Losses:
+    """Ours minus theirs at each of our sizes within theirs, give or take ``NEAR``, seed by seed.
+
+    Runs of one seed read the same text in the same order, so their difference has less noise than either.
+    Where no seed is shared, seeds are paired as they come.
+    """
+    gaps: Losses = {}
+    for params, losses in ours.items() if theirs else ():
+        if not min(theirs) / NEAR <= params <= max(theirs) * NEAR:
+            continue
+        other = moved(theirs, params)
+        shared = [(seed, seed) for seed in losses if seed in other] or list(zip(losses, other, strict=False))
+        gaps[params] = {seed: losses[seed] - other[its] for seed, its in shared}
+    return gaps
+
+
+def moved(losses: Losses, params: int) -> dict[int, float]:
+    """Losses by seed at the nearest size, moved to N = ``params`` on the line in log N to the next size.
+
+    A curve bends little over that distance, so seeds dominate the error.
+    """
+    sizes = np.array(list(losses))
+    if len(sizes) == 1:
+        return losses[int(sizes[0])]
+    above = min(max(int(np.searchsorted(sizes, params)), 1), len(sizes) - 1)
+    near, far = sorted(sizes[above - 1 : above + 1].tolist(), key=lambda size: abs(np.log(size / params)))
+    share = float(np.log(params / near) / np.log(far / near))
+    middle = float(np.mean(list(losses[far].values())))
+    return {
+        seed: loss + share * (losses[far].get(seed, middle) - loss) for seed, loss in losses[near].items()
+    }
+
+
+def mean_gap(by_seed: Mapping[int, float], noise: dict[Key, Noise] | Refusal, key: Key) -> Interval:
+    return mean(list(by_seed.values()), noise=None if isinstance(noise, Refusal) else noise[key])
 
 
 def meeting(ours: Fit | Refusal, theirs: Fit | Refusal) -> Crossing | Refusal:
@@ -95,45 +190,24 @@ def meeting(ours: Fit | Refusal, theirs: Fit | Refusal) -> Crossing | Refusal:
     return crossing(ours, theirs, "params", level=LEVEL)
 
 
-def gaps_at_equal_params(mean: pl.DataFrame, rivals: list[str], noise: Noise | Refusal) -> tuple[Gap, ...]:
-    """Transformer minus rival at each Transformer size within the rival's sizes, give or take a tenth.
-
-    The rival's loss there is interpolated in log N between its two nearest sizes; a curve bends little over
-    that distance, so seeds dominate the error.
-    """
-    gaps: list[Gap] = []
-    ours = mean.filter(pl.col("curve") == TRANSFORMER)
-    for rival in rivals:
-        theirs = mean.filter(pl.col("curve") == rival)
-        log_n = np.log(theirs["params"].to_numpy())
-        for params, loss, seeds in ours.select("params", "loss", "seeds").iter_rows():
-            if not theirs["params"][0] / NEAR <= params <= theirs["params"][-1] * NEAR:
-                continue
-            above = min(max(int(np.searchsorted(log_n, np.log(params))), 1), len(log_n) - 1)
-            parts: list[tuple[float, float, int]] = [(1.0, loss, seeds)]
-            if len(log_n) == 1:
-                parts.append((-1.0, theirs["loss"][0], theirs["seeds"][0]))
-            else:
-                share = float((np.log(params) - log_n[above - 1]) / (log_n[above] - log_n[above - 1]))
-                parts.append((share - 1, theirs["loss"][above - 1], theirs["seeds"][above - 1]))
-                parts.append((-share, theirs["loss"][above], theirs["seeds"][above]))
-            gaps.append(Gap(rival, params, contrast(parts, noise)))
-    return tuple(gaps)
-
-
-def verdict(data: ByParams) -> str:
+def verdict(pair: FamilyPair) -> str:
     """Who is ahead at which N, in one clause; only what the intervals support."""
-    gaps = data.headline_gaps
+    gaps = pair.headline_gaps
     if not gaps:
-        return "no Transformer size lies within the sizes of an LSTM curve, so nothing is compared at equal N"
-    if isinstance(data.noise, Refusal):
+        return (
+            f"no size of the {pair.reference} lies within the sizes of the {pair.rival}, so nothing is "
+            "compared at equal N"
+        )
+    if isinstance(pair.noise, Refusal):
         values = [gap.difference.value for gap in gaps]
         return (
-            f"no verdict on the Transformer against the {data.rival}: {data.noise.what} (measured difference "
-            f"{text.signed(min(values))} to {text.signed(max(values))} nats at {len(gaps)} sizes)"
+            f"no verdict on the {pair.reference} against the {pair.rival}: {pair.noise.what} (measured "
+            f"difference {text.signed(min(values))} to {text.signed(max(values))} nats at {len(gaps)} sizes)"
         )
     clauses: list[str] = []
-    for name, sign in ((f"the {data.rival}", 1), ("the Transformer", -1), ("neither", 0)):
+    called = {curve: name_of(curve) if curve in pair.versus.families else curve for curve in pair.fits}
+    reference, rival = (f"the {called[curve]}" for curve in (pair.reference, pair.rival))
+    for name, sign in ((rival, 1), (reference, -1), ("neither", 0)):
         sizes = [text.count(gap.params) for gap in gaps if gap.difference.sign == sign]
         if sizes:
             share = f"all {len(gaps)}" if len(sizes) == len(gaps) else f"{len(sizes)} of {len(gaps)}"
@@ -142,15 +216,12 @@ def verdict(data: ByParams) -> str:
     return "; ".join(clauses)
 
 
-def crossover(meets: Crossing | Refusal, rival: str) -> str:
+def crossover(meets: Crossing | Refusal, pair: FamilyPair, rival: str) -> str:
     """Where the laws cross, or why that cannot be said."""
     if isinstance(meets, Refusal):
-        return f"where the Transformer's curve meets that of the {rival} is refused: {meets.what}"
+        return f"where the {pair.reference}'s curve meets that of the {rival} is refused: {meets.what}"
     if meets.outcome is CrossingOutcome.NO_CROSSING or meets.value is None:
-        return (
-            f"the fitted laws do not cross anywhere from N = {text.count(meets.range[0])} to "
-            f"{text.count(meets.range[1])}, so no crossover is claimed{open_crossing(meets)}"
-        )
+        return f"the two fitted curves do not cross at any size near those trained{open_crossing(meets)}"
     where = f"N = {text.count(meets.value)} ({text.interval(meets.interval or (None, None), text.count)})"
     if meets.outcome is CrossingOutcome.CROSSES_INSIDE:
         return f"the fitted laws cross inside the data, at {where}"
@@ -174,9 +245,9 @@ def open_crossing(missed: Crossing) -> str:
     return f"; one at N = {text.counts(low, high)} is not excluded"
 
 
-def gaps_table(data: ByParams) -> pl.DataFrame:
-    """Transformer minus LSTM at equal N, for every LSTM depth."""
-    rows = [(gap.curve, gap.params, gap.difference.value, *gap.difference.ends) for gap in data.gaps]
+def gaps_table(pair: FamilyPair) -> pl.DataFrame:
+    """Reference minus rival at equal N, for every curve of the rival."""
+    rows = [(gap.curve, gap.params, gap.difference.value, *gap.difference.ends) for gap in pair.gaps]
     kinds = {"curve": pl.String, "params": pl.Int64}
-    kinds |= dict.fromkeys(("transformer_minus_lstm", "low", "high"), pl.Float64)
+    kinds |= dict.fromkeys(("difference", "low", "high"), pl.Float64)
     return pl.DataFrame(rows, schema=kinds, orient="row")

@@ -1,165 +1,306 @@
-"""Loss against the token's index in the context: Transformers and LSTMs of like size, pair by pair."""
+"""Loss against the token's index in the context: what longer context gives one family and not another.
 
+Every model of a study reads the same targets at every index, so the text's noise leaves the difference
+between two indices, and between two models. Gains are counted by octaves of the index, from tokens 9-16 on:
+before that families differ in how soon they learn pairs of words, which is no use of context.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.points import cooled_points, of_families, shared_tokens
-from isoloss.analysis.positions import PositionProfile, context_law, profiles, stop_of
-from isoloss.errors import Refusal
-from isoloss.laws import ContextStop, Fit, Plateau
+from isoloss.analysis import by_params
+from isoloss.analysis.by_params import NEAR, FamilyPair
+from isoloss.analysis.families import Versus, name_of
+from isoloss.analysis.positions import bin_means, profiles
+from isoloss.analysis.sliding import SlidingProfile, block_mean, octaves, sliding_profiles
+from isoloss.errors import Refusal, attempt
+from isoloss.noise import nested_noise
 from isoloss.records import StudyData
-from isoloss.stats import Interval, Noise, difference, seed_noise
+from isoloss.stats import LEVEL, Interval, mean, t_quantile
 
 PAIRS = 3
 LARGEST_RATIO = 2.0
 """Two models farther apart in N than this factor are no pair."""
-EARLY = 8
-"""Positions 1..EARLY are early; the last half of the context is late."""
+START = 16
+"""Gains count from the octave that ends here."""
+LEAST = 0.001
+"""A doubling of the context that surely gives fewer nats gives nothing."""
+LEFT = 0.01
+"""A model is flat only where all that is left to gain is surely below so many nats."""
+
+
+class Use(Enum):
+    FLAT = "no later token gains"
+    GAINS = "the last octave still gains"
+    UNSURE = "the noise is too large to tell"
+
+
+@dataclass(frozen=True)
+class ContextUse:
+    """``tokens``: the last octave of the token index that is seen to gain on the one before, else START's."""
+
+    use: Use
+    tokens: tuple[int, int]
 
 
 @dataclass(frozen=True)
 class PositionCurve:
-    """One size of one family, with its law and where it stops improving (or why that is not known)."""
+    """One size of a curve, mean of its seeds. ``rows``: first, last, position, loss, low and high seed."""
 
-    profile: PositionProfile
-    law: Fit | Refusal
-    stop: ContextStop | Refusal
+    curve: str
+    family: str
+    params: int
+    rows: pl.DataFrame
+    context_use: ContextUse | Refusal
+
+    @property
+    def name(self) -> str:
+        return f"{self.curve} {text.count(self.params)}"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A Transformer and the LSTM nearest to it in log N. Differences are Transformer minus LSTM, in nats.
+    """Two models of like size, their runs paired by seed. Differences are reference minus rival, in nats.
 
-    ``gaps`` holds them at single positions; ``widening`` is late minus early, below 0 where the Transformer
-    gains more from context than the LSTM.
+    ``changes``: by octave, the difference there minus that at START: below 0 the reference gained more since.
+    ``ends``: the difference at START and at the last octave.
     """
 
-    transformer: PositionCurve
-    lstm: PositionCurve
-    gaps: dict[int, Interval]
-    early: Interval
-    late: Interval
-    widening: Interval
+    reference: PositionCurve
+    rival: PositionCurve
+    changes: Mapping[tuple[int, int], Interval]
+    ends: tuple[Interval, ...]
 
     @property
     def ratio(self) -> float:
-        return self.lstm.profile.params / self.transformer.profile.params
+        return self.rival.params / self.reference.params
+
+    @property
+    def change(self) -> Interval | None:
+        """From START to the last octave."""
+        return self.changes[max(self.changes)] if self.changes else None
+
+
+@dataclass(frozen=True)
+class FamilyPositions:
+    """Pairs of two families, smallest first. ``over``: what the intervals are over, or why there is none."""
+
+    versus: Versus
+    tokens: int
+    context: int
+    pairs: tuple[Pair, ...]
+    over: str | Refusal
 
 
 @dataclass(frozen=True)
 class ByPosition:
-    tokens: int
-    context: int
-    pairs: tuple[Pair, ...]
-    noise_refused: Refusal | None
+    pairs: Mapping[Versus, FamilyPositions | Refusal]
 
 
 def measure(study: StudyData) -> ByPosition:
-    """Raises Refusal if a family is missing, no D is shared, or no two sizes are alike."""
-    points = of_families(cooled_points(study.table()), "transformer", "lstm")
-    tokens = shared_tokens(points)
-    everyone = profiles(study, points.filter(pl.col("tokens") == tokens))
-    context = int(everyone[0].position_T[-1])
-    if any(len(p.position_T) != context for p in everyone):
-        raise Refusal("the two families were evaluated at different contexts", mend="use one context length")
-    pairs = tuple(pair_of(ours, theirs, everyone) for ours, theirs in nearest_pairs(everyone))
-    if not pairs:
-        raise Refusal(
-            f"no Transformer and LSTM are within a factor {LARGEST_RATIO:g} in N", mend="add sizes that match"
+    """At the D of the comparison by size. Raises Refusal without a finished run, or a shared D."""
+    by_size = by_params.measure(study)
+    return ByPosition(
+        {versus: attempt(of_families, study, by_size, versus) for versus in by_size.pairs},
+    )
+
+
+def of_families(study: StudyData, by_size: by_params.ByParams, versus: Versus) -> FamilyPositions:
+    """Raises Refusal if a family is missing, or no two sizes are alike."""
+    found = by_size.pairs[versus]
+    if isinstance(found, Refusal):
+        raise found
+    points = by_size.points.filter(pl.col("curve").is_in([found.reference, found.rival]))
+    sizes = matched_sizes(points, found)
+    if points["context"].n_unique() > 1:
+        raise Refusal("the two families were trained at different contexts", mend="use one context length")
+    context = int(points["context"][0])
+    read = attempt(sliding_profiles, study, points)
+    if isinstance(read, Refusal):
+        pairs, over = plain_pairs(study, points, sizes), read
+    else:
+        pairs, over = sliding_pairs(read, found, sizes)
+    return FamilyPositions(versus, by_size.tokens, context, pairs, over)
+
+
+Size = tuple[str, int]
+"""A curve and one of its N."""
+
+
+def matched_sizes(points: pl.DataFrame, pair: FamilyPair) -> list[tuple[Size, Size]]:
+    """Up to PAIRS, smallest first: each size of the reference with the rival's nearest in log N.
+
+    Sizes within ``NEAR`` where there are any, else within ``LARGEST_RATIO``. Raises Refusal without any.
+    """
+    ours, theirs = (
+        points.filter(pl.col("curve") == curve)["params"].unique().sort().to_list()
+        for curve in (pair.reference, pair.rival)
+    )
+    nearest = [(size, min(theirs, key=lambda other: abs(np.log(other / size)))) for size in ours]
+    for most in (NEAR, LARGEST_RATIO):
+        alike = [(a, b) for a, b in nearest if max(a / b, b / a) <= most]
+        if alike:
+            chosen = np.unique(np.linspace(0, len(alike) - 1, PAIRS).round().astype(int))
+            return [((pair.reference, alike[i][0]), (pair.rival, alike[i][1])) for i in chosen]
+    raise Refusal(
+        f"no {pair.reference} and {pair.rival} are within a factor {LARGEST_RATIO:g} in N",
+        mend="add sizes that match",
+    )
+
+
+def plain_pairs(
+    study: StudyData, points: pl.DataFrame, sizes: Sequence[tuple[Size, Size]]
+) -> tuple[Pair, ...]:
+    """Curves only: every position reads other text, whose noise is as large as what context gives."""
+    refused = Refusal("no loss was taken of the same tokens at every position")
+    curves = {
+        (p.curve, p.params): PositionCurve(p.curve, p.family, p.params, bin_means(p), refused)
+        for p in profiles(study, points)
+    }
+    return tuple(Pair(curves[ours], curves[theirs], {}, ()) for ours, theirs in sizes)
+
+
+def sliding_pairs(
+    read: Sequence[SlidingProfile], pair: FamilyPair, sizes: Sequence[tuple[Size, Size]]
+) -> tuple[tuple[Pair, ...], str | Refusal]:
+    """Each pair with its differences by octave, and what their intervals are over."""
+    runs: dict[Size, dict[int, SlidingProfile]] = {}
+    for profile in read:
+        runs.setdefault((profile.curve, profile.params), {})[profile.seed] = profile
+    sizes = [two for two in sizes if all(size in runs for size in two)]
+    ends = octaves(read[0].context)
+    families = {pair.reference: pair.versus.reference, pair.rival: pair.versus.rival}
+    gaps = {two: seed_differences(runs[two[0]], runs[two[1]], ends) for two in sizes}
+    start = next((i for i, (_, last) in enumerate(ends) if last == START), None)
+    if start is None or start == len(ends) - 1:
+        over: str | Refusal = Refusal(
+            f"a context of {ends[-1][1]} is too short", mend="use one of 32 or more"
         )
-    noise = noise_of(everyone, 1, context)
-    return ByPosition(tokens, context, pairs, noise if isinstance(noise, Refusal) else None)
+    else:
+        seeds = max(len(gap_SOB) for gap_SOB in gaps.values())
+        over = "seeds" if seeds > 1 else "blocks of text, for one pair of runs"
+    curves = {
+        (curve, params): PositionCurve(
+            curve, families[curve], params, seed_rows(own), use_of(own.values(), ends)
+        )
+        for (curve, params), own in ((size, runs[size]) for two in sizes for size in two)
+    }
+    found: list[Pair] = []
+    for two in sizes:
+        ours, theirs = (curves[size] for size in two)
+        if isinstance(over, Refusal) or start is None:
+            found.append(Pair(ours, theirs, {}, ()))
+            continue
+        changes = {
+            octave: interval_of({each: gap[:, i] - gap[:, start] for each, gap in gaps.items()}, two)
+            for i, octave in enumerate(ends)
+            if i != start
+        }
+        level = [interval_of({each: gap[:, i] for each, gap in gaps.items()}, two) for i in (start, -1)]
+        found.append(Pair(ours, theirs, changes, tuple(level)))
+    return tuple(found), over
 
 
-def nearest_pairs(everyone: list[PositionProfile]) -> list[tuple[PositionProfile, PositionProfile]]:
-    """Up to PAIRS pairs from smallest to largest, each Transformer with the LSTM nearest in log N."""
-    lstms = [p for p in everyone if p.family == "lstm"]
-    pairs: list[tuple[PositionProfile, PositionProfile]] = []
-    for ours in (p for p in everyone if p.family == "transformer"):
-        theirs = min(lstms, key=lambda p: (abs(np.log(p.params / ours.params)), p.curve))
-        if max(theirs.params / ours.params, ours.params / theirs.params) <= LARGEST_RATIO:
-            pairs.append((ours, theirs))
-    chosen = np.unique(np.linspace(0, len(pairs) - 1, PAIRS).round().astype(int))
-    return [pairs[index] for index in chosen] if pairs else []
-
-
-def noise_of(everyone: list[PositionProfile], first: int, last: int) -> Noise | Refusal:
-    return seed_noise(profile.mean_S(first, last) for profile in everyone)
-
-
-def pair_of(ours: PositionProfile, theirs: PositionProfile, everyone: list[PositionProfile]) -> Pair:
-    context = int(ours.position_T[-1])
-    half = context // 2 + 1
-
-    def gap(first: int, last: int) -> Interval:
-        noise = noise_of(everyone, first, last)
-        return difference(ours.mean_S(first, last), theirs.mean_S(first, last), noise)
-
-    def gain_S(profile: PositionProfile) -> np.ndarray:
-        return profile.mean_S(half, context) - profile.mean_S(1, min(EARLY, context))
-
-    return Pair(
-        transformer=PositionCurve(ours, context_law(ours), stop_of(ours)),
-        lstm=PositionCurve(theirs, context_law(theirs), stop_of(theirs)),
-        gaps={position: gap(position, position) for position in fixed_positions(context)},
-        early=gap(1, min(EARLY, context)),
-        late=gap(half, context),
-        widening=difference(gain_S(ours), gain_S(theirs), seed_noise(map(gain_S, everyone))),
+def seed_differences(
+    ours: Mapping[int, SlidingProfile], theirs: Mapping[int, SlidingProfile], ends: Sequence[tuple[int, int]]
+) -> np.ndarray:
+    """Ours minus theirs (S, O, B) of runs of one seed, or as they come, by octave and block."""
+    both = [(seed, seed) for seed in ours if seed in theirs] or list(zip(ours, theirs, strict=False))
+    return np.array(
+        [[ours[a].mean_B(*octave) - theirs[b].mean_B(*octave) for octave in ends] for a, b in both]
     )
 
 
-def fixed_positions(context: int) -> list[int]:
-    """1, 2, 4, 8, 16, 64, 256, ... and the last."""
-    wanted = [1, 2, 4, 8, 16] + [4**k for k in range(3, 12)]
-    return sorted({t for t in wanted if t <= context} | {context})
+def interval_of(values_SB: Mapping[tuple[Size, Size], np.ndarray], two: tuple[Size, Size]) -> Interval:
+    """Over seeds where some pair has two, their noise as ``nested_noise`` pools it; else over blocks."""
+    noise = nested_noise({(*theirs,): own.mean(axis=1) for (_, theirs), own in values_SB.items()})
+    if isinstance(noise, Refusal):
+        return block_mean(values_SB[two].mean(axis=0))
+    return mean(values_SB[two].mean(axis=1), noise=noise[(*two[1],)])
 
 
-def stop_words(stop: ContextStop | Refusal) -> str:
+def seed_rows(runs: Mapping[int, SlidingProfile]) -> pl.DataFrame:
+    """By group of positions: the mean of the seeds, the lowest and the highest."""
+    one, loss_SG = next(iter(runs.values())), np.array([run.loss_GB.mean(axis=1) for run in runs.values()])
+    columns = {"first": one.first_G, "last": one.last_G, "position": one.position_G}
+    return pl.DataFrame(
+        {**columns, "loss": loss_SG.mean(axis=0), "low": loss_SG.min(axis=0), "high": loss_SG.max(axis=0)}
+    )
+
+
+def use_of(seeds: Iterable[SlidingProfile], ends: Sequence[tuple[int, int]]) -> ContextUse | Refusal:
+    """Up to where the mean of the seeds gains, octave by octave after START.
+
+    A gain is seen if it exceeds ``LEAST`` by c standard errors over blocks, c being the t quantile at which
+    noise alone makes any of the looks see one in 1 - LEVEL of all cases.
+    """
+    after = [i for i, (_, last) in enumerate(ends) if last > START]
+    if not after:
+        return Refusal(f"a context of {ends[-1][1]} is too short", mend="use one of 32 or more")
+    loss_OB = np.mean([[run.mean_B(*octave) for octave in ends] for run in seeds], axis=0)
+    blocks = loss_OB.shape[1]
+    c = t_quantile(1 - 2 * (1 - LEVEL) / len(after), blocks - 1)
+
+    def bounds(gain_B: np.ndarray) -> tuple[float, float]:
+        reach = c * float(gain_B.std(ddof=1)) / blocks**0.5
+        return float(gain_B.mean()) - reach, float(gain_B.mean()) + reach
+
+    seen = [i for i in after if bounds(loss_OB[i - 1] - loss_OB[i])[0] > LEAST]
+    last = max(seen, default=after[0] - 1)
+    if last == after[-1]:
+        return ContextUse(Use.GAINS, ends[last])
+    flat = bounds(loss_OB[last] - loss_OB[-1])[1] < LEFT
+    return ContextUse(Use.FLAT if flat else Use.UNSURE, ends[last])
+
+
+def flat_by(model: PositionCurve) -> int | None:
+    """The token index after which the model gains no more, where it is seen to be flat."""
+    use = model.context_use
+    return use.tokens[1] if not isinstance(use, Refusal) and use.use is Use.FLAT else None
+
+
+def use_words(use: ContextUse | Refusal) -> str:
     """Where one model stops improving, as a clause."""
-    if isinstance(stop, Refusal):
-        return f"is not judged ({stop.what})"
-    if stop.outcome is Plateau.STOPS:
-        return f"stops improving at token {stop.index}"
-    if stop.outcome is Plateau.IMPROVING:
-        return f"still improves at tokens {stop.judged[0]} to {stop.judged[1]}, the last that can be judged"
-    return "neither clearly stops nor clearly goes on improving: the noise is too large to tell"
+    if isinstance(use, Refusal):
+        return "is not judged"
+    if use.use is Use.FLAT:
+        return f"is flat by token {use.tokens[1]}"
+    if use.use is Use.GAINS:
+        return f"still gains at tokens {use.tokens[0]}–{use.tokens[1]}"
+    return "is too noisy to say where it stops improving"
 
 
-def verdict(data: ByPosition) -> str:
-    """How the largest pair's gap changes along the context, in one clause."""
-    pair = data.pairs[-1]
-    names = f"Transformer ({text.count(pair.transformer.profile.params)}) minus {pair.lstm.profile.curve}"
-    if data.noise_refused:
-        return f"no verdict on {names} by position: {data.noise_refused.what}"
-    early, late = text.signed(pair.early.value), text.signed(pair.late.value)
+def verdict(data: FamilyPositions) -> str:
+    """Which family gains more from context, by the largest pair, in one clause."""
+    names = data.versus.words
+    if not data.pairs or isinstance(data.over, Refusal) or (change := data.pairs[-1].change) is None:
+        reason = data.over.what if isinstance(data.over, Refusal) else "no pair was measured"
+        return f"no verdict on {names} by position: {reason}"
+    pair, last = data.pairs[-1], max(data.pairs[-1].changes)
+    span = f"from tokens {START // 2 + 1}–{START} to {last[0]}–{last[1]}"
+    if not change.sign:
+        return f"this cannot tell whose loss falls more {span}: {names} changes by {text.difference(change)}"
+    more, less = (data.versus.reference, data.versus.rival)[:: -change.sign]
+    low, high = sorted((abs(change.low), abs(change.high)))
     return (
-        f"{gain_words(pair.widening, 'context')}: {names} is {early} nats at tokens 1–{EARLY} and {late} "
-        f"at tokens {data.context // 2 + 1}–{data.context}"
+        f"{span} the {name_of(more)} gains {text.loss(abs(change.value))} nats "
+        f"({text.interval((low, high), text.loss)}) more than the {name_of(less)} at N = "
+        f"{text.count(pair.reference.params)}"
     )
 
 
-def gain_words(widening: Interval, context: str) -> str:
-    return {
-        -1: f"the Transformer gains more from {context}",
-        1: f"the LSTM gains more from {context}",
-        0: f"no difference in what {context} gives is shown",
-    }[widening.sign or 0]
-
-
-def name_of(curve: PositionCurve) -> str:
-    return f"{curve.profile.curve} {text.count(curve.profile.params)}"
-
-
-def gaps_table(data: ByPosition) -> pl.DataFrame:
-    """Transformer minus LSTM at fixed positions, with intervals."""
+def gaps_table(data: FamilyPositions) -> pl.DataFrame:
+    """Reference minus rival by octave, since the octave START."""
     rows = [
-        (ours.params, theirs.curve, theirs.params, position, gap.value, *gap.ends)
+        (pair.reference.params, pair.rival.curve, pair.rival.params, *octave, change.value, *change.ends)
         for pair in data.pairs
-        for ours, theirs in [(pair.transformer.profile, pair.lstm.profile)]
-        for position, gap in pair.gaps.items()
+        for octave, change in pair.changes.items()
     ]
-    names = ("transformer_params", "lstm", "lstm_params", "position", "transformer_minus_lstm", "low", "high")
-    return pl.DataFrame(rows, schema=list(names), orient="row")
+    whole = dict.fromkeys(("params", "rival", "rival_params", "from_token", "to_token"), pl.Int64)
+    kinds = whole | {"rival": pl.String} | dict.fromkeys(("change", "low", "high"), pl.Float64)
+    return pl.DataFrame(rows, schema=kinds, orient="row")

@@ -1,132 +1,278 @@
-"""How Transformers use context: a law in the token index for each size, and when each index is learned."""
+"""How Transformers use context: a law in the token index for each size, and how it changes with size.
 
-from dataclasses import dataclass
+Every size was measured on the same targets at every token index, in blocks of text. Laws and slopes are made
+of the means over seeds, then again without each block in turn: their intervals hold for other text, for these
+models. What is said over sizes also counts how the sizes scatter, and so the seeds.
+"""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from math import exp
+
+import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.points import cooled_points, of_families
-from isoloss.analysis.positions import PositionProfile, context_law, determined, profiles
-from isoloss.errors import Refusal
-from isoloss.laws import Fit, context_mean
+from isoloss.analysis.context_steps import ContextSteps, steps_of
+from isoloss.analysis.fit_rows import law_at
+from isoloss.analysis.points import cooled_points, main_tokens, of_families
+from isoloss.analysis.sliding import (
+    SlidingProfile,
+    block_mean,
+    jackknife_se,
+    left_out,
+    octaves,
+    sliding_profiles,
+)
+from isoloss.errors import Refusal, attempt
+from isoloss.laws import Array, Fit, FitStatus, fit
 from isoloss.records import StudyData
+from isoloss.stats import LEVEL, Interval, t_interval, t_quantile
 
-LEARNED = 0.9
-"""A position counts as learned once it has this share of its whole improvement along the trunk."""
+FACTOR = 2.0
+"""An exponent is known if its interval ends within this factor of it: no formula is shown of another."""
+LEAST_SIZES = 3
+"""A slope over fewer sizes has no scatter around it."""
 
 
 @dataclass(frozen=True)
 class ContextSize:
-    """One Transformer size; the context mean that its law implies should agree with the measured one."""
+    """The seeds of one size and context; ``law``: a + b T^-p with t intervals over blocks of text.
 
-    profile: PositionProfile
+    ``left_out_B``: the exponent without each block; empty where the law is refused.
+    """
+
+    profiles: tuple[SlidingProfile, ...]
     law: Fit | Refusal
+    left_out_B: Array
 
     @property
-    def measured_mean(self) -> float:
-        return float(self.profile.mean_S(1, int(self.profile.position_T[-1])).mean())
+    def params(self) -> int:
+        return self.profiles[0].params
 
     @property
-    def implied_mean(self) -> float | None:
-        if isinstance(self.law, Refusal):
+    def context(self) -> int:
+        return self.profiles[0].context
+
+    def mean_B(self, first: int, last: int) -> Array:
+        return np.mean([profile.mean_B(first, last) for profile in self.profiles], axis=0)
+
+    @property
+    def known(self) -> Fit | None:
+        """The law, where its exponent is known to a factor of FACTOR."""
+        if isinstance(self.law, Refusal) or not len(self.left_out_B):
             return None
-        return context_mean(self.law, int(self.profile.position_T[-1]))
+        low, high = self.law.intervals["p"] or (None, None)
+        return self.law if low is not None and high is not None and high < FACTOR**2 * low else None
+
+    @property
+    def formula(self) -> str:
+        """'4.00 + 3.20 T^-0.47', or nothing where the data leave it open."""
+        return "" if self.known is None else "{a:.2f} + {b:.2f} T^-{p:.2f}".format(**self.known.params)
+
+    @cached_property
+    def curve(self) -> pl.DataFrame:
+        """By group of positions: first, last, position (geometric middle), loss, and its ``weight``."""
+        one = self.profiles[0]
+        columns = {"first": one.first_G, "last": one.last_G, "position": one.position_G}
+        loss_G = np.mean([profile.loss_GB for profile in self.profiles], axis=(0, 2))
+        return pl.DataFrame({**columns, "loss": loss_G, "weight": log_width(one)})
+
+
+@dataclass(frozen=True)
+class JointLaw:
+    """E + A N^-alpha + B N^-eta T^-(p N^q) over all sizes.
+
+    Fitted to all but the largest it misses that by ``error`` nats on average; taking the next
+    smaller size's curve misses it by ``nearest``.
+    """
+
+    law: Fit
+    error: float
+    nearest: float
 
 
 @dataclass(frozen=True)
 class Contexts:
-    """``steps``: the largest size's trunk, mean loss by training step and octave of the token index."""
+    """``short``: sizes of a shorter context. Slopes are for tenfold N.
+
+    ``trend``: of the exponent. ``late``: of the loss at the last octave of T minus that at T = 1.
+    """
 
     tokens: int
     context: int
     sizes: tuple[ContextSize, ...]
-    steps: pl.DataFrame
-    largest: int
+    short: tuple[ContextSize, ...]
+    trend: Interval | Refusal
+    late: Interval | Refusal
+    joint: JointLaw | Refusal
+    steps: ContextSteps | Refusal
 
 
 def measure(study: StudyData) -> Contexts:
-    """Raises Refusal without a finished Transformer."""
+    """Raises Refusal without a finished Transformer, or where none was measured on the same targets."""
     points = of_families(cooled_points(study.table()), "transformer")
-    tokens = int(points["tokens"].to_numpy().max())
-    everyone = profiles(study, points.filter(pl.col("tokens") == tokens))
-    sizes = tuple(ContextSize(profile, context_law(profile)) for profile in everyone)
-    largest = sizes[-1].profile
-    return Contexts(tokens, int(largest.position_T[-1]), sizes, steps_of(study, largest), largest.params)
-
-
-def steps_of(study: StudyData, largest: PositionProfile) -> pl.DataFrame:
-    """Trunk losses of the largest size by run, step and octave of positions (1, 2, 3-4, 5-8, ...)."""
-    rows = study.positions().filter(
-        pl.col("run_id").is_in(largest.run_ids)
-        & ~pl.col("cooled")
-        & (pl.col("part") == "exit_1")
-        & (pl.col("step") > 0)
+    tokens = main_tokens(points)
+    points = points.filter(pl.col("tokens") == tokens)
+    everyone = sizes_of(sliding_profiles(study, points))
+    context = max(size.context for size in everyone)
+    sizes = tuple(size for size in everyone if size.context == context)
+    short = tuple(size for size in everyone if size.context < context)
+    runs = points.filter(pl.col("run_id").is_in([profile.run_id for profile in sizes[-1].profiles]))
+    trend = attempt(trend_of, [size for size in sizes if size.known])
+    return Contexts(
+        tokens=tokens,
+        context=context,
+        sizes=sizes,
+        short=short,
+        trend=trend,
+        late=attempt(late_slope, sizes, context),
+        joint=attempt(joint_law, sizes, steeper=isinstance(trend, Interval) and trend.decided),
+        steps=attempt(steps_of, study, runs),
     )
-    octave = (pl.col("position").log(2) - 1e-9).ceil().cast(pl.Int64).alias("octave")
-    return (
-        rows.group_by("run_id", "step", octave)
-        .agg(
-            (pl.col("sum").sum() / pl.col("count").sum()).alias("loss"),
-            pl.col("position").min().alias("from_token"),
-            pl.col("position").max().alias("to_token"),
+
+
+def sizes_of(profiles: Sequence[SlidingProfile]) -> list[ContextSize]:
+    """Seeds of one size together, in the order of the profiles."""
+    sizes: dict[tuple[int, int], list[SlidingProfile]] = {}
+    for profile in profiles:
+        sizes.setdefault((profile.context, profile.params), []).append(profile)
+    return [ContextSize(tuple(seeds), *law_of(seeds)) for seeds in sizes.values()]
+
+
+def log_width(profile: SlidingProfile) -> Array:
+    """Every octave of the token index counts alike in a fit."""
+    return np.log((profile.last_G + 0.5) / (profile.first_G - 0.5))
+
+
+def law_of(seeds: Sequence[SlidingProfile]) -> tuple[Fit | Refusal, Array]:
+    """a + b T^-p of the mean over seeds, and its exponent without each block of text."""
+    loss_GB = np.mean([profile.loss_GB for profile in seeds], axis=0)
+    inputs = {"position": seeds[0].position_G}
+    again = partial(fit, "context", inputs, weights=log_width(seeds[0]), level=LEVEL, curve_only=True)
+    law = attempt(again, loss_GB.mean(axis=1))
+    if isinstance(law, Refusal) or law.status is not FitStatus.CONVERGED:
+        return law, np.array([])
+    refits = [again(loss_G, starts=[law.params]).params for loss_G in left_out(loss_GB)]
+    log_ses = {name: jackknife_se(np.log([params[name] for params in refits])) for name in law.params}
+    t = t_quantile(LEVEL, len(refits) - 1)
+    ends: dict[str, tuple[float | None, float | None] | None] = {
+        name: (value * exp(-t * log_ses[name]), value * exp(t * log_ses[name]))
+        for name, value in law.params.items()
+    }
+    errors: dict[str, float | None] = {name: value * log_ses[name] for name, value in law.params.items()}
+    law = replace(law, intervals=ends, standard_errors=errors, df=len(refits) - 1, clusters=len(refits))
+    return law, np.array([params["p"] for params in refits])
+
+
+def slope_for_tenfold(sizes: Sequence[ContextSize], value_Z: Array, left_out_ZB: Array) -> Interval:
+    """Slope against log10 N over sizes Z. se^2: scatter of sizes about the line + jackknife over blocks.
+
+    What is each size's own counts in both, so the interval errs to the wide side. Raises Refusal below three
+    sizes.
+    """
+    if len(sizes) < LEAST_SIZES:
+        raise Refusal(
+            f"only {text.plural(len(sizes), 'size')} can be compared, too few for a trend with N",
+            mend="train more sizes, or take losses of more targets",
         )
-        .sort("octave", "run_id", "step")
-        .drop("octave")
+    x_Z = np.log10([size.params for size in sizes])
+    x_Z -= x_Z.mean()
+    weight_Z, df = x_Z / np.sum(x_Z**2), len(sizes) - 2
+    slope = float(weight_Z @ value_Z)
+    scatter = np.sum((value_Z - value_Z.mean() - slope * x_Z) ** 2) / df / np.sum(x_Z**2)
+    se = float(np.sqrt(scatter + jackknife_se(weight_Z @ left_out_ZB) ** 2))
+    return t_interval(slope, se, len(sizes), df)
+
+
+def trend_of(sizes: Sequence[ContextSize]) -> Interval:
+    """How much the exponent p changes for tenfold N, of sizes that determine it."""
+    p_Z = np.array([size.law.params["p"] for size in sizes if isinstance(size.law, Fit)])
+    return slope_for_tenfold(sizes, p_Z, np.array([size.left_out_B for size in sizes]))
+
+
+def late_slope(sizes: Sequence[ContextSize], context: int) -> Interval:
+    """How much more tenfold N changes the loss at the last octave of token indices than at token 1."""
+    late_ZB = np.array([size.mean_B(*octaves(context)[-1]) - size.mean_B(1, 1) for size in sizes])
+    return slope_for_tenfold(sizes, late_ZB.mean(axis=1), left_out(late_ZB).T)
+
+
+def joint_law(sizes: Sequence[ContextSize], *, steeper: bool) -> JointLaw:
+    """``steeper``: the exponent may grow with N. Raises Refusal with too few sizes, or as ``fit`` does."""
+    if len(sizes) < LEAST_SIZES + 1:
+        raise Refusal(
+            f"{len(sizes)} sizes are too few for a law in N and T that is judged on one left out",
+            mend="train four sizes or more",
+        )
+    *others, largest = sizes
+    free = ("q",) if steeper else ()
+    position_G, loss_G, weight_G = (largest.curve[name].to_numpy() for name in ("position", "loss", "weight"))
+    predicted_G = law_at(
+        fit_jointly(others, free),
+        {"params": np.full(len(position_G), float(largest.params)), "position": position_G},
     )
+    nearest_G = others[-1].curve["loss"].to_numpy()
+    errors = [float(np.average(np.abs(each - loss_G), weights=weight_G)) for each in (predicted_G, nearest_G)]
+    return JointLaw(fit_jointly(sizes, free), *errors)
+
+
+def fit_jointly(sizes: Sequence[ContextSize], free: Sequence[str]) -> Fit:
+    rows = pl.concat(size.curve.with_columns(params=pl.lit(float(size.params))) for size in sizes)
+    inputs = {name: rows[name].to_numpy() for name in ("params", "position")}
+    return fit("context-params", inputs, rows["loss"], weights=rows["weight"], free=free, curve_only=True)
+
+
+def half_error(size: ContextSize) -> float:
+    """Mean nats by which a + b T^-p, fitted to half the context, misses the rest. Refuses as ``fit``."""
+    rows = size.curve
+    seen, rest = (
+        rows.filter(pl.col("last") <= size.context // 2),
+        rows.filter(pl.col("first") > size.context // 2),
+    )
+    law = fit(
+        "context",
+        {"position": seen["position"].to_numpy()},
+        seen["loss"],
+        weights=seen["weight"],
+        curve_only=True,
+    )
+    away = law_at(law, {"position": rest["position"].to_numpy()}) - rest["loss"].to_numpy()
+    return float(np.average(np.abs(away), weights=rest["weight"].to_numpy()))
+
+
+def short_minus_long(data: Contexts) -> tuple[ContextSize, Interval] | None:
+    """The largest size of both contexts: the short one's loss at its last octave minus the long one's."""
+    both = [(short, long) for short in data.short for long in data.sizes if short.params == long.params]
+    if not both:
+        return None
+    short, long = both[-1]
+    ends = octaves(short.context)[-1]
+    return short, block_mean(short.mean_B(*ends) - long.mean_B(*ends))
 
 
 def law_verdict(data: Contexts) -> str:
-    """How the exponent moves with N, if the laws allow the comparison."""
-    laws = [(size.profile.params, size.law) for size in data.sizes]
-    fits = [(params, law) for params, law in laws if isinstance(law, Fit) and determined(law)]
-    if len(fits) < 2:
-        share = f"{len(fits)} of {len(data.sizes)}"
-        return f"{share} sizes have a context law that the data determine, so no trend with N is stated"
-    (small, first), (large, last) = fits[0], fits[-1]
-    apart = exponents_apart(first, last)
-    trend = "the exponents' intervals do not overlap" if apart else "their intervals overlap"
-    return (
-        f"the exponent of context is {exponent_words(first)} at N = {text.count(small)} and "
-        f"{exponent_words(last)} at "
-        f"N = {text.count(large)}" + ("; one seed gives no interval" if apart is None else f"; {trend}")
+    """How the exponent changes with N."""
+    if isinstance(data.trend, Refusal):
+        return f"no trend of the exponent with N: {data.trend.what}"
+    change, known = text.signed(data.trend.value), text.interval(data.trend.ends, text.signed)
+    known = f"{change} for tenfold N ({text.level(LEVEL)} interval {known})"
+    if not data.trend.decided:
+        return f"the exponent of context is not shown to change with N: {known}"
+    return f"the exponent of context {'grows' if data.trend.value > 0 else 'falls'} with N: {known}"
+
+
+def sizes_verdict(data: Contexts) -> str:
+    """What tenfold N is worth late in the context, beside at its first token."""
+    if isinstance(data.late, Refusal):
+        return f"what size gives late tokens is not known: {data.late.what}"
+    first, last = octaves(data.context)[-1]
+    where = f"at tokens {first}–{last} than at token 1"
+    worth, known = (
+        text.signed(-data.late.value),
+        text.interval((-data.late.high, -data.late.low), text.signed),
     )
-
-
-def exponent_words(law: Fit) -> str:
-    ends = law.intervals["p"]
-    if ends is None or None in ends:
-        return f"{law.params['p']:.2f}"
-    return f"{law.params['p']:.2f} ({text.interval(ends, '{:.2f}'.format)})"
-
-
-def exponents_apart(first: Fit, last: Fit) -> bool | None:
-    """True if the two intervals of p are disjoint; None if one is missing."""
-    ends = [law.intervals["p"] or (None, None) for law in (first, last)]
-    (low, high), (other_low, other_high) = ends
-    if low is None or high is None or other_low is None or other_high is None:
-        return None
-    return high < other_low or other_high < low
-
-
-def learning_step(steps: pl.DataFrame) -> int:
-    """The first recorded step by which one curve had LEARNED of its whole improvement."""
-    first, last = steps["loss"][0], steps["loss"].min()
-    return int(steps.filter(pl.col("loss") <= first - LEARNED * (first - last))["step"][0])
-
-
-def steps_verdict(data: Contexts) -> str:
-    """Whether the first token is learned before the last ones, seed by seed."""
-    first, last = data.steps["from_token"].min(), data.steps["from_token"].max()
-    pairs = [
-        tuple(learning_step(run.filter(pl.col("from_token") == token)) for token in (first, last))
-        for _, run in data.steps.group_by("run_id", maintain_order=True)
-    ]
-    early, late = (text.listed(sorted({str(pair[i]) for pair in pairs}, key=int)) for i in (0, 1))
-    steps = (
-        f"token {first} has {text.percent(LEARNED)} of its improvement by step {early}, "
-        f"tokens {last} to {data.context} by step {late}"
-    )
-    if len(pairs) == 1:
-        return f"in the one seed trained, {steps}"
-    count = sum(pair[0] < pair[1] for pair in pairs)
-    return f"early tokens are learned before late ones in {count or 'none'} of {len(pairs)} seeds: {steps}"
+    known = f"{worth} nats ({text.level(LEVEL)} interval {known})"
+    if not data.late.decided:
+        return f"tenfold N is not shown to be worth more {where}: {known}"
+    return f"tenfold N is worth {'more' if data.late.value < 0 else 'less'} {where}: {known}"

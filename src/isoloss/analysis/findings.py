@@ -1,4 +1,4 @@
-"""Numbers to sentences: the three findings of a study. No verdict without seeds and an interval."""
+"""Numbers to sentences: the findings of a study. No verdict without seeds and an interval."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,17 +7,24 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.by_params import ByParams, crossover
+from isoloss.analysis.by_params import FamilyPair, crossover
 from isoloss.analysis.by_params import verdict as params_verdict
-from isoloss.analysis.by_position import EARLY, ByPosition, gain_words, name_of, stop_words
+from isoloss.analysis.by_position import START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
+from isoloss.analysis.conditions import left_out
+from isoloss.analysis.contexts import Contexts, law_verdict
+from isoloss.analysis.gap_by_tokens import PairByTokens, crossing_words
+from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
+from isoloss.analysis.loop_worth import worth_words
 from isoloss.analysis.loops import LoopedStudy, LoopGain, loops_verdict
 from isoloss.analysis.points import seeds_phrase, sweeps
-from isoloss.analysis.study import StudyAnalysis, analyse
+from isoloss.analysis.shape import Shapes, compute_words, fold_words
+from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
-from isoloss.laws import ContextStop, Crossing
+from isoloss.laws import Crossing
+from isoloss.noise import Key, pooled_words
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval
+from isoloss.stats import LEVEL, Interval, Noise
 
 
 @dataclass(frozen=True)
@@ -31,23 +38,61 @@ class Finding:
     caveats: tuple[str, ...]
 
 
+LEFT_OUT = "left-out"
+"""Key of the finding whose caveats are the runs that enter nothing."""
+
 Parts = tuple[str, dict[str, Any], list[str]]
 """Sentence, numbers, caveats."""
 
 
 def findings(study: StudyData) -> list[Finding]:
-    """The three findings of a study, in order; one that cannot be had says what is missing."""
+    """What a study planned to answer, in order; what cannot be had says what is missing."""
     return findings_of(analyse(study))
 
 
 def findings_of(analysis: StudyAnalysis) -> list[Finding]:
     tuned = tuning_words(sweeps(analysis.study.table()))
-    parts: tuple[tuple[str, str, Any, Callable[..., Parts]], ...] = (
-        ("families", "Which family is ahead, and where the curves cross", analysis.by_params, families),
-        ("positions", "Where in the context the difference lies", analysis.by_position, positions),
-        ("loops", "What loops buy", analysis.loops, loops),
-    )
-    return [finding(key, title, data, say, tuned) for key, title, data, say in parts]
+    parts: list[tuple[str, str, Any, Callable[..., Parts]]] = []
+    for pair in analysis.pairs:
+        of = f": {pair.words}" if len(analysis.pairs) > 1 else ""
+        parts += [
+            (
+                f"gap{pair.suffix}",
+                f"What training longer does to the lead{of}",
+                of_pair(analysis.gaps, pair),
+                gap,
+            ),
+            (
+                f"families{pair.suffix}",
+                f"Which family is ahead, and where the curves cross{of}",
+                of_pair(analysis.by_params, pair),
+                families,
+            ),
+            (
+                f"positions{pair.suffix}",
+                f"Where in the context the difference lies{of}",
+                of_pair(analysis.by_position, pair),
+                positions,
+            ),
+        ]
+    if "looped" in analysis.planned:
+        parts.append(("loops", "What loops buy", analysis.loops, loops))
+    elif analysis.planned == ("transformer",) and analysis.shape is None:
+        parts.append(("context", "How context is used", analysis.contexts, context))
+    if analysis.shape is not None:
+        parts.append(("shape", "How much the shape matters at one size", analysis.shape, shape))
+    said = [finding(key, title, data, say, tuned) for key, title, data, say in parts]
+    return [*said, *left_out_finding(analysis.study)]
+
+
+def left_out_finding(study: StudyData) -> list[Finding]:
+    """Which runs enter nothing, and why; none where all that ended are used."""
+    runs = left_out(study)
+    if not runs:
+        return []
+    share = f"{len(runs)} of {text.plural(len(study.records), 'run')}"
+    sentence = f"{share} that ended diverged; no figure, law or finding has them."
+    return [Finding(LEFT_OUT, "Which runs are left out", sentence, {"diverged": len(runs)}, tuple(runs))]
 
 
 def tuning_words(swept: pl.DataFrame) -> list[str]:
@@ -73,16 +118,45 @@ def unanswered(key: str, title: str, reason: Refusal) -> Finding:
     return Finding(key, title, sentence, {}, ())
 
 
-def families(data: ByParams) -> Parts:
+def gap(data: PairByTokens) -> Parts:
+    ends = crossing_words(data)
+    sentence = f"{gap_verdict(data)}." + (f" {ends}." if ends else "")
+    last = max(max(size.gaps) for size in data.sizes)
+    if last in data.level_at:
+        level = data.level_at[last]
+        sentence += (
+            f" At D = {text.count(last)} the two are level at N = {text.count(level.value)} "
+            f"({text.interval(level.ends, text.count)})."
+        )
+    numbers = {
+        "nats_per_doubling": difference_numbers(data.slope),
+        "one_slope": data.shared,
+        "sizes": [
+            {"params": size.params, "rival": size.curve, "slope": size.line.slope}
+            | {"zero_at": None if size.zero is None else difference_numbers(size.zero)}
+            for size in data.sizes
+        ],
+        "level_at": {str(tokens): difference_numbers(level) for tokens, level in data.level_at.items()},
+    }
+    caveats = [
+        f"Ranges are {text.level(LEVEL)} t intervals from the spread between seeds, paired and pooled over "
+        "sizes, and from how far the points lie from their lines. Another text or recipe may differ.",
+        "A straight line in log D is assumed. Each size meets the rival's best curve at its last D, at equal "
+        "N: where no size matches, between the two nearest.",
+    ]
+    return sentence, numbers, caveats
+
+
+def families(data: FamilyPair) -> Parts:
     gaps = data.headline_gaps
     sentence = f"at D = {text.count(data.tokens)} training tokens {params_verdict(data)}."
-    crossing = data.crossings.get(data.rival) if data.rival else None
+    crossing = data.crossings[data.rival]
     if gaps and not isinstance(data.noise, Refusal):
         ends = [gaps[0], gaps[-1]] if len(gaps) > 1 else gaps
         words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in ends]
-        sentence += f" Transformer minus {data.rival} is {text.listed(words)}."
-    if crossing is not None and data.rival is not None:
-        sentence += f" {text.capital(crossover(crossing, data.rival))}."
+        sentence += f" {data.reference} minus {data.rival} is {text.listed(words)}."
+    if gaps:
+        sentence += f" {text.capital(crossover(crossing, data, data.rival))}."
     numbers = {
         "tokens": data.tokens,
         "rival": data.rival,
@@ -92,73 +166,114 @@ def families(data: ByParams) -> Parts:
         "crossing_inside": None if not isinstance(crossing, Crossing) else crossing.inside,
     }
     caveats = [
-        f"{text.capital(seeds_phrase(data.points))}; {interval_words('families, depths and sizes')}",
-        "N counts non-embedding parameters; the LSTM's loss at the Transformer's N lies on the line through "
-        "its two nearest sizes in log N.",
-        "The LSTM depth named is the one with the lowest mean loss; the table has the others.",
+        range_words(data.noise, "spread of the differences between seeds"),
+        "N leaves out embeddings. Where no size matches, the loss is read between the two nearest.",
     ]
+    if len(data.fits) > 2:
+        caveats.append(f"The {data.rival} is the one with the lowest mean loss; the table has the others.")
     return sentence, numbers, caveats
 
 
-def positions(data: ByPosition) -> Parts:
-    pair = data.pairs[-1]
-    late = f"{data.context // 2 + 1}–{data.context}"
-    if data.noise_refused:
-        sentence = f"{position_verdict(data)}."
-    else:
-        sentence = (
-            f"{name_of(pair.transformer)} minus {name_of(pair.lstm)} (N ratio {pair.ratio:.2f}) is "
-            f"{text.difference(pair.early)} at tokens 1–{EARLY} and {text.difference(pair.late)} at tokens "
-            f"{late}, a change of {text.difference(pair.widening)}: "
-            f"{gain_words(pair.widening, 'later context')}."
-        )
-    for model in (pair.transformer, pair.lstm):
-        sentence += f" {text.capital(name_of(model))} {stop_words(model.stop)}."
-    numbers = {
-        "transformer_params": pair.transformer.profile.params,
-        "lstm_params": pair.lstm.profile.params,
-        "early": difference_numbers(pair.early),
-        "late": difference_numbers(pair.late),
-        "change": difference_numbers(pair.widening),
-        "stops": {
-            m.profile.family: m.stop.index if isinstance(m.stop, ContextStop) else None
-            for m in (pair.transformer, pair.lstm)
-        },
+def positions(data: FamilyPositions) -> Parts:
+    pair = data.pairs[-1] if data.pairs else None
+    sentence = f"{position_verdict(data)}."
+    numbers: dict[str, Any] = {"tokens": data.tokens}
+    if isinstance(data.over, Refusal):
+        return f"{sentence} What would answer it: {data.over.mend}.", numbers, []
+    if pair is None or pair.change is None:
+        return sentence, numbers, []
+    models = (pair.reference, pair.rival)
+    sentence += "".join(f" {text.capital(m.name)} {use_words(m.context_use)}." for m in models)
+    numbers |= {f"{model.family}_params": model.params for model in models}
+    numbers |= {
+        "early": difference_numbers(pair.ends[0]),
+        "late": difference_numbers(pair.ends[1]),
+        "change": difference_numbers(pair.change),
+        "stops": {model.family: flat_by(model) for model in models},
     }
     caveats = [
-        text.capital(interval_words("families, depths and sizes")),
-        f"The largest of {len(data.pairs)} size-matched pairs; the LSTM's state is reset at each window.",
-        "Where improvement stops is judged by octaves of the token index, so it is known to a factor of two; "
-        "only the first quarter of the context can be judged.",
+        f"Ranges are {text.level(LEVEL)} t intervals over {data.over}; every index and model read the same "
+        "tokens, and another text may differ.",
+        f"The largest of {text.plural(len(data.pairs), 'pair')} of like size (N ratio {pair.ratio:.2f}); "
+        "every window starts from nothing.",
+        f"Counted from tokens {START // 2 + 1}–{START} on, by octaves: where a model becomes flat is known "
+        "to a factor of two.",
     ]
     return sentence, numbers, caveats
 
 
 def loops(data: LoopedStudy) -> Parts:
-    sentence = f"{loops_verdict(data)}."
-    gain = data.gains[-1] if data.gains else None
-    if gain and not isinstance(data.noise, Refusal):
-        sentence += (
-            f" At the largest, N = {text.count(gain.params)}, last-exit loss changes by "
-            f"{text.difference(gain.last_exit)} and total loss by {text.difference(gain.total)}. "
-            f"{bonus_words(gain)}."
-        )
+    worth = data.worth
+    sentence = f"{loops_verdict(data)}. "
+    if isinstance(worth, Refusal):
+        sentence += f"Not answered: {worth.what}."
+    else:
+        sentence += f"{worth_words(worth)}."
     numbers: dict[str, Any] = {"tokens": data.tokens, "beta": data.beta}
-    if gain:
-        numbers |= {
-            "params": gain.params,
-            "loops": gain.loops,
-            "last_exit": difference_numbers(gain.last_exit),
-            "expected": difference_numbers(gain.expected),
-            "total": difference_numbers(gain.total),
-            "entropy_bonus": gain.bonus,
-            "entropy_bonus_at_most": gain.cap,
-        }
     caveats = [
-        f"{text.capital(seeds_phrase(data.points))}; {interval_words('sizes')}",
+        f"{text.capital(seeds_phrase(data.points))}. {range_words(data.noise)}",
         "At equal N, more loops execute more parameters and cost more compute for each token.",
     ]
+    if data.mean_gains:
+        most = data.mean_gains[-1]
+        numbers |= {
+            "params": list(most.params),
+            "loops": most.loops,
+            "last_exit": difference_numbers(most.last_exit),
+            "expected": difference_numbers(most.expected),
+            "total": difference_numbers(most.total),
+            "entropy_bonus": most.bonus,
+            "entropy_bonus_at_most": most.cap,
+            "by_loops": {gain.loops: gain.last_exit.value for gain in data.mean_gains},
+        }
+        caveats.append(f"{bonus_words(most)}.")
+    if not isinstance(worth, Refusal):
+        numbers["worth"] = {
+            "loops": worth.loops,
+            "parameters": difference_numbers(worth.worth),
+            "compute": worth.cost,
+            "phi": difference_numbers(worth.phi),
+        }
+        caveats.append(
+            "What a loop is worth is of runs of equal depth, with one exit, over all their sizes and D; φ is "
+            "that of this recipe and these D."
+        )
     return sentence, numbers, caveats
+
+
+def shape(data: Shapes) -> Parts:
+    value, ends = data.compute or (None, None)
+    folds = [
+        {"panel": curve.panel, "curve": curve.name, "fold": curve.flat.fold, "interval": curve.flat.interval}
+        | {"verdict": curve.verdict}
+        for curve in data.curves
+        if curve.flat is not None
+    ]
+    numbers = {"tokens": data.tokens, "compute": value, "compute_interval": ends, "folds": folds}
+    caveats = [
+        f"{text.capital(compute_words(data))}, spent on parameters at D = {text.count(data.tokens)} tokens.",
+        "Of each ratio the curve of most shapes, of the larger size; the table has the others. In brackets: "
+        "what is sure, and what is possible; open where the shapes tried end first.",
+        f"Intervals of a curve hold all at once, at {text.level(LEVEL)}, from seeds paired by their order of "
+        "the text. Every shape of one N has the recipe's learning rate.",
+    ]
+    if data.missing:
+        caveats.append(f"{text.plural(data.missing, 'planned shape')} did not finish and enter nothing.")
+    return f"{fold_words(data)}.", numbers, caveats
+
+
+def context(data: Contexts) -> Parts:
+    steps = None if isinstance(data.steps, Refusal) else data.steps.later
+    known = {"exponent_for_tenfold_params": data.trend, "late_loss_for_tenfold_params": data.late}
+    numbers = {
+        name: difference_numbers(value) for name, value in known.items() if isinstance(value, Interval)
+    }
+    numbers |= {"doublings_later": None if steps is None else difference_numbers(steps)}
+    caveats = [
+        "A slope's interval counts how sizes scatter about their line in log N, and blocks of text left out.",
+        "The law is fitted from token 1 on, every octave counting alike.",
+    ]
+    return f"{law_verdict(data)}.", {"tokens": data.tokens} | numbers, caveats
 
 
 def bonus_words(gain: LoopGain) -> str:
@@ -176,8 +291,8 @@ def difference_numbers(value: Interval) -> dict[str, Any]:
     return {"value": value.value, "interval": value.interval, "level": value.level}
 
 
-def interval_words(over: str) -> str:
-    return (
-        f"intervals are {text.level(LEVEL)} t intervals from the spread between seeds, pooled over {over} as "
-        "if all were equally noisy, each by itself; they do not cover another text or another recipe."
-    )
+def range_words(noises: Mapping[Key, Noise] | Refusal, of: str = "spread between seeds") -> str:
+    """What the intervals of a sentence hold, and over what their noise is pooled."""
+    over = "" if isinstance(noises, Refusal) else f", {pooled_words(noises.values())}"
+    kind = f"{text.level(LEVEL)} t intervals"
+    return f"Ranges are {kind} from the {of}{over}. Another text or recipe may differ."

@@ -1,10 +1,10 @@
-"""What loops buy: one law over all looped runs, judged on runs it has not seen, and the entropy bonus apart.
+"""What loops buy: losses with more loops against one, the law over all of them, and the entropy bonus apart.
 
 The objective of a gated looped model is  total = expected cross-entropy - beta H,  H <= log T_m.  Part of
 any fall of the total with T_m is that bonus, so total, expected and last-exit losses stand apart.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -12,42 +12,35 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.fit_rows import law_at
-from isoloss.analysis.points import cooled_points, losses_by_size, of_families, shared_tokens
+from isoloss.analysis import loop_worth
+from isoloss.analysis.loop_laws import (
+    COLUMNS,
+    FITTED,
+    PARTS,
+    Judged,
+    errors_by_kind,
+    fit_law,
+    judge,
+    late,
+    trace,
+)
+from isoloss.analysis.loop_worth import LoopWorth, of_one_exit
+from isoloss.analysis.points import cooled_points, main_tokens, noise_by_size, of_families
 from isoloss.errors import Refusal, attempt
-from isoloss.laws import Fit, FitStatus, fit
+from isoloss.laws import Fit, FitStatus
+from isoloss.noise import Key
 from isoloss.records import StudyData
-from isoloss.stats import Interval, Noise, difference, seed_noise
-
-PARTS = {"total": "total loss", "expected": "expected cross-entropy", "last_exit": "last-exit loss"}
-INPUTS = ("params", "tokens", "recurrence")
-BINS = 40
-BINS_A_DECADE = 20
-LATE = 0.2
-"""Share of a run's tokens left out of the fit: the law is not made for the early drop, which flatters R^2."""
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """A law fitted without some points and judged on them, beside the nearest points it was given.
-
-    ``error`` is the mean of |predicted / real - 1|; ``baseline`` the same when each held-out point is
-    predicted by the loss of the nearest panel (or the last point) that was kept.
-    """
-
-    what: str
-    points: int
-    baseline: float
-    error: float | None = None
-    r2: float | None = None
-    refusal: Refusal | None = None
+from isoloss.stats import Interval, Noise, contrast
 
 
 @dataclass(frozen=True)
 class LoopGain:
-    """Most loops minus one at equal N: differences in nats; ``bonus`` is beta H, ``cap`` beta log T_m."""
+    """``loops`` minus one loop at equal N, the mean over the sizes ``params``: differences in nats.
 
-    params: int
+    ``bonus`` is beta H, ``cap`` beta log T_m. N differs by the gate's d_model + 1 only.
+    """
+
+    params: tuple[int, ...]
     loops: int
     last_exit: Interval
     expected: Interval
@@ -58,129 +51,45 @@ class LoopGain:
 
 @dataclass(frozen=True)
 class LoopedStudy:
-    """``curves``, ``log_curves``: training loss of each panel by bins of tokens, of log tokens.
+    """``curves``: loss on held-out text along the trunk of each panel, seeds together.
 
-    ``fits``: one law per part of the loss. ``beta``: the weight of the entropy bonus.
+    ``fits``: one law per part of the loss. ``judged``: that of total loss, where it was fitted and at what
+    was left out. ``gains``: at each size; ``mean_gains``: over all sizes, by number of loops. ``beta``: the
+    weight of the entropy bonus. ``worth``: of a loop, at equal depth.
     """
 
     tokens: int
     curves: pl.DataFrame
-    log_curves: pl.DataFrame
     points: pl.DataFrame
-    noise: Noise | Refusal
+    noise: Mapping[Key, Noise] | Refusal
     beta: float | None
     fits: Mapping[str, Fit | Refusal]
-    held_out: tuple[HeldOut, ...]
+    judged: tuple[Judged, ...]
     gains: tuple[LoopGain, ...]
+    mean_gains: tuple[LoopGain, ...]
+    worth: LoopWorth | Refusal
 
 
 def measure(study: StudyData) -> LoopedStudy:
     """Raises Refusal if no looped run has finished."""
-    points = of_families(cooled_points(study.table()), "looped")
-    steps = training_curves(study, points)
-    width = pl.col("tokens").max().over("size", "recurrence") / BINS
-    curves = bin_means(steps, ((pl.col("tokens") / width).ceil() - 1).clip(0, BINS - 1))
-    points = points.filter(pl.col("tokens") == shared_tokens(points, "recurrence"))
-    noise = seed_noise(losses_by_size(points))
+    looped = of_families(cooled_points(study.table()), "looped")
+    # Runs of one exit are the design at equal depth, unless the study has no others.
+    several = looped.filter(~pl.col("run_id").is_in(of_one_exit(study)))
+    grid = looped if several.is_empty() else several
+    curves = trace(study.table(), grid)
+    points = grid.filter(pl.col("tokens") == main_tokens(grid, "recurrence"))
     return LoopedStudy(
         tokens=int(points["tokens"][0]),
         curves=curves,
-        # Bins of equal width in log tokens keep the early drop.
-        log_curves=bin_means(steps, (pl.col("tokens").log10() * BINS_A_DECADE).floor()),
         points=points,
-        noise=noise,
+        noise=noise_by_size(points),
         beta=entropy_weight(points),
         fits={part: fit_law(late(curves), part) for part in PARTS},
-        held_out=validate(late(curves)),
+        judged=judge(late(curves)),
         gains=loop_gains(points),
+        mean_gains=mean_gains(points),
+        worth=attempt(loop_worth.measure, study),
     )
-
-
-def training_curves(study: StudyData, points: pl.DataFrame) -> pl.DataFrame:
-    """Trunk training losses of the runs in ``points``: total, expected and last exit at every step."""
-    widths = points.select("run_id", "d_model").unique()
-    curves = study.curves().filter(~pl.col("cooled") & (pl.col("step") > 0)).join(widths, on="run_id")
-    exits = sorted((c for c in curves.columns if c.startswith("exit_")), key=lambda c: int(c[5:]))
-    return curves.select(
-        "run_id",
-        "params",
-        "recurrence",
-        "tokens",
-        "total",
-        pl.concat_str("n_layer", pl.lit("x"), "d_model").alias("size"),
-        # A run of one loop has one loss under all three names.
-        pl.coalesce("expected" if "expected" in curves.columns else "total", "total").alias("expected"),
-        pl.coalesce(*reversed(exits), "total").alias("last_exit"),
-    )
-
-
-def bin_means(curves: pl.DataFrame, bin_of: pl.Expr) -> pl.DataFrame:
-    """Means over bins of tokens, seeds of a panel together; ``tokens`` is the bin's mean."""
-    return (
-        curves.group_by("size", "recurrence", bin_of.cast(pl.Int64).alias("bin"))
-        .agg(pl.col("params").first(), pl.col("tokens", *PARTS).mean())
-        .with_columns(pl.col("params").min().over("size").alias("size_params"))
-        .sort("size_params", "recurrence", "bin")
-    )
-
-
-def late(curves: pl.DataFrame) -> pl.DataFrame:
-    return curves.filter(pl.col("tokens") > LATE * pl.col("tokens").max().over("size", "recurrence"))
-
-
-def fit_law(points: pl.DataFrame, part: str = "total") -> Fit | Refusal:
-    """One loop law over every panel. Its intervals are not used: the points of one run share its noise.
-
-    Where the data leave its parameters open, the curve that it draws through them is kept, and so marked.
-    """
-    return attempt(fit, "loop-total", inputs_of(points), points[part], curve_only=True)
-
-
-def validate(points: pl.DataFrame) -> tuple[HeldOut, ...]:
-    """Leave out the largest N, the most loops, both at once, and the last quarter of every run."""
-    large = pl.col("size_params") == points["size_params"].max()
-    deep = pl.col("recurrence") == points["recurrence"].max()
-    last = pl.col("tokens") > 0.75 * pl.col("tokens").max().over("size", "recurrence")
-    return (
-        judge_held_out("largest N, all T_m", points, large, "size_params"),
-        judge_held_out("largest T_m, all N", points, deep, "recurrence"),
-        judge_held_out("largest N at largest T_m only", points, large & deep, "size_params"),
-        judge_held_out("last quarter of every run", points, last, "tokens"),
-    )
-
-
-def judge_held_out(what: str, points: pl.DataFrame, out: pl.Expr, along: str) -> HeldOut:
-    kept, unseen = points.filter(~out), points.filter(out)
-    if kept.is_empty() or unseen.is_empty():
-        refusal = Refusal("nothing is left to fit on", mend="add sizes, loops or tokens")
-        return HeldOut(what, unseen.height, float("nan"), refusal=refusal)
-    law, real = fit_law(kept), unseen["total"].to_numpy()
-    baseline = relative_error(nearest_losses(kept, unseen, along), real)
-    if isinstance(law, Refusal):
-        return HeldOut(what, unseen.height, baseline, refusal=law)
-    predicted = law_at(law, inputs_of(unseen))
-    r2 = 1 - float(np.sum((real - predicted) ** 2) / np.sum((real - real.mean()) ** 2))
-    return HeldOut(what, unseen.height, baseline, relative_error(predicted, real), r2)
-
-
-def inputs_of(points: pl.DataFrame) -> dict[str, np.ndarray]:
-    return {name: points[name].to_numpy().astype(float) for name in INPUTS}
-
-
-def relative_error(predicted: np.ndarray, real: np.ndarray) -> float:
-    return float(np.mean(np.abs(predicted / real - 1)))
-
-
-def nearest_losses(kept: pl.DataFrame, unseen: pl.DataFrame, along: str) -> np.ndarray:
-    """For each unseen point the loss of the kept point that agrees in the rest, nearest in ``along``."""
-    axes = ("size_params", "recurrence", "tokens")
-    kept_3n, unseen_3n = (
-        np.log(np.stack([p[a].to_numpy().astype(float) for a in axes])) for p in (kept, unseen)
-    )
-    # The axis left out may differ freely; the other two must agree as well as they can.
-    stiffness_3 = np.array([1.0 if axis == along else 100.0 for axis in axes])[:, None, None]
-    distance_uk = np.sum(stiffness_3 * np.abs(unseen_3n[:, :, None] - kept_3n[:, None, :]), axis=0)
-    return kept["total"].to_numpy()[distance_uk.argmin(axis=1)]
 
 
 def entropy_weight(points: pl.DataFrame) -> float | None:
@@ -192,73 +101,91 @@ def entropy_weight(points: pl.DataFrame) -> float | None:
 
 
 def loop_gains(points: pl.DataFrame) -> tuple[LoopGain, ...]:
-    """Most loops minus one at every size that has both; N differs by the gate's d_model + 1 only."""
-    beta, gains = entropy_weight(points) or 0.0, list[LoopGain]()
-    columns = {"last_exit": "loss", "expected": "loss_expected", "total": "loss_total"}
-    noises = {name: seed_noise(losses_by_size(points, column)) for name, column in columns.items()}
-    for _, size in points.group_by("n_layer", "d_model", maintain_order=True):
-        loops = int(size["recurrence"].to_numpy().max())
-        single, deep = (size.filter(pl.col("recurrence") == t) for t in (1, loops))
-        if loops == 1 or single.is_empty():
+    """Of every size and number of loops above one, in order."""
+    sizes = [size for _, size in points.group_by("n_layer", "d_model", maintain_order=True)]
+    gains = [gain for size in sizes for gain in _gains(points, [size])]
+    return tuple(sorted(gains, key=lambda gain: (gain.params, gain.loops)))
+
+
+def mean_gains(points: pl.DataFrame) -> tuple[LoopGain, ...]:
+    """Of every number of loops above one, the mean over the sizes that have it and one loop."""
+    return tuple(_gains(points, [size for _, size in points.group_by("n_layer", "d_model")]))
+
+
+def _gains(points: pl.DataFrame, sizes: Sequence[pl.DataFrame]) -> list[LoopGain]:
+    """Each number of loops against one; ``points`` tell the seed noise."""
+    beta = entropy_weight(points) or 0.0
+    noises = {part: noise_by_size(points, column) for part, column in COLUMNS.items()}
+    gains: list[LoopGain] = []
+    for loops in sorted({loops for size in sizes for loops in size["recurrence"].to_list()} - {1}):
+        pairs = [[size.filter(pl.col("recurrence") == t) for t in (1, loops)] for size in sizes]
+        pairs = [pair for pair in pairs if not any(side.is_empty() for side in pair)]
+        if not pairs:
             continue
-        changes = {
-            name: difference(deep[column].to_numpy(), single[column].to_numpy(), noises[name])
-            for name, column in columns.items()
-        }
-        bonus = float((deep["loss_expected"] - deep["loss_total"]).to_numpy().mean())
-        params = int(single["params"][0])
-        gains.append(LoopGain(params=params, loops=loops, bonus=bonus, cap=beta * log(loops), **changes))
-    return tuple(sorted(gains, key=lambda gain: gain.params))
+        changes = {part: _change(pairs, column, noises[part]) for part, column in COLUMNS.items()}
+        many = pl.concat([pair[1] for pair in pairs])
+        bonus = float((many["loss_expected"] - many["loss_total"]).to_numpy().mean())
+        params = tuple(sorted(int(one["params"][0]) for one, _ in pairs))
+        gains.append(LoopGain(params, loops, bonus=bonus, cap=beta * log(loops), **changes))
+    return gains
 
 
-def loops_verdict(data: LoopedStudy) -> str:
-    """Last exit with most loops against one loop at equal N, in one clause."""
-    if not data.gains:
-        return "no size was trained both with one loop and with more, so what loops buy is not measured"
-    loops = data.gains[-1].loops
-    if isinstance(data.noise, Refusal):
-        return f"no verdict on {loops} loops against one: {data.noise.what}"
-    clauses = []
-    for sign, words in ((-1, "lowers"), (1, "raises"), (0, "does not clearly change")):
-        sizes = [text.count(g.params) for g in data.gains if g.last_exit.sign == sign]
-        if sizes:
-            clauses.append(f"{words} the last-exit loss at N = {text.listed(sizes)}")
-    return f"at equal N, T_m = {loops} instead of 1 {'; it '.join(clauses)}"
-
-
-def fit_words(data: LoopedStudy) -> str:
-    """How well the one law does where it was fitted, or why there is none."""
-    law = data.fits["total"]
-    if isinstance(law, Refusal):
-        return f"one law over all panels is refused: {law.what}"
-    rows = late(data.curves)
-    error = np.abs(law_at(law, inputs_of(rows)) / rows["total"].to_numpy() - 1)
-    shapes = rows.select("size", "recurrence").n_unique()
-    undetermined = f"; its parameters are not determined: {law.reason}"
-    return (
-        f"one law over {shapes} panels is within {text.percent(float(error.mean()))} of the total loss on "
-        f"average, {text.percent(float(error.max()))} at worst, where it was fitted"
-        f"{undetermined if law.status is FitStatus.CURVE_ONLY else ''}"
+def _change(
+    pairs: Sequence[Sequence[pl.DataFrame]], column: str, noise: Mapping[Key, Noise] | Refusal
+) -> Interval:
+    """Second minus first side of each pair, the mean over pairs."""
+    parts = [
+        (sign / len(pairs), float(side[column].to_numpy().mean()), side.height)
+        for pair in pairs
+        for sign, side in zip((-1.0, 1.0), pair, strict=True)
+    ]
+    if isinstance(noise, Refusal):
+        return contrast(parts, noise)
+    return contrast(
+        parts, [noise[side.select("family", "curve", "params").row(0)] for pair in pairs for side in pair]
     )
 
 
+def loops_verdict(data: LoopedStudy) -> str:
+    """Last exit with most loops against one loop at equal N, the mean over sizes; the others beside it."""
+    if not data.mean_gains:
+        return "no size was trained both with one loop and with more, so what loops buy is not measured"
+    *others, most = data.mean_gains
+    if isinstance(data.noise, Refusal):
+        return f"no verdict on {most.loops} loops against one: {data.noise.what}"
+    better = {-1: "better than", 1: "worse than", 0: "neither better nor worse than"}[
+        most.last_exit.sign or 0
+    ]
+    sizes = text.plural(len(most.params), "size")
+    words = f"{text.difference(most.last_exit)}: {most.loops} loops predict {better} one, the mean of {sizes}"
+    if others:
+        beside = [f"{text.signed(gain.last_exit.value)} with {gain.loops}" for gain in others]
+        words += f" ({text.listed(beside)} loops)"
+    return words
+
+
+def fit_words(data: LoopedStudy) -> str:
+    """How well the one law does on what it was fitted to and on what was left out, or why there is none."""
+    law = data.fits["total"]
+    if isinstance(law, Refusal):
+        return f"one law over all panels is refused: {law.what}"
+    errors = errors_by_kind(data.judged)
+    unseen = [f"{text.percent(error)} with {kind}" for kind, error in errors.items() if kind != FITTED]
+    words = f"one law misses total loss by {text.percent(errors[FITTED])} where it was fitted"
+    if unseen:
+        words += f", by {text.listed(unseen)}"
+    return f"{words}; only a curve: {law.reason}" if law.status is FitStatus.CURVE_ONLY else words
+
+
 def gains_table(data: LoopedStudy) -> pl.DataFrame:
-    """Most loops minus one loop: differences with intervals beside the bonus and its cap."""
+    """Loops minus one loop: differences with intervals beside the bonus and its cap; params null: mean."""
     rows = []
-    for gain in data.gains:
+    means = [gain for gain in data.mean_gains if len(gain.params) > 1]
+    for gain in (*data.gains, *means):
+        params = gain.params[0] if len(gain.params) == 1 else None
         changes = {"last exit": gain.last_exit, "expected": gain.expected, "total": gain.total}
         for name, change in changes.items():
-            rows.append((gain.params, gain.loops, name, change.value, *change.ends, gain.bonus, gain.cap))
+            rows.append((params, gain.loops, name, change.value, *change.ends, gain.bonus, gain.cap))
     names = ("params", "loops", "loss", "change", "low", "high", "entropy_bonus", "bonus_at_most")
     kinds = dict(zip(names, (pl.Int64, pl.Int64, pl.String, *[pl.Float64] * 5), strict=True))
-    return pl.DataFrame(rows, schema=kinds, orient="row")
-
-
-def held_out_table(data: LoopedStudy) -> pl.DataFrame:
-    rows = [
-        (h.what, h.points, h.error, h.r2, h.baseline, h.refusal.what if h.refusal else None)
-        for h in data.held_out
-    ]
-    names = ("left_out", "points", "relative_error", "r2", "error_of_nearest_panel", "refused")
-    kinds = dict(zip(names, (pl.String, pl.Int64, *[pl.Float64] * 3, pl.String), strict=True))
     return pl.DataFrame(rows, schema=kinds, orient="row")

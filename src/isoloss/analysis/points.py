@@ -8,7 +8,8 @@ import polars as pl
 from isoloss import text
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, fit
-from isoloss.stats import LEVEL
+from isoloss.noise import Key, nested_noise
+from isoloss.stats import LEVEL, Noise
 
 LEVEL_WORDS = text.level(LEVEL)
 """Of every interval of a study's figures and tables."""
@@ -43,6 +44,13 @@ def curve_of() -> pl.Expr:
     )
 
 
+def curve_in_study() -> pl.Expr:
+    """``curve_of`` the loss table's rows; a shorter context than the study's is a curve of its own."""
+    short = pl.concat_str(curve_of(), pl.lit(", context "), pl.col("context").cast(pl.String))
+    longest = pl.col("context") == pl.col("context").max()
+    return pl.when(longest).then(curve_of()).otherwise(short).alias("curve")
+
+
 def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
     """Evaluations at the end of a cooldown, of finished runs, at each size's best learning rate.
 
@@ -55,7 +63,7 @@ def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
             mend="let the study run on, then report",
         )
     order = ["family", "n_layer", "recurrence", "params", "seed", "tokens"]
-    return best_rate(points.with_columns(curve_of())).sort(order, nulls_last=True)
+    return best_rate(points.with_columns(curve_in_study())).sort(order, nulls_last=True)
 
 
 def best_rate(points: pl.DataFrame) -> pl.DataFrame:
@@ -75,7 +83,7 @@ def rates_of(points: pl.DataFrame) -> pl.DataFrame:
 
 def sweeps(table: pl.DataFrame) -> pl.DataFrame:
     """``rates_of`` the sizes that were trained at more than one learning rate, in order of rate."""
-    points = finished_points(table).with_columns(curve_of())
+    points = finished_points(table).with_columns(curve_in_study())
     rates = rates_of(points).filter(pl.len().over("curve", "params") > 1)
     return rates.sort("curve", "params", "learning_rate")
 
@@ -90,13 +98,13 @@ def of_families(points: pl.DataFrame, *families: str) -> pl.DataFrame:
     if missing:
         raise Refusal(
             f"the study holds no finished {' and no '.join(missing)} run",
-            mend=f"add {' and '.join(missing)} runs to the study, or let them finish",
+            mend=f"add {' and '.join(missing)} runs to the study, or let them finish without diverging",
         )
     return points.filter(pl.col("family").is_in(families))
 
 
-def shared_tokens(points: pl.DataFrame, column: str = "family") -> int:
-    """The largest D that every value of ``column`` reached. Raises Refusal if they share none."""
+def shared_tokens(points: pl.DataFrame, column: str = "family") -> list[int]:
+    """Every D that all values of ``column`` reached, ascending. Raises Refusal if they share none."""
     groups = points[column].n_unique()
     shared = points.group_by("tokens").agg(pl.col(column).n_unique()).filter(pl.col(column) == groups)
     if shared.is_empty():
@@ -105,7 +113,14 @@ def shared_tokens(points: pl.DataFrame, column: str = "family") -> int:
             f"no number of training tokens is shared by all of {names}",
             mend="give every run of the study the same D points",
         )
-    return int(shared["tokens"].to_numpy().max())
+    return shared["tokens"].sort().to_list()
+
+
+def main_tokens(points: pl.DataFrame, column: str = "family") -> int:
+    """Of the shared D, the largest that most sizes reached: some sizes may have trained for longer."""
+    shared = points.filter(pl.col("tokens").is_in(shared_tokens(points, column)))
+    sizes = shared.group_by("tokens").agg(pl.struct("curve", "params").n_unique().alias("sizes"))
+    return int(sizes.sort("sizes", "tokens")["tokens"][-1])
 
 
 def losses_by_size(points: pl.DataFrame, value: str = "loss") -> list[np.ndarray]:
@@ -113,10 +128,29 @@ def losses_by_size(points: pl.DataFrame, value: str = "loss") -> list[np.ndarray
     return [rows[value].to_numpy() for _, rows in points.group_by("curve", "params", maintain_order=True)]
 
 
+def noise_by_size(points: pl.DataFrame, value: str = "loss") -> dict[Key, Noise] | Refusal:
+    """Seed noise at every (family, curve, params) of ``points``, which hold one D."""
+    groups = points.group_by("family", "curve", "params", maintain_order=True)
+    return nested_noise({size: rows[value].to_numpy() for size, rows in groups})
+
+
 def means(points: pl.DataFrame) -> pl.DataFrame:
     """Mean loss and number of seeds per curve and size, in order of size."""
     grouped = points.group_by("curve", "family", "n_layer", "recurrence", "params", maintain_order=True)
     return grouped.agg(pl.col("loss").mean(), pl.len().alias("seeds")).sort("params")
+
+
+def best_curve(points: pl.DataFrame, family: str) -> str:
+    """Of a family's curves at one D, such as depths of LSTMs, the one with most sizes, then lowest loss.
+
+    Lowest, on average over its sizes, against a line in log N through all sizes of the family.
+    """
+    mean = means(points.filter(pl.col("family") == family))
+    log_n, loss = np.log(mean["params"].to_numpy()), mean["loss"].to_numpy()
+    line = np.polyfit(log_n, loss, min(1, len(np.unique(log_n)) - 1))
+    above = mean.with_columns(pl.Series("above", loss - np.polyval(line, log_n)))
+    curves = above.group_by("curve").agg(pl.len().alias("sizes"), pl.col("above").mean())
+    return curves.sort("sizes", -pl.col("above"), "curve")["curve"][-1]
 
 
 def curves_of(points: pl.DataFrame) -> tuple[Curve, ...]:

@@ -6,14 +6,11 @@ import numpy as np
 import polars as pl
 
 from isoloss.analysis.points import curve_of
-from isoloss.errors import Refusal, attempt
-from isoloss.laws import ContextStop, Fit, FitStatus, fit_context, where_it_stops
+from isoloss.errors import Refusal
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL
 
 SINGLE = 16
 PER_OCTAVE = 4
-BINS_IN_WORDS = f"single up to {SINGLE}, then {PER_OCTAVE} bins an octave"
 
 
 @dataclass(frozen=True)
@@ -79,30 +76,3 @@ def bin_means(profile: PositionProfile) -> pl.DataFrame:
         middle = float(np.sqrt(first * last))
         rows.append((first, last, middle, float(loss_S.mean()), float(loss_S.min()), float(loss_S.max())))
     return pl.DataFrame(rows, schema=["first", "last", "position", "loss", "low", "high"], orient="row")
-
-
-def context_law(profile: PositionProfile) -> Fit | Refusal:
-    """a + b T^-p over all single positions, unbinned; only a curve where the noise hides its parameters."""
-    sums = (profile.sum_ST, profile.sumsq_ST, profile.count_ST)
-    return attempt(fit_context, profile.position_T, *sums, level=LEVEL, curve_only=True)
-
-
-def stop_of(profile: PositionProfile) -> ContextStop | Refusal:
-    """Where the size stops improving. Seeds read the same windows, so they are averaged, not added."""
-    means = (values.mean(axis=0) for values in (profile.sum_ST, profile.sumsq_ST, profile.count_ST))
-    return attempt(where_it_stops, profile.position_T, *means)
-
-
-def law_words(law: Fit | Refusal) -> str:
-    """'4.0 + 3.2 T^-0.47', marked if it is only a curve, or that there is none."""
-    if isinstance(law, Refusal):
-        return "no law fitted"
-    return law.formula().removeprefix("L = ") + (" (curve only)" if not determined(law) else "")
-
-
-def determined(law: Fit | Refusal) -> bool:
-    """Do the data fix the law's parameters, so that they may be compared?"""
-    return isinstance(law, Fit) and law.status is not FitStatus.CURVE_ONLY
-
-
-CURVE_WORDS = "(curve only): the noise leaves its parameters open"

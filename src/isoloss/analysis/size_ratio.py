@@ -1,10 +1,10 @@
-"""How many times larger an LSTM must be to match a Transformer: N(LSTM) / N(Transformer) at equal loss."""
+"""How many times larger one family must be to match another: N(rival) / N(reference) at equal loss."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from isoloss.analysis.by_params import ByParams
+from isoloss.analysis.by_params import FamilyPair
 from isoloss.errors import Refusal
 from isoloss.laws import Fit
 from isoloss.stats import LEVEL
@@ -25,14 +25,13 @@ class SizeRatio:
     interval: tuple[float | None, float | None] | None
 
 
-def size_ratios(data: ByParams, curve: str, levels: int = 3) -> list[SizeRatio]:
+def size_ratios(pair: FamilyPair, curve: str, levels: int = 3) -> list[SizeRatio]:
     """Ratios at ``levels`` losses that both laws reach inside their data.
 
     The interval takes quantiles of the ratio over draws of both parameter vectors.
     Raises Refusal if a law was refused or the two share no loss.
     """
-    fits = {curve.name: curve.fit for curve in data.curves}
-    ours, theirs = fits["Transformer"], fits[curve]
+    ours, theirs = pair.fits[pair.reference], pair.fits[curve]
     if isinstance(ours, Refusal):
         raise ours
     if isinstance(theirs, Refusal):
@@ -43,8 +42,8 @@ def size_ratios(data: ByParams, curve: str, levels: int = 3) -> list[SizeRatio]:
     low, high = max(end[0] for end in ends), min(end[1] for end in ends)
     if low >= high:
         raise Refusal(
-            f"no loss is reached by both the Transformer and the {curve} inside their sizes",
-            mend="add larger Transformers or smaller LSTMs",
+            f"no loss is reached by both the {pair.reference} and the {curve} inside their sizes",
+            mend=f"add larger {pair.reference} or smaller {curve} models",
         )
     rng = np.random.default_rng(SEED)
     certain = ours.covariance is not None and theirs.covariance is not None

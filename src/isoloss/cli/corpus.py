@@ -22,7 +22,7 @@ def corpus_list(as_json: AsJson = False) -> None:
 
     infos = [library.info(name) for name in library.names()]
     lines = (
-        f"{info.name}: {info.train_documents} training documents ({text.size(info.train_bytes)}), "
+        f"{info.name}: {info.train_documents} training pieces ({text.size(info.train_bytes)}), "
         f"{info.validation_documents} for validation ({text.size(info.validation_bytes)}), "
         f"hash {info.corpus_hash[:12]}"
         for info in infos
@@ -45,11 +45,12 @@ def corpus_add(
         typer.Option(help=r"Cuts a text file into documents, e.g. '\n\n\n'. Default: one document a file."),
     ] = None,
     validation: Annotated[
-        float, typer.Option(help="Share of the bytes held out, by whole documents.")
+        float,
+        typer.Option(help="Share of the bytes held out, in parts of long documents and whole short ones."),
     ] = 0.08,
     as_json: AsJson = False,
 ) -> None:
-    """Read text, split it by document into training and validation, and keep it under a name.
+    """Read text, split it into training and validation, and keep it under a name.
 
     isoloss corpus add novels novels/ more.jsonl.zst
     isoloss run architectures --set corpus=novels
@@ -63,10 +64,10 @@ def corpus_add(
     )
     lines = [
         f"{info.name}: {'there already, unchanged' if info.already_there else 'added'}",
-        f"  training    {info.train_documents} documents, {text.size(info.train_bytes)}",
-        f"  validation  {info.validation_documents} documents, {text.size(info.validation_bytes)}",
+        f"  training    {info.train_documents} pieces of text, {text.size(info.train_bytes)}",
+        f"  validation  {info.validation_documents} pieces of text, {text.size(info.validation_bytes)}",
         f"  removed     {info.duplicates_removed} repeated documents, "
-        f"{info.paragraphs_removed} shared paragraphs",
+        f"{info.paragraphs_removed} shared paragraphs, {text.size(info.gap_bytes)} around held-out parts",
     ]
     respond(as_json, info, lines)
 

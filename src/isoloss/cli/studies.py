@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @app.command()
 def run(
     study: Annotated[
-        str, typer.Argument(help="A shipped study (architectures, learning-rates) or a .toml file.")
+        str, typer.Argument(help="A shipped study, such as architectures or looped, or a .toml file.")
     ],
-    scale: Annotated[str, typer.Option(help="Which scale of the study: mini, gpu, paper.")] = "mini",
+    scale: Annotated[str, typer.Option(help="Which scale of the study: mini, evening, gpu, paper.")] = "mini",
     out: Annotated[
         Path | None, typer.Option(help="Folder of the study. Default: studies/NAME-SCALE.")
     ] = None,
@@ -84,7 +84,8 @@ def show_plan(forecast: "Forecast", workers: int | None, as_json: bool) -> None:
 
     rows = [run.as_row() for run in forecast.runs]
     if as_json:
-        show_json({"study": forecast.study, "scale": forecast.scale, "runs": rows})
+        said = {"study": forecast.study, "scale": forecast.scale, "families": forecast.families}
+        show_json(said | {"runs": rows})
         return
     table = Table(title=f"{forecast.study}, scale {forecast.scale}: {len(rows)} runs")
     columns = "run seed params total executed tokens 6ND exact-FLOPs rate time memory"
@@ -103,6 +104,8 @@ def show_plan(forecast: "Forecast", workers: int | None, as_json: bool) -> None:
     Console(width=None if sys.stdout.isatty() else 140).print(table)
     count = workers or forecast.workers
     print(f"about {runner.estimated_wall(forecast.runs, count)} on {count} worker(s); {forecast.basis}")
+    for name, facts in forecast.families.items():
+        print(f"{name}: " + "; ".join(f"{what}: {value}" for what, value in facts.items()))
     for warning in forecast.warnings:
         print(f"mind: {warning}")
 
@@ -120,9 +123,11 @@ def show_outcome(outcome: "StudyOutcome", as_json: bool) -> None:
 def outcome_lines(outcome: "StudyOutcome") -> Iterator[str]:
     if outcome.already == outcome.planned:
         yield f"Nothing to do: all {outcome.planned} runs of {outcome.folder} are there."
-        return
-    there = outcome.already + outcome.ended
-    yield f"{there} of {outcome.planned} runs are in {outcome.folder} ({outcome.ended} new)."
+    else:
+        there = outcome.already + outcome.ended
+        yield f"{there} of {outcome.planned} runs are in {outcome.folder} ({outcome.ended} new)."
+    if outcome.diverged:
+        yield f"{text.plural(len(outcome.diverged), 'run')} diverged, in no figure, law or finding:"
     yield from (f"diverged: {run_id}: {reason}" for run_id, reason in outcome.diverged.items())
     yield from (f"failed: {run_id}: {reason}" for run_id, reason in outcome.failed.items())
     if outcome.failed:
@@ -152,10 +157,14 @@ def report(
     isoloss report fit.json --beside kaplan-n
     """
     from isoloss import report as reports
+    from isoloss.analysis.findings import LEFT_OUT
 
     if Path(source).is_dir():
         result = reports.write(source, out)
         lines = [f"{number}. {finding.sentence}" for number, finding in enumerate(result.findings, start=1)]
+        lines += [
+            f"   {run}" for finding in result.findings if finding.key == LEFT_OUT for run in finding.caveats
+        ]
     else:
         from isoloss.sources.published import matching, names
 

@@ -53,13 +53,13 @@ def demo(
     """
     from isoloss.teach import result as recordings
     from isoloss.teach.panel import run
-    from isoloss.teach.start import chosen, ready
+    from isoloss.teach.start import prepare, select_panels
 
     if out is not None and out.exists() and not out.is_dir():
         raise InputError("is a file", where=str(out), mend="name a folder: each panel gets a file in it")
     results = []
-    for panel, settings in chosen(name, only=only, seeds=seeds, changes=changes or [], full=full):
-        ready(panel)
+    for panel, settings in select_panels(name, only=only, seeds=seeds, changes=changes or [], full=full):
+        prepare(panel)
         with ticker(panel.name) as tick:
             result = run(panel, settings, tick)
         if out is not None:

@@ -46,6 +46,9 @@ _WAIT_SECONDS = 900.0
 class CorpusInfo:
     """What is known of a corpus without reading its text. Bytes are UTF-8; ``sources`` are file names.
 
+    ``train_documents``, ``validation_documents``: pieces of text; a long document gives some to either side.
+    ``gap_bytes``: text near held-out parts, on neither side.
+
     ``already_there`` says that ``add`` found the same corpus under this name and wrote nothing.
     """
 
@@ -58,6 +61,7 @@ class CorpusInfo:
     duplicates_removed: int
     paragraphs_removed: int
     sources: tuple[str, ...]
+    gap_bytes: int = 0
     already_there: bool = field(default=False, compare=False)
 
 
@@ -163,6 +167,7 @@ def _info(name: str, parts: Split, sources: tuple[str, ...]) -> CorpusInfo:
         duplicates_removed=parts.duplicates_removed,
         paragraphs_removed=parts.paragraphs_removed,
         sources=sources,
+        gap_bytes=parts.gap_bytes,
     )
 
 

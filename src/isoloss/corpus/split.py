@@ -1,10 +1,14 @@
-"""Documents are split into train and validation by what they say, never by the order they came in.
+"""Text is split into train and validation by what it says, never by the order it came in.
+
+Long documents give parts of themselves (of a novel, about a chapter), short ones go whole to one side, so
+that validation is the same mixture of texts as train.
 
 Every choice follows the sha256 of a document's text: the same set of documents gives the same split, the same
 order inside each split and the same identity, whatever files or folders it arrived in.
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +16,11 @@ from isoloss import files
 from isoloss.corpus.documents import Document
 from isoloss.errors import InputError
 
-SALT = "isoloss split 1"  # a new salt would be another split of every corpus
+SALT = "isoloss split 2"  # a new salt would be another split of every corpus
 VALIDATION_FRACTION = 0.08
+LONG_CHARACTERS = 65_536  # from here on a document gives parts: 8% of it are a few contexts
+PART_CHARACTERS = 32_768  # about a chapter
+GAP_CHARACTERS = 2_048  # near a part, on either side: the sentence before gives away the sentence after
 PARAGRAPH_CHARACTERS = 60  # shorter repeats ("Enter HAMLET.") are the language, not a leak
 
 
@@ -22,7 +29,7 @@ class Split:
     """Two disjoint sets of documents, and what was removed to make them so.
 
     ``corpus_hash`` identifies both sets; ``duplicates_removed`` counts documents, ``paragraphs_removed`` the
-    paragraphs taken out of train because validation holds them too.
+    paragraphs taken out of train because validation holds them too, ``gap_bytes`` the text on neither side.
     """
 
     train: tuple[Document, ...]
@@ -30,18 +37,20 @@ class Split:
     corpus_hash: str
     duplicates_removed: int
     paragraphs_removed: int
+    gap_bytes: int
 
 
 def split(documents: Sequence[Document], validation_fraction: float = VALIDATION_FRACTION) -> Split:
-    """Hold out about ``validation_fraction`` of the bytes, document by document, without leaks.
+    """Hold out about ``validation_fraction`` of the bytes, without leaks.
 
     1. Documents that occur more than once are kept once, so that no copy can land on the other side.
-    2. Validation is filled in the order of salted hashes (``hold_out``).
-    3. Paragraphs of at least 60 characters that validation holds too leave train: validation keeps its
-       documents whole, since losses by position need unbroken context. Train documents left empty go.
+    2. Every long document gives contiguous parts of itself to validation (``hold_out_parts``).
+    3. Short documents go to validation whole, in the order of salted hashes (``hold_out``).
+    4. Paragraphs of at least 60 characters that validation holds too leave train: validation keeps its
+       text whole, since losses by position need unbroken context. Train documents left empty go.
 
-    Raises InputError for a fraction outside (0, 0.5], fewer than two distinct documents, or a train split
-    that only repeats validation.
+    Raises InputError for a fraction outside (0, 0.5], a single short document, or a train split that only
+    repeats validation.
     """
     if not 0 < validation_fraction <= 0.5:
         raise InputError(
@@ -49,13 +58,20 @@ def split(documents: Sequence[Document], validation_fraction: float = VALIDATION
             mend="use a fraction such as 0.08",
         )
     distinct = unique(documents)
-    if len(distinct) < 2:
+    long = [document for document in distinct if len(document.text) >= LONG_CHARACTERS]
+    short = [document for document in distinct if len(document.text) < LONG_CHARACTERS]
+    if not long and len(short) < 2:
         raise InputError(
-            "one distinct document cannot be split into train and validation",
+            f"one distinct document of less than {LONG_CHARACTERS:,} characters cannot be split into train "
+            "and validation",
             where=distinct[0].source if distinct else "",
-            mend="give at least two documents, or a separator that divides the file into documents",
+            mend="give more text, two documents, or a separator that divides the file into documents",
         )
-    train, validation = hold_out(distinct, validation_fraction)
+    train, validation = hold_out(short, validation_fraction) if len(short) > 1 else (short, [])
+    for document in long:
+        rest, parts = hold_out_parts(document, validation_fraction)
+        train, validation = train + rest, validation + parts
+    gap_bytes = sum(map(text_bytes, distinct)) - sum(map(text_bytes, train + validation))
     train, paragraphs_removed = without_shared_paragraphs(train, validation)
     if not train:
         raise InputError(
@@ -68,7 +84,43 @@ def split(documents: Sequence[Document], validation_fraction: float = VALIDATION
         corpus_hash=_identity(train, validation),
         duplicates_removed=len(documents) - len(distinct),
         paragraphs_removed=paragraphs_removed,
+        gap_bytes=gap_bytes,
     )
+
+
+def hold_out_parts(document: Document, fraction: float) -> tuple[list[Document], list[Document]]:
+    """(train, validation) of one long document: ``fraction`` of it in contiguous parts, a gap around each.
+
+    The document is divided into equal sections, one for every ``PART_CHARACTERS`` to hold out; where in its
+    section a part begins is drawn from the text's hash. Cuts fall between paragraphs where there are any.
+    """
+    text = document.text
+    sections = max(1, round(fraction * len(text) / PART_CHARACTERS))
+    train: list[str] = []
+    validation: list[str] = []
+    done = 0
+    for number in range(sections):
+        first, last = (len(text) * n // sections for n in (number, number + 1))
+        length = round(fraction * (last - first))
+        draw = int(_hash(f"{SALT} {number} {text}")[:12], 16) / 16**12
+        start = _paragraph_from(text, first + int(draw * (last - first - length)))
+        stop = _paragraph_from(text, start + length)
+        train.append(text[done : max(done, start - GAP_CHARACTERS)])
+        validation.append(text[start:stop])
+        done = _paragraph_from(text, min(len(text), stop + GAP_CHARACTERS))
+    train.append(text[done:])
+    sides = ([part.strip("\n") for part in side if part.strip()] for side in (train, validation))
+    rest, held = ([Document(part, document.source) for part in side] for side in sides)
+    return rest, held
+
+
+_BREAK = re.compile(r"\n\n+")
+
+
+def _paragraph_from(text: str, position: int) -> int:
+    """Where the next paragraph begins, or ``position`` itself where none does within a gap's length."""
+    found = _BREAK.search(text, position, position + GAP_CHARACTERS)
+    return found.end() if found else position
 
 
 def unique(documents: Sequence[Document]) -> list[Document]:

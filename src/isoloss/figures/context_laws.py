@@ -1,79 +1,169 @@
-"""How Transformers use context: a law in the token index for each size, and when each index is learned."""
+"""How Transformers use context: laws in the token index, when each is learned, and what size gives it."""
+
+from typing import Any
 
 import altair as alt
+import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.contexts import Contexts, law_verdict, steps_verdict
-from isoloss.analysis.fit_rows import law_losses
+from isoloss.analysis.context_steps import steps_verdict
+from isoloss.analysis.contexts import (
+    Contexts,
+    ContextSize,
+    law_verdict,
+    short_minus_long,
+    sizes_verdict,
+)
+from isoloss.analysis.fit_rows import law_at
 from isoloss.analysis.points import LEVEL_WORDS
-from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, bin_means, law_words
+from isoloss.analysis.sliding import octaves
 from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
-from isoloss.figures.loss_by_position import curves_and_laws
 from isoloss.figures.style import linear_axis, log_axis
 
 WIDTH, HEIGHT = 520, 400
+LOSS = "Validation loss (nats per token)"
+DASH = [5, 4]
+
+
+def name_of(size: ContextSize) -> str:
+    return f"N = {text.count(size.params)}"
 
 
 def laws_figure(data: Contexts) -> Figure:
-    """Loss against token index: a curve a size, coloured by N, its law dashed, both named at its end."""
-    sizes = [(size, size.profile.params) for size in data.sizes]
-    colour = marks.colour_bar("params", "Parameters N", sizes[0][1], sizes[-1][1])
-    looks = [(size, f"N = {text.count(N)}", pl.lit(N).alias("params")) for size, N in sizes]
-    *_, layers = curves_and_laws(looks, data.context, colour, HEIGHT)
+    """Loss against token index, a curve a size, its law dashed."""
     return captioned(
         "context-laws",
-        marks.panel(layers, WIDTH, HEIGHT),
+        laws_chart(data),
         text.capital(law_verdict(data)),
         laws_table(data),
         tokens=text.count(data.tokens),
-        bins=BINS_IN_WORDS,
-        curve_only=CURVE_WORDS,
         level=LEVEL_WORDS,
-        sizes="; ".join(f"{name}: {law_words(size.law)}" for size, name, _ in looks),
+        sizes="; ".join(f"{name_of(size)}: {size.formula or 'no formula'}" for size in data.sizes),
+        joint=joint_words(data),
     )
+
+
+def joint_words(data: Contexts) -> str:
+    if isinstance(data.joint, Refusal):
+        return f"No law in N and T together: {data.joint.what}"
+    joint = data.joint
+    return (
+        "One law for all sizes, E + A N^-alpha + B N^-eta T^-p, fitted without the largest, misses its curve "
+        f"by {joint.error:.3f} nats; the next smaller size's curve misses it by {joint.nearest:.3f}"
+    )
+
+
+def laws_chart(data: Contexts) -> alt.LayerChart:
+    """A curve a size, coloured by N, its law dashed, both named at the curve's end."""
+    rows = laws_table(data)
+    x = log_axis(alt.X, "position", "Token index in the context T", 1, data.context, room=1.05)
+    y = linear_axis("loss", LOSS, *marks.span(rows["loss"]))
+    span = marks.span(rows["params"])
+    colour = marks.colour_bar("params", "Parameters N", *span)
+    layers = [marks.line(rows, x, y, colour=colour, by="params")]
+    T = np.geomspace(1, data.context, 60)
+    laws = [
+        pl.DataFrame({"position": T, "loss": law_at(size.known, {"position": T})}).with_columns(
+            params=pl.lit(size.params)
+        )
+        for size in data.sizes
+        if size.known
+    ]
+    if laws:
+        dashed = pl.concat(laws)
+        layers.append(marks.line(dashed, x, y, colour=colour, dash=DASH, width=1.3, by="params", clip=True))
+    names = [": ".join(filter(None, (name_of(size), size.formula))) for size in data.sizes]
+    ends = rows.group_by("params", maintain_order=True).last()
+    ends = ends.with_columns(pl.Series("label", names), marks.on_ramp(ends["params"], *span))
+    layers.append(marks.end_labels(ends, marks.EDGE, y, HEIGHT))
+    return marks.panel(layers, WIDTH, HEIGHT)
 
 
 def laws_table(data: Contexts) -> pl.DataFrame:
-    """Every bin drawn, with its law's loss and the context means, measured and implied."""
+    """Every group of positions with its loss, and its law's where there is one."""
     parts: list[pl.DataFrame] = []
     for size in data.sizes:
-        rows = bin_means(size.profile)
-        parts.append(
-            rows.select(
-                pl.lit(size.profile.params).alias("params"),
-                pl.col("first").alias("from_token"),
-                pl.col("last").alias("to_token"),
-                "loss",
-                law_losses(size.law, rows).alias("law_loss"),
-                pl.lit(law_words(size.law)).alias("law"),
-                pl.lit(size.measured_mean).alias("measured_context_mean"),
-                pl.lit(size.implied_mean, dtype=pl.Float64).alias("context_mean_of_law"),
-            )
-        )
+        law = pl.lit(None, dtype=pl.Float64)
+        if size.known:
+            law = pl.Series(law_at(size.known, {"position": size.curve["position"].to_numpy()}))
+        columns = [pl.col("first").alias("from_token"), pl.col("last").alias("to_token"), "position", "loss"]
+        named = [law.alias("law_loss"), pl.lit(size.formula).alias("law")]
+        parts.append(size.curve.select(pl.lit(size.params).alias("params"), *columns, *named))
     return pl.concat(parts)
 
 
+def octave_words(first: int, last: int) -> str:
+    return str(last) if first == last else f"{first}–{last}"
+
+
+def octave_lines(rows: pl.DataFrame, x: alt.X, context: int, *dashed: pl.DataFrame) -> alt.LayerChart:
+    """Loss against x, a line an octave of T, coloured by T and named at its end; ``dashed`` below them."""
+    middle = (pl.col("from_token") * pl.col("to_token")).sqrt().alias("position")
+    rows, *others = (table.with_columns(middle) for table in (rows, *dashed))
+    y = linear_axis("loss", LOSS, *marks.span(rows["loss"], *(other["loss"] for other in others)))
+    span = marks.span(rows["position"])
+    colour = marks.colour_bar("position", "Token index T", *span)
+    layers = [marks.line(o, x, y, colour=colour, by="from_token", dash=DASH, width=1.5) for o in others]
+    layers.append(marks.line(rows, x, y, colour=colour, by="from_token"))
+    ends = rows.sort(marks.column_of(x)).group_by("from_token", "to_token", maintain_order=True).last()
+    names = [f"T = {octave_words(*row)}" for row in ends.select("from_token", "to_token").iter_rows()]
+    ends = ends.with_columns(pl.Series("label", names), marks.on_ramp(ends["position"], *span))
+    layers.append(marks.end_labels(ends, marks.EDGE, y, HEIGHT))
+    return marks.panel(layers, WIDTH, HEIGHT)
+
+
 def steps_figure(data: Contexts) -> Figure:
-    """Raises Refusal without evaluations along the trunk."""
-    if data.steps.is_empty():
-        raise Refusal("no evaluation along the trunk was recorded", mend="evaluate along the trunk")
-    mean = (
-        data.steps.group_by("from_token", "to_token", "step", maintain_order=True)
-        .agg(pl.col("loss").mean())
-        .with_columns((pl.col("from_token") * pl.col("to_token")).sqrt().alias("position"))
-    )
-    x = log_axis(alt.X, "step", "Training step", *marks.span(mean["step"]), room=1.1)
-    y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(mean["loss"]))
-    colour = marks.colour_bar("position", "Token index T", 1, data.context)
-    lines = marks.line(mean, x, y, colour=colour, by="from_token")
+    """Loss against training step, a curve an octave. Raises Refusal without evaluations along the trunk."""
+    if isinstance(data.steps, Refusal):
+        raise data.steps
+    rows = data.steps.rows
+    x = log_axis(alt.X, "step", "Training step", *marks.span(rows["step"]), room=1.1)
     return captioned(
         "context-steps",
-        marks.panel([lines], WIDTH, HEIGHT),
-        text.capital(steps_verdict(data)),
-        data.steps,
-        params=text.count(data.largest),
-        seeds=text.plural(len(data.sizes[-1].profile.run_ids), "seed"),
+        octave_lines(rows, x, data.context),
+        text.capital(steps_verdict(data.steps)),
+        rows,
+        params=text.count(data.steps.params),
+        seeds=text.plural(data.steps.seeds, "seed"),
+        level=LEVEL_WORDS,
+    )
+
+
+def sizes_figure(data: Contexts) -> Figure:
+    """Loss against N, a curve an octave of the token index, beside models of a short context."""
+    rows, *short = (octaves_by_size(sizes) for sizes in (data.sizes, data.short) if sizes)
+    x = log_axis(alt.X, "params", "Parameters N (non-embedding)", *marks.span(rows["params"]), room=1.1)
+    return captioned(
+        "context-sizes",
+        octave_lines(rows, x, data.context, *short),
+        text.capital(sizes_verdict(data)),
+        pl.concat([rows, *short]),
+        tokens=text.count(data.tokens),
+        short=short_words(data),
+        level=LEVEL_WORDS,
+    )
+
+
+def octaves_by_size(sizes: tuple[ContextSize, ...]) -> pl.DataFrame:
+    rows: list[dict[str, Any]] = [
+        {"context": size.context, "params": size.params, "from_token": first, "to_token": last}
+        | {"loss": float(size.mean_B(first, last).mean())}
+        for size in sizes
+        for first, last in octaves(size.context)
+    ]
+    return pl.DataFrame(rows)
+
+
+def short_words(data: Contexts) -> str:
+    """How a model of a short context does where both can be compared."""
+    found = short_minus_long(data)
+    if found is None:
+        return "No size was trained with a shorter context"
+    size, gap = found
+    return (
+        f"Dashed: trained with context {size.context}; at tokens {octave_words(*octaves(size.context)[-1])}, "
+        f"{name_of(size)}, short minus long: {text.difference(gap)}"
     )

@@ -1,5 +1,6 @@
-"""Real and predicted loss of looped models over training, a panel for each (N, T_m); the entropy bonus."""
+"""Real and predicted loss of looped models over training, a panel for each (N, T_m); what loops change."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import altair as alt
@@ -8,71 +9,95 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.fit_rows import law_losses
-from isoloss.analysis.loops import BINS, LATE, PARTS, LoopedStudy, fit_words, late, loops_verdict
-from isoloss.analysis.points import seeds_phrase
+from isoloss.analysis.loop_laws import EARLY, FITTED, LOOPS_OUT, PARTS, late
+from isoloss.analysis.loops import LoopedStudy, fit_words, gains_table, loops_verdict
+from isoloss.analysis.points import LEVEL_WORDS, seeds_phrase
 from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
-from isoloss.figures.style import COUNTS, PREDICTED, QUIET, REAL, linear_axis, log_axis, log_ticks
+from isoloss.figures.style import (
+    COUNTS,
+    FAMILY_COLOURS,
+    PREDICTED,
+    QUIET,
+    REAL,
+    linear_axis,
+    log_axis,
+    log_ticks,
+)
 from isoloss.laws import Fit, FitStatus
 
-PANEL = 190
+PANEL = 170
+UNFITTED = "#efefef"
+LINES = {
+    "Real": (REAL, [1, 0]),
+    "Pred": (PREDICTED, [5, 3]),
+    "Pred, this T_m left out": ("#CC79A7", [1.5, 2]),
+}
 
 
-def with_predictions(curves: pl.DataFrame, law: Fit | Refusal, part: str) -> pl.DataFrame:
-    """Long rows for drawing: panel, tokens, ``real`` and ``predicted`` (null without a law)."""
-    return curves.select(
-        size_name().alias("column"),
-        pl.concat_str(pl.lit("T_m = "), "recurrence").alias("row"),
-        "params",
-        "size_params",
-        "recurrence",
-        "tokens",
-        pl.col(part).alias("real"),
-        law_losses(law, curves).alias("predicted"),
-    )
+def with_predictions(data: LoopedStudy, part: str) -> pl.DataFrame:
+    """A row for each point and ``kind`` of line: panel, tokens, nats. Laws only where they were fitted."""
+    fitted = late(data.curves)
+    tables = {"Real": data.curves.select(*KEYS, pl.col(part).alias("nats"))}
+    if isinstance(data.fits[part], Fit):
+        tables["Pred"] = fitted.select(*KEYS, law_losses(data.fits[part], fitted).alias("nats"))
+    unseen = [judged.rows for judged in data.judged if judged.kind == LOOPS_OUT and not judged.refusal]
+    if part == "total" and unseen:
+        tables["Pred, this T_m left out"] = pl.concat(unseen).select(*KEYS, nats="predicted")
+    return in_panels(pl.concat(table.with_columns(kind=pl.lit(kind)) for kind, table in tables.items()))
 
 
-def panels(rows: pl.DataFrame, *layers: alt.Chart) -> alt.FacetChart:
-    """Rows T_m, columns N, axes shared by all panels; the layers draw from ``rows``."""
-    sizes = rows.sort("size_params")["column"].unique(maintain_order=True).to_list()
+KEYS = ("params", "size_params", "recurrence", "tokens")
+
+
+def in_panels(rows: pl.DataFrame) -> pl.DataFrame:
+    """With the names of the panel's row and column: 'T_m = 2', 'N = 12.3K'."""
+    size = pl.col("size_params").map_elements(lambda n: f"N = {text.count(n)}", return_dtype=pl.String)
+    loops = pl.concat_str(pl.lit("T_m = "), "recurrence")
+    return rows.with_columns(row=loops, column=size).sort("size_params", "recurrence", maintain_order=True)
+
+
+def panels(rows: pl.DataFrame, y: str, layers: Sequence[alt.Chart], *, log: bool = True) -> alt.FacetChart:
+    """Rows T_m, columns N, axes shared by all panels and named once; the layers draw from ``rows``."""
+    x = f"Training tokens D{' (log scale)' if log else ''}"
+    bold = alt.Header(labelFontWeight="bold", titleFontWeight="normal")
     loops = rows.sort("recurrence")["row"].unique(maintain_order=True).to_list()
-    layered = marks.repeatable(rows, layers, PANEL, PANEL * 0.72)
-    header = alt.Header(title=None, labelFontWeight="bold")
-    return layered.facet(
-        row=alt.Row("row:N", sort=loops, header=header),
-        column=alt.Column("column:N", sort=sizes, header=header),
+    sizes = rows["column"].unique(maintain_order=True).to_list()
+    down, across = bold.copy(), bold.copy()
+    down.title, down.labelOrient, across.title, across.titleOrient = y, "right", x, "bottom"
+    return marks.repeatable(rows, layers, PANEL, PANEL * 0.72).facet(
+        row=alt.Row("row:N", sort=loops, header=down),
+        column=alt.Column("column:N", sort=sizes, header=across),
+        spacing=8,
     )
 
 
 def x_tokens(rows: pl.DataFrame, log: bool) -> alt.X:
+    """Without a title of its own: that of all panels stands below them."""
     if not log:
-        return alt.X("tokens:Q", title="Training tokens D").axis(tickCount=4, labelExpr=COUNTS)
+        return alt.X("tokens:Q", title=None).axis(tickCount=4, labelExpr=COUNTS)
     low, high = marks.span(rows["tokens"])
-    decades = [tick for tick in log_ticks(low, high) if np.log10(tick) % 1 == 0]
-    return log_axis(alt.X, "tokens", "Training tokens D", low, high, room=1.1, ticks=decades)
+    ticks = [tick for tick in log_ticks(low, high) if high < 30 * low or np.log10(tick) % 1 == 0]
+    return log_axis(alt.X, "tokens", "", low, high, room=1.1, ticks=ticks).title(None)
+
+
+def unfitted(rows: pl.DataFrame) -> alt.Chart:
+    """A shade over what the law was not fitted to, once a panel."""
+    low, high = marks.span(rows["tokens"])
+    shade = marks.chart_of(rows).transform_aggregate(count="count()").mark_rect(color=UNFITTED)
+    return shade.encode(x=alt.datum(low), x2=alt.datum(EARLY * high))
 
 
 def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
-    """Real solid blue, Pred dashed orange."""
-    long = rows.rename({"real": "Real", "predicted": "Pred"}).unpivot(
-        ["Real", "Pred"],
-        index=["row", "column", "size_params", "recurrence", "tokens"],
-        variable_name="kind",
-        value_name="nats",
-    )
-    long = long.drop_nulls("nats")
-    y = linear_axis("nats", f"{text.capital(PARTS[part])} (nats)", *marks.span(rows["real"]))
-    colour = marks.key(alt.Color, "kind", {"Real": REAL, "Pred": PREDICTED}, symbolSize=400)
-    dash = marks.key(alt.StrokeDash, "kind", {"Real": [1, 0], "Pred": [5, 3]}, symbolSize=400)
-    return panels(long, marks.line(long, x_tokens(rows, log), y, colour=colour, dash=dash, clip=True))
-
-
-def size_name() -> pl.Expr:
-    """The panel's name of each size: 'N = 12.3K'."""
-    return pl.col("size_params").map_elements(
-        lambda params: f"N = {text.count(params)}", return_dtype=pl.String
-    )
+    """Real solid blue, Pred dashed orange, held out dotted."""
+    kinds = [kind for kind in LINES if kind in set(rows["kind"])]
+    real = rows.filter(pl.col("kind") == "Real")
+    y = linear_axis("nats", "", *marks.span(real["nats"])).title(None)
+    colour = marks.key(alt.Color, "kind", {kind: LINES[kind][0] for kind in kinds}, symbolSize=400)
+    dash = marks.key(alt.StrokeDash, "kind", {kind: LINES[kind][1] for kind in kinds}, symbolSize=400)
+    lines = marks.line(rows, x_tokens(rows, log), y, colour=colour, dash=dash, clip=True)
+    return panels(rows, f"{text.capital(PARTS[part])} (nats)", [unfitted(rows), lines], log=log)
 
 
 def law_words(law: Fit | Refusal) -> str:
@@ -91,9 +116,9 @@ BONUS = (
 )
 
 
-def grid_figure(data: LoopedStudy, part: str = "total", *, log: bool = False) -> Figure:
-    """The grid over linear or log tokens."""
-    rows = with_predictions(data.log_curves if log else data.curves, data.fits[part], part)
+def grid_figure(data: LoopedStudy, part: str = "total", *, log: bool = True) -> Figure:
+    """The grid over log or linear tokens; with total loss also what the law says of a T_m it has not seen."""
+    rows = with_predictions(data, part)
     title = fit_words(data) if part == "total" else f"{PARTS[part]} over training, each T_m and N"
     drawn = captioned(
         "looped-grid",
@@ -101,56 +126,60 @@ def grid_figure(data: LoopedStudy, part: str = "total", *, log: bool = False) ->
         text.capital(title),
         rows.drop("row", "column", "size_params"),
         formula=law_words(data.fits[part]),
-        start=text.percent(LATE),
-        bins="log bins" if log else f"{BINS} bins",
+        start=text.percent(EARLY),
         part=PARTS[part],
         axis=" on a log axis" if log else "",
         bonus=f" {BONUS}" if part == "total" else "",
     )
-    return replace(drawn, name=f"{STEMS[part]}-log" if log else STEMS[part])
+    return replace(drawn, name=STEMS[part] if log else f"{STEMS[part]}-linear")
 
 
 def residual_figure(data: LoopedStudy) -> Figure:
     """Raises Refusal if the law was refused."""
-    law = data.fits["total"]
-    if isinstance(law, Refusal):
-        raise law
-    rows = with_predictions(late(data.curves), law, "total").with_columns(
-        (pl.col("real") - pl.col("predicted")).alias("residual")
-    )
+    (judged,) = [judged for judged in data.judged if judged.kind == FITTED]
+    if judged.refusal:
+        raise judged.refusal
+    rows = in_panels(judged.rows.with_columns((pl.col("total") - pl.col("predicted")).alias("residual")))
+    spread = float(rows.select((pl.col("residual") ** 2).mean().sqrt()).item())
+    title = f"The one law leaves residuals of {spread:.3f} nats (root mean square) on held-out text"
     worst = marks.span(rows["residual"].abs())[1]
-    start = text.percent(LATE)
-    title = f"Residuals of the one law stay within {worst:.3f} nats after the first {start} of each run"
-
-    scale = alt.Scale(domain=[-1.1 * worst, 1.1 * worst])
     zero = marks.chart_of(rows).mark_rule(color=QUIET).encode(y=alt.datum(0))
-    y = alt.Y("residual:Q", title="Real − Pred (nats)", scale=scale)
-    chart = panels(rows, zero, marks.line(rows, x_tokens(rows, False), y, colour=REAL, width=1.6))
-    return captioned("looped-residuals", chart, title, rows.drop("row", "column", "size_params"))
+    y = alt.Y("residual:Q", title=None, scale=alt.Scale(domain=[-1.2 * worst, 1.2 * worst])).axis(tickCount=3)
+    x = x_tokens(rows, log=True)
+    layers = [zero, marks.line(rows, x, y, colour=REAL), marks.points(rows, x, y, colour=REAL, size=16)]
+    chart = panels(rows, "Real − Pred (nats)", layers)
+    columns = ("params", "recurrence", "tokens", pl.col("total").alias("real"), "predicted", "residual")
+    return captioned("looped-residuals", chart, title, rows.select(columns))
 
 
-LOSSES = {"loss_total": "Total (objective)", "loss_expected": "Expected cross-entropy", "loss": "Last exit"}
+LOSSES = {
+    "total": ("Total (objective)", REAL, "circle"),
+    "expected": ("Expected cross-entropy", "#CC79A7", "square"),
+    "last exit": ("Last exit", FAMILY_COLOURS["looped"], "triangle-up"),
+}
 
 
 def exits_figure(data: LoopedStudy) -> Figure:
-    """Total, expected cross-entropy and last-exit loss against T_m, a panel for each N."""
-    first = data.points.with_columns(pl.col("params").min().over("n_layer", "d_model").alias("size_params"))
-    rows = first.unpivot(
-        list(LOSSES), index=["size_params", "recurrence", "seed"], variable_name="which", value_name="nats"
-    )
-    rows = rows.with_columns(
-        pl.col("which").replace_strict(LOSSES),
-        size_name().alias("column"),
-    ).sort("size_params", "which", "recurrence", "seed")
-    x = alt.X("recurrence:O", title="Loops T_m").axis(labelAngle=0)
-    y = linear_axis("nats", "Nats per token", *marks.span(rows["nats"]))
-    colour = marks.key(
-        alt.Color, "which", dict(zip(LOSSES.values(), (REAL, "#CC79A7", "#00845f"), strict=True))
-    )
-    shape = marks.key(alt.Shape, "which", dict(zip(LOSSES.values(), marks.SHAPES, strict=False)))
+    """Change of total, expected and last-exit loss from one loop to T_m, a panel for each N.
+
+    Raises Refusal where no size was trained with one loop and with more.
+    """
+    if not data.gains:
+        raise Refusal(loops_verdict(data), mend="train one size with recurrence 1 and with more")
+    table = gains_table(data).drop_nulls("params")
+    rows = in_panels(table.with_columns(size_params="params", recurrence="loops"))
+    rows = rows.with_columns(pl.col("loss").replace_strict({k: name for k, (name, *_) in LOSSES.items()}))
+    colour = marks.key(alt.Color, "loss", {name: colour for name, colour, _ in LOSSES.values()})
+    shape = marks.key(alt.Shape, "loss", {name: shape for name, _, shape in LOSSES.values()})
+    x = alt.X("loops:O", title="Loops T_m").axis(labelAngle=0)
+    nats = marks.span(rows["low"], rows["high"], rows["change"], [0])
+    y = linear_axis("change", "Change against one loop (nats)", *nats)
+    names = [name for name, *_ in LOSSES.values()]
+    beside = alt.XOffset("loss:N", scale=alt.Scale(domain=names, paddingOuter=0.3))
     layers = [
-        marks.line(rows, x, marks.renamed(y, "mean(nats)"), colour=colour),
-        marks.points(rows, x, y, colour=colour, shape=shape, size=55, opacity=0.7),
+        marks.chart_of(rows).mark_rule(color=QUIET).encode(y=alt.datum(0)),
+        marks.bars(rows, x, y, colour=colour).encode(xOffset=beside),
+        marks.points(rows, x, y, colour=colour, shape=shape, size=50).encode(xOffset=beside),
     ]
     sizes = rows["column"].unique(maintain_order=True).to_list()
     chart = marks.repeatable(rows, layers, PANEL, PANEL * 1.3).facet(
@@ -160,10 +189,9 @@ def exits_figure(data: LoopedStudy) -> Figure:
         "looped-exits",
         chart,
         text.capital(loops_verdict(data)),
-        rows.select(
-            pl.col("size_params").alias("params"), "recurrence", "seed", pl.col("which").alias("loss"), "nats"
-        ),
+        table,
         tokens=text.count(data.tokens),
         seeds=seeds_phrase(data.points),
+        level=LEVEL_WORDS,
         bonus=f" {BONUS}",
     )

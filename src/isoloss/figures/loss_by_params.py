@@ -4,14 +4,13 @@ A point a seed, the law dashed with its band, a label at each curve's end.
 """
 
 from collections.abc import Sequence
-from itertools import cycle
 
 import altair as alt
 import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.by_params import ByParams, crossover, verdict
+from isoloss.analysis.by_params import ByParams, FamilyPair, crossover, verdict
 from isoloss.analysis.fit_rows import law_losses
 from isoloss.analysis.points import LEVEL_WORDS, Curve, seeds_phrase
 from isoloss.errors import Refusal
@@ -26,33 +25,42 @@ ROOM = 1.3
 
 
 def figure(data: ByParams) -> Figure:
-    """Both families at one D, with their laws, and where these cross if they do inside the data."""
-    crossing = data.crossings[data.headline]
-    layers = _layers(data.curves)
+    """All families at one D, with their laws, and where those of the first pair cross inside the data."""
+    drawn = _layers(data.curves)
+    pair = next((pair for pair in data.pairs.values() if isinstance(pair, FamilyPair)), None)
+    crossing = pair.crossings[pair.rival] if pair else None
     if isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE:
-        layers = [*crossing_marks(crossing), *layers]
+        drawn = [*crossing_marks(crossing), *drawn]
+    laws = text.listed([f"{curve.name} ({curve.law})" for curve in data.curves])
     return captioned(
         "loss-by-params",
-        marks.panel(layers, WIDTH, HEIGHT),
-        f"At D = {text.count(data.tokens)} tokens {verdict(data)}",
+        marks.panel(drawn, WIDTH, HEIGHT),
+        f"At D = {text.count(data.tokens)} tokens {verdict(pair) if pair else laws}",
         pl.concat(_table(curve) for curve in data.curves),
         tokens=text.count(data.tokens),
         seeds=seeds_phrase(data.points),
         level=LEVEL_WORDS,
-        curves=text.listed([f"{curve.name} ({curve.law})" for curve in data.curves]),
-        rival=data.headline,
-        crossover=crossover(crossing, data.headline),
+        curves=laws,
+        crossover="" if pair is None or crossing is None else f" {crossed(crossing, pair)}.",
     )
 
 
+def crossed(crossing: Crossing | Refusal, pair: FamilyPair) -> str:
+    return text.capital(f"{pair.reference} against {pair.rival}: {crossover(crossing, pair, pair.rival)}")
+
+
 def looks_of(curves: Sequence[Curve]) -> list[tuple[Curve, list[pl.Expr]]]:
-    """Each curve with columns of its name, colour and point shape; shades tell those of a family apart."""
+    """Each curve with columns of its name, colour and a point shape of its own.
+
+    A colour means a family; shades tell its curves apart.
+    """
     families = list(dict.fromkeys(curve.family for curve in curves))
     out: list[tuple[Curve, list[pl.Expr]]] = []
     for family in families:
         members = [curve for curve in curves if curve.family == family]
         colours = shades(family_colour(family, families), len(members))
-        for curve, colour, shape in zip(members, colours, cycle(marks.SHAPES)):
+        for curve, colour in zip(members, colours, strict=True):
+            shape = marks.SHAPES[len(out) % len(marks.SHAPES)]
             look = {"curve": curve.name, "colour": colour, "shape": shape}
             out.append((curve, [pl.lit(value).alias(name) for name, value in look.items()]))
     return out

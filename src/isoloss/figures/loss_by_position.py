@@ -1,122 +1,138 @@
-"""Loss against the token's index in the context: Transformers and LSTMs of like size, side by side."""
+"""Loss against the token's index in the context: two families side by side, and what it gives one more."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 import altair as alt
 import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.by_position import ByPosition, Pair, PositionCurve, name_of, stop_words, verdict
-from isoloss.analysis.contexts import ContextSize
-from isoloss.analysis.fit_rows import law_losses
-from isoloss.analysis.positions import BINS_IN_WORDS, CURVE_WORDS, bin_means, law_words
+from isoloss.analysis.by_position import (
+    START,
+    FamilyPositions,
+    Pair,
+    PositionCurve,
+    flat_by,
+    use_words,
+    verdict,
+)
+from isoloss.analysis.points import LEVEL_WORDS
+from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
-from isoloss.figures.style import FAMILY_COLOURS, linear_axis, log_axis, shades
-from isoloss.laws import ContextStop
+from isoloss.figures.style import INK, along_ramp, family_colour, linear_axis, log_axis, shades
 
-WIDTH, HEIGHT = 520, 420
+WIDTH, HEIGHT = 440, 400
+RIGHT = 300
+APART = 1.05
+"""Pairs stand apart sideways by this factor, so that their bars can be told apart."""
 
 
-def figure(data: ByPosition) -> Figure:
-    """A curve a model of each pair, its law dashed, a diamond where it stops improving."""
-    models = [(m, c) for family in ("transformer", "lstm") for m, c in models_of(data, family)]
-    return captioned(
+def figure(data: FamilyPositions) -> Figure:
+    """A curve a model of each pair; beside it the change of each pair's difference, where it was measured."""
+    models = models_of(data)
+    chart = curves(models, data.context)
+    if any(pair.changes for pair in data.pairs):
+        chart = alt.hconcat(chart, changes(data), spacing=30)
+    bars = f"bars: {LEVEL_WORDS} t intervals over {data.over}"
+    made = captioned(
         "loss-by-position",
-        chart(models, data.context),
+        chart,
         text.capital(verdict(data)),
         table(models),
-        pairs=text.listed([pair_words(pair) for pair in data.pairs]),
+        pairs=text.listed([f"{p.reference.name} with {p.rival.name}" for p in data.pairs]),
         tokens=text.count(data.tokens),
-        bins=BINS_IN_WORDS,
-        curve_only=CURVE_WORDS,
-        stops="; ".join(f"{name_of(model)} {stop_words(model.stop)}" for model, _ in models),
+        start=f"{START // 2 + 1}–{START}",
+        over="no intervals" if isinstance(data.over, Refusal) else bars,
+        same="every index read the same tokens" if data.pairs[0].changes else "every index read other tokens",
+        stops="; ".join(f"{model.name} {use_words(model.context_use)}" for model, _ in models),
     )
+    return replace(made, name=made.name + data.versus.suffix)
 
 
-def pair_words(pair: Pair) -> str:
-    ours, theirs = pair.transformer.profile, pair.lstm.profile
-    return (
-        f"Transformer {text.count(ours.params)} with {theirs.curve} {text.count(theirs.params)} "
-        f"(ratio {pair.ratio:.2f})"
-    )
+def models_of(data: FamilyPositions) -> list[tuple[PositionCurve, str]]:
+    """The models of both families, each once, with the shades of their family."""
+    out: list[tuple[PositionCurve, str]] = []
+    for family in (data.versus.reference, data.versus.rival):
+        found = {m.name: m for pair in data.pairs for m in (pair.reference, pair.rival) if m.family == family}
+        colours = shades(family_colour(family, data.versus.families), len(found))
+        out += list(zip(found.values(), colours, strict=True))
+    return out
 
 
-def models_of(data: ByPosition, family: str) -> list[tuple[PositionCurve, str]]:
-    """The models of one family, each once, with their shades."""
-    models: dict[str, PositionCurve] = {}
-    for pair in data.pairs:
-        model = pair.transformer if family == "transformer" else pair.lstm
-        models.setdefault(name_of(model), model)
-    return list(zip(models.values(), shades(FAMILY_COLOURS[family], len(models)), strict=True))
-
-
-def chart(models: list[tuple[PositionCurve, str]], context: int) -> alt.LayerChart:
-    """Range of seeds, measured curve, law and diamond of each model, named at its end."""
-    looks = [(model, name_of(model), pl.lit(colour).alias("colour")) for model, colour in models]
-    rows, x, y, (*lines, labels) = curves_and_laws(looks, context, marks.COLOUR, HEIGHT)
-    layers = [marks.band(rows, x, y, by="model"), *lines, stop_marks(models, x, y), labels]
+def curves(models: list[tuple[PositionCurve, str]], context: int) -> alt.LayerChart:
+    """Measured curves with the range of their seeds, named at their ends with where they are flat."""
+    drawn = [
+        model.rows.with_columns(model=pl.lit(model.name), colour=pl.lit(colour)) for model, colour in models
+    ]
+    rows, labels = pl.concat(drawn), [label_of(model) for model, _ in models]
+    x = log_axis(alt.X, "position", "Token index in the context T", 1, context, room=1.05)
+    y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(rows["loss"]))
+    ends = pl.concat(curve[-1:] for curve in drawn).with_columns(pl.Series("label", labels))
+    layers = [
+        marks.band(rows, x, y, by="model", opacity=0.12, clip=True),
+        marks.line(rows, x, y, by="model"),
+        marks.points(flat_from(models), x, y, shape="diamond", size=120),
+        marks.end_labels(ends, marks.EDGE, y, HEIGHT),
+    ]
     return marks.panel(layers, WIDTH, HEIGHT)
 
 
-def curves_and_laws(
-    models: Sequence[tuple[PositionCurve | ContextSize, str, pl.Expr]],
-    context: int,
-    colour: alt.Color,
-    height: float,
-) -> tuple[pl.DataFrame, alt.X, alt.Y, list[alt.Chart]]:
-    """Bins of models, axes, and their layers: a line a model, its law dashed, both named at the line's end.
+def label_of(model: PositionCurve) -> str:
+    token = flat_by(model)
+    return model.name if token is None else f"{model.name}, flat by {token}"
 
-    Each model comes with its name and the column of its ``colour``.
-    """
-    position = pl.DataFrame({"position": np.geomspace(1, context, 60)})
-    curves: list[pl.DataFrame] = []
-    laws: list[pl.DataFrame] = []
-    for model, name, look in models:
-        looks = [look, pl.lit(name).alias("model")]
-        curves.append(bin_means(model.profile).with_columns(looks))
-        laws.append(position.with_columns(looks, loss=law_losses(model.law, position)).drop_nulls("loss"))
-    rows, labels = pl.concat(curves), [f"{name}: {law_words(model.law)}" for model, name, _ in models]
-    x = log_axis(alt.X, "position", "Token index in the context T", 1, context, room=1.05)
-    y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(rows["loss"]))
-    ends = pl.concat(curve[-1:] for curve in curves).with_columns(pl.Series("label", labels))
-    layers = [
-        marks.line(rows, x, y, colour=colour, by="model"),
-        marks.line(pl.concat(laws), x, y, colour=colour, dash=[5, 4], width=1.3, by="model", clip=True),
-        marks.end_labels(ends, marks.EDGE, y, height),
+
+def flat_from(models: list[tuple[PositionCurve, str]]) -> pl.DataFrame:
+    """Where each model that is flat is so: position, loss, colour."""
+    places = [
+        model.rows.filter(pl.col("last") <= (flat_by(model) or 0))[-1:].with_columns(colour=pl.lit(colour))
+        for model, colour in models
     ]
-    return rows, x, y, layers
+    return pl.concat(places)
 
 
-def stop_marks(models: list[tuple[PositionCurve, str]], x: alt.X, y: alt.Y) -> alt.Chart:
-    """A diamond where each model stops improving."""
-    rows: list[dict[str, float | str]] = []
-    for model, colour in models:
-        if isinstance(model.stop, ContextStop) and model.stop.index is not None:
-            bins = bin_means(model.profile).filter(pl.col("first") <= model.stop.index)
-            rows.append({"position": model.stop.index, "loss": bins["loss"][-1], "colour": colour})
-    diamonds = marks.chart_of(pl.DataFrame(rows)).mark_point(
-        shape="diamond", size=150, filled=True, stroke="white", strokeWidth=1.5, opacity=1
-    )
-    return diamonds.encode(x, y, color=marks.COLOUR)
+def changes(data: FamilyPositions) -> alt.LayerChart:
+    """Of each pair, by octave from START on: reference minus rival, less what it is at START."""
+    middle, colours = (len(data.pairs) - 1) / 2, along_ramp(np.linspace(0, 1, len(data.pairs)))
+    rows = pl.concat(changes_of(pair, colours[i], APART ** (i - middle)) for i, pair in enumerate(data.pairs))
+    x = log_axis(alt.X, "position", "Token index in the context T", START / 2, data.context, room=1.1)
+    title = f"{data.versus.words}, since tokens {START // 2 + 1}–{START} (nats)"
+    y = linear_axis("change", title, *marks.span(rows["low"], rows["high"], [0.0]))
+    layers = [
+        marks.chart_of(pl.DataFrame({"change": [0.0]})).mark_rule(color=INK).encode(y),
+        marks.line(rows, x, y, by="label", width=1.6),
+        marks.bars(rows, x, y),
+        marks.points(rows, x, y, size=46),
+        marks.end_labels(rows.group_by("label", maintain_order=True).last(), marks.EDGE, y, HEIGHT),
+    ]
+    return marks.panel(layers, RIGHT, HEIGHT)
+
+
+def changes_of(pair: Pair, colour: str, beside: float) -> pl.DataFrame:
+    """position, change, low, high, colour, label; 0 at START."""
+    later = {(START // 2 + 1, START): None} | {o: c for o, c in pair.changes.items() if o[0] > START}
+    rows = [
+        (beside * (first * last) ** 0.5, *((0.0, None, None) if c is None else (c.value, *c.ends)))
+        for (first, last), c in later.items()
+    ]
+    kinds = dict.fromkeys(("position", "change", "low", "high"), pl.Float64)
+    label = f"N = {text.count(pair.reference.params)}"
+    looks = {"colour": pl.lit(colour), "label": pl.lit(label)}
+    return pl.DataFrame(rows, schema=kinds, orient="row").with_columns(**looks)
 
 
 def table(models: list[tuple[PositionCurve, str]]) -> pl.DataFrame:
-    """Every bin drawn, with the range of its seeds and its law's loss."""
-    parts: list[pl.DataFrame] = []
-    for model, _ in models:
-        rows = bin_means(model.profile)
-        parts.append(
-            rows.select(
-                pl.lit(model.profile.curve).alias("curve"),
-                pl.lit(model.profile.params).alias("params"),
-                pl.col("first").alias("from_token"),
-                pl.col("last").alias("to_token"),
-                "loss",
-                pl.col("low").alias("lowest_seed"),
-                pl.col("high").alias("highest_seed"),
-                law_losses(model.law, rows).alias("law_loss"),
-            )
+    """Every position drawn, with the range of its seeds."""
+    return pl.concat(
+        model.rows.select(
+            pl.lit(model.curve).alias("curve"),
+            pl.lit(model.params).alias("params"),
+            pl.col("first").cast(pl.Int64).alias("from_token"),
+            pl.col("last").cast(pl.Int64).alias("to_token"),
+            "loss",
+            pl.col("low").alias("lowest_seed"),
+            pl.col("high").alias("highest_seed"),
         )
-    return pl.concat(parts)
+        for model, _ in models
+    )

@@ -11,13 +11,14 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from isoloss.figures.style import COUNTS, INK, RAMP, Axis, label_format, log_ticks, spread
+from isoloss.figures.style import COUNTS, INK, RAMP, Axis, along_ramp, label_format, log_ticks, spread
 
 Channel = TypeVar("Channel", alt.Color, alt.Shape, alt.StrokeDash)
 
+STAR = "M0,-1L.29,-.4L.95,-.31L.48,.15L.59,.81L0,.5L-.59,.81L-.48,.15L-.95,-.31L-.29,-.4Z"
 COLOUR, SHAPE = alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
 """The table's columns of that name hold the colours and shapes themselves."""
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", STAR)
 Look = tuple[str, str, list[int]]
 """A colour, a shape of points and a dash of lines."""
 EDGE = alt.XValue("width")
@@ -218,6 +219,12 @@ def key(channel: type[Channel], column: str, looks: Mapping[str, Any], **legend:
         scale=alt.Scale(domain=list(looks), range=list(looks.values())),
         legend=alt.Legend.from_dict({"title": None, "orient": "top"} | legend),
     )
+
+
+def on_ramp(values: pl.Series, low: float, high: float) -> pl.Series:
+    """Of each value its colour on a ``colour_bar`` of these ends, as a column ``colour``."""
+    shares = np.log(values.to_numpy() / low) / np.log(max(high, low * 1.001) / low)
+    return pl.Series("colour", along_ramp(shares))
 
 
 def column_of(axis: alt.X | alt.Y) -> str:

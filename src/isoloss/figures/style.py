@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import altair as alt
 import numpy as np
+from numpy.typing import ArrayLike
 
 Axis = TypeVar("Axis", alt.X, alt.Y)
 
@@ -19,7 +20,7 @@ FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 INK, QUIET, GRID = "#1a1a1a", "#555555", "#e3e3e3"
 
 FAMILY_COLOURS = {"transformer": "#0072B2", "lstm": "#CC5500", "looped": "#00845f"}
-OTHER_COLOURS = ("#CC79A7", "#8a6d00", "#3f3f3f")
+OTHER_COLOURS = ("#AA3377", "#8a6d00", "#332288", "#3f3f3f", "#7a4a2b")
 REAL, PREDICTED = "#0072B2", "#E69F00"
 RAMP = ("#2b0a6b", "#8f0da4", "#cc4778", "#f0843c")
 """From dark to bright along a continuous quantity, such as log N: the middle of the plasma map."""
@@ -52,6 +53,14 @@ def shades(colour: str, count: int) -> list[str]:
         light = 1.0 if count == 1 else 1 - 0.5 * i / (count - 1)
         out.append("#" + "".join(f"{round(c * light):02x}" for c in (red, green, blue)))
     return out
+
+
+def along_ramp(shares: ArrayLike) -> list[str]:
+    """The ramp's colours at these shares of its way from dark to bright."""
+    channels = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMP])
+    place = np.asarray(shares) * (len(RAMP) - 1)
+    mixed = np.stack([np.interp(place, np.arange(len(RAMP)), channel) for channel in channels.T], axis=1)
+    return ["#" + "".join(f"{round(c):02x}" for c in colour) for colour in mixed]
 
 
 def wrap(text: str, width: int = TITLE_CHARACTERS) -> list[str]:

@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from isoloss.models.layers import Dropout, Embedding, Linear
 from isoloss.models.output import Output
-from isoloss.models.registry import Family
+from isoloss.models.registry import Family, users_code
 from isoloss.models.shape import Shape
 from isoloss.units import Count
 
@@ -109,10 +109,15 @@ def count(family: Family, shape: Shape, vocab: int, context: int) -> Count:
     """By the family's formula, or on the meta device by PyTorch's own counter where it gives none.
 
     Without a formula, embedding tables and linear layers with ``vocab`` outputs count as embedding, matmuls
-    are not told apart by origin, and attention is the full square.
+    are not told apart by origin, and attention is the full square. Raises InputError where a user's family
+    raises.
     """
-    if family.count is not None:
-        return family.count(shape, vocab, context)
+    mend = "mend that line; it ran on the meta device to count parameters, unless Family has a count"
+    with users_code(family, mend):
+        return family.count(shape, vocab, context) if family.count else counted(family, shape, vocab, context)
+
+
+def counted(family: Family, shape: Shape, vocab: int, context: int) -> Count:
     with torch.device("meta"):
         model = family.build(shape, vocab, context)
         total = sum(p.numel() for p in model.parameters())

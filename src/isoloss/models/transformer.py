@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from isoloss import units
-from isoloss.models.layers import Dropout, Embedding, Linear, rms_norm, rotary_table, rotate
+from isoloss.models.layers import Dropout, Embedding, Linear, rms_norm, rotary_turns, rotate
 from isoloss.models.output import Output
 from isoloss.models.shape import MOST, Shape
 
@@ -98,18 +98,15 @@ class Attention(nn.Module):
         self.qkv = Linear(shape.d_model, 3 * shape.d_attn)
         self.out = Linear(shape.d_attn, shape.d_model, gain=residual_gain)
         self.mix = causal_attention
-        cos, sin = rotary_table(context, shape.d_head)
-        self.register_buffer("cos_TC", cos, persistent=False)
-        self.register_buffer("sin_TC", sin, persistent=False)
+        self.register_buffer("turns_TC", rotary_turns(context, shape.d_head), persistent=False)
 
     def forward(self, x_KBTD: Tensor) -> Tensor:
         K, B, T, _ = x_KBTD.shape
-        qkv = self.qkv(x_KBTD).view(K * B, T, 3, self.n_head, -1)
-        q_NHTC, k_NHTC, v_NHTC = qkv.permute(2, 0, 3, 1, 4)
+        qk_NTXHC, v_NTXHC = self.qkv(x_KBTD).view(K * B, T, 3, self.n_head, -1).split([2, 1], dim=2)
         if self.rotary:
-            q_NHTC = rotate(q_NHTC, self.cos_TC, self.sin_TC)
-            k_NHTC = rotate(k_NHTC, self.cos_TC, self.sin_TC)
-        y_NHTC = self.mix(q_NHTC, k_NHTC, v_NHTC)
+            qk_NTXHC = rotate(qk_NTXHC, self.turns_TC[:T])
+        q_NHTC, k_NHTC = qk_NTXHC.transpose(1, 3).unbind(2)
+        y_NHTC = self.mix(q_NHTC, k_NHTC, v_NTXHC[:, :, 0].transpose(1, 2))
         return self.out(y_NHTC.transpose(1, 2).reshape(K, B, T, -1))
 
 
@@ -122,7 +119,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x_KBTD: Tensor) -> Tensor:
         if self.gate is None:
-            return self.down(F.gelu(self.up(x_KBTD), approximate="tanh"))
+            return self.down(F.gelu(self.up(x_KBTD)))
         return self.down(F.silu(self.gate(x_KBTD)) * self.up(x_KBTD))
 
 

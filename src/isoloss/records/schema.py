@@ -118,12 +118,18 @@ class RunPlan(Strict):
 
 
 class StudyPlan(Strict):
-    """study.json: what a study's folder is meant to hold. ``spec`` is the scale as the study file has it."""
+    """study.json: what a study's folder is meant to hold. ``spec`` is the scale as the study file has it.
+
+    ``arguments``: of the `isoloss run` that made it. ``families``: each family of the user's, with its file
+    and what was checked of it before training.
+    """
 
     study: str
     title: str
     scale: str
     isoloss: str
+    arguments: list[str] = Field(default_factory=list[str])
+    families: dict[str, dict[str, str]] = Field(default_factory=dict[str, dict[str, str]])
     spec: dict[str, Any]
     runs: list[RunPlan]
 

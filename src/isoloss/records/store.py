@@ -7,6 +7,7 @@
         checkpoints/               the newest two
         failure.json               why the last attempt failed, if it did
         positions.parquet          per-position sums at every evaluation
+        sliding.parquet            the same targets at every position, by block of text
         curve.parquet              training loss at every step
         weights.safetensors        weights at the last D point, if they were to be kept
         record.json                the record, written last: the run is finished
@@ -24,11 +25,14 @@ import polars as pl
 
 from isoloss import files
 from isoloss.errors import InputError
+from isoloss.records.divergence import judged
 from isoloss.records.schema import SCHEMA_VERSION, Record, StudyPlan
 from isoloss.records.table import COLUMNS, loss_table, run_columns
 from isoloss.strict import validate
 
 WEIGHTS = "weights.safetensors"
+SLIDING = "sliding.parquet"
+CURVE = "curve.parquet"
 
 IDENTITY = {
     name: COLUMNS[name]
@@ -49,6 +53,18 @@ POSITION_COLUMNS = {
 """``part``: exit_1, exit_2, ... (cross-entropy per exit), and for gated models expected, entropy, total.
 ``position`` is 1-based. Sums, not means: divide once, at the end."""
 
+SLIDING_COLUMNS = {
+    "step": pl.Int64,
+    "tokens": pl.Int64,
+    "cooled": pl.Boolean,
+    "first": pl.Int64,
+    "last": pl.Int64,
+    "block": pl.Int64,
+    "sum": pl.Float64,
+    "count": pl.Int64,
+}
+"""Loss of the last exit with ``first`` to ``last`` tokens of context, summed over the same ``count`` targets
+of a block of text for every group and run (``isoloss.training.sliding``)."""
 
 CURVE_COLUMNS = {
     "branch": pl.Int64,
@@ -82,7 +98,10 @@ def write_parquet(path: Path, table: pl.DataFrame) -> str:
 
 
 def read_record(folder: Path) -> Record:
-    """The record of a finished run. Raises InputError naming the file and the key that is wrong."""
+    """The record of a run that ended, ``judged`` anew, so that one of before it was is held to the same rule.
+
+    Raises InputError naming the file and the key that is wrong.
+    """
     path = folder / "record.json"
     values = files.read_json(path)
     version = values.get("schema_version") if isinstance(values, dict) else None
@@ -99,7 +118,10 @@ def read_record(folder: Path) -> Record:
             where=str(path),
             mend="move it back",
         )
-    return record
+    if CURVE not in record.files:
+        return record
+    curve = pl.read_parquet(check_file(folder, record, CURVE), columns=["branch", "step", "total"])
+    return judged(record, curve)
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
@@ -170,13 +192,19 @@ class StudyData:
         """Per-position sums of all runs, long form, with each run's identity columns in front."""
         return self._positions
 
+    def sliding(self) -> pl.DataFrame:
+        """Loss of the same targets by context read; empty for runs of before they were measured so."""
+        return self._parts(SLIDING, SLIDING_COLUMNS)
+
     def curves(self) -> pl.DataFrame:
         """Training losses of all runs: branch, step, tokens, cooled, total; for gated models its parts."""
-        return self._parts("curve.parquet", CURVE_COLUMNS)
+        return self._parts(CURVE, CURVE_COLUMNS)
 
     def _parts(self, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
         parts = []
         for record in self.records:
+            if name == SLIDING and name not in record.files:
+                continue
             part = read_part(run_folder(self.folder, record.run_id), record, name)
             values = {**run_columns(record.study, record.model_dump()), "status": record.status}
             identity = [pl.lit(values[key], dtype=kind).alias(key) for key, kind in IDENTITY.items()]

@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.contexts import JointLaw
 from isoloss.analysis.fit_tables import status_words
-from isoloss.analysis.loops import PARTS
+from isoloss.analysis.loop_laws import PARTS
 from isoloss.analysis.points import sweeps
 from isoloss.analysis.study import StudyAnalysis
 from isoloss.errors import Refusal
@@ -62,32 +63,34 @@ FIT_COLUMNS = (
 def fits_table(analysis: StudyAnalysis) -> Table:
     """Every law tried: parameters, status and doubts, or the reason of its refusal."""
     rows: list[tuple[Any, ...]] = []
-    if not isinstance(analysis.by_tokens, Refusal):
-        for data in analysis.by_tokens:
+    if not isinstance(analysis.gaps, Refusal):
+        for data in analysis.gaps.each:
             what = f"loss against N at D = {text.count(data.tokens)}"
             rows += [fit_row(f"{curve.name}: {what}", curve.fit) for curve in data.curves]
     if not isinstance(analysis.contexts, Refusal):
         for size in analysis.contexts.sizes:
-            what = f"Transformer N = {text.count(size.profile.params)}: loss against T"
+            what = f"Transformer N = {text.count(size.params)}: loss against T"
             rows.append(fit_row(what, size.law))
+        if isinstance(analysis.contexts.joint, JointLaw):
+            rows.append(fit_row("Transformer: loss against N and T", analysis.contexts.joint.law))
     if not isinstance(analysis.loops, Refusal):
-        doubt = "no intervals: the points of one run share its noise; the table of points left out judges it"
         for part, name in PARTS.items():
-            what = f"looped: {name} against N, D and T_m"
-            rows.append(fit_row(what, analysis.loops.fits[part], intervals=False, doubt=doubt))
+            rows.append(fit_row(f"looped: {name} against N, D and T_m", analysis.loops.fits[part]))
+        if not isinstance(analysis.loops.worth, Refusal):
+            what = "looped, equal depth: loss against N_once, N_rec, r and D"
+            rows.append(fit_row(what, analysis.loops.worth.law))
     return text_table(f"Laws fitted; intervals at {text.level(LEVEL)}", FIT_COLUMNS, rows)
 
 
-def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str = "") -> tuple[Any, ...]:
+def fit_row(what: str, law: Fit | Refusal) -> tuple[Any, ...]:
     if isinstance(law, Refusal):
         return what, "refused", None, "refused", None, None, None, f"{law.what}; to lift it: {law.mend}"
     if law.status is FitStatus.CURVE_ONLY:
         return what, "curve only", None, status_words(law), law.n, law.clusters, law.df, law.reason
     values = [
-        f"{name} = {text.number(value)}" + (f" ({text.interval(law.intervals[name])})" if intervals else "")
+        f"{name} = {text.number(value)} ({text.interval(law.intervals[name])})"
         for name, value in law.params.items()
     ]
-    doubts = "; ".join([*law.warnings, *([doubt] if doubt else [])])
     return (
         what,
         law.formula(),
@@ -96,7 +99,7 @@ def fit_row(what: str, law: Fit | Refusal, *, intervals: bool = True, doubt: str
         law.n,
         law.clusters,
         law.df,
-        doubts or "none",
+        "; ".join(law.warnings) or "none",
     )
 
 
@@ -131,8 +134,19 @@ def provenance_tables(study: StudyData) -> list[Table]:
     return [
         distinct("Environments", [record.environment.model_dump() for record in records]),
         distinct("Data", [record.data.model_dump(exclude={"epochs"}) for record in records]),
+        *family_tables(study),
         text_table("When", ("What", "Value"), times(records)),
     ]
+
+
+def family_tables(study: StudyData) -> list[Table]:
+    """What was checked before training of each family that came from a file; no table where none did."""
+    settings = [run["settings"] for run in study.plan["runs"]]
+    own = sorted({values["family"] for values in settings if values.get("family_source")})
+    found = study.plan.get("families", {})
+    facts = [[f"{what}: {value}" for what, value in found.get(name, {}).items()] for name in own]
+    rows = [(name, "; ".join(words) or "not checked") for name, words in zip(own, facts, strict=True)]
+    return [text_table("Families of your own", ("Family", "Before training"), rows)] if rows else []
 
 
 def distinct(caption: str, values: Sequence[dict[str, Any]]) -> Table:
@@ -160,5 +174,6 @@ def times(records: Sequence[Record]) -> list[tuple[str, Any]]:
 
 
 def command(study: StudyData) -> str:
-    """The command that makes the study again."""
-    return shlex.join(["isoloss", "run", study.plan["study"], "--scale", study.plan["scale"]])
+    """The command that makes the study again, from the folder in which it was given."""
+    arguments = study.plan.get("arguments") or [study.plan["study"], "--scale", study.plan["scale"]]
+    return shlex.join(["isoloss", "run", *arguments])

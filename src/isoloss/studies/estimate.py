@@ -13,6 +13,7 @@ import torch
 from isoloss.models import Shape
 from isoloss.training.schedule import trace_steps, updates
 from isoloss.training.settings import RunSettings
+from isoloss.training.sliding import GROUPS, NEAR
 from isoloss.units import Count
 
 HALF_SPEED_WIDTH = 100
@@ -80,8 +81,10 @@ def cost(
 
 def evaluation_tokens(settings: RunSettings) -> int:
     windows = settings.evaluation
-    count = len(trace_steps(settings)) * windows.trace_windows + windows.final_windows
-    return (count + (len(settings.tokens) - 1) * windows.windows) * settings.context
+    traces, points = len(trace_steps(settings)), len(settings.tokens)
+    count = traces * windows.trace_windows + windows.final_windows + (points - 1) * windows.windows
+    targets = traces * windows.trace_targets + points * windows.targets
+    return count * settings.context + targets * (NEAR + min(settings.context, GROUPS))
 
 
 def seconds(flops: float, d_model: int, machine: MachineRate) -> float:

@@ -1,4 +1,4 @@
-"""A study by name or file: read, planned, and then only costed, or run."""
+"""A study by name or file: read, planned, its own families checked, and then only costed, or run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,18 +9,22 @@ from rich.console import Console
 
 from isoloss.corpus import library
 from isoloss.errors import InputError
-from isoloss.models import load_file
+from isoloss.models import family, load_file, shape_of
 from isoloss.studies import runner, spec
 from isoloss.studies.estimate import machine_rate
 from isoloss.studies.plan import PlannedRun, plan
 from isoloss.studies.spec import Scale, Study
+from isoloss.training.check import check_family
 from isoloss.training.device import find
 from isoloss.training.settings import Execution
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A study before it starts: its runs, the workers it would get, what the estimates rest on, warnings."""
+    """A study before it starts: its runs, the workers it would get, what the estimates rest on, warnings.
+
+    ``families``: what checking each family that is not isoloss's own has found.
+    """
 
     study: str
     scale: str
@@ -28,10 +32,13 @@ class Forecast:
     workers: int
     basis: str
     warnings: list[str]
+    families: dict[str, dict[str, str]]
 
 
-def forecast(study: str, scale: str, changes: Sequence[str], family_files: Sequence[Path] = ()) -> Forecast:
-    """Plan a study and estimate its cost; writes nothing.
+def forecast(
+    study: str, scale: str, changes: Sequence[str], family_files: Sequence[str | Path] = ()
+) -> Forecast:
+    """Plan a study, check its families and estimate its cost; writes nothing.
 
     A scale meant for a GPU is costed for one, whether or not one is here.
     """
@@ -40,7 +47,9 @@ def forecast(study: str, scale: str, changes: Sequence[str], family_files: Seque
     gpu = here or chosen.meant_for == "gpu"
     runs = plan_of(study, chosen, gpu=gpu)
     workers = runner.gpu_count() if here else 1 if gpu else runner.cores()
-    return Forecast(read.name, scale, runs, workers, machine_rate(gpu).basis, text_warnings(chosen, runs))
+    families = check_families(runs, find("auto" if here else "cpu"))
+    basis, warnings = machine_rate(gpu).basis, [*size_warnings(runs), *text_warnings(chosen, runs)]
+    return Forecast(read.name, scale, runs, workers, basis, warnings, families)
 
 
 def launch(
@@ -50,14 +59,18 @@ def launch(
     out: str | Path | None = None,
     changes: Sequence[str] = (),
     workers: int | None = None,
-    family_files: Sequence[Path] = (),
+    family_files: Sequence[str | Path] = (),
     checkpoint_seconds: float = 30.0,
     keep_weights: bool = False,
     console: Console | None = None,
 ) -> runner.StudyOutcome:
     """Train what the study's folder does not hold yet. Raises InputError before anything is written."""
     read, chosen = read_study(study, scale, changes, family_files)
-    runs = plan_of(study, chosen, gpu=find(chosen.device).type == "cuda")
+    device = find(chosen.device)
+    runs = plan_of(study, chosen, gpu=device.type == "cuda")
+    arguments = [study, "--scale", scale]
+    for option, values in (("--set", changes), ("--family", family_files)):
+        arguments += [word for value in values for word in (option, str(value))]
     folder = Path(out) if out is not None else Path("studies") / f"{read.name}-{scale}"
     execution = Execution(
         device=chosen.device,
@@ -72,17 +85,18 @@ def launch(
         runs,
         folder,
         workers=workers,
-        family_files=family_files,
+        family_files=[Path(path).absolute() for path in family_files],
+        origin={"arguments": arguments, "families": check_families(runs, device)},
         execution=execution,
         console=console,
     )
 
 
 def read_study(
-    study: str, scale: str, changes: Sequence[str], family_files: Sequence[Path]
+    study: str, scale: str, changes: Sequence[str], family_files: Sequence[str | Path]
 ) -> tuple[Study, Scale]:
     for path in family_files:
-        load_file(path)
+        load_file(Path(path))
     read = spec.read(study)
     return read, spec.scale_of(read, scale, changes)
 
@@ -94,6 +108,36 @@ def plan_of(study: str, scale: Scale, *, gpu: bool) -> list[PlannedRun]:
     except InputError as error:
         where = f"study {study}" + (f", {error.where}" if error.where else "")
         raise InputError(error.what, where=where, mend=error.mend) from None
+
+
+def check_families(runs: Sequence[PlannedRun], device: torch.device) -> dict[str, dict[str, str]]:
+    """What checking found of each family that does not come with isoloss, and its file.
+
+    Checked at the smallest planned shape of each setting of the keys that are no numbers.
+    """
+    found: dict[tuple[object, ...], dict[str, str]] = {}
+    for run in sorted(runs, key=lambda run: run.counts.params_total):
+        kind, settings = family(run.settings.family), run.settings
+        options = [pair for pair in settings.shape.items() if isinstance(pair[1], bool | str)]
+        if kind.shipped or (key := (kind.name, *options)) in found:
+            continue
+        shape = shape_of(kind.name, settings.shape)
+        checked = check_family(kind, shape, settings.vocab, settings.context, device)
+        found[key] = {"file": kind.place, **checked}
+    return {str(key[0]): checked for key, checked in reversed(found.items())}
+
+
+def size_warnings(runs: Sequence[PlannedRun]) -> list[str]:
+    """Which of the shapes that were solved for an N miss it, and by how much; a line an N."""
+    missed: dict[int, dict[str, float]] = {}
+    for run in runs:
+        if run.target is not None and abs(miss := run.counts.params / run.target - 1) >= 0.0005:
+            missed.setdefault(run.target, {})[run.label] = miss
+    return [
+        f"of the shapes solved for N = {target:,} these miss it: "
+        + ", ".join(f"{label} by {miss:+.1%}" for label, miss in shapes.items())
+        for target, shapes in missed.items()
+    ]
 
 
 def text_warnings(scale: Scale, runs: Sequence[PlannedRun]) -> list[str]:

@@ -10,7 +10,8 @@ from typing import Any
 from isoloss.corpus import library
 from isoloss.corpus.tokenizer import load_tokenizer, tokenizer_hash, vocabulary_size
 from isoloss.errors import InputError
-from isoloss.models import count, family, shape_of
+from isoloss.models import Shape, count, family, shape_of
+from isoloss.models.fixed_size import solved
 from isoloss.strict import validate
 from isoloss.studies import estimate
 from isoloss.studies.spec import KEYS, Models, Scale
@@ -21,13 +22,14 @@ from isoloss.units import Count
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run before it starts. ``seconds`` and ``memory_bytes`` are estimates."""
+    """One run before it starts. ``seconds`` and ``memory_bytes`` are estimates; ``target``: the N asked."""
 
     settings: RunSettings
     label: str
     counts: Count
     seconds: float
     memory_bytes: float
+    target: int | None = None
 
     @property
     def run_id(self) -> str:
@@ -83,9 +85,10 @@ def runs_of_shape(
     scale: Scale, models: Models, values: dict[str, Any], text: dict[str, Any], gpu: bool
 ) -> Iterator[PlannedRun]:
     """One shape with each of its learning rates and seeds; ``text``: corpus, tokenizer and vocabulary."""
-    shape = shape_of(models.family, models.shape | values, where=f"models of family {models.family}")
+    shape = shape_in(models, values)
     kind = family(models.family)
-    counts = count(kind, shape, text["vocab"], scale.context)
+    context, batch_size = sequences(scale, models)
+    counts = count(kind, shape, text["vocab"], context)
     rates = models.learning_rates or [learning_rate(models.family, counts.params, shape.model_dump())]
     for rate, seed in product(rates, models.seeds or scale.seeds):
         run = {
@@ -93,9 +96,9 @@ def runs_of_shape(
             "family": models.family,
             "family_source": kind.source,
             "shape": shape.model_dump(mode="json"),
-            "context": scale.context,
-            "batch_size": scale.batch_size,
-            "tokens": tuple(scale.tokens),
+            "context": context,
+            "batch_size": batch_size,
+            "tokens": tuple(models.tokens or scale.tokens),
             "learning_rate": rate,
             "seed": seed,
             "recipe": scale.recipe,
@@ -103,7 +106,31 @@ def runs_of_shape(
         }
         settings = validate(RunSettings, run, where="study", mend=KEYS, by_hand=True)
         cost = estimate.cost(settings, shape, counts, scale.micro_batches, estimate.machine_rate(gpu))
-        yield PlannedRun(settings, label(settings), counts, *cost)
+        short = f", context {context}" if models.context else ""
+        yield PlannedRun(settings, label(settings) + short, counts, *cost, target=models.params)
+
+
+def sequences(scale: Scale, models: Models) -> tuple[int, int]:
+    """Context and batch size of an entry: as many tokens a step as the scale's, whatever its context."""
+    context, tokens = models.context or scale.context, scale.batch_size * scale.context
+    if tokens % context:
+        raise InputError(
+            f"a step of {tokens} tokens is no whole number of contexts of {context}",
+            where=f"models of family {models.family}",
+            mend=f"give a context that divides {tokens}",
+        )
+    return context, tokens // context
+
+
+def shape_in(models: Models, values: dict[str, Any]) -> Shape:
+    """One shape of an entry, solved for the entry's ``params`` where it has them. Raises InputError."""
+    where, values = f"models of family {models.family}", models.shape | values
+    if models.params is not None:
+        if models.family != "transformer":
+            mend = "leave params away and give the sizes, or use family transformer"
+            raise InputError("params is solved for Transformers only", where=where, mend=mend)
+        values = solved(values, models.params, where=where)
+    return shape_of(models.family, values, where=where)
 
 
 def label(settings: RunSettings) -> str:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from isoloss import files
 from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
-from isoloss.records.store import check, is_finished, read_plan, run_folder
+from isoloss.records.store import check, is_finished, read_plan, read_record, run_folder
 from isoloss.studies.engines import local
 from isoloss.studies.engines.worker import StopSignal
 from isoloss.studies.plan import PlannedRun, cohorts
@@ -32,7 +32,7 @@ GPU_COHORT_PARAMS = 5_000_000
 
 @dataclass(frozen=True)
 class StudyOutcome:
-    """Of the planned runs: finished before, newly ended, failed and why; whether it was cut short."""
+    """Of the planned runs: here before, newly ended, failed or diverged and why; whether it was cut short."""
 
     folder: Path
     planned: int
@@ -53,10 +53,14 @@ def run(
     workers: int | None = None,
     family_files: Sequence[Path] = (),
     execution: Execution | None = None,
+    origin: Mapping[str, object] | None = None,
     home: Path | None = None,
     console: Console | None = None,
 ) -> StudyOutcome:
-    """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once."""
+    """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once.
+
+    ``origin``: the command's arguments and what was checked of families, for study.json.
+    """
     console = console or Console(stderr=True)
     execution = execution or Execution(device=scale.device, micro_batches=scale.micro_batches)
     workplaces = devices(execution.device, workers)
@@ -66,14 +70,15 @@ def run(
     for run in runs:
         if run not in missing:
             check(folders[run.run_id])
+    planned = plan_json(study, scale_name, scale, runs) | dict(origin or {})
     if not missing:
-        write_plan(folder, study, scale_name, scale, runs)
+        write_plan(folder, study, planned)
         return outcome_of(folder, runs, missing, [], stopped=False)
     console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_against_text(runs, corpus)
-    write_plan(folder, study, scale_name, scale, runs)
+    write_plan(folder, study, planned)
     groups = groups_of(missing, gpu=workplaces[0].startswith("cuda"))
     tasks = [
         Task(
@@ -115,14 +120,21 @@ def outcome_of(
         already=len(runs) - len(missing) + count["elsewhere"],
         ended=count["done"] + count["diverged"],
         failed={run_id: end.reason for end, run_id in members if end.outcome == "failed"},
-        diverged={run_id: end.reason for end, run_id in members if end.outcome == "diverged"},
+        diverged=diverged(folder, runs),
         stopped=stopped and count.total() - count["stopped"] < len(missing),
     )
 
 
-def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> None:
-    """study.json, unless it says the same already: what the folder is meant to hold."""
-    planned = {
+def diverged(folder: Path, runs: Sequence[PlannedRun]) -> dict[str, str]:
+    """Why, of each of the runs that ended so, now or before."""
+    folders = [run_folder(folder, run.run_id) for run in runs]
+    records = [read_record(place) for place in folders if is_finished(place)]
+    return {record.run_id: record.reason for record in records if record.status == "diverged"}
+
+
+def plan_json(study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> dict[str, object]:
+    """study.json: what the folder is meant to hold."""
+    return {
         "study": study.name,
         "title": study.title,
         "scale": scale_name,
@@ -138,6 +150,10 @@ def write_plan(folder: Path, study: Study, scale_name: str, scale: Scale, runs: 
             for run in runs
         ],
     }
+
+
+def write_plan(folder: Path, study: Study, planned: Mapping[str, object]) -> None:
+    """study.json, unless it says the same already."""
     path = folder / "study.json"
     with files.claim(folder / ".plan.lock", wait_seconds=30.0) as mine:
         if not mine:

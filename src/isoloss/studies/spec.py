@@ -19,6 +19,9 @@
     shapes = [{ d_model = 40 }, { d_model = 80 }]
     seeds = [0]                  # optional: this entry's own
     learning_rates = [0.003]     # optional: else the recipe's table for the family and size
+    params = 147456              # optional, Transformers: solve each shape's d_ff, or d_model, for this N
+    tokens = [131072]            # optional: this entry's own D points
+    context = 8                  # optional: another context, with as many tokens a step
 
 Unknown keys are refused. A study file is data: it can name a family, never a file of code.
 """
@@ -41,13 +44,16 @@ KEYS = "see docs/studies.md for the keys"
 
 
 class Models(Strict):
-    """Runs of one family: every shape x seed x learning rate."""
+    """Runs of one family: every shape x seed x learning rate; ``tokens``: D points other than the scale's."""
 
     family: str
     shape: dict[str, Any] = Field(default_factory=dict[str, Any])
     shapes: list[dict[str, Any]] = Field(min_length=1)
     seeds: list[int] | None = Field(default=None, min_length=1)
     learning_rates: list[float] | None = Field(default=None, min_length=1)
+    params: int | None = Field(default=None, gt=0)
+    tokens: list[int] | None = Field(default=None, min_length=1)
+    context: int | None = Field(default=None, gt=1)
 
 
 class Scale(Strict):

@@ -18,7 +18,7 @@ from torch import nn
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import OneByOne
 from isoloss.stats import Interval, Row, share
-from isoloss.teach.shares import ENOUGH
+from isoloss.teach.shares import ENOUGH, UNSEEN
 from isoloss.teach.tasks import NOT_ASKED, LearningTask
 from isoloss.training.objective import mean_over_asked
 from isoloss.training.optimizer import MemberAdamW
@@ -29,7 +29,6 @@ RECIPE = Recipe(beta2=0.99, weight_decay=0.0, clip=1.0)
 ASKED = StepOptions(mean=mean_over_asked)
 WARMUP_UPDATES = 50
 BATCH = 64
-UNSEEN = 2_000
 TEST_STREAM, TRAIN_STREAM = 1, 0
 
 
@@ -104,7 +103,7 @@ class Cohort:
     def shares(self, task: LearningTask, *, strings: int = UNSEEN) -> list[Interval]:
         """Each member's share of unseen strings answered rightly; the strings are the same for every side."""
         x_BT, y_BT = task.batch(np.random.default_rng([TEST_STREAM, strings]), strings)
-        right_KB = answered(self.model, x_BT, y_BT, len(self.members))
+        right_KB = right_answers(self.model, x_BT, y_BT, len(self.members))
         return [share(int(right_B.sum()), strings) for right_B in right_KB]
 
     def learn(
@@ -133,7 +132,7 @@ class Cohort:
                 yield []
 
 
-def answered(model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int) -> np.ndarray:
+def right_answers(model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int) -> np.ndarray:
     """Whether each member answers all that a string asks, (K, B)."""
     parts = []
     with torch.inference_mode():

@@ -56,10 +56,10 @@ class Prose(Strict):
 @cache
 def read(folder: str) -> Prose:
     """The words of the demo in this folder of ``isoloss.teach``."""
-    return parsed(resources.files("isoloss.teach").joinpath(folder, "panels.toml").read_text("utf-8"), folder)
+    return parse(resources.files("isoloss.teach").joinpath(folder, "panels.toml").read_text("utf-8"), folder)
 
 
-def parsed(text: str, folder: str) -> Prose:
+def parse(text: str, folder: str) -> Prose:
     """Raises InputError naming a key that is missing, unknown or of another type."""
     return validate(Prose, tomllib.loads(text), where=f"teach/{folder}/panels.toml")
 

@@ -40,7 +40,7 @@ class Sentence(Strict):
     @field_validator("text")
     @classmethod
     def _may_be_said(cls, text: str) -> str:
-        return words.checked(text)
+        return words.check(text)
 
     def badge(self, otherwise: Badge) -> Badge:
         return "EXACT" if self.exact else "RECORDED" if self.recorded else otherwise

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from isoloss.stats import Interval, difference
 from isoloss.text import percent
 
-ENOUGH = 0.99
-"""The share of unseen strings at which a task counts as learned."""
+UNSEEN, ENOUGH = 2_000, 0.99
+"""Strings that score a task, and the share of them at which it counts as learned."""
 
 
 def gap(a: Sequence[Interval], b: Sequence[Interval]) -> Interval | None:

@@ -10,7 +10,7 @@ from isoloss.teach.panel import Panel
 from isoloss.teach.settings import Seeded, Settings
 
 
-def chosen(
+def select_panels(
     name: str, *, only: str | None, seeds: int | None, changes: Sequence[str], full: bool
 ) -> list[tuple[Panel, Settings]]:
     """The panels of a demo ("all": of every one) with their settings.
@@ -42,11 +42,11 @@ def settings_of(panel: Panel, values: dict[str, Any], seeds: int | None, full: b
     return panel.settings_from((panel.full if full else {}) | changes)
 
 
-def ready(panel: Panel) -> None:
+def prepare(panel: Panel) -> None:
     """Threads and memory of this process, as the deck's workers have them."""
     import torch
 
-    from isoloss.training.device import keep_freed_memory
+    from isoloss.training.device import prepare_cpu
 
     torch.set_num_threads(panel.threads)
-    keep_freed_memory()
+    prepare_cpu()

@@ -29,16 +29,16 @@ _COUNTED = re.compile(rf"\bn\s?=\s?[\d,]*\d|\b\d[\d,]* (unseen |held-out |fresh 
 
 def faults(sentence: str) -> list[str]:
     """What is wrong with a sentence about measurements: a forbidden claim, a percentage without n."""
-    found = [
+    wrong = [
         f"says {match.group(0)!r}" for p in FORBIDDEN if (match := re.search(p, sentence, re.IGNORECASE))
     ]
     measured = re.sub(r"\b\d+(\.\d+)?\s?% (Wilson |t |bootstrap )?interval", "interval", sentence)
     if _PERCENT.search(measured) and not _COUNTED.search(measured):
-        found.append("has a percentage without n")
-    return found
+        wrong.append("has a percentage without n")
+    return wrong
 
 
-def checked(sentence: str) -> str:
+def check(sentence: str) -> str:
     """The sentence, if it may be said. Raises RunError otherwise: a fault of the program, not of its user."""
     if wrong := faults(sentence):
         raise RunError(f"a sentence that must not be shown: it {' and '.join(wrong)}", where=repr(sentence))

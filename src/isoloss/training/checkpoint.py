@@ -17,7 +17,7 @@ from isoloss.errors import InputError
 from isoloss.training.evaluation import PositionSums
 from isoloss.training.state import Measured, State, beginning_with, put_back, tensors
 
-FORMAT = 2
+FORMAT = 3
 KEEP = 2
 SCALARS = ("segment", "step", "done", "diverged", "wall_seconds", "cpu_seconds")
 """Fields of the state that JSON holds as they are."""
@@ -62,6 +62,8 @@ def describe(number: int, measured: Measured, arrays: dict[str, Tensor]) -> dict
             for field, array in enumerate(sums.arrays):
                 arrays[f"measured.{number}.{k}.{field}"] = torch.from_numpy(array)
         members.append(None if sums is None else {"parts": list(sums.parts), "windows": sums.windows})
+    if measured.sliding_KGN is not None:
+        arrays[f"measured.{number}.sliding"] = torch.from_numpy(measured.sliding_KGN)
     return {"step": measured.step, "branch": measured.branch, "members": members}
 
 
@@ -103,6 +105,7 @@ def fill(state: State, values: dict[str, Any], arrays: dict[str, Tensor]) -> Non
             entry["step"],
             entry["branch"],
             [None if m is None else read_sums(number, k, m, arrays) for k, m in enumerate(entry["members"])],
+            arrays[key].numpy().copy() if (key := f"measured.{number}.sliding") in arrays else None,
         )
         for number, entry in enumerate(values["measured"])
     ]

@@ -13,12 +13,8 @@ import torch
 
 from isoloss import cpu
 from isoloss.errors import InputError
-from isoloss.models import Shape
 from isoloss.records.schema import Environment
 from isoloss.version import __version__
-
-BF16_MIN_WIDTH = 128
-"""Below this width bf16 matmuls are slower than float32 on the CPUs measured."""
 
 
 @dataclass(frozen=True)
@@ -54,26 +50,28 @@ def find(wanted: str) -> torch.device:
     return device
 
 
-def choose(wanted: str, family: str, shape: Shape) -> Device:
-    """The device to train on (``find``), and bf16 where it pays.
+def choose(wanted: str, family: str) -> Device:
+    """The device to train on (``find``): float32, but bf16 on GPUs that have it.
 
-    LSTMs stay in float32 on CUDA: autocast would send cuDNN's recurrent kernels to fp16 without loss scaling,
-    whatever type was asked for.
+    On a CPU every size is float32, so that no comparison of sizes is one of precisions: bf16 halves the speed
+    of some processors that have it. LSTMs are float32 everywhere: autocast would send cuDNN's recurrent
+    kernels to fp16 without loss scaling, whatever type was asked for.
     """
-    device, width = find(wanted), getattr(shape, "d_model", 0)
-    if device.type == "cuda":
-        pays = family != "lstm" and torch.cuda.is_bf16_supported()
-    else:
-        pays = device.type == "cpu" and width >= BF16_MIN_WIDTH and cpu.has_bf16()
-    return Device(device, pays)
+    device = find(wanted)
+    bf16 = device.type == "cuda" and family != "lstm" and torch.cuda.is_bf16_supported()
+    return Device(device, bf16)
 
 
-def keep_freed_memory() -> None:
-    """Tell glibc to reuse large blocks instead of returning them to the kernel after every step.
+def prepare_cpu() -> None:
+    """Make this process fast on its processor: denormal numbers count as 0, and freed memory is kept.
 
-    Logits are megabytes, above malloc's threshold for fresh pages, so each step would fault them in again:
-    up to a fifth of the time of a small model. Values are unaffected. Elsewhere than on glibc: nothing.
+    Adam's second moments and the tails of a softmax fade below 1.2e-38, where some processors are many times
+    slower for each number, and training up to several times.
+
+    glibc would return large blocks to the kernel after every step; logits are megabytes, so each step would
+    fault them in again: up to a fifth of the time of a small model. Elsewhere than on glibc memory is left.
     """
+    torch.set_flush_denormal(True)
     if not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc":
         return
     trim_threshold, mmap_threshold = -1, -3
@@ -82,7 +80,7 @@ def keep_freed_memory() -> None:
     libc.mallopt(trim_threshold, (1 << 31) - 1)
 
 
-def environment_of(device: Device, cohort_size: int) -> Environment:
+def environment_of(device: Device, cohort_size: int, *, compiled: bool = False) -> Environment:
     commit, dirty = code_version()
     return Environment(
         isoloss=__version__,
@@ -96,7 +94,7 @@ def environment_of(device: Device, cohort_size: int) -> Environment:
         device_name=device_name(device.device),
         threads=torch.get_num_threads(),
         dtype=device.dtype,
-        compiled=False,
+        compiled=compiled,
         cohort_size=cohort_size,
     )
 

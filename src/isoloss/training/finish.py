@@ -9,8 +9,9 @@ from isoloss import files, units
 from isoloss.corpus.batches import epochs, evaluation_windows
 from isoloss.corpus.library import TokenizedCorpus
 from isoloss.models import count, family, shape_of
+from isoloss.records.divergence import judged
 from isoloss.records.schema import Counts, Data, Evaluation, Record
-from isoloss.records.store import POSITION_COLUMNS, WEIGHTS, write_parquet
+from isoloss.records.store import CURVE, POSITION_COLUMNS, SLIDING, SLIDING_COLUMNS, WEIGHTS, write_parquet
 from isoloss.training.evaluation import PositionSums
 from isoloss.training.journal import Journal
 from isoloss.training.settings import RunSettings
@@ -24,7 +25,8 @@ def write_records(setup: Setup, state: State, journal: Journal) -> None:
         measured = [(m, sums) for m in state.measured if (sums := m.sums[k]) is not None]
         tables = {
             "positions.parquet": positions(member.settings, measured),
-            "curve.parquet": curve(setup, state, k),
+            SLIDING: sliding_positions(setup, measured, k),
+            CURVE: curve(setup, state, k),
         }
         written = {name: write_parquet(member.folder / name, table) for name, table in tables.items()}
         if (weights := member.folder / WEIGHTS).is_file():
@@ -56,6 +58,7 @@ def write_records(setup: Setup, state: State, journal: Journal) -> None:
             cpu_seconds=state.cpu_seconds / len(setup.task.members),
             files=written,
         )
+        record = judged(record, tables[CURVE])
         files.write_json(member.folder / "record.json", record.model_dump(mode="json"))
         files.remove_file(member.folder / "failure.json")
     files.remove_folder(setup.task.lead.folder / "checkpoints")
@@ -130,6 +133,30 @@ def positions(settings: RunSettings, measured: Sequence[tuple[Measured, Position
         for part, sum_T, sumsq_T in zip(sums.parts, sums.sum_PT, sums.sumsq_PT, strict=True)
     ]
     return pl.concat(tables) if tables else pl.DataFrame(schema=POSITION_COLUMNS)
+
+
+def sliding_positions(
+    setup: Setup, measured: Sequence[tuple[Measured, PositionSums]], k: int
+) -> pl.DataFrame:
+    """Long form: one row per evaluation, group of positions and block of text."""
+    tables = []
+    for m, _ in measured:
+        plan = setup.sliding_at(cooled=m.branch > 0)
+        if m.sliding_KGN is None or plan is None:
+            continue
+        groups, blocks = m.sliding_KGN[k].shape
+        values = {
+            "step": m.step,
+            "tokens": m.step * setup.settings.batch_tokens,
+            "cooled": m.branch > 0,
+            "first": plan.first_G.repeat(blocks),
+            "last": plan.last_G.repeat(blocks),
+            "block": np.tile(np.arange(blocks), groups),
+            "sum": m.sliding_KGN[k].ravel(),
+            "count": plan.block_targets,
+        }
+        tables.append(pl.DataFrame(values, schema=SLIDING_COLUMNS))
+    return pl.concat(tables) if tables else pl.DataFrame(schema=SLIDING_COLUMNS)
 
 
 def curve(setup: Setup, state: State, k: int) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from isoloss.training.finish import write_records
 from isoloss.training.journal import Journal
 from isoloss.training.schedule import Segment, rate
 from isoloss.training.setup import Setup, set_up
+from isoloss.training.sliding import evaluate_sliding
 from isoloss.training.state import Measured, State, copies, put_back, tensors
 from isoloss.training.step import train_step
 from isoloss.training.task import Progress, Task
@@ -81,7 +82,13 @@ def measure_if_due(setup: Setup, state: State, journal: Journal, segment: Segmen
         sums = evaluate(state.model, x_MT, y_MT, before_MT, members=members, device=setup.device.device)
     journal.note_divergence(validation_loss=[member_sums.mean("exit_1") for member_sums in sums])
     living = [s if step is None else None for s, step in zip(sums, state.diverged, strict=True)]
-    state.measured.append(Measured(state.step, segment.branch, living))
+    sliding_KGN = None
+    if (plan := setup.sliding_at(cooled=segment.cooled)) is not None:
+        with setup.device.precision():
+            sliding_KGN = evaluate_sliding(
+                state.model, setup.corpus.validation.ids, plan, members=members, device=setup.device.device
+            )
+    state.measured.append(Measured(state.step, segment.branch, living, sliding_KGN))
 
 
 def keep_weights_if_last(setup: Setup, state: State, segment: Segment) -> None:

@@ -1,8 +1,8 @@
 """The recipe's learning rates: one coarse sweep per family and size, shipped as a table.
 
 No published rule covers models below a million parameters (two of them differ fifty-fold at ten thousand), so
-the rates come from a sweep with the same grid for every family: ``isoloss run learning-rates`` and then
-``python benchmarks/learning_rates.py DIR``, which writes ``recipe.toml`` beside this file.
+the rates come from a sweep, the same for every family: ``isoloss run learning-rates --scale evening`` and
+then ``python benchmarks/learning_rates.py DIR``, which writes ``recipe.toml`` beside this file.
 """
 
 import importlib.resources

@@ -59,10 +59,7 @@ def rate(settings: RunSettings, segment: Segment, step: int) -> float:
 
 
 def trace_steps(settings: RunSettings) -> set[int]:
-    """Trunk steps at which validation loss is taken: 0, 1, 2, 4, 8, ... and the trunk's end."""
+    """Trunk steps at which validation loss is taken: 0, the rounded powers of sqrt 2, and the trunk's end."""
     end = max((segment.stop for segment in segments(settings) if not segment.cooled), default=0)
-    steps, step = {0, end}, 1
-    while step < end:
-        steps.add(step)
-        step *= 2
-    return steps
+    powers = (round(2 ** (n / 2)) for n in range(2 * end.bit_length() + 1))
+    return {0, end, *(step for step in powers if step < end)}

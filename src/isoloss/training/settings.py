@@ -1,6 +1,6 @@
 """What makes a run the run it is: its full settings, whose hash names it."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -15,13 +15,16 @@ class Evaluating(Strict):
     """How validation loss is measured.
 
     ``windows`` at each D point, ``final_windows`` at the largest, ``trace_windows`` along the trunk at steps
-    0, 1, 2, 4, 8, ...; all fixed and evenly spread over the validation text. One window would have no
-    standard error.
+    0, 1, 2, 3, 4, 6, 8, 11, ...; all fixed and evenly spread over the validation text. One window would have
+    no standard error. ``targets``: tokens whose loss is taken at every position (``training.sliding``), at
+    each D point and, ``trace_targets``, along the trunk; 0 for none.
     """
 
     windows: int = Field(default=128, ge=2)
     final_windows: int = Field(default=512, ge=2)
     trace_windows: int = Field(default=32, ge=2)
+    targets: int = Field(default=1024, ge=0)
+    trace_targets: int = Field(default=0, ge=0)
 
 
 class Recipe(Strict):
@@ -30,11 +33,12 @@ class Recipe(Strict):
     ``warmup`` and ``cooldown`` are shares of the run that ends at a D point: warmup of the shortest, so that
     it is never longer than a tenth of any (arXiv 2406.19146 moved an exponent from 0.71 to 0.60 by that
     alone); cooldown of each (arXiv 2405.18392). beta2 = 0.99 suits small batches (same source as warmup).
-    Weight decay is decoupled and leaves embeddings, biases and other vectors alone.
+    Weight decay is decoupled and leaves embeddings, biases and other vectors alone. There is no other recipe:
+    ``name`` and ``version`` only say which one made a record.
     """
 
-    name: str = "adamw-constant-1sqrt"
-    version: int = 1
+    name: Literal["adamw-constant-1sqrt"] = "adamw-constant-1sqrt"
+    version: Literal[1] = 1
     warmup: float = Field(default=0.1, ge=0.0, le=0.1)
     cooldown: float = Field(default=0.2, gt=0.0, lt=1.0)
     beta1: float = Field(default=0.9, ge=0.0, lt=1.0)

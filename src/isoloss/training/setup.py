@@ -1,6 +1,7 @@
 """What stays fixed while a cohort is trained: its text, device and schedule, and the batch of every step."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -12,12 +13,14 @@ from isoloss.errors import InputError
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import set_generators
 from isoloss.records.schema import Environment
+from isoloss.training import compiling
 from isoloss.training.device import Device, choose, environment_of
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.schedule import Segment, segments, trace_steps
 from isoloss.training.settings import RunSettings
+from isoloss.training.sliding import Sliding, sliding
 from isoloss.training.state import State
-from isoloss.training.step import StepOptions
+from isoloss.training.step import StepOptions, forward
 from isoloss.training.task import Task
 
 
@@ -42,12 +45,13 @@ class Setup:
         """Of the first member; the others differ in seed and learning rate only."""
         return self.task.lead.settings
 
-    @property
+    @cached_property
     def options(self) -> StepOptions:
         return StepOptions(
             parts=self.parts,
             micro_batches=self.task.execution.micro_batches,
             precision=self.device.precision,
+            forward=compiling.compiled(forward) if self.environment.compiled else forward,
         )
 
     def first_state(self) -> State:
@@ -75,6 +79,13 @@ class Setup:
         if not segment.cooled:
             return evaluation.trace_windows
         return evaluation.final_windows if segment == self.segments[-1] else evaluation.windows
+
+    def sliding_at(self, *, cooled: bool) -> Sliding | None:
+        """Where to slide at a D point or along the trunk; a model that carries its state has no window."""
+        evaluation = self.settings.evaluation
+        targets = evaluation.targets if cooled else evaluation.trace_targets
+        tokens, context = self.corpus.validation.tokens, self.settings.context
+        return None if self.carries else sliding(tokens, context, targets)
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets of every member, each (K, B, T): a pure function of seed and step."""
@@ -105,12 +116,14 @@ def set_up(task: Task) -> Setup:
             where=task.lead.label,
             mend="set micro_batches = 1, or carry = false",
         )
-    device = choose(task.execution.device, settings.family, shape)
+    device = choose(task.execution.device, settings.family)
     return Setup(
         task=task,
         corpus=corpus,
         device=device,
-        environment=environment_of(device, len(task.members)),
+        environment=environment_of(
+            device, len(task.members), compiled=compiling.pays(settings, shape, device.device.type)
+        ),
         segments=segments(settings),
         trace=trace_steps(settings),
         carries=carries,

@@ -13,11 +13,15 @@ from isoloss.training.optimizer import MemberAdamW
 
 @dataclass(frozen=True)
 class Measured:
-    """One evaluation of the cohort: sums per member, None for a member that had diverged."""
+    """One evaluation of the cohort: sums per member, None for a member that had diverged.
+
+    ``sliding_KGN``: sums by member, group of positions and block (``training.sliding``), where it was taken.
+    """
 
     step: int
     branch: int
     sums: list[PositionSums | None]
+    sliding_KGN: np.ndarray | None = None
 
 
 @dataclass

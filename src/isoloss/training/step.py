@@ -7,14 +7,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from isoloss.training.objective import losses, mean_over_all
+from isoloss.training.objective import Losses, losses, mean_over_all
 from isoloss.training.optimizer import MemberAdamW
+
+
+def forward(model: nn.Module, x_KBT: Tensor, y_KBT: Tensor) -> Losses:
+    return losses(model(x_KBT), y_KBT)
 
 
 @dataclass(frozen=True)
 class StepOptions:
     """``parts``: losses to report, the objective ("total") first. ``precision``: autocast or nothing.
 
+    ``forward``: from model, inputs and targets to losses; compiled where that pays.
     ``mean``: from per-token losses and targets, each (K, B, T), to the mean of every member, (K,).
     ``micro_batches``: pieces of the batch that go through the model one after the other; the mean must then
     be over all targets.
@@ -24,6 +29,7 @@ class StepOptions:
     micro_batches: int = 1
     precision: Callable[[], AbstractContextManager[object]] = nullcontext
     mean: Callable[[Tensor, Tensor], Tensor] = mean_over_all
+    forward: Callable[[nn.Module, Tensor, Tensor], Losses] = forward
 
 
 def train_step(
@@ -45,8 +51,7 @@ def train_step(
     micro = options.micro_batches
     for x_KbT, y_KbT in zip(x_KBT.chunk(micro, dim=1), y_KBT.chunk(micro, dim=1), strict=True):
         with options.precision():
-            output = model(x_KbT)
-        loss = losses(output, y_KbT)
+            loss = options.forward(model, x_KbT, y_KbT)
         share = x_KbT.shape[1] / x_KBT.shape[1]
         # A sum over members: each one's gradient is then that of its own mean loss.
         (options.mean(loss.total, y_KbT).sum() * share).backward()

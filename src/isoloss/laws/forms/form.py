@@ -37,6 +37,7 @@ class Nested:
 
 def flat_in(inputs: str, fixed: Mapping[str, float]) -> Nested:
     """The form in which the loss does not fall with ``inputs``."""
+    inputs = inputs.replace("shifted_", "")  # as its users know it
     reason = f"the loss does not fall with {inputs} by more than its noise"
     return Nested(fixed, reason, f"add runs over a wider range of {inputs}, or more seeds")
 

@@ -18,8 +18,9 @@ import torch
 from isoloss import files
 from isoloss.errors import IsolossError
 from isoloss.models import load_file
+from isoloss.models.registry import users_line
 from isoloss.records.store import is_finished, read_record, write_failure
-from isoloss.training.device import keep_freed_memory
+from isoloss.training.device import prepare_cpu
 from isoloss.training.loop import train
 from isoloss.training.task import Progress, Task
 
@@ -85,6 +86,8 @@ def verdict(task: Task) -> tuple[str, str]:
 
 def fail(task: Task, parent: Parent, error: Exception) -> None:
     sentence = str(error) if isinstance(error, IsolossError) else f"{type(error).__name__}: {error}"
+    if line := users_line(error):
+        sentence = f"{line}: {sentence}"
     for member in task.members:
         try:
             write_failure(member.folder, sentence, traceback.format_exc())
@@ -120,4 +123,4 @@ def one_core() -> None:
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
         os.environ["OMP_NUM_THREADS"] = "1"
-    keep_freed_memory()
+    prepare_cpu()

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from isoloss.teach.settings import Seeded
+from isoloss.teach.shares import UNSEEN
 
 Rate = Annotated[float, Field(ge=1e-5, le=0.1)]
 Width = Annotated[int, Field(ge=8, le=96, multiple_of=4)]
@@ -33,21 +34,21 @@ MOST_TOKENS = 200_000_000
 MOST_AT_ONCE, MOST_IN_A_LOOK = 2**18, 2**11
 """Seeds x batch x length, and seeds x length: a few GB of activations."""
 
-UNSEEN = 2_000
 
-
-def bounded(one: ContestSettings, contexts: Sequence[int], *, sides: int) -> None:
+def bounded(settings: ContestSettings, contexts: Sequence[int], *, sides: int) -> None:
     """Raises ValueError for settings that are harmless one by one and take hours or all memory together."""
-    widths = sum(max(1.0, (width / 32) ** 2) for width in one.widths)
-    looks = UNSEEN * (1 + -(-one.cap // one.every))  # unseen strings, read forward only: a third of the work
-    runs = sides * one.seeds * len(one.rates) * widths * sum(contexts)
-    tokens = runs * (one.cap * one.batch + looks / 3)
+    widths = sum(max(1.0, (width / 32) ** 2) for width in settings.widths)
+    # Unseen strings are read forward only: a third of the work.
+    looks = UNSEEN * (1 + -(-settings.cap // settings.every))
+    runs = sides * settings.seeds * len(settings.rates) * widths * sum(contexts)
+    tokens = runs * (settings.cap * settings.batch + looks / 3)
     if tokens > MOST_TOKENS:
         raise ValueError(
             f"together they ask for {tokens / MOST_TOKENS:.1f} times the work that is allowed: take fewer "
             "seeds, rates, widths, lengths or updates, or look less often"
         )
-    if one.seeds * one.batch * max(contexts) > MOST_AT_ONCE or one.seeds * max(contexts) > MOST_IN_A_LOOK:
+    at_once = settings.seeds * max(contexts)
+    if at_once * settings.batch > MOST_AT_ONCE or at_once > MOST_IN_A_LOOK:
         raise ValueError(
             "together they would not fit in memory: take fewer seeds, or shorter or fewer strings"
         )
@@ -71,7 +72,6 @@ class FirstLetterSettings(ContestSettings):
         (16,), "Letters T of a string: the answer is T - 1 steps back"
     )
     rates: tuple[Rate, ...] = several((1e-2,), "Learning rates, the same for both sides")
-    every: int = Field(default=50, ge=5, le=1_000, description="Updates from one look to the next")
     cap: int = Field(default=100, ge=1, le=10_000, description="Updates after which training ends")
 
     @model_validator(mode="after")

@@ -40,7 +40,7 @@ def numbered_map(weights: pl.DataFrame, labels: Sequence[str], *, size: int = 12
     return alt.LayerChart(layer=[base, numbers])
 
 
-def labelled(rows: pl.DataFrame, columns: tuple[str, str], labels: Sequence[str], first: int) -> pl.DataFrame:
+def cells_of(rows: pl.DataFrame, columns: tuple[str, str], labels: Sequence[str], first: int) -> pl.DataFrame:
     """The columns ``looks``, ``looks at`` and ``weight`` of a map whose places are counted from ``first``.
 
     ``columns``: the place that looks and the one looked at.

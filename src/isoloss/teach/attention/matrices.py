@@ -35,9 +35,8 @@ class Matrix:
         """Each row's label; its cells as number, colour behind it and colour of the text; its sum or ''."""
         for index, (label, values) in enumerate(zip(self.rows, self.cells, strict=True)):
             colours = [colour(value, self.largest) for value in values]
-            cells = [
-                (number(value), hexed(back), ink(back)) for value, back in zip(values, colours, strict=True)
-            ]
+            backs = zip(values, colours, strict=True)
+            cells = [(number(value), hex_code(back), ink(back)) for value, back in backs]
             yield label, cells, "" if self.sums is None else number(self.sums[index])
 
 
@@ -81,7 +80,7 @@ def colour(value: float | None, largest: float) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def hexed(rgb: tuple[int, int, int]) -> str:
+def hex_code(rgb: tuple[int, int, int]) -> str:
     return "#" + "".join(f"{part:02x}" for part in rgb)
 
 

@@ -25,7 +25,7 @@ def labels_of(rows: Sequence[Row], column: str = "word") -> list[str]:
     return [f"{place} {row[column]}" for place, row in enumerate(rows, 1)]
 
 
-def validated(sentence: str) -> str:
+def validate(sentence: str) -> str:
     """The sentence with single spaces. Raises ValueError for one that would not fit or could act."""
     if any(unicodedata.category(letter).startswith("C") for letter in sentence):
         raise ValueError("a sentence has no control or invisible characters")
@@ -40,5 +40,5 @@ def validated(sentence: str) -> str:
 SentenceText = Annotated[
     str,
     Field(max_length=CHARACTERS, description="Two to twelve words, separated by spaces"),
-    AfterValidator(validated),
+    AfterValidator(validate),
 ]

@@ -7,8 +7,9 @@ from typing import Any
 from markupsafe import Markup
 
 from isoloss.analysis.findings import findings_of
-from isoloss.analysis.study import StudyAnalysis, analyse
-from isoloss.figures import looped_grid, loss_by_params, loss_by_position
+from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
+from isoloss.errors import Refusal
+from isoloss.figures import gap_by_tokens, looped_grid, loss_by_params, loss_by_position, shape
 from isoloss.figures.figure import Figure
 from isoloss.records import StudyData, load
 from isoloss.report.sections import attempt_with
@@ -42,14 +43,22 @@ def _findings(folder: Path, *, shipped: bool) -> Markup:
 
 def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
     """Each ``finding`` of a study with the ``picture`` that shows it; without one a Refusal says why."""
-    figures = {
-        "families": attempt_with(analysis.by_params, loss_by_params.figure),
-        "positions": attempt_with(analysis.by_position, loss_by_position.figure),
+    figures: dict[str, Figure | Refusal] = {}
+    for pair in analysis.pairs:
+        gaps = of_pair(analysis.gaps, pair)
+        figures[f"gap{pair.suffix}"] = attempt_with(gaps, gap_by_tokens.figure)
+        found = of_pair(analysis.by_position, pair)
+        figures[f"positions{pair.suffix}"] = attempt_with(found, loss_by_position.figure)
+    by_params = attempt_with(analysis.by_params, loss_by_params.figure)
+    figures |= {f"families{pair.suffix}": by_params for pair in analysis.pairs}
+    figures |= {
         "loops": attempt_with(analysis.loops, looped_grid.grid_figure),
     }
+    if analysis.shape is not None:
+        figures["shape"] = attempt_with(analysis.shape, shape.figure)
     answers: list[dict[str, Any]] = []
     for finding in findings_of(analysis):
-        figure = figures[finding.key]
+        figure = figures.get(finding.key)
         shown = picture(figure, "study") if isinstance(figure, Figure) else None
         answers.append({"finding": finding, "picture": shown, "missing": figure})
     return answers

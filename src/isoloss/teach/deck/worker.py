@@ -64,7 +64,7 @@ def _listen(orders: "queue.SimpleQueue[dict[str, Any]]") -> None:
 def _obey(panel: Panel, values: dict[str, Any], say: Say) -> None:
     """Measure and tell. An error fails the job, not the process."""
     try:
-        start.ready(panel)
+        start.prepare(panel)
         settings = panel.settings_from(values)
         reporter = Reporter(panel, settings, say)
         result = run(panel, settings, reporter)

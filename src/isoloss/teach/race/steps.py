@@ -46,9 +46,8 @@ def _qkv(block: Block, x_KBTD: Tensor, first: int) -> tuple[Tensor, Tensor, Tens
     attention = block.attention
     _, B, T, _ = x_KBTD.shape
     qkv = attention.qkv(rms_norm(x_KBTD)).view(B, T, 3, attention.n_head, -1)
-    q, k, v = qkv.permute(2, 0, 3, 1, 4)
-    cos_TC, sin_TC = (table[first : first + T] for table in (attention.cos_TC, attention.sin_TC))
-    return rotate(q, cos_TC, sin_TC), rotate(k, cos_TC, sin_TC), v
+    q, k = rotate(qkv[:, :, :2], attention.turns_TC[first : first + T]).transpose(1, 3).unbind(2)
+    return q, k, qkv[:, :, 2].transpose(1, 2)
 
 
 def lstm_state(layer: nn.LSTM, x_TBD: Tensor) -> tuple[Tensor, Tensor]:

@@ -50,7 +50,7 @@ def _over(x: alt.X, rows: pl.DataFrame, levels: Sequence[tuple[float, str]]) -> 
         .axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".0%")
     )
     middle = (
-        carried_on(table, across)
+        carry_on(table, across)
         .group_by("side", "colour", "shape", across, maintain_order=True)
         .agg(pl.col("value").median())
         .sort(across, maintain_order=True)
@@ -70,7 +70,7 @@ def _over(x: alt.X, rows: pl.DataFrame, levels: Sequence[tuple[float, str]]) -> 
     return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape")
 
 
-def carried_on(rows: pl.DataFrame, across: str) -> pl.DataFrame:
+def carry_on(rows: pl.DataFrame, across: str) -> pl.DataFrame:
     """A row a seed wherever its side has any: a seed that has ended counts on with its last value.
 
     Else the median would be that of the slow seeds alone.

@@ -71,7 +71,7 @@ class Outcome:
 
 def outcomes(curves: pl.DataFrame) -> dict[str, list[Outcome]]:
     """The sides of one cell, each with an outcome a rate."""
-    found: dict[str, list[Outcome]] = {}
+    by_side: dict[str, list[Outcome]] = {}
     for (side, _), rows in curves.group_by("side", "rate", maintain_order=True):
         looks = rows["update"].unique().sort().to_list()
         ends = (
@@ -92,8 +92,8 @@ def outcomes(curves: pl.DataFrame) -> dict[str, list[Outcome]]:
             every=looks[1] - looks[0] if len(looks) > 1 else 0,
             last=looks[-1],
         )
-        found.setdefault(outcome.side, []).append(outcome)
-    return found
+        by_side.setdefault(outcome.side, []).append(outcome)
+    return by_side
 
 
 def best(rates: Sequence[Outcome]) -> Outcome:

@@ -36,7 +36,7 @@ def lstm(name: str, task: LearningTask, width: int) -> Side:
     wanted = params_of(attention(width), task)
     sizes = [Side(name, "lstm", {"n_layer": 1, "d_model": d}) for d in range(4, WIDEST_LSTM)]
     nearest = min(sizes, key=lambda side: abs(params_of(side, task) - wanted))
-    return Side(name, "lstm", nearest.shape, started(STARTS[name](task.context)))
+    return Side(name, "lstm", nearest.shape, partial(start_layers, start=STARTS[name](task.context)))
 
 
 STARTS: dict[str, Callable[[int], Callable[[nn.LSTM], Any]]] = {
@@ -48,11 +48,8 @@ STARTS: dict[str, Callable[[int], Callable[[nn.LSTM], Any]]] = {
 """How each LSTM's layer starts, given the longest lag of the task."""
 
 
-def started(start: Callable[[nn.LSTM], Any]) -> Callable[[nn.Module], None]:
-    def on_layers(member: nn.Module) -> None:
-        with torch.no_grad():
-            for layer in member.modules():
-                if isinstance(layer, nn.LSTM):
-                    start(layer)
-
-    return on_layers
+def start_layers(member: nn.Module, start: Callable[[nn.LSTM], Any]) -> None:
+    with torch.no_grad():
+        for layer in member.modules():
+            if isinstance(layer, nn.LSTM):
+                start(layer)

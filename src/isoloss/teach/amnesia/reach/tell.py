@@ -34,13 +34,13 @@ def basis(settings: ReachSettings, tables: Tables) -> Basis:
 def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
     k, rows = min(FIRST_OF_20, settings.length - 1), pl.DataFrame(tables["reach"])
     at_k = {row["side"]: row for row in rows.filter(pl.col("k") == k).iter_rows(named=True)}
-    found: list[Sentence] = []
+    texts: list[Sentence] = []
     if DEFAULT in at_k and BIAS_3 in at_k:
-        found.append(Sentence(key="verdict", text=orders(at_k[BIAS_3], at_k[DEFAULT])))
+        texts.append(Sentence(key="verdict", text=orders(at_k[BIAS_3], at_k[DEFAULT])))
     if len(block := rows.filter(pl.col("side") == BLOCK)):
-        found.append(Sentence(key="flat", text=flat(block)))
-    found += [Sentence(key=f"side-{n}", text=share_text(row)) for n, row in enumerate(at_k.values())]
-    return [*found, Sentence(key="gate", text=gate(k), exact=True)]
+        texts.append(Sentence(key="flat", text=flat(block)))
+    texts += [Sentence(key=f"side-{n}", text=share_text(row)) for n, row in enumerate(at_k.values())]
+    return [*texts, Sentence(key="gate", text=gate(k), exact=True)]
 
 
 def share_text(row: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import INK, QUIET, family_colour
 from isoloss.teach import prose
-from isoloss.teach.attention.draw import heat_map, labelled
+from isoloss.teach.attention.draw import cells_of, heat_map
 from isoloss.teach.attention.right_slot.outcomes import (
     LAYERS,
     LOOKS,
@@ -18,7 +18,7 @@ from isoloss.teach.attention.right_slot.outcomes import (
     masses,
     seed_count,
     shares,
-    solved,
+    solvers,
     uniform_mass,
 )
 from isoloss.teach.attention.sentence import labels_of
@@ -97,7 +97,7 @@ def maps_figure(tables: Tables) -> Figure:
         percent(fmean(share.value for share in shares(tables, forced)), 1)
         for forced in ("none", "layer 1", "layer 2")
     )
-    learned = f"{len(solved(tables))} of {seed_count(tables)} seeds learned it"
+    learned = f"{len(solvers(tables))} of {seed_count(tables)} seeds learned it"
     figure = prose.figure(
         "attention",
         "right-slot-maps",
@@ -106,7 +106,7 @@ def maps_figure(tables: Tables) -> Figure:
         whole=whole,
         first=first,
         second=second,
-        learned=learned if solved(tables) else "no seed learned it",
+        learned=learned if solvers(tables) else "no seed learned it",
         n=ablation["n"][0],
         seed=tables["map"][0]["seed"],
         seeds=seed_count(tables),
@@ -116,7 +116,7 @@ def maps_figure(tables: Tables) -> Figure:
 
 def one_map(tables: Tables, state: str, layer: int, labels: list[str], side: int) -> alt.LayerChart:
     rows = pl.DataFrame(tables["map"]).filter(state=state, layer=layer)
-    weights = labelled(rows, ("place", "looks_at"), labels, 0).with_columns(rows["right"])
+    weights = cells_of(rows, ("place", "looks_at"), labels, 0).with_columns(rows["right"])
     outline = (
         marks.chart_of(weights.filter("right"))
         .mark_rect(filled=False, stroke=RIGHT, strokeWidth=1.6)

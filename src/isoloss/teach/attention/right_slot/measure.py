@@ -7,9 +7,10 @@ from isoloss.teach.amnesia.value_set import value_set_share
 from isoloss.teach.attention.mixing import mixed_by, uniform
 from isoloss.teach.attention.right_slot import slots
 from isoloss.teach.attention.settings import RightSlotSettings
-from isoloss.teach.learner import TEST_STREAM, UNSEEN, Cohort, Replica, Side, params
+from isoloss.teach.learner import TEST_STREAM, Cohort, Replica, Side, params
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
+from isoloss.teach.shares import UNSEEN
 from isoloss.teach.tasks import Binding
 
 SHAPE = {"n_layer": 2, "n_head": 1, "d_model": 32, "positions": "rotary", "tied": False}
@@ -31,7 +32,7 @@ def measure(settings: RightSlotSettings, report: Report) -> Tables:
     tables: Tables = {
         "accuracy": [],
         "mass": [],
-        "ablation": ablated(cohort, asked, "untrained"),
+        "ablation": ablate(cohort, asked, "untrained"),
         "baselines": baselines(task),
         "map": map_rows(cohort, strings[0], "untrained"),
         "string": string_rows(strings[0], settings),
@@ -48,7 +49,7 @@ def measure(settings: RightSlotSettings, report: Report) -> Tables:
         elif cohort.done % 5 == 0:
             report(0.95 * share, f"update {cohort.done} of {settings.updates}")
     tables["map"] += map_rows(cohort, strings[0], "trained")
-    tables["ablation"] += ablated(cohort, asked, "trained")
+    tables["ablation"] += ablate(cohort, asked, "trained")
     return tables
 
 
@@ -64,7 +65,7 @@ def look(cohort: Cohort, asked: Binding, strings: np.ndarray, tables: Tables) ->
             tables["mass"].append(where | mean(mass_B).within(0.0, 1.0).row())
 
 
-def ablated(cohort: Cohort, asked: Binding, state: str) -> list[Row]:
+def ablate(cohort: Cohort, asked: Binding, state: str) -> list[Row]:
     """Accuracy of each seed as it is, and with one layer's attention forced uniform over the past."""
     rows: list[Row] = []
     for forced, layers in FORCED.items():

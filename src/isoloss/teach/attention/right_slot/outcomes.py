@@ -18,7 +18,7 @@ def accuracies(tables: Tables, state: str, forced: str) -> dict[int, Interval]:
     }
 
 
-def solved(tables: Tables) -> list[int]:
+def solvers(tables: Tables) -> list[int]:
     """Seeds that answer nearly all strings after training."""
     final = accuracies(tables, "trained", "none")
     return [seed for seed, accuracy in final.items() if accuracy.value >= ENOUGH]
@@ -26,7 +26,7 @@ def solved(tables: Tables) -> list[int]:
 
 def subjects(tables: Tables) -> list[int]:
     """The seeds whose mechanism is told: those that learned the task, or all if none did."""
-    return solved(tables) or list(accuracies(tables, "trained", "none"))
+    return solvers(tables) or list(accuracies(tables, "trained", "none"))
 
 
 def shares(tables: Tables, forced: str) -> list[Interval]:

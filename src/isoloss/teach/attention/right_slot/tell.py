@@ -17,7 +17,7 @@ from isoloss.teach.attention.right_slot.outcomes import (
     effect_of,
     masses,
     shares,
-    solved,
+    solvers,
     subjects,
     uniform_mass,
 )
@@ -56,7 +56,7 @@ def sentences(settings: RightSlotSettings, tables: Tables) -> list[Sentence]:
 def change_text(settings: RightSlotSettings, tables: Tables) -> str:
     """How many seeds answer nearly all within the updates, and where the others are."""
     final = accuracies(tables, "trained", "none")
-    done, n = solved(tables), next(iter(final.values())).n
+    done, n = solvers(tables), next(iter(final.values())).n
     others = [share.value for seed, share in final.items() if seed not in done]
     text = (
         f"In {len(done)} of {len(final)} seeds the network answers at least {percent(ENOUGH, 1)} of {n:,} "
@@ -71,7 +71,7 @@ def of_seeds(tables: Tables) -> str:
     """Which seeds a sentence speaks of."""
     count = len(subjects(tables))
     seeds = plural(count, "seed")
-    return f"the {seeds} that learned it" if solved(tables) else f"all {seeds}, none of which learned it"
+    return f"the {seeds} that learned it" if solvers(tables) else f"all {seeds}, none of which learned it"
 
 
 def mass_text(settings: RightSlotSettings, tables: Tables) -> str:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from isoloss.figures.figure import Figure
 from isoloss.report.templates import fill
 from isoloss.teach import prose
-from isoloss.teach.attention.draw import labelled, numbered_map
+from isoloss.teach.attention.draw import cells_of, numbered_map
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import StepsSettings
@@ -116,7 +116,7 @@ def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:
         return []
     words, rows = labels_of(tables["words"]), pl.DataFrame(tables["matrices"], infer_schema_length=None)
     seen = rows.filter(pl.col("matrix") == "A", pl.col("column") <= pl.col("row"))
-    weights = labelled(seen, ("row", "column"), words, 1)
+    weights = cells_of(seen, ("row", "column"), words, 1)
     strongest = max(weights.filter(pl.col("looks") == words[-1])["weight"].to_list())
     side = 44 * len(words)
     chart = numbered_map(weights, words).properties(width=side, height=0.7 * side)

@@ -10,7 +10,7 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.style import INK, QUIET
 from isoloss.stats import mean
 from isoloss.teach import prose
-from isoloss.teach.attention.draw import heat_map, labelled
+from isoloss.teach.attention.draw import cells_of, heat_map
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import UntrainedSettings
@@ -87,7 +87,7 @@ def figures(settings: UntrainedSettings, tables: Tables) -> list[Figure]:
 def maps_figure(tables: Tables, labels: list[str]) -> Figure:
     """A map a random network."""
     rows, last = pl.DataFrame(tables["map"]), last_rows(tables)
-    weights = labelled(rows, ("place", "looks_at"), labels, 1)
+    weights = cells_of(rows, ("place", "looks_at"), labels, 1)
     weights = weights.insert_column(0, pl.format("seed {}", rows["seed"]).alias("network"))
     names, different = [f"seed {seed}" for seed in last], len(set(map(strongest, last.values())))
     verdict = f"and {different} different strongest slots of the last word"
@@ -110,7 +110,7 @@ def cell_figure(tables: Tables, labels: list[str]) -> Figure:
     """The last word's weight on each word: a dot a seed, the even share dashed."""
     even = 1 / len(labels)
     last = pl.DataFrame(tables["map"]).filter(pl.col("place") == len(labels))
-    table = labelled(last, ("place", "looks_at"), labels, 1).select(last["seed"], "looks at", "weight")
+    table = cells_of(last, ("place", "looks_at"), labels, 1).select(last["seed"], "looks at", "weight")
     low, high = marks.span(table["weight"])
     base = marks.chart_of(table).encode(
         alt.X("looks at:N", sort=labels, title="looks at", scale=alt.Scale(domain=labels)).axis(

@@ -1,0 +1,50 @@
+"""How a study's runs were trained, said beside the figures it touches, and which of them are left out."""
+
+from collections.abc import Sequence
+
+from isoloss import text
+from isoloss.records import Record, StudyData
+
+
+def left_out(study: StudyData) -> list[str]:
+    """Every run that diverged, and why: they enter no figure, law or finding."""
+    gone = [record for record in study.records if record.status == "diverged"]
+    return [f"{record.label}, seed {record.seed}: {record.reason}." for record in gone]
+
+
+def conditions(study: StudyData, families: Sequence[str]) -> tuple[str, ...]:
+    """What is to be minded of the finished runs of these families: their precision, rates given by hand."""
+    records = [r for r in study.records if r.status == "finished" and r.family in families]
+    return tuple(precision_words(records) + rate_words(study, records)) if records else ()
+
+
+def precision_words(records: Sequence[Record]) -> list[str]:
+    kinds: dict[str, list[str]] = {}
+    for record in records:
+        labels = kinds.setdefault(precision(record), [])
+        labels += [record.label] if record.label not in labels else []
+    if len(kinds) == 1:
+        return [f"All runs here were trained in {next(iter(kinds))}."]
+    rest = max(kinds, key=lambda kind: len(kinds[kind]))
+    others = [f"{text.listed(labels)} in {kind}" for kind, labels in kinds.items() if kind != rest]
+    return [f"Precision differs, and losses may with it: {text.listed(others)}, the rest in {rest}."]
+
+
+def precision(record: Record) -> str:
+    environment = record.environment
+    return environment.dtype + (", compiled" if environment.compiled else "")
+
+
+def rate_words(study: StudyData, records: Sequence[Record]) -> list[str]:
+    """Whose one rate the study file gives; others come from the recipe's sweep or from one of the study."""
+    given = {
+        (models["family"], models["learning_rates"][0])
+        for models in study.plan["spec"].get("models", [])
+        if len(models.get("learning_rates") or []) == 1
+    }
+    by_hand = [record for record in records if (record.family, record.learning_rate) in given]
+    if not by_hand:
+        return []
+    labels = list(dict.fromkeys(record.label for record in by_hand))
+    whose = "all runs here" if len(by_hand) == len(records) else text.listed(labels)
+    return [f"The learning rate of {whose} was given by hand, not swept."]

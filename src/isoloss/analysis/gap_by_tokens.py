@@ -1,0 +1,234 @@
+"""How the difference between two families changes with training tokens D, and where it is gone.
+
+At each N the difference of the losses is a line in log2 D, fitted seed by seed:
+
+    gap(D) = a + b (log2 D - middle)        b: nats per doubling of D
+
+Its error has two parts: the spread between the seeds' lines, pooled over sizes, and how far the means lie
+from their line. Where the sizes' slopes are not told apart they share one. The interval of the D at which a
+line is zero is Fieller's (1954): every D at which it may be.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from isoloss import text
+from isoloss.analysis.by_params import ByParams, FamilyPair, Gap, at_tokens, family_points
+from isoloss.analysis.families import Versus, name_of, pairs
+from isoloss.analysis.points import shared_tokens
+from isoloss.analysis.straight_lines import Line, fitted_lines, line_through, one_slope
+from isoloss.errors import Refusal, attempt
+from isoloss.records import StudyData
+from isoloss.stats import Interval, t_interval
+
+LEAST = 0.0005
+"""A change of fewer nats is none in the digits that losses are printed with."""
+FAR = 4.0
+"""A crossing farther than this factor from the tokens trained is not in sight."""
+
+
+@dataclass(frozen=True)
+class SizeGaps:
+    """The gaps of one size of the reference against the best curve of the rival, by D.
+
+    ``line``: against log2 D. ``zero``: the D where it is zero, None where its interval has no end, or where
+    it is not in sight of the tokens trained.
+    """
+
+    params: int
+    curve: str
+    gaps: Mapping[int, Gap]
+    line: Line
+
+    @property
+    def zero(self) -> Interval | None:
+        return in_sight(powered(self.line.zero(), 2.0), list(self.gaps), FAR)
+
+
+@dataclass(frozen=True)
+class PairByTokens:
+    """``slope``: change of the gap with a doubling of D, ``shared`` by all sizes or their average.
+
+    ``level_at``: the N at which the two families are level, by D, where it lies within the sizes.
+    """
+
+    versus: Versus
+    sizes: tuple[SizeGaps, ...]
+    slope: Interval
+    shared: bool
+    level_at: Mapping[int, Interval]
+
+    @property
+    def change(self) -> int | None:
+        """The sign of the slope; 0 where it is not told from 0, None without a seed noise."""
+        return 0 if self.slope.sign and abs(self.slope.value) < LEAST else self.slope.sign
+
+    @property
+    def lead(self) -> int:
+        """Who is ahead at the fewest tokens of every size: 1 the rival, -1 the reference, 0 neither."""
+        signs = {size.gaps[min(size.gaps)].difference.sign for size in self.sizes}
+        return signs.pop() or 0 if len(signs) == 1 else 0
+
+
+@dataclass(frozen=True)
+class GapByTokens:
+    """``each``: the comparison at every D that all families reached, ascending."""
+
+    each: tuple[ByParams, ...]
+    pairs: Mapping[Versus, PairByTokens | Refusal]
+
+
+def measure(study: StudyData) -> GapByTokens:
+    """Raises Refusal without a finished run, or a shared D."""
+    points, families = family_points(study)
+    each = tuple(at_tokens(points, families, tokens) for tokens in shared_tokens(points))
+    return GapByTokens(each, {versus: attempt(pair_of, each, versus) for versus in pairs(families)})
+
+
+def pair_of(each: tuple[ByParams, ...], versus: Versus) -> PairByTokens:
+    """Raises Refusal if a family is missing, or no size has two D."""
+    by_tokens = {data.tokens: data.pairs[versus] for data in each}
+    if refused := [pair for pair in by_tokens.values() if isinstance(pair, Refusal)]:
+        raise refused[0]
+    known = {tokens: pair for tokens, pair in by_tokens.items() if isinstance(pair, FamilyPair)}
+    chosen = gaps_by_size(known)
+    if not chosen:
+        raise Refusal(
+            f"no size of the {versus.reference} is compared with the {versus.rival} at two numbers of tokens",
+            mend="give the study two D points or more, and sizes that match",
+        )
+    lines = fitted_lines([(np.log2(list(gaps)), by_seed(gaps)) for gaps in chosen.values()])
+    common = one_slope(lines)
+    sizes = tuple(
+        SizeGaps(params, next(iter(gaps.values())).curve, gaps, line)
+        for (params, gaps), line in zip(chosen.items(), common or lines, strict=True)
+    )
+    level_at = {tokens: level for tokens in known if (level := level_size(sizes, tokens)) is not None}
+    return PairByTokens(versus, sizes, average_slope(lines, common), common is not None, level_at)
+
+
+def gaps_by_size(by_tokens: Mapping[int, FamilyPair]) -> dict[int, dict[int, Gap]]:
+    """By N and D, for sizes compared at two D: against the curve that is the rival's best at the last."""
+    gaps: dict[tuple[int, str], dict[int, Gap]] = {}
+    for tokens, pair in by_tokens.items():
+        for gap in pair.gaps:
+            gaps.setdefault((gap.params, gap.curve), {})[tokens] = gap
+    best: dict[int, dict[int, Gap]] = {}
+    for (params, _), found in sorted(gaps.items()):
+        last = max(found)
+        other = best.get(params)
+        if len(found) > 1 and (other is None or beats(found[last], other.get(last))):
+            best[params] = found
+    return best
+
+
+def beats(gap: Gap, other: Gap | None) -> bool:
+    return other is None or gap.difference.value > other.difference.value
+
+
+def by_seed(gaps: Mapping[int, Gap]) -> np.ndarray:
+    """Gaps (S, K) of the seeds that every D has; of their means if they have none in common."""
+    seeds = sorted(set.intersection(*(set(gap.by_seed) for gap in gaps.values())))
+    if not seeds:
+        return np.array([[gap.difference.value for gap in gaps.values()]])
+    return np.array([[gap.by_seed[seed] for gap in gaps.values()] for seed in seeds])
+
+
+def average_slope(lines: tuple[Line, ...], common: tuple[Line, ...] | None) -> Interval:
+    if common is not None:
+        return common[0].change()
+    variance = sum(line.covariance[1, 1] for line in lines) / len(lines) ** 2
+    slope = float(np.mean([line.slope for line in lines]))
+    return t_interval(slope, float(np.sqrt(variance)), len(lines), lines[0].df)
+
+
+def level_size(sizes: tuple[SizeGaps, ...], tokens: int) -> Interval | None:
+    """N at which the gap is zero at this D, from its line in log N; None where it may be anywhere."""
+    gaps = [size.gaps[tokens] for size in sizes if tokens in size.gaps]
+    df = min((gap.difference.df or 0 for gap in gaps), default=0)
+    if len(gaps) < 2 or df < 1:
+        return None
+    values = [gap.difference.value for gap in gaps]
+    variance = [gap.difference.se**2 for gap in gaps]
+    line = line_through(np.log([gap.params for gap in gaps]), values, variance, df)
+    return in_sight(powered(line.zero(), np.e), [gap.params for gap in gaps])
+
+
+def in_sight(place: Interval | None, data: Sequence[float], far: float = 1.0) -> Interval | None:
+    """The place, if it lies within the data, give or take the factor ``far``."""
+    near = place is not None and min(data) / far <= place.value <= max(data) * far
+    return place if near else None
+
+
+def powered(exponent: Interval | None, base: float) -> Interval | None:
+    """base^x of an interval in x, ends beyond all numbers cut off."""
+    if exponent is None:
+        return None
+    value, low, high = (
+        np.power(base, np.clip([exponent.value, exponent.low, exponent.high], -200, 200))
+    ).tolist()
+    return replace(exponent, value=value, low=low, high=high)
+
+
+def verdict(pair: PairByTokens) -> str:
+    """How the gap changes with D, in one clause; only what the intervals support."""
+    names = pair.versus.words
+    if pair.change is None:
+        return (
+            f"no verdict on how {names} changes with D: no size has two seeds, so the seed noise is unknown "
+            f"(measured {text.signed(pair.slope.value)} nats per doubling of D)"
+        )
+    if not pair.change:
+        return f"no change of {names} with D is shown: {text.difference(pair.slope)} per doubling of D"
+    ahead = name_of(pair.versus.rival if pair.lead > 0 else pair.versus.reference)
+    if not pair.lead:
+        moves = "falls" if pair.change < 0 else "rises"
+        return f"{names} {moves} by {size_words(pair.slope)} per doubling of D"
+    moves = "grows" if pair.change == pair.lead else "shrinks"
+    return f"the {ahead}'s lead {moves} by {size_words(pair.slope)} per doubling of D"
+
+
+def size_words(slope: Interval) -> str:
+    """'0.083 nats (0.075 to 0.091)', of either sign."""
+    low, high = sorted(map(abs, (slope.low, slope.high)))
+    return f"{text.loss(abs(slope.value))} nats ({text.interval((low, high), text.loss)})"
+
+
+def crossing_words(pair: PairByTokens) -> str:
+    """Where a lead that shrinks is gone, as a sentence without its full stop; empty where none shrinks."""
+    if not pair.change or pair.change != -pair.lead:
+        return ""
+    most = max(max(size.gaps) for size in pair.sizes)
+    zeros = [(size.zero, size) for size in pair.sizes if size.zero is not None]
+    if not zeros:
+        return f"At no size is it gone by D = {text.count(most)}"
+    zero, size = min(zeros, key=lambda each: each[0].value)
+    where = f"D = {text.count(zero.value)} ({text.interval(zero.ends, text.count)})"
+    if zero.value <= max(size.gaps):
+        return f"At N = {text.count(size.params)} it is gone at {where}"
+    return f"At N = {text.count(size.params)} its line ends at {where}, beyond the tokens trained"
+
+
+def gaps_table(pair: PairByTokens) -> pl.DataFrame:
+    """Every gap with its interval, and its line there."""
+    rows = [
+        (size.params, size.curve, tokens, gap.difference.value, *gap.difference.ends, line)
+        for size in pair.sizes
+        for (tokens, gap), line in zip(size.gaps.items(), size.line.at(np.log2(list(size.gaps))), strict=True)
+    ]
+    names = ["params", "rival", "tokens", "difference", "low", "high", "line"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def ends_table(pair: PairByTokens) -> pl.DataFrame:
+    """Of each size: slope and, where it is determined, the D at which the line is zero."""
+    rows = []
+    for size in pair.sizes:
+        slope, zero = size.line.change(), size.zero
+        ends = (None, None, None) if zero is None else (zero.value, *zero.ends)
+        rows.append((size.params, size.curve, slope.value, *slope.ends, *ends))
+    names = ["params", "rival", "slope", "low", "high", "tokens", "from", "to"]
+    return pl.DataFrame(rows, schema=names, orient="row")

@@ -1,0 +1,97 @@
+"""What one more loop is worth, in parameters and in compute, from runs of equal depth (arXiv 2604.21106).
+
+    L = E + A (N_once + r^phi N_rec)^-alpha + B D^-beta
+
+At phi = 1 a loop is worth as much as as many layers of its own, at 0 nothing, below 0 it does harm.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import polars as pl
+
+from isoloss import text
+from isoloss.analysis.points import cooled_points, of_families
+from isoloss.errors import Refusal
+from isoloss.laws import Fit, FitStatus, fit
+from isoloss.records import StudyData
+from isoloss.stats import LEVEL, Interval
+
+INPUTS = ("params_once", "params_recurrent", "recurrence", "tokens")
+
+
+@dataclass(frozen=True)
+class LoopWorth:
+    """``phi``; and of ``loops`` instead of one: parameters that they are worth and compute that they cost.
+
+    Both are shares of the model with one loop: ``worth`` = ((N_once + r^phi N_rec) / N) - 1, and ``cost``
+    the same at phi = 1. ``points`` are the runs at every D.
+    """
+
+    points: pl.DataFrame
+    law: Fit
+    phi: Interval
+    loops: int
+    worth: Interval
+    cost: float
+
+
+def of_one_exit(study: StudyData) -> list[str]:
+    """Ids of the looped runs that predict after their last loop alone: the design at equal depth."""
+    shapes = {run["run_id"]: run["settings"]["shape"] for run in study.plan["runs"]}
+    return [run_id for run_id, shape in shapes.items() if shape.get("exits") == "last"]
+
+
+def measure(study: StudyData) -> LoopWorth:
+    """Raises Refusal without such runs, and where they do not determine phi."""
+    looped = of_families(cooled_points(study.table()), "looped")
+    points = looped.filter(pl.col("run_id").is_in(of_one_exit(study)))
+    if points.is_empty():
+        raise Refusal(
+            "no loops were trained beside layers of their own at equal depth, so what a loop is worth is not "
+            "measured",
+            mend='add looped runs of one exit (exits = "last") with recurrence 1, 2 and 4',
+        )
+    return worth_of(points)
+
+
+def worth_of(points: pl.DataFrame) -> LoopWorth:
+    """The law fitted to the cooled ``points``; runs of one width and number of loops count once together.
+
+    Raises Refusal where they do not determine phi.
+    """
+    loops = pl.col("recurrence")
+    recurrent = pl.when(loops > 1).then((pl.col("params_executed") - pl.col("params")) / (loops - 1))
+    points = points.with_columns(recurrent.otherwise(pl.col("params")).alias("params_recurrent"))
+    points = points.with_columns((pl.col("params") - pl.col("params_recurrent")).alias("params_once"))
+    cell = points.select(pl.concat_str("d_model", pl.lit(" "), "recurrence")).to_series()
+    inputs = {name: points[name].to_numpy().astype(float) for name in INPUTS}
+    law = fit("loop-equivalence", inputs, points["loss"], cluster=cell, level=LEVEL)
+    low, high = law.intervals["phi"] or (None, None)
+    if law.status is not FitStatus.CONVERGED or low is None or high is None:
+        raise Refusal(f"what a loop is worth has no interval: {law.reason}", mend="add sizes or loops")
+    phi = Interval(law.params["phi"], low, high, points.height, law.df)
+    looped = points.filter(loops > 1).sort("recurrence", "params")
+    once, inside, more = (float(looped[name][0]) for name in INPUTS[:3])
+
+    def share(exponent: float) -> float:
+        return (once + more**exponent * inside) / (once + inside) - 1
+
+    worth = Interval(share(phi.value), share(low), share(high), points.height, law.df)
+    return LoopWorth(points, law, phi, int(more), worth, share(1.0))
+
+
+def worth_words(data: LoopWorth) -> str:
+    """'+20% parameters (+10% to +30%) is what a second loop is worth, for 52% more compute (φ = ...)'."""
+    loops = "a second loop" if data.loops == 2 else f"{data.loops} loops instead of one"
+    write, ends = partial(text.number, digits=2), text.interval(data.worth.interval, signed_percent)
+    return (
+        f"{signed_percent(data.worth.value)} parameters ({ends}) "
+        f"{'is what' if data.phi.decided else 'or nothing is what'} {loops} is worth, for "
+        f"{text.percent(data.cost)} more compute "
+        f"(φ = {write(data.phi.value)}, {text.interval(data.phi.interval, write)})"
+    )
+
+
+def signed_percent(share: float) -> str:
+    return f"{100 * share:+.0f}%".replace("-", "−")

@@ -1,0 +1,96 @@
+"""The difference between two families against training tokens D, a line a size, and where it is gone."""
+
+from dataclasses import replace
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from isoloss import text
+from isoloss.analysis.families import name_of
+from isoloss.analysis.gap_by_tokens import PairByTokens, SizeGaps, crossing_words, gaps_table, verdict
+from isoloss.analysis.points import LEVEL_WORDS
+from isoloss.figures import marks
+from isoloss.figures.figure import Figure, captioned
+from isoloss.figures.style import INK, along_ramp, linear_axis, log_axis
+
+WIDTH, HEIGHT = 560, 400
+PAIRING = "Seeds are paired: runs of one seed read the same text in the same order"
+APART = 1.015
+"""Sizes stand apart sideways by this factor at each D, so that their bars can be told apart."""
+
+
+def figure(data: PairByTokens) -> Figure:
+    """Gaps with their intervals, the fitted line of each size, and a diamond where it is zero."""
+    colours = along_ramp(np.linspace(0, 1, len(data.sizes)))
+    drawn = [(size, colour) for size, colour in zip(data.sizes, colours, strict=True)]
+    title = ". ".join(part for part in (text.capital(verdict(data)), crossing_words(data)) if part)
+    made = captioned(
+        "gap-by-tokens",
+        chart(drawn, f"{data.versus.words} (nats per token)"),
+        title,
+        gaps_table(data),
+        words=data.versus.words,
+        rival=name_of(data.versus.rival),
+        pairing=PAIRING,
+        level=LEVEL_WORDS,
+        slopes="one slope for all sizes" if data.shared else "a slope for each size",
+        rivals=text.listed([f"{size.curve} at N = {text.count(size.params)}" for size in data.sizes]),
+    )
+    return replace(made, name=made.name + data.versus.suffix)
+
+
+def chart(sizes: list[tuple[SizeGaps, str]], y_title: str) -> alt.LayerChart:
+    """Lines are drawn to a crossing that is not far beyond the most tokens."""
+    middle = (len(sizes) - 1) / 2
+    points = pl.concat(points_of(size, colour, i - middle) for i, (size, colour) in enumerate(sizes))
+    zeros = pl.concat(zero_of(size, colour) for size, colour in sizes)
+    lines = pl.concat(line_of(size, colour, zeros) for size, colour in sizes)
+    x = log_axis(alt.X, "tokens", "Training tokens D", *marks.span(lines["tokens"]), room=1.15)
+    y = linear_axis("gap", y_title, *marks.span(points["gap"], lines["gap"], [0.0]))
+    layers = [
+        marks.chart_of(pl.DataFrame({"gap": [0.0]})).mark_rule(color=INK).encode(y),
+        marks.bars(points, x, y, clip=True, opacity=0.6),
+        marks.line(lines.filter(~pl.col("beyond")), x, y, width=1.8),
+        marks.line(lines.filter("beyond"), x, y, width=1.2, dash=[4, 4]),
+        marks.points(points, x, y, size=46),
+        marks.chart_of(zeros)
+        .mark_rule(strokeWidth=5, opacity=0.35, clip=True)
+        .encode(marks.renamed(x, "low"), y, x2="high:Q", color=marks.COLOUR),
+        marks.points(zeros, x, y, shape="diamond", size=130),
+        marks.end_labels(lines.group_by("label", maintain_order=True).last(), marks.EDGE, y, HEIGHT),
+    ]
+    return marks.panel(layers, WIDTH, HEIGHT)
+
+
+def points_of(size: SizeGaps, colour: str, place: float) -> pl.DataFrame:
+    """The gaps with their intervals, a little to the side."""
+    rows = [
+        (tokens * APART**place, gap.difference.value, *gap.difference.ends, colour)
+        for tokens, gap in size.gaps.items()
+    ]
+    kinds = {**dict.fromkeys(("tokens", "gap", "low", "high"), pl.Float64), "colour": pl.String}
+    return pl.DataFrame(rows, schema=kinds, orient="row")
+
+
+def zero_of(size: SizeGaps, colour: str) -> pl.DataFrame:
+    """Where the line is zero, with its interval; no row where it is not in sight."""
+    rows = [] if size.zero is None else [(size.zero.value, 0.0, size.zero.low, size.zero.high, colour)]
+    kinds = {**dict.fromkeys(("tokens", "gap", "low", "high"), pl.Float64), "colour": pl.String}
+    return pl.DataFrame(rows, schema=kinds, orient="row")
+
+
+def line_of(size: SizeGaps, colour: str, zeros: pl.DataFrame) -> pl.DataFrame:
+    """The fitted line over its own D and, as ``beyond``, on to its crossing."""
+    own, last = list(size.gaps), max(size.gaps)
+    ends = [end for end in zeros.filter(pl.col("colour") == colour)["tokens"] if end > last]
+    tokens = np.array([min(own), last, *(end for end in ends for end in (last, end))], dtype=float)
+    return pl.DataFrame(
+        {
+            "tokens": tokens,
+            "gap": size.line.at(np.log2(tokens)),
+            "beyond": np.arange(len(tokens)) > 1,
+            "colour": colour,
+            "label": f"N = {text.count(size.params)}",
+        }
+    )

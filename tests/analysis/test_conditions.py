@@ -1,0 +1,92 @@
+"""How runs were trained is said beside their figures: alike or not, swept or not, used or left out."""
+
+from dataclasses import replace
+
+import pytest
+import story
+
+from isoloss.analysis import by_params
+from isoloss.analysis.conditions import conditions, left_out
+from isoloss.analysis.findings import findings
+from isoloss.errors import Refusal
+
+BOTH = ("transformer", "lstm")
+
+
+@pytest.fixture(scope="module")
+def study(told):
+    return told(story.FEW)
+
+
+def changed(study, which, **environment):
+    """The study with another environment for the runs that ``which`` picks."""
+    records = [
+        r.model_copy(update={"environment": r.environment.model_copy(update=environment)}) if which(r) else r
+        for r in study.records
+    ]
+    return replace(study, records=records)
+
+
+def with_rates(study, **rates):
+    spec = {"models": [{"family": family, "learning_rates": values} for family, values in rates.items()]}
+    return replace(study, plan={**study.plan, "spec": spec})
+
+
+def test_runs_of_one_precision_say_it_once(study):
+    assert conditions(study, BOTH) == ("All runs here were trained in float32.",)
+    compiled = changed(study, lambda record: True, compiled=True)
+    assert conditions(compiled, BOTH) == ("All runs here were trained in float32, compiled.",)
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [({"dtype": "bfloat16 autocast"}, "bfloat16 autocast"), ({"compiled": True}, "compiled")],
+)
+def test_members_that_differ_are_named_where_both_are_drawn_and_nowhere_else(study, environment, words):
+    mixed = changed(study, lambda record: record.label == "transformer 2x200", **environment)
+    (note,) = conditions(mixed, BOTH)
+    assert note.startswith("Precision differs")
+    assert f"transformer 2x200 in {words}" in note.replace("float32, ", "")
+    assert note.endswith("the rest in float32.")
+    assert conditions(mixed, ["lstm"]) == ("All runs here were trained in float32.",)
+    assert conditions(mixed, ["looped"]) == ()
+
+
+def test_rates_given_by_hand_are_named_and_swept_ones_are_not(study):
+    assert len(conditions(with_rates(study, lstm=[0.004, 0.008]), BOTH)) == 1, "swept by the study itself"
+    assert len(conditions(with_rates(study, lstm=None), BOTH)) == 1, "from the recipe's sweep"
+    by_hand = with_rates(study, lstm=[0.004])
+    note = (
+        "The learning rate of lstm 1x36, lstm 1x72, lstm 1x140 and lstm 1x340 was given by hand, not swept."
+    )
+    assert conditions(by_hand, BOTH)[1:] == (note,)
+    assert conditions(by_hand, ["lstm"])[1:] == (
+        "The learning rate of all runs here was given by hand, not swept.",
+    )
+    assert conditions(by_hand, ["transformer"]) == conditions(study, ["transformer"])
+
+
+def diverged(study, which):
+    reason = "its loss ends at 923 nats"
+    records = [
+        r.model_copy(update={"status": "diverged", "reason": reason}) if which(r) else r
+        for r in study.records
+    ]
+    return replace(study, records=records)
+
+
+def test_runs_that_diverged_are_named_and_enter_nothing(study):
+    assert left_out(study) == []
+    assert "left-out" not in [finding.key for finding in findings(study)], "negative control"
+    wild = diverged(study, lambda record: record.label == "lstm 1x72")
+    assert left_out(wild)[0] == "lstm 1x72, seed 0: its loss ends at 923 nats."
+    last = findings(wild)[-1]
+    assert last.sentence == "2 of 18 runs that ended diverged; no figure, law or finding has them."
+    assert last.caveats == tuple(left_out(wild))
+    assert "lstm 1x72" not in by_params.measure(wild).points["label"]
+
+
+def test_a_family_that_diverged_as_a_whole_is_compared_with_nothing(study):
+    wild = diverged(study, lambda record: record.family == "lstm")
+    assert isinstance(next(iter(by_params.measure(wild).pairs.values())), Refusal)
+    assert [f.sentence.startswith("Not answered") for f in findings(wild)] == [True, True, True, False]

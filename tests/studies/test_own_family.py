@@ -1,0 +1,152 @@
+"""A family of the user's own, from the page that documents it to a study's records and its report."""
+
+import json
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+import isoloss
+from isoloss import files
+from isoloss.errors import InputError, RunError
+from isoloss.models import registry
+from isoloss.report import tables
+
+GLR = """
+[[scale.mini.models]]
+family = "glr"
+shapes = [{ n_layer = 1, d_model = 8 }, { n_layer = 2, d_model = 12 }]
+learning_rates = [0.01]
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tiny, tmp_path, monkeypatch, study_text):
+    """Where we stand: a folder with vs.toml (Transformer, LSTM, glr). Its families are forgotten after."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_families", dict(registry._families))
+    two = study_text[: study_text.index('[[scale.mini.models]]\nfamily = "looped"')]
+    (tmp_path / "vs.toml").write_text(two.replace("[640, 1280]", "[640]") + GLR)
+    return tmp_path
+
+
+def command(*arguments):
+    words = [sys.executable, "-m", "isoloss.cli", *arguments]
+    return subprocess.run(words, capture_output=True, text=True, timeout=300)
+
+
+def test_the_documented_family_is_as_short_as_it_says(glr_file):
+    text = glr_file.read_text()
+    assert text.startswith("# glr.py")
+    assert len(text.splitlines()) <= 60
+
+
+def test_it_trains_from_python_beside_a_transformer_and_an_lstm(glr_file, here):
+    study = isoloss.run("vs.toml", family_files=["glr.py"], workers=2)
+    table = study.table()
+    assert set(table["status"]) == {"finished"}
+    assert set(table["family"]) == {"transformer", "lstm", "glr"}
+    for record in study.records:
+        losses = [evaluation.loss for evaluation in record.evaluations]
+        assert losses[-1] < losses[0], record.label
+    assert set(study.sliding()["family"]) == {"transformer", "lstm", "glr"}
+    found = study.plan["families"]["glr"]
+    assert (found["file"], found["causal"]) == ("glr.py", "checked")
+    (families,) = tables.family_tables(study)
+    assert "causal: checked" in str(families)
+    again = shlex.split(tables.command(study))
+    assert again == shlex.split("isoloss run vs.toml --scale mini --family glr.py")
+    ended = command(*again[1:])
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("Nothing to do"), "it makes the same runs"
+
+
+def test_a_forgotten_file_is_named_in_the_error(glr_file):
+    with pytest.raises(InputError, match="there is no family 'glr'") as caught:
+        isoloss.run("vs.toml")
+    assert "family_files" in caught.value.mend
+
+
+def test_the_dry_run_says_what_was_checked(glr_file):
+    ended = command("run", "vs.toml", "--family", "glr.py", "--dry-run")
+    assert ended.returncode == 0, ended.stderr
+    assert "glr: file: glr.py; output: checked; causal: checked" in ended.stdout
+    said = json.loads(command("run", "vs.toml", "--family", "glr.py", "--dry-run", "--json").stdout)
+    assert said["families"]["glr"]["causal"] == "checked"
+    assert len(said["runs"]) == 5
+
+
+@pytest.mark.parametrize("dry", [["--dry-run"], []])
+@pytest.mark.parametrize(
+    ("old", "new", "line", "what"),
+    [
+        (
+            "self.embedding(x_BT)",
+            "self.embedding(x_BT.roll(-1, 1))",
+            "forward(self, x_BT)",
+            "it sees what it",
+        ),
+        ("chunk(3, dim=-1)", "chunk(2, dim=-1)", "chunk(2", "ValueError: not enough values to unpack"),
+    ],
+    ids=["peeks", "raises"],
+)
+def test_a_fault_is_one_message_with_the_users_line_and_nothing_is_written(
+    glr_file, here, dry, old, new, line, what
+):
+    text = glr_file.read_text()
+    assert text.count(old) == 1
+    glr_file.write_text(text.replace(old, new))
+    number = next(n for n, row in enumerate(glr_file.read_text().splitlines(), 1) if line in row)
+    ended = command("run", "vs.toml", "--family", "glr.py", *dry)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert f"glr.py, line {number}: " in ended.stderr
+    assert what in ended.stderr
+    assert len(ended.stderr.splitlines()) == 2, "the fault, and how to mend it"
+    assert not (here / "studies").exists()
+
+
+def test_an_error_while_training_is_one_line_with_the_users(glr_file):
+    """What comes late passes the check: here at the fourth update, in the worker."""
+    late = "self.updates = getattr(self, 'updates', 0) + torch.is_grad_enabled()"
+    late += "\n        if self.updates == 4:\n            raise ValueError('late')"
+    text = glr_file.read_text().replace(
+        "h_BTD = self.embedding(x_BT)", f"{late}\n        h_BTD = self.embedding(x_BT)"
+    )
+    glr_file.write_text(text)
+    number = next(n for n, row in enumerate(text.splitlines(), 1) if "raise ValueError" in row)
+    with pytest.raises(
+        RunError, match=f"not all runs ended: glr.py, line {number}: ValueError: late\n"
+    ) as caught:
+        isoloss.run("vs.toml", family_files=["glr.py"], workers=2)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_every_setting_of_a_shape_that_is_no_number_is_checked(glr_file, here):
+    """A switch that lets later tokens in is found, though the smallest shape has it off."""
+    text = glr_file.read_text()
+    text = text.replace("class GLRShape(Shape):\n", "class GLRShape(Shape):\n    ahead: bool = False\n")
+    text = text.replace("self.layers =", "self.ahead = shape.ahead\n        self.layers =")
+    text = text.replace("self.embedding(x_BT)\n", "self.embedding(x_BT.flip(1) if self.ahead else x_BT)\n")
+    glr_file.write_text(text)
+    study = (here / "vs.toml").read_text()
+    (here / "ahead.toml").write_text(study.replace("d_model = 12 }", "d_model = 12, ahead = true }"))
+    assert isoloss.run("vs.toml", family_files=["glr.py"], workers=2).plan["families"]["glr"]
+    with pytest.raises(InputError, match="it sees what it is to predict"):
+        isoloss.run("ahead.toml", family_files=["glr.py"], out="ahead")
+    assert not (here / "ahead").exists()
+
+
+@pytest.mark.parametrize("change", ["recipe.name=muon", "recipe.version=2", "recipe.lr=0.1"])
+def test_a_recipe_that_there_is_not_is_refused_with_its_keys(glr_file, change):
+    with pytest.raises(InputError, match=change.partition("=")[0]) as caught:
+        isoloss.run("vs.toml", family_files=["glr.py"], changes=[change])
+    assert "the keys of recipe are name, version, warmup, cooldown, beta1" in caught.value.mend
+
+
+def test_a_plan_of_before_names_its_study_and_says_not_checked(ran):
+    study = isoloss.load(ran.folder)
+    assert not {"arguments", "families"} & files.read_json(ran.folder / "study.json").keys()
+    assert tables.command(study) == "isoloss run tiny-study --scale mini"
+    (families,) = tables.family_tables(study)
+    assert str(families).count("not checked") == 4
