@@ -24,7 +24,7 @@ SHARE = 0.1
 STEPS = 8
 
 
-def judged(record: Record, curve: pl.DataFrame) -> Record:
+def mark_divergence(record: Record, curve: pl.DataFrame) -> Record:
     """The record, as ``diverged`` and with the reason where its losses or its training ``curve`` show it."""
     if record.status == "diverged":
         return record

@@ -25,7 +25,7 @@ import polars as pl
 
 from isoloss import files
 from isoloss.errors import InputError
-from isoloss.records.divergence import judged
+from isoloss.records.divergence import mark_divergence
 from isoloss.records.schema import SCHEMA_VERSION, Record, StudyPlan
 from isoloss.records.table import COLUMNS, loss_table, run_columns
 from isoloss.strict import validate
@@ -98,10 +98,7 @@ def write_parquet(path: Path, table: pl.DataFrame) -> str:
 
 
 def read_record(folder: Path) -> Record:
-    """The record of a run that ended, ``judged`` anew, so that one of before it was is held to the same rule.
-
-    Raises InputError naming the file and the key that is wrong.
-    """
+    """The record of a run that ended. Raises InputError naming the file and the key that is wrong."""
     path = folder / "record.json"
     values = files.read_json(path)
     version = values.get("schema_version") if isinstance(values, dict) else None
@@ -118,10 +115,7 @@ def read_record(folder: Path) -> Record:
             where=str(path),
             mend="move it back",
         )
-    if CURVE not in record.files:
-        return record
-    curve = pl.read_parquet(check_file(folder, record, CURVE), columns=["branch", "step", "total"])
-    return judged(record, curve)
+    return record
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
@@ -215,7 +209,10 @@ class StudyData:
 
 
 def load(folder: str | Path) -> StudyData:
-    """Read a study folder. Raises InputError if it is none, or if any record in it cannot be trusted."""
+    """Read a study folder; records of before a rule of ``divergence`` was made are held to it too.
+
+    Raises InputError if it is none, or if any record in it cannot be trusted.
+    """
     folder = Path(folder)
     plan = read_plan(folder)
     records: list[Record] = []
@@ -223,7 +220,14 @@ def load(folder: str | Path) -> StudyData:
     for run in plan["runs"]:
         run_path = run_folder(folder, run["run_id"])
         if is_finished(run_path):
-            records.append(read_record(run_path))
+            records.append(_judge(run_path, read_record(run_path)))
         elif failure := read_failure(run_path):
             failures[run["run_id"]] = failure
     return StudyData(folder, plan, records, failures)
+
+
+def _judge(folder: Path, record: Record) -> Record:
+    if CURVE not in record.files:
+        return record
+    path = check_file(folder, record, CURVE)
+    return mark_divergence(record, pl.read_parquet(path, columns=["branch", "step", "total"]))

@@ -9,7 +9,7 @@ from isoloss import files, units
 from isoloss.corpus.batches import epochs, evaluation_windows
 from isoloss.corpus.library import TokenizedCorpus
 from isoloss.models import count, family, shape_of
-from isoloss.records.divergence import judged
+from isoloss.records.divergence import mark_divergence
 from isoloss.records.schema import Counts, Data, Evaluation, Record
 from isoloss.records.store import CURVE, POSITION_COLUMNS, SLIDING, SLIDING_COLUMNS, WEIGHTS, write_parquet
 from isoloss.training.evaluation import PositionSums
@@ -58,7 +58,7 @@ def write_records(setup: Setup, state: State, journal: Journal) -> None:
             cpu_seconds=state.cpu_seconds / len(setup.task.members),
             files=written,
         )
-        record = judged(record, tables[CURVE])
+        record = mark_divergence(record, tables[CURVE])
         files.write_json(member.folder / "record.json", record.model_dump(mode="json"))
         files.remove_file(member.folder / "failure.json")
     files.remove_folder(setup.task.lead.folder / "checkpoints")
