@@ -17,7 +17,6 @@ from isoloss.laws._rows import Points
 from isoloss.laws._scaled import Interval
 from isoloss.laws._solve import Problem, descend
 from isoloss.laws._spread import WORST_CONDITION, covariance_S
-from isoloss.laws.context import ContextStop, Plateau, context_mean, fit_context, where_it_stops
 from isoloss.laws.crossing import Crossing, CrossingOutcome, crossing
 from isoloss.laws.forms import (
     FORMS,
@@ -47,7 +46,6 @@ __all__ = [
     "WORST_CONDITION",
     "ZERO",
     "Array",
-    "ContextStop",
     "Crossing",
     "CrossingOutcome",
     "EntropyShare",
@@ -56,7 +54,6 @@ __all__ = [
     "FitStatus",
     "Form",
     "Interval",
-    "Plateau",
     "Points",
     "Prediction",
     "Problem",
@@ -64,14 +61,12 @@ __all__ = [
     "Term",
     "again",
     "check_seed",
-    "context_mean",
     "covariance_S",
     "crossing",
     "descend",
     "difference",
     "entropy_share",
     "fit",
-    "fit_context",
     "form",
     "from_constants",
     "from_function",
@@ -84,5 +79,4 @@ __all__ = [
     "profile",
     "register",
     "registered",
-    "where_it_stops",
 ]
