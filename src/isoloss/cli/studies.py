@@ -139,7 +139,10 @@ def outcome_lines(outcome: "StudyOutcome") -> Iterator[str]:
 @app.command()
 def report(
     source: Annotated[
-        str, typer.Argument(help="A study's folder, a FIT.json of `isoloss fit -o`, or a published law.")
+        str,
+        typer.Argument(
+            help="A study's folder, `reference`, a FIT.json of `isoloss fit -o`, or a published law."
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the report. Default: beside the source.")
@@ -153,14 +156,18 @@ def report(
     """Write one self-contained HTML page of a study or a fit, with each figure as SVG, PNG, PDF and CSV.
 
     isoloss report studies/architectures-mini
+    isoloss report reference
     isoloss report fit.json
     isoloss report fit.json --beside kaplan-n
     """
     from isoloss import report as reports
     from isoloss.analysis.findings import LEFT_OUT
+    from isoloss.records import reference
 
-    if Path(source).is_dir():
-        result = reports.write(source, out)
+    shipped = not Path(source).exists() and reference.is_name(source)
+    if shipped or Path(source).is_dir():
+        folder = reference.folder(source) if shipped else source
+        result = reports.write(folder, out or (Path("reports") / source if shipped else None))
         lines = [f"{number}. {finding.sentence}" for number, finding in enumerate(result.findings, start=1)]
         lines += [
             f"   {run}" for finding in result.findings if finding.key == LEFT_OUT for run in finding.caveats

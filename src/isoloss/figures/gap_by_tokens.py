@@ -47,7 +47,8 @@ def chart(sizes: list[tuple[SizeGaps, str]], y_title: str) -> alt.LayerChart:
     zeros = pl.concat(zero_of(size, colour) for size, colour in sizes)
     lines = pl.concat(line_of(size, colour, zeros) for size, colour in sizes)
     x = log_axis(alt.X, "tokens", "Training tokens D", *marks.span(lines["tokens"]), room=1.15)
-    y = linear_axis("gap", y_title, *marks.span(points["gap"], lines["gap"], [0.0]))
+    ends = marks.span_with_bars(points["gap"], points["low"], points["high"])
+    y = linear_axis("gap", y_title, *marks.span(ends, lines["gap"], [0.0]))
     layers = [
         marks.chart_of(pl.DataFrame({"gap": [0.0]})).mark_rule(color=INK).encode(y),
         marks.bars(points, x, y, clip=True, opacity=0.6),

@@ -77,6 +77,13 @@ def span(*columns: Iterable[float]) -> tuple[float, float]:
     return float(np.nanmin(values)), float(np.nanmax(values))
 
 
+def span_with_bars(values: pl.Series, low: pl.Series, high: pl.Series) -> tuple[float, float]:
+    """The span of values and of their bars; a bar may widen it on each side by the span of the values."""
+    least, most = span(values)
+    room = most - least
+    return max(least - room, span(low, values)[0]), min(most + room, span(high, values)[1])
+
+
 def band(
     table: pl.DataFrame,
     x: alt.X,

@@ -33,6 +33,7 @@ from isoloss.strict import validate
 WEIGHTS = "weights.safetensors"
 SLIDING = "sliding.parquet"
 CURVE = "curve.parquet"
+POSITIONS = "positions.parquet"
 
 IDENTITY = {
     name: COLUMNS[name]
@@ -74,6 +75,10 @@ CURVE_COLUMNS = {
     "total": pl.Float64,
 }
 """``branch`` is 0 on the trunk; gated models have their parts beside ``total``."""
+
+
+MAY_LACK = (SLIDING, POSITIONS)
+"""Runs of before the same targets were measured lack the one, reference studies the other."""
 
 
 def run_folder(folder: Path, run_id: str) -> Path:
@@ -180,7 +185,7 @@ class StudyData:
 
     @cached_property
     def _positions(self) -> pl.DataFrame:
-        return self._parts("positions.parquet", POSITION_COLUMNS)
+        return self._parts(POSITIONS, POSITION_COLUMNS)
 
     def positions(self) -> pl.DataFrame:
         """Per-position sums of all runs, long form, with each run's identity columns in front."""
@@ -197,7 +202,7 @@ class StudyData:
     def _parts(self, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
         parts = []
         for record in self.records:
-            if name == SLIDING and name not in record.files:
+            if name in MAY_LACK and name not in record.files:
                 continue
             part = read_part(run_folder(self.folder, record.run_id), record, name)
             values = {**run_columns(record.study, record.model_dump()), "status": record.status}

@@ -3,24 +3,34 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from isoloss import files
 from isoloss.analysis.findings import Finding
 from isoloss.errors import InputError
-from isoloss.version import __version__
 
 NAME = "report.json"
 SUFFIXES = (".svg", ".png", ".pdf", ".csv")
 
 
 def fingerprint(folder: Path) -> str:
-    """sha256 over all that a report reads of the study, and the version that reads it."""
-    total = hashlib.sha256(__version__.encode())
+    """sha256 over all that a report reads of the study, and the code that reads it."""
+    total = hashlib.sha256(code().encode())
     for pattern in ("study.json", "runs/*/*.json", "runs/*/*.parquet"):
         for path in sorted(folder.glob(pattern)):
             total.update(f"{path.relative_to(folder)}\0{files.sha256(path)}\n".encode())
+    return total.hexdigest()
+
+
+@cache
+def code() -> str:
+    """sha256 over the package's sources, texts and templates: a changed one may change a verdict."""
+    total, package = hashlib.sha256(), Path(__file__).parent.parent
+    for path in sorted(package.rglob("*.*")):
+        if path.suffix in (".py", ".toml", ".html", ".css", ".js"):
+            total.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
     return total.hexdigest()
 
 

@@ -15,6 +15,7 @@ from isoloss.figures import fit as fit_figures
 from isoloss.figures import isoflop as isoflop_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
+from isoloss.report import cache
 from isoloss.report.publish import Page, ReportResult, publish
 from isoloss.report.sections import Section, attempt_with, parts_of, section
 from isoloss.sources.fits import read_fit
@@ -33,7 +34,7 @@ def write(
     """
     fit = source if isinstance(source, Fit) else read_fit(source)
     out = Path(out) if out is not None else _place_beside(source)
-    made_of = files.hash_of([__version__, fit.to_json(), *(other.to_json() for other in beside)])
+    made_of = files.hash_of([cache.code(), fit.to_json(), *(other.to_json() for other in beside)])
     return publish(out, made_of, lambda: page(fit, beside))
 
 

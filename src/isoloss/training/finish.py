@@ -11,7 +11,15 @@ from isoloss.corpus.library import TokenizedCorpus
 from isoloss.models import count, family, shape_of
 from isoloss.records.divergence import mark_divergence
 from isoloss.records.schema import Counts, Data, Evaluation, Record
-from isoloss.records.store import CURVE, POSITION_COLUMNS, SLIDING, SLIDING_COLUMNS, WEIGHTS, write_parquet
+from isoloss.records.store import (
+    CURVE,
+    POSITION_COLUMNS,
+    POSITIONS,
+    SLIDING,
+    SLIDING_COLUMNS,
+    WEIGHTS,
+    write_parquet,
+)
 from isoloss.training.evaluation import PositionSums
 from isoloss.training.journal import Journal
 from isoloss.training.settings import RunSettings
@@ -24,7 +32,7 @@ def write_records(setup: Setup, state: State, journal: Journal) -> None:
     for k, member in enumerate(setup.task.members):
         measured = [(m, sums) for m in state.measured if (sums := m.sums[k]) is not None]
         tables = {
-            "positions.parquet": positions(member.settings, measured),
+            POSITIONS: positions(member.settings, measured),
             SLIDING: sliding_positions(setup, measured, k),
             CURVE: curve(setup, state, k),
         }
