@@ -255,11 +255,10 @@ def law_verdict(data: Contexts) -> str:
     """How the exponent changes with N."""
     if isinstance(data.trend, Refusal):
         return f"no trend of the exponent with N: {data.trend.what}"
-    change, known = text.signed(data.trend.value), text.interval(data.trend.ends, text.signed)
-    known = f"{change} for tenfold N ({text.level(LEVEL)} interval {known})"
     if not data.trend.decided:
-        return f"the exponent of context is not shown to change with N: {known}"
-    return f"the exponent of context {'grows' if data.trend.value > 0 else 'falls'} with N: {known}"
+        return "the exponent of context is not shown to change with N"
+    grows = "grows" if data.trend.value > 0 else "falls"
+    return f"the exponent of context {grows} with N: {text.signed(data.trend.value)} for tenfold N"
 
 
 def sizes_verdict(data: Contexts) -> str:
@@ -268,11 +267,24 @@ def sizes_verdict(data: Contexts) -> str:
         return f"what size gives late tokens is not known: {data.late.what}"
     first, last = octaves(data.context)[-1]
     where = f"at tokens {first}–{last} than at token 1"
-    worth, known = (
-        text.signed(-data.late.value),
-        text.interval((-data.late.high, -data.late.low), text.signed),
-    )
-    known = f"{worth} nats ({text.level(LEVEL)} interval {known})"
     if not data.late.decided:
-        return f"tenfold N is not shown to be worth more {where}: {known}"
-    return f"tenfold N is worth {'more' if data.late.value < 0 else 'less'} {where}: {known}"
+        return f"tenfold N is not shown to be worth more {where}"
+    more = "more" if data.late.value < 0 else "less"
+    return f"tenfold N is worth {text.loss(abs(data.late.value))} nats {more} {where}"
+
+
+def slope_words(slope: Interval | Refusal, of: str) -> str:
+    """'For tenfold N the exponent changes by +0.06 (95% interval +0.02 to +0.11)'; empty for none."""
+    if isinstance(slope, Refusal):
+        return ""
+    ends = text.interval(slope.ends, text.signed)
+    return f"For tenfold N {of} changes by {text.signed(slope.value)} ({text.level(LEVEL)} interval {ends})"
+
+
+def trend_words(data: Contexts) -> str:
+    return slope_words(data.trend, "the exponent")
+
+
+def late_words(data: Contexts) -> str:
+    first, last = octaves(data.context)[-1]
+    return slope_words(data.late, f"the loss at tokens {first}–{last} minus that at token 1")

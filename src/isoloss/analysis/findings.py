@@ -12,7 +12,7 @@ from isoloss.analysis.by_params import verdict as params_verdict
 from isoloss.analysis.by_position import START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.conditions import left_out
-from isoloss.analysis.contexts import Contexts, law_verdict
+from isoloss.analysis.contexts import Contexts, late_words, law_verdict, trend_words
 from isoloss.analysis.gap_by_tokens import PairByTokens, crossing_words
 from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
 from isoloss.analysis.loop_worth import worth_words
@@ -217,7 +217,8 @@ def loops(data: LoopedStudy) -> Parts:
     if data.mean_gains:
         most = data.mean_gains[-1]
         numbers |= {
-            "params": list(most.params),
+            "params": most.params[-1],
+            "sizes": list(most.params),
             "loops": most.loops,
             "last_exit": difference_numbers(most.last_exit),
             "expected": difference_numbers(most.expected),
@@ -269,7 +270,7 @@ def context(data: Contexts) -> Parts:
         name: difference_numbers(value) for name, value in known.items() if isinstance(value, Interval)
     }
     numbers |= {"doublings_later": None if steps is None else difference_numbers(steps)}
-    caveats = [
+    caveats = [f"{words}." for words in (trend_words(data), late_words(data)) if words] + [
         "A slope's interval counts how sizes scatter about their line in log N, and blocks of text left out.",
         "The law is fitted from token 1 on, every octave counting alike.",
     ]

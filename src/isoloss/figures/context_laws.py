@@ -11,9 +11,11 @@ from isoloss.analysis.context_steps import steps_verdict
 from isoloss.analysis.contexts import (
     Contexts,
     ContextSize,
+    late_words,
     law_verdict,
     short_minus_long,
     sizes_verdict,
+    trend_words,
 )
 from isoloss.analysis.fit_rows import law_at
 from isoloss.analysis.points import LEVEL_WORDS
@@ -42,8 +44,14 @@ def laws_figure(data: Contexts) -> Figure:
         tokens=text.count(data.tokens),
         level=LEVEL_WORDS,
         sizes="; ".join(f"{name_of(size)}: {size.formula or 'no formula'}" for size in data.sizes),
+        trend=sentence(trend_words(data)),
         joint=joint_words(data),
     )
+
+
+def sentence(words: str) -> str:
+    """With a space before and a full stop after it, or nothing."""
+    return f" {words}." if words else ""
 
 
 def joint_words(data: Contexts) -> str:
@@ -143,6 +151,7 @@ def sizes_figure(data: Contexts) -> Figure:
         pl.concat([rows, *short]),
         tokens=text.count(data.tokens),
         short=short_words(data),
+        slope=sentence(late_words(data)),
         level=LEVEL_WORDS,
     )
 
