@@ -5,9 +5,8 @@ import pytest
 import spec
 import story
 
-from isoloss.analysis import by_params, by_position
+from isoloss.analysis import by_position
 from isoloss.analysis.by_position import Use, use_of
-from isoloss.analysis.positions import bin_means, edges, profiles
 from isoloss.analysis.sliding import SlidingProfile, octaves
 from isoloss.figures import loss_by_position
 
@@ -83,13 +82,10 @@ def test_one_seed_has_intervals_over_text(told):
     assert "the Transformer gains" in by_position.verdict(found)
 
 
-def test_plain_windows_have_curves_and_no_verdict_but_the_way_to_one(told):
-    found = positions_of(told, replace(story.FEW, slides=False))
-    assert by_position.verdict(found).startswith("no verdict")
-    assert "targets" in found.over.mend
-    assert all(pair.changes == {} and pair.rival.rows.height > 16 for pair in found.pairs)
-    drawn = loss_by_position.figure(found)
-    assert len(spec.of_mark(drawn, "line")) == 1
+def test_plain_windows_are_refused_with_the_way_to_a_verdict(told):
+    (refused,) = by_position.measure(told(replace(story.FEW, slides=False))).pairs.values()
+    assert "same tokens at every position" in refused.what
+    assert "targets" in refused.mend
 
 
 def test_sizes_too_far_apart_are_no_pair(told):
@@ -149,17 +145,3 @@ def test_equal_families_are_told_apart_as_rarely_as_stated():
         wrong += by_position.interval_of(values, sizes[-1]).decided
     # 25 are expected; more than 40 has a chance of one in 500.
     assert wrong <= 40
-
-
-def test_bins_cover_every_position_once():
-    for context in (5, 16, 17, 128, 1024):
-        covered = [t for first, last in edges(context) for t in range(first, last + 1)]
-        assert covered == list(range(1, context + 1))
-
-
-def test_bins_are_means_of_tokens(ahead):
-    profile = profiles(ahead, by_params.measure(ahead).points)[0]
-    bins = bin_means(profile)
-    weights = (bins["last"] - bins["first"] + 1).to_numpy()
-    whole = (profile.sum_ST.sum(axis=1) / profile.count_ST.sum(axis=1)).mean()
-    assert np.average(bins["loss"], weights=weights) == pytest.approx(whole, abs=1e-12)

@@ -16,7 +16,6 @@ from isoloss import text
 from isoloss.analysis import by_params
 from isoloss.analysis.by_params import NEAR, FamilyPair
 from isoloss.analysis.families import Versus, name_of
-from isoloss.analysis.positions import bin_means, profiles
 from isoloss.analysis.sliding import SlidingProfile, block_mean, octaves, sliding_profiles
 from isoloss.errors import Refusal, attempt
 from isoloss.noise import nested_noise
@@ -56,7 +55,7 @@ class PositionCurve:
     family: str
     params: int
     rows: pl.DataFrame
-    context_use: ContextUse | Refusal
+    context_use: ContextUse
 
     @property
     def name(self) -> str:
@@ -81,20 +80,20 @@ class Pair:
         return self.rival.params / self.reference.params
 
     @property
-    def change(self) -> Interval | None:
+    def change(self) -> Interval:
         """From START to the last octave."""
-        return self.changes[max(self.changes)] if self.changes else None
+        return self.changes[max(self.changes)]
 
 
 @dataclass(frozen=True)
 class FamilyPositions:
-    """Pairs of two families, smallest first. ``over``: what the intervals are over, or why there is none."""
+    """Pairs of two families, smallest first. ``over``: what the intervals are over."""
 
     versus: Versus
     tokens: int
     context: int
     pairs: tuple[Pair, ...]
-    over: str | Refusal
+    over: str
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def measure(study: StudyData) -> ByPosition:
 
 
 def of_families(study: StudyData, by_size: by_params.ByParams, versus: Versus) -> FamilyPositions:
-    """Raises Refusal if a family is missing, or no two sizes are alike."""
+    """Raises Refusal if a family is missing, no two sizes are alike, or their losses were not measured so."""
     found = by_size.pairs[versus]
     if isinstance(found, Refusal):
         raise found
@@ -120,11 +119,7 @@ def of_families(study: StudyData, by_size: by_params.ByParams, versus: Versus) -
     if points["context"].n_unique() > 1:
         raise Refusal("the two families were trained at different contexts", mend="use one context length")
     context = int(points["context"][0])
-    read = attempt(sliding_profiles, study, points)
-    if isinstance(read, Refusal):
-        pairs, over = plain_pairs(study, points, sizes), read
-    else:
-        pairs, over = sliding_pairs(read, found, sizes)
+    pairs, over = sliding_pairs(sliding_profiles(study, points), found, sizes)
     return FamilyPositions(versus, by_size.tokens, context, pairs, over)
 
 
@@ -153,57 +148,51 @@ def matched_sizes(points: pl.DataFrame, pair: FamilyPair) -> list[tuple[Size, Si
     )
 
 
-def plain_pairs(
-    study: StudyData, points: pl.DataFrame, sizes: Sequence[tuple[Size, Size]]
-) -> tuple[Pair, ...]:
-    """Curves only: every position reads other text, whose noise is as large as what context gives."""
-    refused = Refusal("no loss was taken of the same tokens at every position")
-    curves = {
-        (p.curve, p.params): PositionCurve(p.curve, p.family, p.params, bin_means(p), refused)
-        for p in profiles(study, points)
-    }
-    return tuple(Pair(curves[ours], curves[theirs], {}, ()) for ours, theirs in sizes)
-
-
 def sliding_pairs(
     read: Sequence[SlidingProfile], pair: FamilyPair, sizes: Sequence[tuple[Size, Size]]
-) -> tuple[tuple[Pair, ...], str | Refusal]:
-    """Each pair with its differences by octave, and what their intervals are over."""
+) -> tuple[tuple[Pair, ...], str]:
+    """Each pair with its differences by octave, and what their intervals are over.
+
+    Raises Refusal where the context ends before a gain could be counted.
+    """
     runs: dict[Size, dict[int, SlidingProfile]] = {}
     for profile in read:
         runs.setdefault((profile.curve, profile.params), {})[profile.seed] = profile
     sizes = [two for two in sizes if all(size in runs for size in two)]
     ends = octaves(read[0].context)
+    start = next((i for i, (_, last) in enumerate(ends[:-1]) if last == START), None)
+    if start is None or not sizes:
+        what = f"a context of {ends[-1][1]} is too short" if sizes else "no pair was measured"
+        raise Refusal(what, mend="use a context of 32 or more, and targets for every size")
     families = {pair.reference: pair.versus.reference, pair.rival: pair.versus.rival}
     gaps = {two: seed_differences(runs[two[0]], runs[two[1]], ends) for two in sizes}
-    start = next((i for i, (_, last) in enumerate(ends) if last == START), None)
-    if start is None or start == len(ends) - 1:
-        over: str | Refusal = Refusal(
-            f"a context of {ends[-1][1]} is too short", mend="use one of 32 or more"
-        )
-    else:
-        seeds = max(len(gap_SOB) for gap_SOB in gaps.values())
-        over = "seeds" if seeds > 1 else "blocks of text, for one pair of runs"
     curves = {
         (curve, params): PositionCurve(
             curve, families[curve], params, seed_rows(own), use_of(own.values(), ends)
         )
         for (curve, params), own in ((size, runs[size]) for two in sizes for size in two)
     }
-    found: list[Pair] = []
-    for two in sizes:
-        ours, theirs = (curves[size] for size in two)
-        if isinstance(over, Refusal) or start is None:
-            found.append(Pair(ours, theirs, {}, ()))
-            continue
-        changes = {
-            octave: interval_of({each: gap[:, i] - gap[:, start] for each, gap in gaps.items()}, two)
-            for i, octave in enumerate(ends)
-            if i != start
-        }
-        level = [interval_of({each: gap[:, i] for each, gap in gaps.items()}, two) for i in (start, -1)]
-        found.append(Pair(ours, theirs, changes, tuple(level)))
-    return tuple(found), over
+    pairs = tuple(pair_of(curves[two[0]], curves[two[1]], gaps, two, ends, start) for two in sizes)
+    seeds = max(len(gap_SOB) for gap_SOB in gaps.values())
+    return pairs, "seeds" if seeds > 1 else "blocks of text, for one pair of runs"
+
+
+def pair_of(
+    ours: PositionCurve,
+    theirs: PositionCurve,
+    gaps: Mapping[tuple[Size, Size], np.ndarray],
+    two: tuple[Size, Size],
+    ends: Sequence[tuple[int, int]],
+    start: int,
+) -> Pair:
+    """Two models with the change of their difference from octave ``start``; ``gaps`` tell the noise."""
+    changes = {
+        octave: interval_of({each: gap[:, i] - gap[:, start] for each, gap in gaps.items()}, two)
+        for i, octave in enumerate(ends)
+        if i != start
+    }
+    level = [interval_of({each: gap[:, i] for each, gap in gaps.items()}, two) for i in (start, -1)]
+    return Pair(ours, theirs, changes, tuple(level))
 
 
 def seed_differences(
@@ -233,15 +222,13 @@ def seed_rows(runs: Mapping[int, SlidingProfile]) -> pl.DataFrame:
     )
 
 
-def use_of(seeds: Iterable[SlidingProfile], ends: Sequence[tuple[int, int]]) -> ContextUse | Refusal:
+def use_of(seeds: Iterable[SlidingProfile], ends: Sequence[tuple[int, int]]) -> ContextUse:
     """Up to where the mean of the seeds gains, octave by octave after START.
 
     A gain is seen if it exceeds ``LEAST`` by c standard errors over blocks, c being the t quantile at which
     noise alone makes any of the looks see one in 1 - LEVEL of all cases.
     """
     after = [i for i, (_, last) in enumerate(ends) if last > START]
-    if not after:
-        return Refusal(f"a context of {ends[-1][1]} is too short", mend="use one of 32 or more")
     loss_OB = np.mean([[run.mean_B(*octave) for octave in ends] for run in seeds], axis=0)
     blocks = loss_OB.shape[1]
     c = t_quantile(1 - 2 * (1 - LEVEL) / len(after), blocks - 1)
@@ -261,13 +248,11 @@ def use_of(seeds: Iterable[SlidingProfile], ends: Sequence[tuple[int, int]]) -> 
 def flat_by(model: PositionCurve) -> int | None:
     """The token index after which the model gains no more, where it is seen to be flat."""
     use = model.context_use
-    return use.tokens[1] if not isinstance(use, Refusal) and use.use is Use.FLAT else None
+    return use.tokens[1] if use.use is Use.FLAT else None
 
 
-def use_words(use: ContextUse | Refusal) -> str:
+def use_words(use: ContextUse) -> str:
     """Where one model stops improving, as a clause."""
-    if isinstance(use, Refusal):
-        return "is not judged"
     if use.use is Use.FLAT:
         return f"is flat by token {use.tokens[1]}"
     if use.use is Use.GAINS:
@@ -277,11 +262,8 @@ def use_words(use: ContextUse | Refusal) -> str:
 
 def verdict(data: FamilyPositions) -> str:
     """Which family gains more from context, by the largest pair, in one clause."""
-    names = data.versus.words
-    if not data.pairs or isinstance(data.over, Refusal) or (change := data.pairs[-1].change) is None:
-        reason = data.over.what if isinstance(data.over, Refusal) else "no pair was measured"
-        return f"no verdict on {names} by position: {reason}"
     pair, last = data.pairs[-1], max(data.pairs[-1].changes)
+    names, change = data.versus.words, pair.change
     span = f"from tokens {START // 2 + 1}–{START} to {last[0]}–{last[1]}"
     if not change.sign:
         return f"this cannot tell whose loss falls more {span}: {names} changes by {text.difference(change)}"

@@ -175,15 +175,10 @@ def families(data: FamilyPair) -> Parts:
 
 
 def positions(data: FamilyPositions) -> Parts:
-    pair = data.pairs[-1] if data.pairs else None
-    sentence = f"{position_verdict(data)}."
-    numbers: dict[str, Any] = {"tokens": data.tokens}
-    if isinstance(data.over, Refusal):
-        return f"{sentence} What would answer it: {data.over.mend}.", numbers, []
-    if pair is None or pair.change is None:
-        return sentence, numbers, []
+    pair, sentence = data.pairs[-1], f"{position_verdict(data)}."
     models = (pair.reference, pair.rival)
     sentence += "".join(f" {text.capital(m.name)} {use_words(m.context_use)}." for m in models)
+    numbers: dict[str, Any] = {"tokens": data.tokens}
     numbers |= {f"{model.family}_params": model.params for model in models}
     numbers |= {
         "early": difference_numbers(pair.ends[0]),

@@ -17,7 +17,6 @@ from isoloss.analysis.by_position import (
     verdict,
 )
 from isoloss.analysis.points import LEVEL_WORDS
-from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import INK, along_ramp, family_colour, linear_axis, log_axis, shades
@@ -31,10 +30,7 @@ APART = 1.05
 def figure(data: FamilyPositions) -> Figure:
     """A curve a model of each pair; beside it the change of each pair's difference, where it was measured."""
     models = models_of(data)
-    chart = curves(models, data.context)
-    if any(pair.changes for pair in data.pairs):
-        chart = alt.hconcat(chart, changes(data), spacing=30)
-    bars = f"bars: {LEVEL_WORDS} t intervals over {data.over}"
+    chart = alt.hconcat(curves(models, data.context), changes(data), spacing=30)
     made = captioned(
         "loss-by-position",
         chart,
@@ -43,8 +39,7 @@ def figure(data: FamilyPositions) -> Figure:
         pairs=text.listed([f"{p.reference.name} with {p.rival.name}" for p in data.pairs]),
         tokens=text.count(data.tokens),
         start=f"{START // 2 + 1}–{START}",
-        over="no intervals" if isinstance(data.over, Refusal) else bars,
-        same="every index read the same tokens" if data.pairs[0].changes else "every index read other tokens",
+        over=f"bars: {LEVEL_WORDS} t intervals over {data.over}",
         stops="; ".join(f"{model.name} {use_words(model.context_use)}" for model, _ in models),
     )
     return replace(made, name=made.name + data.versus.suffix)

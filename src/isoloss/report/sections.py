@@ -199,9 +199,6 @@ def gaps_by_position(data: positions.FamilyPositions) -> Table:
 
 
 def context_uses(data: positions.FamilyPositions) -> Table:
-    """Raises the reason why there are no differences."""
-    if isinstance(data.over, Refusal):
-        raise data.over
     rows = [
         (model.name, text.capital(positions.use_words(model.context_use)))
         for pair in data.pairs
