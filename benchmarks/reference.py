@@ -85,8 +85,7 @@ def ship(folder: Path, package: Path) -> None:
         kept = {name: record.files[name] for name in (CURVE, SLIDING) if name in record.files}
         for name in kept:
             files.write_bytes(place / name, (source / name).read_bytes())
-        shipped = record.model_copy(update={"files": kept})
-        files.write_json(place / "record.json", shipped.model_dump(mode="json"))
+        files.write_json(place / "record.json", record.sealed(files=kept).model_dump(mode="json"))
     print(f"{package}: {len(study.records)} of {len(study.plan['runs'])} runs")
 
 

@@ -112,10 +112,29 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
 
 
+def read_bytes(path: Path, most: int = 2**28) -> bytes:
+    """What a plain file of at most ``most`` bytes holds: devices and pipes may never end.
+
+    Raises InputError for any other path.
+    """
+    try:
+        if not path.is_file():
+            what = "is not a file" if path.exists() else "there is no such file"
+            raise InputError(what, where=str(path), mend="check the path")
+        with open(path, "rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        mend = "check its permissions"
+        raise InputError(f"cannot be read ({error.strerror})", where=str(path), mend=mend) from None
+    if len(data) > most:
+        raise InputError(f"has more than {most:,} bytes", where=str(path), mend="name the right file")
+    return data
+
+
 def read_json(path: Path) -> Any:
     """The value in ``path``. Raises InputError if it is not strict JSON: NaN and infinity are not."""
     try:
-        return json.loads(path.read_text("utf-8"), parse_constant=_refuse)
+        return json.loads(read_bytes(path).decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise InputError(f"is not JSON ({error})", where=str(path), mend="delete it and run again") from None
 

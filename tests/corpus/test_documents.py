@@ -277,3 +277,20 @@ def test_a_folder_that_cannot_be_read_is_named_and_not_skipped(tmp_path, monkeyp
     with pytest.raises(InputError, match="cannot be read \\(Permission denied\\)") as caught:
         read_documents([tmp_path])
     assert caught.value.where == str(tmp_path / "shut")
+
+
+def test_a_file_name_that_is_no_text_is_spelt(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    with open(os.fsencode(folder) + b"/bad\xff.txt", "wb") as file:
+        file.write(b"some text")
+    (document,) = read_documents([folder])
+    assert document.source == "in/bad\\udcff.txt"
+
+
+def test_the_limit_is_of_all_files_together(tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text(name * 400)
+    assert len(read_documents([tmp_path], max_bytes=1200)) == 3
+    with pytest.raises(InputError, match="holds more than 399 bytes"):
+        read_documents([tmp_path], max_bytes=1199)

@@ -10,7 +10,7 @@ import pytest
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.records import load
-from isoloss.records.store import is_finished, read_record, run_folder
+from isoloss.records.store import check, is_finished, read_record, run_folder
 
 
 @pytest.fixture
@@ -29,6 +29,11 @@ def edit(path, change):
     value = json.loads(path.read_text("utf-8"))
     change(value)
     path.write_text(json.dumps(value), "utf-8")
+
+
+def edit_of_before(path, change):
+    """An edit of a record as isoloss wrote it before records had a digest."""
+    edit(path, lambda record: change(record) or record.pop("digest"))
 
 
 def refused(path, match, read):
@@ -60,7 +65,7 @@ def test_a_torn_record_is_refused(copy, run, keep):
 def test_a_garbled_record_is_refused(copy, run, content):
     path = run / "record.json"
     path.write_bytes(content)
-    refused(path, "is not JSON|schema version None", lambda: load(copy))
+    refused(path, "is not JSON|is no record", lambda: load(copy))
 
 
 def test_a_record_of_another_schema_says_which(copy, run):
@@ -109,7 +114,7 @@ def test_a_record_of_before_diverged_was_judged_is_held_to_the_rule(copy, run):
         return set(getattr(load(copy), name)().filter(run_id=run.name)["status"])
 
     assert status("table") == status("curves") == {"finished"}, "negative control"
-    edit(run / "record.json", lambda record: record["evaluations"][-1].update(loss=923.0))
+    edit_of_before(run / "record.json", lambda record: record["evaluations"][-1].update(loss=923.0))
     assert status("table") == status("curves") == {"diverged"}
 
 
@@ -125,8 +130,52 @@ def test_a_changed_or_missing_table_is_refused(copy, run, name, read):
 
 
 def test_a_table_that_the_record_does_not_name_is_refused(copy, run):
-    edit(run / "record.json", lambda record: record["files"].clear())
-    refused(run / "positions.parquet", "does not match the sha256", load(copy).positions)
+    edit_of_before(run / "record.json", lambda record: record["files"].clear())
+    refused(run / "curve.parquet", "does not match the sha256", lambda: check(run))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record["evaluations"][-1].update(loss=0.5),
+        lambda record: record["settings"].update(seed=99),
+        lambda record: record["files"].clear(),
+        lambda record: record.update(status="diverged"),
+    ],
+)
+def test_a_record_that_was_edited_is_not_believed(copy, run, change):
+    edit(run / "record.json", change)
+    refused(run / "record.json", "was edited after it was written", lambda: load(copy))
+
+
+def test_control_a_record_written_anew_in_another_layout_is_believed(copy, run):
+    edit(run / "record.json", lambda record: None)
+    assert len(load(copy).records) == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        (lambda settings: settings.pop("shape"), "settings"),
+        (lambda settings: settings.update(shape=[]), "settings"),
+        (lambda settings: settings["shape"].update(n_layer="<b>2"), "settings"),
+        (lambda settings: settings.update(seed=10**30), "settings"),
+    ],
+)
+def test_settings_that_no_table_holds_are_refused(copy, run, change, key):
+    edit_of_before(run / "record.json", lambda record: change(record["settings"]))
+    refused(run / "record.json", key, lambda: load(copy).table())
+
+
+def test_a_plan_of_numbers_that_no_table_holds_is_refused(copy):
+    edit(copy / "study.json", lambda plan: plan["runs"][0]["counts"].update(params=10**30))
+    refused(copy / "study.json", "params", lambda: load(copy).table())
+
+
+def test_a_record_cannot_name_a_file_outside_its_folder(copy, run):
+    edit_of_before(run / "record.json", lambda record: record["files"].update({"../../study.json": "0"}))
+    with pytest.raises(InputError, match="not a usable name"):
+        check(run)
 
 
 @pytest.mark.parametrize(

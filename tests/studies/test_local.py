@@ -1,16 +1,21 @@
 """Which device a task gets, and what its process starts with."""
 
+import io
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 import torch
+from rich.console import Console
 
-from isoloss.errors import InputError
+from isoloss.errors import InputError, RunError
 from isoloss.studies import runner
 from isoloss.studies.engines import local
 from isoloss.studies.engines.local import free_device
+from isoloss.studies.launch import launch
+from isoloss.studies.stop import StopSignal
 
 
 @pytest.fixture
@@ -75,3 +80,71 @@ def imported_late(*preloaded):
 def test_the_fork_server_has_imported_what_an_update_needs():
     assert imported_late(*local.PRELOADED) < 20
     assert imported_late(local.PRELOADED[0]) > 100, "control: without the second, torch imports its compiler"
+
+
+class Deaf:
+    """A process that SIGKILL alone ends, as one that is suspended; ``stop`` is asked when it starts."""
+
+    exitcode = -9
+    stop: StopSignal
+    asks = 1
+
+    def __init__(self, **_):
+        self.sentinel, self.end = os.pipe()
+        self.alive = False
+
+    def start(self):
+        self.alive = True
+        self.stop.times = self.asks
+
+    def is_alive(self):
+        return self.alive
+
+    def terminate(self):
+        pass
+
+    def kill(self):
+        self.alive = False
+        os.close(self.end)
+
+
+@pytest.mark.parametrize(("asks", "seconds"), [(1, 0.2), (2, 1e9)])
+def test_a_worker_that_does_not_answer_is_given_up(tiny, study_file, tmp_path, monkeypatch, asks, seconds):
+    monkeypatch.setattr(local, "GIVE_UP_SECONDS", seconds)
+    with StopSignal() as stop:
+        kind = type("Deafer", (Deaf,), {"stop": stop, "asks": asks})
+        monkeypatch.setattr(local, "worker_class", lambda: kind)
+        console = Console(file=io.StringIO())
+        outcome = launch(str(study_file()), out=tmp_path / "out", workers=2, console=console, stop=stop)
+    assert outcome.stopped
+    assert (outcome.ended, outcome.failed) == (0, {})
+
+
+def test_a_stop_asked_before_the_study_began_trains_nothing(tiny, study_file, tmp_path):
+    with StopSignal() as stop:
+        stop.note()
+        outcome = launch(
+            str(study_file()), out=tmp_path / "out", console=Console(file=io.StringIO()), stop=stop
+        )
+    assert outcome.stopped
+    assert not list((tmp_path / "out").glob("runs/*/log.jsonl"))
+
+
+class Flaky:
+    """A process whose fork server is dead for the first ``failures`` starts."""
+
+    def __init__(self, failures):
+        self.failures, self.tries = failures, 0
+
+    def start(self):
+        self.tries += 1
+        if self.tries <= self.failures:
+            raise EOFError
+
+
+def test_a_dead_fork_server_is_made_anew_once():
+    once, always = Flaky(1), Flaky(9)
+    local.begin(once)
+    assert once.tries == 2
+    with pytest.raises(RunError, match="no process can be started"):
+        local.begin(always)

@@ -189,7 +189,7 @@ def test_a_run_named_twice_is_refused(scale, study_text):
         ("tokens = [640, 1280]", "tokens = [641]", "tokens 641 is not a multiple of the batch"),
         ('corpus = "tiny"', 'corpus = "nowhere"', "there is no corpus 'nowhere'"),
         ('corpus = "tiny"', 'corpus = "../tiny"', "not a usable corpus name"),
-        ('corpus = "tiny"', 'corpus = "tiny"\ntokenizer = "missing.json"', "not a readable tokenizer.json"),
+        ('corpus = "tiny"', 'corpus = "tiny"\ntokenizer = "missing.json"', "there is no such file"),
     ],
 )
 def test_what_cannot_be_trained_is_refused(scale, study_text, old, new, what):
@@ -332,3 +332,12 @@ def test_shapes_are_solved_for_the_size_of_their_entry(scale, study_text):
         plan.plan(scale(text=text.replace("d_model = 8", "d_model = 4, n_layer = 500")), gpu=False)
     with pytest.raises(InputError, match="params is solved for Transformers only"):
         plan.plan(scale(text=text.replace("transformer", "lstm")), gpu=False)
+
+
+def test_a_carried_state_and_micro_batches_are_refused_before_anything_starts(scale):
+    carry = scale("micro_batches=2").model_dump()
+    carry["models"][1]["shape"] = {"carry": True}
+    with pytest.raises(InputError, match="cannot be kept over micro-batches"):
+        plan.plan(spec.Scale(**carry), gpu=False)
+    carry["micro_batches"] = 1
+    assert plan.plan(spec.Scale(**carry), gpu=False)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from isoloss.studies.runner import StudyOutcome
 
 
+ROWS = 300
+"""Of a plan that are printed: more take longer to draw than to plan, and nobody reads them."""
+
+
 @app.command()
 def run(
     study: Annotated[
@@ -57,23 +61,29 @@ def run(
       isoloss run architectures --scale gpu --dry-run
       isoloss run my-study.toml --family my_family.py --set seeds=[0,1,2]
     """
-    from isoloss.studies import launch
+    from isoloss.studies.stop import StopSignal
 
     if engine != "local":
         raise InputError(f"there is no engine {engine!r} yet", where="--engine", mend="use local")
     if dry_run:
+        from isoloss.studies import launch
+
         show_plan(launch.forecast(study, scale, changes or [], families or []), workers, as_json)
         return
-    outcome = launch.launch(
-        study,
-        scale=scale,
-        out=out,
-        changes=changes or [],
-        workers=workers,
-        family_files=families or [],
-        checkpoint_seconds=checkpoint_seconds,
-        console=progress,
-    )
+    with StopSignal() as stop:  # torch, while it is imported, loses a Ctrl-C
+        from isoloss.studies import launch
+
+        outcome = launch.launch(
+            study,
+            scale=scale,
+            out=out,
+            changes=changes or [],
+            workers=workers,
+            family_files=families or [],
+            checkpoint_seconds=checkpoint_seconds,
+            console=progress,
+            stop=stop,
+        )
     show_outcome(outcome, as_json)
     if outcome.failed or outcome.stopped:
         raise typer.Exit(1)
@@ -92,7 +102,7 @@ def show_plan(forecast: "Forecast", workers: int | None, as_json: bool) -> None:
     for name in columns.split():
         table.add_column(name, justify="left" if name == "run" else "right")
     counts = ("params", "params_total", "params_executed", "tokens", "flops_6nd", "flops_exact")
-    for row in rows:
+    for row in rows[:ROWS]:
         table.add_row(
             row["label"],
             str(row["seed"]),
@@ -102,6 +112,8 @@ def show_plan(forecast: "Forecast", workers: int | None, as_json: bool) -> None:
             text.size(row["memory_bytes"]),
         )
     Console(width=None if sys.stdout.isatty() else 140).print(table)
+    if len(rows) > ROWS:
+        print(f"and {len(rows) - ROWS:,} more runs: --json lists all")
     count = workers or forecast.workers
     print(f"about {runner.estimated_wall(forecast.runs, count)} on {count} worker(s); {forecast.basis}")
     for name, facts in forecast.families.items():

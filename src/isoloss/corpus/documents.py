@@ -8,7 +8,7 @@ import importlib
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from isoloss import files
 from isoloss.errors import InputError
 
 MAX_BYTES = 2 * 2**30
-_SPLIT_IT = "raise max_bytes if you trust the file, or split it"
+_SPLIT_IT = "add it in parts, as corpora of their own; from Python, max_bytes raises the limit"
 COMPRESSED = (".gz", ".xz", ".zst")
 _HUB_NAME = re.compile(r"hf:(?P<name>[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?)(:(?P<config>[\w.-]+))?")
 
@@ -52,7 +52,7 @@ def read_documents(
     A path is a text file (one document, or several with ``separator`` between them), ``.jsonl``/``.ndjson``
     and ``.parquet`` with a ``text_column``, ``.gz``/``.xz``/``.zst`` of text and JSONL, a folder of these
     (hidden files and symbolic links are left out), or ``hf:OWNER/NAME[:CONFIG]``, the ``train`` split of a
-    Hugging Face data set. ``max_bytes`` bounds the unpacked text of one file or data set.
+    Hugging Face data set. ``max_bytes`` bounds the unpacked text of all files together, and of a data set.
 
     Raises InputError naming file and line, row or byte for a path that is missing, unreadable, empty, not
     UTF-8, too large, or whose rows lack a text.
@@ -64,7 +64,10 @@ def read_documents(
             documents.extend(_from_hub(str(path), reading))
             continue
         for file, label in _files_of(Path(path)):
-            documents.extend(_from_file(file, label, reading))
+            found = _from_file(file, label, reading)
+            documents.extend(found)
+            size = sum(len(document.text.encode("utf-8")) for document in found)
+            reading = replace(reading, max_bytes=max(0, reading.max_bytes - size))
     if not documents:
         raise InputError("no text was given", mend="name at least one file or folder that holds text")
     return documents
@@ -75,7 +78,7 @@ def _files_of(path: Path) -> list[tuple[Path, str]]:
     if not path.exists():
         raise InputError("does not exist", where=str(path), mend="check the path")
     if path.is_file():
-        return [(path, path.name)]
+        return [(path, _printable(path.name))]
     if not path.is_dir():
         raise InputError(
             "is neither a file nor a folder", where=str(path), mend="name a text file or a folder"
@@ -90,7 +93,12 @@ def _files_of(path: Path) -> list[tuple[Path, str]]:
             "holds no files", where=str(path), mend="put text files into it, or name another folder"
         )
     root = path.resolve()
-    return [(file, f"{root.name}/{file.relative_to(path).as_posix()}") for file in files]
+    return [(file, _printable(f"{root.name}/{file.relative_to(path).as_posix()}")) for file in files]
+
+
+def _printable(name: str) -> str:
+    """A file's name as UTF-8 can hold it; bytes that are none are spelt."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _unreadable_folder(error: OSError) -> None:
@@ -240,7 +248,7 @@ def _from_hub(address: str, reading: Reading) -> list[Document]:
                 raise InputError(
                     f"holds more than {reading.max_bytes:,} bytes of text",
                     where=address,
-                    mend="raise max_bytes",
+                    mend=_SPLIT_IT,
                 )
     except InputError:
         raise

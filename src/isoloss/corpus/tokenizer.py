@@ -7,6 +7,7 @@ not hold are refused. Source: Sennrich, Haddow and Birch 2016 (BPE); Radford et 
 
 import json
 import os
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, groupby
@@ -23,6 +24,7 @@ END_OF_TEXT = "<|endoftext|>"
 SMALLEST = 257  # 256 bytes and the end of text
 _END_NAMES = (END_OF_TEXT, "<|end_of_text|>", "</s>")
 _BATCH_CHARACTERS = 2**20  # the library's own records take some 60 bytes for each byte of text
+_BETWEEN_WORDS = re.compile(r"[^\W\d_](?= [^\W\d_])")
 
 
 def train_tokenizer(texts: Sequence[str], vocabulary: int) -> Tokenizer:
@@ -49,7 +51,7 @@ def train_tokenizer(texts: Sequence[str], vocabulary: int) -> Tokenizer:
         show_progress=False,
     )
     with _one_thread():
-        tokenizer.train_from_iterator(texts, trainer)
+        tokenizer.train_from_iterator((part for text in texts for part in parts_of(text)), trainer)
     reached = tokenizer.get_vocab_size()
     if reached < vocabulary:
         raise InputError(
@@ -61,8 +63,9 @@ def train_tokenizer(texts: Sequence[str], vocabulary: int) -> Tokenizer:
 
 def load_tokenizer(path: Path) -> Tokenizer:
     """The byte-level tokenizer of a ``tokenizer.json``. Raises InputError if it is not one."""
+    data = files.read_bytes(path)
     try:
-        tokenizer = Tokenizer.from_str(path.read_text("utf-8"))
+        tokenizer = Tokenizer.from_str(data.decode("utf-8"))
     except Exception as error:  # the library raises plain Exception
         raise InputError(
             f"is not a readable tokenizer.json ({error})",
@@ -141,17 +144,17 @@ def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
 
     Raises InputError if a text's tokens do not stand for exactly its UTF-8 bytes.
     """
-    bytes_V, separator = token_bytes(tokenizer), end_of_text(tokenizer)
-    parts: list[np.ndarray] = []
+    bytes_V, separator = token_bytes(tokenizer), np.array([end_of_text(tokenizer)], dtype=np.uint32)
+    ids: list[np.ndarray] = []
     with _one_thread():
         for batch in _batches(texts):
-            for text, encoding in zip(
-                batch, tokenizer.encode_batch_fast(batch, add_special_tokens=False), strict=True
-            ):
-                ids = np.array(encoding.ids, dtype=np.uint32)
-                _check_exact(text, int(bytes_V[ids].sum()))
-                parts += [np.array([separator], dtype=np.uint32), ids]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint32)
+            texts_only = [part for part, _ in batch]
+            encodings = tokenizer.encode_batch_fast(texts_only, add_special_tokens=False)
+            for (part, first), encoding in zip(batch, encodings, strict=True):
+                part_ids = np.array(encoding.ids, dtype=np.uint32)
+                _check_exact(part, int(bytes_V[part_ids].sum()))
+                ids += [separator, part_ids] if first else [part_ids]
+    return np.concatenate(ids) if ids else np.zeros(0, dtype=np.uint32)
 
 
 def _check_exact(text: str, counted: int) -> None:
@@ -163,11 +166,25 @@ def _check_exact(text: str, counted: int) -> None:
         )
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Texts one after the other, cut where their characters pass a multiple of _BATCH_CHARACTERS."""
-    ends = accumulate(map(len, texts))
-    for _, batch in groupby(zip(texts, ends, strict=True), lambda pair: pair[1] // _BATCH_CHARACTERS):
-        yield [text for text, _ in batch]
+def parts_of(text: str) -> Iterator[str]:
+    """A text in parts of about _BATCH_CHARACTERS, each beginning with a space between two words.
+
+    There every byte-level tokenizer begins a new word, so that the parts have the ids of the whole. A text
+    without such places stays whole.
+    """
+    begin = 0
+    while cut := _BETWEEN_WORDS.search(text, begin + _BATCH_CHARACTERS):
+        yield text[begin : cut.start() + 1]
+        begin = cut.start() + 1
+    yield text[begin:]
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[tuple[str, bool]]]:
+    """Parts of texts, and whether each is a text's first; cut where characters pass a multiple of a batch."""
+    parts = [(part, number == 0) for text in texts for number, part in enumerate(parts_of(text))]
+    ends = accumulate(len(part) for part, _ in parts)
+    for _, batch in groupby(zip(parts, ends, strict=True), lambda pair: pair[1] // _BATCH_CHARACTERS):
+        yield [part for part, _ in batch]
 
 
 @contextmanager

@@ -4,10 +4,12 @@ One JSON file per run, written last; its presence means the run is finished. Eve
 shows comes from here and from the two Parquet files beside it. Old schema versions load for ever.
 """
 
-from typing import Any, Literal
+from collections import Counter
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from isoloss import files
 from isoloss.strict import Strict
 
 SCHEMA_VERSION = 1
@@ -38,13 +40,19 @@ class Evaluation(Strict):
     total: float
 
 
+Whole = Annotated[int, Field(lt=2**63)]
+"""What a table's column of whole numbers holds."""
+Setting = bool | Whole | float | str | None
+"""Of a model's shape."""
+
+
 class Counts(Strict):
     """Parameters and training FLOPs per token under every rule of ``units.py``."""
 
-    params: int
-    params_total: int
-    params_executed: int
-    params_embedding: int
+    params: Whole
+    params_total: Whole
+    params_executed: Whole
+    params_embedding: Whole
     flops_6nd_per_token: float
     flops_exact_per_token: float
 
@@ -96,18 +104,26 @@ class RunPlanSettings(Strict):
     model_config = ConfigDict(extra="allow")
 
     family: str
-    shape: dict[str, Any]
-    context: int
-    vocab: int
-    batch_size: int
+    shape: dict[str, Setting]
+    context: Whole
+    vocab: Whole
+    batch_size: Whole
     learning_rate: float
-    seed: int
+    seed: Whole
+
+    @field_validator("shape")
+    @classmethod
+    def _whole_sizes(cls, shape: dict[str, Setting]) -> dict[str, Setting]:
+        for name in ("n_layer", "d_model", "d_ff", "n_head", "recurrence"):
+            if not isinstance(shape.get(name), int | None):
+                raise ValueError(f"{name} is {shape[name]!r}, no whole number")
+        return shape
 
 
 class RunPlanCounts(Strict):
-    params: int
-    params_total: int
-    params_executed: int
+    params: Whole
+    params_total: Whole
+    params_executed: Whole
 
 
 class RunPlan(Strict):
@@ -136,14 +152,17 @@ class StudyPlan(Strict):
     @field_validator("runs")
     @classmethod
     def _named_once(cls, runs: list[RunPlan]) -> list[RunPlan]:
-        names = [run.run_id for run in runs]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+        count = Counter(run.run_id for run in runs)
+        if twice := sorted(name for name, times in count.items() if times > 1):
             raise ValueError(f"the run {twice[0]} stands here twice")
         return runs
 
 
 class Record(Strict):
-    """``settings`` are the run's full settings; ``run_id`` ends in their hash."""
+    """``settings`` are the run's full settings; ``run_id`` ends in their hash.
+
+    ``digest``: sha256 of all else, so that an edited number is seen; empty in records of before.
+    """
 
     schema_version: int = SCHEMA_VERSION
     run_id: str
@@ -168,3 +187,24 @@ class Record(Strict):
     wall_seconds: float
     cpu_seconds: float
     files: dict[str, str]
+    digest: str = ""
+
+    @field_validator("settings")
+    @classmethod
+    def _planned(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        RunPlanSettings.model_validate(settings)
+        return settings
+
+    @model_validator(mode="after")
+    def _unedited(self) -> Self:
+        if self.digest not in ("", self.digest_of_rest()):
+            raise ValueError("it was edited after it was written: its digest differs")
+        return self
+
+    def digest_of_rest(self) -> str:
+        return files.hash_of(self.model_dump(mode="json", exclude={"digest"}))
+
+    def sealed(self, **changes: Any) -> "Record":
+        """The same with these changes and the digest of the result."""
+        changed = self.model_copy(update=changes)
+        return changed.model_copy(update={"digest": changed.digest_of_rest()})

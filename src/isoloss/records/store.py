@@ -92,7 +92,7 @@ def is_finished(folder: Path) -> bool:
 def check(folder: Path) -> None:
     """Raises InputError if a finished run's record or a file beside it is damaged."""
     record = read_record(folder)
-    for name in record.files:
+    for name in {CURVE, *record.files}:
         check_file(folder, record, name)
 
 
@@ -106,7 +106,9 @@ def read_record(folder: Path) -> Record:
     """The record of a run that ended. Raises InputError naming the file and the key that is wrong."""
     path = folder / "record.json"
     values = files.read_json(path)
-    version = values.get("schema_version") if isinstance(values, dict) else None
+    if not isinstance(values, dict):
+        raise InputError("is no record", where=str(path), mend="delete the run's folder; run again")
+    version = values.get("schema_version")
     if version != SCHEMA_VERSION:
         raise InputError(
             f"schema version {version!r}; this isoloss reads {SCHEMA_VERSION}",
@@ -161,7 +163,7 @@ def read_part(folder: Path, record: Record, name: str) -> pl.DataFrame:
 
 def check_file(folder: Path, record: Record, name: str) -> Path:
     """The path of a run's file. Raises InputError unless it has the sha256 in its record."""
-    path = folder / name
+    path = files.safe_child(folder, name)
     mend = "delete the run's folder and run the study again"
     if not path.is_file():
         raise InputError("is missing", where=str(path), mend=mend)

@@ -14,6 +14,7 @@ from isoloss.studies import runner, spec
 from isoloss.studies.estimate import machine_rate
 from isoloss.studies.plan import PlannedRun, plan
 from isoloss.studies.spec import Scale, Study
+from isoloss.studies.stop import StopSignal
 from isoloss.training.check import check_family
 from isoloss.training.device import find
 from isoloss.training.settings import Execution
@@ -63,6 +64,7 @@ def launch(
     checkpoint_seconds: float = 30.0,
     keep_weights: bool = False,
     console: Console | None = None,
+    stop: StopSignal | None = None,
 ) -> runner.StudyOutcome:
     """Train what the study's folder does not hold yet. Raises InputError before anything is written."""
     read, chosen = read_study(study, scale, changes, family_files)
@@ -89,6 +91,7 @@ def launch(
         origin={"arguments": arguments, "families": check_families(runs, device)},
         execution=execution,
         console=console,
+        stop=stop,
     )
 
 

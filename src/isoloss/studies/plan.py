@@ -89,6 +89,12 @@ def runs_of_shape(
     kind = family(models.family)
     context, batch_size = sequences(scale, models)
     counts = count(kind, shape, text["vocab"], context)
+    if getattr(shape, "carry", False) and scale.micro_batches > 1:
+        raise InputError(
+            "a carried state cannot be kept over micro-batches",
+            where=f"models of family {models.family}",
+            mend="set micro_batches = 1, or carry = false",
+        )
     rates = models.learning_rates or [learning_rate(models.family, counts.params, shape.model_dump())]
     for rate, seed in product(rates, models.seeds or scale.seeds):
         run = {

@@ -46,7 +46,7 @@ class Board:
             self.live.update(self.picture())
         elif time.monotonic() - self.last_line >= PLAIN_SECONDS:
             self.last_line = time.monotonic()
-            self.console.print(self.line(), highlight=False, soft_wrap=True, markup=False)
+            self.say(self.line())
 
     def end(self, run_id: str, sentence: str, outcome: str = "done") -> None:
         """A stopped run is not done, and a failed one is no longer waited for."""
@@ -57,9 +57,12 @@ class Board:
         elif outcome != "stopped":
             self.done += self.weights[run_id]
         self.ended += 1
-        self.console.print(sentence, highlight=False, soft_wrap=True, markup=False)
+        self.say(sentence)
         if self.live:
             self.live.update(self.picture())
+
+    def say(self, sentence: str) -> None:
+        self.console.print(sentence, highlight=False, soft_wrap=True, markup=False)
 
     def share(self) -> float:
         partial = sum(self.weights[p.run_id] * p.done / p.updates for p in self.running.values())

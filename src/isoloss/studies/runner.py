@@ -14,10 +14,10 @@ from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
 from isoloss.records.store import check, is_finished, read_plan, read_record, run_folder
 from isoloss.studies.engines import local
-from isoloss.studies.engines.worker import StopSignal
 from isoloss.studies.plan import PlannedRun, cohorts
 from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
+from isoloss.studies.stop import StopSignal
 from isoloss.training.device import find
 from isoloss.training.settings import Execution
 from isoloss.training.task import Member, Progress, Task
@@ -56,10 +56,12 @@ def run(
     origin: Mapping[str, object] | None = None,
     home: Path | None = None,
     console: Console | None = None,
+    stop: StopSignal | None = None,
 ) -> StudyOutcome:
     """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once.
 
     ``origin``: the command's arguments and what was checked of families, for study.json.
+    ``stop``: perhaps asked before this began, as while torch was imported.
     """
     console = console or Console(stderr=True)
     execution = execution or Execution(device=scale.device, micro_batches=scale.micro_batches)
@@ -67,9 +69,8 @@ def run(
     refuse_other_study(folder, study)
     folders = {run.run_id: run_folder(folder, run.run_id) for run in runs}
     missing = [run for run in runs if not is_finished(folders[run.run_id])]
-    for run in runs:
-        if run not in missing:
-            check(folders[run.run_id])
+    for run_id in folders.keys() - {run.run_id for run in missing}:
+        check(folders[run_id])
     planned = plan_json(study, scale_name, scale, runs) | dict(origin or {})
     if not missing:
         write_plan(folder, study, planned)
@@ -94,10 +95,12 @@ def run(
     seconds = {group[0].run_id: sum(run.seconds for run in group) for group in groups}
     total = sum(run.seconds for run in runs)
     ended: list[local.Ended] = []
-    with StopSignal() as stop, Board(console, seconds, total - sum(seconds.values()), total) as board:
-        for message in local.run(tasks, workplaces, lambda: stop.asked):
+    with stop or StopSignal() as stop, Board(console, seconds, total - sum(seconds.values()), total) as board:
+        for message in local.run(tasks, workplaces, lambda: stop.times):
             if isinstance(message, Progress):
                 board.update(message)
+            elif isinstance(message, local.Held):
+                board.say(f"{name_of(message.task)}: another process trains it; waiting for it to end")
             else:
                 ended.append(message)
                 board.end(message.task.lead.run_id, sentence(message), message.outcome)
@@ -198,9 +201,13 @@ def groups_of(missing: Sequence[PlannedRun], *, gpu: bool) -> list[list[PlannedR
     return sorted(groups, key=lambda group: -sum(run.seconds for run in group))
 
 
+def name_of(task: Task) -> str:
+    """'transformer 3x64, seed 0 and 2 more'."""
+    many = f" and {len(task.members) - 1} more" if len(task.members) > 1 else ""
+    return f"{task.lead.label}, seed {task.lead.settings.seed}{many}"
+
+
 def sentence(end: local.Ended) -> str:
-    member = end.task.lead
-    many = f" and {len(end.task.members) - 1} more" if len(end.task.members) > 1 else ""
     words = {
         "done": "finished",
         "diverged": f"DIVERGED: {end.reason}",
@@ -208,7 +215,7 @@ def sentence(end: local.Ended) -> str:
         "stopped": "stopped; its checkpoint is kept",
         "failed": f"FAILED: {end.reason}",
     }
-    return f"{member.label}, seed {member.settings.seed}{many}: {words.get(end.outcome, end.outcome)}"
+    return f"{name_of(end.task)}: {words.get(end.outcome, end.outcome)}"
 
 
 def devices(wanted: str, workers: int | None) -> list[str]:

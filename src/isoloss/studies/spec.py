@@ -101,13 +101,14 @@ def read(study: str) -> Study:
     else:
         where = study
         try:
-            text = files.decode(Path(study).read_bytes(), study)
-        except OSError as error:
+            data = files.read_bytes(Path(study))
+        except InputError as error:
             names = ", ".join(shipped())
             raise InputError(
-                f"there is no study {study!r} ({error.strerror})",
+                f"there is no study {study!r} ({error.what})",
                 mend=f"use one of {names}, or the path of a .toml file",
             ) from None
+        text = files.decode(data, study)
     try:
         values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -67,7 +67,7 @@ def write_records(setup: Setup, state: State, journal: Journal) -> None:
             files=written,
         )
         record = mark_divergence(record, tables[CURVE])
-        files.write_json(member.folder / "record.json", record.model_dump(mode="json"))
+        files.write_json(member.folder / "record.json", record.sealed().model_dump(mode="json"))
         files.remove_file(member.folder / "failure.json")
     files.remove_folder(setup.task.lead.folder / "checkpoints")
 

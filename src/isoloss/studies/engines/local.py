@@ -15,12 +15,17 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
+from isoloss.errors import RunError
 from isoloss.records.store import write_failure
 from isoloss.studies.engines.worker import work
 from isoloss.training.task import Progress, Task
 
 BUSY_SECONDS = 1.0
 """Pause before a cohort that another process holds is tried again."""
+
+GIVE_UP_SECONDS = 30.0
+"""A worker that has not ended so long after a stop was asked, as one that is suspended, is killed: its newest
+checkpoint is whole. A second request does not wait."""
 
 PRELOADED = (work.__module__, "torch._dynamo")
 """The second torch imports only when an optimiser is built, which would cost every worker a second."""
@@ -35,6 +40,13 @@ class Ended:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class Held:
+    """A cohort that another process trains: it is waited for."""
+
+    task: Task
+
+
 @dataclass
 class Running:
     task: Task
@@ -45,20 +57,23 @@ class Running:
 
 
 def run(
-    tasks: Sequence[Task], devices: Sequence[str], should_stop: Callable[[], bool]
-) -> Iterator[Progress | Ended]:
-    """Run every task in the given order, one at a time on each entry of ``devices``; what workers report."""
+    tasks: Sequence[Task], devices: Sequence[str], stops: Callable[[], int]
+) -> Iterator[Progress | Held | Ended]:
+    """Run every task in the given order, one at a time on each entry of ``devices``; what workers report.
+
+    ``stops``: how often it was asked to stop. Raises RunError where no process can be started.
+    """
     process_class = worker_class()
     queue = deque(tasks)
     running: list[Running] = []
     waits: dict[str, float] = {}
+    since: float | None = None
     while queue or running:
-        stopping = should_stop()
+        stopping = stops() > 0
         if stopping:
             queue.clear()
-            for job in running:
-                if job.process.is_alive():
-                    job.process.terminate()
+            since = since or time.monotonic()
+            stop(running, at_once=stops() > 1 or time.monotonic() - since > GIVE_UP_SECONDS)
         while queue and len(running) < len(devices):
             task = next((t for t in queue if waits.get(t.lead.run_id, 0.0) <= time.monotonic()), None)
             if task is None:
@@ -70,10 +85,18 @@ def run(
             running.remove(job)
             yield from drain(job)
             if job.outcome == "busy" and not stopping:
+                if job.task.lead.run_id not in waits:
+                    yield Held(job.task)
                 waits[job.task.lead.run_id] = time.monotonic() + BUSY_SECONDS
                 queue.append(job.task)
             else:
                 yield verdict(job, stopping)
+
+
+def stop(running: Sequence[Running], *, at_once: bool) -> None:
+    for job in running:
+        if job.process.is_alive():
+            job.process.kill() if at_once else job.process.terminate()
 
 
 def worker_class() -> type[BaseProcess]:
@@ -94,9 +117,21 @@ def start(process_class: type[BaseProcess], task: Task, device: str) -> Running:
     task = replace(task, execution=task.execution.model_copy(update={"device": device}))
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = process_class(target=work, args=(task, sender), name=task.lead.run_id, daemon=False)
-    process.start()
+    begin(process)
     sender.close()
     return Running(task, process, receiver)
+
+
+def begin(process: BaseProcess) -> None:
+    """Start it, again where the fork server has died: the next start makes a new one."""
+    try:
+        process.start()
+    except (EOFError, OSError):
+        try:
+            process.start()
+        except (EOFError, OSError) as error:
+            what = f"no process can be started ({type(error).__name__}: {error})"
+            raise RunError(what, mend="run the same command again: it goes on where it was") from None
 
 
 def listen(running: Sequence[Running]) -> Iterator[Progress]:
@@ -131,7 +166,9 @@ def verdict(job: Running, stopping: bool) -> Ended:
         return Ended(job.task, "stopped")
     code = job.process.exitcode or 0
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    reason = f"its process ended with {name}; out of memory is the usual cause"
+    reason = f"its process ended with {name}"
+    if code == -signal.SIGKILL:
+        reason += "; out of memory is the usual cause"
     for member in job.task.members:
         with suppress(OSError):  # the reason is shown in any case
             write_failure(member.folder, reason)

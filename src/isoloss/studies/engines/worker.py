@@ -5,13 +5,11 @@ Messages to the parent are tuples (kind, value): ("progress", Progress), and at 
 """
 
 import os
-import signal
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
-from typing import Self
 
 import torch
 
@@ -20,6 +18,7 @@ from isoloss.errors import IsolossError
 from isoloss.models import load_file
 from isoloss.models.registry import users_line
 from isoloss.records.store import is_finished, read_record, write_failure
+from isoloss.studies.stop import StopSignal
 from isoloss.training.device import prepare_cpu
 from isoloss.training.loop import train
 from isoloss.training.task import Progress, Task
@@ -94,28 +93,6 @@ def fail(task: Task, parent: Parent, error: Exception) -> None:
         except OSError as unwritable:
             sentence = f"{sentence} (and its folder cannot be written: {unwritable})"
     parent.send("failed", sentence)
-
-
-class StopSignal:
-    """SIGTERM and Ctrl-C ask to checkpoint and end; the handlers only take note, so a second is harmless.
-
-    As a context it gives the earlier handlers back.
-    """
-
-    def __init__(self) -> None:
-        self.asked = False
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        self.before = [(number, signal.signal(number, self.note)) for number in numbers]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self.before:
-            signal.signal(number, handler)
-
-    def note(self, *_: object) -> None:
-        self.asked = True
 
 
 def one_core() -> None:
