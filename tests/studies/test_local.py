@@ -45,7 +45,7 @@ def test_fewer_workers_than_one_are_refused_and_not_waited_for(workers):
 
 def test_a_task_goes_to_the_device_that_is_free():
     def busy(*devices):
-        return [SimpleNamespace(task=SimpleNamespace(execution=SimpleNamespace(device=d))) for d in devices]
+        return [SimpleNamespace(device=device) for device in devices]
 
     places = ["cuda:0", "cuda:1", "cuda:0"]
     assert free_device(places, busy()) == "cuda:0"

@@ -135,11 +135,10 @@ def test_a_file_in_place_of_the_folder_is_refused(tiny, study_file, study_text):
 
 def test_a_worker_that_dies_while_all_are_told_to_stop_did_not_fail(tmp_path):
     member = SimpleNamespace(folder=tmp_path / "run")
-    job = SimpleNamespace(
-        task=SimpleNamespace(members=[member]), outcome="", reason="", process=SimpleNamespace(exitcode=-15)
-    )
-    assert local.verdict(job, stopping=True).outcome == "stopped"
+    task = SimpleNamespace(members=[member])
+    worker = SimpleNamespace(outcome="", reason="", process=SimpleNamespace(exitcode=-15))
+    assert local.verdict(worker, task, stopping=True).outcome == "stopped"
     assert not member.folder.exists()
-    dead = local.verdict(job, stopping=False)
+    dead = local.verdict(worker, task, stopping=False)
     assert (dead.outcome, "SIGTERM" in dead.reason) == ("failed", True)
     assert read_failure(member.folder)["reason"] == dead.reason

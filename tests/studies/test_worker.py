@@ -2,6 +2,8 @@
 
 import os
 import signal
+import socket
+from dataclasses import replace
 from multiprocessing import Pipe
 from types import SimpleNamespace
 
@@ -11,7 +13,7 @@ import torch
 from isoloss import files
 from isoloss.corpus import library
 from isoloss.errors import InputError
-from isoloss.models import shape_of
+from isoloss.models import registry, shape_of
 from isoloss.records.store import is_finished, read_failure, read_record
 from isoloss.studies.engines import worker
 from isoloss.studies.engines.worker import REPORT_SECONDS, Parent, work
@@ -53,16 +55,20 @@ def task(tiny, tmp_path):
     return Task("made up", tuple(members), tiny, corpus.tokenizer_path.parent, Execution())
 
 
-def answers(task):
-    """What the worker tells its parent, but for progress."""
-    here, there = Pipe(duplex=False)
-    work(task, there)
+def answers(*tasks):
+    """What the worker tells its parent of these tasks and no more, but for progress."""
+    here, there = Pipe()
+    for task in tasks:
+        here.send(task)
+    with socket.socket(fileno=os.dup(here.fileno())) as end:
+        end.shutdown(socket.SHUT_WR)
+    work(there)
     there.close()
     heard = []
     while here.poll():
         try:
             heard.append(here.recv())
-        except EOFError:
+        except (EOFError, OSError):  # a task was left unread
             break
     return [message for message in heard if message[0] != "progress"]
 
@@ -159,11 +165,31 @@ def test_sigterm_while_training_keeps_a_checkpoint_and_says_stopped(task, monkey
     assert files.read_json(kept / "state.json")["done"] == 5
 
 
+def test_a_worker_trains_one_cohort_after_the_other_each_as_if_alone(task):
+    alone, other = (replace(task, members=(member,)) for member in task.members)
+    assert answers(alone, other) == [("done", ""), ("done", "")]
+    after = read_record(other.lead.folder)
+    files.remove_folder(other.lead.folder)
+    assert answers(other) == [("done", "")]
+    assert read_record(other.lead.folder).evaluations == after.evaluations
+
+
+def test_a_cohort_that_failed_or_brought_code_is_its_workers_last(task, monkeypatch, family_file):
+    mine = replace(task, family_files=(family_file,))
+    before = dict(registry._families)
+    assert answers(mine, task) == [("done", "")]
+    monkeypatch.setattr(registry, "_families", before)
+    monkeypatch.setattr(worker, "train", lambda *_, **__: 1 / 0)
+    files.remove_folder(task.lead.folder)
+    assert answers(task, task) == [("failed", "ZeroDivisionError: division by zero")]
+
+
 def test_a_worker_whose_parent_died_checkpoints_and_ends(task, monkeypatch):
     monkeypatch.setattr(worker, "REPORT_SECONDS", 0.0)
-    here, there = Pipe(duplex=False)
+    here, there = Pipe()
+    here.send(task)
     here.close()
-    work(task, there)
+    work(there)
     (kept,) = (task.lead.folder / "checkpoints").iterdir()
     assert files.read_json(kept / "state.json")["done"] == 1
     assert not is_finished(task.lead.folder)

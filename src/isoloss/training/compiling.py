@@ -21,6 +21,7 @@ ENOUGH_FLOPS = 3e13
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """By this process alone: the other cores have runs of their own."""
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    torch.compiler.reset()  # else the eighth shape of a process would be left uncompiled, without a word
     return torch.compile(function, dynamic=False)
 
 

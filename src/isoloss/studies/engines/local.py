@@ -1,7 +1,7 @@
 """The local engine: cohorts on this machine's cores or devices, the biggest first.
 
-Each cohort has a process of its own, so that running out of memory or a crash ends that cohort and no other.
-The processes come from a fork server that has imported torch once.
+Each core has a process, which trains one cohort after the other and ends with one that failed. Running out of
+memory or a crash ends one cohort and no other. The processes come from a fork server that has imported torch.
 """
 
 import multiprocessing
@@ -17,7 +17,7 @@ from multiprocessing.process import BaseProcess
 
 from isoloss.errors import RunError
 from isoloss.records.store import write_failure
-from isoloss.studies.engines.worker import work
+from isoloss.studies.engines.worker import is_last, work
 from isoloss.training.task import Progress, Task
 
 BUSY_SECONDS = 1.0
@@ -48,12 +48,19 @@ class Held:
 
 
 @dataclass
-class Running:
-    task: Task
+class Worker:
+    """A process on a device, and what it trains; ``outcome`` and ``reason`` as it answered."""
+
     process: BaseProcess
     pipe: Connection
+    device: str
+    task: Task | None = None
     outcome: str = ""
     reason: str = ""
+
+    @property
+    def has_ended_task(self) -> bool:
+        return bool(self.outcome) or not self.process.is_alive()
 
 
 def run(
@@ -65,38 +72,87 @@ def run(
     """
     process_class = worker_class()
     queue = deque(tasks)
-    running: list[Running] = []
+    idle: list[Worker] = []
+    busy: list[Worker] = []
     waits: dict[str, float] = {}
     since: float | None = None
-    while queue or running:
-        stopping = stops() > 0
-        if stopping:
-            queue.clear()
-            since = since or time.monotonic()
-            stop(running, at_once=stops() > 1 or time.monotonic() - since > GIVE_UP_SECONDS)
-        while queue and len(running) < len(devices):
-            task = next((t for t in queue if waits.get(t.lead.run_id, 0.0) <= time.monotonic()), None)
-            if task is None:
-                break
-            queue.remove(task)
-            running.append(start(process_class, task, free_device(devices, running)))
-        yield from listen(running)
-        for job in [job for job in running if not job.process.is_alive()]:
-            running.remove(job)
-            yield from drain(job)
-            if job.outcome == "busy" and not stopping:
-                if job.task.lead.run_id not in waits:
-                    yield Held(job.task)
-                waits[job.task.lead.run_id] = time.monotonic() + BUSY_SECONDS
-                queue.append(job.task)
-            else:
-                yield verdict(job, stopping)
+    try:
+        while queue or busy:
+            stopping = stops() > 0
+            if stopping:
+                queue.clear()
+                since = since or time.monotonic()
+                stop(busy, at_once=stops() > 1 or time.monotonic() - since > GIVE_UP_SECONDS)
+            while queue and len(busy) < len(devices):
+                task = next((t for t in queue if waits.get(t.lead.run_id, 0.0) <= time.monotonic()), None)
+                if task is None:
+                    break
+                queue.remove(task)
+                busy.append(give(task, free_device(devices, busy), idle, process_class))
+            yield from listen(busy)
+            for worker in [worker for worker in busy if worker.has_ended_task]:
+                busy.remove(worker)
+                yield from drain(worker)
+                task = task_of(worker)
+                if worker.outcome == "busy" and not stopping:
+                    if task.lead.run_id not in waits:
+                        yield Held(task)
+                    waits[task.lead.run_id] = time.monotonic() + BUSY_SECONDS
+                    queue.append(task)
+                else:
+                    yield verdict(worker, task, stopping)
+                keep(worker, task, idle)
+    finally:
+        for worker in [*idle, *busy]:
+            dismiss(worker)
 
 
-def stop(running: Sequence[Running], *, at_once: bool) -> None:
-    for job in running:
-        if job.process.is_alive():
-            job.process.kill() if at_once else job.process.terminate()
+def task_of(worker: Worker) -> Task:
+    if worker.task is None:
+        raise RuntimeError("a worker without a task ended one")
+    return worker.task
+
+
+def give(task: Task, device: str, idle: list[Worker], process_class: type[BaseProcess]) -> Worker:
+    """The task to a worker that waits on that device, or to a new one."""
+    task = replace(task, execution=task.execution.model_copy(update={"device": device}))
+    for worker in [worker for worker in idle if worker.device == device]:
+        idle.remove(worker)
+        if hand_over(worker, task):
+            return worker
+        dismiss(worker)
+    worker = start(process_class, device)
+    hand_over(worker, task)  # where it has died already, that is seen as for any other
+    return worker
+
+
+def hand_over(worker: Worker, task: Task) -> bool:
+    """Whether it is there to take it."""
+    worker.task, worker.outcome, worker.reason = task, "", ""
+    try:
+        worker.pipe.send(task)
+    except OSError:
+        return False
+    return True
+
+
+def keep(worker: Worker, task: Task, idle: list[Worker]) -> None:
+    """Let it wait for the next task, unless this was its last."""
+    if worker.outcome and worker.process.is_alive() and not is_last(task, worker.outcome):
+        idle.append(worker)
+    else:
+        dismiss(worker)
+
+
+def dismiss(worker: Worker) -> None:
+    """End a worker: without a pipe it has no more to do. It is not waited for."""
+    worker.pipe.close()
+
+
+def stop(busy: Sequence[Worker], *, at_once: bool) -> None:
+    for worker in busy:
+        if worker.process.is_alive():
+            worker.process.kill() if at_once else worker.process.terminate()
 
 
 def worker_class() -> type[BaseProcess]:
@@ -107,19 +163,18 @@ def worker_class() -> type[BaseProcess]:
     return context.Process
 
 
-def free_device(devices: Sequence[str], running: Sequence[Running]) -> str:
-    """The first device with fewer running tasks than it has entries."""
-    busy = [job.task.execution.device for job in running]
-    return next(device for device in devices if busy.count(device) < devices.count(device))
+def free_device(devices: Sequence[str], busy: Sequence[Worker]) -> str:
+    """The first device with fewer busy workers than it has entries."""
+    taken = [worker.device for worker in busy]
+    return next(device for device in devices if taken.count(device) < devices.count(device))
 
 
-def start(process_class: type[BaseProcess], task: Task, device: str) -> Running:
-    task = replace(task, execution=task.execution.model_copy(update={"device": device}))
-    receiver, sender = multiprocessing.Pipe(duplex=False)
-    process = process_class(target=work, args=(task, sender), name=task.lead.run_id, daemon=False)
+def start(process_class: type[BaseProcess], device: str) -> Worker:
+    here, there = multiprocessing.Pipe()
+    process = process_class(target=work, args=(there,), daemon=False)
     begin(process)
-    sender.close()
-    return Running(task, process, receiver)
+    there.close()
+    return Worker(process, here, device)
 
 
 def begin(process: BaseProcess) -> None:
@@ -134,42 +189,42 @@ def begin(process: BaseProcess) -> None:
             raise RunError(what, mend="run the same command again: it goes on where it was") from None
 
 
-def listen(running: Sequence[Running]) -> Iterator[Progress]:
+def listen(busy: Sequence[Worker]) -> Iterator[Progress]:
     """Sleep until a worker says something or ends, for a tenth of a second at most; then its progress."""
-    pipes = [job.pipe for job in running if not job.pipe.closed]
-    if not running:
+    if not busy:
         time.sleep(0.1)
         return
-    ready = wait([*pipes, *(job.process.sentinel for job in running)], timeout=0.1)
-    for job in running:
-        if job.pipe in ready:
-            yield from drain(job)
+    pipes = [worker.pipe for worker in busy if not worker.pipe.closed]
+    ready = wait([*pipes, *(worker.process.sentinel for worker in busy)], timeout=0.1)
+    for worker in busy:
+        if worker.pipe in ready:
+            yield from drain(worker)
 
 
-def drain(job: Running) -> Iterator[Progress]:
-    """What the worker has sent: its progress, and how it ended into ``job``."""
+def drain(worker: Worker) -> Iterator[Progress]:
+    """What the worker has sent: its progress, and how its task ended into ``worker``."""
     try:
-        while not job.pipe.closed and job.pipe.poll():
-            kind, value = job.pipe.recv()
+        while not worker.pipe.closed and worker.pipe.poll():
+            kind, value = worker.pipe.recv()
             if kind == "progress":
                 yield value
             else:
-                job.outcome, job.reason = kind, value
+                worker.outcome, worker.reason = kind, value
     except (EOFError, OSError):
-        job.pipe.close()
+        worker.pipe.close()
 
 
-def verdict(job: Running, stopping: bool) -> Ended:
-    if job.outcome and job.outcome != "busy":
-        return Ended(job.task, job.outcome, job.reason)
+def verdict(worker: Worker, task: Task, stopping: bool) -> Ended:
+    if worker.outcome and worker.outcome != "busy":
+        return Ended(task, worker.outcome, worker.reason)
     if stopping:  # it had not come far enough to answer the signal
-        return Ended(job.task, "stopped")
-    code = job.process.exitcode or 0
+        return Ended(task, "stopped")
+    code = worker.process.exitcode or 0
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     reason = f"its process ended with {name}"
     if code == -signal.SIGKILL:
         reason += "; out of memory is the usual cause"
-    for member in job.task.members:
+    for member in task.members:
         with suppress(OSError):  # the reason is shown in any case
             write_failure(member.folder, reason)
-    return Ended(job.task, "failed", reason)
+    return Ended(task, "failed", reason)

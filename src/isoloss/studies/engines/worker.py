@@ -1,9 +1,12 @@
-"""One process, one cohort: claim its folders, train, leave a record or a reason.
+"""One process that trains cohorts, one after the other: claim the folders, train, leave a record or a reason.
 
-Messages to the parent are tuples (kind, value): ("progress", Progress), and at last one of ("done", ""),
-("diverged", sentence), ("failed", sentence), ("stopped", ""), ("busy", "") and ("elsewhere", "").
+The parent sends a Task; messages back are tuples (kind, value): ("progress", Progress), and at last one of
+("done", ""), ("diverged", sentence), ("failed", sentence), ("stopped", ""), ("busy", "") and
+("elsewhere", ""). A closed pipe ends the process.
 """
 
+import gc
+import multiprocessing
 import os
 import time
 import traceback
@@ -27,10 +30,24 @@ REPORT_SECONDS = 0.25
 
 
 class Parent:
-    """The parent's end: progress now and then; a broken pipe means that the parent died, so stop."""
+    """The parent's end: tasks come from it, progress now and then goes to it.
+
+    A broken pipe means that the parent died, so stop.
+    """
 
     def __init__(self, pipe: Connection):
         self.pipe, self.last, self.gone = pipe, 0.0, False
+
+    def next_task(self, asked: Callable[[], bool]) -> Task | None:
+        """Wait for it. None where the parent wants no more, or is gone."""
+        above = multiprocessing.parent_process()
+        try:
+            while not self.pipe.poll(1.0):
+                if asked() or (above is not None and not above.is_alive()):
+                    return None
+            return self.pipe.recv()
+        except (EOFError, OSError):
+            return None
 
     def send(self, kind: str, value: object = "") -> None:
         try:
@@ -45,16 +62,26 @@ class Parent:
             self.send("progress", progress)
 
 
-def work(task: Task, pipe: Connection) -> None:
+def work(pipe: Connection) -> None:
     """Entry point of a worker process."""
-    stop = StopSignal()
-    parent = Parent(pipe)
+    stop, parent = StopSignal(), Parent(pipe)
     one_core()
-    try:
-        with ExitStack() as claims:
-            parent.send(*train_claimed(task, claims, parent.progress, lambda: stop.asked or parent.gone))
-    except Exception as error:  # one failed run must never take the others along
-        fail(task, parent, error)
+    gc.freeze()  # what was imported is never garbage, and slow to look through
+    while (task := parent.next_task(lambda: stop.asked)) is not None:
+        try:
+            with ExitStack() as claims:
+                answer = train_claimed(task, claims, parent.progress, lambda: stop.asked or parent.gone)
+        except Exception as error:  # one failed run must never take the others along
+            answer = fail(task, error)
+        parent.send(*answer)
+        if stop.asked or parent.gone or is_last(task, answer[0]):
+            return
+        gc.collect()
+
+
+def is_last(task: Task, outcome: str) -> bool:
+    """Does its process end after this cohort? Code of the user, and errors, may leave anything behind."""
+    return bool(task.family_files) or outcome == "failed"
 
 
 def train_claimed(
@@ -83,7 +110,8 @@ def verdict(task: Task) -> tuple[str, str]:
     return ("diverged", "; ".join(reasons)) if reasons else ("done", "")
 
 
-def fail(task: Task, parent: Parent, error: Exception) -> None:
+def fail(task: Task, error: Exception) -> tuple[str, str]:
+    """Write beside each member why it failed; what the parent is told."""
     sentence = str(error) if isinstance(error, IsolossError) else f"{type(error).__name__}: {error}"
     if line := users_line(error):
         sentence = f"{line}: {sentence}"
@@ -92,7 +120,7 @@ def fail(task: Task, parent: Parent, error: Exception) -> None:
             write_failure(member.folder, sentence, traceback.format_exc())
         except OSError as unwritable:
             sentence = f"{sentence} (and its folder cannot be written: {unwritable})"
-    parent.send("failed", sentence)
+    return "failed", sentence
 
 
 def one_core() -> None:
