@@ -67,6 +67,11 @@ def signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
+def signed_percent(share: float) -> str:
+    """A change: '+12%', '−2.6%', with a true minus."""
+    return f"{'−' if share < 0 else '+'}{percent(abs(share))}"
+
+
 def percent(share: float | None, decimals: int | None = None) -> str:
     """Two digits, or all before the point: '0.12%', '12%', '120%'; or so many decimals: '99.8%'.
 

@@ -75,11 +75,28 @@ def test_what_to_mind_stands_beside_the_figures_of_every_question(written):
 def test_the_page_runs_nothing_and_fetches_nothing(page, written):
     assert not [tag for tag, _ in page.tags if tag in ("script", "iframe", "object", "embed", "base", "form")]
     assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
-    assert all(link.startswith(("#", "data:")) for link in page.links)
+    assert all(link.startswith(("#", "data:", "figures/")) for link in page.links)
     policy = next(a["content"] for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
     assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     assert "@import" not in written[1]
     assert "url(http" not in written[1]
+
+
+def test_every_file_is_linked_and_there(written, page):
+    result, _ = written
+    linked = {link for link in page.links if link.startswith("figures/")}
+    files_there = {f"figures/{path.name}" for path in (result.path.parent / "figures").iterdir()}
+    assert linked == files_there
+
+
+def test_the_page_begins_with_what_was_trained_and_says_each_doubt_once(written, ahead):
+    result, html = written
+    finished = sum(record.status == "finished" for record in ahead.records)
+    assert f"{finished} models of" in html
+    assert f"({story.D_POINTS[-1] // story.BATCH_TOKENS:,} updates)" in html
+    doubts = {caveat for found in result.findings for caveat in found.caveats}
+    sure = html[html.index('<ul class="sure">') :]
+    assert sure[: sure.index("</ul>")].count("<li>") == len(doubts) > 4
 
 
 def test_hostile_names_are_there_as_text(page):

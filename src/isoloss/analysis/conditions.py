@@ -6,6 +6,18 @@ from isoloss import text
 from isoloss.records import Record, StudyData
 
 
+def condition(study: StudyData) -> str:
+    """What a reader must know before any finding: how many models, how large, and how long they trained."""
+    used = [record for record in study.records if record.status == "finished"]
+    if not used:
+        return "No run has finished."
+    sizes = [record.counts.params for record in used]
+    longest = max(used, key=lambda record: record.tokens)
+    updates = longest.tokens // (longest.settings["batch_size"] * longest.settings["context"])
+    models = f"{text.plural(len(used), 'model')} of {text.counts(min(sizes), max(sizes))} parameters"
+    return f"{models}, trained for at most {text.count(longest.tokens)} tokens ({updates:,} updates)."
+
+
 def left_out(study: StudyData) -> list[str]:
     """Every run that diverged, and why: they enter no figure, law or finding."""
     gone = [record for record in study.records if record.status == "diverged"]

@@ -21,7 +21,7 @@ from isoloss.analysis.points import seeds_phrase, sweeps
 from isoloss.analysis.shape import Shapes, compute_words, fold_words
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
-from isoloss.laws import Crossing
+from isoloss.laws import Crossing, CrossingOutcome
 from isoloss.noise import Key, pooled_words
 from isoloss.records import StudyData
 from isoloss.stats import LEVEL, Interval, Noise
@@ -149,14 +149,15 @@ def gap(data: PairByTokens) -> Parts:
 
 def families(data: FamilyPair) -> Parts:
     gaps = data.headline_gaps
-    sentence = f"at D = {text.count(data.tokens)} training tokens {params_verdict(data)}."
+    sentence = f"at D = {text.count(data.tokens)} training tokens {params_verdict(data)}"
     crossing = data.crossings[data.rival]
-    if gaps and not isinstance(data.noise, Refusal):
-        ends = [gaps[0], gaps[-1]] if len(gaps) > 1 else gaps
-        words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in ends]
-        sentence += f" {data.reference} minus {data.rival} is {text.listed(words)}."
-    if gaps:
-        sentence += f" {text.capital(crossover(crossing, data, data.rival))}."
+    judged = bool(gaps) and not isinstance(data.noise, Refusal)
+    words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in gaps]
+    sentence += f": {data.reference} minus {data.rival} is {words[-1]}." if judged else "."
+    meets = f"{text.capital(crossover(crossing, data, data.rival))}." if gaps else ""
+    crosses = isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE
+    if crosses:
+        sentence += f" {meets}"
     numbers = {
         "tokens": data.tokens,
         "rival": data.rival,
@@ -165,7 +166,10 @@ def families(data: FamilyPair) -> Parts:
         "crossing_interval": None if not isinstance(crossing, Crossing) else crossing.interval,
         "crossing_inside": None if not isinstance(crossing, Crossing) else crossing.inside,
     }
-    caveats = [
+    caveats = [] if crosses or not meets else [meets]
+    if judged and len(gaps) > 1:
+        caveats.append(f"{data.reference} minus {data.rival} is {text.listed(words[:-1])}.")
+    caveats += [
         range_words(data.noise, "spread of the differences between seeds"),
         "N leaves out embeddings. Where no size matches, the loss is read between the two nearest.",
     ]

@@ -84,14 +84,10 @@ def worth_of(points: pl.DataFrame) -> LoopWorth:
 def worth_words(data: LoopWorth) -> str:
     """'+20% parameters (+10% to +30%) is what a second loop is worth, for 52% more compute (φ = ...)'."""
     loops = "a second loop" if data.loops == 2 else f"{data.loops} loops instead of one"
-    write, ends = partial(text.number, digits=2), text.interval(data.worth.interval, signed_percent)
+    write, ends = partial(text.number, digits=2), text.interval(data.worth.interval, text.signed_percent)
     return (
-        f"{signed_percent(data.worth.value)} parameters ({ends}) "
+        f"{text.signed_percent(data.worth.value)} parameters ({ends}) "
         f"{'is what' if data.phi.decided else 'or nothing is what'} {loops} is worth, for "
         f"{text.percent(data.cost)} more compute "
         f"(φ = {write(data.phi.value)}, {text.interval(data.phi.interval, write)})"
     )
-
-
-def signed_percent(share: float) -> str:
-    return f"{100 * share:+.0f}%".replace("-", "−")

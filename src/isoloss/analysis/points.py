@@ -28,6 +28,15 @@ class Curve:
     def law(self) -> str:
         return "no law fitted" if isinstance(self.fit, Refusal) else self.fit.formula()
 
+    @property
+    def label(self) -> str:
+        """Its name with what its law says of the last doubling of N: its constants say nothing by eye."""
+        if isinstance(self.fit, Refusal):
+            return self.name
+        most = float(self.points["params"].max())
+        half, whole = self.fit.predict(params=[most / 2, most]).loss
+        return f"{self.name}: {text.signed_percent(whole / half - 1)} per doubling of N"
+
 
 def curve_of() -> pl.Expr:
     """Which curve a row belongs to: LSTMs by layers, looped models by loops, other families as a whole."""

@@ -75,11 +75,12 @@ def _layers(curves: Sequence[Curve]) -> list[alt.Chart]:
     x = log_axis(alt.X, "params", "Parameters N, non-embedding", *marks.span(points["params"]), room=ROOM)
     # Bands may be far wider than the data; they are clipped at the panel's edge instead of flattening it.
     y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(points["loss"]))
-    names = [f"{curve.name}:  {curve.law}" for curve, _ in looks]
-    ends = means.group_by("curve", maintain_order=True).last().with_columns(pl.Series("label", names))
+    labels = pl.Series("label", [curve.label for curve, _ in looks])
+    ends = means.group_by("curve", maintain_order=True).last().with_columns(labels)
+    lawless = [curve.name for curve, _ in looks if isinstance(curve.fit, Refusal)]
     return [
         marks.band(laws, x, y, opacity=0.13, by="curve", clip=True),
-        marks.line(means, x, y, width=1, opacity=0.45, by="curve"),
+        marks.line(means.filter(pl.col("curve").is_in(lawless)), x, y, width=1, opacity=0.45, by="curve"),
         marks.line(laws, x, marks.renamed(y, "law"), dash=[6, 4], by="curve", clip=True),
         marks.points(points, x, y, shape=marks.SHAPE, size=46, opacity=0.9),
         marks.end_labels(ends, marks.EDGE, y, HEIGHT),

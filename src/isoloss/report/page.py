@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from isoloss.analysis.conditions import condition
 from isoloss.analysis.findings import findings_of
 from isoloss.analysis.study import StudyAnalysis, analyse
 from isoloss.records import load
@@ -37,6 +38,7 @@ def page(analysis: StudyAnalysis) -> Page:
         "study": study.plan["study"],
         "title": study.plan["title"],
         "scale": study.plan["scale"],
+        "condition": condition(study),
         "fits": fits_table(analysis),
         "runs": runs_table(study),
         "recipe": [recipe_table(study), *sweep_tables(study)],
