@@ -25,6 +25,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "src" / "isoloss" / "teach" / "recorded"
+REFERENCE = ROOT / "src" / "isoloss" / "reference"
 PROOFS = RECORDED / "proofs.json"
 STUDY = "study"
 
@@ -180,7 +181,7 @@ def settings_of(name: str) -> dict[str, Any]:
 
 def prove(name: str, recorded: str, base: str | None, folder: Path) -> str | None:
     """How it was proved; None, said why, if it was not."""
-    path = PROOFS if name == STUDY and recorded else RECORDED / (STUDY if name == STUDY else f"{name}.json")
+    path = RECORDED / f"{name}.json" if name != STUDY else PROOFS if recorded else REFERENCE
     revision = base or last_written(path)
     old_tree, values = unpacked(revision, folder / revision), settings_of(name)
     processes = [

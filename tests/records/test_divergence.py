@@ -1,6 +1,5 @@
 """Runs that lost what they had learned are found whatever they say, and no run that only wavers is."""
 
-from importlib import resources
 from math import log
 from types import SimpleNamespace
 
@@ -8,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isoloss.records import load
+from isoloss.records import load, reference
 from isoloss.records.divergence import lost, worse_than_guessing
 
 GUESS, STEPS = log(1024), 400
@@ -81,9 +80,8 @@ def test_a_run_that_ends_above_a_guess_has_diverged_and_one_that_began_there_has
 
 
 def test_no_run_that_ships_is_accused_wherever_it_is_cut_off():
-    with resources.as_file(resources.files("isoloss.teach").joinpath("recorded", "study")) as folder:
-        study = load(folder)
-        trunks = study.curves().filter(pl.col("branch") == 0)
+    study = load(reference.folder("reference"))
+    trunks = study.curves().filter(pl.col("branch") == 0)
     assert {record.status for record in study.records} == {"finished"}
     accused = [
         (run_id, length)

@@ -1,6 +1,5 @@
 """A scaling study on the last slide: loss against N, loss by position, the looped grid, and what they say."""
 
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
 from isoloss.figures import gap_by_tokens, looped_grid, loss_by_params, loss_by_position, shape
 from isoloss.figures.figure import Figure
-from isoloss.records import StudyData, load
+from isoloss.records import StudyData, load, reference
 from isoloss.report.sections import attempt_with
 from isoloss.report.templates import fill
 from isoloss.teach import provenance
@@ -30,8 +29,7 @@ def section(folder: Path | None) -> Markup:
     """
     if folder is not None:
         return _findings(folder, shipped=False)
-    with resources.as_file(resources.files("isoloss.teach").joinpath("recorded", "study")) as own:
-        return _findings(own, shipped=True) if (own / "study.json").is_file() else Markup("")
+    return _findings(reference.folder(reference.PREFIX), shipped=True)
 
 
 def _findings(folder: Path, *, shipped: bool) -> Markup:
