@@ -12,6 +12,7 @@ from isoloss.studies.launch import forecast
 def without_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(runner, "cores", lambda: 6)
+    monkeypatch.setattr(launch.os, "getloadavg", lambda: (0.0, 0.0, 0.0))
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_more_tokens_than_the_text_has_bytes_is_said_before_they_are_paid_for(pa
     [
         ("tokens=[641]", "is not a multiple of the batch"),
         ("corpus=nowhere", "there is no corpus 'nowhere'"),
-        ("tokenizer=missing.json", "is not a readable tokenizer.json"),
+        ("tokenizer=missing.json", "there is no such file"),
     ],
 )
 def test_a_plan_that_cannot_be_names_the_study(path, change, what):
@@ -88,3 +89,10 @@ def test_a_launch_goes_to_its_own_folder_with_its_own_options(path, tmp_path, mo
     assert given["folder"] == tmp_path / "mine"
     assert (given["execution"].device, given["execution"].keep_weights) == ("auto", False)
     assert not any(tmp_path.glob("studies"))
+
+
+@pytest.mark.parametrize(("load", "said"), [(0.2, 0), (6.8, 1)])
+def test_a_busy_machine_is_said_beside_the_estimate(monkeypatch, load, said):
+    monkeypatch.setattr(launch.os, "getloadavg", lambda: (load, 9.0, 0.0))
+    monkeypatch.setattr(launch.runner, "cores", lambda: 2)
+    assert len(launch.load_warnings()) == said

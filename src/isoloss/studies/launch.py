@@ -1,5 +1,6 @@
 """A study by name or file: read, planned, its own families checked, and then only costed, or run."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from isoloss.studies.stop import StopSignal
 from isoloss.training.check import check_family
 from isoloss.training.device import find
 from isoloss.training.settings import Execution
+
+BUSY = 0.75
+"""Load a core from which an estimate is said to be too short."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,8 @@ def forecast(
     runs = plan_of(study, chosen, gpu=gpu)
     workers = runner.gpu_count() if here else 1 if gpu else runner.cores()
     families = check_families(runs, find("auto" if here else "cpu"))
-    basis, warnings = machine_rate(gpu).basis, [*size_warnings(runs), *text_warnings(chosen, runs)]
-    return Forecast(read.name, scale, runs, workers, basis, warnings, families)
+    warnings = [*size_warnings(runs), *text_warnings(chosen, runs), *([] if gpu else load_warnings())]
+    return Forecast(read.name, scale, runs, workers, machine_rate(gpu).basis, warnings, families)
 
 
 def launch(
@@ -141,6 +145,14 @@ def size_warnings(runs: Sequence[PlannedRun]) -> list[str]:
         + ", ".join(f"{label} by {miss:+.1%}" for label, miss in shapes.items())
         for target, shapes in missed.items()
     ]
+
+
+def load_warnings() -> list[str]:
+    """The estimate is of a core by itself; others' work on this machine makes it longer."""
+    load, cores = os.getloadavg()[0], runner.cores()
+    if load < BUSY * cores:
+        return []
+    return [f"the machine is busy (load {load:.1f} on {cores} cores): the runs will take longer than this"]
 
 
 def text_warnings(scale: Scale, runs: Sequence[PlannedRun]) -> list[str]:
