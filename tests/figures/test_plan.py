@@ -7,6 +7,7 @@ import pytest
 import spec
 
 from isoloss.errors import InputError
+from isoloss.figures import iso_loss
 from isoloss.figures import plan as figures
 from isoloss.figures.render import render
 from isoloss.laws import fit
@@ -103,3 +104,27 @@ def test_both_panels_of_an_allocation_are_logarithmic_on_both_axes(fitted, plann
     for layer in spec.layers(figures.allocation(fitted, planned)):
         for axis in ("x", "y"):
             assert layer["encoding"][axis]["scale"]["type"] == "log"
+
+
+def test_every_point_of_a_line_has_its_loss_and_the_frontier_its_least_compute(fitted, planned):
+    drawn = iso_loss.figure(fitted, planned)
+    table = drawn.table
+    tokens = table["flops"] / (6 * table["params"])
+    loss = fitted.predict(params=table["params"].to_numpy(), tokens=tokens.to_numpy()).loss
+    np.testing.assert_allclose(loss, table["loss"], atol=2e-3)
+    assert table["loss"].n_unique() >= 4
+    best = figures.optimal_sizes(fitted, planned)
+    for (_,), line in table.group_by("loss"):
+        least = line.sort("flops")[0]
+        near = np.exp(np.interp(np.log(least["flops"]), np.log(best.flops_F), np.log(best.params_F)))
+        assert least["params"].to_numpy() == pytest.approx(near, rel=0.15)
+    low, high = (planned.params * end for end in planned.penalty.within_10_percent)
+    assert f"from {low / 1e9:.3g}B to {high / 1e9:.3g}B" in drawn.title
+    assert len(render(drawn).png) > 10_000
+
+
+@pytest.mark.parametrize(("low", "high", "step"), [(2.3, 3.5, 0.2), (3.61, 3.72, 0.01), (1.0, 90.0, 10.0)])
+def test_lines_are_at_round_losses(low, high, step):
+    losses = iso_loss.levels(low, high)
+    assert np.diff(losses) == pytest.approx(step)
+    assert low <= losses[0] <= losses[-1] <= high

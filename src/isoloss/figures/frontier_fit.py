@@ -7,6 +7,7 @@ import numpy as np
 from isoloss import text
 from isoloss.analysis.fit_rows import middle, ranges_of
 from isoloss.errors import InputError, Refusal
+from isoloss.figures import iso_loss
 from isoloss.figures import plan as plan_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
@@ -39,7 +40,9 @@ def figures(fit: Fit) -> list[Figure]:
             recurrence=held.get("recurrence"),
             recurrent_share=held.get("recurrent_share"),
         )
-        drawn = plan_figures.frontier(fit, largest), plan_figures.allocation(fit, largest)
+        drawn = [plan_figures.frontier(fit, largest), plan_figures.allocation(fit, largest)]
+        if not held:  # passes through a loop cost compute that no N of the axis shows
+            drawn.insert(0, iso_loss.figure(fit, largest))
     except InputError as error:
         raise Refusal(error.what, where=error.where, mend=error.mend) from None
     where = "Planned at the compute of the largest run"

@@ -24,31 +24,33 @@ PANELS = {"params": "Parameters N", "tokens": "Training tokens D"}
 RULES = {"Kaplan et al. 2020, Table 6": kaplan, "20 tokens a parameter": twenty_tokens}
 
 
-def curve(fit: Fit, plan: Plan) -> Optima:
+def optimal_sizes(fit: Fit, plan: Plan) -> Optima:
     """The best models from the smallest run, or two decades below the plan, to a little above the plan."""
-    runs = _runs(fit, plan)
+    runs = runs_of(fit, plan)
     low, high = plan.flops / 10**DECADES, plan.flops
     if runs is not None:
         low, high = marks.span(runs["flops"], [plan.flops])
         low = min(low, plan.flops / 10)
-    setting = FixedInputs(
-        plan.given.get("unique_tokens", np.inf),
-        plan.given.get("recurrence"),
-        plan.given.get("recurrent_share"),
-    )
     return optima(
         fit,
         np.geomspace(low, 3 * high, POINTS),
-        setting=setting,
+        setting=fixed_inputs(plan),
         flops_per_token=plan.flops_per_token,
         level=plan.level,
         draws=DRAWS,
     )
 
 
+def fixed_inputs(plan: Plan) -> FixedInputs:
+    given = plan.given
+    return FixedInputs(
+        given.get("unique_tokens", np.inf), given.get("recurrence"), given.get("recurrent_share")
+    )
+
+
 def frontier(fit: Fit, plan: Plan) -> Figure:
     """Loss over training compute: the runs, the least loss that the law gives each budget, and the plan."""
-    best, runs = curve(fit, plan), _runs(fit, plan)
+    best, runs = optimal_sizes(fit, plan), runs_of(fit, plan)
     table = _frontier_table(best)
     x = _flops_axis(best, runs)
     losses = [table["loss"], [plan.loss]] if runs is None else [table["loss"], [plan.loss], runs["loss"]]
@@ -83,7 +85,7 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
 
 def allocation(fit: Fit, plan: Plan) -> Figure:
     """The best N and D over compute, with intervals, beside two rules that papers print."""
-    best, runs = curve(fit, plan), _runs(fit, plan)
+    best, runs = optimal_sizes(fit, plan), runs_of(fit, plan)
     sizes, rules = _allocation_table(best), _rules_table(best)
     charts = [_allocation_panel(column, sizes, rules, best, runs, plan) for column in PANELS]
     ends = plan.intervals.get("params")
@@ -144,7 +146,7 @@ def penalty(plan: Plan) -> Figure:
     )
 
 
-def _runs(fit: Fit, plan: Plan) -> pl.DataFrame | None:
+def runs_of(fit: Fit, plan: Plan) -> pl.DataFrame | None:
     """N, D, training FLOPs and loss of the runs behind the fit, counted as the plan counts."""
     sizes = run_sizes(fit)
     if sizes is None or fit.data is None:
