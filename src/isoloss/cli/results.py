@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # a command loads what it runs alone
     from isoloss.plans.backtest import Backtest
     from isoloss.plans.compare import Comparison, ScoreGap
     from isoloss.plans.design import Design
+    from isoloss.plans.forecast import Forecast
     from isoloss.plans.methods import ExponentsByMethod
     from isoloss.plans.plan import Plan
 
@@ -45,6 +46,37 @@ def prediction_parts(fit: Fit, prediction: Prediction) -> Parts:
         (low, high), (least, most) = prediction.interval, prediction.band
         yield f"a new run: {low:.4f} to {high:.4f} ({text.level(prediction.level)})"
         yield f"the law's mean: {least:.4f} to {most:.4f}"
+
+
+def forecast_parts(forecast: "Forecast") -> Parts:
+    """The losses with their intervals, each law's own, and the table's record of misses."""
+    points = list(zip(*forecast.inputs.values(), strict=True))
+    laws = [
+        *((name, law.loss, law.interval, text.percent(law.share)) for name, law in forecast.laws.items()),
+        ("forecast", forecast.loss, forecast.interval, ""),
+    ]
+    level = text.level(forecast.level)
+    for index, point in enumerate(points):
+        sizes = ", ".join(
+            f"{name} {text.count(size)}" for name, size in zip(forecast.inputs, point, strict=True)
+        )
+        low, high = forecast.interval[index]
+        yield f"loss {_loss(forecast.loss[index])} nats a token at {sizes}"
+        yield f"a new run: {low:.4f} to {high:.4f} ({level})"
+        far = {name: factors[index] for name, factors in forecast.extrapolation.items() if factors[index] > 1}
+        yield "outside the runs: " + (
+            ", ".join(f"{name} {text.number(factor, 3)} times" for name, factor in far.items()) or "no"
+        )
+        rows = [
+            (name, _loss(loss[index]), text.interval(interval[index], _loss), share)
+            for name, loss, interval, share in laws
+        ]
+        yield text_table("", ("law, kriged", "loss", f"{level} interval", "share"), rows, numeric=True)
+    rate = text.percent(forecast.error_rate)
+    yield (
+        f"error rate {rate} for each factor e outside the runs, from hiding runs of this table "
+        f"{text.plural(forecast.origins, 'time')}"
+    )
 
 
 def laws_parts(printed: Mapping[str, Fit], unpublished: Mapping[str, str]) -> Parts:

@@ -20,7 +20,7 @@ from isoloss.training.settings import Execution
 
 
 @dataclass(frozen=True)
-class Forecast:
+class DryRun:
     """A study before it starts: its runs, the workers it would get, what the estimates rest on, warnings.
 
     ``families``: what checking each family that is not isoloss's own has found.
@@ -35,9 +35,9 @@ class Forecast:
     families: dict[str, dict[str, str]]
 
 
-def forecast(
+def dry_run(
     study: str, scale: str, changes: Sequence[str], family_files: Sequence[str | Path] = ()
-) -> Forecast:
+) -> DryRun:
     """Plan a study, check its families and estimate its cost; writes nothing.
 
     A scale meant for a GPU is costed for one, whether or not one is here.
@@ -49,7 +49,7 @@ def forecast(
     workers = runner.gpu_count() if here else 1 if gpu else runner.cores()
     families = check_families(runs, find("auto" if here else "cpu"))
     basis, warnings = machine_rate(gpu).basis, [*size_warnings(runs), *text_warnings(chosen, runs)]
-    return Forecast(read.name, scale, runs, workers, basis, warnings, families)
+    return DryRun(read.name, scale, runs, workers, basis, warnings, families)
 
 
 def launch(
