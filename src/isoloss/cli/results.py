@@ -160,14 +160,30 @@ def _gap(gap: "ScoreGap") -> str:
 def backtest_parts(outcome: "Backtest") -> Parts:
     """How far the law misses hidden runs, beside the baselines, run by run."""
     yield outcome.verdict()
+    ours = [(outcome.score, outcome.intervals)]
+    if outcome.forecast is not None:
+        ours.append((outcome.forecast.score, outcome.forecast.intervals))
     scores = [
-        (score.name, text.percent(score.mean_abs_error), text.percent(score.bias), _loss(score.rmse))
-        for score in (outcome.score, *outcome.baselines)
+        (
+            score.name,
+            text.percent(score.mean_abs_error),
+            text.percent(score.bias),
+            _loss(score.rmse),
+            *(
+                ("", "", "")
+                if held is None
+                else (
+                    text.percent(held.coverage.share, 0),
+                    text.percent(held.half_width),
+                    _loss(held.winkler),
+                )
+            ),
+        )
+        for score, held in (*ours, *((score, None) for score in outcome.baselines))
     ]
     caption = f"{outcome.rule}; the law fitted to the rest: {outcome.fit.formula()}"
-    yield text_table(
-        caption, ("what", "mean |error|", "mean error", "root mean square"), scores, numeric=True
-    )
+    columns = ("what", "mean |error|", "mean error", "root mean square", "held", "half-width", "Winkler")
+    yield text_table(caption, columns, scores, numeric=True)
     rows = [
         (
             ", ".join(f"{name} {text.count(value)}" for name, value in run.inputs.items()),
