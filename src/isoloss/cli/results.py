@@ -35,8 +35,8 @@ def fit_parts(fit: Fit) -> Parts:
         yield f"note: {note}"
 
 
-def prediction_parts(fit: Fit, prediction: Prediction) -> Parts:
-    """``prediction`` is of one point."""
+def prediction_parts(fit: Fit, prediction: Prediction, beside: "Forecast | None") -> Parts:
+    """``prediction`` is of one point; the forecast of it stands ``beside`` where the fit carries its runs."""
     value = float(prediction.loss)
     if fit.form.gives != "loss":
         yield f"{fit.form.gives} {text.count(value)}, by {fit.formula()}"
@@ -46,6 +46,15 @@ def prediction_parts(fit: Fit, prediction: Prediction) -> Parts:
         (low, high), (least, most) = prediction.interval, prediction.band
         yield f"a new run: {low:.4f} to {high:.4f} ({text.level(prediction.level)})"
         yield f"the law's mean: {least:.4f} to {most:.4f}"
+    if beside is not None:
+        (low, high), level = beside.interval[0], text.level(beside.level)
+        yield f"forecast from the same runs: {_loss(beside.loss[0])}, {low:.4f} to {high:.4f} ({level})"
+        outside = any(factor[0] > 1 for factor in beside.extrapolation.values())
+        yield (
+            "outside the runs: trust the forecast, since the law's interval assumes the law"
+            if outside
+            else "inside the runs: the law and the forecast should agree"
+        )
 
 
 def forecast_parts(forecast: "Forecast") -> Parts:

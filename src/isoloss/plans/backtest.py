@@ -13,7 +13,7 @@ from isoloss import text
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array, Fit, Form, Prediction, registered
 from isoloss.plans.baselines import baselines
-from isoloss.plans.forecast import forecast
+from isoloss.plans.forecast import forecast, forecast_inputs
 from isoloss.plans.holdout import Holdout, RunData, columns_of, hide, points_of
 from isoloss.plans.scores import (
     Coverage,
@@ -214,14 +214,11 @@ def _judge(law: Form, data: RunData, hidden: Holdout) -> Backtest:
     )
 
 
-_FORECAST = ({"params", "tokens"}, {"params"}, {"tokens"}, {"flops"})
-
-
 def _forecast_score(
     law: Form, data: RunData, hidden: Holdout, points_n: np.ndarray
 ) -> ForecastScore | Refusal | None:
     """Of the forecast of the hidden rows from the visible ones; None where there is none for such inputs."""
-    if set(law.inputs) not in _FORECAST or law.gives != "loss" or data.weights is not None:
+    if not forecast_inputs(law) or data.weights is not None:
         return None
     see_n, hide_n, level = ~hidden.mask_n, hidden.mask_n, float(data.options["level"])
     seen, new = ({name: data.x[name][rows_n] for name in law.inputs} for rows_n in (see_n, hide_n))

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss import text
-from isoloss.errors import InputError
-from isoloss.laws import Array
+from isoloss.errors import InputError, Refusal, attempt
+from isoloss.laws import Array, Fit, Form
 from isoloss.plans.forecast.forecast import Forecast, forecast
 from isoloss.plans.forecast.runs import log_columns
 from isoloss.sources.fitting import Columns, columns_for
@@ -44,6 +44,23 @@ def forecast_table(
     return forecast(
         inputs, read.loss, at, level=level, cluster=read.cluster, source=read.source, doubts=read.warnings
     )
+
+
+def forecast_beside(fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None) -> Forecast | None:
+    """The forecast from the rows that ``fit`` carries, at the same inputs; None where there can be none.
+
+    That is: a fit without rows or with weights, a law of other inputs than N, D or C, a refused forecast.
+    """
+    data = fit.data
+    if data is None or not forecast_inputs(fit.form) or len(set(data.weights)) > 1 or fit.signed_floor:
+        return None
+    found = attempt(forecast, data.inputs, data.loss, at, level=level or fit.level, cluster=data.cluster)
+    return None if isinstance(found, Refusal) else found
+
+
+def forecast_inputs(law: Form) -> bool:
+    """Whether a forecast takes the inputs of ``law``: N and D, or one of N, D and C."""
+    return law.gives == "loss" and set(law.inputs) in ({"params", "tokens"}, *({name} for name in SIZES))
 
 
 def new_runs(params: ArrayLike | None, tokens: ArrayLike | None, flops: ArrayLike | None) -> dict[str, Array]:
