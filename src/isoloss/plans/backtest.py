@@ -218,7 +218,8 @@ def _forecast_score(
     law: Form, data: RunData, hidden: Holdout, points_n: np.ndarray
 ) -> ForecastScore | Refusal | None:
     """Of the forecast of the hidden rows from the visible ones; None where there is none for such inputs."""
-    if not forecast_inputs(law) or data.weights is not None:
+    weighted = data.weights is not None and len(np.unique(data.weights)) > 1
+    if weighted or not forecast_inputs(law):
         return None
     see_n, hide_n, level = ~hidden.mask_n, hidden.mask_n, float(data.options["level"])
     seen, new = ({name: data.x[name][rows_n] for name in law.inputs} for rows_n in (see_n, hide_n))
