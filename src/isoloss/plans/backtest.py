@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr
 
 from isoloss import text
-from isoloss.errors import Refusal, attempt
+from isoloss.errors import Refusal
 from isoloss.laws import Array, Fit, Form, Prediction, registered
 from isoloss.plans.baselines import baselines
-from isoloss.plans.forecast import forecast, forecast_inputs
+from isoloss.plans.forecast.hidden import ForecastScore, forecast_score
 from isoloss.plans.holdout import Holdout, RunData, columns_of, hide, points_of
 from isoloss.plans.scores import (
     Coverage,
@@ -51,14 +51,6 @@ class HiddenRun:
     interval: tuple[float, float] | None
     inside: bool | None
     extrapolation: dict[str, float]
-
-
-@dataclass(frozen=True)
-class ForecastScore:
-    """How the forecast of the same runs did, which chooses no law."""
-
-    score: Score
-    intervals: IntervalScore
 
 
 @dataclass(frozen=True)
@@ -190,7 +182,7 @@ def _judge(law: Form, data: RunData, hidden: Holdout) -> Backtest:
     intervals = None
     if predicted.interval is not None:
         intervals = interval_score(np.array(predicted.interval), observed_h, points_h, level)
-    beside = _forecast_score(law, data, hidden, points_n)
+    beside = forecast_score(law, data, hidden, points_n)
     refused = (f"no forecast beside it: {beside.what}",) if isinstance(beside, Refusal) else ()
     return Backtest(
         law=law.name,
@@ -212,24 +204,6 @@ def _judge(law: Form, data: RunData, hidden: Holdout) -> Backtest:
         fit=fitted,
         warnings=(*predicted.warnings, *refused),
     )
-
-
-def _forecast_score(
-    law: Form, data: RunData, hidden: Holdout, points_n: np.ndarray
-) -> ForecastScore | Refusal | None:
-    """Of the forecast of the hidden rows from the visible ones; None where there is none for such inputs."""
-    weighted = data.weights is not None and len(np.unique(data.weights)) > 1
-    if weighted or not forecast_inputs(law):
-        return None
-    see_n, hide_n, level = ~hidden.mask_n, hidden.mask_n, float(data.options["level"])
-    seen, new = ({name: data.x[name][rows_n] for name in law.inputs} for rows_n in (see_n, hide_n))
-    cluster = None if data.cluster is None else np.asarray(data.cluster)[see_n]
-    found = attempt(forecast, seen, data.y_n[see_n], new, level=level, cluster=cluster)
-    if isinstance(found, Refusal):
-        return found
-    observed_h, points_h = data.y_n[hide_n], points_n[hide_n]
-    score = score_of("forecast", found.loss, observed_h)
-    return ForecastScore(score, interval_score(found.interval.T, observed_h, points_h, level))
 
 
 def _runs(
