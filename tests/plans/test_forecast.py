@@ -207,6 +207,11 @@ def test_a_value_that_cannot_be_is_named_with_its_row(runs, change, what):
         asked(*columns.values())
 
 
+def test_sizes_that_no_float_multiplies_are_no_question(runs):
+    with pytest.raises(InputError, match="beyond 1e50"):
+        asked(*runs, at={"params": 1e300, "tokens": 1e300})
+
+
 def test_far_beyond_what_the_table_tested_is_said(runs):
     (warning,) = asked(*runs, at={"params": 1e12, "tokens": 1e14}).warnings
     assert "times outside the runs, and hiding runs of this table tested" in warning

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from isoloss import text
 from isoloss.errors import InputError
 from isoloss.laws import Array
+from isoloss.plans.checks import MOST
 from isoloss.plans.forecast.origins import (
     ErrorRate,
     KrigedMean,
@@ -108,7 +109,10 @@ def forecast(
     if set(at) != set(inputs):
         raise InputError("runs and points differ in inputs", mend=f"give {text.listed(list(inputs))}")
     runs = log_runs(inputs, loss, cluster)
-    at_Iq = log_columns({name: at[name] for name in inputs}) - runs.middle_I[:, None]
+    log_at_Iq = log_columns({name: at[name] for name in inputs})
+    if np.abs(log_at_Iq).max(initial=0.0) > np.log(MOST):
+        raise InputError(f"a size lies beyond {text.power(MOST)}", mend="give raw counts, such as 7e9")
+    at_Iq = log_at_Iq - runs.middle_I[:, None]
     kriged, rate = kriged_mean(runs, at_Iq), error_rate(runs)
     reach_q = rate.reach(kriged.sd_q, distance(runs, at_Iq), level)
     laws = {
