@@ -218,6 +218,12 @@ def test_far_beyond_what_the_table_tested_is_said(runs):
     assert not asked(*runs, at={"params": 2e9, "tokens": 1e11}).warnings
 
 
+def test_losses_that_no_law_follows_are_said(runs):
+    """A loss that rises with size; runs of one law do not get the warning (above)."""
+    N, D, loss = runs
+    assert any("no law follows the runs" in warning for warning in asked(N, D, 1 / loss).warnings)
+
+
 def test_sizes_that_rise_together_are_said():
     N = np.geomspace(1e7, 1e9, 30)
     found = asked(N, 20 * N, loss_at(N, 20 * N) * (1 + 0.001 * np.sin(np.arange(30))))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _FEW_ORIGINS = 2
 _ONE_LINE = 0.98  # of the correlation of log inputs
+_NO_LAW = 0.05  # of log losses: runs that a law follows scatter by less
 _APART = 2.0  # laws that differ by more than so many standard deviations
 
 
@@ -150,11 +151,14 @@ def _warnings(runs: LogRuns, at_Iq: Array, kriged: KrigedMean, rate: ErrorRate) 
     farthest = float(runs.outside(at_Iq).max())
     if rate.origins < _FEW_ORIGINS:
         out.append(f"the error rate rests on {text.plural(rate.origins, 'origin')}: the runs are few")
-    if farthest > rate.farthest:
+    if rate.origins and farthest > rate.farthest:
         out.append(
             f"the point lies {text.number(np.exp(farthest), 3)} times outside the runs, and hiding runs of "
             f"this table tested {text.number(np.exp(rate.farthest), 3)} times alone"
         )
+    scatter = min(fit.scatter for fit in kriged.fits)
+    if scatter > _NO_LAW:
+        out.append(f"no law follows the runs: they scatter by {text.percent(scatter)} about the best")
     if len(runs.names) == 2 and abs(np.corrcoef(runs.z_In)[0, 1]) > _ONE_LINE:
         out.append(f"{text.listed(runs.names)} rise together: the forecast holds near their line alone")
     if (np.ptp(kriged.mean_bq, axis=0) > _APART * kriged.sd_bq.mean(axis=0)).any():
