@@ -78,7 +78,7 @@ def test_pages_link_to_pages_that_exist():
 def test_public_names():
     expected = [
         *["InputError", "IsolossError", "Refusal", "RunError", "__version__"],
-        *["fit", "load", "published", "run"],
+        *["fit", "forecast", "load", "published", "run"],
     ]
     assert sorted(isoloss.__all__) == expected
     for name in expected:

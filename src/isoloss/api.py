@@ -10,6 +10,7 @@ from isoloss.face import FitFace
 if TYPE_CHECKING:
     from isoloss.laws import Fit
     from isoloss.plans import Plan
+    from isoloss.plans.forecast import Forecast
     from isoloss.records import StudyData
 
 
@@ -57,6 +58,18 @@ def fit(law: str, table: Any, **options: Any) -> "Fit":
     from isoloss.sources import fit_table
 
     return fit_table(law, table, **options)
+
+
+def forecast(table: Any, **question: Any) -> "Forecast":
+    """The losses of runs that nobody has made, with intervals that hold outside the table's runs.
+
+    ``params``, ``tokens`` and ``level`` say which; options as in ``isoloss.plans.forecast.forecast_table``.
+
+    Raises InputError for a table that cannot be read so, Refusal for too few runs or a size without range.
+    """
+    from isoloss.plans.forecast import forecast_table
+
+    return forecast_table(table, **question)
 
 
 def published(name: str) -> "Fit":

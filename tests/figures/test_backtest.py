@@ -101,5 +101,5 @@ def test_bars_hold_the_miss_of_every_predictor_smallest_first(found, figure):
     rows = spec.rows(figure, {**bars, **({"data": panel["data"]} if "data" in panel else {})})
     misses = [row["miss"] for row in rows]
     assert misses == sorted(misses)
-    everyone = [found.score, *found.baselines]
+    everyone = [found.score, found.forecast.score, *found.baselines]
     assert sorted(misses) == pytest.approx(sorted(100 * score.mean_abs_error for score in everyone))

@@ -9,7 +9,7 @@ import pytest
 import spec
 from scipy.special import stdtrit
 
-from isoloss.analysis import parameters
+from isoloss.analysis import parameters, residual_bins
 from isoloss.analysis.fit_rows import rows
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import correlations, fit_residuals, profiles
@@ -60,6 +60,23 @@ def test_rows_inside_their_interval_are_counted(law):
 
 def drift(found):
     return fit_residuals.drift(found, fit_residuals.means(found, rows(found)))
+
+
+def test_a_bend_is_tested_against_the_noise_and_not_against_itself():
+    """Nearest runs share a bend, so their differences are noise; the scatter about the law holds both."""
+    seen = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        N, D = 10 ** rng.uniform(7, 9, 80), 10 ** rng.uniform(9, 11, 80)
+        noise = 0.001 * rng.standard_normal(80)
+        loss = (1.8 + 480 * N**-0.35 + 2000 * D**-0.37) * np.exp(noise + 0.01 * np.sin(1.5 * np.log(D)))
+        found = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="squared-log", curve_only=True)
+        points = rows(found)
+        seen += drift(found).startswith("The law drifts")
+        noise_seen, pairs = residual_bins._noise(found, points)
+        assert noise_seen < 0.8 * 100 * found.sigma
+        assert pairs < 40
+    assert seen >= 4
 
 
 def test_a_missing_floor_shows_as_drift_and_noise_does_not():

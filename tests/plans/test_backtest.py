@@ -10,6 +10,7 @@ from isoloss.errors import InputError, Refusal
 from isoloss.laws import form
 from isoloss.plans.backtest import Standing, backtest
 from isoloss.plans.holdout import rung_of
+from isoloss.plans.scores import interval_score
 
 LAW = {"E": 1.8, "A": 480.0, "alpha": 0.35, "B": 2000.0, "beta": 0.37}
 N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 1e11, 5)))
@@ -50,9 +51,42 @@ def test_no_prediction_sees_a_hidden_loss():
     changed = np.where(N.max() == N, 7.0, loss)
     one, other = (backtest("chinchilla", GRID, y) for y in (loss, changed))
     assert one.score.predicted == other.score.predicted
+    assert one.forecast.score.predicted == other.forecast.score.predicted
     assert [b.predicted for b in one.baselines] == [b.predicted for b in other.baselines]
     assert other.coverage.share == 0.0
     assert "too narrow" in other.verdict()
+
+
+def test_an_interval_score_by_hand():
+    """Width 0.2 of logs; one of two runs lies 0.1 above the interval, at 20 for each nat at level 0.9."""
+    ends = np.exp([[0.0, 0.0], [0.2, 0.2]])
+    held = interval_score(ends, np.exp([0.1, 0.3]), np.arange(2), 0.9)
+    assert held.coverage.share == 0.5
+    assert held.half_width == pytest.approx(np.expm1(0.1))
+    assert held.winkler == pytest.approx(0.2 + 20 * 0.1 / 2)
+
+
+def test_the_forecast_wins_where_the_law_is_wrong_and_loses_where_its_interval_is_too_wide():
+    rng = np.random.default_rng(0)
+    sizes = {"params": 10 ** rng.uniform(7, 9, 40), "tokens": 10 ** rng.uniform(9, 11, 40)}
+    law = form("chinchilla").loss(LAW, sizes)
+    bent = law * (1 + 0.02 * np.sin(np.log(sizes["params"] * sizes["tokens"]) / 3))
+    for loss, winner in ((bent, "forecast"), (law * np.exp(1e-4 * rng.standard_normal(40)), "law")):
+        found = backtest("chinchilla", sizes, loss, holdout="largest-flops", share=0.3)
+        better = found.forecast.intervals.winkler < found.intervals.winkler
+        assert better == (winner == "forecast")
+        assert f"The {winner} predicts better" in found.verdict()
+
+
+def test_there_is_no_forecast_of_other_inputs_and_a_refused_one_says_why():
+    steps = np.geomspace(1, 1000, 20)
+    loss = 2 + steps**-0.5
+    options = {"holdout": "largest-position", "objective": "squared-log"}
+    assert backtest("context", {"position": steps}, loss, **options).forecast is None
+    few = {"params": np.geomspace(1e7, 1e9, 9)}
+    found = backtest("power-floor", few, 2 + 1e3 * few["params"] ** -0.5, rungs=2, objective="squared-log")
+    assert found.forecast is None
+    assert any("no forecast beside it: 7 different sets" in warning for warning in found.warnings)
 
 
 def test_baselines_by_hand():

@@ -41,6 +41,22 @@ def test_the_true_form_wins_on_every_count(compared):
     assert compared.warnings == ()
 
 
+def test_averaging_beats_choosing_where_no_form_is_right_and_the_verdict_says_so():
+    rng = np.random.default_rng(0)
+    sizes = {"params": 10 ** rng.uniform(7, 9, 40), "tokens": 10 ** rng.uniform(9, 11, 40)}
+    law = form("chinchilla").loss(LAW, sizes)
+    bent = law * (1 + 0.02 * np.sin(np.log(sizes["params"] * sizes["tokens"]) / 3))
+    found = compare(["chinchilla", "kaplan-nd"], sizes, bent, holdout="largest-flops", share=0.3)
+    assert found.forecast < found.best.largest
+    assert "averaging beats choosing: the forecast errs by" in found.verdict()
+
+
+def test_averaging_is_not_praised_where_it_is_not_better(compared):
+    better = compared.forecast < compared.best.largest
+    assert ("averaging beats choosing" in compared.verdict()) == better
+    assert compared.forecast == compared.to_json()["forecast"]
+
+
 def test_the_other_truth_gives_the_other_winner():
     """Negative control: the same check with data of the rival law."""
     kaplan = {"Nc": 6.4e13, "aN": 0.076, "Dc": 1.8e13, "aD": 0.103}

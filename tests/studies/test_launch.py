@@ -5,7 +5,7 @@ import torch
 
 from isoloss.errors import InputError
 from isoloss.studies import launch, runner
-from isoloss.studies.launch import forecast
+from isoloss.studies.launch import dry_run
 
 
 @pytest.fixture(autouse=True)
@@ -20,10 +20,10 @@ def path(tiny, study_file):
     return str(study_file())
 
 
-def test_a_forecast_writes_nothing_and_names_its_basis(path, tmp_path, monkeypatch):
+def test_a_dry_run_writes_nothing_and_names_its_basis(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    cost = forecast(path, "mini", [])
+    cost = dry_run(path, "mini", [])
     assert (cost.study, cost.scale, len(cost.runs), cost.workers) == ("tiny-study", "mini", 4, 6)
     assert cost.basis.startswith("measured now: ")
     assert cost.warnings == []
@@ -31,7 +31,7 @@ def test_a_forecast_writes_nothing_and_names_its_basis(path, tmp_path, monkeypat
 
 
 def test_a_scale_meant_for_a_gpu_is_costed_for_one_that_is_not_here(path):
-    here, there = forecast(path, "mini", []), forecast(path, "mini", ['meant_for="gpu"'])
+    here, there = dry_run(path, "mini", []), dry_run(path, "mini", ['meant_for="gpu"'])
     assert there.basis.startswith("assumed: ")
     assert there.workers == 1
     assert [run.run_id for run in there.runs] == [run.run_id for run in here.runs], "costs are no settings"
@@ -41,12 +41,12 @@ def test_a_scale_meant_for_a_gpu_is_costed_for_one_that_is_not_here(path):
 def test_every_gpu_that_is_here_is_a_worker(path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    assert forecast(path, "mini", []).workers == 4
-    assert forecast(path, "mini", ["device=cpu"]).workers == 6, "unless the study asks for the processor"
+    assert dry_run(path, "mini", []).workers == 4
+    assert dry_run(path, "mini", ["device=cpu"]).workers == 6, "unless the study asks for the processor"
 
 
 def test_more_tokens_than_the_text_has_bytes_is_said_before_they_are_paid_for(path):
-    (warning,) = forecast(path, "mini", ["tokens=[640_000]"]).warnings
+    (warning,) = dry_run(path, "mini", ["tokens=[640_000]"]).warnings
     assert warning.startswith("640,000 tokens are more than the ")
     assert "bytes of 'tiny': every text would repeat" in warning
     assert "--set corpus=NAME" in warning
@@ -62,7 +62,7 @@ def test_more_tokens_than_the_text_has_bytes_is_said_before_they_are_paid_for(pa
 )
 def test_a_plan_that_cannot_be_names_the_study(path, change, what):
     with pytest.raises(InputError) as caught:
-        forecast(path, "mini", [change])
+        dry_run(path, "mini", [change])
     assert what in caught.value.what
     assert caught.value.where.startswith(f"study {path}")
     assert caught.value.mend
@@ -72,9 +72,9 @@ def test_a_family_of_the_user_is_known_before_the_study_is_read(tiny, study_file
     text = study_text + "\n[[scale.mini.models]]\nfamily = 'my-unheard'\nshapes = [{ d_model = 8 }]\n"
     path = str(study_file(text=text))
     with pytest.raises(InputError, match="there is no family 'my-unheard'"):
-        forecast(path, "mini", [])
+        dry_run(path, "mini", [])
     with pytest.raises(InputError, match="no such file"):
-        forecast(path, "mini", [], [family_file.with_name("missing.py")])
+        dry_run(path, "mini", [], [family_file.with_name("missing.py")])
 
 
 def test_a_launch_goes_to_its_own_folder_with_its_own_options(path, tmp_path, monkeypatch):

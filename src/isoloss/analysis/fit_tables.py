@@ -1,21 +1,23 @@
 """Tables of a fit's page: parameters, the solution, refits, the source. Cells are plain text."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isoloss import text
 from isoloss.analysis.fit_rows import amount, spread_words
-from isoloss.analysis.refits import LeaveOneOut, LeftOut
 from isoloss.errors import Refusal
 from isoloss.laws import Fit, FitStatus
 from isoloss.plans import allocation_exponent
 from isoloss.table import Table, text_table
 
+if TYPE_CHECKING:  # `isoloss fit` prints tables and refits nothing
+    from isoloss.analysis.refits import LeaveOneOut, LeftOut
+
 SHOWN = 10
 """So many of the runs that move the law most are listed."""
 
 
-def run_words(run: LeftOut) -> str:
+def run_words(run: "LeftOut") -> str:
     """'N = 1.2M, D = 3B'."""
     return ", ".join(amount(name, value) for name, value in run.inputs.items())
 
@@ -94,7 +96,7 @@ def _bootstrap(fit: Fit) -> list[tuple[str, str]]:
     ]
 
 
-def influence(fit: Fit, without: LeaveOneOut) -> Table:
+def influence(fit: Fit, without: "LeaveOneOut") -> Table:
     names = exponents(fit)
     rows: list[tuple[Any, ...]] = [
         (

@@ -33,8 +33,8 @@ class Curve:
         """Its name with what its law says of the last doubling of N: its constants say nothing by eye."""
         if isinstance(self.fit, Refusal):
             return self.name
-        most = float(self.points["params"].max())
-        half, whole = self.fit.predict(params=[most / 2, most]).loss
+        most = float(self.points["params"].to_numpy().max())
+        half, whole = (float(self.fit.predict(params=params).loss) for params in (most / 2, most))
         return f"{self.name}: {text.signed_percent(whole / half - 1)} per doubling of N"
 
 

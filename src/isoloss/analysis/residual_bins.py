@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+from scipy.spatial import KDTree
 from scipy.special import stdtr
 
 from isoloss.analysis.fit_rows import amount, on_logs, spread_words, varied_inputs
@@ -15,12 +16,42 @@ FEW = 7
 """Up to so many distinct values of an input are a bin each."""
 
 
+TAILED = 1.5
+"""A spread so many times the one by medians comes from outliers."""
+PAIRS = 8
+"""So many pairs of neighbours say what the noise is."""
+
+
 def means(fit: Fit, points: pl.DataFrame) -> pl.DataFrame:
     """Mean residuals along each varied input, with their standard errors and intervals."""
-    return pl.concat(_bins(fit, points, name) for name in varied_inputs(fit))
+    noise, df = _noise(fit, points)
+    return pl.concat(_bins(fit, points, name, noise, df) for name in varied_inputs(fit))
 
 
-def _bins(fit: Fit, points: pl.DataFrame, name: str) -> pl.DataFrame:
+def _noise(fit: Fit, points: pl.DataFrame) -> tuple[float | None, int]:
+    """Standard deviation of one run in the residuals' unit, and its degrees of freedom; None where unknown.
+
+    A law that bends off its runs counts the bend as scatter. Two runs that are each other's nearest, by log
+    inputs, share it: root of the mean of (r - r')^2 / 2 over such pairs, where it is the smaller of the two.
+    """
+    if fit.sigma is None or fit.df < 1 or fit.sigma == 0:
+        return None, fit.df
+    scatter = fit.sigma * (100 if on_logs(fit) else 1)
+    inputs = points.select(varied_inputs(fit)).to_numpy()
+    if points["label"].n_unique() < points.height or not (inputs > 0).all():
+        return scatter, fit.df
+    here = np.arange(points.height)
+    two = KDTree(np.log(inputs)).query(np.log(inputs), k=2)[1]
+    nearest = np.where(two[:, 0] == here, two[:, 1], two[:, 0])
+    first = here[(nearest[nearest] == here) & (here < nearest)]
+    if len(first) < PAIRS:
+        return scatter, fit.df
+    residuals = points["residual"].to_numpy()
+    pure = float(np.sqrt(np.mean((residuals[first] - residuals[nearest[first]]) ** 2) / 2))
+    return (pure, min(len(first), fit.df)) if 0 < pure < scatter else (scatter, fit.df)
+
+
+def _bins(fit: Fit, points: pl.DataFrame, name: str, noise: float | None, df: int) -> pl.DataFrame:
     """Means of residuals at each value of an input, or in bins of equal counts where values are many."""
     points = points.filter(pl.col(name) > 0).sort(name)
     if points[name].n_unique() <= FEW:
@@ -34,28 +65,32 @@ def _bins(fit: Fit, points: pl.DataFrame, name: str) -> pl.DataFrame:
         pl.col(name).max().alias("to"),
         pl.col("residual").mean().alias("mean"),
         pl.col("residual").std().fill_null(0.0).alias("spread"),
+        (1.4826 * (pl.col("residual") - pl.col("residual").median()).abs().median()).alias("bulk"),
         pl.len().alias("rows"),
         pl.col("label").n_unique().alias("independent"),
     )
-    error = _error(fit)
-    reach = t_quantile(fit.level, fit.df) * error
+    error = _error(noise)
+    reach = t_quantile(fit.level, df) * error if noise is not None else error
     return means.select(
         pl.lit(name).alias("input"),
-        pl.exclude("bin", "spread"),
+        pl.exclude("bin", "spread", "bulk"),
         error.alias("standard_error"),
+        pl.lit(df).alias("df"),
         (pl.col("mean") - reach).alias("low"),
         (pl.col("mean") + reach).alias("high"),
     )
 
 
-def _error(fit: Fit) -> pl.Expr:
-    """Standard errors of the bins' means; null where the fit has no degrees of freedom.
+def _error(noise: float | None) -> pl.Expr:
+    """Standard errors of the bins' means; null where the noise is not known.
 
-    From the spread of one run, or of the bin's own rows where that is larger: outliers make a mean unsure.
+    From the noise of one run, or the larger spread of the bin's own rows where that has tails: outliers
+    make a mean unsure, a bend within the bin does not.
     """
-    if fit.sigma is None or fit.df < 1 or fit.sigma == 0:
+    if noise is None:
         return pl.lit(None, pl.Float64)
-    one_run = pl.max_horizontal(pl.lit(fit.sigma * (100 if on_logs(fit) else 1)), "spread")
+    outliers = pl.col("spread") > TAILED * pl.col("bulk")
+    one_run = pl.max_horizontal(pl.lit(noise), pl.when(outliers).then("spread").otherwise(0.0))
     return one_run / pl.col("independent").cast(pl.Float64).sqrt()
 
 
@@ -68,7 +103,7 @@ def drift(fit: Fit, bins: pl.DataFrame) -> str:
     z = (bins["mean"] / bins["standard_error"]).to_numpy()
     index = int(np.abs(z).argmax())
     errors = abs(z[index])
-    chance = min(1.0, 2 * len(z) * float(stdtr(fit.df, -errors)))
+    chance = min(1.0, 2 * len(z) * float(stdtr(int(bins["df"][0]), -errors)))
     worst = bins.row(index, named=True)
     where = amount(worst["input"], worst["from"], worst["to"])
     size = f"{'+' if worst['mean'] > 0 else '−'}{spread_words(fit, abs(unit * worst['mean']))}"

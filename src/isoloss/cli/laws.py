@@ -102,15 +102,18 @@ def predict(
     isoloss predict chinchilla-epoch --params 7e10 --tokens 1.4e12
     """
     from isoloss.cli.results import prediction_parts
+    from isoloss.plans.forecast import forecast_beside
     from isoloss.sources.fits import inputs_for, read_fit
 
     fitted = read_fit(source)
     sizes = {"params": params, "tokens": tokens, "flops": flops}
     inputs = o.law_inputs(sizes | {"recurrence": recurrence, "position": position}, others)
-    prediction = fitted.predict(level=level, **inputs_for(fitted, inputs))
+    at = inputs_for(fitted, inputs)
+    prediction, beside = fitted.predict(level=level, **at), forecast_beside(fitted, at, level)
     answer = vars(prediction) | {"law": fitted.law, "source": fitted.source}
+    answer |= {} if beside is None else {"forecast": beside.to_json()}
     answer = {fitted.form.gives: answer.pop("loss")} | answer
-    respond(as_json, answer, prediction_parts(fitted, prediction), prediction.warnings)
+    respond(as_json, answer, prediction_parts(fitted, prediction, beside), prediction.warnings)
 
 
 @app.command("laws")

@@ -93,15 +93,19 @@ class ObjectiveOptions:
 
 @dataclass(frozen=True)
 class HeldOptions:
-    """Parameters that a fit holds or ties."""
+    """Parameters that a fit holds or ties, and whether the curve will do without them."""
 
     fixed: Annotated[list[str] | None, typer.Option(help="NAME=VALUE holds a parameter.")] = None
     tied: Annotated[list[str] | None, typer.Option(help="A,B gives two exponents one value.")] = None
+    curve_only: Annotated[
+        bool, typer.Option("--curve-only", help="Keep the curve where the runs leave its parameters open.")
+    ] = False
 
     def options(self) -> dict[str, Any]:
         """As ``laws.fit`` takes them. Raises InputError."""
         groups = [tuple(name.strip() for name in item.split(",")) for item in self.tied or []]
-        return {"fixed": numbers(self.fixed, "--fixed"), "tied": groups}
+        held = {"fixed": numbers(self.fixed, "--fixed"), "tied": groups}
+        return held | ({"curve_only": True} if self.curve_only else {})
 
 
 def pairs(items: list[str] | None, option: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`isoloss compare`, `backtest`, `plan` and `design`: which law to trust, and what it says to do."""
+"""`isoloss compare`, `backtest`, `forecast`, `plan`, `design`: which law to trust, and what it says to do."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isoloss import files
 from isoloss.cli import options as o
-from isoloss.cli.app import AsJson, app, progress, respond
+from isoloss.cli.app import AsJson, app, progress, respond, say
 from isoloss.errors import InputError
 
 if TYPE_CHECKING:
@@ -105,6 +106,46 @@ def _read(
     )
     inputs = {name: values for name, values in read.inputs.items() if name not in more}
     return read, inputs, equal_to(read.runs.frame["holdout"], value, column) if equals else holdout
+
+
+@app.command()
+def forecast(
+    table: o.Table,
+    params: Annotated[list[float] | None, typer.Option(help="Parameters N of a new run.")] = None,
+    tokens: Annotated[list[float] | None, typer.Option(help="Its training tokens D.")] = None,
+    flops: Annotated[list[float] | None, typer.Option(help="Its FLOPs C, in place of N or D.")] = None,
+    columns: Annotated[list[str] | None, typer.Option("--column", help="NAME=COLUMN, as in fit.")] = None,
+    where: o.Where = None,
+    cluster: Annotated[str | None, typer.Option(help="Column naming rows that hang together.")] = None,
+    count: Annotated[str, typer.Option(help="params, params_total or params_executed.")] = "params",
+    level: o.Level = 0.9,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the forecast here, as JSON.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict runs that nobody has made from a table of runs, with intervals that hold out there.
+
+    isoloss forecast runs.csv --params 7e9 --tokens 1.4e11
+    isoloss forecast runs.csv --column params=N --flops 1e22 --tokens 1e11 -o forecast.json
+    """
+    from isoloss.cli.results import forecast_parts
+    from isoloss.plans.forecast import forecast_table
+
+    found = forecast_table(
+        table,
+        params=params or None,
+        tokens=tokens or None,
+        flops=flops or None,
+        level=level,
+        columns=o.pairs(columns, "--column"),
+        where=where,
+        cluster=cluster,
+        count=count,
+    )
+    if out is not None:
+        files.write_json(out, found.to_json())
+    respond(as_json, found, forecast_parts(found), found.warnings)
+    if out is not None and not as_json:
+        say(f"Written to {out}.")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # a command loads what it runs alone
     from isoloss.plans.backtest import Backtest
     from isoloss.plans.compare import Comparison, ScoreGap
     from isoloss.plans.design import Design
+    from isoloss.plans.forecast import Forecast
     from isoloss.plans.methods import ExponentsByMethod
     from isoloss.plans.plan import Plan
 
@@ -34,8 +35,8 @@ def fit_parts(fit: Fit) -> Parts:
         yield f"note: {note}"
 
 
-def prediction_parts(fit: Fit, prediction: Prediction) -> Parts:
-    """``prediction`` is of one point."""
+def prediction_parts(fit: Fit, prediction: Prediction, beside: "Forecast | None") -> Parts:
+    """``prediction`` is of one point; the forecast of it stands ``beside`` where the fit carries its runs."""
     value = float(prediction.loss)
     if fit.form.gives != "loss":
         yield f"{fit.form.gives} {text.count(value)}, by {fit.formula()}"
@@ -45,6 +46,46 @@ def prediction_parts(fit: Fit, prediction: Prediction) -> Parts:
         (low, high), (least, most) = prediction.interval, prediction.band
         yield f"a new run: {low:.4f} to {high:.4f} ({text.level(prediction.level)})"
         yield f"the law's mean: {least:.4f} to {most:.4f}"
+    if beside is not None:
+        (low, high), level = beside.interval[0], text.level(beside.level)
+        yield f"forecast from the same runs: {_loss(beside.loss[0])}, {low:.4f} to {high:.4f} ({level})"
+        outside = any(factor[0] > 1 for factor in beside.extrapolation.values())
+        yield (
+            "outside the runs: trust the forecast, since the law's interval assumes the law"
+            if outside
+            else "inside the runs: the law and the forecast should agree"
+        )
+
+
+def forecast_parts(forecast: "Forecast") -> Parts:
+    """The losses with their intervals, each law's own, and the table's record of misses."""
+    points = list(zip(*forecast.inputs.values(), strict=True))
+    laws = [
+        *((name, law.loss, law.interval, text.percent(law.share)) for name, law in forecast.laws.items()),
+        ("forecast", forecast.loss, forecast.interval, ""),
+    ]
+    level = text.level(forecast.level)
+    for index, point in enumerate(points):
+        sizes = ", ".join(
+            f"{name} {text.count(size)}" for name, size in zip(forecast.inputs, point, strict=True)
+        )
+        low, high = forecast.interval[index]
+        yield f"loss {_loss(forecast.loss[index])} nats a token at {sizes}"
+        yield f"a new run: {low:.4f} to {high:.4f} ({level})"
+        far = {name: factors[index] for name, factors in forecast.extrapolation.items() if factors[index] > 1}
+        yield "outside the runs: " + (
+            ", ".join(f"{name} {text.number(factor, 3)} times" for name, factor in far.items()) or "no"
+        )
+        rows = [
+            (name, _loss(loss[index]), text.interval(interval[index], _loss), share)
+            for name, loss, interval, share in laws
+        ]
+        yield text_table("", ("law, kriged", "loss", f"{level} interval", "share"), rows, numeric=True)
+    rate = text.percent(forecast.error_rate)
+    yield (
+        f"error rate {rate} for each factor e outside the runs, from hiding runs of this table "
+        f"{text.plural(forecast.origins, 'time')}"
+    )
 
 
 def laws_parts(printed: Mapping[str, Fit], unpublished: Mapping[str, str]) -> Parts:
@@ -128,14 +169,30 @@ def _gap(gap: "ScoreGap") -> str:
 def backtest_parts(outcome: "Backtest") -> Parts:
     """How far the law misses hidden runs, beside the baselines, run by run."""
     yield outcome.verdict()
+    ours = [(outcome.score, outcome.intervals)]
+    if outcome.forecast is not None:
+        ours.append((outcome.forecast.score, outcome.forecast.intervals))
     scores = [
-        (score.name, text.percent(score.mean_abs_error), text.percent(score.bias), _loss(score.rmse))
-        for score in (outcome.score, *outcome.baselines)
+        (
+            score.name,
+            text.percent(score.mean_abs_error),
+            text.percent(score.bias),
+            _loss(score.rmse),
+            *(
+                ("", "", "")
+                if held is None
+                else (
+                    text.percent(held.coverage.share, 0),
+                    text.percent(held.half_width),
+                    _loss(held.winkler),
+                )
+            ),
+        )
+        for score, held in (*ours, *((score, None) for score in outcome.baselines))
     ]
     caption = f"{outcome.rule}; the law fitted to the rest: {outcome.fit.formula()}"
-    yield text_table(
-        caption, ("what", "mean |error|", "mean error", "root mean square"), scores, numeric=True
-    )
+    columns = ("what", "mean |error|", "mean error", "root mean square", "held", "half-width", "Winkler")
+    yield text_table(caption, columns, scores, numeric=True)
     rows = [
         (
             ", ".join(f"{name} {text.count(value)}" for name, value in run.inputs.items()),

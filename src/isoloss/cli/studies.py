@@ -16,7 +16,7 @@ from isoloss.cli.app import AsJson, app, progress, respond, show, show_json
 from isoloss.errors import InputError
 
 if TYPE_CHECKING:
-    from isoloss.studies.launch import Forecast
+    from isoloss.studies.launch import DryRun
     from isoloss.studies.runner import StudyOutcome
 
 
@@ -68,7 +68,7 @@ def run(
     if dry_run:
         from isoloss.studies import launch
 
-        show_plan(launch.forecast(study, scale, changes or [], families or []), workers, as_json)
+        show_plan(launch.dry_run(study, scale, changes or [], families or []), workers, as_json)
         return
     with StopSignal() as stop:  # torch, while it is imported, loses a Ctrl-C
         from isoloss.studies import launch
@@ -89,15 +89,15 @@ def run(
         raise typer.Exit(1)
 
 
-def show_plan(forecast: "Forecast", workers: int | None, as_json: bool) -> None:
+def show_plan(dry_run: "DryRun", workers: int | None, as_json: bool) -> None:
     from isoloss.studies import runner
 
-    rows = [run.as_row() for run in forecast.runs]
+    rows = [run.as_row() for run in dry_run.runs]
     if as_json:
-        said = {"study": forecast.study, "scale": forecast.scale, "families": forecast.families}
+        said = {"study": dry_run.study, "scale": dry_run.scale, "families": dry_run.families}
         show_json(said | {"runs": rows})
         return
-    table = Table(title=f"{forecast.study}, scale {forecast.scale}: {len(rows)} runs")
+    table = Table(title=f"{dry_run.study}, scale {dry_run.scale}: {len(rows)} runs")
     columns = "run seed params total executed tokens 6ND exact-FLOPs rate time memory"
     for name in columns.split():
         table.add_column(name, justify="left" if name == "run" else "right")
@@ -114,11 +114,11 @@ def show_plan(forecast: "Forecast", workers: int | None, as_json: bool) -> None:
     Console(width=None if sys.stdout.isatty() else 140).print(table)
     if len(rows) > ROWS:
         print(f"and {len(rows) - ROWS:,} more runs: --json lists all")
-    count = workers or forecast.workers
-    print(f"about {runner.estimated_wall(forecast.runs, count)} on {count} worker(s); {forecast.basis}")
-    for name, facts in forecast.families.items():
+    count = workers or dry_run.workers
+    print(f"about {runner.estimated_wall(dry_run.runs, count)} on {count} worker(s); {dry_run.basis}")
+    for name, facts in dry_run.families.items():
         print(f"{name}: " + "; ".join(f"{what}: {value}" for what, value in facts.items()))
-    for warning in forecast.warnings:
+    for warning in dry_run.warnings:
         print(f"mind: {warning}")
 
 

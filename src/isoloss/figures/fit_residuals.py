@@ -69,7 +69,7 @@ def residuals(fit: Fit) -> Figure:
     """Residuals along each input with the means of bins: a law of the wrong form leaves a bend in them.
 
     The interval of a bin's mean is t over what counts as independent in it (designs, or clusters), from the
-    spread of one run. Raises Refusal for a fit without rows.
+    noise of one run. Raises Refusal for a fit without rows.
     """
     points, inputs = rows(fit), varied_inputs(fit)
     bins = means(fit, points)

@@ -13,8 +13,18 @@ from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.laws import Array, Fit, Form, Prediction, registered
 from isoloss.plans.baselines import baselines
+from isoloss.plans.forecast.hidden import ForecastScore, forecast_score
 from isoloss.plans.holdout import Holdout, RunData, columns_of, hide, points_of
-from isoloss.plans.scores import Coverage, Score, by_point, coverage_of, paired_interval, score_of, seed_sd
+from isoloss.plans.scores import (
+    Coverage,
+    IntervalScore,
+    Score,
+    by_point,
+    interval_score,
+    paired_interval,
+    score_of,
+    seed_sd,
+)
 from isoloss.stats import check_level
 from isoloss.strict import json_values
 
@@ -51,6 +61,7 @@ class Backtest:
     D where the inputs give them (a loop counted at each pass), else the column that was held out.
     ``rmse_in_noise`` is the law's RMSE over the seed noise, where seeds repeat. ``gain`` is the interval of
     the best baseline's mean absolute relative error minus the law's, by a paired t over points.
+    ``forecast`` is None for laws of other inputs than N, D or C, for weighted runs, and where it is refused.
     """
 
     law: str
@@ -63,6 +74,8 @@ class Backtest:
     score: Score
     baselines: tuple[Score, ...]
     coverage: Coverage | None
+    intervals: IntervalScore | None
+    forecast: ForecastScore | None
     seed_noise: float | None
     rmse_in_noise: float | None
     gain: tuple[float, float] | None
@@ -75,7 +88,19 @@ class Backtest:
         return min(self.baselines, key=lambda score: score.mean_abs_error)
 
     def verdict(self) -> str:
-        """Whether the law beats the best baseline and whether its interval held, in one sentence."""
+        """Whether the law beats the best baseline, whether its interval held, and how the forecast did."""
+        if self.forecast is None:
+            return self.law_verdict()
+        error = self.forecast.score.mean_abs_error
+        best = error < self.score.mean_abs_error
+        if self.intervals is not None:
+            best = self.forecast.intervals.winkler < self.intervals.winkler
+        first, second = ("forecast", "law") if best else ("law", "forecast")
+        words = f"The {first} predicts better than the {second}"
+        return f"{self.law_verdict()} {words}; the forecast misses by {text.percent(error)}."
+
+    def law_verdict(self) -> str:
+        """The law against the best baseline, and its interval, in one sentence."""
         best, runs = self.best_baseline, text.plural(len(self.runs), "hidden run")
         errors = (
             f"{self.law} misses {runs} by {text.percent(self.score.mean_abs_error)}"
@@ -154,7 +179,11 @@ def _judge(law: Form, data: RunData, hidden: Holdout) -> Backtest:
     best = min(scores, key=lambda score: score.mean_abs_error)
     gain, standing = _compare_scores(score, best, observed_h, points_h, level)
     noise = seed_sd(data.y_n, points_n)
-    inside_h = np.array([bool(run.inside) for run in runs])
+    intervals = None
+    if predicted.interval is not None:
+        intervals = interval_score(np.array(predicted.interval), observed_h, points_h, level)
+    beside = forecast_score(law, data, hidden, points_n)
+    refused = (f"no forecast beside it: {beside.what}",) if isinstance(beside, Refusal) else ()
     return Backtest(
         law=law.name,
         rule=hidden.rule,
@@ -165,13 +194,15 @@ def _judge(law: Form, data: RunData, hidden: Holdout) -> Backtest:
         runs=runs,
         score=score,
         baselines=scores,
-        coverage=None if predicted.interval is None else coverage_of(inside_h, points_h, level),
+        coverage=None if intervals is None else intervals.coverage,
+        intervals=intervals,
+        forecast=None if isinstance(beside, Refusal) else beside,
         seed_noise=noise,
         rmse_in_noise=None if not noise else score.rmse / noise,
         gain=gain,
         standing=standing,
         fit=fitted,
-        warnings=predicted.warnings,
+        warnings=(*predicted.warnings, *refused),
     )
 
 

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Fit, Form, registered
+from isoloss.plans.forecast.hidden import ForecastScore, forecast_score
 from isoloss.plans.holdout import Mask, RunData, columns_of, hide, points_of
-from isoloss.plans.scores import paired_interval
+from isoloss.plans.scores import by_point, paired_interval
 from isoloss.stats import check_level
 from isoloss.strict import json_values
 
@@ -68,10 +70,13 @@ class Comparison:
     """Forms in order of their error on the hidden largest runs; ``refused`` holds (law, reason).
 
     ``level`` is that of all intervals together: each is widened for the number of pairs (Bonferroni).
+    ``forecast`` is the error, on the same hidden runs, of the forecast, which averages laws; None where it
+    takes no such inputs or is refused.
     """
 
     entries: tuple[ComparedLaw, ...]
     refused: tuple[tuple[str, str], ...]
+    forecast: float | None
     rule: str
     groups: int
     fold_count: int
@@ -97,6 +102,8 @@ class Comparison:
             scored = [law for law in self.entries if getattr(law, score) is not None]
             first = min(scored, key=attrgetter(score), default=best)
             words += "" if first is best else f"; {prefers} {first.law}"
+        if self.forecast is not None and best.largest is not None and self.forecast < best.largest:
+            words += f"; averaging beats choosing: the forecast errs by {text.percent(self.forecast)}"
         return f"{words}."
 
     def to_json(self) -> dict[str, Any]:
@@ -146,7 +153,8 @@ def compare(
     if len({law.name for law in forms}) < max(len(forms), 2):
         raise InputError("compare takes two or more different laws", mend="name each once")
     names = tuple(dict.fromkeys(name for law in forms for name in law.inputs))
-    x_In, y_n = columns_of(replace(forms[0], inputs=names), inputs, loss)
+    whole = replace(forms[0], inputs=names)
+    x_In, y_n = columns_of(whole, inputs, loss)
     if holdout is None:
         holdout = f"largest-{_shared_input(forms)}"
     hidden = hide(names, x_In, holdout, share=share, rungs=rungs, flops=flops)
@@ -163,10 +171,12 @@ def compare(
     if len(refused) == len(candidates):
         reasons = "; ".join(f"{law}: {reason}" for law, reason in refused)
         raise Refusal(f"no form stands on these runs ({reasons})", mend="add runs over a wider range")
+    beside = forecast_score(whole, data, hidden, group_n)
     totals = {candidate.law: candidate.total for candidate in candidates if candidate.total is not None}
     return Comparison(
         entries=_rank(candidates, level),
         refused=refused,
+        forecast=_forecast_error(beside, y_n[hidden.mask_n], group_n[hidden.mask_n]),
         rule=hidden.rule,
         groups=len(np.unique(group_n)),
         fold_count=folds,
@@ -293,6 +303,14 @@ def _fold_of_row(group_n: np.ndarray, folds: int, seed: int) -> np.ndarray:
     fold_of_group = np.empty(count, dtype=int)
     fold_of_group[np.random.default_rng(seed).permutation(count)] = np.arange(count) % folds
     return fold_of_group[group_n]
+
+
+def _forecast_error(
+    beside: ForecastScore | Refusal | None, observed_h: np.ndarray, group_h: np.ndarray
+) -> float | None:
+    if not isinstance(beside, ForecastScore):
+        return None
+    return float(by_point(np.abs(np.array(beside.score.predicted) / observed_h - 1), group_h).mean())
 
 
 def _mean(errors: Mapping[int, float] | None) -> float | None:

@@ -33,6 +33,32 @@ class Coverage:
     points: int
 
 
+@dataclass(frozen=True)
+class IntervalScore:
+    """How well intervals held: ``coverage``; ``half_width``, the mean of the half-width over the loss.
+
+    ``winkler``: mean of width + 2 / (1 - level) times what was missed, of log losses; the least is the best
+    (Winkler 1972, JASA 67, 187; proper by Gneiting and Raftery 2007).
+    """
+
+    coverage: Coverage
+    half_width: float
+    winkler: float
+
+
+def interval_score(
+    ends_2h: np.ndarray, observed_h: np.ndarray, points_h: np.ndarray, level: float
+) -> IntervalScore:
+    """Of intervals from ``ends_2h[0]`` to ``ends_2h[1]``."""
+    (low_h, high_h), log_h = np.log(ends_2h), np.log(observed_h)
+    missed_h = np.maximum(low_h - log_h, 0.0) + np.maximum(log_h - high_h, 0.0)
+    return IntervalScore(
+        coverage_of(missed_h == 0.0, points_h, level),
+        float(np.mean(np.expm1((high_h - low_h) / 2))),
+        float(np.mean(high_h - low_h + 2 / (1 - level) * missed_h)),
+    )
+
+
 def score_of(name: str, predicted_h: ArrayLike, observed_h: np.ndarray) -> Score:
     predicted_h = np.asarray(predicted_h, dtype=np.float64)
     relative_h = predicted_h / observed_h - 1

@@ -25,7 +25,7 @@ BUSY = 0.75
 
 
 @dataclass(frozen=True)
-class Forecast:
+class DryRun:
     """A study before it starts: its runs, the workers it would get, what the estimates rest on, warnings.
 
     ``families``: what checking each family that is not isoloss's own has found.
@@ -40,9 +40,9 @@ class Forecast:
     families: dict[str, dict[str, str]]
 
 
-def forecast(
+def dry_run(
     study: str, scale: str, changes: Sequence[str], family_files: Sequence[str | Path] = ()
-) -> Forecast:
+) -> DryRun:
     """Plan a study, check its families and estimate its cost; writes nothing.
 
     A scale meant for a GPU is costed for one, whether or not one is here.
@@ -54,7 +54,7 @@ def forecast(
     workers = runner.gpu_count() if here else 1 if gpu else runner.cores()
     families = check_families(runs, find("auto" if here else "cpu"))
     warnings = [*size_warnings(runs), *text_warnings(chosen, runs), *([] if gpu else load_warnings())]
-    return Forecast(read.name, scale, runs, workers, machine_rate(gpu).basis, warnings, families)
+    return DryRun(read.name, scale, runs, workers, machine_rate(gpu).basis, warnings, families)
 
 
 def launch(

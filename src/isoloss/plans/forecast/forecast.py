@@ -1,0 +1,166 @@
+"""A forecast: the loss of runs that nobody has made, by several laws and the table's own record of misses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isoloss import text
+from isoloss.errors import InputError
+from isoloss.laws import Array
+from isoloss.plans.checks import MOST
+from isoloss.plans.forecast.origins import (
+    ErrorRate,
+    KrigedMean,
+    distance,
+    error_rate,
+    kriged_mean,
+)
+from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs
+from isoloss.stats import check_level
+from isoloss.strict import json_values
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_FEW_ORIGINS = 2
+_ONE_LINE = 0.98  # of the correlation of log inputs
+_NO_LAW = 0.05  # of log losses: runs that a law follows scatter by less
+_APART = 2.0  # laws that differ by more than so many standard deviations
+
+
+@dataclass(frozen=True)
+class LawForecast:
+    """What one law with its kriged residuals says: ``loss`` (n,), ``interval`` (n, 2) without the error rate.
+
+    ``share``: its part of the forecast.
+    """
+
+    loss: Array
+    interval: Array
+    status: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Losses of new runs at ``inputs``: ``loss`` (n,), nats a token, and ``interval`` (n, 2) at ``level``.
+
+    ``error_rate`` is by how much of the loss, for each factor e outside the runs, the table's own runs were
+    missed beyond the laws' interval when they were hidden, ``origins`` times; ``width_factor`` narrows that
+    interval where they lay well inside. ``extrapolation`` holds the factor by which each input, and the
+    FLOPs, lie outside the runs, shape (n,), 1 inside.
+    """
+
+    inputs: dict[str, Array]
+    loss: Array
+    interval: Array
+    level: float
+    laws: dict[str, LawForecast]
+    error_rate: float
+    width_factor: float
+    origins: int
+    extrapolation: dict[str, Array]
+    warnings: tuple[str, ...]
+    source: dict[str, Any] = field(default_factory=dict)
+
+    def table(self) -> "pl.DataFrame":
+        """One row a point: its inputs, loss, low and high."""
+        import polars as pl
+
+        low, high = self.interval.T
+        return pl.DataFrame({**self.inputs, "loss": self.loss, "low": low, "high": high})
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for strict JSON: numbers for one point, lists for several."""
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, np.ndarray):
+                return (value[0] if len(value) == 1 else value).tolist()
+            if isinstance(value, dict):
+                return {name: plain(each) for name, each in value.items()}
+            return plain(vars(value)) if isinstance(value, LawForecast) else json_values(value)
+
+        return {name: plain(value) for name, value in vars(self).items()}
+
+
+def forecast(
+    inputs: Mapping[str, ArrayLike],
+    loss: ArrayLike,
+    at: Mapping[str, ArrayLike],
+    *,
+    level: float = 0.9,
+    cluster: ArrayLike | None = None,
+    source: Mapping[str, Any] | None = None,
+    doubts: tuple[str, ...] = (),
+) -> Forecast:
+    """The losses of new runs ``at`` inputs, from runs at ``inputs`` with ``loss``; no law to choose.
+
+    ``inputs`` are sizes that the loss falls in, such as params and tokens, or one of them. Three laws, each
+    with its kriged residuals, are averaged: mu and sd of the log loss. Hiding the table's largest runs gives
+    a factor f <= 1 and a rate: exp(mu -+ (f z sd + rate max(h, 1/4)) t(level) / t(0.9)), h the distance
+    outside the runs in logs, z = 1.645, t of 3 degrees of freedom. ``cluster`` names rows that share noise,
+    such as the checkpoints of one run.
+
+    Raises InputError for what is not positive, Refusal for fewer than eight designs or a size without range.
+    """
+    level = check_level(level)
+    if set(at) != set(inputs):
+        raise InputError("runs and points differ in inputs", mend=f"give {text.listed(list(inputs))}")
+    runs = log_runs(inputs, loss, cluster)
+    log_at_Iq = log_columns({name: at[name] for name in inputs})
+    if np.abs(log_at_Iq).max(initial=0.0) > np.log(MOST):
+        raise InputError(f"a size lies beyond {text.power(MOST)}", mend="give raw counts, such as 7e9")
+    at_Iq = log_at_Iq - runs.middle_I[:, None]
+    kriged, rate = kriged_mean(runs, at_Iq), error_rate(runs)
+    reach_q = rate.reach(kriged.sd_q, distance(runs, at_Iq), level)
+    laws = {
+        fit.base.name: LawForecast(
+            np.exp(mean_q + runs.middle_loss),
+            _ends(mean_q + runs.middle_loss, rate.law_reach(sd_q, level)),
+            "converged" if fit.converged else "not converged",
+            1 / len(kriged.fits),
+        )
+        for fit, mean_q, sd_q in zip(kriged.fits, kriged.mean_bq, kriged.sd_bq, strict=True)
+    }
+    names = (*inputs, *(("flops",) if {"params", "tokens"} == set(inputs) else ()))
+    return Forecast(
+        inputs={name: np.atleast_1d(np.asarray(at[name], dtype=np.float64)) for name in inputs},
+        loss=np.exp(kriged.mean_q + runs.middle_loss),
+        interval=_ends(kriged.mean_q + runs.middle_loss, reach_q),
+        level=level,
+        laws=laws,
+        error_rate=rate.rate,
+        width_factor=rate.width_factor,
+        origins=rate.origins,
+        extrapolation=dict(zip(names, np.exp(runs.outside(at_Iq)), strict=False)),
+        warnings=(*_warnings(runs, at_Iq, kriged, rate), *doubts),
+        source=dict(source or {}),
+    )
+
+
+def _ends(mean_q: Array, reach_q: Array) -> Array:
+    return np.exp(np.stack([mean_q - reach_q, mean_q + reach_q], axis=1))
+
+
+def _warnings(runs: LogRuns, at_Iq: Array, kriged: KrigedMean, rate: ErrorRate) -> tuple[str, ...]:
+    """Where the table's own record does not reach, and where the laws part."""
+    out: list[str] = []
+    farthest = float(runs.outside(at_Iq).max())
+    if rate.origins < _FEW_ORIGINS:
+        out.append(f"the error rate rests on {text.plural(rate.origins, 'origin')}: the runs are few")
+    if rate.origins and farthest > rate.farthest:
+        out.append(
+            f"the point lies {text.number(np.exp(farthest), 3)} times outside the runs, and hiding runs of "
+            f"this table tested {text.number(np.exp(rate.farthest), 3)} times alone"
+        )
+    scatter = min(fit.scatter for fit in kriged.fits)
+    if scatter > _NO_LAW:
+        out.append(f"no law follows the runs: they scatter by {text.percent(scatter)} about the best")
+    if len(runs.names) == 2 and abs(np.corrcoef(runs.z_In)[0, 1]) > _ONE_LINE:
+        out.append(f"{text.listed(runs.names)} rise together: the forecast holds near their line alone")
+    if (np.ptp(kriged.mean_bq, axis=0) > _APART * kriged.sd_bq.mean(axis=0)).any():
+        out.append("the laws disagree there by more than their intervals")
+    return tuple(out)

@@ -1,0 +1,121 @@
+"""The mean of kriged laws, and what hiding the table's own largest runs says about its interval."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoloss.errors import Refusal, attempt
+from isoloss.laws import Array
+from isoloss.plans.forecast.bases import ONE_INPUT, SEVERAL_INPUTS, BaseFit, fit_base
+from isoloss.plans.forecast.kriging import krige
+from isoloss.plans.forecast.runs import LogRuns, with_product
+from isoloss.stats import t_quantile
+
+_HIDDEN = (0.15, 0.4)  # of the log range of a size, from its top
+_LEVEL, _NORMAL_REACH = 0.9, 1.645  # what origins are read at: their 90 % quantile, in normal sd
+_TAILS = 3  # degrees of freedom: misses of hidden runs have tails as those of t, from few origins
+_LEAST_RATE, _UNKNOWN_RATE = 0.001, 0.01
+_LEAST_FACTOR, _ENOUGH_ORIGINS = 0.4, 3
+_LEAST_REACH = 0.25  # inside the runs the error rate counts as a quarter of a natural logarithm outside
+
+
+@dataclass(frozen=True)
+class KrigedMean:
+    """``mean_q`` and ``sd_q`` of the log loss of a new run; ``mean_bq`` and ``sd_bq`` by each law."""
+
+    fits: tuple[BaseFit, ...]
+    mean_bq: Array
+    sd_bq: Array
+
+    @property
+    def mean_q(self) -> Array:
+        return self.mean_bq.mean(axis=0)
+
+    @property
+    def sd_q(self) -> Array:
+        return np.sqrt((self.sd_bq**2).mean(axis=0) + self.mean_bq.var(axis=0))
+
+
+@dataclass(frozen=True)
+class ErrorRate:
+    """``rate``: log loss by which hidden runs were missed beyond the interval, for each factor e outside.
+
+    ``width_factor`` of the laws' own interval, below 1 where hidden runs lay well inside it. ``origins``: how
+    often runs were hidden; ``farthest``: in logs outside what was left.
+    """
+
+    rate: float
+    width_factor: float
+    origins: int
+    farthest: float
+
+    def law_reach(self, sd: Array, level: float) -> Array:
+        """Half of the laws' interval at ``level``, in logs."""
+        return self.width_factor * _NORMAL_REACH * sd * t_quantile(level, _TAILS) / t_quantile(_LEVEL, _TAILS)
+
+    def reach(self, sd_q: Array, away_q: Array, level: float) -> Array:
+        """Half of the whole interval, ``away_q`` outside the runs: (f z sd + rate away) t(level) / t(0.9)."""
+        wide_q = self.width_factor * _NORMAL_REACH * sd_q + self.rate * np.maximum(away_q, _LEAST_REACH)
+        return wide_q * t_quantile(level, _TAILS) / t_quantile(_LEVEL, _TAILS)
+
+
+def kriged_mean(runs: LogRuns, at_Iq: Array) -> KrigedMean:
+    """Of the laws that can be fitted. Raises Refusal for runs that allow no forecast."""
+    runs.check()
+    bases = SEVERAL_INPUTS if len(runs.names) > 1 else ONE_INPUT
+    fits = tuple(fit_base(base, runs.z_In, runs.y_n) for base in bases)
+    found = [krige(fit, runs.z_In, runs.y_n, runs.label_n, at_Iq) for fit in fits]
+    mean_bq, variance_bq = (np.array(part) for part in zip(*found, strict=True))
+    return KrigedMean(fits, mean_bq, np.sqrt(variance_bq))
+
+
+def error_rate(runs: LogRuns) -> ErrorRate:
+    """By hiding the top of the FLOPs and of each input in turn, and predicting it from the rest.
+
+    With e the errors and sd, h of the hidden runs, f = mean over origins of the 90 % quantile of |e| / z sd,
+    at most 1, and the rate is the mean of the 90 % quantiles of (|e| - f z sd) / h, where positive.
+    """
+    hidden = [found for hidden_n in _origins(runs) if (found := _hidden(runs, hidden_n)) is not None]
+    if not hidden:
+        return ErrorRate(_UNKNOWN_RATE, 1.0, 0, 0.0)
+    factor = 1.0
+    if len(hidden) >= _ENOUGH_ORIGINS:
+        factor = float(np.mean([_top(error_q / (_NORMAL_REACH * sd_q)) for error_q, sd_q, _ in hidden]))
+        factor = min(max(factor, _LEAST_FACTOR), 1.0)
+    beyond = [
+        _top(np.maximum(error_q - factor * _NORMAL_REACH * sd_q, 0.0) / np.maximum(away_q, _LEAST_REACH))
+        for error_q, sd_q, away_q in hidden
+    ]
+    farthest = max(float(away_q.max()) for *_, away_q in hidden)
+    return ErrorRate(max(float(np.mean(beyond)), _LEAST_RATE), factor, len(hidden), farthest)
+
+
+def _hidden(runs: LogRuns, hidden_n: NDArray[np.bool_]) -> tuple[Array, Array, Array] | None:
+    """|log error|, sd and distance of the hidden runs; None where the rest allows no forecast."""
+    seen, at_Iq = runs.take(~hidden_n), runs.z_In[:, hidden_n]
+    kriged = attempt(kriged_mean, seen, at_Iq)
+    if isinstance(kriged, Refusal):
+        return None
+    return np.abs(runs.y_n[hidden_n] - kriged.mean_q), kriged.sd_q, distance(seen, at_Iq)
+
+
+def _top(values_q: Array) -> float:
+    return float(np.quantile(values_q, _LEVEL))
+
+
+def distance(runs: LogRuns, at_Iq: Array) -> Array:
+    """How far outside the runs in the farthest size, in logs; 0 inside."""
+    return runs.outside(at_Iq).max(axis=0)
+
+
+def _origins(runs: LogRuns) -> Iterator[NDArray[np.bool_]]:
+    """Which rows to hide: each set once."""
+    seen: set[bytes] = set()
+    for size_n in with_product(runs.z_In):
+        for share in _HIDDEN:
+            hidden_n = size_n > size_n.max() - share * np.ptp(size_n)
+            if hidden_n.tobytes() not in seen:
+                seen.add(hidden_n.tobytes())
+                yield hidden_n

@@ -1,0 +1,101 @@
+"""Runs as a forecast takes them: logs about their middles, in an order of their own, each row once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isoloss import text
+from isoloss.errors import InputError, Refusal
+from isoloss.laws import Array
+
+LEAST_DESIGNS = 8
+LEAST_RANGE = 1.5
+MOST_RUNS = 150
+
+
+@dataclass(frozen=True)
+class LogRuns:
+    """Log inputs ``z_In`` and log losses ``y_n``, about ``middle_I`` and ``middle_loss``; rows of one
+    ``label_n`` share noise, such as the checkpoints of one run."""
+
+    names: tuple[str, ...]
+    z_In: Array
+    y_n: Array
+    label_n: NDArray[np.int64]
+    middle_I: Array
+    middle_loss: float
+
+    def take(self, keep_n: NDArray[np.bool_]) -> "LogRuns":
+        return replace(self, z_In=self.z_In[:, keep_n], y_n=self.y_n[keep_n], label_n=self.label_n[keep_n])
+
+    def check(self) -> None:
+        """Raises Refusal where not even a forecast can be given."""
+        designs = len(np.unique(self.z_In, axis=1).T)
+        if designs < LEAST_DESIGNS:
+            inputs = text.listed(self.names)
+            raise Refusal(
+                f"{text.plural(designs, 'different set')} of {inputs} are too few for a forecast",
+                mend=f"add runs until there are {LEAST_DESIGNS}",
+            )
+        for name, span in zip(self.names, np.ptp(self.z_In, axis=1), strict=True):
+            if span < np.log(LEAST_RANGE):
+                raise Refusal(
+                    f"{name} spans a factor of {np.exp(span):.3g}: what it does to the loss cannot be read",
+                    mend=f"add runs until its largest is {LEAST_RANGE} times its smallest",
+                )
+
+    def outside(self, at_Iq: Array) -> Array:
+        """By how much each input, and last their product, lies outside the runs, in logs; 0 inside."""
+        sizes_Sn, sizes_Sq = with_product(self.z_In), with_product(at_Iq)
+        low_S, high_S = sizes_Sn.min(axis=1, keepdims=True), sizes_Sn.max(axis=1, keepdims=True)
+        away_Sq = np.maximum(np.maximum(sizes_Sq - high_S, low_S - sizes_Sq), 0.0)
+        return np.where(away_Sq < 1e-9, 0.0, away_Sq)  # rounding is no distance
+
+
+def with_product(z_In: Array) -> Array:
+    """The inputs and, where there are several, their product: the compute of N and D."""
+    return np.vstack([z_In, z_In.sum(axis=0)]) if len(z_In) > 1 else z_In
+
+
+def log_runs(inputs: Mapping[str, ArrayLike], loss: ArrayLike, cluster: ArrayLike | None = None) -> LogRuns:
+    """Sorted, an exact repeat once; of more than ``MOST_RUNS`` rows a random part that is always the same.
+
+    Raises InputError for what is not one positive finite number a run, naming the row.
+    """
+    logs_In = log_columns({**inputs, "loss": loss})
+    labels = np.zeros(logs_In.shape[1]) if cluster is None else _codes(cluster, logs_In.shape[1])
+    rows = np.unique(np.vstack([logs_In, labels]), axis=1)
+    if rows.shape[1] > MOST_RUNS:
+        rows = rows[:, np.sort(np.random.default_rng(0).permutation(rows.shape[1])[:MOST_RUNS])]
+    middles = (rows.min(axis=1) + rows.max(axis=1)) / 2
+    label_n = np.arange(rows.shape[1]) if cluster is None else rows[-1].astype(np.int64)
+    about = rows - middles[:, None]
+    return LogRuns(tuple(inputs), about[:-2], about[-2], label_n, middles[:-2], float(middles[-2]))
+
+
+def log_columns(columns: Mapping[str, ArrayLike]) -> Array:
+    """Logs of equally long columns of positive numbers. Raises InputError naming the row."""
+    logs: list[Array] = []
+    for name, values in columns.items():
+        try:
+            column = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} is not numbers ({error})", mend="give counts, such as 7e9") from None
+        if column.ndim != 1 or (logs and len(column) != len(logs[0])):
+            raise InputError(f"{name} has shape {column.shape}", mend="give columns of one length")
+        good = np.isfinite(column) & (column > 0)
+        if not good.all():
+            row = int(np.argmin(good))
+            what = f"{name} is {column[row]}, not positive and finite"
+            raise InputError(what, where=f"row {row + 1}", mend="correct it or leave it out")
+        logs.append(np.log(column))
+    return np.stack(logs)
+
+
+def _codes(cluster: ArrayLike, size: int) -> Array:
+    labels = np.asarray(cluster)
+    if labels.shape != (size,):
+        raise InputError(f"cluster has shape {labels.shape}", mend="give one label a run")
+    return np.unique(labels.astype(str), return_inverse=True)[1].astype(np.float64)

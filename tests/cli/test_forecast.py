@@ -1,0 +1,77 @@
+"""`isoloss forecast`, and the forecast beside a fit's own prediction."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+CONTRACT = "loss interval level laws error_rate origins extrapolation warnings source"
+COLUMNS = ("--column", "params=size", "--column", "tokens=seen", "--column", "loss=val")
+POINT = ("--params", "7e9", "--tokens", "1.4e11")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    rng = np.random.default_rng(2)
+    N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 5), np.geomspace(1e9, 1e11, 5)))
+    loss = (1.8 + 480 * N**-0.35 + 2100 * D**-0.37) * np.exp(0.003 * rng.standard_normal(25))
+    pl.DataFrame({"size": N, "seen": D, "val": loss}).write_csv(tmp_path / "runs.csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_it_says_the_loss_the_interval_and_what_they_rest_on(isoloss, here):
+    code, said, talk = isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "-o", "forecast.json")
+    assert code == 0, talk
+    written = json.loads((here / "forecast.json").read_text("utf-8"))
+    low, high = written["interval"]
+    assert said.startswith(f"loss {written['loss']:.4f} nats a token at params 7B, tokens 140B\n")
+    assert f"a new run: {low:.4f} to {high:.4f} (90%)" in said
+    assert "outside the runs: params 7 times, tokens 1.4 times, flops 9.8 times" in said
+    for name in ("chinchilla", "outer-exponent", "chinchilla, alpha = beta"):
+        assert name in said
+    assert "Written to forecast.json" in said
+
+
+def test_json_keeps_the_contract_for_one_point_and_for_more(isoloss):
+    one = json.loads(isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "--json")[1])
+    assert set(CONTRACT.split()) <= set(one)
+    assert one["interval"][0] < one["loss"] < one["interval"][1]
+    many = json.loads(
+        isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "--params", "1e9", "--level", "0.5", "--json")[1]
+    )
+    assert many["loss"][0] == one["loss"]
+    assert many["level"] == 0.5
+    assert np.diff(many["interval"][0]) < np.diff(one["interval"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--params", "7e9"), 2, "differ in tokens too"),
+        ((), 2, "no size is given"),
+        ((*POINT, "--where", "size < 2e7"), 3, "5 different sets of params and tokens are too few"),
+        ((*POINT, "--where", "nosuch < 2e7"), 2, "where does not work"),
+        (("--params", "-1", "--tokens", "1e10"), 2, "params is -1"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(isoloss, arguments, code, words):
+    got, said, talk = isoloss("forecast", "runs.csv", *COLUMNS, *arguments)
+    assert (got, said) == (code, "")
+    assert words in talk
+
+
+def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss):
+    names = ("--params", "size", "--tokens", "seen", "--loss", "val")
+    isoloss("fit", "runs.csv", "--law", "chinchilla", "--objective", "squared-log", *names, "-o", "fit.json")
+    beside = json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])["forecast"]
+    alone = json.loads(isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "--json")[1])
+    assert beside["interval"] == pytest.approx(alone["interval"], rel=1e-9)
+    said = isoloss("predict", "fit.json", *POINT)[1]
+    assert f"forecast from the same runs: {alone['loss']:.4f}" in said
+    assert "outside the runs: trust the forecast" in said
+    inside = isoloss("predict", "fit.json", "--params", "1e8", "--tokens", "1e10")[1]
+    assert "trust" not in inside
+    # A published law carries no runs.
+    assert "forecast" not in isoloss("predict", "chinchilla-epoch", *POINT)[1]

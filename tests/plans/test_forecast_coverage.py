@@ -1,0 +1,51 @@
+"""How often intervals hold new runs to ten times the largest, the truth in the set of laws or not."""
+
+import numpy as np
+import pytest
+
+from isoloss.plans.forecast import forecast
+
+SEEDS, RUNS, NEW, NOISE = 12, 30, 12, 0.01
+BAND = (0.86, 0.98)
+
+
+def losses(rng, kind, N, D):
+    """Chinchilla's law; with a term in both sizes; or with a bend of 1 %, which no law of the set has."""
+    (alpha, beta), (floor, a, b) = rng.uniform(0.25, 0.5, 2), rng.uniform(0.5, [2.0, 1.2, 1.2])
+    out = floor + a * (N / 1e8) ** -alpha + b * (D / 1e10) ** -beta
+    if kind == "product":
+        out = out + 0.3 * (N / 1e8) ** -0.2 * (D / 1e10) ** -0.2
+    if kind == "bend":
+        out = out * (1 + 0.01 * np.sin(np.log(N * D) / 3))
+    return out * np.exp(NOISE * rng.standard_normal(len(N)))
+
+
+def misses(kind):
+    """Log errors of new runs as parts of the interval's half-width."""
+    out = []
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        N = 10 ** np.concatenate([rng.uniform(7, 9, RUNS), rng.uniform(8.5, 10, NEW)])
+        D = 10 ** np.concatenate([rng.uniform(9, 11, RUNS), rng.uniform(10.5, 12, NEW)])
+        y = losses(rng, kind, N, D)
+        found = forecast(
+            {"params": N[:RUNS], "tokens": D[:RUNS]},
+            y[:RUNS],
+            {"params": N[RUNS:], "tokens": D[RUNS:]},
+        )
+        low, high = np.log(found.interval).T
+        out.append(np.abs(np.log(y[RUNS:] / found.loss)) / ((high - low) / 2))
+    return np.concatenate(out)
+
+
+@pytest.fixture(scope="module")
+def parts():
+    return np.concatenate([misses(kind) for kind in ("chinchilla", "product", "bend")])
+
+
+def test_intervals_hold_as_often_as_they_say(parts):
+    assert BAND[0] < np.mean(parts < 1.0) < BAND[1]
+
+
+def test_intervals_narrower_by_three_tenths_do_not(parts):
+    assert not BAND[0] < np.mean(parts < 0.7) < BAND[1]
