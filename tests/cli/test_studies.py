@@ -279,6 +279,7 @@ def test_the_commands_are_these():
         "demo",
         "design",
         "fit",
+        "forecast",
         "isoflop",
         "laws",
         "plan",
