@@ -28,6 +28,8 @@ def fit_parts(fit: Fit) -> Parts:
     if fit.law == "loop-total":
         yield entropy_share(fit, OURO_BETA).sentence
     yield "data: " + ", ".join(f"{name} {text.counts(low, high)}" for name, (low, high) in fit.ranges.items())
+    if fit.form.gives == "loss" and fit.loss_unit != "nats per token":
+        yield f"losses are in {fit.loss_unit}"
     for name, rule in fit.source.get("derived", {}).items():
         yield f"{name} is derived: {rule}"
     for note in fit.source.get("notes", ()):
@@ -40,7 +42,7 @@ def prediction_parts(fit: Fit, prediction: Prediction) -> Parts:
     if fit.form.gives != "loss":
         yield f"{fit.form.gives} {text.count(value)}, by {fit.formula()}"
     else:
-        yield f"loss {_loss(value)} nats a token, by {fit.formula()}"
+        yield f"loss {_loss(value)} {fit.loss_unit}, by {fit.formula()}"
     if prediction.interval is not None and prediction.band is not None:
         (low, high), (least, most) = prediction.interval, prediction.band
         yield f"a new run: {low:.4f} to {high:.4f} ({text.level(prediction.level)})"
@@ -58,7 +60,7 @@ def laws_parts(printed: Mapping[str, Fit], unpublished: Mapping[str, str]) -> Pa
     yield from (f"{name}: {reason}" for name, reason in unpublished.items())
 
 
-def plan_parts(plan: "Plan") -> Parts:
+def plan_parts(plan: "Plan", loss_unit: str) -> Parts:
     """The sizes, the loss and the cost of a plan."""
     counts = {"params": plan.params, "tokens": plan.tokens, "flops": plan.flops}
     rows = [
@@ -67,7 +69,7 @@ def plan_parts(plan: "Plan") -> Parts:
     ]
     ratio, loss = (plan.intervals.get(name) for name in ("tokens_per_param", "loss"))
     rows.append(("tokens per param", text.number(plan.tokens_per_param), _ends(ratio, text.number)))
-    rows.append(("loss", _loss(plan.loss), _ends(loss, _loss)))
+    rows.append((f"loss ({loss_unit})", _loss(plan.loss), _ends(loss, _loss)))
     if plan.epochs is not None and plan.effective_tokens is not None:
         worth = f"worth {text.count(plan.effective_tokens)} new tokens"
         rows.append(("epochs", text.number(plan.epochs), worth))

@@ -134,6 +134,11 @@ class Fit(FitFace):
         return law.with_signed_floor() if self.signed_floor else law
 
     @property
+    def loss_unit(self) -> str:
+        """The unit of its losses, as their column was named."""
+        return self.source.get("loss_unit", "nats per token")
+
+    @property
     def widening(self) -> float:
         """sqrt(n / df): resampled residuals are too small by the degrees of freedom that the fit used up."""
         return math.sqrt((self.clusters or len(self.residuals)) / max(self.df, 1))
