@@ -1,5 +1,6 @@
 """All checks of a table, and what to do about their findings."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from isoloss.errors import InputError
@@ -15,14 +16,18 @@ CHECKS = (
     row_checks.numbers,
     row_checks.warmup,
     repeats.duplicates,
-    endings.endings,
+    endings.unknown_states,
     row_checks.mixtures,
 )
 
 
 def check(runs: Runs) -> tuple[TableIssue, ...]:
     """What every check finds, what refuses first."""
-    issues = [issue for check_of_table in CHECKS for issue in check_of_table(runs)]
+    issues = [issue for check_of_table in (endings.endings, *CHECKS) for issue in check_of_table(runs)]
+    return _sorted(issues, runs)
+
+
+def _sorted(issues: Iterable[TableIssue], runs: Runs) -> tuple[TableIssue, ...]:
     issues = [replace(issue, severity="warn") if issue.kind in runs.accepted else issue for issue in issues]
     return tuple(sorted(issues, key=lambda issue: issue.severity != "refuse"))
 
@@ -67,4 +72,6 @@ def usable(runs: Runs) -> Runs:
         source={**runs.source, "rows_kept": frame.height},
         excluded=(*runs.excluded, *sorted(out, key=lambda excluded: excluded.row)),
     )
-    return replace(rest, findings=check(rest))
+    # Whoever is left was not accused, and has fewer accusers now: how runs ended is not asked again.
+    left = (issue for check_of_table in CHECKS for issue in check_of_table(rest))
+    return replace(rest, findings=_sorted(left, rest))

@@ -226,12 +226,16 @@ def _two_lowest(lowest: float, next_lowest: float, value: float) -> tuple[float,
 
 
 def endings(runs: Runs) -> Iterator[TableIssue]:
-    """Runs that did not finish, runs that diverged, and columns of states in words that nobody knows."""
+    """Runs that did not finish, and runs that diverged."""
     for kind, reasons in (("unfinished", unfinished_rows(runs)), ("diverged", diverged_rows(runs))):
         if reasons:
             rows = tuple(sorted(reasons))
             text = f"{kind}: {row_words(rows)} (row {rows[0]}: {reasons[rows[0]]})"
             yield TableIssue(kind, "warn", rows, text, "usable() leaves them out")
+
+
+def unknown_states(runs: Runs) -> Iterator[TableIssue]:
+    """Columns of states in words that nobody knows."""
     for column, values in runs.unknown_states.items():
         text = f"{column} holds words that may say how runs ended ({_some(values)}): all rows are kept"
         yield TableIssue(
