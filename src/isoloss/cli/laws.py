@@ -159,4 +159,6 @@ def isoflop(
 
         for figure in figures.pictures(exponents, read.runs.loss_unit):
             render.write(figure, render.render(figure), out)
-    respond(as_json, exponents, isoflop_parts(exponents), read.warnings, verbose=columns.verbose)
+    respond(
+        as_json, exponents, isoflop_parts(exponents, read.rows_of), read.warnings, verbose=columns.verbose
+    )

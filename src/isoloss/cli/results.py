@@ -186,7 +186,7 @@ def design_parts(design: "Design") -> Parts:
     )
 
 
-def isoflop_parts(estimates: "ExponentsByMethod") -> Parts:
+def isoflop_parts(estimates: "ExponentsByMethod", rows_of: Callable[[float, float], str]) -> Parts:
     """The exponent of the best size by every method, and what was read off each budget."""
     rows = [
         (
@@ -228,3 +228,6 @@ def isoflop_parts(estimates: "ExponentsByMethod") -> Parts:
     for budget in isoflop.budgets:
         for flag in budget.flags:
             yield f"{text.count(budget.flops)}: {flag.value}"
+        for size in budget.left_out:
+            rows = rows_of(budget.flops, size)
+            yield f"{text.count(budget.flops)}: {rows} left out, its loss far off the curve of the others"

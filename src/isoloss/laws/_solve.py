@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import leastsq
 
+from isoloss.errors import Refusal
 from isoloss.laws._scaled import ScaledForm
 from isoloss.laws.forms import Array
 
@@ -212,7 +213,8 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         candidates_GF = candidates(rough)
         count = 24 if problem.model.form.rugged else 4 if candidates_GF.shape[1] <= 3 else 8
         ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
-        phi_SF = descend(rough, candidates_GF[ranks])
+        with np.errstate(over="ignore", invalid="ignore"):  # of starts that then are left out
+            phi_SF = _sound(rough, descend(rough, _sound(rough, candidates_GF[ranks])))
         if problem.objective == "huber-log" and problem.model.form.rugged:
             phi_SF = np.concatenate([phi_SF, *_restarts_around_best(problem, phi_SF)])
     # Near enough to tell which starts agree; only the best goes on to the last digits.
@@ -235,6 +237,18 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         len(phi_SF),
         _agreeing(problem, total_S),
     )
+
+
+def _sound(problem: Problem, phi_SF: Array) -> Array:
+    """The ends of descents at which the law has finite slopes. Raises Refusal where none has."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        sound_S = np.all(np.isfinite(problem.jacobian(phi_SF)), axis=(1, 2))
+    if not sound_S.any():
+        raise Refusal(
+            "the law exceeds every number wherever a start leads",
+            mend="hold parameters (--fixed) at values that runs can have, or leave them free",
+        )
+    return phi_SF[sound_S]
 
 
 def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:

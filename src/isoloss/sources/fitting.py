@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit, Form, fit, registered
 from isoloss.sources.checks import accept, usable
@@ -45,6 +46,13 @@ class Columns:
         )
         doubts = (issue.message for issue in self.runs.findings if issue.severity == "warn")
         return (*out, *doubts)
+
+    def rows_of(self, flops: float, params: float) -> str:
+        """'row 4 (N = 9.1e7)': the rows of one size at one compute budget."""
+        near_n = np.abs(np.log(self.inputs["flops"] / flops)) < 0.2
+        near_n &= np.abs(np.log(self.inputs["params"] / params)) < 0.02
+        rows = self.runs.frame["row"].to_numpy()[near_n]
+        return f"{row_words(rows.tolist())} (N = {text.count(params)})"
 
     @contextmanager
     def told(self) -> Generator[None, None, None]:

@@ -11,6 +11,8 @@ _POSITIVE = (
     "params", "params_total", "params_executed", "tokens", "unique_tokens", "flops", "recurrence", "position",
 )  # fmt: skip
 
+_MOST = {"params": 1e16, "params_total": 1e16, "params_executed": 1e18, "tokens": 1e18, "flops": 1e34}
+
 
 def numbers(runs: Runs) -> Iterator[TableIssue]:
     """Losses and counts that are negative, zero, NaN or infinite; needed values that are missing."""
@@ -24,6 +26,10 @@ def numbers(runs: Runs) -> Iterator[TableIssue]:
             yield TableIssue(
                 f"{name}-not-finite", "refuse", rows, f"{name} is not finite in {row_words(rows)}", mend
             )
+        most = _MOST.get(name, float("inf"))
+        if rows := rows_where(frame, finite & (frame[name] > most)):
+            text = f"{name} is above {most:g} in {row_words(rows)}, which nobody has trained"
+            yield TableIssue(f"{name}-too-large", "refuse", rows, text, mend)
         # 0 tokens are an evaluation before the first step, which is unfinished, not wrong.
         rows = rows_where(frame, finite & ((frame[name] < 0) if name == "tokens" else (frame[name] <= 0)))
         if rows and not (name == "loss" and runs.allow_negative):
