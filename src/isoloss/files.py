@@ -189,7 +189,8 @@ def _encoding(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return ", for example: iconv -f utf-16 -t utf-8"
     high = {byte for byte in data if byte >= 0x80}
-    if high & {0x81, 0x8D, 0x8F, 0x90, 0x9D}:  # of no Western encoding
+    letters = b"\x80\x82\x84\x85\x8a\x8c\x8e\x91\x92\x93\x94\x95\x96\x97\x99\x9a\x9c\x9e\x9f"
+    if high & set(range(0x80, 0xA0)) - set(letters):  # signs that Western text has not
         return " from the editor that wrote it"
     return f", for example: iconv -f {'cp1252' if min(high) < 0xA0 else 'latin1'} -t utf-8"
 

@@ -1,5 +1,8 @@
 """Kinds of tables that people have and that once misled a fit, several of each kind, and a control."""
 
+import subprocess
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -428,3 +431,48 @@ def test_rounded_losses_are_no_copies(name, digits):
 def test_control_copies_are_told():
     data = taken(pl.concat([grid(), grid()[:4]]))
     assert [row for row, _ in out(data)] == [26, 27, 28, 29]
+
+
+PANDAS = """
+import sys
+sys.modules["pyarrow"] = None
+from decimal import Decimal
+import pandas as pd
+from isoloss.sources import columns_for
+texts = ["1000000", "10000000", "100000000", "1e9"]
+for dtype, values in (
+    ("Int64", [10**6, 10**7, 10**8, 10**9]),
+    ("Float64", [1e6, 1e7, 1e8, 1e9]),
+    ("object", [Decimal(text) for text in texts]),
+    ("category", texts),
+    ("string", texts),
+    ("str", texts),
+):
+    columns = {"params": pd.Series(values, dtype=dtype), "loss": [4.0, 3.5, 3.0, 2.6], "family": ["lstm"] * 4}
+    frame = pd.DataFrame(columns)
+    assert columns_for("power", frame).inputs["params"].tolist() == [1e6, 1e7, 1e8, 1e9], dtype
+    frame.loc[1, "params"] = None
+    assert [one.row for one in columns_for("power", frame).runs.excluded] == [2], dtype
+"""
+
+
+def test_pandas_columns_of_any_kind_without_pyarrow():
+    ended = subprocess.run([sys.executable, "-c", PANDAS], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("data", "advice"),
+    [
+        ("a\ncaf\u00e9 \u201cx\u201d\n".encode("cp1252"), "iconv -f cp1252"),
+        ("a\n\u20ac 5, \u00e9\n".encode("cp1252"), "iconv -f cp1252"),
+        ("a\ncaf\u00e9\n".encode("latin-1"), "iconv -f latin1"),
+        ("a\n1\n".encode("utf-16"), "iconv -f utf-16"),
+        ("a\n\u30c6\u30b9\u30c8\n".encode("shift-jis"), "the editor that wrote it"),
+    ],
+)
+def test_advice_on_encodings_does_not_damage_text(tmp_path, data, advice):
+    (tmp_path / "runs.csv").write_bytes(data)
+    with pytest.raises(InputError) as caught:
+        read(tmp_path / "runs.csv")
+    assert advice in caught.value.mend

@@ -28,8 +28,10 @@ def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
         words = ", ".join(name.removeprefix("label ") for name in differ)
         text = f"rows of equal {', '.join(inputs)} differ in {words}: they are no seeds"
         name = runs.columns.get(differ[0], differ[0].removeprefix("label "))
-        value = str(again[differ[0]].drop_nulls()[0])
-        mend = f'keep one with --where "{name} = {value!r}"'
+        value = again[differ[0]].drop_nulls()[0]
+        written = f"{value:.15g}" if isinstance(value, float) else f"'{value}'"
+        column = name if name.isidentifier() else f'\\"{name}\\"'
+        mend = f'keep one with --where "{column} = {written}"'
         yield TableIssue("no-seeds", "warn", (), f"{text}: {mend}", mend)
     elif not {"seed", "run_id"} & set(data.columns) and (gap := _steady_gap(again, inputs)):
         text = f"rows of equal {', '.join(inputs)} differ by {100 * gap:.2g}% always the same way"

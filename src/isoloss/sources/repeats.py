@@ -127,6 +127,8 @@ def _logged_twice(runs: Runs, design: list[str]) -> list[int]:
     done = next(iter(_present(runs, "steps", "tokens")), None)
     if done is None or "run_id" not in runs.frame.columns:
         return []
+    if not _curves(runs.frame):  # two rows of one name may be two readings of it
+        return []
     of_row = with_labels(runs, few=True)
     labels = [name for name in of_row.columns if name.startswith("label ")]
     others = [name for name in design if name not in (done, "tokens", "flops")]
@@ -137,6 +139,14 @@ def _logged_twice(runs: Runs, design: list[str]) -> list[int]:
     again = pl.int_range(pl.len()).reverse().over([*key, done]) > 0
     taken_back = again | (in_time & (pl.col(done) >= later).fill_null(False))
     return of_row.drop_nulls(["run_id", done]).sort("row").filter(taken_back)["row"].to_list()
+
+
+def _curves(frame: pl.DataFrame) -> bool:
+    """Whether most rows are of runs with three or more, all of one size."""
+    sizes = [name for name in ("params", "params_total") if name in frame.columns]
+    runs = frame.group_by("run_id").agg(pl.len().alias("rows"), *(pl.col(name).n_unique() for name in sizes))
+    curves = runs.filter(pl.col("rows") >= 3, *(pl.col(name) == 1 for name in sizes))
+    return 2 * curves["rows"].sum() > frame.height
 
 
 def with_labels(runs: Runs, *, few: bool) -> pl.DataFrame:
