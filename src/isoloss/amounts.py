@@ -10,6 +10,7 @@ MULTIPLES = {
     "m": 1e6, "mio": 1e6, "mil": 1e6, "mln": 1e6, "million": 1e6, "millions": 1e6,
     "b": 1e9, "bn": 1e9, "g": 1e9, "billion": 1e9, "billions": 1e9,
     "t": 1e12, "tn": 1e12, "trillion": 1e12, "trillions": 1e12,
+    "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12,
 } | {f"{ten}{digits}": 10.0**digits for ten in ("1e", "10^", "10") for digits in (3, 6, 9, 12)}  # fmt: skip
 _SIZES = {"g": 1e9, "t": 1e12, "p": 1e15, "e": 1e18, "z": 1e21}
 FLOPS_UNITS = {f"{size}flop": factor for size, factor in _SIZES.items()} | {

@@ -78,6 +78,12 @@ LARGEST = [21, 22, 23, 24, 25]
         {"Run Status": ("finished", "ran out of time")},
         {"state": (None, "crashed")},
         {"finished": (True, False)},
+        {"result": ("success", "oom-killed")},
+        {"exit reason": ("done", "wall clock")},
+        {"finished_at": ("2026-01-01", None)},
+        {"pct_done": (100.0, 60.0)},
+        {"iteration": (1000, 600), "train_iters": (1000, 1000)},
+        {"num_updates": (1000, 600), "max_update": (1000, 1000)},
         {"is_finished": ("yes", "no")},
         {"done": (1, 0)},
         {"crashed": (0, 1)},
@@ -111,6 +117,8 @@ def test_unfinished_runs_in_other_words(columns):
         {"step": (1000, 1000), "max_steps": (1000, 1001)},
         {"epoch": (2, 2), "max_epochs": (3, 3)},
         {"num_steps": (1000, 3000)},
+        {"notes": ("done", "with another seed")},
+        {"optimizer": ("adam", "muon")},
     ],
     ids=str,
 )
@@ -171,6 +179,9 @@ def test_control_separate_runs_are_not_checkpoints(table):
         ("N (millions)", 1e6),
         ("millions_of_params", 1e6),
         ("num_params_b", 1e9),
+        ("Mparams", 1e6),
+        ("Model size (B params)", 1e9),
+        ("gigaparams", 1e9),
         ("Params (10^6)", 1e6),
     ],
 )
@@ -214,6 +225,7 @@ def test_flops_in_another_unit_are_refused_where_they_are_needed(unit, says):
     [
         ("compute_pf_days", 8.64e19),
         ("flops (PF-days)", 8.64e19),
+        ("C (PF-days)", 8.64e19),
         ("training_exaflops", 1e18),
         ("total_gflops", 1e9),
     ],
@@ -476,3 +488,9 @@ def test_advice_on_encodings_does_not_damage_text(tmp_path, data, advice):
     with pytest.raises(InputError) as caught:
         read(tmp_path / "runs.csv")
     assert advice in caught.value.mend
+
+
+def test_control_names_of_seeds_are_no_labels():
+    for name in ("model", "group", "experiment"):
+        named = curves().with_columns(pl.format("m{}-{}", "params", "seed").alias(name)).drop("seed")
+        assert taken(named).warnings == ()

@@ -24,6 +24,10 @@ BAD = frozenset({
     "cancelled", "canceled", "unfinished", "incomplete", "timeout", "error", "errored", "oom",
     "out of memory", "pruned", "interrupted", "evicted", "false", "no", "nan", "diverged", "exploded",
 })  # fmt: skip
+SURE = frozenset({
+    "finished", "complete", "completed", "success", "succeeded", "successful", "terminated", "done",
+})  # fmt: skip
+"""Words that make a column one of states, whatever its name, where it has few others."""
 DIVERGED = frozenset({"diverged", "nan", "exploded"})
 WORSE = 1.5
 """A run whose loss is this many times that of two runs with no more parameters and tokens diverged."""
@@ -31,7 +35,7 @@ WORSE = 1.5
 _STATUS = re.compile(r"(.*_)?(status|state|outcome)")
 _EXIT = re.compile(r"(.*_)?(exit_?code|return_?code|exit_status)")
 _MESSAGE = re.compile(r"(error|exception|failure)(_(message|reason|type))?|traceback")
-_ENDED = re.compile(r"(is_|has_|run_)?(finished|completed?|done|succeeded|success|successful)")
+_ENDED = re.compile(r"(is_|has_|run_)?(ended|finished|completed?|done|succeeded|success|successful)")
 _CUT = re.compile(
     r"(is_|was_|has_|run_)?(crashed|failed|failure|diverged|pruned|killed|aborted|preempted|timed_out|timeout|oom|"
     r"cancell?ed|interrupted|running|unfinished|incomplete|truncated|exploded)"
@@ -44,7 +48,12 @@ _PLANNED = re.compile(
     rf"((max|planned|target|scheduled|expected|full)_(train_|training_)?{_UNITS}|(total|num|n)_(train_|training_)"
     rf"?(step|iteration|update|iter)s?|num_train_epochs|train_iters|(step|iteration|token)s?_(max|planned|target|budget))"
 )
-_SHARE = re.compile(r"progress|percent_complete|pct_complete|fraction_(done|complete)")
+_SHARE = re.compile(
+    r"progress|(pct|percent|fraction|share)_(done|completed?|finished)|"
+    r"(done|completed?|finished|progress)_(pct|percent|fraction|share)"
+)
+_END_TIME = re.compile(r"(finished|ended|completed)_at|(end|finish|completion)_(time|date)")
+_TALK = re.compile(r".*(note|comment|remark|description)s?")
 _GROUPS = ("family", "dataset", "tokenizer", "vocab", "context", "position", "recurrence")
 
 
@@ -87,9 +96,15 @@ def _verdict(name: str, series: pl.Series) -> pl.Series | None:
         return flags.fill_null(False)
     if flags is not None and (_ENDED.fullmatch(name) or _STATUS.fullmatch(name)):
         return ~flags.fill_null(False)
-    if not _STATUS.fullmatch(name) or series.dtype not in (pl.String, pl.Categorical, pl.Enum):
+    if _END_TIME.fullmatch(name) and series.null_count() < len(series):
+        return series.is_null()
+    if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return None
     words = _phrases(series)
+    if not _STATUS.fullmatch(name):
+        few = 1 < words.n_unique() <= 8 and not _TALK.fullmatch(name)
+        if not few or not words.is_in(sorted(SURE)).any():
+            return None
     good = words.is_in(sorted(GOOD))
     if not (good | words.is_in(sorted(BAD))).any():
         return None
@@ -132,7 +147,14 @@ def _stopped(
     named = {name: column for name, column in named.items() if table[column].dtype.is_numeric()}
     for unit in ("step", "epoch", "token"):
         planned = [c for name, c in named.items() if _PLANNED.fullmatch(name) and _unit(name) == unit]
-        made = [c for name, c in named.items() if _MADE.fullmatch(name) and _unit(name) == unit]
+        made = [
+            c
+            for name, c in named.items()
+            if _MADE.fullmatch(name) and _unit(name) == unit and c not in planned
+        ]
+        if not made:  # num_updates beside max_update
+            made = [column for column in planned if re.match(r"(num|n)_", plain(column))]
+            planned = [column for column in planned if column not in made]
         if not planned or not made:
             continue
         data = table.select(

@@ -10,7 +10,7 @@ from isoloss.sources.repeats import SETTINGS, with_labels
 from isoloss.sources.table import Runs, TableIssue, row_words, share
 
 _SOURCES = frozenset({
-    "lab", "laboratory", "organization", "organisation", "source", "paper", "group", "team", "author",
+    "lab", "laboratory", "organization", "organisation", "source", "paper", "team", "author",
 })  # fmt: skip
 
 
@@ -51,13 +51,14 @@ def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
 
 
 def _differs(again: pl.DataFrame, inputs: list[str], name: str, label: bool) -> bool:
-    """Whether rows of equal inputs differ in ``name``; of a label, in values of several designs."""
+    """Whether rows of equal inputs differ in ``name``; of a label, in values that most sizes share."""
     if again.is_empty():
         return False
     kinds = again.group_by(inputs).agg(pl.col(name).n_unique())
     if not label:
         return bool((kinds[name] > 1).any())
-    spread = again.group_by(name).agg(pl.struct(inputs).n_unique().alias("designs"))["designs"]
+    size = "params" if "params" in inputs else inputs[0]  # a label of one size alone names a run
+    spread = again.group_by(name).agg(pl.col(size).n_unique())[size]
     return share(kinds[name] > 1) > 0.5 and share(spread > 1) > 0.5
 
 

@@ -19,8 +19,8 @@ _FOLDERS = re.compile(
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MULTIPLE = "|".join(map(re.escape, sorted(MULTIPLES, key=len, reverse=True)))
-_AFTER = re.compile(rf"(.+?)_(?:in_)?(?:x_?)?({_MULTIPLE})")
-_BEFORE = re.compile(rf"({_MULTIPLE})_(?:of_)?(.+)")
+_AFTER = re.compile(rf"(.+?)_(?:in_)?(?:x_?)?({_MULTIPLE})(?:_(?:of_)?(?:params|parameters|tokens))?")
+_BEFORE = re.compile(rf"({_MULTIPLE})_?(?:of_)?((?<=_).+|params|parameters|tokens)")
 _FLOPS = re.compile(
     r"(?:(.*)_)?(giga|tera|peta|exa|zetta|[gtpez])_?(?:flops?|f(?=_?(?:s_?)?days?$))(?:_?(s_?)?(days?))?"
 )
@@ -63,6 +63,7 @@ def header(column: str) -> Header:
         base, size, _, days = match.groups()
         unit = f"{size[0].upper()}{'F-days' if days else 'FLOP'}"
         base = (base or "flops").removesuffix("_in")
+        base = base.upper() if len(base) == 1 else base
         whole = base if days or base in SYNONYMS["flops"] else f"{base}_flops"
         return Header(whole, FLOPS_UNITS[unit.lower()], unit)
     if name in PARAMETER_COUNTS or any(name in names for names in SYNONYMS.values()):

@@ -82,7 +82,7 @@ def _rounded(data: pl.DataFrame, design: Sequence[str]) -> bool:
 
 def _decimals(losses: pl.Series) -> int:
     """Digits after the point that all losses need; 12 for more."""
-    values = losses.filter(losses.is_finite()).to_numpy()
+    values = losses.filter(losses.abs() < 1e9).to_numpy()
     return next((d for d in range(12) if np.all(np.abs(values - np.round(values, d)) < 1e-13)), 12)
 
 
