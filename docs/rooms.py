@@ -31,7 +31,7 @@ PLACES = {
     "models": (0, 6),
     "corpus": (1, 6),
 }
-GROUND = "captions, errors, files, stats, strict, table, text, units: the ground floor, which all stand on"
+GROUND = "amounts, captions, errors, files, stats, strict, table, text, units: the ground floor of all"
 
 
 def rooms() -> list[str]:

@@ -199,8 +199,19 @@ def decode(data: bytes, where: object) -> str:
         raise InputError(
             f"is not UTF-8: byte {data[error.start]:#04x} at offset {error.start}",
             where=f"{where}, line {line}",
-            mend="save it as UTF-8, for example: iconv -f latin1 -t utf-8",
+            mend=f"save it as UTF-8{_encoding(data)}",
         ) from None
+
+
+def _encoding(data: bytes) -> str:
+    """How to convert text that is not UTF-8, where its bytes tell; a wrong guess would damage it."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ", for example: iconv -f utf-16 -t utf-8"
+    high = {byte for byte in data if byte >= 0x80}
+    letters = b"\x80\x82\x84\x85\x8a\x8c\x8e\x91\x92\x93\x94\x95\x96\x97\x99\x9a\x9c\x9e\x9f"
+    if high & set(range(0x80, 0xA0)) - set(letters):  # signs that Western text has not
+        return " from the editor that wrote it"
+    return f", for example: iconv -f {'cp1252' if min(high) < 0xA0 else 'latin1'} -t utf-8"
 
 
 def json_objects(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from isoloss.errors import InputError
+from isoloss.errors import InputError, Refusal
 from isoloss.laws import FORMS, Fit, FitStatus, Term, fit, form, power_sum
 
 SIZES = np.geomspace(1e6, 1e8, 9)
@@ -291,6 +291,18 @@ def test_rows_along_a_context_give_no_interval():
         {"extra": 1},
         {"theta": [float("nan")] * 3},
         {"units": {"inputs": {"params": 0.0}, "loss": 1.0}},
+        {"df": 0},
+        {"df": -3},
+        {"sigma": -0.1},
+        {"level": 1.0},
+        {"covariance": [[1.0, 0.0, 9.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]},
+        {"covariance": [[1.0, 9.0, 0.0], [9.0, 1.0, 0.0], [0.0, 0.0, 1.0]]},
+        {"covariance": [[1.0, 0.0, 1e18], [0.0, 1.0, 0.0], [1e18, 0.0, 1.0]]},
+        {"covariance": [[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]},
+        {"source": {"columns": {"params": 1}}},
+        {"source": {"columns": ["params"]}},
+        {"source": {"loss_unit": 3}},
+        {"ranges": {"params": [7.0, 1.0]}},
     ],
     ids=str,
 )
@@ -299,6 +311,38 @@ def test_json_of_another_type_is_an_input_error(change):
     assert Fit.from_json(good)
     with pytest.raises(InputError, match="not a fit"):
         Fit.from_json(good | change)
+
+
+@pytest.mark.parametrize("held", [{"beta": 300.0}, {"alpha": 400.0, "beta": 300.0}, {"beta": 250.0}])
+def test_held_parameters_at_which_no_slope_is_finite_are_refused(held):
+    rng = np.random.default_rng(0)
+    N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 1e11, 6)))
+    loss = (1.8 + 480 * N**-0.35 + 2100 * D**-0.37) * np.exp(0.003 * rng.standard_normal(36))
+    data = {"params": N, "tokens": D}
+    with pytest.raises((Refusal, InputError)):
+        fit("outer-exponent", data, loss, objective="huber-log", fixed=held)
+    assert fit("outer-exponent", data, loss, objective="huber-log", fixed={"gamma": 1.0}).params["alpha"] > 0
+
+
+def test_very_many_rows_give_the_optimum_of_all_of_them():
+    """Starts go down on a sample, and many runs are left out by blocks: neither moves optimum or interval."""
+    rng = np.random.default_rng(0)
+    runs, each = 300, 80
+    N, D = np.repeat(10 ** rng.uniform(6, 10, runs), each), np.tile(np.geomspace(1e8, 1e11, each), runs)
+    off = np.repeat(rng.normal(0, 0.01, runs), each)
+    loss = (1.8 + 480 * N**-0.35 + 2100 * D**-0.37) * np.exp(off + rng.normal(0, 1e-3, runs * each))
+    data, cluster = {"params": N, "tokens": D}, np.repeat(np.arange(runs), each)
+    many = fit("chinchilla", data, loss, objective="squared-log", cluster=cluster)
+    start = [many.params]
+    near = fit("chinchilla", data, loss, objective="squared-log", cluster=cluster, starts=start * 2)
+    assert many.params == pytest.approx(near.params, rel=1e-6)
+    low, high = many.intervals["alpha"]
+    assert low < 0.35 < high
+    some = slice(None, 100 * each)  # few enough to leave out each run by itself
+    few = fit("chinchilla", {name: x[some] for name, x in data.items()}, loss[some], objective="squared-log",
+              cluster=cluster[some])  # fmt: skip
+    ratio = few.standard_errors["alpha"] / many.standard_errors["alpha"]
+    assert 0.8 * np.sqrt(3) < ratio < 1.6 * np.sqrt(3)
 
 
 def test_a_fit_prints_as_its_law():

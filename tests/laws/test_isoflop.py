@@ -45,6 +45,24 @@ def test_akima_recovers_a_chinchilla_law_on_a_fine_grid():
     assert found.params.band(3e19)[0] == pytest.approx(chinchilla_optimum(LAW, 3e19), rel=0.003)
 
 
+@pytest.mark.parametrize(("place", "by"), [(3, 0.6), (1, 0.3), (8, -0.5), (13, 1.0), (20, 0.2)])
+def test_one_bad_size_is_left_out_and_every_budget_stays(place, by):
+    C, N, loss = bowl_grid()
+    wrong = loss.copy()
+    wrong[place] += by
+    found = isoflop(C, N, wrong)
+    assert [size for budget in found.budgets for size in budget.left_out] == [pytest.approx(N[place])]
+    assert len(found.used) == len(BUDGETS)
+    assert found.params.exponent == pytest.approx(0.6, abs=0.02)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-3, 1e-2])
+def test_control_no_size_of_an_honest_sweep_is_left_out(noise):
+    C, N, loss = bowl_grid()
+    loss = loss * np.exp(np.random.default_rng(5).normal(0, noise, len(loss)))
+    assert not any(budget.left_out for budget in isoflop(C, N, loss, method="parabola").budgets)
+
+
 @given(st.integers(0, 10_000), st.integers(4, 12))
 @settings(max_examples=60)
 def test_minima_agree_with_a_dense_search(seed, count):

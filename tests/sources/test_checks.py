@@ -94,9 +94,6 @@ def test_a_column_of_two_units_is_refused_and_the_rows_named():
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("val_bpb", "loss-in-bits"),
-        ("bits per byte", "loss-in-bits"),
-        ("loss_bits", "loss-in-bits"),
         ("perplexity", "loss-is-perplexity"),
         ("val_ppl", "loss-is-perplexity"),
         ("top1_accuracy", "loss-is-accuracy"),

@@ -5,7 +5,7 @@ import math
 import polars as pl
 import pytest
 
-from isoloss.sources import row_checks, runs
+from isoloss.sources import endings, repeats, row_checks, runs
 
 GOOD = {
     "params": [1e6, 1e7, 1e8, 1e9],
@@ -24,7 +24,7 @@ def kinds(check, **columns):
 
 @pytest.mark.parametrize(
     "check",
-    [row_checks.numbers, row_checks.warmup, row_checks.duplicates, row_checks.endings, row_checks.mixtures],
+    [row_checks.numbers, row_checks.warmup, repeats.duplicates, endings.endings, row_checks.mixtures],
 )
 def test_a_good_table_alarms_none(check):
     assert kinds(check) == {}
@@ -48,39 +48,39 @@ def test_copies_and_near_copies_are_told_apart():
     copy = {name: [*values, values[1]] for name, values in GOOD.items()}
     near = copy | {"loss": [*GOOD["loss"], 4.0 + 1e-12]}
     apart = copy | {"loss": [*GOOD["loss"], 4.001]}
-    assert kinds(row_checks.duplicates, **copy) == {"duplicate-rows": (5,)}
-    assert kinds(row_checks.duplicates, **near) == {"near-duplicates": (2, 5)}
-    assert kinds(row_checks.duplicates, **apart) == {}
+    assert kinds(repeats.duplicates, **copy) == {"duplicate-rows": (5,)}
+    assert kinds(repeats.duplicates, **near) == {"near-duplicates": (2, 5)}
+    assert kinds(repeats.duplicates, **apart) == {}
     # Seeds tell rows apart that agree in all else.
-    assert kinds(row_checks.duplicates, **copy, seed=[1.0, 1.0, 1.0, 1.0, 2.0]) == {}
+    assert kinds(repeats.duplicates, **copy, seed=[1.0, 1.0, 1.0, 1.0, 2.0]) == {}
 
 
 def test_unfinished_runs_are_told_by_status_and_by_steps():
-    reasons = row_checks.unfinished_rows(
+    reasons = endings.unfinished_rows(
         table(
             status=["finished", "Running ", "finished", "finished"],
             steps=[100.0, 10.0, 99.5, 50.0],
             planned_steps=[100.0, 100.0, 100.0, 100.0],
         )
     )
-    assert reasons == {2: "stopped at step 10 of 100", 4: "stopped at step 50 of 100"}
-    assert row_checks.unfinished_rows(table(tokens=[0.0, 2e8, 2e9, 2e10])) == {1: "not a step was made"}
+    assert reasons == {2: "status is 'Running '", 4: "stopped at step 50 of 100"}
+    assert endings.unfinished_rows(table(tokens=[0.0, 2e8, 2e9, 2e10])) == {1: "not a step was made"}
 
 
 def test_diverged_runs_are_told_by_status_by_guessing_and_by_smaller_runs():
-    assert row_checks.diverged_rows(table(status=["ok", "NaN", "ok", "ok"])) == {2: "status 'NaN'"}
-    guess = row_checks.diverged_rows(table(vocab=[100.0] * 4, loss=[5.0, 4.0, 3.2, 2.6]))
+    assert endings.diverged_rows(table(status=["ok", "NaN", "ok", "ok"])) == {2: "status is 'NaN'"}
+    guess = endings.diverged_rows(table(vocab=[100.0] * 4, loss=[5.0, 4.0, 3.2, 2.6]))
     assert guess == {1: f"loss 5 above ln 100 = {math.log(100):.4g}"}
-    worse = row_checks.diverged_rows(table(loss=[5.0, 4.0, 3.2, 7.6]))
+    worse = endings.diverged_rows(table(loss=[5.0, 4.0, 3.2, 7.6]))
     assert worse == {4: "loss 7.6 where smaller runs reach 4"}
     # One smaller run that is better accuses nobody, nor do 1.4 times the second best.
-    assert row_checks.diverged_rows(table(loss=[7.0, 7.0, 1.0, 9.0])) == {}
-    assert row_checks.diverged_rows(table(loss=[5.0, 4.0, 3.2, 1.4 * 4.0])) == {}
+    assert endings.diverged_rows(table(loss=[7.0, 7.0, 1.0, 9.0])) == {}
+    assert endings.diverged_rows(table(loss=[5.0, 4.0, 3.2, 1.4 * 4.0])) == {}
 
 
 def test_overfitting_on_repeated_data_is_no_divergence():
     columns = {"loss": [5.0, 4.0, 3.2, 7.6], "unique_tokens": [2e7, 2e8, 2e9, 1e9]}
-    assert row_checks.diverged_rows(table(**columns)) == {}
+    assert endings.diverged_rows(table(**columns)) == {}
 
 
 def test_runs_that_one_law_cannot_hold():

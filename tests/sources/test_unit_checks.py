@@ -45,7 +45,9 @@ def test_the_ratio_tells_which_column_is_in_another_unit():
 
 def test_a_loss_named_in_bits_or_as_large_as_a_perplexity_is_doubted():
     named = {"N": GOOD["params"], "D": GOOD["tokens"], "val bpb": GOOD["loss"]}
-    assert set(issues(unit_checks.loss, named, mapping={"loss": "val bpb"})) == {"loss-in-bits"}
+    assert set(issues(unit_checks.loss, named, mapping={"loss": "val bpb"})) == set()
+    named["val ppl"] = named.pop("val bpb")
+    assert set(issues(unit_checks.loss, named, mapping={"loss": "val ppl"})) == {"loss-is-perplexity"}
     shares = {"N": GOOD["params"], "D": GOOD["tokens"], "top1_acc": GOOD["loss"]}
     assert set(issues(unit_checks.loss, shares, mapping={"loss": "top1_acc"})) == {"loss-is-accuracy"}
     assert set(issues(unit_checks.loss, loss=[90.0, 50.0, 30.0, 20.0])) == {"loss-is-perplexity"}

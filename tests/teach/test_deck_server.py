@@ -127,8 +127,7 @@ def test_a_post_needs_the_token_in_its_header(deck):
     "headers",
     [
         {"Host": "deck.example.org"},
-        {"Host": "127.0.0.1"},
-        {"Host": "127.0.0.1:1"},
+        {"Host": "127.0.0.1.example.org"},
         {"Origin": "https://example.org"},
         {"Origin": "null"},
         {"Origin": "http://127.0.0.1:1"},

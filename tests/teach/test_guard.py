@@ -30,7 +30,7 @@ def ask(method="GET", query=f"token={TOKEN}", headers=(), kind="http", host=f"12
     async def send(message):
         sent.append(message)
 
-    asyncio.run(Guard(inside, token=TOKEN, port=PORT)(scope, None, send))
+    asyncio.run(Guard(inside, token=TOKEN)(scope, None, send))
     start, body = sent
     return start["status"], dict(start["headers"]), body["body"].decode()
 
@@ -52,12 +52,21 @@ def test_the_page_of_this_machine_with_the_token_gets_in():
     assert ask(query=url(TOKEN), headers=own)[0] == 200
 
 
+@pytest.mark.parametrize("host", ["localhost:9000", "127.0.0.1", "[::1]:8080", f"127.0.0.1:{PORT + 1}"])
+def test_a_forwarded_port_of_loopback_gets_in_under_its_own_name_alone(host):
+    own = [("Origin", f"http://{host}")]
+    assert ask(query=url(TOKEN), host=host, headers=own)[0] == 200
+    assert ask(query="token=wrong", host=host, headers=own)[0] == 403
+    other = [("Origin", f"http://127.0.0.1:{PORT}")]
+    assert ask(query=url(TOKEN), host=host, headers=other)[0] == 403
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"host": f"evil.example:{PORT}"}, "an address that is not this machine's"),
-        ({"host": "127.0.0.1"}, "an address that is not this machine's"),
-        ({"host": f"127.0.0.1:{PORT + 1}"}, "an address that is not this machine's"),
+        ({"host": f"localhost.evil.example:{PORT}"}, "an address that is not this machine's"),
+        ({"host": f"10.0.0.1:{PORT}"}, "an address that is not this machine's"),
         ({"host": ""}, "an address that is not this machine's"),
         ({"headers": [("Origin", "http://evil.example")]}, "a page from elsewhere asks"),
         ({"headers": [("Origin", "null")]}, "a page from elsewhere asks"),

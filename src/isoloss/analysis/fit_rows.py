@@ -65,16 +65,20 @@ def amount(name: str, low: float, high: float | None = None) -> str:
 
 
 def value_words(fit: Fit) -> str:
-    return "Loss (nats per token)" if fit.form.gives == "loss" else "Best number of parameters N_opt"
+    return f"Loss ({fit.loss_unit})" if fit.form.gives == "loss" else "Best number of parameters N_opt"
 
 
 def residual_words(fit: Fit) -> str:
-    return "Residual: 100 ln(observed / law)" if on_logs(fit) else "Residual: observed − law (nats)"
+    return (
+        "Residual: 100 ln(observed / law)" if on_logs(fit) else f"Residual: observed − law ({fit.loss_unit})"
+    )
 
 
 def spread_words(fit: Fit, value: float) -> str:
     """A distance on the scale of the residuals, such as sigma: '0.35%' or '0.0123 nats'."""
-    return f"{100 * value:.2g}%" if on_logs(fit) else f"{value:.2g} nats"
+    return (
+        f"{100 * value:.2g}%" if on_logs(fit) else f"{value:.2g} {fit.loss_unit.removesuffix(' per token')}"
+    )
 
 
 def data_of(fit: Fit) -> FitData:

@@ -160,6 +160,7 @@ def hidden_runs(law: Fit) -> Backtest:
         delta=law.objective.delta or 1e-3,
         fixed=law.fixed,
         tied=law.tied,
+        source=law.source,
     )
 
 

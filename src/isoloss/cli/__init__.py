@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 failed or stopped, 2 wrong usage or input, 3 refused.
 import os
 import sys
 from io import TextIOWrapper
+from typing import NoReturn
 
 from isoloss.cli import studies, laws, plans, teaching, bench, data, corpus  # isort: skip (the order of the help)
 from isoloss.cli.app import app, plain
@@ -23,8 +24,13 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # a terminal that has not every sign gets "?" for it
             stream.reconfigure(errors="replace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here, where a reader who has gone is no error
     except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # the command-line library makes it exit code 1
+            _leave_quietly()
         if end.code != INTERRUPTED:
             raise
         print("isoloss: stopped. Run the same command again: a study goes on where it was.", file=sys.stderr)
@@ -41,10 +47,15 @@ def main() -> None:
     except IsolossError as error:
         print(plain(f"isoloss: {error}"), file=sys.stderr)
         sys.exit(error.exit_code)
-    except BrokenPipeError:  # the reader of stdout has gone, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except BrokenPipeError:
+        _leave_quietly()
     except OSError as error:  # disk full, no permission: the system's own words and the place
         where = f"{error.filename}: " if error.filename else ""
         print(f"isoloss: {where}{error.strerror or error}", file=sys.stderr)
         sys.exit(1)
+
+
+def _leave_quietly() -> NoReturn:
+    """The reader of stdout has gone, as `| head` does: what is left to flush goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from isoloss.errors import RunError
 from isoloss.version import __version__
 
 if TYPE_CHECKING:
@@ -47,9 +48,24 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
+_SCREEN = 10
+"""Findings that fit on a screen beside a result; each may take two lines."""
+
+
+def strict_json(value: Any) -> str:
+    """``value`` as JSON. Raises RunError where a number of it is not finite: that is no answer."""
+    try:
+        return json.dumps(value, indent=1, allow_nan=False)
+    except ValueError:
+        raise RunError(
+            "a number of the result is not finite",
+            mend="ask for sizes nearer to the data, or fit the law again",
+        ) from None
+
+
 def show_json(value: Any) -> None:
     """Strict JSON on stdout."""
-    print(json.dumps(value, indent=1, allow_nan=False))
+    print(strict_json(value))
 
 
 def say(text: str) -> None:
@@ -82,12 +98,28 @@ def terminal_width() -> int:
     return Console().width if sys.stdout.isatty() else WIDE
 
 
-def respond(as_json: bool, value: Any, parts: "Iterable[str | Table]", warnings: Iterable[str] = ()) -> None:
-    """The result on stdout: ``value`` as JSON, or in words with the reasons to doubt it, a line each."""
-    if as_json:
-        from isoloss.strict import json_values  # pydantic is slow to import, and --help needs none
+def respond(
+    as_json: bool,
+    value: Any,
+    parts: "Iterable[str | Table]",
+    warnings: Iterable[str] = (),
+    *,
+    verbose: bool = False,
+) -> None:
+    """The result on stdout: ``value`` as JSON, or in words with the reasons to doubt it, a line each.
 
-        show_json(value.to_json() if hasattr(value, "to_json") else json_values(value))
+    The gravest reasons come first; unless ``verbose``, those beyond a screen are counted. Raises RunError for
+    a number that is not finite, in words as in JSON.
+    """
+    from isoloss.strict import json_values  # pydantic is slow to import, and --help needs none
+
+    written = strict_json(value.to_json() if hasattr(value, "to_json") else json_values(value))
+    if as_json:
+        print(written)
         return
     show(parts)
-    show(f"mind: {warning}" for warning in warnings)
+    said = list(dict.fromkeys(warnings))
+    shown = said if verbose else said[:_SCREEN]
+    show(f"mind: {warning}" for warning in shown)
+    if len(said) > len(shown):
+        say(f"mind: and {len(said) - len(shown)} more, with --verbose")

@@ -1,6 +1,5 @@
 """`isoloss fit`, `isoloss predict`, `isoloss laws`, `isoloss isoflop`."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,28 +8,6 @@ import typer
 from isoloss import files
 from isoloss.cli import options as o
 from isoloss.cli.app import AsJson, app, respond, say
-
-
-@dataclass(frozen=True)
-class CountOptions:
-    """What the table's columns count."""
-
-    bytes_per_token: Annotated[float | None, typer.Option(help="Turns bits per byte into nats a token.")] = (
-        None
-    )
-    count: Annotated[str, typer.Option(help="Which count is N: params, params_total or params_executed.")] = (
-        "params"
-    )
-    tied_embeddings: Annotated[
-        bool | None,
-        typer.Option(
-            "--tied-embeddings/--untied-embeddings",
-            help="Lets one count follow from another.",
-        ),
-    ] = None
-    allow_negative: Annotated[
-        bool, typer.Option("--allow-negative", help="For losses minus a baseline; needs squared.")
-    ] = False
 
 
 @app.command()
@@ -47,7 +24,9 @@ def fit(
     held: o.HeldOptions,
     free: Annotated[list[str] | None, typer.Option(help="Frees a parameter that the law holds.")] = None,
     seed: Annotated[int, typer.Option(help="Of the resampling.")] = 0,
-    counting: CountOptions,
+    allow_negative: Annotated[
+        bool, typer.Option("--allow-negative", help="For losses minus a baseline; needs squared.")
+    ] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the fit here, as JSON.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -63,21 +42,20 @@ def fit(
     fitted = fit_table(
         law,
         table,
-        columns=columns.mapping,
-        where=columns.where,
+        **columns.reading(),
         cluster=columns.cluster,
         weights=weights,
         free=free or [],
         intervals=intervals,
         bootstrap=bootstrap,
         seed=seed,
-        **vars(counting),
+        allow_negative=allow_negative,
         **vars(objective),
         **held.options(),
     )
     if out is not None:
         files.write_json(out, fitted.to_json())
-    respond(as_json, fitted, fit_parts(fitted), fitted.warnings)
+    respond(as_json, fitted, fit_parts(fitted), fitted.warnings, verbose=columns.verbose)
     if out is not None and not as_json:
         say(
             f"Written to {out}. Next: isoloss report {out}, isoloss predict {out} ..., isoloss plan {out} ..."
@@ -87,19 +65,20 @@ def fit(
 @app.command()
 def predict(
     source: o.Fit,
-    params: Annotated[float | None, typer.Option(help="Parameters N.")] = None,
-    tokens: Annotated[float | None, typer.Option(help="Training tokens D.")] = None,
-    flops: Annotated[float | None, typer.Option(help="Training FLOPs C.")] = None,
-    recurrence: Annotated[float | None, typer.Option(help="Loops.")] = None,
-    position: Annotated[float | None, typer.Option(help="Position in the context, from 1.")] = None,
+    params: Annotated[float | None, o.number("Parameters N, such as 70B.", "params")] = None,
+    tokens: Annotated[float | None, o.number("Training tokens D, such as 1.4T.", "tokens")] = None,
+    flops: Annotated[float | None, o.number("Training FLOPs C, such as 3e21.", "flops")] = None,
+    recurrence: Annotated[float | None, o.number("Loops.")] = None,
+    position: Annotated[float | None, o.number("Position in the context, from 1.")] = None,
     others: o.MoreInputs = None,
     level: Annotated[float | None, typer.Option(help="Of the interval. Default: the fit's.")] = None,
+    verbose: o.Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict the loss of a new run, with the interval that it should fall in.
 
     isoloss predict fit.json --params 7e9 --tokens 1.4e11
-    isoloss predict chinchilla-epoch --params 7e10 --tokens 1.4e12
+    isoloss predict chinchilla-epoch --params 70B --tokens 1.4T
     """
     from isoloss.cli.results import prediction_parts
     from isoloss.plans.forecast import forecast_beside
@@ -113,7 +92,8 @@ def predict(
     answer = vars(prediction) | {"law": fitted.law, "source": fitted.source}
     answer |= {} if beside is None else {"forecast": beside.to_json()}
     answer = {fitted.form.gives: answer.pop("loss")} | answer
-    respond(as_json, answer, prediction_parts(fitted, prediction, beside), prediction.warnings)
+    parts = prediction_parts(fitted, prediction, beside)
+    respond(as_json, answer, parts, prediction.warnings, verbose=verbose)
 
 
 @app.command("laws")
@@ -144,7 +124,6 @@ def isoflop(
     *,
     table: o.Table,
     columns: o.SizeColumnOptions,
-    where: o.Where = None,
     run: Annotated[
         str | None, typer.Option(help="Column naming runs, where rows are points of training curves.")
     ] = None,
@@ -164,22 +143,26 @@ def isoflop(
     from isoloss.plans.methods import exponents_by_method
     from isoloss.sources import columns_for
 
-    more = ("flops", "params", *(("tokens",) if columns.tokens else ()))
-    read = columns_for([], table, columns=columns.mapping, where=where, cluster=run, more=more)
-    exponents = exponents_by_method(
-        read.inputs["flops"],
-        read.inputs["params"],
-        read.loss,
-        tokens=read.inputs.get("tokens"),
-        run=None if run is None or read.cluster is None else read.cluster.tolist(),
-        method=method,
-        noise=noise,
-        level=level,
+    read = columns_for(
+        [], table, **columns.reading(), cluster=run, more=("flops", "params"), optional=("tokens",)
     )
+    with read.told():
+        exponents = exponents_by_method(
+            read.inputs["flops"],
+            read.inputs["params"],
+            read.loss,
+            tokens=read.inputs.get("tokens"),
+            run=None if run is None or read.cluster is None else read.cluster.tolist(),
+            method=method,
+            noise=noise,
+            level=level,
+        )
     if out is not None:
         from isoloss.figures import isoflop as figures
         from isoloss.figures import render
 
-        for figure in figures.pictures(exponents):
+        for figure in figures.pictures(exponents, read.runs.loss_unit):
             render.write(figure, render.render(figure), out)
-    respond(as_json, exponents, isoflop_parts(exponents), read.warnings)
+    respond(
+        as_json, exponents, isoflop_parts(exponents, read.rows_of), read.warnings, verbose=columns.verbose
+    )

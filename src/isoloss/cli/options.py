@@ -10,13 +10,28 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from isoloss import amounts
 from isoloss.errors import InputError
 
 Table = Annotated[Path, typer.Argument(help="Runs: .csv, .parquet, .ndjson, or a study's folder.")]
 Fit = Annotated[str, typer.Argument(help="FIT.json, or a published law: see `isoloss laws`.")]
 Where = Annotated[str | None, typer.Option(help="Rows to keep, in SQL: \"cooled AND family = 'lstm'\".")]
 Level = Annotated[float, typer.Option(help="Share of intervals that hold the truth.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Say every finding, not the gravest alone.")]
+Accept = Annotated[
+    list[str] | None, typer.Option(help="Kind of finding that shall warn in place of refusing.")
+]
 MoreInputs = Annotated[list[str] | None, typer.Option("--input", help="NAME=VALUE for other inputs.")]
+
+
+def number(what: str, kind: str = "", **options: Any) -> Any:
+    """An option that takes 70B, 1.4T or 3e21; of params, tokens or flops, such as a model may have."""
+
+    def read(text: str) -> float:
+        value = amounts.number(text)
+        return amounts.plausible(kind, value) if kind else value
+
+    return typer.Option(help=what, parser=read, metavar="NUMBER", **options)
 
 
 MAPPED = ("params", "tokens", "flops", "loss", "recurrence", "position")
@@ -51,30 +66,56 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class SizeColumnOptions:
-    """Which column of a table is which size, and which is the loss."""
+    """Which column of a table is which size and which the loss, what they count, and which rows are kept."""
 
     params: Annotated[str | None, typer.Option(help="Column of parameters N, raw counts.")] = None
     tokens: Annotated[str | None, typer.Option(help="Column of training tokens D, raw counts.")] = None
     flops: Annotated[str | None, typer.Option(help="Column of training FLOPs C.")] = None
     loss: Annotated[str | None, typer.Option(help="Column of the loss, nats a token.")] = None
+    others: Annotated[
+        list[str] | None, typer.Option("--column", help="NAME=COLUMN for any other input of a law.")
+    ] = None
+    where: Where = None
+    bytes_per_token: Annotated[float | None, typer.Option(help="Turns bits per byte into nats a token.")] = (
+        None
+    )
+    count: Annotated[str, typer.Option(help="Which count is N: params, params_total or params_executed.")] = (
+        "params"
+    )
+    tied_embeddings: Annotated[
+        bool | None,
+        typer.Option(
+            "--tied-embeddings/--untied-embeddings",
+            help="Lets one count follow from another.",
+        ),
+    ] = None
+    accept: Accept = None
+    verbose: Verbose = False
+
+    def reading(self) -> dict[str, Any]:
+        """How to read a table, as ``sources.columns_for`` and ``fit_table`` take it. Raises InputError."""
+        return {
+            "columns": self.mapping,
+            "where": self.where,
+            "bytes_per_token": self.bytes_per_token,
+            "count": self.count,
+            "tied_embeddings": self.tied_embeddings,
+            "accepted": self.accept or (),
+        }
 
     @property
     def mapping(self) -> dict[str, str]:
         """Our name -> column, for those given. Raises InputError."""
         columns = {name: column for name in MAPPED if (column := getattr(self, name, None))}
-        return columns | pairs(getattr(self, "others", None), "--column")
+        return columns | pairs(self.others, "--column")
 
 
 @dataclass(frozen=True)
 class ColumnOptions(SizeColumnOptions):
-    """Which column of a table is which, which rows are kept, and which hang together."""
+    """The other inputs of laws too, and which rows hang together."""
 
     recurrence: Annotated[str | None, typer.Option(help="Column of loops.")] = None
     position: Annotated[str | None, typer.Option(help="Column of the position in the context.")] = None
-    others: Annotated[
-        list[str] | None, typer.Option("--column", help="NAME=COLUMN for any other input of a law.")
-    ] = None
-    where: Where = None
     cluster: Annotated[
         str | None, typer.Option(help="Column naming rows that hang together: a size, or a run.")
     ] = None
@@ -124,9 +165,9 @@ def numbers(items: list[str] | None, option: str) -> dict[str, float]:
     out: dict[str, float] = {}
     for name, text in pairs(items, option).items():
         try:
-            out[name] = float(text)
-        except ValueError:
-            raise InputError(f"{text!r} is not a number", where=f"{option} {name}", mend="give one") from None
+            out[name] = amounts.number(text)
+        except InputError as error:
+            raise InputError(error.what, where=f"{option} {name}", mend=error.mend) from None
     return out
 
 

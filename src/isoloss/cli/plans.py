@@ -39,15 +39,17 @@ def compare(
 
     names = [name.strip() for name in laws.split(",") if name.strip()]
     read, inputs, hidden = _read(names, table, columns, holdout or "")
-    comparison = ranked(
-        names,
-        inputs,
-        read.loss,
-        holdout=None if holdout is None else hidden,
-        cluster=read.cluster,
-        **vars(objective),
-    )
-    respond(as_json, comparison, comparison_parts(comparison), [*comparison.warnings, *read.warnings])
+    with read.told():
+        comparison = ranked(
+            names,
+            inputs,
+            read.loss,
+            holdout=None if holdout is None else hidden,
+            cluster=read.cluster,
+            **vars(objective),
+        )
+    warnings = [*read.warnings, *comparison.warnings]
+    respond(as_json, comparison, comparison_parts(comparison), warnings, verbose=columns.verbose)
 
 
 @app.command()
@@ -73,8 +75,9 @@ def backtest(
     from isoloss.plans.backtest import backtest as judged
 
     read, inputs, hidden = _read([law], table, columns, holdout)
-    options = vars(objective) | held.options()
-    result = judged(law, inputs, read.loss, holdout=hidden, rungs=rungs, cluster=read.cluster, **options)
+    options = vars(objective) | held.options() | {"source": read.source}
+    with read.told():
+        result = judged(law, inputs, read.loss, holdout=hidden, rungs=rungs, cluster=read.cluster, **options)
     if out is not None:
         from isoloss.figures import backtest as figures
         from isoloss.figures import render
@@ -82,7 +85,8 @@ def backtest(
         picture = figures.figure(result)
         for path in render.write(picture, render.render(picture), out):
             progress.print(str(path))
-    respond(as_json, result, backtest_parts(result), [*result.warnings, *read.warnings])
+    warnings = [*read.warnings, *result.warnings]
+    respond(as_json, result, backtest_parts(result), warnings, verbose=columns.verbose)
 
 
 def _read(
@@ -96,14 +100,9 @@ def _read(
     if equals and not (column and value):
         raise InputError(f"{holdout!r} is not COL=VALUE", where="--holdout", mend="write COL=VALUE")
     more = {"holdout": column} if equals else {}
-    read = columns_for(
-        laws,
-        table,
-        columns=columns.mapping | more,
-        where=columns.where,
-        cluster=columns.cluster,
-        more=tuple(more),
-    )
+    reading = columns.reading()
+    reading["columns"] |= more
+    read = columns_for(laws, table, **reading, cluster=columns.cluster, more=tuple(more))
     inputs = {name: values for name, values in read.inputs.items() if name not in more}
     return read, inputs, equal_to(read.runs.frame["holdout"], value, column) if equals else holdout
 
@@ -111,20 +110,22 @@ def _read(
 @app.command()
 def forecast(
     table: o.Table,
-    params: Annotated[list[float] | None, typer.Option(help="Parameters N of a new run.")] = None,
-    tokens: Annotated[list[float] | None, typer.Option(help="Its training tokens D.")] = None,
-    flops: Annotated[list[float] | None, typer.Option(help="Its FLOPs C, in place of N or D.")] = None,
+    params: Annotated[list[float] | None, o.number("Parameters N of a new run, such as 70B.", "params")] = None,
+    tokens: Annotated[list[float] | None, o.number("Its training tokens D, such as 1.4T.", "tokens")] = None,
+    flops: Annotated[list[float] | None, o.number("Its FLOPs C, in place of N or D.", "flops")] = None,
     columns: Annotated[list[str] | None, typer.Option("--column", help="NAME=COLUMN, as in fit.")] = None,
     where: o.Where = None,
     cluster: Annotated[str | None, typer.Option(help="Column naming rows that hang together.")] = None,
     count: Annotated[str, typer.Option(help="params, params_total or params_executed.")] = "params",
+    accept: o.Accept = None,
     level: o.Level = 0.9,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the forecast here, as JSON.")] = None,
+    verbose: o.Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Predict runs that nobody has made from a table of runs, with intervals that hold out there.
 
-    isoloss forecast runs.csv --params 7e9 --tokens 1.4e11
+    isoloss forecast runs.csv --params 7B --tokens 140B
     isoloss forecast runs.csv --column params=N --flops 1e22 --tokens 1e11 -o forecast.json
     """
     from isoloss.cli.results import forecast_parts
@@ -140,10 +141,11 @@ def forecast(
         where=where,
         cluster=cluster,
         count=count,
+        accepted=accept or (),
     )
     if out is not None:
         files.write_json(out, found.to_json())
-    respond(as_json, found, forecast_parts(found), found.warnings)
+    respond(as_json, found, forecast_parts(found), found.warnings, verbose=verbose)
     if out is not None and not as_json:
         say(f"Written to {out}.")
 
@@ -152,17 +154,14 @@ def forecast(
 class PlanOptions:
     """What to plan: the options of ``isoloss.plans.plan``."""
 
-    flops: Annotated[float | None, typer.Option(help="Training budget C in FLOPs, e.g. 1e21.")] = None
+    flops: Annotated[float | None, o.number("Training budget C, such as 1e21 or 300PF-days.", "flops")] = None
     loss: Annotated[float | None, typer.Option(help="Target loss, in place of a budget.")] = None
-    params: Annotated[float | None, typer.Option(help="Fixes N; tokens follow.")] = None
-    tokens: Annotated[float | None, typer.Option(help="Fixes D; parameters follow.")] = None
+    params: Annotated[float | None, o.number("Fixes N; tokens follow.", "params")] = None
+    tokens: Annotated[float | None, o.number("Fixes D; parameters follow.", "tokens")] = None
     serve_tokens: Annotated[
-        float | None,
-        typer.Option(help="Tokens that the model will process in its life, to count their cost."),
+        float | None, o.number("Tokens that the model will process in its life, to count their cost.")
     ] = None
-    unique_tokens: Annotated[
-        float | None, typer.Option(help="Tokens at hand; more than that repeat them.")
-    ] = None
+    unique_tokens: Annotated[float | None, o.number("Tokens at hand; more than that repeat them.")] = None
     max_epochs: Annotated[float | None, typer.Option(help="Repeat them at most so often.")] = None
     recurrence: Annotated[float | None, typer.Option(help="Loops of a looped model.")] = None
     recurrent_share: Annotated[
@@ -178,7 +177,7 @@ class PlanOptions:
 
 @app.command()
 @o.grouped
-def plan(source: o.Fit, question: PlanOptions, as_json: AsJson = False) -> None:
+def plan(source: o.Fit, question: PlanOptions, verbose: o.Verbose = False, as_json: AsJson = False) -> None:
     """Which model for how many tokens: at a budget, to a target loss, or with one of them fixed.
 
     isoloss plan fit.json --flops 1e21 --gpu h100 --price-per-gpu-hour 2.5
@@ -190,20 +189,22 @@ def plan(source: o.Fit, question: PlanOptions, as_json: AsJson = False) -> None:
     from isoloss.plans import plan as planned
     from isoloss.sources.fits import read_fit
 
-    result = planned(read_fit(source), **vars(question))
-    respond(as_json, result, plan_parts(result), result.warnings)
+    fitted = read_fit(source)
+    result = planned(fitted, **vars(question))
+    respond(as_json, result, plan_parts(result, fitted.loss_unit), result.warnings, verbose=verbose)
 
 
 @app.command()
 def design(
     source: o.Fit,
-    budget: Annotated[float, typer.Option(help="FLOPs to spend on the next runs.")],
-    params: Annotated[float | None, typer.Option(help="N of the prediction that matters.")] = None,
-    tokens: Annotated[float | None, typer.Option(help="D of the prediction that matters.")] = None,
-    recurrence: Annotated[float | None, typer.Option(help="Its loops.")] = None,
+    budget: Annotated[float, o.number("FLOPs to spend on the next runs.", "flops")],
+    params: Annotated[float | None, o.number("N of the prediction that matters.", "params")] = None,
+    tokens: Annotated[float | None, o.number("D of the prediction that matters.", "tokens")] = None,
+    recurrence: Annotated[float | None, o.number("Its loops.")] = None,
     others: o.MoreInputs = None,
     at_most: Annotated[int, typer.Option(help="Runs to propose at most.")] = 8,
     seed: Annotated[int, typer.Option(help="Of the draws and the random choices.")] = 20260422,
+    verbose: o.Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Which runs to buy next, so that one prediction becomes surest for the money.
@@ -218,4 +219,4 @@ def design(
     inputs = o.law_inputs({"params": params, "tokens": tokens, "recurrence": recurrence}, others)
     target = inputs_for(fitted, inputs)
     result = designed(fitted, budget_flops=budget, target=target, at_most=at_most, seed=seed)
-    respond(as_json, result, design_parts(result), result.warnings)
+    respond(as_json, result, design_parts(result), result.warnings, verbose=verbose)

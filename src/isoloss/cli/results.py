@@ -29,6 +29,8 @@ def fit_parts(fit: Fit) -> Parts:
     if fit.law == "loop-total":
         yield entropy_share(fit, OURO_BETA).sentence
     yield "data: " + ", ".join(f"{name} {text.counts(low, high)}" for name, (low, high) in fit.ranges.items())
+    if fit.form.gives == "loss" and fit.loss_unit != "nats per token":
+        yield f"losses are in {fit.loss_unit}"
     for name, rule in fit.source.get("derived", {}).items():
         yield f"{name} is derived: {rule}"
     for note in fit.source.get("notes", ()):
@@ -41,7 +43,7 @@ def prediction_parts(fit: Fit, prediction: Prediction, beside: "Forecast | None"
     if fit.form.gives != "loss":
         yield f"{fit.form.gives} {text.count(value)}, by {fit.formula()}"
     else:
-        yield f"loss {_loss(value)} nats a token, by {fit.formula()}"
+        yield f"loss {_loss(value)} {fit.loss_unit}, by {fit.formula()}"
     if prediction.interval is not None and prediction.band is not None:
         (low, high), (least, most) = prediction.interval, prediction.band
         yield f"a new run: {low:.4f} to {high:.4f} ({text.level(prediction.level)})"
@@ -99,7 +101,7 @@ def laws_parts(printed: Mapping[str, Fit], unpublished: Mapping[str, str]) -> Pa
     yield from (f"{name}: {reason}" for name, reason in unpublished.items())
 
 
-def plan_parts(plan: "Plan") -> Parts:
+def plan_parts(plan: "Plan", loss_unit: str) -> Parts:
     """The sizes, the loss and the cost of a plan."""
     counts = {"params": plan.params, "tokens": plan.tokens, "flops": plan.flops}
     rows = [
@@ -108,7 +110,7 @@ def plan_parts(plan: "Plan") -> Parts:
     ]
     ratio, loss = (plan.intervals.get(name) for name in ("tokens_per_param", "loss"))
     rows.append(("tokens per param", text.number(plan.tokens_per_param), _ends(ratio, text.number)))
-    rows.append(("loss", _loss(plan.loss), _ends(loss, _loss)))
+    rows.append((f"loss ({loss_unit})", _loss(plan.loss), _ends(loss, _loss)))
     if plan.epochs is not None and plan.effective_tokens is not None:
         worth = f"worth {text.count(plan.effective_tokens)} new tokens"
         rows.append(("epochs", text.number(plan.epochs), worth))
@@ -241,7 +243,7 @@ def design_parts(design: "Design") -> Parts:
     )
 
 
-def isoflop_parts(estimates: "ExponentsByMethod") -> Parts:
+def isoflop_parts(estimates: "ExponentsByMethod", rows_of: Callable[[float, float], str]) -> Parts:
     """The exponent of the best size by every method, and what was read off each budget."""
     rows = [
         (
@@ -283,3 +285,6 @@ def isoflop_parts(estimates: "ExponentsByMethod") -> Parts:
     for budget in isoflop.budgets:
         for flag in budget.flags:
             yield f"{text.count(budget.flops)}: {flag.value}"
+        for size in budget.left_out:
+            rows = rows_of(budget.flops, size)
+            yield f"{text.count(budget.flops)}: {rows} left out, its loss far off the curve of the others"

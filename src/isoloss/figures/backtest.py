@@ -99,7 +99,7 @@ def _scale_panel(outcome: Backtest, table: pl.DataFrame) -> alt.LayerChart:
     )
     # Intervals may reach far beyond the losses; they are clipped at the panel's edge.
     low, high = marks.span(table["observed"], hidden["predicted"], hidden[best])
-    y = linear_axis("observed", "Loss (nats per token)", low, high)
+    y = linear_axis("observed", f"Loss ({outcome.fit.loss_unit})", low, high)
     baseline, predicted = marks.renamed(y, "baseline"), marks.renamed(y, "predicted")
     runs = hidden.rename({best: "baseline"})
     layers = [marks.points(visible.select("scale", "observed"), x, y, colour=LEFT_OUT, size=36, opacity=0.9)]

@@ -116,9 +116,9 @@ def law_frontier(fit: Fit, low: float, high: float, *, level: float = 0.9) -> Me
     return MethodFrontier(f"law, {fit.law}", exponent, interval, level, POINTS.to_frame(), law)
 
 
-def pictures(exponents: ExponentsByMethod) -> list[Figure]:
+def pictures(exponents: ExponentsByMethod, loss_unit: str = "nats per token") -> list[Figure]:
     """The curves by budget, and the compute frontier by every method that gives one."""
-    curves = [] if exponents.isoflop is None else [curves_figure(exponents.isoflop)]
+    curves = [] if exponents.isoflop is None else [curves_figure(exponents.isoflop, loss_unit=loss_unit)]
     frontiers = all_frontiers(exponents)
     return [*curves, frontier_figure(frontiers)] if frontiers else curves
 

@@ -26,7 +26,7 @@ SHORT = {
 }
 
 
-def curves_figure(isoflop: IsoFlop, *, counting: str = "") -> Figure:
+def curves_figure(isoflop: IsoFlop, *, counting: str = "", loss_unit: str = "nats per token") -> Figure:
     """Loss against N at each budget. ``counting`` names the rule under which N was counted."""
     used, total = len(isoflop.used), len(isoflop.budgets)
     ends = text.interval(isoflop.params.interval, text.loss)
@@ -37,7 +37,7 @@ def curves_figure(isoflop: IsoFlop, *, counting: str = "") -> Figure:
     left_out = [budget for budget in isoflop.budgets if not budget.used]
     return captioned(
         "isoflop-curves",
-        _chart(isoflop),
+        _chart(isoflop, loss_unit),
         title,
         _table(isoflop),
         method=METHODS[isoflop.method],
@@ -57,14 +57,14 @@ def _left_out_words(budget: Budget) -> str:
     return f"C = {text.power(budget.flops)} is left out: {why}."
 
 
-def _chart(isoflop: IsoFlop) -> alt.LayerChart:
+def _chart(isoflop: IsoFlop, loss_unit: str) -> alt.LayerChart:
     top = RISE * max(budget.loss for budget in isoflop.budgets)
     sizes = _table(isoflop).filter(pl.col("loss") <= top)
     minima = _minima(isoflop)
     smallest, largest = marks.span(sizes["params"])
     x = log_axis(alt.X, "params", "Parameters N", smallest, largest, room=_room(minima, smallest, largest))
     lowest, _ = marks.span(sizes["loss"], minima["loss"])
-    y = linear_axis("loss", "Loss (nats per token)", lowest, top)
+    y = linear_axis("loss", f"Loss ({loss_unit})", lowest, top)
     first, last = marks.span(minima["flops"])
     colour = marks.colour_bar("flops", "Training compute C, FLOP", first, last, labels=POWERS)
     used, left_out = minima.filter("used"), minima.filter(~pl.col("used"))

@@ -57,7 +57,7 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
     low, high = marks.span(*losses)
     # Runs far above the frontier must not flatten it.
     top = float(np.nanmax(best.loss_F))
-    y = linear_axis("loss", "Loss (nats per token)", low, min(high, top + 0.6 * (top - low)))
+    y = linear_axis("loss", f"Loss ({fit.loss_unit})", low, min(high, top + 0.6 * (top - low)))
     layers: list[alt.Chart] = []
     if runs is not None:
         layers.append(marks.points(runs, x, y, colour=REAL, size=28, opacity=0.55, clip=True))
@@ -126,7 +126,7 @@ def penalty(plan: Plan) -> Figure:
     low, high = off.within_10_percent
     span = (1 / 8 if low is None else low, 8.0 if high is None else high)
     charts = [
-        _penalty_panel(table, "extra_loss", "Extra loss, same compute (nats)", span, None),
+        _penalty_panel(table, "extra_loss", "Extra loss, same compute", span, None),
         _penalty_panel(table, "extra_compute", "Extra compute, same loss (%)", span, 200.0),
     ]
     first = "less than 1/8" if low is None else f"{low:.2f}"

@@ -147,7 +147,7 @@ def _by_designs(form: Form, rows: Rows, solved: Solved, options: Options) -> Sol
         return solved
     noise = lack_of_fit(solved.problem, solved.optimum, rows.x_In, rows.y_n, rows.w_n)
     free = len(solved.optimum.phi)
-    if noise is None or not noise.p < FORM_ERROR or noise.designs <= free or rows.labels is not None:
+    if noise is None or not noise.p < FORM_ERROR or noise.designs <= free or rows.grouped:
         return replace(solved, seeds=noise)
     # The law's own error is shared by the seeds of a design: the designs are what counts.
     note = (
@@ -192,7 +192,7 @@ def problem_of(fit: Fit) -> tuple[Problem, Points]:
     labels = None if data.cluster is None else np.array(data.cluster)
     columns = {name: np.array(data.inputs[name]) for name in form.inputs}
     rows = Rows(columns, np.array(data.loss), np.array(data.weights), labels)
-    if labels is None and fit.clusters is not None:
+    if not rows.grouped and fit.clusters is not None and fit.clusters < len(rows.y_n):
         labels = designs(rows.x_In).astype(str)
     objective, delta = fit.objective.name, fit.objective.delta
     points = points_of(rows, objective != "squared", labels)

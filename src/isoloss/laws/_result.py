@@ -134,6 +134,11 @@ class Fit(FitFace):
         return law.with_signed_floor() if self.signed_floor else law
 
     @property
+    def loss_unit(self) -> str:
+        """The unit of its losses, as their column was named."""
+        return self.source.get("loss_unit", "nats per token")
+
+    @property
     def widening(self) -> float:
         """sqrt(n / df): resampled residuals are too small by the degrees of freedom that the fit used up."""
         return math.sqrt((self.clusters or len(self.residuals)) / max(self.df, 1))
@@ -269,8 +274,28 @@ def _check(fit: Fit) -> None:
         raise ValueError("ranges or fixed name what the law has not")
     if fit.bootstrap and any(len(row) != size for row in fit.bootstrap.theta):
         raise ValueError("bootstrap refits do not match the law")
+    if fit.covariance is not None and fit.df < 1:
+        raise ValueError("intervals need a degree of freedom, and df is below 1")
+    if (fit.sigma is not None and not 0 <= fit.sigma < math.inf) or not 0 < fit.level < 1:
+        raise ValueError("sigma or level is none")
+    if any(not 0 <= low <= high < math.inf for low, high in fit.ranges.values()):
+        raise ValueError("a range of the data is none")
+    columns, unit = fit.source.get("columns") or {}, fit.loss_unit
+    if not isinstance(columns, dict) or not all(isinstance(name, str) for name in [unit, *columns.values()]):
+        raise ValueError("source.columns or source.loss_unit is not text")
     square = fit.covariance is None or [len(row) for row in fit.covariance] == [size] * size
     numbers = [*fit.theta, *fit.params.values(), fit.units.loss, *fit.units.inputs.values()]
     finite = all(math.isfinite(number) for number in numbers)
     if len(fit.theta) != size or not square or not finite or min(fit.units.inputs.values()) <= 0:
         raise ValueError("theta, params, units or covariance do not match the law")
+    if fit.covariance is not None and not _is_covariance(np.array(fit.covariance)):
+        raise ValueError("covariance is not symmetric, or a variance is negative")
+
+
+def _is_covariance(matrix: Array) -> bool:
+    """Whether a matrix is symmetric and has no negative eigenvalue, up to the rounding of its entries."""
+    if not np.all(np.isfinite(matrix)) or np.any(np.diag(matrix) < 0):
+        return False
+    root = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scaled = matrix / root[:, None] / root
+    return bool(np.allclose(scaled, scaled.T, atol=1e-6) and np.linalg.eigvalsh(scaled)[0] > -1e-6)

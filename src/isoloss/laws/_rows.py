@@ -62,6 +62,11 @@ class Rows:
     def x_In(self) -> Array:
         return np.stack(list(self.inputs.values()))
 
+    @property
+    def grouped(self) -> bool:
+        """Whether labels put rows together; a label of its own for each row keeps equal rows apart."""
+        return self.labels is not None and len(np.unique(self.labels)) < len(self.labels)
+
 
 def rows_of(
     law: Form,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import leastsq
 
+from isoloss.errors import Refusal
 from isoloss.laws._scaled import ScaledForm
 from isoloss.laws.forms import Array
 
@@ -14,6 +15,7 @@ _MOST_STEPS = 100
 _SHARPENED = 3
 _AROUND, _ROUNDS = 16, 4  # restarts around the best optimum, for a deeper one
 SMALL_GRADIENT = 1e-6
+_MANY, _SAMPLE = 20_000, 5_000  # points beyond which starts go down on a sample of them
 _EVALUATED_TO = 8 * np.finfo(float).eps  # a sum of a few exponentials, its logarithm, and that of the loss
 
 
@@ -38,6 +40,15 @@ class Problem:
             y_n=self.y_n if self.y_n.ndim == 1 else self.y_n[keep_S],
             w_n=self.w_n if self.w_n.ndim == 1 else self.w_n[keep_S],
         )
+
+    def sample(self) -> "Problem":
+        """The problem of some points where there are very many, to find the way to the optimum."""
+        size = len(self.w_n)
+        if size <= _MANY:
+            return self
+        some = np.sort(np.random.default_rng(0).permutation(size)[:_SAMPLE])
+        model = replace(self.model, z_In=self.model.z_In[:, some])
+        return replace(self, model=model, y_n=self.y_n[some], w_n=self.w_n[some])
 
     def residuals(self, phi: Array) -> Array:
         """Fitted minus observed, shape (..., n)."""
@@ -198,10 +209,12 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
     if starts_SF is not None:
         phi_SF = _descend(problem, starts_SF, 1e-10)
     else:
-        candidates_GF = candidates(problem)
+        rough = problem.sample()
+        candidates_GF = candidates(rough)
         count = 24 if problem.model.form.rugged else 4 if candidates_GF.shape[1] <= 3 else 8
         ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
-        phi_SF = descend(problem, candidates_GF[ranks])
+        with np.errstate(over="ignore", invalid="ignore"):  # of starts that then are left out
+            phi_SF = _sound(rough, descend(rough, _sound(rough, candidates_GF[ranks])))
         if problem.objective == "huber-log" and problem.model.form.rugged:
             phi_SF = np.concatenate([phi_SF, *_restarts_around_best(problem, phi_SF)])
     # Near enough to tell which starts agree; only the best goes on to the last digits.
@@ -224,6 +237,18 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         len(phi_SF),
         _agreeing(problem, total_S),
     )
+
+
+def _sound(problem: Problem, phi_SF: Array) -> Array:
+    """The ends of descents at which the law has finite slopes. Raises Refusal where none has."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        sound_S = np.all(np.isfinite(problem.jacobian(phi_SF)), axis=(1, 2))
+    if not sound_S.any():
+        raise Refusal(
+            "the law exceeds every number wherever a start leads",
+            mend="hold parameters (--fixed) at values that runs can have, or leave them free",
+        )
+    return phi_SF[sound_S]
 
 
 def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:

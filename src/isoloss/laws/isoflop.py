@@ -19,7 +19,7 @@ from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws.forms import Array
 from isoloss.laws.frontier import LEAST, Frontier, Third, TokenRule, frontier, sweep, thirds
-from isoloss.laws.minima import FEWEST, METHODS, Method, minima, opens_down, scatter, values
+from isoloss.laws.minima import FEWEST, METHODS, Method, minima, off_curve, opens_down, scatter, values
 from isoloss.stats import check_level
 from isoloss.strict import json_values
 
@@ -58,7 +58,7 @@ class Budget:
 
     ``log_se`` is the standard deviation of log N* over noise draws; None without draws, for too few sizes, or
     where over half of the draws fell on an edge. ``sizes``, ``losses`` and ``size_tokens`` are the points,
-    ascending in size.
+    ascending in size; ``left_out`` are sizes whose loss lies far off the curve of the others.
     """
 
     flops: float
@@ -70,6 +70,7 @@ class Budget:
     sizes: tuple[float, ...]
     losses: tuple[float, ...]
     size_tokens: tuple[float, ...]
+    left_out: tuple[float, ...] = ()
 
     @property
     def used(self) -> bool:
@@ -137,6 +138,8 @@ def isoflop(
     check_level(level)
     table, rule = sweep(flops, params, loss, tokens)
     groups = _by_budget(table)
+    sd_of, words = _noise(noise, groups)
+    groups = [_without_bad_size(group, sd_of) for group in groups]
     sd_of, words = _noise(noise, groups)
     rng = np.random.default_rng(seed)
     budgets = tuple(_read(group, Method(method), sd_of, draws, rng) for group in groups)
@@ -210,6 +213,16 @@ def _by_budget(table: dict[str, Array]) -> list[dict[str, Any]]:
     return out
 
 
+def _without_bad_size(group: dict[str, Any], sd_of: Callable[[Array], Array]) -> dict[str, Any]:
+    """The budget without the one size whose loss belongs to no curve through the others."""
+    share = float(np.median(sd_of(group["loss"]) / group["loss"]))
+    bad = off_curve(np.log(group["params"]), np.log(group["loss"]), share)
+    if bad is None:
+        return group
+    kept = {name: np.delete(group[name], bad) for name in ("params", "tokens", "loss")}
+    return group | kept | {"left_out": (float(group["params"][bad]),)}
+
+
 def _noise(noise: Noise | None, groups: list[dict[str, Any]]) -> tuple[Callable[[Array], Array], str]:
     """The noise's standard deviation as a function of the losses, and how it is known, in words."""
     if noise is None:
@@ -277,6 +290,7 @@ def _read(
         sizes=tuple(group["params"].tolist()),
         losses=tuple(loss.tolist()),
         size_tokens=tuple(group["tokens"].tolist()),
+        left_out=group.get("left_out", ()),
     )
 
 

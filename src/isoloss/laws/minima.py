@@ -51,11 +51,13 @@ def opens_down(x: Array, y: Array) -> bool:
 
 
 def scatter(curves: Iterable[tuple[Array, Array]]) -> tuple[float, int]:
-    """Noise of a point about its curve (root mean square) and how many contrasts it rests on.
+    """Noise of a point about its curve and how many contrasts it rests on.
 
-    Each run of 5 neighbours that holds the lowest point is fitted by a cubic (of 4, by a parabola): what is
-    left over is one contrast of unit length, which has the noise's standard deviation. Bends that a cubic
-    does not follow count as noise, so this errs on the high side.
+    The root mean square, unless single points lie so far off that the median of the contrasts, of which half
+    exceed 0.674 standard deviations, is less than a quarter of it. Each run of 5 neighbours
+    that holds the lowest point is fitted by a cubic (of 4, by a parabola): what is left over is one contrast
+    of unit length, which has the noise's standard deviation. Bends that a cubic does not follow count as
+    noise, so this errs on the high side.
     """
     contrasts = []
     for x, y in curves:
@@ -68,7 +70,29 @@ def scatter(curves: Iterable[tuple[Array, Array]]) -> tuple[float, int]:
             u = (x[window] - x[first]) / (x[window][-1] - x[first])
             rest = np.linalg.qr(np.vander(u, size - 1), mode="complete")[0][:, -1]
             contrasts.append(rest @ y[window])
-    return (float(np.sqrt(np.mean(np.square(contrasts)))) if contrasts else 0.0), len(contrasts)
+    if not contrasts:
+        return 0.0, 0
+    mean, median = np.sqrt(np.mean(np.square(contrasts))), np.median(np.abs(contrasts)) / 0.6745
+    return float(median if 0 < median < mean / 4 else mean), len(contrasts)
+
+
+def off_curve(x: Array, y: Array, noise: float) -> int | None:
+    """The point that lies far above or below the curve of the others, if there is just one.
+
+    Each point is left out in turn: without it a parabola must fit the others far better than without any
+    other one, and must miss it by 30 times the ``noise`` and by what it misses the others by.
+    """
+    if len(x) < FEWEST + 2:
+        return None
+    left, miss = np.empty(len(x)), np.empty(len(x))
+    for out in range(len(x)):
+        kept = np.arange(len(x)) != out
+        parabola = np.polynomial.Polynomial.fit(x[kept], y[kept], 2)
+        left[out] = np.sqrt(np.mean((parabola(x[kept]) - y[kept]) ** 2))
+        miss[out] = abs(parabola(x[out]) - y[out])
+    worst, second = np.argsort(left)[:2]
+    alone = 5 * left[worst] < left[second] and miss[worst] > max(30 * noise, 10 * left[worst])
+    return int(worst) if alone else None
 
 
 def _akima_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array, Array]:

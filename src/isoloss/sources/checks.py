@@ -1,9 +1,10 @@
 """All checks of a table, and what to do about their findings."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from isoloss.errors import InputError
-from isoloss.sources import row_checks, unit_checks
+from isoloss.sources import endings, repeats, row_checks, unit_checks
 from isoloss.sources.table import Excluded, Runs, TableIssue
 
 CHECKS = (
@@ -14,15 +15,20 @@ CHECKS = (
     unit_checks.flops,
     row_checks.numbers,
     row_checks.warmup,
-    row_checks.duplicates,
-    row_checks.endings,
+    repeats.duplicates,
+    endings.unknown_states,
     row_checks.mixtures,
 )
 
 
 def check(runs: Runs) -> tuple[TableIssue, ...]:
     """What every check finds, what refuses first."""
-    issues = [issue for check_of_table in CHECKS for issue in check_of_table(runs)]
+    issues = [issue for check_of_table in (endings.endings, *CHECKS) for issue in check_of_table(runs)]
+    return _sorted(issues, runs)
+
+
+def _sorted(issues: Iterable[TableIssue], runs: Runs) -> tuple[TableIssue, ...]:
+    issues = [replace(issue, severity="warn") if issue.kind in runs.accepted else issue for issue in issues]
     return tuple(sorted(issues, key=lambda issue: issue.severity != "refuse"))
 
 
@@ -43,8 +49,8 @@ def usable(runs: Runs) -> Runs:
 
     The rest is checked anew. Raises InputError if no row is left.
     """
-    unfinished = row_checks.unfinished_rows(runs)
-    diverged = {row: why for row, why in row_checks.diverged_rows(runs).items() if row not in unfinished}
+    unfinished = endings.unfinished_rows(runs)
+    diverged = {row: why for row, why in endings.diverged_rows(runs).items() if row not in unfinished}
     out = [Excluded(row, f"unfinished: {why}", False) for row, why in unfinished.items()]
     out += [Excluded(row, f"diverged: {why}", True) for row, why in diverged.items()]
     gone = unfinished | diverged
@@ -66,4 +72,6 @@ def usable(runs: Runs) -> Runs:
         source={**runs.source, "rows_kept": frame.height},
         excluded=(*runs.excluded, *sorted(out, key=lambda excluded: excluded.row)),
     )
-    return replace(rest, findings=check(rest))
+    # Whoever is left was not accused, and has fewer accusers now: how runs ended is not asked again.
+    left = (issue for check_of_table in CHECKS for issue in check_of_table(rest))
+    return replace(rest, findings=_sorted(left, rest))

@@ -12,15 +12,29 @@ from polars.selectors import numeric
 
 from isoloss import files
 from isoloss.errors import InputError
-from isoloss.sources import checks
+from isoloss.sources import checks, endings
 from isoloss.sources.derive import derive, rules
-from isoloss.sources.naming import LABELS, NUMBERS, SYNONYMS, candidates, other_counts
+from isoloss.sources.naming import (
+    COUNTED,
+    LABELS,
+    NUMBERS,
+    SYNONYMS,
+    candidates,
+    device_time,
+    header,
+    loss_unit,
+    other_counts,
+    plain,
+)  # fmt: skip
 from isoloss.sources.read import FAILURES, read
 from isoloss.sources.table import Runs
 from isoloss.sources.where import check_where
 
 NEEDED = ("params", "tokens", "loss")
 SHARED = ("cluster", "holdout", "weights")  # may be a column that something else is too
+_LARGEST = {"tokens": 1e14, "unique_tokens": 1e14, "flops": 1e30}
+"""Smallest value of a whole column that its header's unit may make; of parameters 1e12."""
+_INDEX = re.compile(r"(unnamed_.*|index|level_0)?")
 
 
 def runs(
@@ -32,15 +46,19 @@ def runs(
     bytes_per_token: float | None = None,
     tied_embeddings: bool | None = None,
     allow_negative: bool = False,
+    accepted: Sequence[str] = (),
 ) -> Runs:
     """The runs in ``source`` (anything ``read`` takes), checked.
 
     ``columns`` maps our names to the table's. A name that is not mapped is taken from the one column that
     has a well-known name for it (``naming.SYNONYMS``), and ``source["notes"]`` says so; a ``needed`` name
     without a column is derived (``derive.rules``), and ``source["derived"]`` says by which rule.
-    ``where`` keeps rows: polars SQL over the table's own names ("arch = 'llama' AND \\"Model Size\\" > 1e8").
+    A count whose header names a unit ("params_M", "Tokens (B)", "PF-days") is multiplied by it, and a note
+    says so. ``where`` keeps rows: polars SQL over the table's own names ("arch = 'llama' AND
+    \\"Model Size\\" > 1e8").
 
     Findings do not raise here: ``accept`` refuses, ``usable`` leaves out unfinished and diverged rows.
+    ``accepted`` names kinds of findings that then warn only.
 
     Raises InputError for a column that is missing, ambiguous or not numbers (naming the row), a ``where``
     that does not work or keeps nothing, and whatever ``read`` raises.
@@ -52,7 +70,8 @@ def runs(
     arrays: dict[str, pl.Series] = {}
     for name, column in column_of.items():
         try:
-            arrays[name] = _column_values(selected[column], name, column, rows, name in needed)
+            series = _column_values(selected[column], name, column, rows, name in needed)
+            arrays[name] = _in_units(series, name, column, notes)
         except InputError as error:
             if name in needed or name in (columns or {}):
                 raise
@@ -67,6 +86,7 @@ def runs(
             raise _missing(name, selected.columns, in_force)
         frame, more = step
         derived |= more
+    cut_short, asked = endings.cut_short(selected, rows, column_of)
     runs_read = Runs(
         frame=frame,
         columns=column_of,
@@ -79,9 +99,14 @@ def runs(
             "columns": column_of,
             "derived": derived,
             "notes": notes,
+            "loss_unit": loss_unit(column_of.get("loss", "loss")),
         },
         copies=_equal_rows(selected, rows),
+        labels=_labels(selected, rows, column_of),
+        cut_short=cut_short,
+        unknown_states={column: tuple(selected[column].drop_nulls().unique().sort()) for column in asked},
         allow_negative=allow_negative,
+        accepted=tuple(accepted),
     )
     return replace(runs_read, findings=checks.check(runs_read))
 
@@ -145,6 +170,8 @@ def _map_columns(
         if name in column_of or name == "row":
             continue
         matches = candidates(name, free)
+        if name == "run_id":  # either names the runs: the one that is best known
+            matches = sorted(matches, key=lambda column: SYNONYMS[name].index(plain(column)))[:1]
         if len(matches) > 1 and name in needed:
             first, second = matches[:2]
             raise InputError(
@@ -155,7 +182,7 @@ def _map_columns(
             notes.append(f"{name} is not read: {' or '.join(map(repr, matches))}?")
         elif matches:
             column_of[name] = matches[0]
-            if matches[0] != name:
+            if matches[0] != name and header(matches[0]).factor == 1:
                 notes.append(f"{name} is the column {matches[0]!r}")
     if "params" in column_of and (others := other_counts(table.select(numeric()).columns, column_of)):
         notes.append(
@@ -164,9 +191,32 @@ def _map_columns(
     return column_of, notes
 
 
+def _is_panel(names: Sequence[str]) -> bool:
+    """Whether a table is what W&B writes for a panel: a time, then 'RUN - METRIC', __MIN and __MAX a run."""
+    axis = (
+        "step",
+        "relative_time_wall",
+        "relative_time_process",
+        "wall_time",
+        "global_step",
+        "epoch",
+        "timestamp",
+    )
+    return (
+        len(names) > 1
+        and plain(names[0]) in axis
+        and not any(plain(name) in others for name in names[1:] for others in SYNONYMS.values())
+    )
+
+
 def _missing(name: str, names: Sequence[str], in_force: Sequence[Any]) -> InputError:
     ways = [" and ".join(rule.needs) for rule in in_force if rule.name == name]
     derivable = f", or columns for {' or for '.join(ways)}" if ways else ""
+    if _is_panel(names):
+        return InputError(
+            "is an export of a W&B panel: one column a run and no sizes",
+            mend="export the table of runs with their config columns in its place, a row a run",
+        )
     return InputError(
         f"there is no column for {name}",
         mend=f"map one: --column {name}=COLUMN, or columns={{{name!r}: ...}}{derivable}; {_has(names)}",
@@ -182,6 +232,38 @@ def _column_values(series: pl.Series, name: str, column: str, rows: pl.Series, n
     if kind.is_nested() or kind in (pl.Object, pl.Binary):
         raise InputError(f"holds {kind}, not labels", where=f"column {column!r}", mend="map another column")
     return series.alias(name)
+
+
+def _in_units(series: pl.Series, name: str, column: str, notes: list[str]) -> pl.Series:
+    """A count times the unit in its header. Raises InputError where the numbers speak against it."""
+    if name not in COUNTED:
+        return series
+    if device_time(column):
+        raise InputError(
+            f"holds hours of devices, not {name}",
+            where=f"column {column!r}",
+            mend="multiply hours by 3600, the devices' FLOP/s and the share they reach, for FLOPs",
+        )
+    named = header(column)
+    positive = series.filter(series > 0).to_numpy()
+    if named.factor == 1 or not len(positive):
+        return series
+    if (least := float(positive.min())) * named.factor > _LARGEST.get(name, 1e12):
+        raise InputError(
+            f"says {named.unit} in its header and starts at {least:.3g}: raw counts under a wrong header?",
+            where=f"column {column!r}",
+            mend="rename the column, or divide it by its unit",
+        )
+    notes.append(f"{name} is the column {column!r} times {named.factor:g}, the unit in its header")
+    return series * named.factor
+
+
+def _labels(table: pl.DataFrame, rows: pl.Series, column_of: Mapping[str, str]) -> pl.DataFrame:
+    """``row`` and every column of text that is nobody's: what might tell rows apart."""
+    used = set(column_of.values())
+    text = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
+    free = [c for c in table.columns if c not in used and c != "row" and table[c].dtype in text]
+    return table.select(rows.alias("row"), *(pl.col(f"^{re.escape(c)}$").cast(pl.String) for c in free))
 
 
 def _numbers(series: pl.Series, column: str, rows: pl.Series) -> pl.Series:
@@ -216,8 +298,13 @@ def _equal_rows(table: pl.DataFrame, rows: pl.Series) -> tuple[tuple[int, ...], 
     """Groups of rows equal in every column; none where a column holds what cannot be compared."""
     if any(kind == pl.Object for kind in table.dtypes):
         return ()
+    columns = [
+        column for column in table if not _INDEX.fullmatch(plain(column.name))
+    ]  # an index tells nothing
     try:
-        numbered = pl.DataFrame([column.alias(f"c{index}") for index, column in enumerate(table)])
+        numbered = pl.DataFrame([column.alias(f"c{index}") for index, column in enumerate(columns)])
+        if not numbered.is_duplicated().any():
+            return ()
         groups = numbered.with_columns(rows.alias("row")).group_by(numbered.columns).agg("row")
         groups = groups.filter(pl.col("row").list.len() > 1)["row"].to_list()
     except FAILURES:

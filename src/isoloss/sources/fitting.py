@@ -1,6 +1,7 @@
 """From a table to a fit, with everything the table's checks said."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,12 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from isoloss.errors import InputError
+from isoloss import text
+from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit, Form, fit, registered
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
+from isoloss.sources.mixed import mixtures
 from isoloss.sources.naming import LABELS
-from isoloss.sources.table import Excluded, Runs, TableIssue, row_words
+from isoloss.sources.repeats import run_names, without_repeats
+from isoloss.sources.table import Runs, row_words
 from isoloss.strict import json_values
 
 COUNTS = ("params", "params_total", "params_executed")
@@ -31,12 +35,35 @@ class Columns:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the checks doubt, and which rows were left out."""
-        doubts = [issue.message for issue in self.runs.findings if issue.severity == "warn"]
+        """Which rows were left out, and what the checks doubt."""
         reasons: dict[str, list[int]] = {}
         for excluded in self.runs.excluded:
             reasons.setdefault(excluded.reason.split(":")[0], []).append(excluded.row)
-        return (*doubts, *(f"left out as {reason}: {row_words(rows)}" for reason, rows in reasons.items()))
+        why = {excluded.row: excluded.reason.partition(": ")[2] for excluded in self.runs.excluded}
+        out = (
+            f"left out as {reason}: {row_words(rows)}{f' ({why[rows[0]]})' if why[rows[0]] else ''}"
+            for reason, rows in reasons.items()
+        )
+        doubts = (issue.message for issue in self.runs.findings if issue.severity == "warn")
+        return (*out, *doubts)
+
+    def rows_of(self, flops: float, params: float) -> str:
+        """'row 4 (N = 9.1e7)': the rows of one size at one compute budget."""
+        near_n = np.abs(np.log(self.inputs["flops"] / flops)) < 0.2
+        near_n &= np.abs(np.log(self.inputs["params"] / params)) < 0.02
+        rows = self.runs.frame["row"].to_numpy()[near_n]
+        return f"{row_words(rows.tolist())} (N = {text.count(params)})"
+
+    @contextmanager
+    def told(self) -> Generator[None, None, None]:
+        """A Refusal in the block says first what was left out, and what else is wrong with the table."""
+        try:
+            yield
+        except Refusal as reason:
+            if not self.warnings:
+                raise
+            what = "; ".join([*self.warnings, reason.what])
+            raise Refusal(what, where=reason.where, mend=reason.mend) from None
 
     @property
     def source(self) -> dict[str, Any]:
@@ -65,11 +92,16 @@ def columns_for(
     count: str = "params",
     allow_negative: bool = False,
     more: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+    accepted: Sequence[str] = (),
 ) -> Columns:
     """The columns that ``laws`` need (and ``more``), read, checked, refused or excluded with their reasons.
 
-    ``count`` is the rule by which N is counted: params, params_total or params_executed. Raises InputError as
-    ``sources.runs`` and ``sources.accept`` do.
+    Every command and ``isoloss.fit`` read a table here, and so say the same about it. ``optional`` are inputs
+    that are taken where the table has them for every row. ``count`` is the rule by which N is counted:
+    params, params_total or params_executed. Rows of one run, and rows of equal inputs that are no seeds, form
+    one cluster unless ``cluster`` says otherwise. Raises InputError as ``sources.runs`` and
+    ``sources.accept`` do.
     """
     forms = [registered(law) for law in (laws if isinstance(laws, list) else [laws])]
     if count not in COUNTS:
@@ -86,69 +118,46 @@ def columns_for(
         bytes_per_token=bytes_per_token,
         tied_embeddings=tied_embeddings,
         allow_negative=allow_negative,
+        accepted=accepted,
     )
-    table_runs = _with_law_issues(_without_copies(accept(usable(table_runs))), forms)
-    run_id = table_runs.frame["run_id"] if "run_id" in table_runs.frame.columns else None
-    if not cluster and run_id is not None and run_id.n_unique() < len(run_id):
-        table_runs, cluster = _with_run_clusters(table_runs), "run_id"
+    table_runs = accept(usable(table_runs))
+    design = [name for name in table_runs.needed if name not in ("loss", *extra, "holdout")]
+    table_runs = without_repeats(table_runs, design)
+    findings = [*table_runs.findings, *mixtures(table_runs, design)]
+    if forms and all(law.gives != "loss" for law in forms):  # sizes are no losses
+        findings = [issue for issue in findings if not issue.kind.startswith("loss-")]
+    run, note = (None, "") if cluster else run_names(table_runs, design)
+    if cluster:
+        run = table_runs.frame["cluster"].cast(pl.String)
+    elif run is None and any(issue.kind in ("no-seeds", "stacked") for issue in findings):
+        run, note = (
+            _designs(table_runs.frame, design),
+            "rows of equal inputs count once, since they are no seeds",
+        )
+    elif run is None and len(table_runs.frame.unique([*design, "loss"])) < table_runs.frame.height:
+        # Losses that rounding made equal: each row stays a run, where a fit would merge them.
+        run = table_runs.frame["row"].cast(pl.String)
+    notes = [*table_runs.source["notes"], *([note] if note else [])]
+    table_runs = replace(table_runs, findings=tuple(findings), source={**table_runs.source, "notes": notes})
     frame = table_runs.frame
+    column_of |= {name: name for name in optional if table_runs.has(name) and not frame[name].has_nulls()}
     return Columns(
         table_runs,
         {name: _floats(frame, column) for name, column in column_of.items() if name not in LABELS},
         _floats(frame, "loss"),
         _floats(frame, "weights") if weights else None,
-        frame["cluster"].cast(pl.String).to_numpy() if cluster else None,
+        None if run is None else run.to_numpy(),
     )
+
+
+def _designs(frame: pl.DataFrame, design: list[str]) -> pl.Series:
+    return frame.select(
+        pl.concat_str([pl.col(name).cast(pl.String) for name in design], separator=", ")
+    ).to_series()
 
 
 def _floats(frame: pl.DataFrame, column: str) -> Array:
     return frame[column].cast(pl.Float64).to_numpy()
-
-
-def _with_run_clusters(table_runs: Runs) -> Runs:
-    """Rows of one run are its checkpoints: they share its noise, so they are one cluster."""
-    frame = table_runs.frame.with_columns(pl.col("run_id").alias("cluster"))
-    notes = [*table_runs.source["notes"], "rows of one run_id count once"]
-    return replace(table_runs, frame=frame, source={**table_runs.source, "notes": notes})
-
-
-SETTINGS = (
-    "family", "dataset", "vocab", "context", "n_layer", "d_model", "d_ff", "n_head", "learning_rate",
-    "batch_tokens",
-)  # fmt: skip
-
-
-def _without_copies(table_runs: Runs) -> Runs:
-    """Rows that repeat another in all that a fit needs, and in seed and run, are one run."""
-    if "weights" in table_runs.frame.columns:
-        return table_runs
-    same = [*table_runs.needed, *(name for name in ("seed", "run_id") if name in table_runs.frame.columns)]
-    first = table_runs.frame.group_by(same, maintain_order=True).agg(pl.col("row").min())["row"]
-    copies = table_runs.frame.filter(~pl.col("row").is_in(first.to_list()))["row"].to_list()
-    if not copies:
-        return table_runs
-    gone = tuple(Excluded(row, "a copy: repeats another row", False) for row in copies)
-    return replace(
-        table_runs,
-        frame=table_runs.frame.filter(pl.col("row").is_in(first.to_list())),
-        source={**table_runs.source, "rows_kept": first.len()},
-        excluded=(*table_runs.excluded, *gone),
-    )
-
-
-def _with_law_issues(table_runs: Runs, forms: list[Form]) -> Runs:
-    """Findings about what the laws ask: sizes are no losses, and seeds of a design share their settings."""
-    findings = list(table_runs.findings)
-    if all(law.gives != "loss" for law in forms) and forms:
-        findings = [issue for issue in findings if not issue.kind.startswith("loss-")]
-    inputs = [name for name in table_runs.needed if name in {i for law in forms for i in law.inputs}]
-    settings = [name for name in SETTINGS if name in table_runs.frame.columns and name not in inputs]
-    if inputs and settings:
-        kinds = table_runs.frame.group_by(inputs).agg(pl.col(settings).n_unique())
-        if mixed := [name for name in settings if (kinds[name] > 1).any()]:
-            text = f"rows of equal {', '.join(inputs)} differ in {', '.join(mixed)}: they are no seeds"
-            findings.append(TableIssue("no-seeds", "warn", (), text, "keep one setting with where"))
-    return replace(table_runs, findings=tuple(findings))
 
 
 def equal_to(series: pl.Series, value: str, column: str) -> np.ndarray:
@@ -188,6 +197,7 @@ def fit_table(
     tied_embeddings: bool | None = None,
     count: str = "params",
     allow_negative: bool = False,
+    accepted: Sequence[str] = (),
     objective: str = "huber-log",
     **options: Any,
 ) -> Fit:
@@ -197,8 +207,9 @@ def fit_table(
     found, and columns that follow from others are derived (tokens from FLOPs and parameters). ``where`` keeps
     rows: polars SQL over the table's own names; no code is run. ``weights`` and ``cluster`` are columns too.
     ``count`` takes params_total or params_executed for N; ``tied_embeddings`` lets one follow from another.
-    Rows of one ``run_id`` are one cluster unless told otherwise. Other options are those of
-    ``isoloss.laws.fit``, the objective being "huber-log" by default.
+    Rows of one run are one cluster unless told otherwise. ``accepted`` names kinds of findings that warn in
+    place of refusing. Other options are those of ``isoloss.laws.fit``, the objective being "huber-log" by
+    default.
 
     What the checks doubt becomes a warning of the fit; its ``source`` holds the columns, the rules and every
     excluded row with the reason.
@@ -222,16 +233,18 @@ def fit_table(
         tied_embeddings=tied_embeddings,
         count=count,
         allow_negative=allow_negative,
+        accepted=accepted,
     )
-    fitted = fit(
-        law,
-        {name: data.inputs[name] for name in law.inputs},
-        data.loss,
-        weights=data.weights,
-        cluster=data.cluster,
-        allow_negative=allow_negative,
-        objective=objective,
-        source=data.source,
-        **options,
-    )
-    return replace(fitted, warnings=(*fitted.warnings, *data.warnings))
+    with data.told():
+        fitted = fit(
+            law,
+            {name: data.inputs[name] for name in law.inputs},
+            data.loss,
+            weights=data.weights,
+            cluster=data.cluster,
+            allow_negative=allow_negative,
+            objective=objective,
+            source=data.source,
+            **options,
+        )
+    return replace(fitted, warnings=(*data.warnings, *fitted.warnings))

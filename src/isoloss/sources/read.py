@@ -7,8 +7,10 @@ import csv
 import io
 import json
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,8 @@ def _from_memory(source: Any) -> pl.DataFrame:
         if isinstance(source, pl.LazyFrame):
             return source.collect()
         table = nw.from_native(source)
+        if isinstance(table, nw.DataFrame) and table.implementation.is_pandas():
+            return _from_pandas(source)
         return table.lazy().collect("polars").to_native()
     except FAILURES as error:
         raise InputError(
@@ -60,6 +64,30 @@ def _from_memory(source: Any) -> pl.DataFrame:
             where=f"a {type(source).__name__}",
             mend="give a path, or a polars, pandas or pyarrow table with one name a column",
         ) from None
+
+
+def _from_pandas(table: Any) -> pl.DataFrame:
+    """Column by column, as values of Python: pandas' own way to polars needs pyarrow for text."""
+    for name in _repeated(map(str, table.columns)):
+        raise ValueError(f"it names {name!r} twice")
+    columns = []
+    for name in table.columns:
+        series = table[name]
+        if series.dtype.kind in "iuf" and type(series.dtype).__module__.startswith("numpy"):
+            columns.append(pl.Series(str(name), series.to_numpy(), nan_to_null=True))
+            continue
+        missing = series.isna()
+        values = [None if gone else value for value, gone in zip(series.tolist(), missing, strict=True)]
+        if any(isinstance(value, Decimal) for value in values):
+            values = [None if value is None else float(value) for value in values]
+        kinds = {type(value) for value in values} - {type(None)}
+        if float in kinds and kinds <= {int, float}:
+            values = [None if value is None else float(value) for value in values]
+        column = pl.Series(str(name), values)
+        if column.dtype == pl.Object:
+            raise ValueError(f"{name} holds objects")
+        columns.append(column)
+    return pl.DataFrame(columns)
 
 
 def _from_path(path: Path) -> pl.DataFrame:
@@ -93,17 +121,26 @@ def _study(folder: Path) -> pl.DataFrame:
 
 
 def _csv(data: bytes, path: Path) -> pl.DataFrame:
-    """Row by row: polars' own reader renames double headers and pads short lines without a word."""
-    reader = csv.reader(io.StringIO(files.decode(data, path), newline=""), strict=True)
+    """Row by row: polars' own reader renames double headers and pads short lines without a word.
+
+    Lines that begin with # before or between rows are comments, unless the last of them is the header;
+    ``sep=;``, as spreadsheets write it, names the separator.
+    """
+    text, separator, skipped = _preamble(files.decode(data, path))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     header: list[str] = []
     rows = []
     try:
         for row in filter(None, reader):  # a blank line is no row
-            where = f"{path}, line {reader.line_num}"
+            where = f"{path}, line {reader.line_num + skipped}"
             if not header:
                 header = row
-                _check_header(header, where)
+                _check_separator(header, where)
                 continue
+            if row[0].startswith("#"):
+                continue
+            while len(row) > len(header) and not row[-1].strip():
+                row.pop()
             if len(row) != len(header):
                 raise InputError(
                     f"has {len(row)} fields where the header has {len(header)}",
@@ -113,13 +150,40 @@ def _csv(data: bytes, path: Path) -> pl.DataFrame:
             rows.append(row)
     except csv.Error as error:
         raise InputError(
-            f"is not CSV ({error})", where=f"{path}, line {reader.line_num}", mend="mend the line"
+            f"is not CSV ({error})", where=f"{path}, line {reader.line_num + skipped}", mend="mend the line"
         ) from None
-    fields = zip(*rows, strict=True) if rows else [()] * len(header)
-    return pl.DataFrame([_infer(name, texts) for name, texts in zip(header, fields, strict=True)])
+    fields = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+    kept = _named(header, fields, f"{path}, line {skipped + 1}")
+    return pl.DataFrame([_infer(name, texts) for name, texts in kept])
 
 
-def _check_header(header: list[str], where: str) -> None:
+def _preamble(text: str) -> tuple[str, str, int]:
+    """The text from its header on, its separator, and how many lines went."""
+    lines = text.split("\n")
+    separator, first = ",", 0
+    if match := re.fullmatch(r"\"?sep=(.)\"?\r?", lines[0], re.IGNORECASE):
+        separator, first = match[1], 1
+    comment = first
+    while comment < len(lines) and (lines[comment].startswith("#") or not lines[comment].strip()):
+        comment += 1
+    if comment == first:
+        return "\n".join(lines[first:]), separator, first
+    last = lines[comment - 1]
+    names, values = last.lstrip("# ").split(separator), "".join(lines[comment : comment + 1]).split(separator)
+    if len(names) == len(values) > 1 and all(_is_number(value) for value in values):
+        lines[comment - 1], comment = last.lstrip("# "), comment - 1
+    return "\n".join(lines[comment:]), separator, comment
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_separator(header: list[str], where: str) -> None:
     for sign, name in ((";", "semicolons"), ("\t", "tabs")):
         if len(header) == 1 and sign in header[0]:
             raise InputError(
@@ -127,12 +191,26 @@ def _check_header(header: list[str], where: str) -> None:
                 where=where,
                 mend="save it with commas between columns and points before decimals",
             )
-    if not header or not all(name.strip() for name in header):
-        raise InputError(
-            "has a column without a name", where=where, mend="name every column in the first line"
-        )
-    for name in _repeated(header):
+
+
+def _named(header: list[str], fields: Sequence[Sequence[str]], where: str) -> list[tuple[str, Sequence[str]]]:
+    """Columns by name. Without a name go an index (0, 1, 2, ... or 1, 2, 3, ...) and what is empty."""
+    kept = []
+    for name, texts in zip(header, fields, strict=True):
+        if name.strip():
+            kept.append((name, texts))
+            continue
+        count = range(len(texts))
+        index = [[str(place + start) for place in count] for start in (0, 1)]
+        if any(text.strip() for text in texts) and [text.strip() for text in texts] not in index:
+            raise InputError(
+                "has a column without a name", where=where, mend="name every column in the first line"
+            )
+    if header and not kept:
+        raise InputError("has a column without a name", where=where, mend="name every column")
+    for name in _repeated(name for name, _ in kept):
         raise InputError(f"names the column {name!r} twice", where=where, mend="rename one of them")
+    return kept
 
 
 def _repeated(names: Iterable[str]) -> list[str]:
@@ -156,13 +234,23 @@ def _infer(name: str, texts: Sequence[str]) -> pl.Series:
 def _ndjson(data: bytes, path: Path) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     names: dict[str, None] = {}
-    for _, row in files.json_objects(files.decode(data, path), path, _named_once):
+    for _, nested in files.json_objects(files.decode(data, path), path, _named_once):
+        row = dict(_flat(nested))
         rows.append(row)
         names |= dict.fromkeys(row)
     try:
         return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
     except FAILURES as error:
         raise InputError(f"cannot be made a table ({_first_line(error)})", where=str(path)) from None
+
+
+def _flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """{"config": {"n_params": 1}} -> config.n_params: trackers write settings and results so."""
+    for name, value in row.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """The records of this package: an issue of a table, an excluded row, a table of runs."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 _NAMED_ROWS = 12
+ONE_EPOCH = 1.001
+"""Rounding tokens to whole batches can make one pass over the data look like a little more."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,11 @@ class Runs:
     ``frame``: ``row`` (counting from 1 in the table as given) and one column a name: params, tokens, flops as
     raw counts, loss in nats per token. ``columns``: our name -> the column it came from. ``needed``: the
     names that every row must have. ``source``: path, sha256, rows_read, rows_kept, where, columns,
-    derived (name -> rule), notes. ``copies``: groups of rows that agree in every column of the table as
-    given. ``excluded``: rows that ``usable`` left out.
+    derived (name -> rule), notes, loss_unit. ``copies``: groups of rows that agree in every column of the
+    table as given. ``labels``: ``row`` and the columns of text that have no name of ours. ``cut_short``: row
+    -> why its run did not end well, by the table's own words; ``unknown_states``: words that nobody knows.
+    ``excluded``: rows that ``usable`` left out. ``accepted``: kinds of findings that only warn where they
+    would refuse.
     """
 
     frame: pl.DataFrame
@@ -50,8 +56,17 @@ class Runs:
     source: Mapping[str, Any]
     findings: tuple[TableIssue, ...] = ()
     copies: tuple[tuple[int, ...], ...] = ()
+    labels: pl.DataFrame = field(default_factory=pl.DataFrame)
+    cut_short: Mapping[int, str] = field(default_factory=dict)
+    unknown_states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     excluded: tuple[Excluded, ...] = ()
     allow_negative: bool = False
+    accepted: tuple[str, ...] = ()
+
+    @property
+    def loss_unit(self) -> str:
+        """In which the losses are: nats per token unless the column's name says otherwise."""
+        return self.source["loss_unit"]
 
     def has(self, *names: str) -> bool:
         """Whether all ``names`` are columns that came from the table, not from a rule."""
@@ -64,3 +79,13 @@ def row_words(rows: Iterable[int]) -> str:
     text = ", ".join(map(str, rows[:_NAMED_ROWS]))
     more = f" and {len(rows) - _NAMED_ROWS} more" if len(rows) > _NAMED_ROWS else ""
     return f"row{'' if len(rows) == 1 else 's'} {text}{more}"
+
+
+def share(mask: pl.Series) -> float:
+    """Of the rows in which ``mask`` holds."""
+    return float(np.mean(mask.fill_null(False).to_numpy()))
+
+
+def rows_where(frame: pl.DataFrame, mask: pl.Series) -> tuple[int, ...]:
+    """The rows in which ``mask`` holds."""
+    return tuple(frame["row"].filter(mask.fill_null(False)).to_list())

@@ -5,7 +5,6 @@ so. Loss tables known to be good span 768 to 1e13 parameters and 640 to 1e14 tok
 """
 
 import math
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,8 +19,10 @@ SMALL = 1e5
 """Counts below this may be in thousands, millions or billions."""
 
 RAW = "give raw counts: 7e9, not 7 for 7 billion"
+_ODD_LOSSES = {"perplexity": "loss-is-perplexity", "a share": "loss-is-accuracy"}
 _FLOPS_UNITS = {
-    1e-9: "gigaFLOP", 1e-12: "teraFLOP", 1e-15: "petaFLOP", 1e-18: "exaFLOP", 1 / 8.64e19: "PF-days",
+    1e-9: "gigaFLOP", 1e-12: "teraFLOP", 1e-15: "petaFLOP", 1e-18: "exaFLOP, or hours of GPUs",
+    1 / 8.64e19: "PF-days (of 8.64e19)",
 }  # fmt: skip
 _FLOPS_RULES = {1 / 6: "N D", 1 / 3: "2 N D, the forward pass alone", 4 / 3: "8 N D, with recomputation"}
 
@@ -97,16 +98,12 @@ def loss(runs: Runs) -> Iterator[TableIssue]:
     if not runs.has("loss"):
         return
     column = runs.columns["loss"]
-    mend = "give nats per token, or say in your report what unit the law is in"
-    name = column.lower()
-    for kind, pattern, unit in (
-        ("loss-in-bits", r"\bbpb\b|(^|[_\W])bpb|bits", "bits"),
-        ("loss-is-perplexity", r"perplexity|\bppl\b|_ppl|ppl_", "perplexity"),
-        ("loss-is-accuracy", r"accuracy|(^|[_\W])(acc|err)($|[_\W])|percent|%", "an accuracy or a share"),
-    ):
-        if re.search(pattern, name):
-            yield TableIssue(kind, "warn", (), f"{column} is named like {unit}, not nats per token", mend)
-            return
+    mend = "give nats per token: the logarithm of a perplexity"
+    if kind := _ODD_LOSSES.get(runs.loss_unit):
+        text = f"{column} is named like {runs.loss_unit}: a law of the loss does not hold for it as it is"
+        yield TableIssue(kind, "warn", (), text, mend)
+    if runs.loss_unit != "nats per token":
+        return
     losses = runs.frame["loss"].filter(runs.frame["loss"].is_finite())
     if losses.is_empty():
         return
@@ -153,23 +150,37 @@ def _median(values: pl.Series) -> float:
 
 
 def flops(runs: Runs) -> Iterator[TableIssue]:
-    """FLOPs that are another multiple of params * tokens than 6."""
-    if not runs.has("flops", "params", "tokens"):
+    """FLOPs in a unit that no model of these sizes spends, or another multiple of params * tokens than 6.
+
+    Where a command needs them, a wrong unit refuses.
+    """
+    if not runs.has("flops") or "params" not in runs.frame.columns:
         return
-    data = _positive(runs.frame, "flops", "params", "tokens")
-    ratios = data["flops"] / (6 * data["params"] * data["tokens"])
+    column = runs.columns["flops"]
+    data = _positive(runs.frame, "flops", "params", *(["tokens"] if runs.has("tokens") else []))
+    if not data.height:
+        return
+    if runs.has("tokens"):
+        ratios = data["flops"] / (6 * data["params"] * data["tokens"])
+        usual = 1.0
+    else:  # tokens a parameter, of which tables in print have 0.01 to 1e4, mostly near 20
+        ratios, usual = data["flops"] / (6 * data["params"] ** 2), 20.0
     ratios = ratios.filter(ratios.is_finite() & (ratios > 0))
     if ratios.is_empty():
         return
-    factor, column = _median(ratios), runs.columns["flops"]
-    low, high = np.quantile(ratios.to_numpy(), [0.1, 0.9])
-    if factor < 1e-6:
-        unit = next((unit for size, unit in _FLOPS_UNITS.items() if 0.3 < factor / size < 3), "another unit")
-        text = f"{column} is {factor:.2g} of 6 params tokens: it looks like {unit}"
-        yield TableIssue(
-            "flops-unit", "warn", (), text, "give FLOPs, or leave flops out to use 6 params tokens"
+    factor = _median(ratios) / usual
+    if not 1e-6 < factor < 1e6:
+        near = sorted(_FLOPS_UNITS, key=lambda size: abs(math.log(factor / size)))[:1]
+        guess = "".join(
+            f": it looks like {_FLOPS_UNITS[size]}" for size in near if 1e-3 < factor / size < 1e3
         )
-    elif abs(factor - 1) > 0.02 and high <= 1.02 * low:
+        text = f"{column} is {factor:.2g} of what its sizes need{guess}"
+        severity = "refuse" if "flops" in runs.needed else "warn"
+        mend = "give FLOPs, or leave flops out to use 6 params tokens"
+        yield TableIssue("flops-unit", severity, (), text, mend)
+        return
+    low, high = np.quantile(ratios.to_numpy(), [0.1, 0.9])
+    if runs.has("tokens", "params") and abs(factor - 1) > 0.02 and high <= 1.02 * low:
         rule = next((rule for size, rule in _FLOPS_RULES.items() if abs(factor / size - 1) < 0.02), "")
         text = f"{column} is {factor:.4g} times 6 params tokens in every row" + (f" ({rule})" if rule else "")
         yield TableIssue("flops-rule", "warn", (), text, "say which counting rule the FLOPs follow")

@@ -121,7 +121,7 @@ def application(
         exception_handlers={IsolossError: refusal},
     )
     app.router.redirect_slashes = False
-    return Guard(app, token=token, port=port)
+    return Guard(app, token=token)
 
 
 async def refusal(request: Request, error: Exception) -> Response:

@@ -1,0 +1,94 @@
+"""Rows of equal inputs that are no seeds: evaluation sets, sources, readings of one plot."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from isoloss.sources.naming import plain
+from isoloss.sources.repeats import SETTINGS, with_labels
+from isoloss.sources.table import Runs, TableIssue, row_words, share
+
+_SOURCES = frozenset({
+    "lab", "laboratory", "organization", "organisation", "source", "paper", "team", "author",
+})  # fmt: skip
+
+
+def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
+    """Rows of equal inputs that are no seeds: they differ in a setting, a label, or always the same way."""
+    inputs = list(design)
+    if not inputs:
+        return
+    data = with_labels(runs, few=False)
+    settings = [name for name in (*SETTINGS, "tokens") if name in data.columns and name not in inputs]
+    labels = [name for name in data.columns if name.startswith("label ")]
+    again = data.filter(pl.len().over(inputs) > 1)
+    differ = [name for name in [*settings, *labels] if _differs(again, inputs, name, name in labels)]
+    if differ:
+        words = ", ".join(name.removeprefix("label ") for name in differ)
+        text = f"rows of equal {', '.join(inputs)} differ in {words}: they are no seeds"
+        name = runs.columns.get(differ[0], differ[0].removeprefix("label "))
+        value = again[differ[0]].drop_nulls()[0]
+        written = f"{value:.15g}" if isinstance(value, float) else f"'{value}'"
+        column = name if name.isidentifier() else f'\\"{name}\\"'
+        mend = f'keep one with --where "{column} = {written}"'
+        yield TableIssue("no-seeds", "warn", (), f"{text}: {mend}", mend)
+    elif not {"seed", "run_id"} & set(data.columns) and (gap := _steady_gap(again, inputs)):
+        text = f"rows of equal {', '.join(inputs)} differ by {100 * gap:.2g}% always the same way"
+        text += ": two evaluation sets, or two sources, not seeds?"
+        yield TableIssue("stacked", "warn", (), text, "give the column that tells them apart, or keep one")
+    for label in labels:
+        if (
+            plain(label.removeprefix("label ")) in _SOURCES
+            and (kinds := data[label].n_unique()) > 1
+            and label not in differ
+        ):
+            text = f"{label.removeprefix('label ')} has {kinds} values: one law over several sources"
+            yield TableIssue("mixed-sources", "warn", (), text, "keep one with where")
+    if pairs := _paired(runs.frame, inputs):
+        text = f"{row_words(pairs)} come in pairs that are nearly equal: two readings of the same runs?"
+        yield TableIssue("paired", "warn", pairs, text, "keep one reading, or name the runs with run_id")
+
+
+def _differs(again: pl.DataFrame, inputs: list[str], name: str, label: bool) -> bool:
+    """Whether rows of equal inputs differ in ``name``; of a label, in values that most sizes share."""
+    if again.is_empty():
+        return False
+    kinds = again.group_by(inputs).agg(pl.col(name).n_unique())
+    if not label:
+        return bool((kinds[name] > 1).any())
+    size = "params" if "params" in inputs else inputs[0]  # a label of one size alone names a run
+    spread = again.group_by(name).agg(pl.col(size).n_unique())[size]
+    return share(kinds[name] > 1) > 0.5 and share(spread > 1) > 0.5
+
+
+def _steady_gap(again: pl.DataFrame, inputs: list[str]) -> float | None:
+    """The mean relative distance of two rows a design, where it is the same over at least 6 designs."""
+    pairs = again.filter(pl.len().over(inputs) == 2).sort(*inputs, "row")
+    if pairs.height < 12 or pairs.height < again.height:
+        return None
+    first, second = np.log(pairs["loss"].to_numpy().reshape(-1, 2)).T
+    gap = second - first
+    # Of seeds, a mean beyond 6 standard errors comes once in a hundred thousand tables of 6 designs.
+    mean, error = abs(float(np.mean(gap))), float(np.std(gap, ddof=1)) / np.sqrt(len(gap))
+    return mean if mean > max(8 * error, 1e-4) else None
+
+
+def _paired(frame: pl.DataFrame, inputs: list[str]) -> tuple[int, ...]:
+    """Rows that each have one other row at a small share of the distance to the next, in sizes and loss."""
+    from scipy.spatial import KDTree  # slow to import, and most tables are too small to ask
+
+    names = [name for name in inputs if frame[name].dtype.is_numeric()]
+    values = frame.select(*names, "loss").to_numpy()
+    if not 16 <= len(values) <= 5000 or not np.all(np.isfinite(values) & (values > 0)):
+        return ()
+    if len(np.unique(values[:, :-1], axis=0)) < 0.9 * len(
+        values
+    ):  # exact repeats are seeds, or another finding
+        return ()
+    logs = np.log(values)
+    span = np.ptp(logs, axis=0)
+    distance, near = KDTree(logs / np.where(span > 0, span, 1)).query(logs / np.where(span > 0, span, 1), k=3)
+    mutual = near[near[:, 1], 1] == np.arange(len(near))
+    close = mutual & (distance[:, 1] < 0.15 * distance[:, 2]) & (distance[:, 1] < 0.02)
+    return tuple(frame["row"].to_numpy()[close].tolist()) if close.mean() > 0.8 else ()

@@ -1,0 +1,213 @@
+"""Any table through every command: the same findings, numbers as people write them, no traceback, no nan."""
+
+import json
+import random
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from isoloss.cli.app import respond
+from isoloss.errors import RunError
+from isoloss.sources import columns_for
+
+COMMANDS = {
+    "fit": ("--law", "chinchilla"),
+    "compare": ("--laws", "chinchilla,power"),
+    "backtest": ("--law", "chinchilla"),
+    "isoflop": (),
+}
+READINGS = {
+    "fit": {"laws": "chinchilla"},
+    "compare": {"laws": ["chinchilla", "power"]},
+    "backtest": {"laws": ["chinchilla"]},
+    "isoflop": {"laws": [], "more": ("flops", "params"), "optional": ("tokens",)},
+}
+
+
+def sweep():
+    """Five compute budgets of seven sizes each."""
+    rng, rows = np.random.default_rng(0), []
+    for flops in np.geomspace(1e18, 1e20, 5):
+        for params in 0.1 * (flops / 6) ** 0.5 * np.geomspace(0.2, 5, 7):
+            tokens = flops / 6 / params
+            loss = (1.8 + 480 * params**-0.35 + 2100 * tokens**-0.37) * np.exp(rng.normal(0, 5e-4))
+            rows.append({"flops": flops, "params": params, "tokens": tokens, "loss": loss})
+    return pl.DataFrame(rows)
+
+
+some = pl.int_range(pl.len()) % 9 == 4
+CHANGES = {
+    "states": lambda t: t.with_columns(
+        state=pl.when(some).then(pl.lit("TIMEOUT")).otherwise(pl.lit("COMPLETED"))
+    ),
+    "flags": lambda t: t.with_columns(finished=~some),
+    "steps": lambda t: t.with_columns(step=pl.when(some).then(60).otherwise(100), max_steps=100),
+    "units": lambda t: t.with_columns(pl.col("params") / 1e6).rename({"params": "params_M"}),
+    "labels": lambda t: pl.concat([t.with_columns(domain=pl.lit(name)) for name in ("c4", "wiki")]),
+    "reruns": lambda t: pl.concat([t, t.with_columns(pl.col("loss") + 1e-6)]).with_columns(seed=0),
+    "copies": lambda t: pl.concat([t, t[:3]]),
+    "padded": lambda t: t.with_columns(vocab=pl.when(some).then(50304).otherwise(50257)),
+    "family": lambda t: t.with_columns(family=pl.when(some).then(pl.lit("lstm")).otherwise(pl.lit("gpt"))),
+    "diverged": lambda t: t.with_columns(
+        pl.when(pl.int_range(pl.len()) == 30).then(9.0).otherwise("loss").alias("loss")
+    ),
+    "gap": lambda t: t.with_columns(pl.when(some).then(None).otherwise("loss").alias("loss")),
+}
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.sampled_from(sorted(CHANGES)), max_size=3, unique=True))
+def test_every_command_finds_the_same_in_a_table(names):
+    table = sweep()
+    for name in names:
+        table = CHANGES[name](table)
+    found = {}
+    for command, reading in READINGS.items():
+        data = columns_for(table=table, **reading)
+        rows = tuple((one.row, one.reason) for one in data.runs.excluded)
+        found[command] = ({issue.kind for issue in data.runs.findings}, rows, data.cluster is None)
+    assert all(one == found["fit"] for one in found.values()), found
+    if names == ["states"]:
+        assert len(found["fit"][1]) == 4
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_what_it_left_out(isoloss, tmp_path, command):
+    path = tmp_path / "runs.csv"
+    CHANGES["states"](sweep()).write_csv(path)
+    code, said, _ = isoloss(command, str(path), *COMMANDS[command])
+    assert code == 0
+    assert "mind: left out as unfinished: rows 5, 14, 23, 32 (state is 'TIMEOUT')" in said
+    sweep().write_csv(path)
+    assert "left out as" not in isoloss(command, str(path), *COMMANDS[command])[1]
+
+
+def mutate(text, rng):
+    """One table of the sweep with a few of its fields, lines or headers damaged."""
+    odd = [
+        "",
+        "nan",
+        "inf",
+        "-1",
+        "0",
+        "1e400",
+        "7B",
+        "x",
+        '"',
+        "1,5",
+        "\u20ac",
+        "-0.0",
+        "1e-300",
+        "1e300",
+        "NA",
+        "True",
+    ]
+    lines = [line.split(",") for line in text.strip().split("\n")]
+    for _ in range(rng.randint(1, 6)):
+        line = rng.choice(lines if rng.random() < 0.3 else lines[1:])
+        kind = rng.random()
+        if kind < 0.7:
+            line[rng.randrange(len(line))] = rng.choice(odd)
+        elif kind < 0.8:
+            line.append(rng.choice(odd))
+        elif kind < 0.9 and len(lines) > 2:
+            lines.remove(line) if line is not lines[0] else None
+        else:
+            lines.append(list(line))
+    return "\n".join(",".join(line) for line in lines) + "\n"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_tables_end_in_an_answer_or_in_a_reason(isoloss, tmp_path, seed):
+    rng, path = random.Random(seed), tmp_path / "runs.csv"
+    path.write_text(mutate(sweep().write_csv(), rng), "utf-8")
+    for command, options in COMMANDS.items():
+        code, said, talk = isoloss(command, str(path), *options)
+        assert code in (0, 2, 3), talk
+        assert "Traceback" not in talk
+        assert "nan" not in said.lower().split()
+        assert code == 0 or "To mend it" in talk
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("params", ["70B", "7e10", "70_000_000_000", "70,000,000,000", "0.07T", "70 billion"])
+def test_numbers_are_read_as_people_write_them(isoloss, params):
+    code, said, _ = isoloss("predict", "chinchilla-epoch", "--params", params, "--tokens", "1.4T")
+    assert code == 0
+    assert said.startswith("loss 1.9734 nats per token")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "slip"),
+    [
+        (("predict", "--params", "70", "--tokens", "1.4T"), "70B"),
+        (("predict", "--params", "70B", "--tokens", "1.4"), "1.4B"),
+        (("predict", "--params", "1,5B", "--tokens", "1T"), "not a number"),
+        (("predict", "--params", "nan", "--tokens", "1T"), "not a number"),
+        (("plan", "--flops", "3640"), "3640PF-days"),
+        (("plan", "--flops", "500 GPU-hours"), "hours of devices"),
+        (("predict", "--input", "params=lots", "--tokens", "1T"), "not a number"),
+    ],
+)
+def test_numbers_that_no_model_has_are_refused_with_the_likely_slip(isoloss, arguments, slip):
+    code, said, talk = isoloss(arguments[0], "chinchilla-epoch", *arguments[1:])
+    assert (code, said) == (2, "")
+    assert slip in talk
+
+
+def test_pf_days_are_flops(isoloss):
+    plan = [
+        isoloss("plan", "chinchilla-epoch", "--flops", text, "--json")[1]
+        for text in ("300PF-days", "2.592e22")
+    ]
+    assert json.loads(plan[0]) == json.loads(plan[1])
+
+
+def test_the_unit_of_the_loss_is_kept_to_the_prediction_and_the_page(isoloss, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sweep().rename({"loss": "val_bpb"}).write_csv("runs.csv")
+    assert isoloss("fit", "runs.csv", "--law", "chinchilla", "--loss", "val_bpb", "-o", "f.json")[0] == 0
+    said = isoloss("predict", "f.json", "--params", "1B", "--tokens", "20B")[1]
+    assert "bits per byte, by" in said
+    assert "loss (bits per byte)" in isoloss("plan", "f.json", "--flops", "1e21")[1]
+    assert isoloss("report", "f.json")[0] == 0
+    page = "".join(path.read_text("utf-8") for path in tmp_path.rglob("*.html"))
+    assert "Loss (bits per byte)" in page
+    assert "nats" not in page
+
+
+def test_findings_fill_one_screen_unless_all_are_wanted(capsys):
+    respond(False, {}, [], [f"doubt {number}" for number in range(15)])
+    assert capsys.readouterr().out.splitlines()[-1] == "mind: and 5 more, with --verbose"
+    respond(False, {}, [], [f"doubt {number}" for number in range(15)], verbose=True)
+    assert len(capsys.readouterr().out.splitlines()) == 15
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("as_json", [True, False])
+def test_no_answer_holds_a_number_that_is_not_finite(capsys, as_json, value):
+    with pytest.raises(RunError):
+        respond(as_json, {"loss": [1.0, value]}, ["loss"])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("laws",),
+        ("predict", "--help"),
+        ("plan", "chinchilla-epoch", "--flops", "1e21"),
+        ("data", "list", "--json"),
+    ],
+)
+def test_a_reader_who_leaves_is_no_error(arguments):
+    command = [sys.executable, "-m", "isoloss.cli", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        talk = process.stderr.read().decode()
+    assert (process.returncode, talk) == (0, "")
