@@ -9,11 +9,18 @@ import pytest
 from isoloss import stats
 from isoloss.figures.render import render
 from isoloss.teach import panels, words
-from isoloss.teach.amnesia.contest.outcomes import Outcome, best, order_of_arrival, outcomes, verdict
+from isoloss.teach.amnesia.contest.outcomes import Outcome, best, order_of_arrival, outcomes
+from isoloss.teach.amnesia.contest.outcomes import verdict as told
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT
 from isoloss.teach.amnesia.value_set import value_set_share
 
 CAP, EVERY = 200, 50
+
+
+def verdict(a, b):
+    return told(a, b).text
+
+
 TESTS = ("first-letter", "random-place", "binding")
 LABELS = {
     "first-letter": {"length": 20, "width": 32, "chance": 1 / 26},

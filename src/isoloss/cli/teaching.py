@@ -98,7 +98,11 @@ def fold(text: str, indent: str = "") -> list[str]:
 def vote() -> None:
     """A vote before the reveal, where somebody is there to cast it."""
     if sys.stdin.isatty() and sys.stdout.isatty():
-        cast = typer.prompt("Which text is better? (a, b, or s for the same)", default="s")
+        try:
+            cast = typer.prompt("Which text is better? (a, b, or s for the same)", default="s")
+        except typer.Abort:  # nobody answers: what was measured is still shown
+            say("No vote. The names:")
+            return
         say(f"Your vote: {cast.strip()[:1].upper() or 'S'}. Now the names:")
 
 
