@@ -27,6 +27,9 @@ def test_a_panel_runs_streams_and_finishes_and_other_slides_quote_it(deck_opened
     expect(other.panel("quick").locator(".state")).to_contain_text("% done: step")
     expect(panel.locator(".told .badge").first).to_have_text("LIVE")
     expect(panel.locator(".output .told")).to_contain_text("From <script>alert(1)</script>")
+    deck.show()
+    expect(panel.locator(".output figure")).to_be_visible()
+    expect(panel.locator(".output .headline")).to_be_visible()
     before = panel.locator(".before")  # what was recorded stays, folded, for comparison
     expect(before.locator("summary").first).to_have_text("Recorded before, for comparison")
     expect(before.locator(".badge").first).to_be_hidden()

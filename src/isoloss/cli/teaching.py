@@ -136,7 +136,7 @@ def deck(
         typer.Option(help="Write one self-contained HTML file with recorded results and serve nothing."),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Recorded results of yours, from `isoloss demo all -o FOLDER`.")
+        Path | None, typer.Option(help="Results of yours: a folder of `isoloss demo all -o`, or the deck's export.")
     ] = None,
     study: Annotated[
         Path | None, typer.Option(help="A study of yours for the last slide. Default: the recorded one.")

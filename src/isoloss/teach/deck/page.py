@@ -28,7 +28,7 @@ from isoloss.teach.result import Result, Sentence
 
 TITLE = "The Great Shift"
 MACHINES = ("drawing.js", "cell.js", "web.js", "dictionary.js", "blame.js")
-SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), "deck.js")
+SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), "stage.js", "deck.js")
 APPENDIX = "A"
 
 ARRAYS = {"blame": ("reach", reach.arrays)}

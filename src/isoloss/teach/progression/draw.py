@@ -79,7 +79,7 @@ def _panel(tables: Tables, side: str, rows: pl.DataFrame, top: float, last: int)
         ),
     ]
     if len(rows):
-        layers += _curves(rows, COLOURS[side], x, y)
+        layers += _curves(rows, COLOURS[side], x, y, last)
     if side in (sides := curves(tables)):
         layers += _best(sides[side], x, y)
     title = alt.TitleParams(_name(tables, side), color=COLOURS[side], fontSize=14)
@@ -91,7 +91,7 @@ def _name(tables: Tables, side: str) -> str:
     return f"{side}, rate {rates[0]:g}" if rates else side
 
 
-def _curves(rows: pl.DataFrame, colour: str, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def _curves(rows: pl.DataFrame, colour: str, x: alt.X, y: alt.Y, last: int) -> list[alt.Chart]:
     layers: list[alt.Chart] = []
     for which, dash in DASHES.items():
         lines = rows.filter(pl.col("which") == which)
@@ -104,7 +104,8 @@ def _curves(rows: pl.DataFrame, colour: str, x: alt.X, y: alt.Y) -> list[alt.Cha
             align="right", dy=dy, color=colour, fontSize=12, fontWeight="bold"
         )
         layers += marks.seeds_and_median(lines, x, y, colour=colour, dash=dash)
-        layers.append(name.encode(x, y, text="label:N"))
+        if end["update"][0] > last / 3:  # before that the names would lie on one another
+            layers.append(name.encode(x, y, text="label:N"))
     return layers
 
 

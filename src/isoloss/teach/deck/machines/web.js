@@ -4,7 +4,7 @@
   "use strict";
 
   const { kinds, element, shape, text, percent, badge, picture, choice } = window.machines;
-  const WIDTH = 1200, EDGE = 60, PILL = 44, ROW = 166, WIDEST = 30;
+  const WIDTH = 1200, EDGE = 60, PILL = 44, ROW = 158, WIDEST = 30;
   const NAMES = { trained: "trained weights", random: "random weights, same shape" };
 
   function arc(from, to, base, weight) {
