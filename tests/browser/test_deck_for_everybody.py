@@ -1,13 +1,16 @@
 """The deck in a real browser, for everybody: screen readers, narrow screens, no script, paper."""
 
 import pytest
-from deck import EVERY, axe, open_deck, other_slides_empty
+from deck import EVERY, NUMBERS, axe, open_deck, other_slides_empty
 from playwright.sync_api import expect
 
 
-@pytest.mark.parametrize(("name", "numbers"), [("served", (2, 3, 4, 12, 13)), ("shipped", EVERY)])
-def test_axe_finds_no_serious_fault(deck_opened, name, numbers):
-    deck = deck_opened(name)
+@pytest.mark.parametrize(
+    ("name", "numbers", "scheme"),
+    [("served", (2, 3, 4, 12, 13), "light"), ("shipped", EVERY, "light"), ("shipped", NUMBERS, "dark")],
+)
+def test_axe_finds_no_fault_in_what_is_told_and_what_stands_behind(deck_opened, name, numbers, scheme):
+    deck = deck_opened(name, color_scheme=scheme)
     faults = {}
     for number in numbers:
         deck.slide(number)

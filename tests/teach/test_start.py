@@ -104,6 +104,8 @@ def test_a_process_is_made_ready_with_the_panels_threads():
 def test_a_prompt_that_looks_like_a_number_is_a_prompt():
     ((_, settings),) = selected("showdown", "prompt=1984", "tokens=20")
     assert (settings.prompt, settings.tokens) == ("1984", 20)
+    ((_, settings),) = selected("showdown", 'prompt="in quotes"')
+    assert settings.prompt == "in quotes"
 
 
 def test_an_unknown_demo_is_told_of_all():

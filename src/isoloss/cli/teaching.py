@@ -136,10 +136,11 @@ def deck(
         typer.Option(help="Write one self-contained HTML file with recorded results and serve nothing."),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Results of yours: a folder of `isoloss demo all -o`, or the deck's export.")
+        Path | None,
+        typer.Option(help="Results of yours: a folder of `isoloss demo all -o`, or the deck's export."),
     ] = None,
     study: Annotated[
-        Path | None, typer.Option(help="A study of yours for the last slide. Default: the recorded one.")
+        Path | None, typer.Option(help="A study of yours for slide A4. Default: the recorded one.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser; print the address.")] = False,

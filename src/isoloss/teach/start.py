@@ -27,7 +27,8 @@ def select_panels(
                 f"demo {name} has no panel {only!r}", where="--panel", mend=f"use one of {names}"
             )
     values = dict(key_and_value(change, example="--set width=32") for change in changes)
-    texts = {change.partition("=")[0].strip(): change.partition("=")[2] for change in changes}
+    written = (change.partition("=") for change in changes)
+    texts = {key.strip(): text for key, _, text in written if not isinstance(values[key.strip()], str)}
     known = {key for panel in wanted for key in panel.settings.model_fields}
     if unknown := sorted(values.keys() - known):
         mend = f"{name} takes {', '.join(sorted(known))}"
@@ -36,7 +37,7 @@ def select_panels(
 
 
 def texts_of(panel: Panel, texts: dict[str, str]) -> dict[str, str]:
-    """As they were written: a prompt that looks like a number is a prompt."""
+    """Texts that TOML takes for something else, as they were written: a prompt like 1984 is a prompt."""
     parts = panel.settings.model_json_schema()["properties"]
     return {key: text for key, text in texts.items() if parts.get(key, {}).get("type") == "string"}
 
