@@ -110,3 +110,22 @@ def test_with_the_notes_shown_it_prints_a_handout(deck_opened):
     printed = deck.page.pdf(prefer_css_page_size=True)
     assert 9 <= printed.count(b"/Type /Page\n") <= 18
     assert b"841" in printed, "A4, upright"
+
+
+def test_paper_shows_what_the_last_step_shows_whatever_the_screen(deck_opened):
+    for width, height in ((1280, 720), (360, 640)):
+        deck = deck_opened("shipped", "#/6", viewport={"width": width, "height": height})
+        deck.page.evaluate(
+            """() => {
+                window.printed = [];
+                const away = (name) => document.querySelectorAll(`.${name}.away`).length;
+                matchMedia("print").addEventListener("change", (event) => {
+                    if (event.matches) window.printed.push(["guess", "headline"].map(away));
+                });
+            }"""
+        )
+        before = deck.page.locator("section.present .away").count()
+        deck.page.pdf(prefer_css_page_size=True)
+        guesses = deck.page.locator(".guess").count()
+        assert deck.page.evaluate("window.printed") == [[guesses, 0]]
+        assert deck.page.locator("section.present .away").count() == before

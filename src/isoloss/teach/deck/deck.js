@@ -62,7 +62,7 @@
 
   // --- steps: a question, a guess, a picture, a verdict, a doubt, one key press each -----------------------
 
-  const { staged, reached, timetable, lastStep } = window.stage;
+  const { reached, timetable, lastStep } = window.stage;
 
   function stand(slide, step, aloud) {
     const fresh = window.stage.stand(slide, step);
@@ -83,8 +83,6 @@
     stand(slides[number], 0);
     deck.slide(number);
   }
-
-  staged.addEventListener("change", () => slides.forEach((slide) => stand(slide, 0)));
 
   const actions = {
     next: () => turn(1),
@@ -386,15 +384,21 @@
   // --- paper: the stage again, with everything that its steps bring ----------------------------------------
 
   const before = new Map();
-  window.addEventListener("beforeprint", () => slides.forEach(function (slide) {
-    before.set(slide, reached.get(slide) || 0);
-    slide.hidden = false;
-    stand(slide, lastStep(slide));
-  }));
-  window.addEventListener("afterprint", () => slides.forEach(function (slide, i) {
-    slide.hidden = i !== deck.getIndices().h;
-    stand(slide, before.get(slide));
-  }));
+  window.addEventListener("beforeprint", function () {
+    window.stage.print(true);
+    slides.forEach(function (slide) {
+      before.set(slide, reached.get(slide) || 0);
+      slide.hidden = false;
+      stand(slide, lastStep(slide));
+    });
+  });
+  window.addEventListener("afterprint", function () {
+    window.stage.print(false);
+    slides.forEach(function (slide, i) {
+      slide.hidden = i !== deck.getIndices().h;
+      stand(slide, before.get(slide));
+    });
+  });
 
   // --- begin ---------------------------------------------------------------------------------------------
 

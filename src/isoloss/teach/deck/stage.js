@@ -8,6 +8,10 @@
   const staged = window.matchMedia("(min-width: 48.01rem) and (min-aspect-ratio: 1/1)");
   const reached = new WeakMap();
   const FOREVER = Infinity;
+  let printing = false;
+
+  /** Everything at once: in one column, or with what stands behind. Paper has the stage, whatever the screen. */
+  const flat = () => !printing && (!staged.matches || root.classList.contains("behind-shown"));
 
   /** [part, first step, first step without it]: what a slide shows when. */
   function timetable(slide) {
@@ -27,7 +31,7 @@
   }
 
   function lastStep(slide) {
-    if (!staged.matches || root.classList.contains("behind-shown")) return 0;
+    if (flat()) return 0;
     const machines = all("[data-steps]", slide).map((part) => Number(part.dataset.from || 0) + Number(part.dataset.steps));
     const until = timetable(slide).map(([, first, gone]) => Math.max(first, gone === FOREVER ? 0 : gone));
     return Math.max(0, ...machines, ...until);
@@ -36,7 +40,7 @@
   /** Show a slide as it is at its step; what is not there yet keeps its room, so that nothing jumps. What is new. */
   function stand(slide, step) {
     reached.set(slide, step);
-    const whole = !staged.matches || root.classList.contains("behind-shown");
+    const whole = flat();
     const fresh = [];
     timetable(slide).forEach(function ([part, first, gone]) {
       const there = whole || (step >= first && step < gone);
@@ -49,5 +53,13 @@
     return fresh;
   }
 
-  window.stage = { staged, reached, timetable, lastStep, stand };
+  function print(on) {
+    printing = on;
+  }
+
+  staged.addEventListener("change", function () {
+    if (!printing) all(".slides > section", document).forEach((slide) => stand(slide, 0));
+  });
+
+  window.stage = { reached, timetable, lastStep, stand, print };
 })();
