@@ -86,7 +86,8 @@ def _layers_short(rows: Sequence[Row]) -> str:
         return "Who is faster depends on the length." if faster else ""
     name = faster.pop()
     spoken = {LSTM.name: "LSTM", BLOCK.name: "Transformer"}
-    return f"On this one core the {spoken[name]} layer is faster." if name else "No clear difference."
+    where = "On one core" if rows[0]["setup"] == "1 CPU thread" else "Here"
+    return f"{where} the {spoken[name]} layer is faster." if name else "No clear difference."
 
 
 def family_at_all(rows: Sequence[Row]) -> Family:
@@ -103,9 +104,9 @@ def _threads_told(tables: Tables) -> dict[str, Told]:
             block, lstm = gains
             told = Told("", "No clear difference in what more cores bring.")
             if block["low"] > lstm["high"]:
-                told = Told("", "A second core helps the Transformer; the LSTM hardly.", "Transformer")
+                told = Told("", "Parallel hardware helps the Transformer more than the LSTM.", "Transformer")
             elif lstm["low"] > block["high"]:
-                told = Told("", "A second core helps the LSTM; the Transformer hardly.", "LSTM")
+                told = Told("", "Parallel hardware helps the LSTM more than the Transformer.", "LSTM")
             return {f"parallel-{setup}".replace(" ", "-"): told}
     return {}
 

@@ -12,6 +12,7 @@ from isoloss.figures.style import POWERS, log_axis
 from isoloss.stats import t_interval
 from isoloss.teach import prose
 from isoloss.teach.amnesia.contest.draw import DASH, HEIGHT, WIDTH, with_looks
+from isoloss.teach.amnesia.contest.outcomes import spoken
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.settings import ReachSettings
 from isoloss.teach.result import Basis, Sentence, Tables
@@ -65,7 +66,8 @@ def orders(a: dict[str, Any], b: dict[str, Any]) -> Told:
         wins="reaches farther than",
     )
     times = rounded(10 ** abs(a["log10"] - b["log10"]))
-    return Told(text, versus.short(f"One changed number lets {times} times more of the signal through."))
+    aloud = Versus(spoken(a["side"]), spoken(b["side"]), farther)
+    return Told(text, aloud.short(f"The {{winner}} passes {times} times more of the signal on."))
 
 
 def rounded(value: float) -> str:
