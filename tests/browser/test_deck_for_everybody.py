@@ -1,21 +1,25 @@
 """The deck in a real browser, for everybody: screen readers, narrow screens, no script, paper."""
 
 import pytest
-from deck import NUMBERS, axe, open_deck, other_slides_empty
+from deck import EVERY, NUMBERS, axe, open_deck, other_slides_empty
 from playwright.sync_api import expect
 
 
-@pytest.mark.parametrize(("name", "numbers"), [("served", (2, 3, 4, 12, 13)), ("shipped", NUMBERS)])
-def test_axe_finds_no_serious_fault(deck_opened, name, numbers):
-    deck = deck_opened(name)
+@pytest.mark.parametrize(
+    ("name", "numbers", "scheme"),
+    [("served", (2, 3, 4, 12, 13), "light"), ("shipped", EVERY, "light"), ("shipped", NUMBERS, "dark")],
+)
+def test_axe_finds_no_fault_in_what_is_told_and_what_stands_behind(deck_opened, name, numbers, scheme):
+    deck = deck_opened(name, color_scheme=scheme)
     faults = {}
     for number in numbers:
         deck.slide(number)
-        # Fields and sentences that are folded away; the tables are alike, and slow to look at.
-        folded = "document.querySelectorAll('.settings, .more').forEach(part => { part.open = true; })"
-        deck.page.evaluate(folded)
+        deck.show()
         with other_slides_empty(deck.page):
             faults |= {number: found} if (found := axe(deck.page)) else {}
+        deck.behind()
+        with other_slides_empty(deck.page):
+            faults |= {(number, "behind"): found} if (found := axe(deck.page)) else {}
     assert faults == {}
     assert axe(deck.page) == [], "the last slide in the whole document"
 
@@ -70,7 +74,7 @@ def test_no_slide_scrolls_sideways(deck_opened, name, width):
     """640 is 1280 at 200% zoom, 320 the narrowest screen that WCAG asks for."""
     deck = deck_opened(name, viewport={"width": width, "height": 640})
     wide = {}
-    for number in NUMBERS:
+    for number in EVERY if name == "shipped" else range(1, 15):
         deck.slide(number)
         deck.page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
         if (found := deck.page.evaluate("document.documentElement.scrollWidth")) > width:
@@ -81,19 +85,47 @@ def test_no_slide_scrolls_sideways(deck_opened, name, width):
 def test_without_a_script_it_is_one_page_with_every_slide(deck_opened):
     deck = deck_opened("shipped", java_script_enabled=False)
     sections = deck.page.locator(".slides > section")
-    expect(sections).to_have_count(13)
-    for number in NUMBERS:
+    expect(sections).to_have_count(18)
+    for number in EVERY:
         expect(sections.nth(number - 1)).to_be_visible()
         expect(deck.page.locator(f"#slide-{number}")).to_be_visible()
-    expect(deck.page.locator(".contents a")).to_have_count(13)
+    expect(deck.page.locator(".contents a")).to_have_count(18)
+    assert not any(note.is_visible() for note in deck.page.locator(".notes").all())
     expect(deck.page.locator(".bar")).to_be_hidden()
     deck.page.locator(".contents a").nth(6).click()
     assert deck.page.url.endswith("#slide-7")
     expect(deck.page.locator("h1")).to_be_visible()
 
 
-@pytest.mark.parametrize("name", ["built", "shipped"])
-def test_it_prints_one_slide_a_page(deck_opened, name):
+@pytest.mark.parametrize(("name", "slides"), [("built", 14), ("shipped", 18)])
+def test_it_prints_one_slide_a_page(deck_opened, name, slides):
     deck = deck_opened(name)
     printed = deck.page.pdf(prefer_css_page_size=True)
-    assert printed.count(b"/Type /Page\n") == 13
+    assert printed.count(b"/Type /Page\n") == slides
+
+
+def test_with_the_notes_shown_it_prints_a_handout(deck_opened):
+    deck = deck_opened("shipped")
+    deck.page.keyboard.press("p")
+    printed = deck.page.pdf(prefer_css_page_size=True)
+    assert 9 <= printed.count(b"/Type /Page\n") <= 18
+    assert b"841" in printed, "A4, upright"
+
+
+def test_paper_shows_what_the_last_step_shows_whatever_the_screen(deck_opened):
+    for width, height in ((1280, 720), (360, 640)):
+        deck = deck_opened("shipped", "#/6", viewport={"width": width, "height": height})
+        deck.page.evaluate(
+            """() => {
+                window.printed = [];
+                const away = (name) => document.querySelectorAll(`.${name}.away`).length;
+                matchMedia("print").addEventListener("change", (event) => {
+                    if (event.matches) window.printed.push(["guess", "headline"].map(away));
+                });
+            }"""
+        )
+        before = deck.page.locator("section.present .away").count()
+        deck.page.pdf(prefer_css_page_size=True)
+        guesses = deck.page.locator(".guess").count()
+        assert deck.page.evaluate("window.printed") == [[guesses, 0]]
+        assert deck.page.locator("section.present .away").count() == before

@@ -1,6 +1,7 @@
 """The live deck in a real browser: panels that run, fail and are cancelled; what the page computes."""
 
 import json
+import re
 from pathlib import Path
 
 import fake_panels
@@ -19,13 +20,16 @@ def test_a_panel_runs_streams_and_finishes_and_other_slides_quote_it(deck_opened
     deck.page.focus("section.present h2")
     deck.page.keyboard.press("r")
     expect(panel.locator(".state")).to_contain_text("% done: step")
-    expect(panel.locator(".output figcaption")).to_contain_text("So far")
+    expect(panel.locator(".output .so-far")).to_contain_text("So far")
     expect(panel.locator(".run")).to_be_disabled()
     # A second page, and a reload, see the same job.
     other = deck_opened("served", "#/3")
     expect(other.panel("quick").locator(".state")).to_contain_text("% done: step")
     expect(panel.locator(".told .badge").first).to_have_text("LIVE")
     expect(panel.locator(".output .told")).to_contain_text("From <script>alert(1)</script>")
+    deck.show()
+    expect(panel.locator(".output figure")).to_be_visible()
+    expect(panel.locator(".output .headline")).to_be_visible()
     before = panel.locator(".before")  # what was recorded stays, folded, for comparison
     expect(before.locator("summary").first).to_have_text("Recorded before, for comparison")
     expect(before.locator(".badge").first).to_be_hidden()
@@ -62,6 +66,31 @@ def test_a_panel_can_be_cancelled(deck_opened):
     expect(deck.panel("quick").locator(".run")).to_be_enabled()
 
 
+def test_a_cancelled_run_gives_back_what_was_measured(deck_opened):
+    deck = deck_opened("served", "#/4")
+    panel = deck.panel("second")
+    deck.set("second", prompt="kept")
+    panel.locator(".run").click()
+    expect(panel.locator(".told .badge").first).to_have_text("LIVE")
+    deck.set("second", seconds=500)
+    panel.locator(".run").click()
+    expect(panel.locator(".so-far")).to_be_attached()
+    panel.locator(".cancel").click()
+    expect(panel.locator(".state")).to_have_text("cancelled")
+    expect(panel.locator(".told")).to_contain_text("From kept")
+    expect(panel.locator(".so-far")).to_have_count(0)
+    deck.page.reload()
+    deck.page.wait_for_selector("html.ready")
+    expect(panel.locator(".told")).to_contain_text("From kept")
+    timed = deck.panel("timed")  # never measured before: it says so again
+    deck.behind()
+    deck.set("timed", seconds=500)
+    timed.locator(".run").click()
+    expect(timed.locator(".so-far")).to_be_attached()
+    timed.locator(".cancel").click()
+    expect(timed.locator(".output")).to_contain_text("Not measured yet")
+
+
 def test_a_dead_worker_shows_an_error_and_the_deck_lives_on(deck_opened):
     deck = deck_opened("served", "#/3")
     problem = deck.panel("quick").locator(".problem")
@@ -69,7 +98,7 @@ def test_a_dead_worker_shows_an_error_and_the_deck_lives_on(deck_opened):
     deck.panel("quick").locator(".run").click()
     expect(problem).to_contain_text("out of memory, says the kernel")
     deck.page.focus("section.present h2")
-    deck.page.keyboard.press("ArrowRight")
+    deck.turn("ArrowRight")
     expect(deck.page.locator(".counter")).to_have_text("4 / 13")
     deck.page.keyboard.press("ArrowLeft")
     deck.set("quick", end="well")
@@ -90,6 +119,8 @@ def test_settings_out_of_bounds_are_not_sent_and_those_only_the_server_sees_are_
     deck.set("quick", points=51)
     deck.panel("quick").locator(".run").click()
     assert deck.page.evaluate("document.activeElement.name") == "points"
+    deck.page.keyboard.press("Escape")
+    deck.page.keyboard.press("Escape")
     expect(deck.panel("quick").locator(".problem")).to_be_hidden()
     deck.set("quick", points=4, rates="0.1, x")
     deck.panel("quick").locator(".run").click()
@@ -116,7 +147,7 @@ def test_a_vote_comes_before_the_reveal(deck_opened):
     taste.locator(".run").click()
     expect(taste).to_have_attribute("data-state", "running")
     expect(taste).to_have_attribute("data-state", "done")
-    told = taste.locator(".told")
+    told = taste.locator(".headline")
     expect(taste.locator("[data-vote]")).to_have_count(2)
     expect(told).to_be_hidden()
     taste.locator("[data-vote=b]").click()
@@ -125,21 +156,59 @@ def test_a_vote_comes_before_the_reveal(deck_opened):
     expect(deck.page.locator("#live")).to_contain_text("Your vote: Text 2")
 
 
-def test_what_is_computed_in_the_page_is_right(deck_opened):
+def test_the_cell_is_stepped_by_the_arrow_and_its_ink_is_exact(deck_opened):
     deck = deck_opened("built", "#/2")
-    valves = deck.page.locator("[data-interactive=valves]")
-    expect(valves).to_contain_text("= 1.0 letter.")
-    valves.get_by_label("Forget gate f").fill("0.95")
-    expect(valves).to_contain_text("ln ½ / ln f = 13.5 letters")
-    valves.get_by_text("Next letter").click()
-    valves.get_by_text("Next letter").click()
-    assert valves.locator("tbody tr").count() == 3
-    expect(valves.locator("tbody tr").nth(2)).to_contain_text("90.3%")  # 0.95 ** 2
-    deck.slide(7)
-    dictionary = deck.page.locator("[data-interactive=dictionary]")
-    for weight in ("76.8%", "18.7%", "4.5%"):  # softmax of (2, 0, -2) / sqrt 2
-        expect(dictionary).to_contain_text(weight)
+    cell = deck.page.locator("[data-machine=cell]")
+    expect(cell.locator(".sentence")).to_contain_text("Half is gone after 1 letter.")
+    expect(cell.locator(".share")).to_have_text("100%")
+    for left in ("50%", "25%", "13%", "6%"):  # 0.5 ** t
+        deck.page.keyboard.press("ArrowRight")
+        expect(cell.locator(".share")).to_have_text(left)
+    cell.get_by_label("Forget").fill("0.95")
+    expect(cell.locator(".sentence")).to_contain_text("Half is gone after 14 letters.")
+    expect(cell.locator(".share")).to_have_text("81%")  # 0.95 ** 4
+    cell.get_by_label("Your word").fill("a much longer word of thirty!!")
+    expect(cell.locator(".share")).to_have_text("23%")  # 0.95 ** 29
+    assert cell.locator("circle.ink").count() == 30
+    expect(cell.locator("svg")).to_have_attribute("aria-label", re.compile("23% of the ink of “a” is left"))
+    cell.get_by_text("Play").click()  # with reduced motion at once
+    expect(cell.locator(".share")).to_have_text("23%")
+
+
+def test_the_dictionary_is_exact(deck_opened):
+    deck = deck_opened("built", "#/7")
+    dictionary = deck.page.locator("[data-machine=dictionary]")
+    dictionary.get_by_role("slider", name="Query").fill("60")
+    dictionary.get_by_label("Temperature").fill("1")
+    # softmax of 4 cos(0, 105, 155 degrees) / sqrt 2
+    for share in ("97%", "3%", "<1%"):
+        expect(dictionary.locator("svg")).to_contain_text(share)
     dictionary.get_by_label("Temperature").fill("0.1")
-    expect(dictionary).to_contain_text("100.0%")
-    dictionary.get_by_label("Query, number 1").fill("0")
-    expect(dictionary.locator("tbody tr").nth(0)).to_contain_text("33.3%")
+    expect(dictionary.locator("svg")).to_contain_text("100%")
+    dictionary.get_by_role("slider", name="Query").fill("170")
+    expect(dictionary.locator(".sentence")).to_contain_text("“money”")
+
+
+def test_the_web_follows_the_focus_and_shows_real_weights(deck_opened):
+    deck = deck_opened("shipped", "#/9")
+    web = deck.panel("trained").locator("[data-machine=web]")
+    arrays = json.loads(web.get_attribute("data-arrays"))
+    web.get_by_role("group", name="Layer").get_by_text("1").click()
+    web.get_by_role("group", name="Head").get_by_text("2").click()
+    web.locator(".pill[tabindex]").nth(4).focus()
+    weights = arrays["weights"]["trained"][0][1][4]
+    best = weights.index(max(weights))
+    looks = f"“{arrays['tokens'][4]}” looks most at {arrays['tokens'][best]}"
+    expect(web.locator(".sentence")).to_contain_text(looks)
+    widths = (
+        web.locator("g.row")
+        .first.locator("path.arc")
+        .evaluate_all("arcs => arcs.map(arc => Number(arc.getAttribute('stroke-width')))")
+    )
+    assert len(widths) == 5, "backwards only"
+    assert sorted(widths) == sorted(max(0.8, 30 * weight) for weight in weights)
+    assert "looking" in web.locator(".pill[tabindex]").nth(4).get_attribute("class")
+    assert deck.page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+    web.get_by_role("group", name="Blur").get_by_text("layer 1").click()
+    flat = next(row for row in arrays["next"] if row["flattened"] == 1)
+    expect(web.locator(".next")).to_contain_text(flat["likeliest"][0][0])

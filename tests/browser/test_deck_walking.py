@@ -17,16 +17,16 @@ def test_keys_walk_all_slides_and_back_with_focus_title_and_address(deck_opened,
         hidden = deck.page.evaluate(
             "[...document.querySelectorAll('.slides > section')].filter(s => s.hidden && s.inert).length"
         )
-        assert hidden == 12
+        assert hidden == 13
 
     stands_at(1)
     for number in range(2, 14):
-        press(["ArrowRight", "Space", "PageDown"][number % 3])
+        deck.turn(["ArrowRight", "Space", "PageDown"][number % 3])
         stands_at(number)
-    press("ArrowRight")
+    deck.turn("ArrowRight")  # the appendix is reached by the overview
     stands_at(13)
     for number in range(12, 0, -1):
-        press(["ArrowLeft", "PageUp"][number % 2])
+        deck.turn(["ArrowLeft", "PageUp"][number % 2])
         stands_at(number)
     press("End")
     stands_at(13)
@@ -49,8 +49,8 @@ def test_the_overview_lists_all_slides_and_goes_to_one(deck_opened, either):
     deck.page.keyboard.press("o")
     overview = deck.page.locator("#overview")
     expect(overview).to_be_visible()
-    expect(overview.locator("a")).to_have_count(13)
-    expect(overview.locator("[aria-current]")).to_have_text("Slide 3: words & more")
+    expect(overview.locator("a")).to_have_count(14)
+    expect(overview.locator("[aria-current]")).to_have_text("3 Slide 3: words & more")
     deck.page.keyboard.press("ArrowRight")  # keys act on the dialog, not on the slides behind it
     expect(deck.page.locator(".counter")).to_have_text("3 / 13")
     deck.page.keyboard.press("Escape")
@@ -92,6 +92,7 @@ def test_notes_help_and_tables_open_and_close(deck_opened):
 def test_no_key_acts_in_a_field_or_with_a_modifier(deck_opened):
     deck = deck_opened("served", "#/3")
     deck.set("quick", prompt="")
+    deck.show()
     deck.panel("quick").locator("[name=prompt]").press_sequentially("go x p?")
     deck.page.keyboard.press("ArrowLeft")
     deck.page.keyboard.press("Home")
@@ -157,3 +158,45 @@ def test_a_swipe_turns_the_page(deck_opened):
     expect(deck.page.locator(".counter")).to_have_text("2 / 13")
     deck.page.evaluate(swipe, [80, 300, 10])
     expect(deck.page.locator(".counter")).to_have_text("1 / 13")
+
+
+def test_the_appendix_is_reached_by_the_overview_and_left_by_its_keys(deck_opened):
+    deck = deck_opened("built", "#/13")
+    deck.page.keyboard.press("o")
+    deck.page.locator("#overview a").last.click()
+    expect(deck.page.locator(".counter")).to_have_text("A1")
+    deck.turn("ArrowLeft")
+    expect(deck.page.locator(".counter")).to_have_text("13 / 13")
+    deck.page.keyboard.press("End")
+    expect(deck.page.locator(".counter")).to_have_text("13 / 13")
+
+
+def test_steps_bring_guess_picture_verdict_and_doubt_in_turn(deck_opened):
+    deck = deck_opened("built", "#/3")
+    parts = {name: deck.panel("quick").locator(f"[data-part={name}]") for name in ("guess", "show")}
+    parts |= {name: deck.panel("quick").locator(f"[data-part={name}]") for name in ("headline", "beware")}
+    seen = [["guess"], ["guess", "show"], ["show", "headline"], ["show", "headline", "beware"]]
+    for names in seen:
+        assert [name for name, part in parts.items() if part.is_visible()] == names
+        deck.page.keyboard.press("ArrowRight")
+    expect(deck.page.locator(".counter")).to_have_text("4 / 13")
+    deck.page.keyboard.press("ArrowLeft")
+    expect(parts["beware"]).to_be_visible()
+    deck.page.keyboard.press("ArrowLeft")
+    expect(parts["beware"]).to_be_hidden()
+
+
+def test_a_clicker_turns_the_page_from_a_slider_and_escape_leaves_it(deck_opened):
+    deck = deck_opened("built", "#/7")
+    slider = deck.page.get_by_label("Temperature")
+    slider.focus()
+    before = slider.input_value()
+    deck.page.keyboard.press("PageDown")
+    expect(deck.page.locator(".counter")).to_have_text("8 / 13")
+    assert slider.input_value() == before
+    deck.page.keyboard.press("PageUp")
+    slider.focus()
+    deck.page.keyboard.press("Escape")
+    assert deck.page.evaluate("document.activeElement === document.body")
+    deck.page.keyboard.press("ArrowRight")
+    expect(deck.page.locator(".counter")).to_have_text("8 / 13")

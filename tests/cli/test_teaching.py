@@ -5,11 +5,19 @@ import json
 import sys
 
 import pytest
+import typer
 
 from isoloss import cli
+from isoloss.cli import teaching
 from isoloss.errors import InputError
 from isoloss.teach import panels, start
 from isoloss.teach.result import read
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
 
 QUICK = ["--set", "size=64", "--set", "repeats=3"]
 
@@ -115,7 +123,7 @@ def test_a_deck_is_one_file_and_says_where(isoloss, tmp_path):
     assert code == 0
     assert json.loads(out) == {"path": str(tmp_path / "deck.html")}
     html = (tmp_path / "deck.html").read_text("utf-8")
-    assert html.count("<section") == 13
+    assert html.count("<section") == 18
     assert "Not measured yet" not in html
 
 
@@ -124,3 +132,14 @@ def test_a_live_deck_has_no_json(isoloss):
     assert code == 2
     assert "give --build FILE" in err
     assert out == ""
+
+
+def test_a_vote_that_nobody_casts_loses_nothing(monkeypatch):
+    def closed(*_, **__):
+        raise typer.Abort
+
+    monkeypatch.setattr(typer, "prompt", closed)
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    teaching.vote()
+    assert "No vote. The names:" in sys.stdout.getvalue()

@@ -64,7 +64,11 @@ def basis(settings, tables):
 def sentences(settings, tables):
     top = max(row["value"] for row in tables["points"])
     return [
-        Sentence(key="top", text=f"From {settings.prompt}: the highest of the points is {top:.1f} nats."),
+        Sentence(
+            key="top",
+            text=f"From {settings.prompt}: the highest of the points is {top:.1f} nats.",
+            short=f"The highest is {top:.1f}.",
+        ),
         Sentence(key="count", text=f"There are {len(tables['points'])} points.", exact=True),
     ]
 
@@ -102,7 +106,7 @@ def blind(settings, tables):
 
 
 PLAIN = SimpleNamespace(basis=basis, sentences=sentences, figures=figures, lines=lines, html=html)
-BLIND = SimpleNamespace(**PLAIN.__dict__ | {"html": blind, "blind_lines": lines})
+BLIND = SimpleNamespace(**PLAIN.__dict__ | {"html": blind, "blind_lines": lines, "HERO": True})
 
 
 class Fake(Panel):
@@ -121,6 +125,10 @@ def fake(name, **values):
         "title": f"Panel {name} & co",
         "question": f"What does {name} say about <letters>?",
         "doubt": "It shows nothing at all: a test made it.",
+        "beware": "A test made it.",
+        "guess": "How high?",
+        "guesses": ("high", "low"),
+        "front": ("prompt",),
         "settings": Quick,
         "measured_by": "fake:measure",
         "tell": PLAIN,
@@ -140,11 +148,11 @@ PANELS = (
 def slide(number):
     notes = f'<aside class="notes"><p>Say {number} first.</p></aside>'
     body = {
-        2: '<div data-interactive="valves"><p>Static valves.</p></div>',
+        2: '{{ machine("cell", "Static cell.", word="shift", steps=4) }}',
         3: '{{ panel("quick") }}',
         4: '{{ panel("second") }}\n{{ panel("timed") }}',
         5: '{{ panel("capped") }}',
-        7: '<div data-interactive="dictionary"><p>Static dictionary.</p></div>',
+        7: '{{ machine("dictionary", "Static dictionary.") }}',
         12: '{{ panel("taste") }}',
         13: '{{ verdict("quick", "top") }}\n<p><a href="#slide-1">Begin</a></p>',
     }
@@ -152,7 +160,7 @@ def slide(number):
     return f"{heading}\n{body.get(number, '')}\n{notes}"
 
 
-SLIDES = tuple(slide(number) for number in range(1, 14))
+SLIDES = {str(number): slide(number) for number in range(1, 14)} | {"A1": slide("A1")}
 
 
 def recorded(panel=PANELS[0], *, experiment=None, prompt="a record"):

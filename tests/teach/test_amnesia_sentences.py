@@ -9,11 +9,19 @@ import pytest
 from isoloss import stats
 from isoloss.figures.render import render
 from isoloss.teach import panels, words
-from isoloss.teach.amnesia.contest.outcomes import Outcome, best, order_of_arrival, outcomes, verdict
+from isoloss.teach.amnesia.contest.outcomes import Outcome, best, order_of_arrival, outcomes
+from isoloss.teach.amnesia.contest.outcomes import verdict as told
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT
+from isoloss.teach.amnesia.reach.tell import orders
 from isoloss.teach.amnesia.value_set import value_set_share
 
 CAP, EVERY = 200, 50
+
+
+def verdict(a, b):
+    return told(a, b).text
+
+
 TESTS = ("first-letter", "random-place", "binding")
 LABELS = {
     "first-letter": {"length": 20, "width": 32, "chance": 1 / 26},
@@ -234,3 +242,11 @@ def test_reach_is_drawn():
     (figure,) = panel.tell.figures(panel.settings(), reach_rows({BIAS_3: -0.01, DEFAULT: -0.2}))
     assert "</svg>" in render(figure).svg
     assert panel.tell.figures(panel.settings(), {}) == []
+
+
+def test_what_is_said_of_reach_turns_round_with_the_numbers():
+    row = {"k": 19, "log10_se": 0.05, "n": 64, "seeds": 4}
+    far, near = row | {"log10": -0.5}, row | {"log10": -4.2}
+    for one, other, name in ((far, near, "LSTM told to remember"), (near, far, "default LSTM")):
+        told = orders(one | {"side": BIAS_3}, other | {"side": DEFAULT})
+        assert told.short == f"The {name} passes 5,000 times more of the signal on."

@@ -8,7 +8,8 @@ import pytest
 from fake_panels import COMMAND, HOSTILE, LIGHT, PANELS
 
 from isoloss.errors import InputError, Refusal
-from isoloss.teach.deck.jobs import Jobs
+from isoloss.teach.deck import process
+from isoloss.teach.deck.jobs import Jobs, JobState
 from isoloss.teach.deck.process import Worker, WorkerDied
 
 LONG = {"seconds": 500.0}
@@ -155,7 +156,7 @@ def test_a_worker_that_does_not_start_is_told():
         return jobs.states["quick"].text
 
     assert "No such file" in in_a_loop(go, command=("/no/such/program",))
-    assert "exit code 3" in in_a_loop(go, command=(sys.executable, "-c", "import sys; sys.exit(3)"))
+    assert "it left with code 3" in in_a_loop(go, command=(sys.executable, "-c", "import sys; sys.exit(3)"))
 
 
 def test_a_job_over_its_cap_is_ended_and_says_so():
@@ -259,7 +260,7 @@ def test_a_worker_ends_with_its_stdin_in_the_middle_of_a_job(command):
         await anext(events)
         worker._process.stdin.close()
         async with asyncio.timeout(20):
-            with pytest.raises(WorkerDied, match="exit code 0"):
+            with pytest.raises(WorkerDied, match="it left with code 0"):
                 async for _ in events:
                     pass
         await worker.kill()
@@ -272,8 +273,8 @@ def test_the_real_worker_measures_tells_and_survives_an_error():
 
     async def go(jobs):
         jobs.run("quick", {"loud": True, "prompt": HOSTILE[:40], "seconds": 2.0})
-        await until(lambda: jobs.states["quick"].html is not None, 60)
-        partial = jobs.states["quick"].html
+        await until(lambda: jobs.states["quick"].partial is not None, 60)
+        partial = jobs.states["quick"].partial
         await until(lambda: state(jobs) == "done", 60)
         first = jobs.states["quick"]
         jobs.run("second", {"end": "raise"})
@@ -284,7 +285,7 @@ def test_the_real_worker_measures_tells_and_survives_an_error():
         return partial, first, failed
 
     partial, first, failed = in_a_loop(go, command=COMMAND)
-    assert "So far" in partial
+    assert "so-far" in partial
     assert "<svg" in partial
     assert "LIVE" in first.html
     assert "EXACT" in first.html
@@ -294,3 +295,22 @@ def test_the_real_worker_measures_tells_and_survives_an_error():
     assert first.result["sentences"][0]["key"] == "top"
     assert first.result["cpu_seconds"] < 2.0  # it slept; pictures on the way are not counted
     assert "ValueError: the measurement met a wall" in failed
+
+
+@pytest.mark.parametrize("how", ["cancelled", "failed"])
+def test_a_run_that_does_not_end_well_gives_back_what_was_measured(how):
+    jobs = Jobs(PANELS)
+    jobs.states["quick"] = JobState("quick", "running", html="<p>kept</p>", result={"panel": "quick"})
+    page = jobs.join()
+    assert page.get_nowait()["html"] == "<p>kept</p>"
+    jobs._heard("quick", {"event": "partial", "html": "<p>half</p>"})
+    assert page.get_nowait()["html"] == "<p>half</p>"
+    jobs._end("quick", how, how)
+    last = page.get_nowait()
+    assert (last["state"], last["html"], last["result"]) == (how, "<p>kept</p>", {"panel": "quick"})
+    assert jobs.join().get_nowait()["html"] == "<p>kept</p>", "after a reload too"
+
+
+def test_a_killed_process_is_told_in_words():
+    assert process.ended(-9) == "it was killed by SIGKILL: often the memory of the machine was full"
+    assert process.ended(-15) == "it was killed by SIGTERM"

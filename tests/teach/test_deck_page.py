@@ -16,6 +16,8 @@ from isoloss import files
 from isoloss.errors import InputError
 from isoloss.teach import result
 from isoloss.teach.deck import forms, fragment, page
+from isoloss.teach.panels import PANELS as ALL
+from isoloss.teach.panels import panel as panel_named
 from isoloss.teach.settings import Seeded
 
 VENDORED = resources.files("isoloss.teach.deck").joinpath("vendor/reveal")
@@ -73,13 +75,13 @@ def either(request):
     return request.getfixturevalue(request.param)
 
 
-def test_there_are_thirteen_slides_with_a_heading_each(either):
+def test_there_are_thirteen_slides_and_an_appendix_with_a_heading_each(either):
     read = Read(either)
-    assert len(read.all("section")) == 13
+    assert [part["data-label"] for part in read.all("section")] == [*map(str, range(1, 14)), "A1"]
     ids = [attributes.get("id") for attributes in read.all("h2")]
-    assert ids[:13] == [f"slide-{number}" for number in range(1, 14)]
+    assert ids[:14] == [f"slide-{number}" for number in range(1, 15)]
     assert all(attributes["aria-labelledby"] in ids for attributes in read.all("section"))
-    assert [link["href"] for link in read.all("a")][:13] == [f"#slide-{n}" for n in range(1, 14)]
+    assert [link["href"] for link in read.all("a")][:14] == [f"#slide-{n}" for n in range(1, 15)]
 
 
 def test_nothing_is_fetched(either):
@@ -98,7 +100,7 @@ def test_every_script_is_named_by_its_hash_and_none_is_elsewhere(either):
     hashes = re.findall(r"'sha256-([^']+)'", policy)
     found = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in read.scripts]
     assert found == hashes
-    assert len(found) == 3
+    assert len(found) == len(page.SCRIPTS)
     assert "unsafe-eval" not in policy
     assert "script-src 'sha256-" in policy
     assert policy.startswith("default-src 'none'")
@@ -143,10 +145,10 @@ def test_a_recording_by_other_code_is_called_stale():
     assert "stale: the code has changed since" in html
 
 
-def test_a_quoted_sentence_is_grey_until_it_is_measured(built, tmp_path):
+def test_a_quoted_sentence_is_grey_until_it_is_measured(built):
     assert 'class="verdict" data-verdict="quick" data-key="top"' in built
-    assert "NOT MEASURED" in build(tmp_path)
-    assert 'class="verdict unmeasured" data-verdict="quick" data-key="top"' in build(tmp_path)
+    assert "NOT MEASURED" in build()
+    assert 'class="verdict unmeasured" data-verdict="quick" data-key="top"' in build()
 
 
 def test_a_figure_has_one_name_one_description_and_a_table_with_its_interval(built):
@@ -161,7 +163,7 @@ def test_a_figure_has_one_name_one_description_and_a_table_with_its_interval(bui
 
 def test_a_long_table_says_that_it_is_cut():
     tables = {"points": [{"x": x, "value": 1.0, "low": 0.0, "high": 2.0, "n": 9} for x in range(250)]}
-    (drawn,) = fragment.pictures(PANELS[0], PANELS[0].settings(), tables)
+    (drawn,) = fragment.pictures(PANELS[0], PANELS[0].settings(), tables, "LIVE")
     assert len(drawn.table.rows) == 200
     assert "the first 200 of 250 rows" in drawn.table.caption
 
@@ -202,9 +204,9 @@ def test_a_setting_that_no_field_can_hold_is_an_error():
 
 def test_a_slide_without_a_heading_and_an_unknown_panel_are_errors():
     with pytest.raises(InputError, match="must begin with <h2>"):
-        build(sources=["<p>no heading</p>"])
+        build(sources={"1": "<p>no heading</p>"})
     with pytest.raises(InputError, match="no panel 'nope'"):
-        build(sources=['<h2>x</h2>{{ panel("nope") }}'])
+        build(sources={"1": '<h2>x</h2>{{ panel("nope") }}'})
 
 
 def test_results_that_are_no_folder_or_no_results_are_errors(tmp_path):
@@ -257,3 +259,49 @@ def test_no_winner_has_a_colour():
     assert not re.search(r"\b(win|winner|lose|loser|good|bad)\b", style)
     assert "#0072b2" in style
     assert "#cc5500" in style
+
+
+def exported(tmp_path, *results):
+    path = tmp_path / "results.json"
+    values = {"title": "T", "made": "2026-01-02", "results": [one.model_dump(mode="json") for one in results]}
+    files.write_json(path, values)
+    return path
+
+
+def test_what_the_deck_exports_can_be_read_back(tmp_path):
+    built = build(exported(tmp_path, fake_panels.recorded(prompt="from the class")))
+    assert "From from the class" in built
+    assert built.count("Not measured yet") == len(PANELS) - 1
+
+
+def test_results_of_one_panel_lie_over_those_that_ship(tmp_path):
+    shipped = page.recordings(ALL, None)
+    bill = shipped["bill"].model_copy(update={"made": "2030-01-01T00:00:00+00:00"})
+    for own in (exported(tmp_path, bill), result.write(bill, tmp_path / "folder").parent):
+        found = page.recordings(ALL, own)
+        assert found["bill"].made.startswith("2030")
+        assert found["reach"] == shipped["reach"]
+
+
+def test_results_of_no_panel_are_refused(tmp_path):
+    for own in (tmp_path, exported(tmp_path)):
+        with pytest.raises(InputError, match="holds no result of a panel"):
+            build(own)
+
+
+def test_a_figure_carries_its_own_badge():
+    badges = {
+        picture.name: picture.badge
+        for name, held in page.recordings(ALL, None).items()
+        if name in ("bill", "showdown", "steps")
+        for one in [panel_named(name)]
+        for picture in fragment.pictures(one, one.settings_from(held.settings), held.tables, "LIVE")
+    }
+    assert badges["bill-bill-cost"] == "LIVE"
+    assert badges["bill-bill-memory"] == badges["steps-softmax"] == "EXACT"
+    assert badges["showdown-loss-by-position"] == "RECORDED"
+
+
+def test_speaker_notes_stay_with_the_speaker_where_no_script_runs():
+    style = resources.files("isoloss.teach.deck").joinpath("deck.css").read_text("utf-8")
+    assert re.search(r"html:not\(\.js\) :is\([^)]*\.notes\) \{ display: none; \}", style)

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 import pytest
+from fake_panels import fake
 from pydantic import Field as Bound
 
 from isoloss.teach.deck.forms import fields
@@ -86,3 +87,15 @@ def test_what_a_form_shows_first_is_what_the_panel_takes(shown):
         elif field.value:
             read[field.name] = number(field.value)
     assert shown.settings_from(read) == shown.settings()
+
+
+def test_a_bound_that_excludes_is_a_bound_that_may_be_entered():
+    class Excluding(Settings):
+        seed: int = Bound(default=0, ge=0, lt=3, description="Which")
+        share: float = Bound(default=0.5, gt=0.0, lt=1.0, description="How much")
+
+    seed, share = fields(fake("excluding", settings=Excluding))
+    assert (seed.low, seed.high) == (0, 2)
+    assert (share.low, share.high) == (0.0, 1.0)
+    showdown = {field.name: field for field in fields(panel("showdown"))}
+    panel("showdown").settings_from({"model_seed": int(showdown["model_seed"].high)})

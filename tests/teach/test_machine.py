@@ -81,3 +81,10 @@ def test_the_shipped_budget_counts_panels_that_there_are():
     assert shipped["cpu_seconds"].keys() - {"starting"} <= {panel.name for panel in PANELS}
     assert all(seconds > 0 for seconds in shipped["cpu_seconds"].values())
     assert shipped["gflops"] > 0
+
+
+@pytest.mark.parametrize(("low", "busy"), [(30.0, False), (10.0, True)])
+def test_a_busy_machine_says_so(low, busy):
+    rows = [{"threads": 1, "gflops": 40.0, "low": low, "high": 45.0, "n": 9}]
+    rate = tell.sentences(SMALL, {"rates": rows})[0].text
+    assert ("something else is running" in rate) == busy

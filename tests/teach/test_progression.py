@@ -1,5 +1,6 @@
 """The training demo's corpus and telling, on tables made by hand: no model is trained here."""
 
+import json
 import math
 from collections import Counter
 from itertools import pairwise
@@ -295,3 +296,10 @@ def test_markup_in_own_sentences_is_escaped():
     assert "<b>" not in page
     assert "&lt;script&gt;" in page
     assert any("<script>x</script>" in line for line in tell.lines(settings, tables))
+
+
+def test_the_axis_of_updates_stands_still_while_training_runs():
+    settings, tables = TrainingSettings(), made(LOW, HIGH)
+    early = tables | {"runs": [row for row in tables["runs"] if row["update"] == 0], "losses": []}
+    specs = [json.dumps(tell.figures(settings, t)[0].chart.to_dict(validate=False)) for t in (tables, early)]
+    assert all(f'"domain": [0, {settings.updates}]' in spec for spec in specs)

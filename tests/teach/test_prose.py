@@ -22,6 +22,7 @@ doubt = \"\"\"
 Two
 lines.
 \"\"\"
+beware = "Two."
 [figures.f]
 title = "F of {who}"
 description = "D"
@@ -34,6 +35,7 @@ def test_line_breaks_are_spaces_and_bounds_have_defaults():
     words = prose.parse(WHOLE, "d").panels["p"]
     assert words.doubt == "Two lines."
     assert (words.cap_seconds, words.threads, words.full) == (180.0, 1, {})
+    assert (words.guess, words.guesses, words.front) == ("", (), ())
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,9 @@ def test_full_settings_are_those_of_the_recording_and_changes_go_over_them():
         ("amnesia", ("widht=32",), None, "there is no setting 'widht'", "amnesia takes batch, cap"),
         ("amnesia", ("width",), None, "'width' is not KEY=VALUE", "--set width=32"),
         ("amnesia", ("=3",), None, "'=3' is not KEY=VALUE", "--set width=32"),
-        ("amnesia", ("cap=many",), None, "cap: Input should be a valid integer", "it takes seeds"),
-        ("amnesia", ("cap=0",), None, "cap: Input should be greater than or equal to 1", "it takes seeds"),
-        ("amnesia", ("lengths=[]",), None, "lengths: ", "it takes seeds"),
+        ("amnesia", ("cap=many",), None, "training ends (cap) takes a whole number, got 'many'", "change it"),
+        ("amnesia", ("cap=0",), None, "training ends (cap) takes at least 1, got 0", "change it"),
+        ("amnesia", ("lengths=[]",), None, "(lengths) takes at least 1 of them", "change it"),
         ("amnesia", ("cap=10000", "seeds=20", "batch=256"), None, "times the work that is allowed", ""),
     ],
 )
@@ -99,3 +99,15 @@ def test_a_process_is_made_ready_with_the_panels_threads():
         assert torch.get_num_threads() == panels.panel("reach").threads == 1
     finally:
         torch.set_num_threads(before)
+
+
+def test_a_prompt_that_looks_like_a_number_is_a_prompt():
+    ((_, settings),) = selected("showdown", "prompt=1984", "tokens=20")
+    assert (settings.prompt, settings.tokens) == ("1984", 20)
+    ((_, settings),) = selected("showdown", 'prompt="in quotes"')
+    assert settings.prompt == "in quotes"
+
+
+def test_an_unknown_demo_is_told_of_all():
+    with pytest.raises(InputError, match="or all of them: all"):
+        selected("foo")

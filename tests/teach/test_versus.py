@@ -3,7 +3,7 @@
 import pytest
 
 from isoloss.stats import difference
-from isoloss.teach.versus import Versus
+from isoloss.teach.versus import Versus, family_of
 
 HIGH, LOW = (3.0, 3.1, 2.9), (1.0, 1.1, 0.9)
 
@@ -36,3 +36,20 @@ def test_one_seed_gives_no_verdict(found):
     one = Versus("a", "b", found)
     assert (one.sign, one.winner) == (None, None)
     assert one.sentence("x", "y") == "a against b: one seed a side gives no interval and no verdict."
+
+
+def test_what_is_said_in_the_room_follows_the_same_verdict():
+    won = "The {winner} is ahead of the {loser}."
+    assert versus(HIGH, LOW).short(won) == "The a is ahead of the b."
+    assert versus(LOW, HIGH).short(won) == "The b is ahead of the a."
+    open_with_three = versus((1.0, 3.0, 2.0), (1.5, 3.0, 2.5))
+    assert open_with_three.short(won) == "Three seeds are too few to tell."
+    open_with_five = versus((1.0, 3.0, 2.0, 2.1, 1.9), (1.5, 3.0, 2.5, 2.0, 2.2))
+    assert open_with_five.short(won) == "No clear difference."
+    assert open_with_five.short(won, "Alike.") == "Alike."
+    assert Versus("a", "b", None).short(won) == "One seed is too few to tell."
+
+
+def test_an_lstm_by_any_start_is_an_lstm():
+    sides = ("LSTM (forget bias 3)", "Transformer", None)
+    assert [family_of(side) for side in sides] == ["LSTM", "Transformer", ""]

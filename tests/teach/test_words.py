@@ -57,3 +57,22 @@ def test_a_result_cannot_hold_such_a_sentence():
     with pytest.raises((RunError, ValidationError)):
         Sentence(key="x", text="It is perfect.")
     assert Sentence(key="x", text="It scored 1,998 of 2,000 strings.").text
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fault"),
+    [
+        ("No clear difference " + "at all " * 6, "14 words"),
+        ("From 3.5 to 7 it rose.", "more than one number"),
+        ("An LSTM cannot do it.", "cannot"),
+    ],
+)
+def test_a_sentence_for_the_room_is_short(sentence, fault):
+    assert any(fault in found for found in words.short_faults(sentence))
+    with pytest.raises(RunError, match=fault):
+        words.check_short(sentence)
+
+
+def test_a_sentence_for_the_room_may_leave_its_n_behind():
+    assert words.check_short("Trained, 98% of its gaze is on the right card.")
+    assert words.check_short("One changed number lets 5,000 times more through.")

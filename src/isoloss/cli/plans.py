@@ -110,7 +110,7 @@ def _read(
 @app.command()
 def forecast(
     table: o.Table,
-    params: Annotated[list[float] | None, o.number("Parameters N of a new run, such as 70B.", "params")] = None,
+    params: Annotated[list[float] | None, o.number("Parameters N of a new run.", "params")] = None,
     tokens: Annotated[list[float] | None, o.number("Its training tokens D, such as 1.4T.", "tokens")] = None,
     flops: Annotated[list[float] | None, o.number("Its FLOPs C, in place of N or D.", "flops")] = None,
     columns: Annotated[list[str] | None, typer.Option("--column", help="NAME=COLUMN, as in fit.")] = None,

@@ -98,7 +98,11 @@ def fold(text: str, indent: str = "") -> list[str]:
 def vote() -> None:
     """A vote before the reveal, where somebody is there to cast it."""
     if sys.stdin.isatty() and sys.stdout.isatty():
-        cast = typer.prompt("Which text is better? (a, b, or s for the same)", default="s")
+        try:
+            cast = typer.prompt("Which text is better? (a, b, or s for the same)", default="s")
+        except typer.Abort:  # nobody answers: what was measured is still shown
+            say("No vote. The names:")
+            return
         say(f"Your vote: {cast.strip()[:1].upper() or 'S'}. Now the names:")
 
 
@@ -132,10 +136,11 @@ def deck(
         typer.Option(help="Write one self-contained HTML file with recorded results and serve nothing."),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Recorded results of yours, from `isoloss demo all -o FOLDER`.")
+        Path | None,
+        typer.Option(help="Results of yours: a folder of `isoloss demo all -o`, or the deck's export."),
     ] = None,
     study: Annotated[
-        Path | None, typer.Option(help="A study of yours for the last slide. Default: the recorded one.")
+        Path | None, typer.Option(help="A study of yours for slide A4. Default: the recorded one.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser; print the address.")] = False,

@@ -15,10 +15,10 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError
 
+from isoloss.errors import InputError
 from isoloss.figures.figure import Figure
-from isoloss.strict import validate
 from isoloss.teach import provenance, result
 from isoloss.teach.prose import PanelWords, read
 from isoloss.teach.result import Basis, Result, Sentence, Tables
@@ -60,9 +60,17 @@ class Panel(PanelWords):
         return pkgutil.resolve_name(f"isoloss.teach.{self.measured_by}")(settings, report)
 
     def settings_from(self, values: dict[str, Any]) -> Settings:
-        """Validated settings. Raises InputError naming the key."""
-        mend = f"it takes {', '.join(self.settings.model_fields)}"
-        return validate(self.settings, values, where=f"panel {self.name}", mend=mend, whole="settings")
+        """Validated settings. Raises InputError naming the key, in the words of its form."""
+        where = f"panel {self.name}"
+        if unknown := sorted(values.keys() - self.settings.model_fields.keys()):
+            mend = f"it takes {', '.join(self.settings.model_fields)}"
+            raise InputError(f"there is no setting {unknown[0]!r}", where=where, mend=mend)
+        try:
+            return self.settings.model_validate(values)
+        except ValidationError as error:
+            raise InputError(
+                complaint(self.settings, error), where=where, mend="change it and run again"
+            ) from None
 
     def experiment(self) -> str:
         """Hash of the code that decides the numbers."""
@@ -71,6 +79,42 @@ class Panel(PanelWords):
     @property
     def measuring_module(self) -> str:
         return f"isoloss.teach.{self.measured_by}".split(":")[0]
+
+
+BOUNDS = {"less_than_equal": ("at most", "le"), "less_than": ("less than", "lt")}
+BOUNDS |= {"greater_than_equal": ("at least", "ge"), "greater_than": ("more than", "gt")}
+KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "yes or no",
+    "string": "text",
+    "tuple": "a list",
+}
+
+
+def complaint(settings: type[Settings], error: ValidationError) -> str:
+    """The first thing that is wrong, by the setting's label and name, for people who know no types."""
+    first = error.errors()[0]
+    kind, context = first["type"], first.get("ctx", {})
+    if not first["loc"]:
+        return first["msg"].removeprefix("Value error, ")
+    name = str(first["loc"][0])
+    label = f"{settings.model_fields[name].description} ({name})"
+    given = repr(first["input"])
+    got = f", got {given}" if len(given) < 60 else ""
+    if kind in BOUNDS:
+        words, bound = BOUNDS[kind]
+        return f"{label} takes {words} {context[bound]:,}{got}"
+    for part, words, bound in (
+        ("too_short", "at least", "min_length"),
+        ("too_long", "at most", "max_length"),
+    ):
+        if kind.endswith(part):
+            return f"{label} takes {words} {context[bound]:,} of them{got}"
+    expected = next((words for part, words in KINDS.items() if kind.startswith(part)), None)
+    if expected and kind.endswith(("_type", "_parsing")):
+        return f"{label} takes {expected}{got}"
+    return f"{label}: {first['msg'].removeprefix('Value error, ')}{got}"
 
 
 def panel_of(folder: str, name: str, settings: type[Settings], measured_by: str, tell: Telling) -> Panel:

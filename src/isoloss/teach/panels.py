@@ -14,6 +14,8 @@ from isoloss.teach.amnesia.settings import (
 from isoloss.teach.attention.right_slot import tell as right_slot_tell
 from isoloss.teach.attention.settings import RightSlotSettings, StepsSettings, UntrainedSettings
 from isoloss.teach.attention.steps import tell as steps_tell
+from isoloss.teach.attention.trained import tell as trained_tell
+from isoloss.teach.attention.trained.settings import TrainedSettings
 from isoloss.teach.attention.untrained import tell as untrained_tell
 from isoloss.teach.machine import tell as machine_tell
 from isoloss.teach.machine.settings import MachineSettings
@@ -40,6 +42,7 @@ PANELS: tuple[Panel, ...] = (
     panel_of(
         "attention", "untrained", UntrainedSettings, "attention.untrained.measure:measure", untrained_tell
     ),
+    panel_of("attention", "trained", TrainedSettings, "attention.trained.measure:measure", trained_tell),
     panel_of(
         "attention", "right-slot", RightSlotSettings, "attention.right_slot.measure:measure", right_slot_tell
     ),
@@ -65,5 +68,7 @@ def of_demo(demo: str) -> list[Panel]:
     """The panels of a demo. Raises InputError for a name that no demo has."""
     panels = [panel for panel in PANELS if panel.demo == demo]
     if not panels:
-        raise InputError(f"there is no demo {demo!r}", mend=f"use one of {', '.join(DEMOS)}")
+        raise InputError(
+            f"there is no demo {demo!r}", mend=f"use one of {', '.join(DEMOS)}, or all of them: all"
+        )
     return panels

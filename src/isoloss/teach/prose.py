@@ -24,13 +24,19 @@ Text = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 class PanelWords(Strict):
     """What is said of a panel beside its numbers, and how it is run.
 
-    ``doubt``: what this does not show. ``full``: settings of the recording that ships, larger than the
+    ``doubt``: what this does not show; ``beware``: the same in one breath. ``guess``: what the room is asked
+    before it sees the answer, and ``guesses`` the buttons; ``front``: settings that stand on the slide
+    itself. ``full``: settings of the recording that ships, larger than the
     defaults, which are the deck's live sizes. ``cap_seconds``: wall time after which a live run is ended.
     """
 
     title: Text
     question: Text
     doubt: Text
+    beware: Text
+    guess: Text = ""
+    guesses: tuple[str, ...] = Field(default=(), strict=False)
+    front: tuple[str, ...] = Field(default=(), strict=False)
     full: dict[str, Any] = Field(default_factory=dict)
     cap_seconds: float = 180.0
     threads: int = 1

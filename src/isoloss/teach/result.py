@@ -26,14 +26,18 @@ Badge = Literal["LIVE", "RECORDED", "EXACT"]
 
 
 class Sentence(Strict):
-    """One statement made from the tables.
+    """One statement made from the tables, in two layers.
 
+    ``short``: what is said in the room, if anything; ``text``: what stands behind it, with n and interval;
+    ``ahead``: which family it finds ahead, if it compares the two and finds one.
     ``exact``: a count or a closed form, true on every machine. ``recorded``: about what was measured
     elsewhere and ships, such as trained models' losses, whenever the panel runs.
     """
 
     key: str
     text: str
+    short: str = ""
+    ahead: Literal["", "LSTM", "Transformer"] = ""
     exact: bool = False
     recorded: bool = False
 
@@ -41,6 +45,11 @@ class Sentence(Strict):
     @classmethod
     def _may_be_said(cls, text: str) -> str:
         return words.check(text)
+
+    @field_validator("short")
+    @classmethod
+    def _may_be_said_aloud(cls, text: str) -> str:
+        return words.check_short(text)
 
     def badge(self, otherwise: Badge) -> Badge:
         return "EXACT" if self.exact else "RECORDED" if self.recorded else otherwise
@@ -122,6 +131,22 @@ def write(result: Result, folder: Path) -> Path:
     path = files.safe_child(folder, f"{result.panel}.json")
     files.write_json(path, result.model_dump(mode="json"))
     return path
+
+
+class Export(Strict):
+    """What the deck's button writes: the results of one session."""
+
+    title: str
+    made: str
+    results: list[Result]
+
+
+def read_export(path: Path) -> list[Result]:
+    """Raises InputError naming the file and the key that is wrong."""
+    try:
+        return validate(Export, files.read_json(path), where=str(path), mend=AGAIN).results
+    except RunError as error:
+        raise InputError(f"{error.what}, {error.where}", where=str(path), mend=AGAIN) from None
 
 
 def read(path: Path) -> Result:

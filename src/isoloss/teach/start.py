@@ -27,11 +27,19 @@ def select_panels(
                 f"demo {name} has no panel {only!r}", where="--panel", mend=f"use one of {names}"
             )
     values = dict(key_and_value(change, example="--set width=32") for change in changes)
+    written = (change.partition("=") for change in changes)
+    texts = {key.strip(): text for key, _, text in written if not isinstance(values[key.strip()], str)}
     known = {key for panel in wanted for key in panel.settings.model_fields}
     if unknown := sorted(values.keys() - known):
         mend = f"{name} takes {', '.join(sorted(known))}"
         raise InputError(f"there is no setting {unknown[0]!r}", where="--set", mend=mend)
-    return [(panel, settings_of(panel, values, seeds, full)) for panel in wanted]
+    return [(panel, settings_of(panel, values | texts_of(panel, texts), seeds, full)) for panel in wanted]
+
+
+def texts_of(panel: Panel, texts: dict[str, str]) -> dict[str, str]:
+    """Texts that TOML takes for something else, as they were written: a prompt like 1984 is a prompt."""
+    parts = panel.settings.model_json_schema()["properties"]
+    return {key: text for key, text in texts.items() if parts.get(key, {}).get("type") == "string"}
 
 
 def settings_of(panel: Panel, values: dict[str, Any], seeds: int | None, full: bool) -> Settings:

@@ -1,9 +1,26 @@
 """Who is ahead of whom, in one way: by an interval of the difference, or not clearly, or not to be told."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from isoloss.stats import Interval
+
+FEW_SEEDS = 3
+Family = Literal["", "LSTM", "Transformer"]
+NUMBERS = {1: "One", 2: "Two", 3: "Three"}
+
+
+class Told(NamedTuple):
+    """One verdict: what stands behind it, what is said in the room, which family is ahead, if any."""
+
+    text: str
+    short: str
+    ahead: Family = ""
+
+
+def family_of(side: str | None) -> Family:
+    """Of a side's name: an LSTM by any start is an LSTM."""
+    return "LSTM" if side and "LSTM" in side else "Transformer" if side else ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +61,15 @@ class Versus:
             values = [abs(values[0]), *sorted(map(abs, values[1:]))]
         value, low, high = (format(value, number) for value in values)
         return f"{value} {unit} (95% t interval {low} to {high}, {basis})"
+
+    def short(self, won: str, undecided: str = "No clear difference.") -> str:
+        """For the room: ``won`` with {winner} and {loser}; a few seeds that leave it open are called few."""
+        if self.sign is None or self.difference is None:
+            return "One seed is too few to tell."
+        if self.winner is None:
+            few = self.difference.n <= FEW_SEEDS
+            return f"{NUMBERS[self.difference.n]} seeds are too few to tell." if few else undecided
+        return won.format(winner=self.winner, loser=self.loser)
 
     def sentence(self, won: str, undecided: str, *, wins: str = "is ahead of") -> str:
         """``won``: what follows on the winner's name, ``undecided``: on both names."""

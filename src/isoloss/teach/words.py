@@ -43,3 +43,24 @@ def check(sentence: str) -> str:
     if wrong := faults(sentence):
         raise RunError(f"a sentence that must not be shown: it {' and '.join(wrong)}", where=repr(sentence))
     return sentence
+
+
+MOST_WORDS = 14
+"""Of a sentence that is said in the room, which also holds at most one number."""
+
+
+def short_faults(sentence: str) -> list[str]:
+    """What is wrong with a sentence for the room. Its n stands behind it, so it may give a bare share."""
+    wrong = [fault for fault in faults(sentence) if fault != "has a percentage without n"]
+    if len(sentence.split()) > MOST_WORDS:
+        wrong.append(f"has more than {MOST_WORDS} words")
+    if len(re.findall(r"\d[\d.,]*", sentence)) > 1:
+        wrong.append("has more than one number")
+    return wrong
+
+
+def check_short(sentence: str) -> str:
+    """The sentence, if it may be said in the room. Raises RunError otherwise."""
+    if wrong := short_faults(sentence):
+        raise RunError(f"a sentence too long to be said: it {' and '.join(wrong)}", where=repr(sentence))
+    return sentence

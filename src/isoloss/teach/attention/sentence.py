@@ -39,6 +39,6 @@ def validate(sentence: str) -> str:
 
 SentenceText = Annotated[
     str,
-    Field(max_length=CHARACTERS, description="Two to twelve words, separated by spaces"),
+    Field(max_length=CHARACTERS, description="Your sentence, two to twelve words"),
     AfterValidator(validate),
 ]

@@ -36,7 +36,7 @@ def key(results: Path | None, study: Path | None) -> str:
     with resources.as_file(resources.files("isoloss")) as package:
         for path in sorted(path for path in package.rglob("*") if path.suffix in SOURCES):
             total.update(f"{path.relative_to(package)}\0{files.sha256(path)}\n".encode())
-    for path in sorted(results.glob("*.json")) if results is not None else []:
+    for path in sorted([results] if results.is_file() else results.glob("*.json")) if results else []:
         total.update(f"result {path.name}\0{files.sha256(path)}\n".encode())
     total.update(f"study {cache.fingerprint(study) if study is not None else 'shipped'}".encode())
     return total.hexdigest()

@@ -45,22 +45,50 @@
       slide.inert = i !== number;
     });
     const heading = one("h2", slides[number]);
-    one(".counter").textContent = number + 1 + " / " + slides.length;
-    document.title = heading.textContent + " · " + (number + 1) + " / " + slides.length + " · " + title;
-    one("[data-do=previous]").disabled = number === 0;
-    one("[data-do=next]").disabled = number === slides.length - 1;
+    const label = slides[number].dataset.label, counter = number < thirteen ? label + " / " + thirteen : label;
+    one(".counter").textContent = counter;
+    document.title = heading.textContent + " · " + counter + " · " + title;
+    root.classList.remove("behind-shown");
+    slides.forEach((slide) => slide.removeAttribute("tabindex"));
+    one("[data-do=behind]").setAttribute("aria-pressed", "false");
+    stand(slides[number], reached.get(slides[number]) || 0);
     all(".contents a").forEach((link, i) => link.toggleAttribute("aria-current", i === number));
     window.scrollTo(0, 0);
     heading.focus({ preventScroll: true });
   }
 
   const current = () => slides[deck.getIndices().h];
+  const thirteen = slides.filter((slide) => !slide.dataset.label.startsWith("A")).length;
+
+  // --- steps: a question, a guess, a picture, a verdict, a doubt, one key press each -----------------------
+
+  const { reached, timetable, lastStep } = window.stage;
+
+  function stand(slide, step, aloud) {
+    const fresh = window.stage.stand(slide, step);
+    if (aloud && fresh.length) announce(fresh.map((part) => part.innerText).join(" ").trim());
+  }
+
+  function turn(by) {
+    const slide = current(), step = (reached.get(slide) || 0) + by;
+    if (step >= 0 && step <= lastStep(slide)) return stand(slide, step, true);
+    const to = slides.indexOf(slide) + by;
+    if (by > 0 && to === thirteen) return;  // the appendix is reached by the overview
+    if (to < 0 || to >= slides.length) return;
+    stand(slides[to], by > 0 ? 0 : lastStep(slides[to]));
+    deck.slide(to);
+  }
+
+  function away(number) {
+    stand(slides[number], 0);
+    deck.slide(number);
+  }
 
   const actions = {
-    next: () => deck.next(),
-    previous: () => deck.prev(),
-    first: () => deck.slide(0),
-    last: () => deck.slide(slides.length - 1),
+    next: () => turn(1),
+    previous: () => turn(-1),
+    first: () => away(0),
+    last: () => away(thirteen - 1),
     overview: function () {
       one("#overview").showModal();
       one("#overview [aria-current]").focus();
@@ -74,10 +102,18 @@
       const on = root.classList.toggle("with-notes");
       one("[data-do=notes]").setAttribute("aria-pressed", String(on));
     },
-    tables: function () {
-      const tables = all(".numbers, .more", current());
-      const open = tables.some((part) => !part.open);
-      tables.forEach((part) => { part.open = open; });
+    behind: function () {
+      const on = root.classList.toggle("behind-shown");
+      one("[data-do=behind]").setAttribute("aria-pressed", String(on));
+      stand(current(), reached.get(current()) || 0);
+      all(".numbers", current()).forEach((part) => { part.open = on; });
+      current().toggleAttribute("tabindex", on);  // what scrolls can be reached by keys
+      if (on) current().tabIndex = 0;
+      current().scrollTo(0, 0);
+    },
+    theme: function () {
+      const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+      root.dataset.theme = dark ? "light" : "dark";
     },
     run: () => chosen().forEach(run),
     cancel: () => chosen().forEach(cancel),
@@ -86,6 +122,7 @@
     export: exportResults,
     close: function () {
       if (root.classList.contains("with-notes")) actions.notes();
+      else if (root.classList.contains("behind-shown")) actions.behind();
     },
   };
 
@@ -96,7 +133,7 @@
     Home: "first", End: "last", Escape: "close", "?": "help",
   };
   const LETTERS = {
-    g: "goto", o: "overview", p: "notes", t: "tables", ...(live && { r: "run", x: "cancel", s: "seed" }),
+    g: "goto", o: "overview", p: "notes", t: "behind", d: "theme", ...(live && { r: "run", x: "cancel", s: "seed" }),
   };
   const letters = one("#letters");
 
@@ -115,8 +152,12 @@
   document.addEventListener("keydown", function (event) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
     const place = event.target instanceof Element ? event.target : document.body;
-    if (one("dialog[open]") || place.closest("input, select, textarea, [contenteditable]")) return;
-    if (event.key === " " && place.closest("button, a, summary")) return;
+    if (one("dialog[open]")) return;
+    const field = place.closest("input, select, textarea, [contenteditable]");
+    if (field && event.key === "Escape") return field.blur();
+    // A clicker sends PageUp and PageDown: they turn the page wherever the focus is.
+    if (field && !event.key.startsWith("Page")) return;
+    if (event.key === " " && place.closest("button, a, summary, [role=button]")) return;
     if (event.key.startsWith("Arrow") && scrolls(place.closest(".scroll"))) return;
     const back = event.key === " " && event.shiftKey;
     const name = back ? "previous" : KEYS[event.key] || (letters.checked ? LETTERS[event.key] : undefined);
@@ -145,10 +186,13 @@
     if (link) {
       event.preventDefault();
       one("#overview").close();
-      deck.slide(Number(link.dataset.slide) - 1);
+      away(Number(link.dataset.slide) - 1);
     }
     const vote = event.target.closest("[data-vote]");
     if (vote) voted(vote);
+    const guess = event.target.closest("[data-guess]");
+    if (guess) all("[data-guess]", guess.parentElement).forEach((one) =>
+      one.setAttribute("aria-pressed", String(one === guess)));
     if (event.target.closest(".cancel")) cancel(event.target.closest(".panel"));
   });
 
@@ -169,10 +213,10 @@
   const panels = () => all(".panel[data-panel]");
   const named = (name) => panels().filter((panel) => panel.dataset.panel === name);
 
-  /** The panel that has the focus, else all of the slide. */
+  /** The panel that has the focus, else those that the slide shows. */
   function chosen() {
     const focused = document.activeElement && document.activeElement.closest(".panel");
-    return focused ? [focused] : all(".panel", current());
+    return focused ? [focused] : all(".panel:not(.early, .over)", current());
   }
 
   function value(input) {
@@ -186,19 +230,19 @@
   }
 
   function settings(form) {
-    return Object.fromEntries(all("[data-kind]", form).map((input) => [input.name, value(input)]));
+    const fields = Array.from(form.elements).filter((input) => input.dataset.kind);
+    return Object.fromEntries(fields.map((input) => [input.name, value(input)]));
   }
 
   function run(panel) {
     const form = one("form", panel);
     if (form === null || one(".run", panel).disabled) return;
+    problem(panel, "");
     if (!form.checkValidity()) {
-      const details = one(".settings", panel);
-      if (details) details.open = true;
+      if (!root.classList.contains("behind-shown")) actions.behind();
       form.reportValidity();
       return;
     }
-    problem(panel, "");
     post("run", { panel: panel.dataset.panel, settings: settings(form) })
       .catch((error) => problem(panel, error.message));
   }
@@ -237,7 +281,9 @@
       one("progress", panel).value = message.done;
       one(".state", panel).textContent = failed ? "failed" : stateText(message);
       problem(panel, failed ? "This measurement failed: " + message.text : "");
+      const ended = message.state === "cancelled" || failed;
       if (message.html) output(panel, message.html);
+      else if (ended && one(".so-far", panel)) output(panel, recorded.get(panel));
     });
     if (message.result) {
       results.set(message.panel, message.result);
@@ -262,12 +308,16 @@
   }
 
   function output(panel, html) {
-    const place = one(".output", panel);
+    const place = one(".output", panel), slide = panel.closest("section");
     const open = all("details[open]", place).map((part) => part.className);
     setAside(panel, place);
     place.innerHTML = html;
     all("details", place).filter((part) => open.includes(part.className)).forEach((part) => { part.open = true; });
     prepare(place);
+    window.machines.mount(place);
+    const shown = one("[data-arrays]", place);
+    if (shown) all("[data-arrays]:not([data-machine=blame])").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
+    stand(slide, Math.min(Math.max(reached.get(slide) || 0, slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
     const vote = all("[data-vote]", place).find((button) => button.dataset.vote === panel.dataset.vote);
     if (vote) reveal(vote, panel);
   }
@@ -276,6 +326,7 @@
   function setAside(panel, place) {
     const recording = one(".recording", place), before = one(".before", panel);
     if (!recording || !before || one("[data-vote]", recording)) return;
+    all(".away", recording).forEach((part) => part.classList.remove("away"));
     before.append(recording);
     before.hidden = false;
   }
@@ -286,12 +337,14 @@
       const found = result.sentences.find((sentence) => sentence.key === place.dataset.key);
       if (found === undefined) return;
       place.classList.remove("unmeasured");
-      one(".said", place).textContent = found.text;
+      place.dataset.ahead = found.ahead;
+      const said = one(".said", place);
+      if (said) said.textContent = found.text;
       const badge = found.exact ? "EXACT" : found.recorded ? "RECORDED" : "LIVE";
       one(".badge", place).textContent = badge;
       one(".badge", place).className = "badge " + badge.toLowerCase();
       const basis = result.basis, seeds = basis.seeds === null ? "" : " · " + basis.seeds + " seeds";
-      one(".basis", place).textContent = "n = " + basis.n + " " + basis.units + seeds + " · " + basis.interval;
+      if (said) one(".basis", place).textContent = "n = " + basis.n + " " + basis.units + seeds + " · " + basis.interval;
     });
   }
 
@@ -308,6 +361,8 @@
     const place = button.closest(".panel") || button.closest("section");
     place.dataset.vote = button.dataset.vote;
     reveal(button, place);
+    const slide = place.closest("section"), told = timetable(slide).find(([part]) => part.matches("[data-part=headline]"));
+    if (told) stand(slide, Math.max(reached.get(slide) || 0, Math.min(told[1], lastStep(slide))));
     announce("Your vote: " + button.textContent.trim() + ". The answer is shown.");
   }
 
@@ -326,36 +381,23 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
-  // --- paper: the print rules are tried on the screen, and a slide too tall for its page is shrunk --------
+  // --- paper: the stage again, with everything that its steps bring ----------------------------------------
 
-  const PAGE_MILLIMETRES = 148, SMALLEST = 0.3, PIXELS = 96 / 25.4;
-
-  const folded = () => all(".study .finding:not([open])");
-  let opened = [];
-
+  const before = new Map();
   window.addEventListener("beforeprint", function () {
-    opened = folded();
-    opened.forEach((part) => { part.open = true; });
-    one("#paper").media = "all";
+    window.stage.print(true);
     slides.forEach(function (slide) {
-      const fits = function (zoom) {
-        slide.style.zoom = zoom;
-        return slide.getBoundingClientRect().height <= PAGE_MILLIMETRES * PIXELS;
-      };
-      // The largest that fits, halving: smaller letters make longer lines, so height is no simple rule.
-      let low = SMALLEST, high = 1;
-      if (fits(high)) return;
-      while (high - low > 0.02) {
-        const middle = (low + high) / 2;
-        if (fits(middle)) low = middle; else high = middle;
-      }
-      slide.style.zoom = low;
+      before.set(slide, reached.get(slide) || 0);
+      slide.hidden = false;
+      stand(slide, lastStep(slide));
     });
-    one("#paper").media = "print";
   });
   window.addEventListener("afterprint", function () {
-    slides.forEach((slide) => { slide.style.zoom = ""; });
-    opened.forEach((part) => { part.open = false; });
+    window.stage.print(false);
+    slides.forEach(function (slide, i) {
+      slide.hidden = i !== deck.getIndices().h;
+      stand(slide, before.get(slide));
+    });
   });
 
   // --- begin ---------------------------------------------------------------------------------------------
@@ -379,12 +421,14 @@
   one("#overview").append(one(".contents"));
   letters.checked = remembered() !== "off";
   letters.addEventListener("change", () => remembered(letters.checked ? "on" : "off"));
-  one("#goto form").addEventListener("submit", () => deck.slide(Number(one("#goto input").value) - 1));
+  one("#goto form").addEventListener("submit", () => away(Number(one("#goto input").value) - 1));
   all(".panel form").forEach((form) => form.addEventListener("submit", function (event) {
     event.preventDefault();
     run(form.closest(".panel"));
   }));
   prepare(document);
+  window.machines.mount(document);
+  const recorded = new WeakMap(panels().map((panel) => [panel, one(".output", panel).innerHTML]));
 
   deck.on("slidechanged", shown);
   deck.initialize().then(function () {

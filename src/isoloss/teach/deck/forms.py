@@ -40,11 +40,17 @@ def _field(name: str, part: dict[str, Any], shared: dict[str, Any]) -> Field:
         kind=_kind(what) + "s" * many,
         value=_text(default),
         checked=default is True,
-        low=what.get("minimum", what.get("exclusiveMinimum")),
-        high=what.get("maximum", what.get("exclusiveMaximum")),
+        low=what.get("minimum", _inside(what, "exclusiveMinimum", 1)),
+        high=what.get("maximum", _inside(what, "exclusiveMaximum", -1)),
         longest=what.get("maxLength"),
         choices=() if many else tuple(str(choice) for choice in what.get("enum", ())),
     )
+
+
+def _inside(part: dict[str, Any], bound: str, step: int) -> float | None:
+    """A field's bound is one that may be entered: of whole numbers the next one inside."""
+    value = part.get(bound)
+    return value if value is None or part.get("type") != "integer" else value + step
 
 
 def _resolved(part: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:

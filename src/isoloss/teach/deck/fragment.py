@@ -15,23 +15,25 @@ from isoloss.teach.panel import Panel
 from isoloss.teach.result import Badge, Result, Tables
 from isoloss.teach.settings import Settings
 
-SHOWN_SENTENCES = 2
-"""The rest are one key away: a slide is read from afar."""
-
 SHOWN_ROWS = 200
 """Rows of a table on a slide; all of them are in results.json."""
 
 
 @dataclass(frozen=True)
 class SlidePicture:
-    """A figure on a slide: its drawing, the paragraph beside it, the numbers behind it."""
+    """A figure on a slide: its drawing, what stands under it, the numbers behind it.
+
+    ``badge``: the figure's own, since one panel may draw what it counted beside what it measured.
+    """
 
     name: str
     svg: Markup
     title: str
+    subtitle: str
     shows: str
     table: Table
     folded: bool
+    badge: Badge
 
 
 def output(panel: Panel, result: Result, badge: Badge) -> Markup:
@@ -39,12 +41,10 @@ def output(panel: Panel, result: Result, badge: Badge) -> Markup:
     settings = panel.settings_from(result.settings)
     return fill(
         "teach/deck/fragment.html",
+        finished=True,
         title=panel.title,
-        sentences=result.sentences,
-        shown=SHOWN_SENTENCES,
-        pictures=pictures(panel, settings, result.tables, "recorded-" if badge == "RECORDED" else ""),
-        extra=_extra(panel, settings, result.tables),
-        blind=hasattr(panel.tell, "blind_lines"),
+        pictures=pictures(panel, settings, result.tables, badge),
+        **_shown(panel, settings, result.tables),
         badge=badge,
         result=result,
         stale=result.experiment != panel.experiment(),
@@ -54,36 +54,41 @@ def output(panel: Panel, result: Result, badge: Badge) -> Markup:
 
 def partial_output(panel: Panel, settings: Settings, tables: Tables) -> Markup:
     """A measurement under way: pictures only, since sentences need all of it."""
-    blind = hasattr(panel.tell, "blind_lines")
-    return fill(
-        "teach/deck/so_far.html",
-        title=panel.title,
-        pictures=[] if blind else pictures(panel, settings, tables),
-        extra=_extra(panel, settings, tables),
-    )
+    shown = _shown(panel, settings, tables)
+    drawn: list[SlidePicture] = [] if shown["hidden"] else pictures(panel, settings, tables, "LIVE")
+    return fill("teach/deck/fragment.html", finished=False, title=panel.title, pictures=drawn, **shown)
 
 
-def pictures(panel: Panel, settings: Settings, tables: Tables, prefix: str = "") -> list[SlidePicture]:
-    """``prefix`` of their names: a recording may stand on one page with what is measured live."""
+def _shown(panel: Panel, settings: Settings, tables: Tables) -> dict[str, Any]:
+    """``hero``: the panel's own markup is what the slide shows; ``hidden``: until a vote, all else is not."""
+    html = getattr(panel.tell, "html", None)
+    return {
+        "extra": html(settings, tables) if html is not None else Markup(""),
+        "hero": getattr(panel.tell, "HERO", False),
+        "hidden": hasattr(panel.tell, "blind_lines"),
+    }
+
+
+def pictures(panel: Panel, settings: Settings, tables: Tables, badge: Badge) -> list[SlidePicture]:
+    """Names begin with "recorded" where what is measured live may stand on the same page."""
     figures: Sequence[Figure] = panel.tell.figures(settings, tables)
-    folded = getattr(panel.tell, "FOLDED", ())
-    return [picture(figure, prefix + panel.name, folded=figure.name in folded) for figure in figures]
+    owner = "recorded-" * (badge == "RECORDED") + panel.name
+    folded, badges = getattr(panel.tell, "FOLDED", ()), getattr(panel.tell, "BADGES", {})
+    return [
+        picture(figure, owner, folded=figure.name in folded, badge=badges.get(figure.name, badge))
+        for figure in figures
+    ]
 
 
-def picture(figure: Figure, owner: str, *, folded: bool = False) -> SlidePicture:
-    """``owner`` keeps the ids of one page's pictures apart."""
-    figure = replace(figure, name=f"{owner}-{figure.name}")
+def picture(figure: Figure, owner: str, *, folded: bool = False, badge: Badge = "RECORDED") -> SlidePicture:
+    """``owner`` keeps the ids of one page's pictures apart. The title stands below, in the page's letters."""
+    subtitle = figure.subtitle
+    figure = replace(figure, name=f"{owner}-{figure.name}", subtitle="")
     rows: pl.DataFrame = figure.table
     cut = f" (the first {SHOWN_ROWS} of {len(rows):,} rows)" if len(rows) > SHOWN_ROWS else ""
     table = table_of(f"Numbers behind: {figure.title}{cut}", rows.head(SHOWN_ROWS))
     svg = inline(figure, render.svg(figure))
-    return SlidePicture(figure.name, svg, figure.title, figure.shows, table, folded)
-
-
-def _extra(panel: Panel, settings: Settings, tables: Tables) -> Markup:
-    """Markup that only this panel has, escaped by its module."""
-    html = getattr(panel.tell, "html", None)
-    return html(settings, tables) if html is not None else Markup("")
+    return SlidePicture(figure.name, svg, figure.title, subtitle, figure.shows, table, folded, badge)
 
 
 def _settings_line(settings: dict[str, Any]) -> str:

@@ -21,18 +21,23 @@ ACTIVE = ("queued", "running")
 
 @dataclass
 class JobState:
-    """A panel's job. ``html`` and ``result``: the newest output, kept until a newer one comes."""
+    """A panel's job. ``html`` and ``result``: the newest whole output, kept until a newer one comes.
+
+    ``partial``: of the job under way; it stands in for ``html`` until that job ends, however it ends.
+    """
 
     panel: str
     state: Literal["queued", "running", "done", "failed", "cancelled"] = "queued"
     done: float = 0.0
     text: str = ""
     html: str | None = None
+    partial: str | None = None
     result: dict[str, Any] | None = None
 
     def message(self, *, output: bool) -> dict[str, Any]:
         message = {"panel": self.panel, "state": self.state, "done": self.done, "text": self.text}
-        return message | ({"html": self.html, "result": self.result} if output and self.html else {})
+        html = self.partial or self.html
+        return message | ({"html": html, "result": self.result} if output and html else {})
 
 
 class Jobs:
@@ -166,7 +171,7 @@ class Jobs:
                 state.done, state.text = event["done"], event["text"]
                 self._tell(name)
             case "partial":
-                state.html = event["html"]
+                state.partial = event["html"]
                 self._tell(name, output=True)
             case "result":
                 state.html, state.result = event["html"], event["result"]
@@ -176,5 +181,5 @@ class Jobs:
 
     def _end(self, name: str, how: Literal["done", "failed", "cancelled"], text: str) -> None:
         state = self.states[name]
-        state.state, state.text, state.done = how, text, float(how == "done")
-        self._tell(name, output=how == "done")
+        state.state, state.text, state.done, state.partial = how, text, float(how == "done"), None
+        self._tell(name, output=True)

@@ -1,4 +1,4 @@
-"""The deck as one HTML page: thirteen slides, everything inline, nothing fetched.
+"""The deck as one HTML page: thirteen slides and an appendix, everything inline, nothing fetched.
 
 The page that the server shows and the file that ``--build`` writes differ in one thing: on a live page the
 panels have forms, and the script may talk to the server that it came from.
@@ -7,7 +7,7 @@ panels have forms, and the script may talk to the server that it came from.
 import base64
 import hashlib
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -18,21 +18,32 @@ from markupsafe import Markup
 from isoloss.errors import InputError, IsolossError
 from isoloss.report.templates import environment, fill, text
 from isoloss.teach import result
+from isoloss.teach.amnesia.reach import tell as reach
+from isoloss.teach.attention.trained import tell as trained
 from isoloss.teach.deck import forms, fragment, study
 from isoloss.teach.panel import Panel
 from isoloss.teach.panels import PANELS
 from isoloss.teach.panels import panel as panel_named
-from isoloss.teach.result import Result
+from isoloss.teach.result import Result, Sentence
 
 TITLE = "The Great Shift"
-SCRIPTS = ("vendor/reveal/reveal.js", "interactive.js", "deck.js")
+MACHINES = ("drawing.js", "cell.js", "web.js", "dictionary.js", "blame.js")
+SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), "stage.js", "deck.js")
+APPENDIX = "A"
+
+ARRAYS = {"blame": ("reach", reach.arrays)}
+READS = ("trained", trained.arrays)
+"""The panel whose recorded tables a drawing shows, and what it takes of them; ``ARRAYS``: by its kind."""
 
 _HEADING = re.compile(r"<h2>(.*?)</h2>", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Slide:
+    """``number``: its place in the file, from 1; ``label``: what people see, A1 and on in the appendix."""
+
     number: int
+    label: str
     title: str
     html: Markup
 
@@ -43,20 +54,24 @@ def build(
     *,
     live: bool = False,
     panels: Sequence[Panel] = PANELS,
-    sources: Sequence[str] | None = None,
+    sources: Mapping[str, str] | None = None,
 ) -> str:
-    """The whole page. ``results``: a folder of PANEL.json; by default those that ship.
+    """The whole page. ``results``: a folder of PANEL.json, or the deck's export, over those that ship.
 
     ``study``: a folder of a study for the last slide; by default the one that ships. ``sources``: templates
-    of slides. Raises InputError for results or a study that cannot be read.
+    of slides by label. Raises InputError for results or a study that cannot be read.
     """
     parts = Parts(panels, recordings(panels, results), study, live)
-    slides = [_slide(number, source, parts) for number, source in enumerate(sources or shipped_slides(), 1)]
+    slides = [
+        _slide(number, label, source, parts)
+        for number, (label, source) in enumerate((sources or shipped_slides()).items(), 1)
+    ]
     scripts = [text(f"teach/deck/{name}") for name in SCRIPTS]
     html = fill(
         "teach/deck/deck.html",
         title=TITLE,
         slides=slides,
+        last=sum(not slide.label.startswith(APPENDIX) for slide in slides),
         live=live,
         style=Markup(text("teach/deck/deck.css")),  # noqa: S704 - our own file
         paper=Markup(text("teach/deck/print.css")),  # noqa: S704 - our own file
@@ -66,11 +81,11 @@ def build(
     return str(html)
 
 
-def shipped_slides() -> list[str]:
-    """The slides that ship, in the order of their names."""
+def shipped_slides() -> dict[str, str]:
+    """The slides that ship, by label, in the order of their names: 01-title.html, A1-machine.html."""
     folder = resources.files("isoloss.teach.deck").joinpath("slides")
     names = sorted(part.name for part in folder.iterdir() if part.name.endswith(".html"))
-    return [folder.joinpath(name).read_text("utf-8") for name in names]
+    return {name.split("-")[0].lstrip("0"): folder.joinpath(name).read_text("utf-8") for name in names}
 
 
 def policy(scripts: Sequence[str], live: bool) -> str:
@@ -87,23 +102,42 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
-def recordings(panels: Sequence[Panel], folder: Path | None) -> dict[str, Result]:
-    """What was measured before, by panel: from a folder of the user's, else what ships."""
-    if folder is None:
-        with resources.as_file(resources.files("isoloss.teach").joinpath("recorded")) as shipped:
-            return recordings(panels, shipped)
-    if not folder.is_dir():
-        raise InputError("is not a folder", where=str(folder), mend="isoloss demo all -o FOLDER makes one")
+def recordings(panels: Sequence[Panel], own: Path | None) -> dict[str, Result]:
+    """What was measured before, by panel: what ships, and over it what the user brings.
+
+    ``own``: a folder of PANEL.json, or the file that the deck exports. Raises InputError where it holds no
+    result of these panels.
+    """
+    with resources.as_file(resources.files("isoloss.teach").joinpath("recorded")) as shipped:
+        found = _of_folder(panels, shipped)
+    if own is None:
+        return found
+    if not own.exists():
+        raise InputError("is not a folder", where=str(own), mend="isoloss demo all -o FOLDER makes one")
+    brought = _of_folder(panels, own) if own.is_dir() else _of_export(panels, own)
+    if not brought:
+        mend = "isoloss demo all -o FOLDER makes one, and the deck's button Export a file"
+        raise InputError("holds no result of a panel", where=str(own), mend=mend)
+    return found | brought
+
+
+def _of_folder(panels: Sequence[Panel], folder: Path) -> dict[str, Result]:
     paths = [(panel, folder / f"{panel.name}.json") for panel in panels]
-    return {panel.name: _recording(panel, path) for panel, path in paths if path.is_file()}
+    return {panel.name: _recording(panel, result.read(path), path) for panel, path in paths if path.is_file()}
 
 
-def _recording(panel: Panel, path: Path) -> Result:
+def _of_export(panels: Sequence[Panel], path: Path) -> dict[str, Result]:
+    """The results of the deck's own export: {"results": [...]}."""
+    by_name = {panel.name: panel for panel in panels}
+    held = result.read_export(path)
+    return {one.panel: _recording(by_name[one.panel], one, path) for one in held if one.panel in by_name}
+
+
+def _recording(panel: Panel, recording: Result, path: Path) -> Result:
     """A recording whose sentences follow from its tables, whatever sentences the file brings.
 
     Raises InputError for a file that is not this panel's.
     """
-    recording = result.read(path)
     if recording.panel != panel.name:
         mend = f"name it {recording.panel}.json"
         raise InputError(f"it holds panel {recording.panel!r}", where=str(path), mend=mend)
@@ -131,43 +165,85 @@ def _readable(panel: Panel) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a slide's template may call: ``panel``, ``verdict``, ``study_findings``."""
+    """What a slide's template may call: ``panel``, ``machine``, ``verdict``, ``study_findings``."""
 
     panels: Sequence[Panel]
     results: Mapping[str, Result]
     study: Path | None
     live: bool
 
-    def panel(self, name: str) -> Markup:
-        """A panel with its form (live) and its recorded output."""
+    def panel(
+        self,
+        name: str,
+        at: int = 1,
+        since: int | None = None,
+        until: int | None = None,
+        caller: Callable[[], Markup] | None = None,
+    ) -> Markup:
+        """A panel with its form (live) and its recorded output.
+
+        Its picture comes ``at`` a step of the slide; until then ``caller`` gives an example and the room
+        guesses; verdict and doubt follow. The panel is there ``since`` one step and ``until`` another.
+        """
         panel, recording = panel_named(name, self.panels, where="a slide"), self.results.get(name)
         with _readable(panel):
             output = fragment.output(panel, recording, "RECORDED") if recording else None
         fields = forms.fields(panel) if self.live else []
-        return fill("teach/deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output)
+        steps = {"at": at, "since": since, "until": until, "example": caller() if caller else ""}
+        return fill(
+            "teach/deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output, **steps
+        )
+
+    def machine(self, kind: str, otherwise: str, **options: object) -> Markup:
+        """A drawing that a script makes of recorded arrays; ``otherwise``: what to read without one."""
+        reader, arrays_of = ARRAYS.get(kind, READS)
+        recording = self.results.get(reader)
+        arrays = arrays_of(recording.tables) if recording else None
+        return fill("teach/deck/machine.html", kind=kind, otherwise=otherwise, arrays=arrays, options=options)
 
     def verdict(self, name: str, key: str) -> Markup:
         """One sentence of a panel, wherever it is quoted: grey until measured, live once it has run."""
         panel, recording = panel_named(name, self.panels, where="a slide"), self.results.get(name)
-        sentences = recording.sentences if recording else []
-        sentence = next((sentence for sentence in sentences if sentence.key == key), None)
+        sentence = self._sentence(name, key)
         badge = sentence.badge("RECORDED") if sentence else "RECORDED"
         return fill(
-            "teach/deck/verdict.html", panel=panel, key=key, sentence=sentence, badge=badge, result=recording
+            "teach/deck/verdict.html",
+            panel=panel,
+            key=key,
+            sentence=sentence,
+            badge=badge,
+            result=recording,
         )
+
+    def scoreboard(self, rows: Sequence[tuple[str, str, str]]) -> Markup:
+        """Who is ahead where: a topic a row, with the panel and the key of the sentence that decides it."""
+        found = [(topic, name, key, self._sentence(name, key)) for topic, name, key in rows]
+        return fill("teach/deck/scoreboard.html", rows=found)
+
+    def _sentence(self, name: str, key: str) -> Sentence | None:
+        """None where it was not measured. Raises InputError for a panel that there is not."""
+        panel_named(name, self.panels, where="a slide")
+        sentences = self.results[name].sentences if name in self.results else []
+        return next((sentence for sentence in sentences if sentence.key == key), None)
 
     def study_findings(self) -> Markup:
         """What a scaling study found, with its figures: the user's, else the one that ships."""
         return study.section(self.study)
 
 
-def _slide(number: int, source: str, parts: Parts) -> Slide:
+def _slide(number: int, label: str, source: str, parts: Parts) -> Slide:
     """A slide begins with a bare <h2>, which gets the id and the focus of its slide."""
-    calls = {"panel": parts.panel, "verdict": parts.verdict, "study_findings": parts.study_findings}
+    calls = {
+        "panel": parts.panel,
+        "machine": parts.machine,
+        "scoreboard": parts.scoreboard,
+        "verdict": parts.verdict,
+        "study_findings": parts.study_findings,
+    }
     html = environment().from_string(source).render(calls).strip()
     heading = _HEADING.match(html)
     if heading is None:
         raise InputError("a slide must begin with <h2>", where=f"slide {number}")
     opening = f'<h2 id="slide-{number}" tabindex="-1">{heading.group(1)}</h2>'
     title = Markup(heading.group(1)).striptags()  # noqa: S704 - escaped by the template already
-    return Slide(number, title, Markup(opening + html[heading.end() :]))  # noqa: S704
+    return Slide(number, label, title, Markup(opening + html[heading.end() :]))  # noqa: S704

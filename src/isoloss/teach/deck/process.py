@@ -20,6 +20,14 @@ class WorkerDied(Exception):
     """The process ended, or spoke nonsense, in the middle of a job. The message holds its last words."""
 
 
+def ended(code: int) -> str:
+    """How a process ended that said nothing."""
+    if code >= 0:
+        return f"it left with code {code}"
+    hint = ": often the memory of the machine was full" if -code == signal.SIGKILL else ""
+    return f"it was killed by {signal.Signals(-code).name}{hint}"
+
+
 class Worker:
     """One process. Its threads are bounded by each panel's own number, not by the libraries' guess."""
 
@@ -63,7 +71,7 @@ class Worker:
             raise WorkerDied(f"{type(error).__name__}: {error}") from error
         await self._process.wait()
         await self._hearing
-        raise WorkerDied("\n".join(self._stderr) or f"exit code {self._process.returncode}")
+        raise WorkerDied("\n".join(self._stderr) or ended(self._process.returncode or 0))
 
     async def kill(self) -> None:
         """End it and everything that it started."""

@@ -1,8 +1,10 @@
 """A scaling study on the last slide: loss against N, loss by position, the looped grid, and what they say."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 from markupsafe import Markup
 
 from isoloss.analysis.findings import findings_of
@@ -15,6 +17,8 @@ from isoloss.report.sections import attempt_with
 from isoloss.report.templates import fill
 from isoloss.teach import provenance
 from isoloss.teach.deck.fragment import picture
+
+WIDTH, HEIGHT = 340, 240
 
 
 def experiment() -> str:
@@ -57,9 +61,16 @@ def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
     answers: list[dict[str, Any]] = []
     for finding in findings_of(analysis):
         figure = figures.get(finding.key)
-        shown = picture(figure, "study") if isinstance(figure, Figure) else None
+        shown = picture(smaller(figure), "study") if isinstance(figure, Figure) else None
         answers.append({"finding": finding, "picture": shown, "missing": figure})
     return answers
+
+
+def smaller(figure: Figure) -> Figure:
+    """A report's picture of one panel at the size whose letters the last row of a room can read."""
+    if not isinstance(figure.chart, alt.LayerChart):
+        return figure
+    return replace(figure, chart=figure.chart.properties(width=WIDTH, height=HEIGHT))
 
 
 def basis(study: StudyData) -> str:

@@ -9,6 +9,9 @@ from isoloss.figures.figure import Figure
 from isoloss.teach.machine.settings import MachineSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 
+BUSY = 2.0
+"""Slowest over fastest repeat of one product: more than this is not noise of an idle machine."""
+
 
 def basis(settings: MachineSettings, tables: Tables) -> Basis:
     return Basis(n=settings.repeats, units="repeats", interval="median, lowest to highest")
@@ -26,7 +29,19 @@ def sentences(settings: MachineSettings, tables: Tables) -> list[Sentence]:
         f"Every panel of this deck took {total:.0f} CPU-seconds on a core that did {budget['gflops']:.0f} "
         f"GFLOP/s ({budget['machine']}, {budget['made']}); expect about {here:.0f} here."
     )
-    return [Sentence(key="rate", text=text), Sentence(key="run-all", text=cost)]
+    if single["high"] > BUSY * single["low"]:
+        text += " The repeats are far apart: something else is running, and the estimate may be off as far."
+    return [
+        Sentence(key="rate", text=text),
+        Sentence(
+            key="run-all", text=cost, short=f"Everything here takes about {minutes(here)} on this machine."
+        ),
+    ]
+
+
+def minutes(seconds: float) -> str:
+    """Of one core, for the room."""
+    return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
 
 
 def recorded_budget() -> dict[str, Any]:

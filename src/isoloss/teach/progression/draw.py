@@ -29,13 +29,14 @@ LOOKS: dict[str, marks.Look] = {
     "Transformer": (COLOURS["Transformer"], "circle", [1, 0]),
     "LSTM": (COLOURS["LSTM"], "triangle-up", [6, 3]),
 }
-WIDTH, HEIGHT = 300, 300
+WIDTH, HEIGHT = 195, 230
 
 
-def losses(tables: Tables, runs: Sequence[Row]) -> Figure:
+def losses(tables: Tables, runs: Sequence[Row], last: int) -> Figure:
+    """``last``: the update at which training will end, so that the axis stands still while it runs."""
     table, corpus = pl.DataFrame(runs, infer_schema_length=None), tables["corpus"][0]
     top = max(corpus["uniform"], *table["value"])
-    panels = [_panel(tables, side, table.filter(pl.col("side") == side), top) for side in SIDES]
+    panels = [_panel(tables, side, table.filter(pl.col("side") == side), top, last) for side in SIDES]
     words = {"title": loss_title(tables), "seeds": plural(table["seed"].n_unique(), "seed"), **corpus}
     table = table.select("side", "seed", "which", "update", "value")
     return figure("progression", "training_losses", alt.hconcat(*panels, spacing=24), table, **words)
@@ -64,9 +65,9 @@ def best_versus(sides: Mapping[str, Curves]) -> Versus:
     return Versus(*SIDES, apart, better="less")
 
 
-def _panel(tables: Tables, side: str, rows: pl.DataFrame, top: float) -> alt.LayerChart:
+def _panel(tables: Tables, side: str, rows: pl.DataFrame, top: float, last: int) -> alt.LayerChart:
     corpus = tables["corpus"][0]
-    x = alt.X("update:Q", title="Updates")
+    x = alt.X("update:Q", title="Updates").scale(domain=[0, last], nice=False).axis(tickCount=5)
     y = alt.Y("value:Q", title="Loss (nats a word)").scale(domain=[0, 1.05 * top], nice=False)
     levels = {name: corpus[name] for name in ("floor", "uniform")}
     labels = [f"{name} {level:.2f}" for name, level in levels.items()]
@@ -78,7 +79,7 @@ def _panel(tables: Tables, side: str, rows: pl.DataFrame, top: float) -> alt.Lay
         ),
     ]
     if len(rows):
-        layers += _curves(rows, COLOURS[side], x, y)
+        layers += _curves(rows, COLOURS[side], x, y, last)
     if side in (sides := curves(tables)):
         layers += _best(sides[side], x, y)
     title = alt.TitleParams(_name(tables, side), color=COLOURS[side], fontSize=14)
@@ -90,7 +91,7 @@ def _name(tables: Tables, side: str) -> str:
     return f"{side}, rate {rates[0]:g}" if rates else side
 
 
-def _curves(rows: pl.DataFrame, colour: str, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+def _curves(rows: pl.DataFrame, colour: str, x: alt.X, y: alt.Y, last: int) -> list[alt.Chart]:
     layers: list[alt.Chart] = []
     for which, dash in DASHES.items():
         lines = rows.filter(pl.col("which") == which)
@@ -103,7 +104,8 @@ def _curves(rows: pl.DataFrame, colour: str, x: alt.X, y: alt.Y) -> list[alt.Cha
             align="right", dy=dy, color=colour, fontSize=12, fontWeight="bold"
         )
         layers += marks.seeds_and_median(lines, x, y, colour=colour, dash=dash)
-        layers.append(name.encode(x, y, text="label:N"))
+        if end["update"][0] > last / 3:  # before that the names would lie on one another
+            layers.append(name.encode(x, y, text="label:N"))
     return layers
 
 

@@ -26,10 +26,10 @@ from isoloss.teach.progression.curves import (
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.shares import gap
-from isoloss.teach.versus import Versus
+from isoloss.teach.versus import Versus, family_of
 from isoloss.text import percent, plural
 
-BAR = 30
+BAR, HERO = 30, True
 
 
 def basis(settings: TrainingSettings, tables: Tables) -> Basis:
@@ -43,18 +43,28 @@ def basis(settings: TrainingSettings, tables: Tables) -> Basis:
 
 def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
     corpus = tables["corpus"][0]
-    floor = Sentence(key="floor", text=floor_sentence(corpus), exact=True)
+    short = "Even a flawless memory stays above this line."
+    floor = Sentence(key="floor", text=floor_sentence(corpus), short=short, exact=True)
     if not complete(tables):
         return [floor]
     sides = curves(tables)
     return [
         *(
-            Sentence(key=f"memorising-{side.lower()}", text=memorising(side, losses, tables))
+            Sentence(
+                key=f"memorising-{side.lower()}",
+                text=memorising(side, losses, tables),
+                short=memorising_short(side, losses),
+            )
             for side, losses in sides.items()
         ),
         floor,
-        Sentence(key="best", text=best_sentence(sides, corpus)),
-        Sentence(key="copied", text=copied_sentence(tables, corpus)),
+        Sentence(
+            key="best",
+            text=best_sentence(sides, corpus),
+            short=best_short(sides),
+            ahead=family_of(draw.best_versus(sides).winner),
+        ),
+        Sentence(key="copied", text=copied_sentence(tables, corpus), short=copied_short(tables)),
     ]
 
 
@@ -72,6 +82,23 @@ def memorising(side: str, losses: Curves, tables: Tables) -> str:
     by_heart = losses.turns_up and len(losses.reached(floor)) == len(losses.seeds)
     verdict = ": memorising made visible" if by_heart else ""
     return f"{side}, rate {rate:g}: {held_out_clause(losses)}; {fit_clause(losses, floor)}{verdict}."
+
+
+def memorising_short(side: str, losses: Curves) -> str:
+    if not losses.turns_up:
+        return f"The {side} does not clearly get worse on new sentences."
+    return f"After update {losses.turn} the {side} gets worse on new sentences."
+
+
+def best_short(sides: Mapping[str, Curves]) -> str:
+    return draw.best_versus(sides).short("Stopped in time, the {winner} is better on new sentences.")
+
+
+def copied_short(tables: Tables) -> str:
+    shares = copy_shares(tables, SIDES[0])
+    if not shares or tables["corpus"][0]["begin_with_prompt"] == 0:
+        return ""
+    return f"At the end {percent(shares[max(shares)].value, 0)} of what the {SIDES[0]} writes is copied."
 
 
 def fit_clause(losses: Curves, floor: float) -> str:
@@ -152,7 +179,7 @@ def figures(settings: TrainingSettings, tables: Tables) -> list[Figure]:
     """What there is to draw so far."""
     runs, copies = at_chosen_rate(tables, "runs"), at_chosen_rate(tables, "copies")
     return [
-        *([draw.losses(tables, runs)] if runs else []),
+        *([draw.losses(tables, runs, settings.updates)] if runs else []),
         *([draw.copying(tables, copies)] if copies else []),
     ]
 
@@ -197,12 +224,16 @@ def _novelty(row: Row) -> str:
 def html(settings: TrainingSettings, tables: Tables) -> Markup:
     """The first seed's samples: a table a way of writing, a row an update, a column a side; one is shown."""
     samples = at_chosen_rate(tables, "samples")
+    updates = sorted({row["update"] for row in samples})
     return fill(
         "teach/progression/samples.html",
         settings=settings,
         sides=SIDES,
         ways=list(dict.fromkeys(row["decoding"] for row in samples)),
-        updates=sorted({row["update"] for row in samples}),
+        updates=updates,
+        moments=[
+            updates[n] for n in sorted({0, len(updates) // 3, 2 * len(updates) // 3, len(updates) - 1} - {-1})
+        ],
         samples=_samples(settings, tables),
         novelty=_novelty,
     )

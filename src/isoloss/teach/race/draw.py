@@ -15,7 +15,7 @@ from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.result import Row, Tables
 from isoloss.text import capital, plural
 
-WIDTH, HEIGHT = 290, 300
+WIDTH, HEIGHT = 350, 250
 LSTM_SHADES, ATTENTION_SHADES = (shades(FAMILY_COLOURS[name], 3) for name in ("lstm", "transformer"))
 LOOKS: dict[str, marks.Look] = {
     NAIVE.name: (LSTM_SHADES[2], "triangle-up", [2, 3]),
@@ -28,7 +28,10 @@ LOOKS: dict[str, marks.Look] = {
 
 
 def times(tables: Tables, setup: str, mode: str, layers: Sequence[Row]) -> Figure:
-    """Time against length on one set-up, a panel a mode. ``layers``: block against LSTM layer in ``mode``."""
+    """Time against length on one set-up in ``mode``. ``layers``: block against LSTM layer.
+
+    The table has both modes.
+    """
     rows = [row for row in tables["times"] if row["setup"] == setup]
     table = pl.DataFrame(rows).select("mode", "runner", "length", "value", "low", "high", "n")
     clock = rows[0]["clock"]
@@ -36,7 +39,7 @@ def times(tables: Tables, setup: str, mode: str, layers: Sequence[Row]) -> Figur
     return figure(
         "race",
         "race-times",
-        _panels(marks.with_looks(table, "runner", LOOKS), LOOKS, "length", f"{clock}, ms"),
+        _panels(marks.with_looks(table, "runner", LOOKS), LOOKS, "length", f"{clock}, ms", modes=(mode,)),
         table,
         title=f"{setup}, {mode}: {verdict}." if verdict else f"Times so far on {setup}",
         clock=clock,
@@ -78,7 +81,13 @@ def _verdicts(rows: Sequence[Row]) -> str:
 
 
 def _panels(
-    table: pl.DataFrame, looks: Mapping[str, marks.Look], column: str, y_title: str, *, even: bool = False
+    table: pl.DataFrame,
+    looks: Mapping[str, marks.Look],
+    column: str,
+    y_title: str,
+    *,
+    modes: Sequence[str] = MODES,
+    even: bool = False,
 ) -> alt.HConcatChart:
     """Lines against length, placed by ``column``, a panel a mode; ``even``: with a rule at 1."""
     ticks = sorted(set(table["length"]))
@@ -87,7 +96,7 @@ def _panels(
     y = log_axis(alt.Y, "value", y_title, low, high, room=1.3, labels="~g")
     equal = marks.chart_of(pl.DataFrame({"value": [1.0]})).mark_rule(strokeWidth=1.5, color=QUIET).encode(y)
     panels: list[alt.LayerChart] = []
-    for mode in MODES:
+    for mode in modes:
         layers = curves(table.filter(pl.col("mode") == mode), looks, x, y, HEIGHT)
         title = alt.TitleParams(mode, fontSize=13, fontWeight="normal", offset=4)
         panels.append(marks.panel([equal, *layers] if even else layers, WIDTH, HEIGHT, title))

@@ -15,6 +15,7 @@ from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.teach.versus import Family, Told
 from isoloss.text import capital, count, interval, power
 
 
@@ -37,10 +38,19 @@ def sentences(settings: RaceSettings, tables: Tables) -> list[Sentence]:
         "whole-gpu": _gpu(pair(tables, "GPU", BLOCK, LSTM, BOTH, FORWARD)),
         "not-run": _not_run(tables),
     }
+    layers = pair(tables, first, BLOCK, LSTM, BOTH)
+    told = {
+        "whole-training": Told("", _layers_short(layers), family_at_all(layers)),
+        "chain": Told(
+            "", f"The LSTM waits {depth(LSTM, max(settings.lengths)):,} times in a row; attention hardly."
+        ),
+        "work": Told("", "Attention does more work, and waits less."),
+        **_threads_told(tables),
+    }
     exact = {"chain": _chain(settings), "work": _work(settings, tables)}
     return [
-        *(Sentence(key=key, text=f"{capital(text)}.") for key, text in texts.items() if text),
-        *(Sentence(key=key, text=text, exact=True) for key, text in exact.items()),
+        *(spoken(key, f"{capital(text)}.", told.get(key)) for key, text in texts.items() if text),
+        *(spoken(key, text, told[key], exact=True) for key, text in exact.items()),
     ]
 
 
@@ -67,6 +77,44 @@ def _layers(rows: Sequence[Row]) -> str:
     mode, setup, clock, n = (rows[0][column] for column in ("mode", "setup", "clock", "n"))
     verdict = judge(rows, BLOCK.name, LSTM.name, "length")
     return f"{mode}, {setup}: {verdict}; {clock} of whole layers, n = {n} repeats"
+
+
+def _layers_short(rows: Sequence[Row]) -> str:
+    """The verdict at every length, or that there is not one."""
+    faster = {winner(row, BLOCK.name, LSTM.name) for row in rows}
+    if len(faster) != 1:
+        return "Who is faster depends on the length." if faster else ""
+    name = faster.pop()
+    spoken = {LSTM.name: "LSTM", BLOCK.name: "Transformer"}
+    where = "On one core" if rows[0]["setup"] == "1 CPU thread" else "Here"
+    return f"{where} the {spoken[name]} layer is faster." if name else "No clear difference."
+
+
+def family_at_all(rows: Sequence[Row]) -> Family:
+    """The family that is faster at every length."""
+    faster = {winner(row, BLOCK.name, LSTM.name) for row in rows}
+    name = faster.pop() if len(faster) == 1 else None
+    return "LSTM" if name == LSTM.name else "Transformer" if name == BLOCK.name else ""
+
+
+def _threads_told(tables: Tables) -> dict[str, Told]:
+    """The first set-up with more than one thread."""
+    for setup in setups(tables)[1:]:
+        if gains := _longest(tables["gains"], setup):
+            block, lstm = gains
+            told = Told("", "No clear difference in what more cores bring.")
+            if block["low"] > lstm["high"]:
+                told = Told("", "Parallel hardware helps the Transformer more than the LSTM.", "Transformer")
+            elif lstm["low"] > block["high"]:
+                told = Told("", "Parallel hardware helps the LSTM more than the Transformer.", "LSTM")
+            return {f"parallel-{setup}".replace(" ", "-"): told}
+    return {}
+
+
+def spoken(key: str, text: str, told: Told | None, *, exact: bool = False) -> Sentence:
+    """``text`` with what is said of it in the room, if anything."""
+    short, ahead = (told.short, told.ahead) if told else ("", "")
+    return Sentence(key=key, text=text, short=short, ahead=ahead, exact=exact)
 
 
 def _same_function(rows: Sequence[Row]) -> str:

@@ -11,13 +11,15 @@ from isoloss import table
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import wrap
 from isoloss.report.templates import fill
-from isoloss.stats import difference, mean, pooled_noise
+from isoloss.stats import Interval, difference, mean, pooled_noise
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.teach.showdown import draw
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
-from isoloss.teach.versus import Versus
+from isoloss.teach.versus import Versus, family_of
 from isoloss.text import interval, percent, signed
 
+HERO, BADGES = True, {"loss-by-position": "RECORDED"}
+"""The texts are what a slide shows; the losses were measured when the models were trained."""
 NAMES = {"transformer": "Transformer", "lstm": "LSTM"}
 SIDES = {**NAMES, "held-out text": "held-out text"}
 MEASURES = {
@@ -41,11 +43,28 @@ def basis(settings: ShowdownSettings, tables: Tables) -> Basis:
 def sentences(settings: ShowdownSettings, tables: Tables) -> list[Sentence]:
     """All of them name the families, so all are for after the vote."""
     return [
-        Sentence(key="reveal-identities", text=identities(settings, tables), exact=True),
-        Sentence(key="reveal-loss", text=loss(tables), recorded=True),
+        Sentence(
+            key="reveal-identities",
+            text=identities(settings, tables),
+            short=f"A was the {NAMES[tables['order'][0]['family']]}.",
+            exact=True,
+        ),
+        Sentence(
+            key="reveal-loss",
+            text=loss(tables),
+            short=loss_short(tables),
+            ahead=family_of(loss_versus(tables).winner),
+            recorded=True,
+        ),
         Sentence(key="reveal-rates", text=tuning(tables), recorded=True),
-        Sentence(key="reveal-positions", text=context(tables), recorded=True),
-        Sentence(key="reveal-copied", text=copies(tables)),
+        Sentence(
+            key="reveal-positions",
+            text=context(tables),
+            short=context_short(tables),
+            ahead=family_of(context_versus(tables).winner),
+            recorded=True,
+        ),
+        Sentence(key="reveal-copied", text=copies(tables), short=copies_short(tables)),
         Sentence(key="reveal-distinct", text=variety(tables)),
     ]
 
@@ -56,6 +75,46 @@ def identities(settings: ShowdownSettings, tables: Tables) -> str:
         f"{who}: both of model seed {settings.model_seed}, with the same dice (seed {settings.seed}), "
         f"temperature {settings.temperature:g} and top-k {settings.top_k}."
     )
+
+
+def loss_short(tables: Tables) -> str:
+    versus = loss_versus(tables)
+    return versus.short("The {winner} predicts unseen text better.", "Both predict unseen text alike.")
+
+
+def context_short(tables: Tables) -> str:
+    versus = context_versus(tables)
+    return versus.short(
+        "With more text before it the {winner} improves more.", "Both gain alike from context."
+    )
+
+
+def loss_versus(tables: Tables) -> Versus:
+    return versus_of(by_side(tables["held_out"], "family", "loss"), "less")
+
+
+def context_versus(tables: Tables) -> Versus:
+    return versus_of(by_side(with_gain(tables), "family", "gain"), "more")
+
+
+def copies_short(tables: Tables) -> str:
+    groups = by_side(tables["samples"], "side", "copied_4")
+    if min(map(len, groups.values())) < 2:
+        return ""
+    return versus_of(groups, "more").short("The {winner} copies more.", "Neither clearly copies more.")
+
+
+def versus_of(groups: Mapping[str, Sequence[float]], better: Literal["more", "less"]) -> Versus:
+    return Versus(NAMES["transformer"], NAMES["lstm"], gap_of(groups), better)
+
+
+def gap_of(groups: Mapping[str, Sequence[float]]) -> Interval:
+    """Transformer minus LSTM, unpaired, with the noise pooled over both."""
+    return difference(groups["transformer"], groups["lstm"], pooled_noise(groups.values()))
+
+
+def with_gain(tables: Tables) -> list[Row]:
+    return [{**row, "gain": row["early"] - row["late"]} for row in tables["held_out"]]
 
 
 def loss(tables: Tables) -> str:
@@ -83,9 +142,8 @@ def tuning(tables: Tables) -> str:
 
 def context(tables: Tables) -> str:
     """How much each side gains from context: late minus early positions."""
-    gains = [{**row, "gain": row["early"] - row["late"]} for row in tables["held_out"]]
     half = tables["recorded"][0]["context"] // 2
-    verdict = means_verdict(by_side(gains, "family", "gain"), "gains more from context", "more")
+    verdict = means_verdict(by_side(with_gain(tables), "family", "gain"), "gains more from context", "more")
     return (
         f"From tokens 1–{EARLY} of a window to tokens {half + 1}–{2 * half} the held-out "
         f"loss falls by, in nats, mean of {verdict}."
@@ -142,7 +200,7 @@ def apart(
     better: Literal["more", "less"] = "more",
 ) -> str:
     """The difference of means, unpaired, with the noise pooled over both; who is ahead if it leaves out 0."""
-    gap = difference(groups["transformer"], groups["lstm"], pooled_noise(groups.values()))
+    gap = gap_of(groups)
     winner = Versus(NAMES["transformer"], NAMES["lstm"], gap, better).winner
     verdict = f"the {winner} {wins}" if winner else "no clear difference"
     numbers = f"{write(gap.value)}{unit} (95% t interval {interval(gap.interval, write)})"

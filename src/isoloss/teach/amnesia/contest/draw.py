@@ -9,7 +9,7 @@ from isoloss.figures import marks
 from isoloss.figures.style import INK, QUIET, log_axis
 from isoloss.teach.amnesia.names import LOOKS
 
-WIDTH, HEIGHT = 560, 330
+WIDTH, HEIGHT = 315, 245
 DASH = alt.StrokeDash("side:N", legend=None).scale(
     domain=list(LOOKS), range=[dash for _, dash, _ in LOOKS.values()]
 )

@@ -12,11 +12,23 @@ from numpy.typing import NDArray
 from scipy.stats import permutation_test, rankdata
 
 from isoloss.stats import Interval, difference, share
+from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, CHRONO, DEFAULT
 from isoloss.teach.shares import ENOUGH, gap, span
-from isoloss.teach.versus import Versus
+from isoloss.teach.versus import Family, Told, Versus, family_of
 from isoloss.text import percent, plural
 
 SECOND_LOOK = 0.025
+SPOKEN = {
+    DEFAULT: "default LSTM",
+    BIAS_1: "LSTM",
+    BIAS_3: "LSTM told to remember",
+    CHRONO: "LSTM with many clocks",
+}
+"""Names for the room, without a number."""
+
+
+def spoken(side: str) -> str:
+    return SPOKEN.get(side, side)
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,7 @@ def _mean_difference(a: NDArray[Any], b: NDArray[Any], axis: int) -> NDArray[Any
     return np.mean(a, axis=axis) - np.mean(b, axis=axis)
 
 
-def verdict(a: Outcome, b: Outcome) -> str:
+def verdict(a: Outcome, b: Outcome) -> Told:
     """Which of two sides is ahead: by updates where all seeds arrived, else by the share at the end.
 
     The variance of an arrival is at least every^2 / 12, that of a reading known to one look. Where the shares
@@ -127,10 +139,15 @@ def verdict(a: Outcome, b: Outcome) -> str:
     if min(a.seeds, b.seeds) > 1 and a.all_arrived and b.all_arrived:
         sooner = difference(a.arrived, b.arrived, floor=(a.every**2 / 12, b.every**2 / 12))
         versus = Versus(a.side, b.side, sooner, better="less")
-        return versus.sentence(
+        text = versus.sentence(
             f"both reached 99%, it did so {versus.clause('updates sooner', basis)}",
             f": both reached 99%, {versus.clause('updates apart', basis)}",
         )
+        by = abs(sooner.value)
+        said = aloud(
+            versus, f"Both learn it; the {{winner}} {by:.0f} updates sooner.", "Both learn it, alike."
+        )
+        return Told(text, said, between(a, b, versus.winner))
     shares = gap(a.shares, b.shares)
     # Shares differ by at most 100 points; a t interval does not know that.
     versus = Versus(a.side, b.side, shares and shares.within(-1.0, 1.0), number=".1f", scale=100.0)
@@ -138,15 +155,30 @@ def verdict(a: Outcome, b: Outcome) -> str:
         later, p = order_of_arrival(a, b)
         first, second = (b, a) if later > 0 else (a, b)
         if p < SECOND_LOOK:
-            return (
+            text = (
                 f"{first.side} is ahead of {second.side}: within {within} 99% was reached by "
                 f"{first.arrivals()}, against {second.arrivals()} (order of arrival, permutation test "
                 f"p = {p:.3f}, {plural(first.seeds, 'seed')} a side, {first.strings})."
             )
-    return versus.sentence(
+            said = f"The {spoken(first.side)} wins: it gets there sooner."
+            return Told(text, said, between(a, b, first.side))
+    text = versus.sentence(
         versus.clause(f"points more right within {within}", basis),
         f" within {within}: {versus.clause('points of accuracy', basis)}",
     )
+    ahead = a if versus.winner == a.side else b
+    won = f"The {{winner}} wins: {percent(ahead.mean, 0)} right; the {{loser}} lags."
+    return Told(text, aloud(versus, won), between(a, b, versus.winner))
+
+
+def between(a: Outcome, b: Outcome, winner: str | None) -> Family:
+    """The family that is ahead; none where both sides are of one family."""
+    return "" if family_of(a.side) == family_of(b.side) else family_of(winner)
+
+
+def aloud(versus: Versus, won: str, undecided: str = "No clear difference.") -> str:
+    said = Versus(spoken(versus.a), spoken(versus.b), versus.difference, versus.better)
+    return said.short(won, undecided)
 
 
 def course(rates: Sequence[Outcome]) -> str:

@@ -9,16 +9,24 @@ import polars as pl
 from isoloss.figures.figure import Figure
 from isoloss.teach import prose
 from isoloss.teach.amnesia.contest import draw
-from isoloss.teach.amnesia.contest.outcomes import Outcome, best, course, outcomes, verdict
+from isoloss.teach.amnesia.contest.outcomes import (
+    Outcome,
+    best,
+    course,
+    outcomes,
+    spoken,
+    verdict,
+)
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, DEFAULT, LSTMS
 from isoloss.teach.amnesia.settings import ContestSettings
 from isoloss.teach.amnesia.value_set import FORMULA
 from isoloss.teach.result import Basis, Sentence, Tables
 from isoloss.teach.shares import span
+from isoloss.teach.versus import Told
 from isoloss.text import percent
 
-Texts = Iterator[tuple[str, str]]
-"""Keys and texts of sentences."""
+Texts = Iterator[tuple[str, Told]]
+"""Keys of sentences, and what they say."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +83,9 @@ class Contest:
     before: Callable[[MeasuredCell], Texts] = lambda cell: iter(())
     after: Callable[[MeasuredCell], Texts] = lambda cell: iter(())
 
-    def verdicts(self, cell: MeasuredCell) -> dict[str, str]:
+    def verdicts(self, cell: MeasuredCell) -> dict[str, Told]:
         """Each pair's verdict by key, if both are there."""
-        verdicts: dict[str, str] = {}
+        verdicts: dict[str, Told] = {}
         for key, (side, others) in self.pairs.items():
             rivals = [cell.bests[other] for other in others if other in cell.bests]
             if side in cell.bests and rivals:
@@ -98,11 +106,17 @@ class Contest:
         for number, cell in enumerate(cells_of(tables, self.names)):
             suffix = "".join(f"-{cell.first[name]}" for name in self.names) if number else ""
             heading = self.heading.format(**cell.first)
-            courses = ((f"side-{n}", course(rates)) for n, rates in enumerate(cell.sides.values()))
+            courses = ((f"side-{n}", Told(course(rates), "")) for n, rates in enumerate(cell.sides.values()))
             texts = [*self.verdicts(cell).items(), *self.before(cell), *courses, *self.after(cell)]
             sentences += [
-                Sentence(key=key + suffix, text=f"{heading}: {text}", exact=key == "baselines")
-                for key, text in texts
+                Sentence(
+                    key=key + suffix,
+                    text=f"{heading}: {told.text}",
+                    short=told.short,
+                    ahead=told.ahead,
+                    exact=key == "baselines",
+                )
+                for key, told in texts
             ]
         return sentences
 
@@ -111,7 +125,8 @@ class Contest:
             return []
         first, *others = cells = cells_of(tables, self.names)
         # The title states the finding without its numbers, which the figure shows.
-        finding = self.verdicts(first).get(next(iter(self.pairs)), "so far").split(": ")[0]
+        told = self.verdicts(first).get(next(iter(self.pairs)))
+        finding = told.text.split(": ")[0] if told else "so far"
         levels = [(first.first[column], label) for column, label in self.baselines.items()]
         drawing = draw.curves(first.curves, levels)
         figures = [self.figure("", drawing, first.first, finding=finding)]
@@ -151,11 +166,11 @@ def against_chance(cell: MeasuredCell) -> Texts:
     if default := cell.bests.get(DEFAULT):
         chance = cell.first["chance"]
         near = sum(share.low <= chance <= share.high for share in default.shares)
-        yield (
-            "chance",
+        text = (
             f"Guessing gives {percent(chance, 1)}; {default.side} ended at {default.span}, with chance "
-            f"inside the Wilson interval in {near} of {default.seeds} seeds ({default.strings}).",
+            f"inside the Wilson interval in {near} of {default.seeds} seeds ({default.strings})."
         )
+        yield "chance", Told(text, "The default LSTM still guesses." if near == default.seeds else "")
 
 
 def by_distance(cell: MeasuredCell) -> Texts:
@@ -164,11 +179,11 @@ def by_distance(cell: MeasuredCell) -> Texts:
     for number, side in enumerate([] if rows is None else rows.partition_by("side")):
         near, far = side["distance"].min(), side["distance"].max()
         ends = [span(side.filter(pl.col("distance") == end)["value"].to_list()) for end in (near, far)]
-        yield (
-            f"distance-{number}",
+        text = (
             f"{side['side'][0]}, trained, answers {ends[0]} at distance {near} and {ends[1]} at distance "
-            f"{far} (n = {side['n'][0]:,} unseen strings a seed and distance).",
+            f"{far} (n = {side['n'][0]:,} unseen strings a seed and distance)."
         )
+        yield f"distance-{number}", Told(text, "")
 
 
 def _farthest(rows: pl.DataFrame) -> str:
@@ -191,18 +206,20 @@ def against_line(cell: MeasuredCell) -> Texts:
             f"{side} ended above the value-set line of {line:.3f} in {above} of {end.seeds} seeds, "
             f"on it in {level}, below it in {below} (Wilson intervals; {end.span}, {end.strings})"
         )
+        short = ""
         if level == end.seeds:
             text += f": within {end.last:,} updates no better than knowing the values but not the pairing"
-        yield f"line-{number}", f"{text}."
+            short = f"In all {end.seeds} runs the {spoken(side)} knew which values, not whose."
+        yield f"line-{number}", Told(f"{text}.", short)
 
 
 def baselines(cell: MeasuredCell) -> Texts:
     row = cell.first
-    yield (
-        "baselines",
+    text = (
         f"guessing any of {row['values']} values is right {row['chance']:.3f} of the time, always "
-        f"the most frequent value of the string {row['value_set']:.3f} = {FORMULA}.",
+        f"the most frequent value of the string {row['value_set']:.3f} = {FORMULA}."
     )
+    yield "baselines", Told(text, "")
 
 
 FIRST_LETTER = Contest(

@@ -12,10 +12,11 @@ from isoloss.figures.style import POWERS, log_axis
 from isoloss.stats import t_interval
 from isoloss.teach import prose
 from isoloss.teach.amnesia.contest.draw import DASH, HEIGHT, WIDTH, with_looks
+from isoloss.teach.amnesia.contest.outcomes import spoken
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.settings import ReachSettings
 from isoloss.teach.result import Basis, Sentence, Tables
-from isoloss.teach.versus import Versus
+from isoloss.teach.versus import Told, Versus
 from isoloss.text import capital
 
 FIRST_OF_20, FLOOR = 19, 1e-12
@@ -36,11 +37,12 @@ def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
     at_k = {row["side"]: row for row in rows.filter(pl.col("k") == k).iter_rows(named=True)}
     texts: list[Sentence] = []
     if DEFAULT in at_k and BIAS_3 in at_k:
-        texts.append(Sentence(key="verdict", text=orders(at_k[BIAS_3], at_k[DEFAULT])))
+        told = orders(at_k[BIAS_3], at_k[DEFAULT])
+        texts.append(Sentence(key="verdict", text=told.text, short=told.short))
     if len(block := rows.filter(pl.col("side") == BLOCK)):
-        texts.append(Sentence(key="flat", text=flat(block)))
+        texts.append(Sentence(key="flat", text=flat(block), short=flat_short(block)))
     texts += [Sentence(key=f"side-{n}", text=share_text(row)) for n, row in enumerate(at_k.values())]
-    return [*texts, Sentence(key="gate", text=gate(k), exact=True)]
+    return [*texts, Sentence(key="gate", text=gate(k), short="The forget gate is a clock.", exact=True)]
 
 
 def share_text(row: dict[str, Any]) -> str:
@@ -52,17 +54,35 @@ def share_text(row: dict[str, Any]) -> str:
     )
 
 
-def orders(a: dict[str, Any], b: dict[str, Any]) -> str:
+def orders(a: dict[str, Any], b: dict[str, Any]) -> Told:
     """How many orders of magnitude one start reaches farther than another at one distance."""
     seeds, se = a["seeds"], hypot(a["log10_se"], b["log10_se"])
     farther = t_interval(a["log10"] - b["log10"], se, seeds, seeds - 1)
     versus = Versus(a["side"], b["side"], farther, number=".1f")
     basis, back = f"n = {a['n']} strings, {seeds} seeds a side", f"{a['k']} steps back"
-    return versus.sentence(
+    text = versus.sentence(
         versus.clause(f"orders of magnitude more of its gradient {back}", basis),
         f" {back} ({basis})",
         wins="reaches farther than",
     )
+    times = rounded(10 ** abs(a["log10"] - b["log10"]))
+    aloud = Versus(spoken(a["side"]), spoken(b["side"]), farther)
+    return Told(text, aloud.short(f"The {{winner}} passes {times} times more of the signal on."))
+
+
+def rounded(value: float) -> str:
+    """To one leading digit, for the room."""
+    return f"{float(f'{value:.0e}'):,.0f}"
+
+
+def flat_short(rows: pl.DataFrame) -> str:
+    return "Attention hears every distance alike, and none of them loudly." if is_flat(rows) else ""
+
+
+def is_flat(rows: pl.DataFrame) -> bool:
+    """Largest share below five times the smallest, from 1 step back on."""
+    values = rows["value"].to_list()[1:]
+    return bool(max(values) / min(values) < 5)
 
 
 def flat(rows: pl.DataFrame) -> str:
@@ -70,7 +90,7 @@ def flat(rows: pl.DataFrame) -> str:
     values, row = rows["value"].to_list()[1:], rows.row(-1, named=True)
     ratio, mean = max(values) / min(values), sum(values) / len(values)
     return (
-        f"{capital(row['side'])} is {'flat' if ratio < 5 else 'not flat'} from 1 to {row['k']} "
+        f"{capital(row['side'])} is {'flat' if is_flat(rows) else 'not flat'} from 1 to {row['k']} "
         f"steps back: its largest share is {ratio:.1f} times its smallest, its mean {mean:.1e}. "
         "That is not the same as large: a token's own residual carries its gradient past attention "
         f"(n = {row['n']} strings, {row['seeds']} seeds)."
@@ -85,6 +105,27 @@ def gate(k: int) -> str:
         for bias, gate in gates.items()
     ]
     return f"The forget gate is the clock. Alone it passes on sigma(b)^{k} in {k} steps: {'; '.join(parts)}."
+
+
+DRAWN = {
+    DEFAULT: ("LSTM, default", "lstm"),
+    BIAS_3: ("LSTM, told to remember", "lstm"),
+    BLOCK: ("attention", "transformer"),
+}
+"""Sides of the drawing, with their names for the room and their colours."""
+
+
+def arrays(tables: Tables) -> list[dict[str, Any]]:
+    """Shares from now to the first of 20 letters, a side a row, for the drawing."""
+    rows = pl.DataFrame(tables["reach"]).filter(pl.col("k") <= FIRST_OF_20)
+    by_side = {
+        str(side): part["value"].to_list() for (side,), part in rows.group_by("side", maintain_order=True)
+    }
+    return [
+        {"name": name, "family": family, "shares": [float(f"{share:.3g}") for share in by_side[side]]}
+        for side, (name, family) in DRAWN.items()
+        if side in by_side
+    ]
 
 
 def figures(settings: ReachSettings, tables: Tables) -> list[Figure]:

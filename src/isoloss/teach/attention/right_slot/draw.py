@@ -13,7 +13,6 @@ from isoloss.teach import prose
 from isoloss.teach.attention.draw import cells_of, heat_map
 from isoloss.teach.attention.right_slot.outcomes import (
     LAYERS,
-    LOOKS,
     baselines,
     masses,
     seed_count,
@@ -33,10 +32,10 @@ UNIT = alt.Scale(domain=[0, 1])
 def progress_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
     """Accuracy and weight on the right slots by update: a thin line a seed, the median thick."""
     accuracy, mass = pl.DataFrame(tables["accuracy"]), pl.DataFrame(tables["mass"])
-    panels = [progress_panel(accuracy, "Accuracy on unseen strings", baselines(tables))]
+    panels = [progress_panel(accuracy, "Accuracy", baselines(tables))]
     for layer in LAYERS:
         even = {"even": uniform_mass(layer, settings.pairs)}
-        panels.append(progress_panel(mass.filter(layer=layer), f"Layer {layer}: {LOOKS[layer]}", even))
+        panels.append(progress_panel(mass.filter(layer=layer), f"Gaze, layer {layer}", even))
     measures = [
         accuracy.select(pl.lit("accuracy").alias("measure"), "*"),
         mass.select(pl.format("layer {}", "layer").alias("measure"), *accuracy.columns),
@@ -59,14 +58,14 @@ def progress_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
 
 def progress_panel(table: pl.DataFrame, name: str, levels: dict[str, float]) -> alt.LayerChart:
     last = int(marks.span(table["update"])[1])
-    x = alt.X("update:Q", title="Updates", scale=alt.Scale(domain=[0, last], nice=False)).axis(tickCount=5)
+    x = alt.X("update:Q", title="Updates", scale=alt.Scale(domain=[0, last], nice=False)).axis(tickCount=3)
     y = alt.Y("value:Q", title=None, scale=UNIT)
     layers = [
         *references(levels),
         marks.bars(table, x, y, colour=BLUE, width=1, opacity=0.35),
         *marks.seeds_and_median(table, x, y, colour=BLUE, shape="circle"),
     ]
-    return marks.panel(layers, 240, 220, panel_title(name))
+    return marks.panel(layers, 128, 230, panel_title(name))
 
 
 def panel_title(name: str) -> alt.TitleParams:

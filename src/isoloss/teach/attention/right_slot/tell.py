@@ -46,10 +46,10 @@ def strings(tables: Tables) -> int:
 def sentences(settings: RightSlotSettings, tables: Tables) -> list[Sentence]:
     return [
         Sentence(key="change", text=change_text(settings, tables)),
-        Sentence(key="mass", text=mass_text(settings, tables)),
-        Sentence(key="ablation", text=ablation_text(tables)),
+        Sentence(key="mass", text=mass_text(settings, tables), short=mass_short(tables)),
+        Sentence(key="ablation", text=ablation_text(tables), short=ablation_short(tables)),
         Sentence(key="control", text=control_text(tables)),
-        Sentence(key="verdict", text=verdict_text(tables)),
+        Sentence(key="verdict", text=verdict_text(tables), short=verdict_short(tables)),
     ]
 
 
@@ -117,6 +117,31 @@ def ablation_clause(tables: Tables, layer: int) -> str:
     }[effect_of(tables, layer)]
     alone = ", one seed and so no interval" if effect_of(tables, layer) is None else ""
     return f"layer {layer} {effect} from {old} to {new}{alone}"
+
+
+def mass_short(tables: Tables) -> str:
+    """Of the layer that answers."""
+    last = LAYERS[-1]
+    if change_of_mass(tables, last) != 1:
+        return ""
+    weight = fmean(masses(tables, last, "last")[seed] for seed in subjects(tables))
+    return f"Trained, {percent(weight, 0)} of its gaze is on the right card."
+
+
+def ablation_short(tables: Tables) -> str:
+    if effect_of(tables, LAYERS[-1]) != -1:
+        return ""
+    after = fmean(share.value for share in shares(tables, f"layer {LAYERS[-1]}"))
+    return f"Blur its gaze, and {percent(after, 0)} of its answers are right."
+
+
+def verdict_short(tables: Tables) -> str:
+    verdicts = {layer_verdict(tables, layer) for layer in LAYERS}
+    if any("one seed" in verdict for verdict in verdicts):
+        return "One seed is too few to tell."
+    if all("map and ablation agree" in verdict for verdict in verdicts):
+        return "Blur its gaze and it fails: the gaze matters."
+    return "Map and answers do not agree everywhere: look closer."
 
 
 def control_text(tables: Tables) -> str:

@@ -14,6 +14,8 @@ from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import StepsSettings
 from isoloss.teach.result import Basis, Sentence, Tables
 
+BADGES = {"softmax": "EXACT"}
+
 
 def basis(settings: StepsSettings, tables: Tables) -> Basis:
     return Basis(
@@ -23,7 +25,12 @@ def basis(settings: StepsSettings, tables: Tables) -> Basis:
 
 def sentences(settings: StepsSettings, tables: Tables) -> list[Sentence]:
     return [
-        Sentence(key="sums", text=sums_text(tables), exact=True),
+        Sentence(
+            key="sums",
+            text=sums_text(tables),
+            short="Rows that sum to one: softmax, not insight.",
+            exact=True,
+        ),
         Sentence(key="mask", text=mask_text(tables), exact=True),
         Sentence(key="check", text=check_text(tables)),
     ]
@@ -118,7 +125,7 @@ def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:
     seen = rows.filter(pl.col("matrix") == "A", pl.col("column") <= pl.col("row"))
     weights = cells_of(seen, ("row", "column"), words, 1)
     strongest = max(weights.filter(pl.col("looks") == words[-1])["weight"].to_list())
-    side = 44 * len(words)
+    side = 29 * len(words)
     chart = numbered_map(weights, words).properties(width=side, height=0.7 * side)
     numbers = {"strongest": strongest, "words": len(words), "even": 1 / len(words)}
     return [prose.figure("attention", "softmax", chart, weights, **numbers)]

@@ -16,8 +16,8 @@ from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import UntrainedSettings
 from isoloss.teach.result import Basis, Sentence, Tables
 
-FOLDED = ("cell",)
-"""Figures that a slide shows folded: the sentences say the same."""
+FOLDED = ("maps",)
+"""Figures whose letters are too small for a slide: they stand behind it."""
 
 
 def basis(settings: UntrainedSettings, tables: Tables) -> Basis:
@@ -39,7 +39,7 @@ def strongest(weights: list[float]) -> int:
 
 def sentences(settings: UntrainedSettings, tables: Tables) -> list[Sentence]:
     return [
-        Sentence(key="strongest", text=strongest_text(tables)),
+        Sentence(key="strongest", text=strongest_text(tables), short=strongest_short(tables)),
         Sentence(key="cell", text=cell_text(tables)),
     ]
 
@@ -56,6 +56,14 @@ def strongest_text(tables: Tables) -> str:
     if votes == len(places):
         return f"{text}: all agree on word {favourite}, though none has learned anything. Try other seeds."
     return f"{text}: at most {votes} of {len(places)} agree. This is what nothing looks like."
+
+
+def strongest_short(tables: Tables) -> str:
+    """One favourite a network: many different ones are noise."""
+    places = {strongest(weights) for weights in last_rows(tables).values()}
+    if len(places) == 1:
+        return "All random networks agree here, by luck: try other seeds."
+    return f"Random networks, {len(places)} different favourites: noise."
 
 
 def cell_text(tables: Tables) -> str:
@@ -127,7 +135,7 @@ def cell_figure(tables: Tables, labels: list[str]) -> Figure:
         .mark_text(align="right", baseline="bottom", dy=-3, fontSize=12, color=INK)
         .encode(x=alt.value("width"), y=alt.datum(even), text="label:N")
     )
-    chart = alt.layer(dots, rule, label).properties(width=560, height=220)
+    chart = alt.layer(dots, rule, label).properties(width=260, height=175)
     seeds = last["seed"].n_unique()
     return prose.figure("attention", "cell", chart, table, low=low, high=high, seeds=seeds)
 

@@ -14,10 +14,13 @@ from isoloss.teach.race import draw
 from isoloss.teach.race.counts import BLOCK, LSTM
 from isoloss.teach.race.ratios import INTERVAL, factor, judge, winner
 from isoloss.teach.race.settings import BillSettings
+from isoloss.teach.race.tell import family_at_all
 from isoloss.teach.result import Basis, Row, Sentence, Tables
 from isoloss.text import capital, size
 
-WIDTH, HEIGHT = 560, 280
+WIDTH, HEIGHT = 350, 250
+BADGES = {"bill-memory": "EXACT"}
+"""Of figures that are not what the panel is: here floats that were counted."""
 LOOKS: dict[str, marks.Look] = {
     BLOCK.name: (FAMILY_COLOURS["transformer"], "square", [7, 4]),
     LSTM.name: (FAMILY_COLOURS["lstm"], "circle", [1, 0]),
@@ -40,9 +43,19 @@ def sentences(settings: BillSettings, tables: Tables) -> list[Sentence]:
     )
     return [
         Sentence(key="step", text=step),
-        Sentence(key="crossing", text=f"{capital(crossing(rows))}."),
+        Sentence(
+            key="crossing",
+            text=f"{capital(crossing(rows))}.",
+            short=crossing_short(rows),
+            ahead=family_at_all(rows),
+        ),
         Sentence(key="growth", text=f"{_growth(tables['growth'])}."),
-        Sentence(key="memory", text=_memory(settings, tables["memory"]), exact=True),
+        Sentence(
+            key="memory",
+            text=_memory(settings, tables["memory"]),
+            short="The LSTM keeps one summary; attention keeps every word.",
+            exact=True,
+        ),
     ]
 
 
@@ -68,6 +81,17 @@ def crossing(rows: Sequence[Row]) -> str:
         return f"the block's step is the dearer one from n = {end} on; below that it is not decided"
     begin = f"{rows[before[-1]]['n_before']:,}"
     return f"the block's step becomes the dearer one between n = {begin} and {end}"
+
+
+def crossing_short(rows: Sequence[Row]) -> str:
+    faster = {winner(row, BLOCK.name, LSTM.name) for row in rows}
+    if faster == {LSTM.name}:
+        return "Writing one more word is always cheaper for the LSTM."
+    if faster == {BLOCK.name}:
+        return "Writing one more word is always cheaper for the Transformer."
+    if LSTM.name in faster:
+        return "After enough words, one more is cheaper for the LSTM."
+    return "No clear difference in the price of one more word."
 
 
 def _growth(rows: Sequence[Row]) -> str:

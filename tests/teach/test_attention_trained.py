@@ -1,0 +1,129 @@
+"""The packaged models read a sentence: the numbers are the models' own, and the sentences follow them."""
+
+import copy
+from importlib import resources
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from isoloss.models.lstm import initialise
+from isoloss.teach.attention.trained import tell
+from isoloss.teach.attention.trained.gates import left_of, trace
+from isoloss.teach.attention.trained.measure import measure
+from isoloss.teach.attention.trained.settings import TrainedSettings
+
+SETTINGS = TrainedSettings(sentence="the man said that he was in the house")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return measure(SETTINGS, lambda *_: None)
+
+
+def test_the_gates_are_those_of_torchs_own_layer():
+    layer = nn.LSTM(6, 6)
+    initialise(layer)
+    x_TD = torch.randn(9, 6, generator=torch.Generator().manual_seed(0))
+    seen = trace(layer, x_TD)
+    h_TD, _ = layer(x_TD)
+    assert torch.allclose(seen.h_TD, h_TD, atol=1e-6)
+    assert all(((gate > 0) & (gate < 1)).all() for gate in seen.gates_TD.values())
+
+
+def test_ink_is_what_the_forget_gates_leave():
+    """With every forget gate at f, f^(t - s) is left, whatever was written."""
+    written_TD = torch.tensor([[1.0, -2.0], [0.5, 0.5], [3.0, -1.0]])
+    left_ST = left_of(written_TD, torch.full((3, 2), 0.5))
+    assert left_ST.tolist() == [[1.0, 0.5, 0.25], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]]
+
+
+def test_weights_look_back_only_and_each_row_adds_up_to_one(tables):
+    rows = {}
+    for row in tables["map"]:
+        assert row["looks_at"] <= row["place"]
+        rows.setdefault(tuple(row[key] for key in ("weights", "layer", "head", "place")), []).append(
+            row["value"]
+        )
+    assert len(rows) == 2 * 2 * 4 * len(tables["tokens"])
+    assert np.allclose([sum(values) for values in rows.values()], 1.0, atol=1e-5)
+
+
+def test_trained_and_random_weights_differ_and_a_flat_layer_changes_what_comes_next(tables):
+    maps = {
+        kind: [row["value"] for row in tables["map"] if row["weights"] == kind]
+        for kind in ("trained", "random")
+    }
+    assert max(abs(a - b) for a, b in zip(*maps.values(), strict=True)) > 0.2
+    chances = {
+        flat: [
+            row["chance"]
+            for row in tables["next"]
+            if (row["model"], row["flattened"]) == ("transformer", flat)
+        ]
+        for flat in (0, 1, 2)
+    }
+    assert all(values == sorted(values, reverse=True) for values in chances.values())
+    assert chances[0] != chances[1] != chances[2]
+
+
+def test_another_copy_gives_other_numbers(tables):
+    other = measure(SETTINGS.model_copy(update={"model_seed": 1}), lambda *_: None)
+    assert other["map"] != tables["map"]
+    assert other["tokens"] == tables["tokens"]
+
+
+def test_sentences_follow_the_weights(tables):
+    look = tell.strongest_look(tables)
+    told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, tables)}
+    assert f"on token {look['looks_at']}" in told["look"].text
+    even = copy.deepcopy(tables)
+    for row in even["map"]:
+        row["value"] = 1 / row["place"]
+    told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, even)}
+    assert told["look"].short == "No head has one favourite here."
+    sharp = copy.deepcopy(even)
+    last = len(tables["tokens"])
+    row = next(row for row in sharp["map"] if (row["place"], row["looks_at"]) == (last, last - 1))
+    row["value"] = 0.9
+    told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, sharp)}
+    assert told["look"].short == "One head looks almost only at the token before."
+
+
+def test_a_layer_that_the_answer_does_not_need_is_said_to_be_so(tables):
+    same = copy.deepcopy(tables)
+    whole = [row for row in same["next"] if (row["model"], row["flattened"]) == ("transformer", 0)]
+    same["next"] = whole + [{**row, "flattened": layer} for layer in (1, 2) for row in whole]
+    told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, same)}
+    assert told["flat-2"].short == "Blur the second layer: the same next words."
+    other = copy.deepcopy(same)
+    for row in other["next"]:
+        if row["flattened"] == 2:
+            row["token"] += "x"
+    told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, other)}
+    assert told["flat-2"].short == "Blur the second layer: 0 of its favourites stay."
+
+
+def test_the_drawing_gets_the_tables_numbers(tables):
+    arrays = tell.arrays(tables)
+    T = len(arrays["tokens"])
+    for row in tables["map"]:
+        nested = arrays["weights"][row["weights"]][row["layer"] - 1][row["head"] - 1][row["place"] - 1]
+        assert nested[row["looks_at"] - 1] == pytest.approx(row["value"], abs=6e-4)
+    assert [len(ink) for ink in arrays["ink"][0]] == list(range(T, 0, -1))
+    assert arrays["ink"][0][0][0] == 1.0
+
+
+def test_without_a_script_the_last_tokens_weights_are_a_table(tables):
+    html = str(tell.html(SETTINGS, tables))
+    assert html.count('<tr><th scope="row">') == len(tables["tokens"])
+    assert 'data-machine="web"' in html
+    assert tell.html(SETTINGS, {"map": []}) == ""
+
+
+def test_every_machine_that_a_page_names_has_a_script():
+    folder = resources.files("isoloss.teach.deck").joinpath("machines")
+    scripts = "".join(part.read_text("utf-8") for part in folder.iterdir())
+    for kind in ("cell", "web", "dictionary", "blame"):
+        assert f"kinds.{kind} = " in scripts
