@@ -34,7 +34,7 @@ def figure(fit: Fit, plan: Plan) -> Figure:
     drawn = lines.with_columns(marks.on_ramp(lines["loss"], *marks.span(lines["loss"])))
     # Where a line has its least compute it is named: no other line is near.
     names = drawn.sort("flops").group_by("loss", maintain_order=True).first()
-    names = names.with_columns(pl.Series("label", [f"{loss:g} nats" for loss in names["loss"]]))
+    names = names.with_columns(pl.Series("label", [f"{loss:g}" for loss in names["loss"]]))
     frontier = pl.DataFrame({"flops": best.flops_F, "params": best.params_F}).filter(
         pl.col("params").is_finite()
     )
@@ -57,6 +57,7 @@ def figure(fit: Fit, plan: Plan) -> Figure:
         lines,
         law=fit.law,
         rule=f"{plan.flops_per_token:g}",
+        unit=fit.loss_unit,
         points="" if runs is None else f"; dots: the {runs.height} runs fitted",
         lines=text.listed([f"{loss:g}" for loss in lines["loss"].unique().sort()]),
     )
