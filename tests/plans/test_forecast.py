@@ -99,6 +99,13 @@ def test_of_many_runs_always_the_same_part_is_taken():
     assert np.array_equal(first.z_In, second.z_In)
 
 
+@pytest.mark.parametrize(("count", "said"), [(MOST_RUNS + 1, True), (MOST_RUNS, False)])
+def test_a_part_of_the_runs_is_a_doubt(count, said):
+    N, D, loss = runs_of(count)
+    warnings = asked(N, D, loss, at={"params": 5e9, "tokens": 4e11}).warnings
+    assert (f"{MOST_RUNS} of {count} runs were used" in " ".join(warnings)) == said
+
+
 def test_levels_nest(runs):
     widths = [np.diff(asked(*runs, level=level).interval, axis=1) for level in (0.5, 0.8, 0.9, 0.95)]
     assert np.all(np.diff(np.array(widths), axis=0) > 0)

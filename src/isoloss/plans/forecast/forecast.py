@@ -148,6 +148,8 @@ def _ends(mean_q: Array, reach_q: Array) -> Array:
 def _warnings(runs: LogRuns, at_Iq: Array, kriged: KrigedMean, rate: ErrorRate) -> tuple[str, ...]:
     """Where the table's own record does not reach, and where the laws part."""
     out: list[str] = []
+    if runs.given > len(runs.y_n):
+        out.append(f"{len(runs.y_n)} of {runs.given:,} runs were used, a random part that is always the same")
     farthest = float(runs.outside(at_Iq).max())
     if rate.origins < _FEW_ORIGINS:
         out.append(f"the error rate rests on {text.plural(rate.origins, 'origin')}: the runs are few")

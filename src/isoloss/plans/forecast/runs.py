@@ -18,7 +18,7 @@ MOST_RUNS = 150
 @dataclass(frozen=True)
 class LogRuns:
     """Log inputs ``z_In`` and log losses ``y_n``, about ``middle_I`` and ``middle_loss``; rows of one
-    ``label_n`` share noise, such as the checkpoints of one run."""
+    ``label_n`` share noise, such as the checkpoints of one run. ``given``: different rows, used or not."""
 
     names: tuple[str, ...]
     z_In: Array
@@ -26,6 +26,7 @@ class LogRuns:
     label_n: NDArray[np.int64]
     middle_I: Array
     middle_loss: float
+    given: int
 
     def take(self, keep_n: NDArray[np.bool_]) -> "LogRuns":
         return replace(self, z_In=self.z_In[:, keep_n], y_n=self.y_n[keep_n], label_n=self.label_n[keep_n])
@@ -67,12 +68,13 @@ def log_runs(inputs: Mapping[str, ArrayLike], loss: ArrayLike, cluster: ArrayLik
     logs_In = log_columns({**inputs, "loss": loss})
     labels = np.zeros(logs_In.shape[1]) if cluster is None else _codes(cluster, logs_In.shape[1])
     rows = np.unique(np.vstack([logs_In, labels]), axis=1)
+    given = rows.shape[1]
     if rows.shape[1] > MOST_RUNS:
         rows = rows[:, np.sort(np.random.default_rng(0).permutation(rows.shape[1])[:MOST_RUNS])]
     middles = (rows.min(axis=1) + rows.max(axis=1)) / 2
     label_n = np.arange(rows.shape[1]) if cluster is None else rows[-1].astype(np.int64)
     about = rows - middles[:, None]
-    return LogRuns(tuple(inputs), about[:-2], about[-2], label_n, middles[:-2], float(middles[-2]))
+    return LogRuns(tuple(inputs), about[:-2], about[-2], label_n, middles[:-2], float(middles[-2]), given)
 
 
 def log_columns(columns: Mapping[str, ArrayLike]) -> Array:
