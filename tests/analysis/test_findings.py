@@ -69,6 +69,12 @@ def test_the_position_sentence_says_who_gains_and_who_is_flat(ahead_findings):
     assert found.numbers["stops"] == {"transformer": None, "lstm": 64}
 
 
+def test_two_models_that_use_context_alike_are_one_sentence(told):
+    law = replace(story.FEW.lstm, p=0.5, plateau=story.CONTEXT)
+    sentence = by_key(told(replace(story.FEW, lstm=law)))["positions"].sentence
+    assert sentence.endswith(" Either still gains at tokens 65–128.")
+
+
 def test_a_family_of_a_user_is_set_against_every_other_and_judged(told):
     one = replace(story.FEW, gated_widths=(20, 40, 64, 112, 200))
     found = by_key(told(one))

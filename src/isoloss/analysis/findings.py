@@ -149,11 +149,11 @@ def gap(data: PairByTokens) -> Parts:
 
 def families(data: FamilyPair) -> Parts:
     gaps = data.headline_gaps
-    sentence = f"at D = {text.count(data.tokens)} training tokens {params_verdict(data)}"
+    sentence = f"at D = {text.count(data.tokens)} {params_verdict(data)}."
     crossing = data.crossings[data.rival]
     judged = bool(gaps) and not isinstance(data.noise, Refusal)
     words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in gaps]
-    sentence += f": {data.reference} minus {data.rival} is {words[-1]}." if judged else "."
+    sentence += f" {data.reference} minus {data.rival} is {words[-1]}." if judged else ""
     meets = f"{text.capital(crossover(crossing, data, data.rival))}." if gaps else ""
     crosses = isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE
     if crosses:
@@ -181,7 +181,9 @@ def families(data: FamilyPair) -> Parts:
 def positions(data: FamilyPositions) -> Parts:
     pair, sentence = data.pairs[-1], f"{position_verdict(data)}."
     models = (pair.reference, pair.rival)
-    sentence += "".join(f" {text.capital(m.name)} {use_words(m.context_use)}." for m in models)
+    uses = {m.name: use_words(m.context_use) for m in models}
+    uses = {"either": use_words(models[0].context_use)} if len(set(uses.values())) == 1 else uses
+    sentence += "".join(f" {text.capital(name)} {use}." for name, use in uses.items())
     numbers: dict[str, Any] = {"tokens": data.tokens}
     numbers |= {f"{model.family}_params": model.params for model in models}
     numbers |= {
