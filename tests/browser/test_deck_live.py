@@ -144,8 +144,9 @@ def test_run_all_runs_and_results_are_exported(deck_opened):
 def test_a_vote_comes_before_the_reveal(deck_opened):
     deck = deck_opened("served", "#/12")
     taste = deck.panel("taste")
+    # It may run too short a time to be seen running; that it was not done before shows as much.
+    expect(taste).not_to_have_attribute("data-state", "done")
     taste.locator(".run").click()
-    expect(taste).to_have_attribute("data-state", "running")
     expect(taste).to_have_attribute("data-state", "done")
     told = taste.locator(".headline")
     expect(taste.locator("[data-vote]")).to_have_count(2)
