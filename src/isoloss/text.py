@@ -111,10 +111,10 @@ def plural(number_of: int, noun: str) -> str:
     return f"{number_of:,} {noun}{'' if number_of == 1 else 's'}"
 
 
-def listed(words: Sequence[str]) -> str:
-    """'a', 'a and b', 'a, b and c'."""
+def listed(words: Sequence[str], last_word: str = "and") -> str:
+    """'a', 'a and b', 'a, b and c'; or with 'or' before the last."""
     *rest, last = words
-    return f"{', '.join(rest)} and {last}" if rest else last
+    return f"{', '.join(rest)} {last_word} {last}" if rest else last
 
 
 def capital(words: str) -> str:

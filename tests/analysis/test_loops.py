@@ -169,10 +169,13 @@ def test_the_weight_of_the_entropy_is_recovered_from_records(data):
     assert data.beta == pytest.approx(LOOPS.entropy_weight, rel=1e-9)
 
 
-def test_the_verdict_begins_with_its_number(data):
+def test_the_verdict_is_short_and_the_other_loops_stand_behind_it(data):
     verdict = loops.loops_verdict(data)
-    assert verdict.startswith(f"−{-data.mean_gains[-1].last_exit.value:.3f} nats (−")
-    assert "4 loops predict better than one, the mean of 3 sizes" in verdict
+    two, four = (gain.last_exit.value for gain in data.mean_gains)
+    assert verdict.startswith(f"4 loops predict better than one: −{-four:.3f} nats (−")
+    assert verdict.endswith("), the mean of 3 sizes")
+    assert f"−{-two:.3f} nats" in loops.fewer_loops_words(data)
+    assert loops.fewer_loops_words(replace(data, mean_gains=data.mean_gains[-1:])) == ""
 
 
 def test_one_seed_says_nothing_about_what_loops_buy(wide):

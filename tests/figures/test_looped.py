@@ -93,7 +93,7 @@ def test_without_one_loop_there_is_no_change_to_draw(data):
 
 def test_what_loops_are_worth_is_drawn_on_both_axes(wide):
     figure = loop_worth.figure(wide.worth)
-    assert figure.title.startswith("+")
+    assert figure.title.startswith("A second loop is worth ")
     left, right = figure.chart.to_dict()["hconcat"]
     assert left["layer"][1]["encoding"]["x"]["field"] == "params"
     assert right["layer"][1]["encoding"]["x"]["field"] == "effective"

@@ -146,3 +146,15 @@ def test_a_colour_bar_covers_its_range_even_where_it_is_one_value():
     assert low == 1e6
     assert high > low
     assert bar["legend"]["title"] == "Parameters N (log scale)"
+
+
+def test_only_a_curve_that_ends_early_has_a_leader_and_it_meets_its_label():
+    ends = pl.DataFrame(
+        {"x": [100.0, 99.0, 30.0], "y": [1.0, 1.01, 1.02], "label": ["a", "b", "c"], "colour": [INK] * 3}
+    )
+    labels = {row["label"]: row for row in spec.rows(marks.end_labels(ends, marks.EDGE, Y, 300))}
+    (drawn,) = marks.leaders(ends, X, Y, 300)
+    (leader,) = spec.rows(drawn)
+    assert (leader["label"], leader["x"], leader["y"]) == ("c", 30.0, 1.02)
+    assert leader["placed"] == labels["c"]["y"]
+    assert marks.leaders(ends.filter(pl.col("label") != "c"), X, Y, 300) == []

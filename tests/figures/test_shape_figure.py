@@ -60,8 +60,8 @@ def test_only_a_study_of_shapes_has_the_chapter_and_the_finding(analysis, ahead)
 
 def test_the_finding_has_one_number_a_ratio(analysis):
     (found,) = findings(analysis.study)
-    assert found.sentence.endswith("lie within 1% of the best loss.")
-    assert [f"in {panel} (" in found.sentence for panel in shape.PANELS] == [False, True, True]
+    assert found.sentence.endswith("costs at most 1% of loss.")
+    assert [f"{panel} " in found.sentence for panel in shape.PANELS] == [False, True, True]
     worth = found.numbers["compute"]
     assert worth == pytest.approx(1.01 ** (1 / BENT.transformer.a) - 1, rel=0.1)
     assert "more compute" in found.caveats[0]

@@ -15,8 +15,8 @@ from isoloss.analysis.conditions import left_out
 from isoloss.analysis.contexts import Contexts, late_words, law_verdict, trend_words
 from isoloss.analysis.gap_by_tokens import PairByTokens, crossing_words
 from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
-from isoloss.analysis.loop_worth import worth_words
-from isoloss.analysis.loops import LoopedStudy, LoopGain, loops_verdict
+from isoloss.analysis.loop_worth import phi_words, worth_words
+from isoloss.analysis.loops import LoopedStudy, LoopGain, fewer_loops_words, loops_verdict
 from isoloss.analysis.points import seeds_phrase, sweeps
 from isoloss.analysis.shape import Shapes, compute_words, fold_words
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
@@ -209,7 +209,7 @@ def loops(data: LoopedStudy) -> Parts:
     if isinstance(worth, Refusal):
         sentence += f"Not answered: {worth.what}."
     else:
-        sentence += f"{worth_words(worth)}."
+        sentence += f"{text.capital(worth_words(worth))}."
     numbers: dict[str, Any] = {"tokens": data.tokens, "beta": data.beta}
     caveats = [
         f"{text.capital(seeds_phrase(data.points))}. {range_words(data.noise)}",
@@ -228,7 +228,7 @@ def loops(data: LoopedStudy) -> Parts:
             "entropy_bonus_at_most": most.cap,
             "by_loops": {gain.loops: gain.last_exit.value for gain in data.mean_gains},
         }
-        caveats.append(f"{bonus_words(most)}.")
+        caveats += [f"{words}." for words in (fewer_loops_words(data), bonus_words(most)) if words]
     if not isinstance(worth, Refusal):
         numbers["worth"] = {
             "loops": worth.loops,
@@ -237,8 +237,8 @@ def loops(data: LoopedStudy) -> Parts:
             "phi": difference_numbers(worth.phi),
         }
         caveats.append(
-            "What a loop is worth is of runs of equal depth, with one exit, over all their sizes and D; φ is "
-            "that of this recipe and these D."
+            f"{phi_words(worth)}, where 1 means worth a layer of its own and 0 nothing; from runs of equal "
+            "depth with one exit, over all their sizes and D, with this recipe."
         )
     return sentence, numbers, caveats
 

@@ -82,12 +82,19 @@ def worth_of(points: pl.DataFrame) -> LoopWorth:
 
 
 def worth_words(data: LoopWorth) -> str:
-    """'+20% parameters (+10% to +30%) is what a second loop is worth, for 52% more compute (φ = ...)'."""
-    loops = "a second loop" if data.loops == 2 else f"{data.loops} loops instead of one"
-    write, ends = partial(text.number, digits=2), text.interval(data.worth.interval, text.signed_percent)
-    return (
-        f"{text.signed_percent(data.worth.value)} parameters ({ends}) "
-        f"{'is what' if data.phi.decided else 'or nothing is what'} {loops} is worth, for "
-        f"{text.percent(data.cost)} more compute "
-        f"(φ = {write(data.phi.value)}, {text.interval(data.phi.interval, write)})"
-    )
+    """'A second loop is worth 20% more parameters (10% to 30%) and costs 52% more compute'."""
+    one = data.loops == 2
+    loops = "a second loop is" if one else f"{data.loops} loops instead of one are"
+    cost = f"{'costs' if one else 'cost'} {text.percent(data.cost)} more compute"
+    if not data.phi.decided:
+        ends = text.interval(data.worth.interval, text.signed_percent)
+        return f"{loops} not shown to be worth any parameters ({ends}) and {cost}"
+    low, high = sorted(abs(end) for end in data.worth.ends if end is not None)
+    change = f"{text.percent(abs(data.worth.value))} {'more' if data.worth.value > 0 else 'fewer'} parameters"
+    return f"{loops} worth {change} ({text.interval((low, high), text.percent)}) and {cost}"
+
+
+def phi_words(data: LoopWorth) -> str:
+    """'φ = 0.46 (0.30 to 0.62)': 1 where a loop is worth a layer of its own, 0 where it is worth nothing."""
+    write = partial(text.number, digits=2)
+    return f"φ = {write(data.phi.value)} ({text.interval(data.phi.interval, write)})"

@@ -147,21 +147,23 @@ def _change(
 
 
 def loops_verdict(data: LoopedStudy) -> str:
-    """Last exit with most loops against one loop at equal N, the mean over sizes; the others beside it."""
+    """Last exit with most loops against one loop at equal N, the mean over sizes."""
     if not data.mean_gains:
         return "no size was trained both with one loop and with more, so what loops buy is not measured"
-    *others, most = data.mean_gains
+    most = data.mean_gains[-1]
     if isinstance(data.noise, Refusal):
         return f"no verdict on {most.loops} loops against one: {data.noise.what}"
     better = {-1: "better than", 1: "worse than", 0: "neither better nor worse than"}[
         most.last_exit.sign or 0
     ]
     sizes = text.plural(len(most.params), "size")
-    words = f"{text.difference(most.last_exit)}: {most.loops} loops predict {better} one, the mean of {sizes}"
-    if others:
-        beside = [f"{text.signed(gain.last_exit.value)} with {gain.loops}" for gain in others]
-        words += f" ({text.listed(beside)} loops)"
-    return words
+    return f"{most.loops} loops predict {better} one: {text.difference(most.last_exit)}, the mean of {sizes}"
+
+
+def fewer_loops_words(data: LoopedStudy) -> str:
+    """The changes with fewer loops than the most; empty where there are none."""
+    changes = [f"{text.difference(gain.last_exit)} with {gain.loops}" for gain in data.mean_gains[:-1]]
+    return f"Against one loop, the last exit changes by {text.listed(changes)} loops" if changes else ""
 
 
 def fit_words(data: LoopedStudy) -> str:

@@ -273,17 +273,17 @@ def side_of(rows: pl.DataFrame) -> tuple[float, float, float | None]:
 
 
 def fold_words(data: Shapes) -> str:
-    """'6-fold in d_ff / d_model (4 to 9) and 12-fold in d_head (8 to open) lie within 1% of the best'."""
-    parts = [fold(flat, f" in {curve.panel}") for curve, flat in data.headline()]
+    """'Changing d_ff / d_model 6-fold (4 to 9) or d_head 12-fold (8 to open) costs at most 1% of loss'."""
+    parts = [f"{curve.panel} {fold(flat)}" for curve, flat in data.headline()]
     if not parts:
         return "no shape is judged: seeds do not tell the noise"
-    return f"{text.listed(parts)} lie within 1% of the best loss"
+    return f"changing {text.listed(parts, 'or')} costs at most 1% of loss"
 
 
-def fold(flat: Flat, of: str = "") -> str:
-    """'12-fold (8 to open)', ``of`` what after the number."""
+def fold(flat: Flat) -> str:
+    """'12-fold (8 to open)'."""
     number = partial(text.number, digits=2)
-    return f"{number(flat.fold)}-fold{of} ({text.interval(flat.interval, number)})"
+    return f"{number(flat.fold)}-fold ({text.interval(flat.interval, number)})"
 
 
 def compute_words(data: Shapes) -> str:

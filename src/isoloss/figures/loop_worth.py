@@ -6,7 +6,7 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.fit_rows import law_losses
-from isoloss.analysis.loop_worth import INPUTS, LoopWorth, worth_words
+from isoloss.analysis.loop_worth import INPUTS, LoopWorth, phi_words, worth_words
 from isoloss.analysis.loops import LoopedStudy
 from isoloss.analysis.points import LEVEL_WORDS, seeds_phrase
 from isoloss.errors import Refusal
@@ -57,5 +57,6 @@ def figure(data: LoopWorth) -> Figure:
         tokens=text.count(float(np.max(inputs["tokens"]))),
         seeds=seeds_phrase(data.points.filter(pl.col("tokens") == pl.col("tokens").max())),
         law=data.law.formula(),
+        phi=phi_words(data),
         level=LEVEL_WORDS,
     )

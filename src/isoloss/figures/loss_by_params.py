@@ -83,6 +83,7 @@ def _layers(curves: Sequence[Curve]) -> list[alt.Chart]:
         marks.line(means.filter(pl.col("curve").is_in(lawless)), x, y, width=1, opacity=0.45, by="curve"),
         marks.line(laws, x, marks.renamed(y, "law"), dash=[6, 4], by="curve", clip=True),
         marks.points(points, x, y, shape=marks.SHAPE, size=46, opacity=0.9),
+        *marks.leaders(ends, x, y, HEIGHT),
         marks.end_labels(ends, marks.EDGE, y, HEIGHT),
     ]
 

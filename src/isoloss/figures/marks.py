@@ -25,6 +25,8 @@ EDGE = alt.XValue("width")
 """The right side of a panel."""
 LINE_HEIGHT = 1.3
 """Labels stand at least this many font sizes apart."""
+SHORT = 0.8
+"""A curve that ends below this share of the longest has a leader to its label."""
 
 
 def chart_of(table: pl.DataFrame) -> alt.Chart:
@@ -192,6 +194,22 @@ def end_labels(
     ``height`` is the panel's; ``EDGE`` as ``x`` stands them at its right side. They are kept inside it where
     it has room for all.
     """
+    table = _apart(ends, y, height, size)
+    text = chart_of(table).mark_text(align="left", dx=8, fontSize=size, fontWeight="bold", clip=False)
+    return text.encode(x=x, y=y, text="label:N", color=COLOUR)
+
+
+def leaders(ends: pl.DataFrame, x: alt.X, y: alt.Y, height: float, *, size: float = 12) -> list[alt.Chart]:
+    """Fine lines to the ``end_labels`` at the panel's edge from curves that end before the others."""
+    at, along = column_of(y), pl.col(column_of(x))
+    table = _apart(ends, y, height, size).rename({at: "placed"}).with_columns(ends[at])
+    table = table.filter(along < SHORT * along.max())
+    rules = chart_of(table).mark_rule(strokeWidth=1, strokeDash=[1, 3])
+    return [rules.encode(x, y, x2=alt.value("width"), y2="placed:Q", color=COLOUR)] * bool(len(table))
+
+
+def _apart(ends: pl.DataFrame, y: alt.Y, height: float, size: float) -> pl.DataFrame:
+    """Labels of this size with their y moved so that none stands on another."""
     column, log = column_of(y), _specification(y)["scale"].get("type") == "log"
     scaled = np.log if log else np.asarray
     bottom, top = (float(scaled(end)) for end in domain(y))
@@ -202,9 +220,7 @@ def end_labels(
     placed = np.minimum(placed, height - size / 2 - (steps.max() - steps))
     values = bottom + placed * (top - bottom) / height
     colours = pl.col("colour") if "colour" in ends.columns else pl.lit(INK).alias("colour")
-    table = ends.with_columns(pl.Series(column, np.exp(values) if log else values), colours)
-    text = chart_of(table).mark_text(align="left", dx=8, fontSize=size, fontWeight="bold", clip=False)
-    return text.encode(x=x, y=y, text="label:N", color=COLOUR)
+    return ends.with_columns(pl.Series(column, np.exp(values) if log else values), colours)
 
 
 def colour_bar(column: str, title: str, low: float, high: float, *, labels: str = COUNTS) -> alt.Color:
