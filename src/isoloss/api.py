@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoloss.errors import RunError
-from isoloss.face import FitFace
+from isoloss.face import FitFace, StudyFace
 
 if TYPE_CHECKING:
     from isoloss.laws import Fit
@@ -89,11 +89,23 @@ def plan(law: "Fit", **question: Any) -> "Plan":
     return plan(law, **question)
 
 
-def plot(law: "Fit", *others: "Fit") -> Any:
-    """The fit with its data, an altair chart; ``others`` are laws to draw beside it."""
-    from isoloss.figures.fit import plot
+def plot_fit(law: "Fit", kind: "str | Fit" = "law", *others: "Fit") -> Any:
+    """A figure of a fit as an altair chart, of a kind that `isoloss plot list` names; ``others`` beside it.
 
-    return plot(law, others)
+    Raises InputError for an unknown kind, Refusal where the fit does not allow it.
+    """
+    from isoloss.figures.gallery import fit_figures_of, in_notebook
+
+    if not isinstance(kind, str):  # as before version 0.2: laws alone
+        kind, others = "law", (kind, *others)
+    return in_notebook(fit_figures_of(law, kind, others))
 
 
-FitFace.plan, FitFace.plot = plan, plot
+def plot_study(study: "StudyData", kind: str) -> Any:
+    """A figure of a study as an altair chart; raises as for a fit."""
+    from isoloss.figures.gallery import in_notebook, study_figures
+
+    return in_notebook(study_figures(study, kind))
+
+
+FitFace.plan, FitFace.plot, StudyFace.plot = plan, plot_fit, plot_study

@@ -1,4 +1,4 @@
-"""What a fit can do beyond ``laws``: rooms above plan and draw, and the public face says here who does."""
+"""What a fit and a study can do beyond their rooms: rooms above plan and draw, the public face says who."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -7,8 +7,15 @@ from typing import Any, ClassVar
 class FitFace:
     """Methods that ``isoloss.api`` gives whenever isoloss is imported, so that laws import no room above.
 
-    ``plan(**question)``: which model for how many tokens. ``plot(*others)``: the fit with its data.
+    ``plan(**question)``: which model for how many tokens. ``plot(kind, *others)``: one of its figures, with
+    laws beside it.
     """
 
     plan: ClassVar[Callable[..., Any]]
+    plot: ClassVar[Callable[..., Any]]
+
+
+class StudyFace:
+    """``plot(kind)``: one of a study's figures."""
+
     plot: ClassVar[Callable[..., Any]]

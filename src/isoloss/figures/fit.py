@@ -35,10 +35,8 @@ from isoloss.figures.style import (
     RAMP,
     REAL,
     axis,
-    configured,
     label_format,
     number_format,
-    title_of,
 )
 from isoloss.laws import Array, Fit, FitStatus
 
@@ -52,13 +50,6 @@ MEAN, NEW_RUN = ("mean_low", "mean_high"), ("low", "high")
 
 _Drawing = tuple[alt.LayerChart | alt.VConcatChart, pl.DataFrame, str]
 """A chart, the numbers behind it, and in words what its marks are."""
-
-
-def plot(fit: Fit, others: Sequence[Fit] = ()) -> alt.TopLevelMixin:
-    """The law among its runs, for a notebook. Raises Refusal where no range is known to draw it over."""
-    figure = law(fit, others)
-    title = title_of(figure.title, figure.subtitle, figure.characters)
-    return configured(figure.chart.properties(title=title))
 
 
 def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:

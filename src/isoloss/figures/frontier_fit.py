@@ -11,14 +11,29 @@ from isoloss.figures import iso_loss
 from isoloss.figures import plan as plan_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
-from isoloss.plans import plan
+from isoloss.plans import Plan, plan
 from isoloss.plans.fixed_inputs import SPLIT, run_sizes
 
 DRAWS = 400
 
 
 def figures(fit: Fit) -> list[Figure]:
-    """Frontier and allocation, planned at the compute of the largest run.
+    """Frontier and allocation, planned at the compute of the largest run. Raises as ``largest_plan``."""
+    largest, held = largest_plan(fit), _held_inputs(fit)
+    try:
+        drawn = [plan_figures.frontier(fit, largest), plan_figures.allocation(fit, largest)]
+        if not held:  # passes through a loop cost compute that no N of the axis shows
+            drawn.insert(0, iso_loss.figure(fit, largest))
+    except InputError as error:
+        raise Refusal(error.what, where=error.where, mend=error.mend) from None
+    where = "Planned at the compute of the largest run"
+    if held:
+        where += f", {', '.join(f'{name} {text.power(value)}' for name, value in held.items())}"
+    return [replace(figure, shows=f"{where}. {figure.shows}") for figure in drawn]
+
+
+def largest_plan(fit: Fit) -> Plan:
+    """The plan for the compute of the largest run.
 
     A looped law is planned at the middle of its loops and of the share of parameters inside them. Raises
     Refusal for a law without N and D, and where no optimum exists.
@@ -32,7 +47,7 @@ def figures(fit: Fit) -> list[Figure]:
         )
     held = _held_inputs(fit)
     try:
-        largest = plan(
+        return plan(
             fit,
             flops=_largest(fit, held),
             draws=DRAWS,
@@ -40,15 +55,8 @@ def figures(fit: Fit) -> list[Figure]:
             recurrence=held.get("recurrence"),
             recurrent_share=held.get("recurrent_share"),
         )
-        drawn = [plan_figures.frontier(fit, largest), plan_figures.allocation(fit, largest)]
-        if not held:  # passes through a loop cost compute that no N of the axis shows
-            drawn.insert(0, iso_loss.figure(fit, largest))
     except InputError as error:
         raise Refusal(error.what, where=error.where, mend=error.mend) from None
-    where = "Planned at the compute of the largest run"
-    if held:
-        where += f", {', '.join(f'{name} {text.power(value)}' for name, value in held.items())}"
-    return [replace(figure, shows=f"{where}. {figure.shows}") for figure in drawn]
 
 
 def _held_inputs(fit: Fit) -> dict[str, float]:

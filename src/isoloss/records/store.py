@@ -25,6 +25,7 @@ import polars as pl
 
 from isoloss import files
 from isoloss.errors import InputError
+from isoloss.face import StudyFace
 from isoloss.records.divergence import mark_divergence
 from isoloss.records.schema import SCHEMA_VERSION, Record, StudyPlan
 from isoloss.records.table import COLUMNS, loss_table, run_columns
@@ -173,7 +174,7 @@ def check_file(folder: Path, record: Record, name: str) -> Path:
 
 
 @dataclass(frozen=True)
-class StudyData:
+class StudyData(StudyFace):
     """A study as read from disk. ``plan`` is study.json; ``records`` are the finished and diverged runs."""
 
     folder: Path

@@ -1,0 +1,214 @@
+"""Every figure of the package by name: what `isoloss plot`, ``study.plot`` and ``fit.plot`` draw."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import altair as alt
+
+from isoloss.analysis import refits
+from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
+from isoloss.errors import InputError, Refusal
+from isoloss.figures import (
+    backtest,
+    context_laws,
+    correlations,
+    exponents,
+    fit_residuals,
+    frontier_fit,
+    gap_by_tokens,
+    hidden_runs,
+    iso_loss,
+    isoflop,
+    learning_curves,
+    loop_worth,
+    looped_grid,
+    loss_by_params,
+    loss_by_position,
+    loss_by_ratio,
+    parameter_cloud,
+    plan,
+    profiles,
+    shape,
+    tokens_per_param,
+)
+from isoloss.figures import fit as fit_figures
+from isoloss.figures.figure import Figure
+from isoloss.figures.style import configured, title_of
+from isoloss.laws import Fit
+from isoloss.plans import Plan
+from isoloss.records import StudyData, load, reference
+from isoloss.sources.fits import read_fit
+
+Data = TypeVar("Data")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``shows``: in a line what is seen. ``make``: of an analysed study, or of a fit and laws beside it."""
+
+    shows: str
+    make: Callable[..., Sequence[Figure]]
+
+
+def _of(part: str, draw: Callable[[Any], Figure]) -> Callable[[StudyAnalysis], list[Figure]]:
+    """The figure of one part of an analysis."""
+    return lambda analysis: [draw(_there(getattr(analysis, part)))]
+
+
+def _of_pairs(part: str, draw: Callable[[Any], Figure]) -> Callable[[StudyAnalysis], list[Figure]]:
+    """A figure for each pair of families."""
+    return lambda analysis: [draw(_there(of_pair(getattr(analysis, part), pair))) for pair in analysis.pairs]
+
+
+def _there(data: Data | Refusal | None) -> Data:
+    if data is None:
+        raise Refusal("the study planned nothing of this kind", mend="choose another kind of figure")
+    if isinstance(data, Refusal):
+        raise data
+    return data
+
+
+def _alone(draw: Callable[[Fit], Figure]) -> Callable[[Fit, Sequence[Fit]], list[Figure]]:
+    """A figure that has no room for other laws."""
+
+    def make(fit: Fit, beside: Sequence[Fit]) -> list[Figure]:
+        if beside:
+            raise InputError("this figure draws one law", where=beside[0].law, mend="name one source")
+        return [draw(fit)]
+
+    return make
+
+
+def _with_others(
+    draw: Callable[[Fit, Sequence[Fit]], Figure],
+) -> Callable[[Fit, Sequence[Fit]], list[Figure]]:
+    def make(fit: Fit, beside: Sequence[Fit]) -> list[Figure]:
+        return [draw(fit, beside)]
+
+    return make
+
+
+def _curves(analysis: StudyAnalysis) -> list[Figure]:
+    return [learning_curves.figure(analysis.study)]
+
+
+def _penalty(_: Fit, largest: Plan) -> Figure:
+    return plan.penalty(largest)
+
+
+def _without_a_law(fit: Fit, which: int) -> Figure:
+    """The curves by budget, the first, or the frontier, the last."""
+    drawn = isoflop.pictures(refits.without_a_law(fit), fit.loss_unit)
+    if len(drawn) < 2:
+        raise Refusal("the runs form no budgets", mend="plot runs of several sizes at equal compute")
+    return drawn[which]
+
+
+def _planned(draw: Callable[..., Figure]) -> Callable[[Fit, Sequence[Fit]], list[Figure]]:
+    return _alone(lambda fit: draw(fit, frontier_fit.largest_plan(fit)))
+
+
+STUDY = {
+    "gap-by-tokens": Kind(
+        "one family's loss minus another's, over D", _of_pairs("gaps", gap_by_tokens.figure)
+    ),
+    "loss-by-params": Kind("loss over N, families and depths", _of("by_params", loss_by_params.figure)),
+    "loss-by-position": Kind(
+        "loss along the context, and the difference", _of_pairs("by_position", loss_by_position.figure)
+    ),
+    "context-laws": Kind("a + b T^-p by size", _of("contexts", context_laws.laws_figure)),
+    "context-steps": Kind("loss over steps by token index", _of("contexts", context_laws.steps_figure)),
+    "context-sizes": Kind("loss over N by token index", _of("contexts", context_laws.sizes_figure)),
+    "looped-grid": Kind(
+        "total loss over tokens, T_m by N, real and predicted", _of("loops", looped_grid.grid_figure)
+    ),
+    "looped-exits": Kind("what loops change in each loss", _of("loops", looped_grid.exits_figure)),
+    "loop-worth": Kind("loops at equal depth, and phi", _of("loops", loop_worth.study_figure)),
+    "shape": Kind("loss increase over three ratios of shape", _of("shape", shape.figure)),
+    "learning-curves": Kind(
+        "loss over compute, every run, and their envelope",
+        _curves,
+    ),
+}
+FIT = {
+    "law": Kind("the law among its runs", _with_others(fit_figures.law)),
+    "real-against-predicted": Kind(
+        "each run's loss against the law's", _alone(fit_residuals.real_against_predicted)
+    ),
+    "residuals": Kind("what the law leaves, along each input", _alone(fit_residuals.residuals)),
+    "correlations": Kind("how the parameters hang together", _alone(correlations.figure)),
+    "profiles": Kind("how sharply each parameter is known", _alone(profiles.figure)),
+    "iso-loss": Kind("lines of equal loss over C and N, with the frontier", _planned(iso_loss.figure)),
+    "plan-frontier": Kind("the least loss over compute", _planned(plan.frontier)),
+    "plan-allocation": Kind("the best N and D over compute", _planned(plan.allocation)),
+    "plan-penalty": Kind("what another size costs", _planned(_penalty)),
+    "backtest": Kind(
+        "hidden runs against their predictions", _alone(lambda fit: backtest.figure(refits.hidden_runs(fit)))
+    ),
+    "hidden-runs": Kind(
+        "hidden runs one by one, with errors", _alone(lambda fit: hidden_runs.figure(refits.hidden_runs(fit)))
+    ),
+    "tokens-per-param": Kind("best D / N over compute, several laws", _with_others(tokens_per_param.figure)),
+    "loss-by-ratio": Kind("loss over tokens a parameter", _alone(loss_by_ratio.figure)),
+    "parameter-cloud": Kind("pairs of exponents that the runs allow", _alone(parameter_cloud.figure)),
+    "exponents": Kind(
+        "exponents under each objective", _alone(lambda fit: exponents.figure(fit, refits.objectives(fit)))
+    ),
+    "isoflop-curves": Kind("loss over N at each budget", _alone(lambda fit: _without_a_law(fit, 0))),
+    "compute-frontier": Kind(
+        "best N over compute by several methods", _alone(lambda fit: _without_a_law(fit, -1))
+    ),
+}
+
+
+def study_figures(study: StudyData, kind: str) -> Sequence[Figure]:
+    """The figures of a kind, one for each pair of families where it compares two.
+
+    Raises InputError for an unknown kind, Refusal where the study's runs do not allow it.
+    """
+    return _known(STUDY, kind, "a study").make(analyse(study))
+
+
+def fit_figures_of(fit: Fit, kind: str, beside: Sequence[Fit] = ()) -> Sequence[Figure]:
+    """The figures of a kind, with other laws ``beside`` where it has room for them; raises as above."""
+    return _known(FIT, kind, "a fit").make(fit, beside)
+
+
+def of_sources(kind: str, sources: Sequence[str]) -> Sequence[Figure]:
+    """Of a study's folder or `reference`, or of a FIT.json or a published law and the laws beside it.
+
+    Raises InputError for a source that is neither.
+    """
+    first, *others = sources
+    shipped = not Path(first).exists() and reference.is_name(first)
+    if not shipped and not Path(first).is_dir():
+        return fit_figures_of(read_fit(first), kind, [read_fit(other) for other in others])
+    if others:
+        raise InputError("only a law takes others beside it", where=others[0], mend="name one study")
+    return study_figures(load(reference.folder(first) if shipped else first), kind)
+
+
+def listing() -> tuple[dict[str, str], list[str]]:
+    """Every kind with what it shows, as data and in lines."""
+    lines = [
+        line
+        for whose, kinds in (("a study", STUDY), ("a fit", FIT))
+        for line in (f"Of {whose}:", *(f"  {name:<24}{kind.shows}" for name, kind in kinds.items()))
+    ]
+    return {name: kind.shows for name, kind in (STUDY | FIT).items()}, lines
+
+
+def _known(kinds: Mapping[str, Kind], kind: str, of: str) -> Kind:
+    if kind not in kinds:
+        raise InputError(f"is no figure of {of}", where=kind, mend=f"choose one of {', '.join(kinds)}")
+    return kinds[kind]
+
+
+def in_notebook(figures: Sequence[Figure]) -> alt.TopLevelMixin:
+    """The figures under one another with their titles, as a notebook shows them."""
+    titled = [
+        each.chart.properties(title=title_of(each.title, each.subtitle, each.characters)) for each in figures
+    ]
+    return configured(titled[0] if len(titled) == 1 else alt.vconcat(*titled))

@@ -1,0 +1,153 @@
+"""A figure as a paper prints it: a column wide, text of 8 points, no title; caption and alt text apart."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import vl_convert
+
+from isoloss.errors import InputError
+from isoloss.figures.figure import Figure
+from isoloss.figures.render import VEGA_LITE, number_ids, specification
+
+COLUMNS = {"single": 3.25, "double": 6.75}
+"""Widths in inches of one column and of two."""
+INCH, POINT = 96.0, 96.0 / 72.0
+"""In pixels of CSS, of which an SVG is made."""
+TEXT = 8.0
+"""Points of every text."""
+NARROWEST = 100.0
+"""Pixels below which a panel shows nothing."""
+HEIGHT = 0.75
+"""Panels are this share of their height on a screen: labels of 12 pixels are 10.7 here, and still part."""
+
+FINER = {"strokeWidth": 0.7, "size": 0.5}
+"""Lines and points are this share of their size on a screen."""
+
+LEGENDS = (0, 3, 1)
+"""Columns of a legend, the first that fits: 0 for all in a row."""
+
+_Panels = dict[str, Any]
+
+
+def svg(figure: Figure, column: str = "single") -> str:
+    """The picture as SVG of this width. In a single column panels side by side stand one below another.
+
+    Raises InputError where the column leaves its panels no room.
+    """
+    inches = COLUMNS[column]
+    for legend_columns in LEGENDS:
+        bare = _paper(specification(figure), legend_columns, stacked=column == "single")
+        if drawn := _fitted(bare, inches * INCH):
+            return number_ids(_in_inches(drawn, inches), figure.name)
+    raise InputError(
+        f"{inches} inches are too narrow for this figure", where=figure.name, mend="--column double"
+    )
+
+
+def _fitted(chart: _Panels, pixels: float) -> str | None:
+    """Drawn with panels as wide as the labels leave room for; None where that is too narrow."""
+    widest, abreast, share = max(_widths(chart)), max(1, len(chart.get("hconcat", ()))), 1.0
+    for _ in range(4):  # labels keep their size, so the whole is not proportional to its panels
+        drawn = _drawn(_resized(chart, share))
+        if abs(over := _width(drawn) - pixels) < 1:
+            return drawn
+        share -= over / (widest * abreast)
+        if share * widest < NARROWEST:
+            return None
+    return drawn
+
+
+def pdf(drawn: str) -> bytes:
+    """The SVG as PDF. The converter takes a pixel for a point, 72 to the inch."""
+    points = re.sub(r'="([\d.]+)in"', lambda found: f'="{72 * float(found[1]):.2f}"', drawn, count=2)
+    return vl_convert.svg_to_pdf(points)
+
+
+def caption(figure: Figure) -> str:
+    """What stands under the picture, and what a reader who does not see it is told."""
+    return f"{figure.title}. {figure.subtitle}\n\nAlt text: {figure.description}\n"
+
+
+def _paper(chart: _Panels, legend_columns: int, *, stacked: bool) -> _Panels:
+    """Without a title, every text of 8 points, panels lower; those side by side one below another."""
+    size, config = TEXT * POINT, chart["config"]
+    fonts = {"labelFontSize": size, "titleFontSize": size}
+    laid = config | {"padding": 2, "axis": config["axis"] | fonts, "header": config["header"] | fonts}
+    laid["legend"] = config["legend"] | fonts | ({"columns": legend_columns} if legend_columns else {})
+    bare = {key: value for key, value in chart.items() if key not in ("title", "config")}
+    return {**_mapped(bare, lambda each: _plain(each, size, stacked)), "config": laid}
+
+
+def _plain(part: _Panels, size: float, stacked: bool) -> _Panels:
+    out = dict(part)
+    if "fontSize" in out:
+        out["fontSize"] = size
+    if isinstance(out.get("height"), (int, float)):
+        out["height"] *= HEIGHT
+    if isinstance(mark := out.get("mark"), dict):
+        finer = {name: mark[name] * share for name, share in FINER.items() if name in mark}
+        out["mark"] = mark | finer
+    if stacked and "hconcat" in out:
+        out["vconcat"] = out.pop("hconcat")
+    if stacked and out.get("encoding", {}).get("text", {}).get("field") == "label":
+        # What a label says after a colon or a comma has no room beside a panel of one column.
+        first = {"calculate": "split(datum.label, /[:,]/)[0]", "as": "label"}
+        out["transform"] = [*out.get("transform", ()), first]
+    return out
+
+
+def _mapped(part: Any, change: Callable[[_Panels], _Panels]) -> Any:
+    """Every mapping inside, changed from the outside in; data stay as they are."""
+    if isinstance(part, dict):
+        return {
+            key: value if key in ("data", "datasets") else _mapped(value, change)
+            for key, value in change(part).items()
+        }
+    return [_mapped(each, change) for each in part] if isinstance(part, list) else part
+
+
+def _resized(chart: _Panels, share: float) -> _Panels:
+    def narrower(part: _Panels) -> _Panels:
+        length = {"gradientLength": part["gradientLength"] * share} if "gradientLength" in part else {}
+        return part | ({"width": part["width"] * share} if _is_panel(part) else {}) | length
+
+    return _mapped(chart, narrower)
+
+
+def _widths(chart: _Panels) -> list[float]:
+    found: list[float] = []
+
+    def note(part: _Panels) -> _Panels:
+        if _is_panel(part):
+            found.append(float(part["width"]))
+        return part
+
+    _mapped(chart, note)
+    return found
+
+
+def _is_panel(part: _Panels) -> bool:
+    return ("layer" in part or "mark" in part) and isinstance(part.get("width"), (int, float))
+
+
+def _drawn(chart: _Panels) -> str:
+    return vl_convert.vegalite_to_svg(chart, vl_version=VEGA_LITE)
+
+
+_SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
+
+
+def _width(drawn: str) -> float:
+    found = _SIZE.search(drawn)
+    return float(found[2]) if found else 0.0
+
+
+def _in_inches(drawn: str, inches: float) -> str:
+    """The same drawing; its width says inches, so that it prints at its size."""
+    width = _width(drawn)
+
+    def sized(found: re.Match[str]) -> str:
+        return f'<svg {found[1]}width="{inches}in" height="{float(found[3]) / width * inches:.3f}in"'
+
+    return _SIZE.sub(sized, drawn, count=1)

@@ -1,0 +1,81 @@
+"""How many tokens a parameter each law wants as compute grows: where laws of papers disagree."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from isoloss import text
+from isoloss.errors import InputError, Refusal, attempt
+from isoloss.figures import marks
+from isoloss.figures.figure import Figure, captioned
+from isoloss.figures.frontier_fit import largest_plan
+from isoloss.figures.plan import DRAWS, POINTS
+from isoloss.figures.style import INK, OTHER_COLOURS, POWERS, PREDICTED, QUIET, axis, log_axis
+from isoloss.laws import Fit
+from isoloss.plans.curve import optima
+
+WIDTH, HEIGHT = 560, 360
+DECADES = 2.0
+"""Of compute drawn on both sides of the largest run."""
+RULE = 20.0
+
+
+def figure(fit: Fit, beside: Sequence[Fit] = ()) -> Figure:
+    """D / N of the best model over C = 6 N D, of a fit and of laws beside it, with the bands that they have.
+
+    Raises Refusal for a law without N and D, InputError for one of those beside.
+    """
+    flops = largest_plan(fit).flops
+    flops_F = np.geomspace(flops / 10**DECADES, flops * 10**DECADES, POINTS)
+    laws = [fit, *beside]
+    if len(laws) > 1 + len(OTHER_COLOURS):
+        raise InputError("too many laws to tell apart", mend=f"draw at most {len(OTHER_COLOURS)} beside")
+    colours, names = [PREDICTED, *OTHER_COLOURS], [name_of(fit, "this fit"), *map(name_of, beside)]
+    table = pl.concat(
+        ratios(law, flops_F).with_columns(label=pl.lit(name), colour=pl.lit(colour))
+        for law, name, colour in zip(laws, names, colours, strict=False)
+    )
+    x = log_axis(alt.X, "flops", "Training compute C, FLOPs", *marks.span(flops_F), labels=POWERS)
+    y = axis(alt.Y, "ratio", "Training tokens a parameter, D / N", [*table["ratio"], RULE], room=1.4)
+    rule = pl.DataFrame({"flops": flops_F, "ratio": np.full(POINTS, RULE)})
+    here = pl.DataFrame({"flops": [flops], "label": ["largest run"]})
+    ends = table.group_by("label", maintain_order=True).last()
+    named = marks.chart_of(here).mark_text(align="left", dx=4, fontSize=12, color=QUIET)
+    layers = [
+        marks.chart_of(here).mark_rule(color=QUIET, strokeDash=[2, 3]).encode(x),
+        named.encode(x, y=alt.value(12), text="label:N"),
+        marks.line(rule, x, y, colour=INK, width=1.2, dash=[5, 4]),
+        marks.band(table, x, y, by="label", opacity=0.15, clip=True),
+        marks.line(table, x, y, by="label", width=2.4, clip=True),
+        marks.end_labels(ends, marks.EDGE, y, HEIGHT),
+    ]
+    at = float(np.interp(np.log(flops), np.log(flops_F), ratios(fit, flops_F)["ratio"].to_numpy()))
+    return captioned(
+        "tokens-per-param",
+        marks.panel(layers, WIDTH, HEIGHT),
+        f"At {text.power(flops)} FLOPs {names[0]} wants {text.number(at, 2)} tokens a parameter",
+        table.drop("colour"),
+        laws=text.listed(names),
+        level=text.level(fit.level),
+    )
+
+
+def name_of(law: Fit, otherwise: str = "") -> str:
+    """A published law by its own name, a fit by its form's or ``otherwise``."""
+    return str(law.source.get("published", otherwise or law.law))
+
+
+def ratios(law: Fit, flops_F: np.ndarray) -> pl.DataFrame:
+    """flops, ratio, low, high of the best models; without ends where the law knows none.
+
+    D / N = C / (6 N^2), so its ends are those of N, turned round.
+    """
+    best = attempt(optima, law, flops_F, level=law.level, draws=DRAWS)
+    if isinstance(best, Refusal):
+        raise InputError(f"has no best model: {best.what}", where=name_of(law), mend="leave it out")
+    low_F, high_F = best.params_ends or (best.params_F, best.params_F)
+    columns = {"ratio": best.params_F, "low": high_F, "high": low_F}
+    rows = pl.DataFrame({name: flops_F / 6 / size_F**2 for name, size_F in columns.items()})
+    return rows.select(pl.Series("flops", flops_F), pl.all()).filter(pl.col("ratio").is_finite())

@@ -1,0 +1,126 @@
+"""Every kind of figure: made from a fit or a study that allows it, refused in words where none does."""
+
+import numpy as np
+import polars as pl
+import pytest
+import spec
+
+from isoloss import published
+from isoloss.analysis import refits
+from isoloss.errors import InputError, Refusal
+from isoloss.figures import exponents, gallery, hidden_runs, learning_curves, loss_by_ratio, parameter_cloud
+from isoloss.figures import tokens_per_param as ratios
+from isoloss.laws import fit
+
+
+def runs_of(noise, alpha=0.3478, beta=0.3658):
+    """Five sizes at each of six budgets about 20 tokens a parameter."""
+    flops = np.repeat(np.geomspace(1e18, 1e21, 6), 5)
+    params = np.sqrt(flops / 120) * np.tile(np.geomspace(0.25, 4, 5), 6)
+    tokens = flops / (6 * params)
+    loss = 1.8172 + 482 * params**-alpha + 2085 * tokens**-beta
+    return {"params": params, "tokens": tokens}, loss + noise * np.random.default_rng(0).standard_normal(30)
+
+
+@pytest.fixture(scope="module")
+def law():
+    return fit("chinchilla", *runs_of(0.01))
+
+
+@pytest.mark.parametrize("kind", gallery.FIT)
+def test_every_kind_of_a_fit_is_drawn_and_named_after_itself(law, kind):
+    (figure,) = gallery.fit_figures_of(law, kind)
+    assert figure.name == kind
+    assert figure.table.height
+    assert spec.layers(figure)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in gallery.STUDY if kind not in ("loop-worth", "shape")])
+def test_every_kind_of_a_study_is_drawn(ahead, kind):
+    assert all(figure.name.startswith(kind) for figure in gallery.study_figures(ahead, kind))
+
+
+@pytest.mark.parametrize(("kind", "why"), [("shape", "planned nothing"), ("loop-worth", "equal depth")])
+def test_what_a_study_did_not_plan_is_refused(ahead, kind, why):
+    with pytest.raises(Refusal, match=why):
+        gallery.study_figures(ahead, kind)
+
+
+def test_unknown_kinds_and_laws_without_room_are_named(law, ahead):
+    with pytest.raises(InputError, match=r"(?s)loss-by-parms: is no figure of a study.*learning-curves"):
+        gallery.study_figures(ahead, "loss-by-parms")
+    with pytest.raises(InputError, match="is no figure of a fit"):
+        gallery.fit_figures_of(law, "shape")
+    with pytest.raises(InputError, match="draws one law"):
+        gallery.fit_figures_of(law, "residuals", [published("chinchilla")])
+
+
+def test_tokens_a_parameter_are_the_laws_own():
+    """With alpha = beta the ratio does not move with C: D / N = (B / A)^(1 / alpha)."""
+    even = fit("chinchilla", *runs_of(1e-4, 0.35, 0.35))
+    table = ratios.figure(even).table
+    wanted = (2085 / 482) ** (1 / 0.35)
+    assert table["ratio"].to_numpy() == pytest.approx(np.full(table.height, wanted), rel=0.1)
+    assert (table["low"] < table["ratio"]).all()
+    assert (table["ratio"] < table["high"]).all()
+
+
+def test_laws_of_one_name_are_told_apart_and_those_without_a_best_model_are_named(law):
+    table = ratios.figure(law, [published("chinchilla")]).table
+    assert table["label"].unique(maintain_order=True).to_list() == ["this fit", "chinchilla"]
+    with pytest.raises(InputError, match="needs parameters and tokens"):
+        ratios.figure(law, [published("kaplan-n")])
+
+
+def test_hidden_runs_stand_with_their_errors(law):
+    outcome = refits.hidden_runs(law)
+    figure = hidden_runs.figure(outcome)
+    table = figure.table
+    np.testing.assert_allclose(table["error"], 100 * (table["predicted"] / table["observed"] - 1), rtol=1e-9)
+    inside = (table["low"] < 0) == (table["high"] > 0)
+    assert inside.to_list() == table["inside"].to_list()
+    assert figure.title.startswith(f"{sum(table['inside'])} of {table.height} hidden runs")
+
+
+def test_exponents_under_each_objective_are_those_of_its_fit(law):
+    others = refits.objectives(law)
+    table = exponents.figure(law, others).table
+    assert set(table["parameter"]) == {"alpha", "beta"}
+    for name, delta, other in others:
+        setting = name if delta is None else f"{name}, delta {delta:g}"
+        row = table.filter((pl.col("setting") == setting) & (pl.col("parameter") == "beta")).row(
+            0, named=True
+        )
+        assert row["value"] == other.params["beta"]
+
+
+def test_the_cloud_of_exponents_is_as_wide_as_the_intervals(law):
+    cloud = parameter_cloud.figure(law).table
+    for name in ("alpha", "beta"):
+        low, high = law.intervals[name]
+        assert ((cloud[name] > low) & (cloud[name] < high)).mean() == pytest.approx(law.level, abs=0.04)
+    with pytest.raises(Refusal, match="not both free"):
+        parameter_cloud.figure(published("chinchilla-epoch"))
+
+
+def test_lines_of_loss_by_ratio_are_the_laws(law):
+    figure = loss_by_ratio.figure(law)
+    lines = spec.rows(figure, spec.of_mark(figure, "line")[0])
+    for row in lines[:: len(lines) // 7]:
+        assert row["law"] == pytest.approx(
+            float(law.predict(params=row["params"], tokens=row["params"] * row["ratio"]).loss)
+        )
+    with pytest.raises(Refusal, match="does not tell tokens a parameter"):
+        loss_by_ratio.figure(published("kaplan-n"))
+
+
+def test_the_envelope_holds_the_lowest_loss_at_every_compute(ahead):
+    figure = learning_curves.figure(ahead)
+    ends = (
+        figure.table.filter("cooled").rename({"flops_6nd": "x"}).with_columns(flops_6nd="x", label="run_id")
+    )
+    lowest = learning_curves.envelope_of(ends)
+    assert (lowest["loss"].diff().drop_nulls() < 0).all()
+    for row in ends.iter_rows(named=True):
+        assert row["loss"] >= lowest.filter(pl.col("flops_6nd") <= row["flops_6nd"])["loss"].min()
+    assert f"{lowest['loss'][-1]:.3f}" in figure.title
