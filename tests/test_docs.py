@@ -9,6 +9,7 @@ import typer
 
 import isoloss
 from isoloss.cli import app
+from isoloss.figures import gallery
 from isoloss.laws import FORMS
 from isoloss.records.table import COLUMNS
 from isoloss.studies.spec import Models, Scale
@@ -60,6 +61,7 @@ def test_every_command_and_option_is_documented(name, command):
         ("laws.md", FORMS),
         ("studies.md", [*Scale.model_fields, *Models.model_fields, *COLUMNS]),
         ("training.md", Recipe.model_fields),
+        ("figures.md", [*gallery.STUDY, *gallery.FIT]),
     ],
 )
 def test_every_name_is_documented(page, names):

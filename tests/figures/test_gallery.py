@@ -1,5 +1,7 @@
 """Every kind of figure: made from a fit or a study that allows it, refused in words where none does."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -124,3 +126,15 @@ def test_the_envelope_holds_the_lowest_loss_at_every_compute(ahead):
     for row in ends.iter_rows(named=True):
         assert row["loss"] >= lowest.filter(pl.col("flops_6nd") <= row["flops_6nd"])["loss"].min()
     assert f"{lowest['loss'][-1]:.3f}" in figure.title
+
+
+def test_the_gallery_page_shows_what_there_is_and_says_what_is_not(law, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs")
+    import gallery as examples
+
+    (figure,) = gallery.fit_figures_of(law, "law")
+    page = examples.page({"law": figure, "shape": Refusal("no shapes were trained", mend="train some")})
+    assert page.count("<svg") == 1
+    assert "isoloss plot law fit.json" in page
+    assert "isoloss plot shape reference" in page
+    assert "no shapes were trained" in page

@@ -75,7 +75,7 @@ def test_what_to_mind_stands_beside_the_figures_of_every_question(written):
 def test_the_page_runs_nothing_and_fetches_nothing(page, written):
     assert not [tag for tag, _ in page.tags if tag in ("script", "iframe", "object", "embed", "base", "form")]
     assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
-    assert all(link.startswith(("#", "data:", "figures/")) for link in page.links)
+    assert all(link.startswith(("#", "data:", "figures/", "interactive.html")) for link in page.links)
     policy = next(a["content"] for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
     assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     assert "@import" not in written[1]

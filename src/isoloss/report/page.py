@@ -5,8 +5,9 @@ from pathlib import Path
 from isoloss.analysis.conditions import condition
 from isoloss.analysis.findings import findings_of
 from isoloss.analysis.study import StudyAnalysis, analyse
+from isoloss.errors import Refusal, attempt
 from isoloss.records import load
-from isoloss.report import cache
+from isoloss.report import cache, interactive
 from isoloss.report.publish import Page, ReportResult, publish
 from isoloss.report.sections import sections
 from isoloss.report.tables import (
@@ -21,6 +22,8 @@ from isoloss.report.tables import (
 
 def write(folder: str | Path, out: str | Path | None = None) -> ReportResult:
     """Report on the study in ``folder``: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
+
+    Beside it lies OUT/interactive.html, the runs to explore; it alone has scripts.
 
     ``out`` is FOLDER/report by default. A report of the same records there is left as it is. The same records
     give the same bytes, but for the order of fonts in the PDFs. Raises InputError for a folder that holds no
@@ -45,4 +48,7 @@ def page(analysis: StudyAnalysis) -> Page:
         "provenance": provenance_tables(study),
         "command": command(study),
     }
-    return Page("study.html", tuple(findings_of(analysis)), tuple(sections(analysis)), values)
+    explored = attempt(interactive.page, study)
+    beside = {} if isinstance(explored, Refusal) else {interactive.NAME: explored}
+    values["interactive"] = next(iter(beside), None)
+    return Page("study.html", tuple(findings_of(analysis)), tuple(sections(analysis)), values, beside)

@@ -1,7 +1,7 @@
 """A page on disk: one self-contained HTML file, its figures beside it, static, nothing fetched."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,16 @@ class ReportResult:
 
 @dataclass(frozen=True)
 class Page:
-    """What a page says. ``values``: what its template asks for besides findings, sections and figures."""
+    """What a page says. ``values``: what its template asks for besides findings, sections and figures.
+
+    ``beside``: pages that lie beside it, by name.
+    """
 
     template: str
     findings: tuple[Finding, ...]
     sections: tuple[Section, ...]
     values: Mapping[str, Any]
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResult:
@@ -65,6 +69,8 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResul
         numbers={each.name: table_of(f"Numbers behind: {each.title}", each.table) for each in figures},
         **page.values,
     )
+    for name, other in page.beside.items():
+        files.write_text(files.safe_child(out, name), other)
     files.write_text(path, html)
     cache.store(out, made_of, page.findings, names)
     return ReportResult(path, page.findings, names)

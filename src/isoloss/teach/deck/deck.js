@@ -18,6 +18,8 @@
   const region = one("#live");
   let waiting = "", timer = null, said = -QUIET;
 
+  const heard = new Map();
+
   function announce(text) {
     waiting = text;
     if (timer !== null) return;
@@ -298,7 +300,11 @@
     return Math.round(100 * message.done) + "% done: " + message.text;
   }
 
+  /** Not what a page that lost its line hears again: it would talk over what was said since, such as a vote. */
   function announceState(message) {
+    const news = message.state + message.done;
+    if (heard.get(message.panel) === news) return;
+    heard.set(message.panel, news);
     const first = one("h2", current());
     const here = named(message.panel).some((panel) => current().contains(panel));
     if (!here || first === null) return;

@@ -1,0 +1,66 @@
+"""interactive.html beside a study's page: its runs to hover, fade, zoom, sort and filter; one offline file.
+
+Vega's interpreter stands in for eval, and the policy names the hash of each script: nothing else may run.
+"""
+
+import base64
+import hashlib
+import json
+from functools import cache
+
+import vl_convert
+from markupsafe import Markup
+
+from isoloss.analysis.conditions import condition
+from isoloss.figures import explorer
+from isoloss.figures.render import VEGA_LITE
+from isoloss.records import StudyData
+from isoloss.report.templates import fill, text
+
+NAME = "interactive.html"
+TABLE = ("curve", "params", "tokens", "flops_6nd", "seed", "loss", "low", "high", "run_id")
+NAMES = explorer.TOOLTIPS | {"low": "from", "high": "to"}
+
+
+def page(study: StudyData) -> str:
+    """The whole page. Raises Refusal before any run has finished."""
+    rows = explorer.rows_of(study)
+    data = {
+        "rows": rows.to_dicts(),
+        "columns": TABLE,
+        "names": NAMES,
+        "axes": explorer.AXES,
+        "tokens": rows["tokens"].unique().sort().to_list(),
+        "chart": explorer.specification(rows),
+    }
+    # In JSON "<" stands nowhere but in text: escaped, it ends no script.
+    written = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+    scripts = (library(), text("report/interactive.js"))
+    return fill(
+        "report/interactive.html",
+        study=study.plan["study"],
+        title=study.plan["title"],
+        condition=condition(study),
+        axes=explorer.AXES,
+        tokens=data["tokens"],
+        policy=policy(*scripts),
+        style=Markup(text("report/interactive.css")),  # noqa: S704 - our own file
+        data=Markup(written),  # noqa: S704 - JSON without "<"
+        library=Markup(scripts[0]),  # noqa: S704 - Vega's, as its converter brings it
+        script=Markup(scripts[1]),  # noqa: S704 - our own file
+    )
+
+
+@cache
+def library() -> str:
+    """Vega, Vega-Lite and vega-embed as one script."""
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE).replace(
+        "</script", "<\\/script"
+    )
+
+
+def policy(*scripts: str) -> str:
+    """Only these scripts run; nothing is fetched, no text becomes code."""
+    digests = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
