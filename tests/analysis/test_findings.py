@@ -37,7 +37,7 @@ def test_the_families_sentence_follows_the_story(ahead_findings, inside_findings
     assert "LSTM is ahead at all 5 sizes compared" in ahead
     assert "Transformer is ahead" not in ahead
     assert "outside the data" in " ".join(ahead_findings["families"].caveats)
-    assert "the Transformer is ahead at 2 of 5 sizes compared" in inside
+    assert "the Transformer at 2 (N = 301K to 960K)" in inside
     assert "cross inside the data" in inside
     assert "outside" not in inside
 

@@ -1,6 +1,6 @@
 """Loss against non-embedding parameters N at one D: which family is ahead, and where the curves cross."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -208,12 +208,22 @@ def verdict(pair: FamilyPair) -> str:
     called = {curve: name_of(curve) if curve in pair.versus.families else curve for curve in pair.fits}
     reference, rival = (f"the {called[curve]}" for curve in (pair.reference, pair.rival))
     for name, sign in ((rival, 1), (reference, -1), ("neither", 0)):
-        sizes = [text.count(gap.params) for gap in gaps if gap.difference.sign == sign]
-        if sizes:
-            share = f"all {len(gaps)}" if len(sizes) == len(gaps) else f"{len(sizes)} of {len(gaps)}"
-            which = "the one size" if len(gaps) == 1 else f"{share} sizes"
-            clauses.append(f"{name} is ahead at {which} compared (N = {text.listed(sizes)})")
-    return "; ".join(clauses)
+        ahead = [gap.difference.sign == sign for gap in gaps]
+        if any(ahead):
+            share = f"all {len(gaps)} sizes" if all(ahead) else text.plural(sum(ahead), "size")
+            which = "the one size" if len(gaps) == 1 else share
+            first = f"is ahead at {which} compared" if not clauses else f"at {sum(ahead)}"
+            clauses.append(f"{name} {first} (N = {sizes_words([gap.params for gap in gaps], ahead)})")
+    return ", ".join(clauses)
+
+
+def sizes_words(sizes: Sequence[int], chosen: Sequence[bool]) -> str:
+    """The chosen of sizes in order: as a range where none between them is left out."""
+    some = [size for size, one in zip(sizes, chosen, strict=True) if one]
+    first = sizes.index(some[0])
+    if len(some) > 1 and list(sizes[first : first + len(some)]) == some:
+        return text.counts(some[0], some[-1])
+    return text.listed([text.count(size) for size in some])
 
 
 def crossover(meets: Crossing | Refusal, pair: FamilyPair, rival: str) -> str:

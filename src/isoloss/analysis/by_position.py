@@ -262,9 +262,8 @@ def use_words(use: ContextUse) -> str:
 
 def verdict(data: FamilyPositions) -> str:
     """Which family gains more from context, by the largest pair, in one clause."""
-    pair, last = data.pairs[-1], max(data.pairs[-1].changes)
-    names, change = data.versus.words, pair.change
-    span = f"from tokens {START // 2 + 1}–{START} to {last[0]}–{last[1]}"
+    pair = data.pairs[-1]
+    names, change, span = data.versus.words, pair.change, f"after token {START}"
     if not change.sign:
         return f"this cannot tell whose loss falls more {span}: {names} changes by {text.difference(change)}"
     more, less = (data.versus.reference, data.versus.rival)[:: -change.sign]
