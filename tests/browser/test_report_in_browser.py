@@ -40,7 +40,7 @@ def test_the_watch_sees_a_page_that_does_all_that(browser, tmp_path):
 
 def test_every_chart_is_drawn(opened, written):
     sizes = opened.page.evaluate(
-        """() => [...document.querySelectorAll('figure svg')].map(svg => {
+        """() => [...document.querySelectorAll('figure .scroll svg')].map(svg => {
             const marks = [...svg.querySelectorAll('.mark-line path, .mark-symbol path, .mark-area path')];
             const boxes = marks.map(mark => mark.getBoundingClientRect());
             return {width: svg.getBoundingClientRect().width,
@@ -88,6 +88,23 @@ def test_the_page_itself_does_not_scroll_sideways(browser, written, width):
     assert all(index == 0 for _, index in frames)
     if width == 360:
         assert any(wide for wide, _ in frames)
+    page.close()
+
+
+def test_on_a_phone_the_names_of_curves_are_on_the_screen(browser, written):
+    page = watched(browser, written.path.as_uri(), viewport={"width": 360, "height": 740}).page
+    pictures = page.evaluate(
+        """() => [...document.querySelectorAll('figure svg')].filter(s => s.checkVisibility()).map(svg => {
+            const words = [...svg.querySelectorAll('text')];
+            const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+            return {edge: Math.max(...words.map(word => word.getBoundingClientRect().right)),
+                    least: scale * Math.min(...words.map(w => parseFloat(w.getAttribute('font-size'))))};
+        })"""
+    )
+    fitting = [one for one in pictures if one["edge"] <= 361]
+    grids = [name for name in written.figures if name.startswith("looped-")]  # of many panels: they scroll
+    assert len(fitting) >= len(pictures) - len(grids) > len(grids) - 1, pictures
+    assert all(one["least"] > 9 for one in fitting)
     page.close()
 
 

@@ -30,8 +30,10 @@ LEGENDS = (0, 3, 1)
 _Panels = dict[str, Any]
 
 
-def svg(figure: Figure, column: str = "single") -> str:
+def svg(figure: Figure, column: str = "single", *, name: str = "") -> str:
     """The picture as SVG of this width. In a single column panels side by side stand one below another.
+
+    Its ids begin with ``name``, the figure's unless given.
 
     Raises InputError where the column leaves its panels no room.
     """
@@ -39,7 +41,7 @@ def svg(figure: Figure, column: str = "single") -> str:
     for legend_columns in LEGENDS:
         bare = _paper(specification(figure), legend_columns, stacked=column == "single")
         if drawn := _fitted(bare, inches * INCH):
-            return number_ids(_in_inches(drawn, inches), figure.name)
+            return number_ids(_in_inches(drawn, inches), name or figure.name)
     raise InputError(
         f"{inches} inches are too narrow for this figure", where=figure.name, mend="--column double"
     )

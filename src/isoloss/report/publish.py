@@ -1,14 +1,18 @@
 """A page on disk: one self-contained HTML file, its figures beside it, static, nothing fetched."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from isoloss import files
 from isoloss.analysis.findings import Finding
 from isoloss.errors import InputError
-from isoloss.figures import render
+from isoloss.figures import paper, render
+from isoloss.figures.figure import Figure
 from isoloss.report import cache
 from isoloss.report.sections import Section
 from isoloss.report.templates import fill, inline
@@ -66,6 +70,7 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResul
         findings=page.findings,
         sections=page.sections,
         inline={figure.name: inline(figure, pictures[figure.name].svg) for figure in figures},
+        narrow=dict(phone_pictures(figures)),
         numbers={each.name: table_of(f"Numbers behind: {each.title}", each.table) for each in figures},
         **page.values,
     )
@@ -74,6 +79,14 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResul
     files.write_text(path, html)
     cache.store(out, made_of, page.findings, names)
     return ReportResult(path, page.findings, names)
+
+
+def phone_pictures(figures: Sequence[Figure]) -> Iterator[tuple[str, Markup]]:
+    """Of each figure that fits a phone its picture as wide as one: names at its lines are on the screen."""
+    for figure in figures:
+        with suppress(InputError):
+            drawn = paper.svg(figure, name=f"{figure.name}-narrow")
+            yield figure.name, inline(figure, drawn, f"{figure.name}-narrow")
 
 
 def remove_stale(folder: Path, names: Sequence[str]) -> None:

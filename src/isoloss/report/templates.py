@@ -35,16 +35,18 @@ def fill(name: str, **values: Any) -> Markup:
     return Markup(environment().get_template(name).render(**values))  # noqa: S704 - autoescaped
 
 
-def inline(figure: Figure, svg: str) -> Markup:
+def inline(figure: Figure, svg: str, name: str = "") -> Markup:
     """The SVG for a page: one image with a name and a description, scaled by its viewBox.
 
-    Vega gives its groups roles of their own, without names: inside one image they only disturb.
+    Vega gives its groups roles of their own, without names: inside one image they only disturb. ``name``
+    begins the ids of a second picture of the same figure.
     """
+    name = name or figure.name
     opening, rest = svg.split(">", 1)
     box = opening.split('viewBox="')[1].split('"')[0]
     width = box.split()[2]
     body = _INNER_ROLES.sub("", rest)
-    title, description = f"{figure.name}-title", f"{figure.name}-description"
+    title, description = f"{name}-title", f"{name}-description"
     return Markup(  # noqa: S704 - our own SVG, its words escaped
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{title}" '
         f'aria-describedby="{description}" viewBox="{box}" width="{width}">'
