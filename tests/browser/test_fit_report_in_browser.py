@@ -43,7 +43,7 @@ def test_nothing_is_fetched_or_logged(opened):
 def test_every_chart_is_drawn(opened, written):
     page = opened.page
     drawn = page.evaluate(
-        """() => [...document.querySelectorAll('figure svg')].map(svg =>
+        """() => [...document.querySelectorAll('figure .scroll svg')].map(svg =>
             [...svg.querySelectorAll('.mark-line path, .mark-symbol path, .mark-area path, .mark-rect path')]
             .filter(mark => mark.getBoundingClientRect().width > 0).length)"""
     )
@@ -54,7 +54,7 @@ def test_every_chart_is_drawn(opened, written):
 def test_words_of_pictures_stay_inside_them(opened):
     page = opened.page
     outside = page.evaluate(
-        """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
+        """() => [...document.querySelectorAll('figure .scroll svg')].flatMap(svg => {
             const frame = svg.getBoundingClientRect();
             return [...svg.querySelectorAll('text')].filter(text => {
                 const box = text.getBoundingClientRect();

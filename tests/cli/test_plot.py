@@ -66,5 +66,6 @@ def test_python_draws_the_same_kinds(ahead):
     assert law.plot().to_dict(validate=False) == law.plot("law").to_dict(validate=False)
     titles = ahead.plot("loss-by-params").to_dict(validate=False)["title"]["text"]
     assert "LSTM" in " ".join(titles)
-    beside = law.plot(package.published("kaplan-n")) if len(law.form.inputs) == 1 else None
-    assert beside is None
+    alone = package.published("kaplan-n")
+    both = alone.plot(package.published("kaplan-n")).to_dict(validate=False)  # laws alone, as before
+    assert both == alone.plot("law", package.published("kaplan-n")).to_dict(validate=False)

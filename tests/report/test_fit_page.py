@@ -17,6 +17,7 @@ from isoloss.laws import FORMS, FitStatus, fit
 from isoloss.plans import allocation_exponent
 from isoloss.plans.methods import exponents_by_method
 from isoloss.report import fit_page, publish
+from isoloss.sources.published import published
 
 TRIALS = ("backtest", "isoflop-curves", "compute-frontier")
 WITH_FRONTIER = {
@@ -105,6 +106,7 @@ def test_every_form_has_a_report(law, undrawn, monkeypatch, tmp_path):
         # What a loop costs is on no axis of the lines of equal loss.
         expected += [] if "loop" in law else ["iso-loss"]
         expected += ["plan-frontier", "plan-allocation"]
+        expected += ["tokens-per-param"] if set(found.form.inputs) == {"params", "tokens"} else []
     tried = [name for name in result.figures if name in TRIALS]
     assert [name for name in result.figures if name not in TRIALS] == expected
     # What the law was not tried on is said, with the reason.
@@ -122,6 +124,13 @@ def test_every_form_has_a_report(law, undrawn, monkeypatch, tmp_path):
     assert ("has no compute frontier" in html) == (law not in WITH_FRONTIER)
     assert html.count("<figure>") == len(expected) + len(tried)
     assert result.summary.startswith(found.formula())
+
+
+def test_printed_laws_of_n_and_d_stand_in_the_picture_of_tokens_a_parameter(tmp_path):
+    beside = [published("chinchilla"), published("chinchilla-epoch")]
+    result = report.write_fit(fitted.fitted("chinchilla"), tmp_path / "page", beside=beside)
+    numbers = (result.path.parent / "figures" / "tokens-per-param.csv").read_text("utf-8")
+    assert all(f'"{name}"' in numbers for name in ("this fit", "chinchilla", "chinchilla-epoch"))
 
 
 def test_it_lies_beside_the_fit_and_is_left_alone_while_true(written):
@@ -296,7 +305,7 @@ def test_a_fit_that_is_not_to_be_trusted_says_so_first(status, undrawn, tmp_path
 
 def test_a_published_law_says_what_it_lacks(undrawn, tmp_path):
     result = report.write_fit("chinchilla-epoch", tmp_path)
-    assert result.figures == ("law", "iso-loss", "plan-frontier", "plan-allocation")
+    assert result.figures == ("law", "iso-loss", "plan-frontier", "plan-allocation", "tokens-per-param")
     html = result.path.read_text("utf-8")
     assert "this fit carries no rows" in html
     assert "Besiroglu et al. 2024" in html

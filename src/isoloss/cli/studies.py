@@ -161,7 +161,7 @@ def report(
     ] = None,
     beside: Annotated[
         list[str] | None,
-        typer.Option(help="Published laws to draw beside a law of one input, e.g. 'kaplan-context-*'."),
+        typer.Option(help="Published laws to draw beside it, e.g. 'kaplan-context-*' or chinchilla-epoch."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -10,7 +10,7 @@ from isoloss.analysis.fit_findings import findings
 from isoloss.analysis.refits import LeaveOneOut, Refits, hidden_runs, leave_one_out, objectives, without_a_law
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.figures import backtest as backtest_figure
-from isoloss.figures import correlations, fit_residuals, frontier_fit, profiles
+from isoloss.figures import correlations, fit_residuals, frontier_fit, profiles, tokens_per_param
 from isoloss.figures import fit as fit_figures
 from isoloss.figures import isoflop as isoflop_figures
 from isoloss.figures.figure import Figure
@@ -28,9 +28,11 @@ def write(
     """Report on a fit: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
 
     ``source`` is a FIT.json, a published law's name, or a fit. ``out`` is FIT-report beside FIT.json by
-    default. ``beside`` are laws to draw beside one of one input. A report of the same fit there is left as
-    it is. Raises InputError for a file that is no fit, for a place that cannot be written to and for laws of
-    other inputs.
+    default. Laws ``beside`` one of N and D stand in its picture of tokens a parameter, beside another in that
+    of the law. A report of the same fit there is left as it is.
+
+    Raises InputError for a file that is no fit, for a place that cannot be written to and for laws beside it
+    that do not fit in.
     """
     fit = source if isinstance(source, Fit) else read_fit(source)
     out = Path(out) if out is not None else _place_beside(source)
@@ -56,7 +58,9 @@ def _place_beside(source: str | Path | Fit) -> Path:
 def _sections(
     fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal, beside: Sequence[Fit]
 ) -> list[Section]:
-    law = attempt(fit_figures.law, fit, beside)
+    sizes = set(fit.form.inputs) == {"params", "tokens"}
+    ratios = [attempt(tokens_per_param.figure, fit, beside)] if sizes and fit.form.gives == "loss" else []
+    law = attempt(fit_figures.law, fit, () if ratios else beside)
     misses = parts_of(fit, fit_residuals.real_against_predicted, fit_residuals.residuals)
     frontier = attempt(frontier_fit.figures, fit)
     hidden = attempt(lambda: backtest_figure.figure(hidden_runs(fit)))
@@ -67,7 +71,7 @@ def _sections(
         section("parameters", "The law", law, fit_tables.parameters(fit)),
         section("misses", "Where it misses", *misses),
         section("doubts", "Its parameters", *parts_of(fit, correlations.figure, profiles.figure)),
-        section("frontier", "Compute", *_each(frontier)),
+        section("frontier", "Compute", *_each(frontier), *ratios),
         section("trial", "On runs it did not see", hidden),
         section("opinions", "Without a law", *_each(methods)),
         section("refits", "Other objectives, fewer runs", other, left),
