@@ -207,3 +207,10 @@ def test_all_pairs_hold_at_once():
     assert simultaneous(0.0, 1.0, 3, 10, 5).high == pytest.approx(4.654 / 2**0.5, abs=2e-3)
     assert simultaneous(0.0, 1.0, 3, 10, 2).high == pytest.approx(2.228, abs=2e-3), "two means: Student's t"
     assert simultaneous(0.0, 1.0, 1, 0, 5).sign is None
+
+
+def test_an_interval_that_says_nothing_is_said_once_in_words():
+    flat = shape.Flat((1.0, 3.0), (1.0, 1.0), (None, None))
+    sure = shape.Flat((1.0, 3.0), (1.0, 2.0), (0.5, 4.0))
+    assert shape.fold(flat, unsure=True) == "3-fold"
+    assert shape.fold(sure) == "3-fold (2 to 8)"

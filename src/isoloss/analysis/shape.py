@@ -274,16 +274,20 @@ def side_of(rows: pl.DataFrame) -> tuple[float, float, float | None]:
 
 def fold_words(data: Shapes) -> str:
     """'Changing d_ff / d_model 6-fold (4 to 9) or d_head 12-fold (8 to open) costs at most 1% of loss'."""
-    parts = [f"{curve.panel} {fold(flat)}" for curve, flat in data.headline()]
+    flats = data.headline()
+    unsure = all(flat.interval == (1.0, None) for _, flat in flats)
+    parts = [f"{curve.panel} {fold(flat, unsure=unsure)}" for curve, flat in flats]
     if not parts:
         return "no shape is judged: seeds do not tell the noise"
-    return f"changing {text.listed(parts, 'or')} costs at most 1% of loss"
+    words = f"changing {text.listed(parts, 'or')} costs at most 1% of loss"
+    return words + ", though these seeds make no range sure" * unsure
 
 
-def fold(flat: Flat) -> str:
-    """'12-fold (8 to open)'."""
+def fold(flat: Flat, *, unsure: bool = False) -> str:
+    """'12-fold (8 to open)'; ``unsure``: without an interval that would say nothing."""
     number = partial(text.number, digits=2)
-    return f"{number(flat.fold)}-fold ({text.interval(flat.interval, number)})"
+    ends = "" if unsure else f" ({text.interval(flat.interval, number)})"
+    return f"{number(flat.fold)}-fold{ends}"
 
 
 def compute_words(data: Shapes) -> str:
