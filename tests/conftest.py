@@ -10,6 +10,8 @@ import pytest
 import story
 from hypothesis import settings
 
+from isoloss import cli
+
 # Time limits on single examples fail on a busy machine and say nothing about the code.
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
@@ -269,3 +271,20 @@ def ran(tiny, family_file, tmp_path_factory):
         progress=text.getvalue(),
         broken=f"{family_file}, line {line}",
     )
+
+
+@pytest.fixture
+def isoloss(monkeypatch, capsys):
+    """isoloss('run', ...) -> (exit code, stdout, stderr), through the entry point."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["isoloss", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as exit_:
+            code = exit_.code or 0
+        return (code, *capsys.readouterr())
+
+    return call

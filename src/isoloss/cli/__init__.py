@@ -8,11 +8,11 @@ import sys
 from io import TextIOWrapper
 from typing import NoReturn
 
-from isoloss.cli import studies, laws, plans, teaching, bench, data, corpus  # isort: skip (the order of the help)
+from isoloss.cli import studies, laws, plans, logs, teaching, bench, data, corpus  # isort: skip (the order of the help)
 from isoloss.cli.app import app, plain
 from isoloss.errors import IsolossError
 
-__all__ = ["app", "bench", "corpus", "data", "laws", "main", "plans", "studies", "teaching"]
+__all__ = ["app", "bench", "corpus", "data", "laws", "logs", "main", "plans", "studies", "teaching"]
 
 INTERRUPTED = 130
 """What the command-line library exits with after Ctrl-C."""

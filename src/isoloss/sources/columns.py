@@ -262,7 +262,8 @@ def _labels(table: pl.DataFrame, rows: pl.Series, column_of: Mapping[str, str]) 
     """``row`` and every column of text that is nobody's: what might tell rows apart."""
     used = set(column_of.values())
     text = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
-    free = [c for c in table.columns if c not in used and c != "row" and table[c].dtype in text]
+    # Each row has an origin of its own in an imported table, and is no other setting by that.
+    free = [c for c in table.columns if c not in (*used, "row", "origin") and table[c].dtype in text]
     return table.select(rows.alias("row"), *(pl.col(f"^{re.escape(c)}$").cast(pl.String) for c in free))
 
 

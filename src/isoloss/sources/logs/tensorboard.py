@@ -1,0 +1,74 @@
+"""TensorBoard: event files, one folder a run, through its own reader."""
+
+import json
+import logging
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from isoloss.sources.logs.lightning import settings_beside
+from isoloss.sources.logs.logged import LoggedRun, files_named, library, run_name
+from isoloss.sources.read import FAILURES
+
+PACKAGE = "tensorboard"
+_HPARAMS = "_hparams_/session_start_info"
+
+
+def runs(source: str) -> Iterator[LoggedRun]:
+    """Scalars of each folder with event files; settings from its hparams and a hparams.yaml beside them."""
+    root = Path(source)
+    reader = library(
+        "tensorboard.backend.event_processing.event_accumulator", PACKAGE, "a file of TensorBoard"
+    )
+    logging.getLogger("tensorboard").setLevel(logging.ERROR)  # what is torn off at the end of a live run
+    found = files_named(root, "*tfevents*", "event file of TensorBoard")
+    for folder in dict.fromkeys(file.parent for file in found):
+        events = reader.EventAccumulator(
+            str(root if root.is_file() else folder), size_guidance={"scalars": 0, "tensors": 0}
+        ).Reload()
+        rows = list(_rows(events))
+        settings = {**settings_beside(folder / "events"), **_hparams(events)}
+        yield LoggedRun(run_name(folder, folder if root.is_file() else root), str(folder), rows, settings)
+
+
+def _rows(events: Any) -> Iterator[dict[str, Any]]:
+    for tag in events.Tags()["scalars"]:
+        for event in events.Scalars(tag):
+            yield {"step": event.step, tag: event.value}
+    for tag in events.Tags()["tensors"]:
+        if events.SummaryMetadata(tag).plugin_data.plugin_name == "scalars":
+            for event in events.Tensors(tag):
+                yield {"step": event.step, tag: _number(event.tensor_proto)}
+
+
+def _number(tensor: Any) -> float:
+    """Of a scalar as TensorFlow 2 writes it; NaN for anything else."""
+    values = library("tensorboard.util.tensor_util", PACKAGE, "a file of TensorBoard").make_ndarray(tensor)
+    return float(values) if values.size == 1 and values.dtype.kind in "fiu" else math.nan
+
+
+def _hparams(events: Any) -> dict[str, Any]:
+    """From the hparams plugin, and from the configuration that Hugging Face's Trainer writes as text."""
+    settings: dict[str, Any] = {}
+    for tag in events.Tags()["tensors"]:
+        data = events.SummaryMetadata(tag).plugin_data
+        if data.plugin_name == "hparams" and tag == _HPARAMS:
+            plugin = library("tensorboard.plugins.hparams.plugin_data_pb2", PACKAGE, "hparams")
+            start = plugin.HParamsPluginData.FromString(data.content).session_start_info
+            for name, value in start.hparams.items():
+                kind = value.WhichOneof("kind")
+                settings[name] = getattr(value, kind) if kind else None
+        elif tag == "model_config/text_summary":
+            settings |= _text(events.Tensors(tag))
+    return settings
+
+
+def _text(tensors: Any) -> dict[str, Any]:
+    from isoloss.sources.logs.counting import of_config
+
+    try:
+        config = json.loads(tensors[-1].tensor_proto.string_val[0])
+        return of_config(config) if isinstance(config, dict) else {}
+    except FAILURES:
+        return {}
