@@ -6,6 +6,7 @@ from pathlib import Path
 from isoloss.sources.logs.mlflow import quiet_client
 
 PARAMS = {"small": 1_000_000, "medium": 4_000_000, "large": 16_000_000, "huge": 64_000_000}
+ROOT = Path(__file__).parents[3]
 BATCH = 4096
 STEPS = (100, 200, 300)
 EVALUATED = (200, 300)

@@ -119,6 +119,8 @@ def loss_table(
         logged = logged.with_columns(pl.lit(float(value)).alias(taken[name]))
     key = _loss_key(logged, taken, path)
     taken["bits_per_byte" if loss_unit(key) == "bits per byte" else "loss"] = key
+    if "batch_sequences" in logged.columns:  # a name that no table is searched for
+        taken.setdefault("batch_sequences", "batch_sequences")
     names = candidates("run_id", logged.columns)
     if source != "csv" and "run_id" in logged.columns:
         taken.setdefault("run_id", "run_id")

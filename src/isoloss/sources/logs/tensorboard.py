@@ -4,15 +4,17 @@ import json
 import logging
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from isoloss.sources.logs.counting import of_config
 from isoloss.sources.logs.lightning import settings_beside
 from isoloss.sources.logs.logged import LoggedRun, files_named, library, run_name
 from isoloss.sources.read import FAILURES
 
 PACKAGE = "tensorboard"
-_HPARAMS = "_hparams_/session_start_info"
+_HPARAMS, _CONFIG = "_hparams_/session_start_info", "model_config/text_summary"
 
 
 def runs(source: str) -> Iterator[LoggedRun]:
@@ -51,22 +53,19 @@ def _number(tensor: Any) -> float:
 def _hparams(events: Any) -> dict[str, Any]:
     """From the hparams plugin, and from the configuration that Hugging Face's Trainer writes as text."""
     settings: dict[str, Any] = {}
-    for tag in events.Tags()["tensors"]:
-        data = events.SummaryMetadata(tag).plugin_data
-        if data.plugin_name == "hparams" and tag == _HPARAMS:
-            plugin = library("tensorboard.plugins.hparams.plugin_data_pb2", PACKAGE, "hparams")
-            start = plugin.HParamsPluginData.FromString(data.content).session_start_info
-            for name, value in start.hparams.items():
-                kind = value.WhichOneof("kind")
-                settings[name] = getattr(value, kind) if kind else None
-        elif tag == "model_config/text_summary":
-            settings |= _text(events.Tensors(tag))
+    plugin = library("tensorboard.plugins.hparams.plugin_data_pb2", PACKAGE, "hparams")
+    with suppress(KeyError):  # of a log without hparams
+        content = events.PluginTagToContent("hparams")[_HPARAMS]
+        start = plugin.HParamsPluginData.FromString(content).session_start_info
+        for name, value in start.hparams.items():
+            kind = value.WhichOneof("kind")
+            settings[name] = getattr(value, kind) if kind else None
+    if _CONFIG in events.Tags()["tensors"]:
+        settings = _text(events.Tensors(_CONFIG)) | settings  # what the user chose to log counts
     return settings
 
 
 def _text(tensors: Any) -> dict[str, Any]:
-    from isoloss.sources.logs.counting import of_config
-
     try:
         config = json.loads(tensors[-1].tensor_proto.string_val[0])
         return of_config(config) if isinstance(config, dict) else {}
