@@ -99,6 +99,17 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     sync_folder(path.parent)
 
 
+def new_file(path: Path, write: Callable[[Path], object]) -> None:
+    """As ``replace_file``, of a path that is not there yet. Raises InputError for one that is."""
+    _refuse_existing(path)
+    replace_file(path, write)
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists():
+        raise InputError("exists already", where=str(path), mend="remove it first, or choose another name")
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     replace_file(path, lambda temporary: temporary.write_bytes(data))
 
@@ -245,16 +256,22 @@ def new_folder(path: Path) -> Generator[Path, None, None]:
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
     try:
         yield temporary
-        if path.exists():
-            raise InputError(
-                "exists already", where=str(path), mend="remove it first, or choose another name"
-            )
+        _refuse_existing(path)
         os.chmod(temporary, 0o755)  # noqa: S103 - as mkdir would have made it
         os.replace(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync_folder(path.parent)
+
+
+@contextmanager
+def copy_of(path: Path) -> Generator[Path, None, None]:
+    """A copy of a file for a library that may write to what it opens; gone with the block."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copyfile(path, copy)
+        yield copy
 
 
 def append_line(path: Path, value: Any) -> None:

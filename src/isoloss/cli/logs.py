@@ -1,4 +1,4 @@
-"""`isoloss import`: other people's logs as one loss table."""
+"""`isoloss import` and `isoloss export`: other people's logs as one loss table, and a study as theirs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +7,7 @@ import typer
 
 from isoloss.cli import options as o
 from isoloss.cli.app import AsJson, app, progress, respond
+from isoloss.errors import InputError
 
 
 @app.command("import")
@@ -58,3 +59,30 @@ def import_logs(
         logs.write(found.frame, out)
     lines = [*found.lines(), f"Written to {out}. {found.next_step(out)}"]
     respond(as_json, found.summary() | {"path": str(out) if out else None}, lines, found.doubts)
+
+
+@app.command("export")
+def export_study(
+    study: Annotated[Path, typer.Argument(help="A study's folder.")],
+    target: Annotated[str, typer.Option("--to", help="wandb, tensorboard, mlflow, parquet or transformers.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="New folder or file; of parquet also .csv.")],
+    run: Annotated[str | None, typer.Option(help="Of transformers: the run whose weights to write.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a study for a tracker, as a table, or one run's weights for the library transformers.
+
+    isoloss export studies/architectures-mini --to tensorboard -o events
+    isoloss export studies/architectures-mini --to transformers --run RUN_ID -o model
+    """
+    from isoloss.records import load
+    from isoloss.records.store import run_folder
+    from isoloss.records.weights import export_weights
+    from isoloss.sources import logs
+
+    if target == "transformers":
+        if run is None:
+            raise InputError("which run?", where="--run", mend="name one of the run_id in the study's table")
+        export_weights(run_folder(study, run), out)
+    else:
+        logs.export(load(study), target, out)
+    respond(as_json, {"path": str(out)}, [f"Written to {out}."])

@@ -1,6 +1,6 @@
 """Hugging Face's Trainer: ``trainer_state.json`` in the folder of a run and of each checkpoint. Plain JSON.
 
-``training_args.bin`` is a pickle and is not opened.
+``training_args.bin`` could run code and is not opened.
 """
 
 import re

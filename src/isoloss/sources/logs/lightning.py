@@ -24,7 +24,7 @@ def settings_beside(file: Path) -> dict[str, Any]:
     """The plain settings in ``hparams.yaml`` beside ``file``, if any.
 
     Names and single values, by indentation; lists, tags and anchors, which could ask for objects, are passed
-    over. So no YAML is loaded.
+    over, so that no loader of such files is needed.
     """
     path = file.parent / "hparams.yaml"
     if not path.is_file():

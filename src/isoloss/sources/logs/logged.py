@@ -46,7 +46,7 @@ def frame_of(runs: Iterable[LoggedRun], where: str) -> tuple[pl.DataFrame, list[
     for run in runs:
         times[run.name] += 1
         name = run.name if times[run.name] == 1 else f"{run.name} ({times[run.name]})"
-        logged, again = _by_step(run.rows)
+        logged, again = by_step(run.rows)
         if again:
             notes.append(f"{name} logged {again} of its steps again, as after a restart: the later counts")
         settings = {name: value for name, value in flat(run.settings) if isinstance(value, _SCALARS)}
@@ -61,7 +61,7 @@ def frame_of(runs: Iterable[LoggedRun], where: str) -> tuple[pl.DataFrame, list[
 _SCALARS = (str, int, float, bool)
 
 
-def _by_step(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+def by_step(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], int]:
     """Rows of one step as one, and how many steps have a value twice."""
     clean = [dict(_values(row)) for row in rows]
     named = {name if name == "_step" else plain(name): name for row in clean for name in row}

@@ -1,21 +1,21 @@
 """MLflow: a ``mlruns`` folder, a sqlite file, or the address of a server, through its own client."""
 
 import os
-import shutil
 import sqlite3
-import tempfile
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from isoloss import files
 from isoloss.errors import InputError
 from isoloss.sources.logs.lightning import value_of
 from isoloss.sources.logs.logged import LoggedRun, library
-from isoloss.sources.read import FAILURES
 
 PACKAGE = "mlflow-skinny sqlalchemy alembic"
+_MOST = 1000
+"""Metrics that a call may log."""
 _FOLDERS = "MLFLOW_ALLOW_FILE_STORE"
 """MLflow 3.7 and later open a folder only if this variable of the environment says so."""
 
@@ -23,15 +23,9 @@ _FOLDERS = "MLFLOW_ALLOW_FILE_STORE"
 def runs(source: str) -> Iterator[LoggedRun]:
     """All runs of all experiments; a sqlite file is read from a copy, so that nothing of it changes."""
     with _address(source) as address, quiet_client():
-        mlflow = library("mlflow", PACKAGE, "a store of MLflow")
-        try:
-            client = mlflow.MlflowClient(address)
-            for run in _all_runs(client):
-                yield _logged(client, run, source)
-        except FAILURES as error:
-            first = (str(error).splitlines() or [""])[0][:200]
-            mend = "name mlruns or a sqlite file of MLflow"
-            raise InputError(f"MLflow cannot read it ({first})", where=source, mend=mend) from None
+        client = library("mlflow", PACKAGE, "a store of MLflow").MlflowClient(address)
+        for run in _all_runs(client):
+            yield _logged(client, run, source)
 
 
 @contextmanager
@@ -43,9 +37,7 @@ def _address(source: str) -> Generator[str, None, None]:
         with open(path, "rb") as file:
             if file.read(16) != b"SQLite format 3\0":
                 raise InputError("is no sqlite file", where=source, mend="name mlruns or mlflow.db")
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "copy.db"
-            shutil.copyfile(path, copy)
+        with files.copy_of(path) as copy:
             _check_tables(copy, source)
             yield f"sqlite:///{copy}"
     elif "://" in source:
@@ -101,3 +93,28 @@ def _logged(client: Any, run: Any, source: str) -> LoggedRun:
     settings = {name: value_of(text) for name, text in run.data.params.items()}
     name = run.info.run_name or run.info.run_id
     return LoggedRun(name, f"{source}, run {run.info.run_id}", rows, settings, run.info.status.lower())
+
+
+def write(runs: Sequence[LoggedRun], study: str, out: Path) -> None:
+    """An experiment of these runs in the new sqlite file ``out``."""
+    with quiet_client():
+        mlflow = library("mlflow", PACKAGE, "a store of MLflow")
+        files.new_file(out, lambda path: _write(mlflow, runs, study, f"sqlite:///{path.resolve()}"))
+
+
+def _write(mlflow: Any, runs: Sequence[LoggedRun], study: str, address: str) -> None:
+    client, entities = mlflow.MlflowClient(address), mlflow.entities
+    experiment = client.create_experiment(study)
+    for run in runs:
+        key = client.create_run(experiment, run_name=run.name).info.run_id
+        params = [entities.Param(name, str(value)) for name, value in run.settings.items()]
+        metrics = [
+            entities.Metric(name, float(value), 0, row["step"])
+            for row in run.rows
+            for name, value in row.items()
+            if name != "step"
+        ]
+        client.log_batch(key, params=params)
+        for start in range(0, len(metrics), _MOST):
+            client.log_batch(key, metrics=metrics[start : start + _MOST])
+        client.set_terminated(key, "FINISHED" if run.status == "finished" else "FAILED")

@@ -3,11 +3,12 @@
 import json
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from isoloss import files
 from isoloss.sources.logs.counting import of_config
 from isoloss.sources.logs.lightning import settings_beside
 from isoloss.sources.logs.logged import LoggedRun, files_named, library, run_name
@@ -71,3 +72,21 @@ def _text(tensors: Any) -> dict[str, Any]:
         return of_config(config) if isinstance(config, dict) else {}
     except FAILURES:
         return {}
+
+
+def write(runs: Sequence[LoggedRun], _: str, out: Path) -> None:
+    """A folder a run in the new folder ``out``: scalars by tag, settings as hparams."""
+    writer = library("tensorboard.summary.writer.event_file_writer", PACKAGE, "a file of TensorBoard")
+    event = library("tensorboard.compat.proto.event_pb2", PACKAGE, "a file of TensorBoard").Event
+    summary = library("tensorboard.compat.proto.summary_pb2", PACKAGE, "a file of TensorBoard").Summary
+    hparams = library("tensorboard.plugins.hparams.summary_v2", PACKAGE, "hparams")
+    with files.new_folder(out) as folder:
+        for run in runs:
+            events = writer.EventFileWriter(str(folder / run.name))
+            settings = {name: value for name, value in run.settings.items() if value is not None}
+            events.add_event(event(summary=hparams.hparams_pb(settings)))
+            for row in run.rows:
+                values = [(tag, value) for tag, value in row.items() if tag != "step"]
+                logged = summary(value=[summary.Value(tag=tag, simple_value=v) for tag, v in values])
+                events.add_event(event(step=row["step"], summary=logged))
+            events.close()

@@ -6,7 +6,7 @@ definition comes with the package wandb.
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,13 +126,20 @@ def _project(source: str) -> Iterator[LoggedRun]:
     if source.count("/") != 1:
         raise InputError("there is no such path", where=source, mend="give a CSV, a folder or ENTITY/PROJECT")
     api = library(PACKAGE, PACKAGE, "the API of W&B")
-    try:
-        for run in api.Api().runs(source):
-            rows = [{name: v for name, v in row.items() if name not in _CLOCKS} for row in run.scan_history()]
-            settings = {name: value for name, value in run.config.items() if name not in _CLOCKS}
-            yield LoggedRun(run.name, f"wandb.ai/{source}/runs/{run.id}", rows, settings, run.state)
-    except FAILURES as error:
-        first = (str(error).splitlines() or [""])[0][:200]
-        raise InputError(
-            f"W&B did not answer ({first})", where=source, mend="check the name, wandb login and the network"
-        ) from None
+    for run in api.Api().runs(source):
+        rows = [{name: v for name, v in row.items() if name not in _CLOCKS} for row in run.scan_history()]
+        settings = {name: value for name, value in run.config.items() if name not in _CLOCKS}
+        yield LoggedRun(run.name, f"wandb.ai/{source}/runs/{run.id}", rows, settings, run.state)
+
+
+def write(runs: Sequence[LoggedRun], study: str, out: Path) -> None:
+    """Offline runs of the project ``study`` in the new folder ``out``; ``wandb sync`` sends them."""
+    wandb = library(PACKAGE, PACKAGE, "a run of W&B")
+    quiet = wandb.Settings(silent=True, x_disable_stats=True, x_disable_meta=True)
+    with files.new_folder(out) as folder:
+        options = {"dir": folder, "mode": "offline", "project": study, "settings": quiet}
+        for run in runs:
+            logger = wandb.init(name=run.name, config=dict(run.settings), **options)
+            for row in run.rows:
+                logger.log({name: value for name, value in row.items() if name != "step"}, step=row["step"])
+            logger.finish(exit_code=0 if run.status == "finished" else 1)
