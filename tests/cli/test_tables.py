@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from isoloss.cli.app import respond
 from isoloss.errors import RunError
-from isoloss.sources import columns_for
+from isoloss.plans import plan
+from isoloss.plans.design import design
+from isoloss.plans.forecast import forecast_table
+from isoloss.sources import columns_for, fit_table
 
 COMMANDS = {
     "fit": ("--law", "chinchilla"),
@@ -26,6 +29,7 @@ READINGS = {
     "compare": {"laws": ["chinchilla", "power"]},
     "backtest": {"laws": ["chinchilla"]},
     "isoflop": {"laws": [], "more": ("flops", "params"), "optional": ("tokens",)},
+    "forecast": {"laws": ["chinchilla"], "more": ("params", "tokens")},
 }
 
 
@@ -76,6 +80,24 @@ def test_every_command_finds_the_same_in_a_table(names):
         assert len(found["fit"][1]) == 4
 
 
+@pytest.mark.parametrize("name", [*CHANGES, None])
+def test_what_is_wrong_with_a_table_is_said_as_far_as_its_fit_goes(name):
+    table = sweep() if name is None else CHANGES[name](sweep())
+    found = columns_for("chinchilla", table).warnings
+    assert bool(found) == (name not in ("units", None))
+    fit = fit_table("chinchilla", table)
+    at = {"params": 1e9, "tokens": 2e10}
+    said = {
+        "fit": fit.warnings,
+        "predict": fit.predict(**at).warnings,
+        "plan": plan(fit, flops=1e21).warnings,
+        "design": design(fit, budget_flops=1e20, target=at, at_most=2).warnings,
+        "forecast": forecast_table(table, **at).warnings,
+    }
+    for command, warnings in said.items():
+        assert set(found) <= set(warnings), command
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_what_it_left_out(isoloss, tmp_path, command):
     path = tmp_path / "runs.csv"
@@ -85,6 +107,16 @@ def test_every_command_says_what_it_left_out(isoloss, tmp_path, command):
     assert "mind: left out as unfinished: rows 5, 14, 23, 32 (state is 'TIMEOUT')" in said
     sweep().write_csv(path)
     assert "left out as" not in isoloss(command, str(path), *COMMANDS[command])[1]
+
+
+@pytest.mark.parametrize("value", ["100", "300", "1e9"])
+@pytest.mark.parametrize("command", ["fit", "backtest"])
+def test_a_parameter_held_at_an_absurd_value_is_refused_with_a_reason(isoloss, tmp_path, command, value):
+    sweep().write_csv(tmp_path / "runs.csv")
+    options = ("--law", "outer-exponent", "--fixed", f"alpha={value}")
+    code, _, talk = isoloss(command, str(tmp_path / "runs.csv"), *options)
+    assert code == 3
+    assert "To mend it" in talk
 
 
 def mutate(text, rng):

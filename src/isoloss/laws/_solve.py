@@ -201,6 +201,7 @@ def is_stationary(problem: Problem, phi: Array) -> bool:
     return scaled_gradient(problem, phi) <= max(SMALL_GRADIENT, hidden)
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # of starts that then are left out
 def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
     """Best optimum over the starts, by default spread from the best to the worst point of the start grid.
 
@@ -213,10 +214,9 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         candidates_GF = candidates(rough)
         count = 24 if problem.model.form.rugged else 4 if candidates_GF.shape[1] <= 3 else 8
         ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
-        with np.errstate(over="ignore", invalid="ignore"):  # of starts that then are left out
-            phi_SF = _sound(rough, descend(rough, _sound(rough, candidates_GF[ranks])))
+        phi_SF = _sound(rough, descend(rough, _sound(rough, candidates_GF[ranks])))
         if problem.objective == "huber-log" and problem.model.form.rugged:
-            phi_SF = np.concatenate([phi_SF, *_restarts_around_best(problem, phi_SF)])
+            phi_SF = _sound(problem, np.concatenate([phi_SF, *_restarts_around_best(problem, phi_SF)]))
     # Near enough to tell which starts agree; only the best goes on to the last digits.
     total_S = problem.total(problem.residuals(phi_SF))
     first, *others = np.argsort(total_S)
@@ -241,8 +241,7 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
 
 def _sound(problem: Problem, phi_SF: Array) -> Array:
     """The ends of descents at which the law has finite slopes. Raises Refusal where none has."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        sound_S = np.all(np.isfinite(problem.jacobian(phi_SF)), axis=(1, 2))
+    sound_S = np.all(np.isfinite(problem.jacobian(phi_SF)), axis=(1, 2))
     if not sound_S.any():
         raise Refusal(
             "the law exceeds every number wherever a start leads",
@@ -262,8 +261,10 @@ def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:
     totals = problem.total(problem.residuals(phi_SF))
     best, least = phi_SF[np.nanargmin(totals)], float(np.nanmin(totals))
     for _ in range(_ROUNDS):
-        r_n = problem.residuals(best)
-        _, sizes, vt = np.linalg.svd(problem.weighted_jacobian(best), full_matrices=False)
+        r_n, slopes_nF = problem.residuals(best), problem.weighted_jacobian(best)
+        if not np.all(np.isfinite(slopes_nF)):
+            break
+        _, sizes, vt = np.linalg.svd(slopes_nF, full_matrices=False)
         noise = np.sqrt(float(np.average(r_n**2, weights=problem.w_n)))
         reach_F = np.minimum(noise / np.maximum(sizes, 1e-300), 1.0)
         around_SF = best + (rng.standard_normal((_AROUND, len(best))) * reach_F) @ vt
