@@ -112,6 +112,14 @@ def test_damaged_tables_end_in_an_answer_or_in_a_reason(number):
     assert {end.partition(" ")[0] for end in ends} >= {*COMMANDS, "import"}
 
 
+def test_losses_that_scatter_wildly_are_refused_by_isoflop(isoloss, tmp_path):
+    wild = sweep().with_columns(pl.col("loss") * 30.0 ** (pl.int_range(pl.len()) * 7 % 5))
+    wild.write_csv(tmp_path / "runs.csv")
+    code, _, talk = isoloss("isoflop", str(tmp_path / "runs.csv"))
+    assert code == 3
+    assert "scatter by over a sixth" in talk
+
+
 def test_control_a_fault_of_a_command_is_found(monkeypatch):
     for answer in ((1, "", "To mend it"), (2, "loss 1", "To mend it"), (2, "", "no"), (0, "loss nan", "")):
         monkeypatch.setattr(hostile_tables, "call", lambda *_, answer=answer: answer)

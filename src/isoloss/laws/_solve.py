@@ -214,9 +214,10 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         candidates_GF = candidates(rough)
         count = 24 if problem.model.form.rugged else 4 if candidates_GF.shape[1] <= 3 else 8
         ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
-        phi_SF = _sound(rough, descend(rough, _sound(rough, candidates_GF[ranks])))
+        with np.errstate(over="ignore", invalid="ignore"):  # of starts that then are left out
+            phi_SF = _sound(rough, descend(rough, _sound(rough, candidates_GF[ranks])))
         if problem.objective == "huber-log" and problem.model.form.rugged:
-            phi_SF = _sound(problem, np.concatenate([phi_SF, *_restarts_around_best(problem, phi_SF)]))
+            phi_SF = np.concatenate([phi_SF, *_restarts_around_best(problem, phi_SF)])
     # Near enough to tell which starts agree; only the best goes on to the last digits.
     total_S = problem.total(problem.residuals(phi_SF))
     first, *others = np.argsort(total_S)
@@ -241,13 +242,17 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
 
 def _sound(problem: Problem, phi_SF: Array) -> Array:
     """The ends of descents at which the law has finite slopes. Raises Refusal where none has."""
-    sound_S = np.all(np.isfinite(problem.jacobian(phi_SF)), axis=(1, 2))
+    sound_S = _has_slopes(problem, phi_SF)
     if not sound_S.any():
         raise Refusal(
             "the law exceeds every number wherever a start leads",
             mend="hold parameters (--fixed) at values that runs can have, or leave them free",
         )
     return phi_SF[sound_S]
+
+
+def _has_slopes(problem: Problem, phi_SF: Array) -> NDArray[np.bool_]:
+    return np.all(np.isfinite(problem.jacobian(phi_SF)), axis=(1, 2))
 
 
 def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:
@@ -261,14 +266,15 @@ def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:
     totals = problem.total(problem.residuals(phi_SF))
     best, least = phi_SF[np.nanargmin(totals)], float(np.nanmin(totals))
     for _ in range(_ROUNDS):
-        r_n, slopes_nF = problem.residuals(best), problem.weighted_jacobian(best)
-        if not np.all(np.isfinite(slopes_nF)):
-            break
-        _, sizes, vt = np.linalg.svd(slopes_nF, full_matrices=False)
+        r_n = problem.residuals(best)
+        _, sizes, vt = np.linalg.svd(problem.weighted_jacobian(best), full_matrices=False)
         noise = np.sqrt(float(np.average(r_n**2, weights=problem.w_n)))
         reach_F = np.minimum(noise / np.maximum(sizes, 1e-300), 1.0)
         around_SF = best + (rng.standard_normal((_AROUND, len(best))) * reach_F) @ vt
-        out.append(_descend(problem, around_SF, 1e-10))
+        ends_SF = _descend(problem, around_SF, 1e-10)
+        out.append(ends_SF[_has_slopes(problem, ends_SF)])
+        if not len(out[-1]):
+            break
         totals = problem.total(problem.residuals(out[-1]))
         if not np.nanmin(totals) < least * (1 - 1e-6):
             break

@@ -23,6 +23,7 @@ from isoloss.sources.naming import (
     candidates,
     device_time,
     header,
+    is_panel,
     loss_unit,
     other_counts,
     plain,
@@ -192,31 +193,13 @@ def _map_columns(
     return column_of, notes
 
 
-def _is_panel(names: Sequence[str]) -> bool:
-    """Whether a table is what W&B writes for a panel: a time, then 'RUN - METRIC', __MIN and __MAX a run."""
-    axis = (
-        "step",
-        "relative_time_wall",
-        "relative_time_process",
-        "wall_time",
-        "global_step",
-        "epoch",
-        "timestamp",
-    )
-    return (
-        len(names) > 1
-        and plain(names[0]) in axis
-        and not any(plain(name) in others for name in names[1:] for others in SYNONYMS.values())
-    )
-
-
 def _missing(name: str, names: Sequence[str], in_force: Sequence[Any]) -> InputError:
     ways = [" and ".join(rule.needs) for rule in in_force if rule.name == name]
     derivable = f", or columns for {' or for '.join(ways)}" if ways else ""
-    if _is_panel(names):
+    if is_panel(names):
         return InputError(
             "is an export of a W&B panel: one column a run and no sizes",
-            mend="export the table of runs with their config columns in its place, a row a run",
+            mend="isoloss import wandb PANEL.csv --table SIZES.csv, or export the table of runs in its place",
         )
     return InputError(
         f"there is no column for {name}",

@@ -55,7 +55,7 @@ def test_the_api_of_wandb_is_asked_for_entity_and_project(monkeypatch):
 @pytest.mark.parametrize("header", ["Relative Time (Wall),n20m,n80m", "Step,n20m,n80m"])
 def test_a_panel_that_names_no_metric_is_refused(tmp_path, header):
     (tmp_path / "panel.csv").write_text(f"{header}\n1,3.5,3.2\n")
-    with pytest.raises(InputError, match="no loss"):
+    with pytest.raises(InputError, match="RUN - METRIC"):
         loss_table("wandb", tmp_path / "panel.csv")
 
 

@@ -10,6 +10,7 @@ import polars as pl
 from isoloss.errors import InputError, IsolossError
 from isoloss.sources.logs import huggingface, lightning, mlflow, tensorboard, textlog, wandb
 from isoloss.sources.logs.logged import LoggedRun, frame_of
+from isoloss.sources.naming import is_panel
 from isoloss.sources.read import FAILURES, read
 
 
@@ -43,7 +44,7 @@ def frame(source: str, path: str, pattern: str | None = None) -> tuple[pl.DataFr
     if pattern is not None and source != "nanogpt":
         raise InputError(f"{source} takes no pattern", where="--pattern", mend="leave it out")
     runs = SOURCES[source].runs
-    rows = source == "wandb" and path.endswith(".csv") and not wandb.is_panel(read(path))
+    rows = source == "wandb" and path.endswith(".csv") and not is_panel(read(path).columns)
     if runs is None or rows:
         table = read(path)
         origins = [f"{path}, row {row}" for row in range(1, table.height + 1)]

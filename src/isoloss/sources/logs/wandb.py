@@ -35,16 +35,11 @@ def runs(source: str) -> Iterator[LoggedRun]:
         yield from _project(source)
 
 
-def is_panel(table: pl.DataFrame) -> bool:
-    """Whether a table has columns such as 'RUN - METRIC', one a run, beside one axis."""
-    return any(" - " in name for name in table.columns) and plain(table.columns[0]) != "name"
-
-
 def _panel(path: Path) -> Iterator[LoggedRun]:
     """One run a column; ``__MIN`` and ``__MAX`` are those of the points that the panel averaged."""
     table = read(path)
     axis, *others = table.columns
-    if not is_panel(table):
+    if not any(" - " in name for name in others):
         raise InputError(
             "has no column 'RUN - METRIC'",
             where=str(path),
