@@ -59,6 +59,19 @@ def test_a_panel_that_names_no_metric_is_refused(tmp_path, header):
         loss_table("wandb", tmp_path / "panel.csv")
 
 
+def test_runs_of_wandb_as_nested_json_are_a_table(tmp_path):
+    row = {
+        "name": "run-0",
+        "config": {"model": {"n_params": 2e7}, "tokens": 5e8},
+        "summary": {"val/loss": 4.5},
+    }
+    (tmp_path / "runs.ndjson").write_text(json.dumps(row) + "\n")
+    found = loss_table("wandb", tmp_path / "runs.ndjson").frame
+    assert found.select("run_id", "params", "tokens", "loss").rows() == [
+        ("run-0", 20_000_000, 5 * 10**8, 4.5)
+    ]
+
+
 def test_several_losses_are_asked_about_and_a_training_loss_is_not_taken(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text("step,val_loss,test_loss,train_loss\n1,3.0,3.1,2.9\n")

@@ -32,6 +32,7 @@ def test_every_source_gives_the_runs_that_were_logged(logs, kind):
     assert frame["loss"].to_list() == pytest.approx(losses, abs=EXACT.get(kind, 1e-12))
     assert all(str(logs(kind)[1]) in origin for origin in frame["origin"])
     assert "loss: " in frame["rules"][0]
+    assert not any("again" in note for note in found.notes)
     assert set(frame["status"]) in ({"finished"}, {None})
 
 

@@ -68,6 +68,8 @@ def huggingface(folder):
                 "global_step": step, "max_steps": STEPS[-1], "log_history": log, "train_batch_size": 8,
                 "total_flos": 6.0 * params * step * BATCH, "num_input_tokens_seen": step * BATCH,
             }  # fmt: skip
+            if step == STEPS[-1]:
+                log.append({"step": step, "train_loss": train + 1.0, "total_flos": state["total_flos"]})
             checkpoint = folder / name / f"checkpoint-{step}"
             checkpoint.mkdir(parents=True)
             (checkpoint / "trainer_state.json").write_text(json.dumps(state))

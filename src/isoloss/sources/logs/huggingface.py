@@ -47,8 +47,11 @@ def _state(file: Path) -> dict[str, Any]:
 
 
 def _named(row: dict[str, Any]) -> dict[str, Any]:
-    """Trainer calls the training loss ``loss`` and what it measures on other data ``eval_loss``."""
-    other = {"loss": "train_loss", "num_input_tokens_seen": "tokens", "total_flos": "flops"}
+    """Trainer calls the training loss ``loss``, and its mean over the whole run ``train_loss``."""
+    other = {
+        "loss": "train_loss", "train_loss": "mean_of_training", "num_input_tokens_seen": "tokens",
+        "total_flos": "flops",
+    }  # fmt: skip
     return {other.get(name, name): value for name, value in row.items() if value or name != "total_flos"}
 
 

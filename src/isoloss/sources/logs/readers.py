@@ -44,7 +44,8 @@ def frame(source: str, path: str, pattern: str | None = None) -> tuple[pl.DataFr
     if pattern is not None and source != "nanogpt":
         raise InputError(f"{source} takes no pattern", where="--pattern", mend="leave it out")
     runs = SOURCES[source].runs
-    rows = source == "wandb" and path.endswith(".csv") and not is_panel(read(path).columns)
+    file = source == "wandb" and Path(path).is_file() and not path.endswith(".wandb")
+    rows = file and not is_panel(read(path).columns)
     if runs is None or rows:
         table = read(path)
         origins = [f"{path}, row {row}" for row in range(1, table.height + 1)]

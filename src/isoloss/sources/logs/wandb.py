@@ -27,7 +27,7 @@ _CLOCKS = ("_runtime", "_timestamp", "_wandb")
 def runs(source: str) -> Iterator[LoggedRun]:
     """Runs of a panel's CSV, of a folder, or of ENTITY/PROJECT where no such path is."""
     path = Path(source)
-    if path.suffix == ".csv":
+    if path.is_file() and path.suffix != ".wandb":
         yield from _panel(path)
     elif path.exists():
         yield from _folder(path)
