@@ -2,6 +2,7 @@
 
 import pytest
 
+from isoloss.errors import InputError
 from isoloss.sources.logs import loss_table
 from isoloss.sources.logs.textlog import PATTERNS
 
@@ -67,6 +68,26 @@ def test_a_log_is_named_after_its_folder_where_its_own_name_says_nothing(tmp_pat
     (tmp_path / "d12" / "train.log").write_text(LOGS["litgpt"])
     (tmp_path / "d12" / "notes.md").write_text(LOGS["litgpt"])
     assert loss_table("nanogpt", tmp_path).frame["run_id"].to_list() == ["d12"]
+
+
+TRAINING = {
+    "nanogpt": ("iter 250: loss 2.4100, time 4ms, mfu 3%", "batch_loss"),
+    "nanochat": ("step 00250/21400 (1.17%) | loss: 2.4100 | lrm: 1.00 | dt: 300ms", "train_loss"),
+    "modded-nanogpt": ("step:250/1750 train_loss:2.4100 train_time:1ms", "train_loss"),
+    "litgpt": ("Epoch 1 | iter 250 step 250 | loss train: 2.4100, val: n/a | iter time: 1 ms", "train_loss"),
+}
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_a_log_of_training_losses_alone_is_asked_about(tmp_path, name):
+    line, key = TRAINING[name]
+    (tmp_path / "a.log").write_text(line + "\n")
+    with pytest.raises(InputError, match="held-out") as error:
+        loss_table("nanogpt", tmp_path)
+    assert key in error.value.mend
+    found = loss_table("nanogpt", tmp_path, columns={"loss": key}).frame
+    assert found.select("step", "loss").rows() == [(250, 2.41)]
+    assert f"as {name} prints it" in found["origin"][0]
 
 
 def test_a_loss_that_became_nan_is_nan_and_no_gap(tmp_path):

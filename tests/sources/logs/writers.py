@@ -35,6 +35,7 @@ def wandb(folder):
             held_out = {"val/loss": val} if val else {}
             run.log({"train/loss": train, "tokens": step * BATCH} | held_out, step=step)
         run.finish()
+    wandb.teardown()  # waits for the process that writes the files
     return folder
 
 

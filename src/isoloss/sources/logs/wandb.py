@@ -6,6 +6,7 @@ definition comes with the package wandb.
 
 import json
 import struct
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from isoloss import files
-from isoloss.errors import InputError
+from isoloss.errors import InputError, RunError
 from isoloss.sources.logs.logged import LoggedRun, files_named, library
 from isoloss.sources.naming import plain
 from isoloss.sources.read import FAILURES, read
@@ -21,6 +22,7 @@ from isoloss.sources.read import FAILURES, read
 PACKAGE = "wandb"
 _BLOCK, _HEAD = 32768, 7
 _FULL, _FIRST, _LAST = 1, 2, 4
+_LONGEST_WAIT = 60.0
 _CLOCKS = ("_runtime", "_timestamp", "_wandb")
 
 
@@ -138,3 +140,20 @@ def write(runs: Sequence[LoggedRun], study: str, out: Path) -> None:
             for row in run.rows:
                 logger.log({name: value for name, value in row.items() if name != "step"}, step=row["step"])
             logger.finish(exit_code=0 if run.status == "finished" else 1)
+        _wait_for_ends(folder)
+
+
+def _wait_for_ends(folder: Path) -> None:
+    """Until each run's file holds its end: another process writes it, and finish does not wait for that."""
+    deadline = time.monotonic() + _LONGEST_WAIT
+    while not _ended(folder):
+        if time.monotonic() > deadline:
+            raise RunError("W&B did not write the end of a run", where=str(folder), mend="try again")
+        time.sleep(0.05)
+
+
+def _ended(folder: Path) -> bool:
+    try:
+        return all(run.status != "running" for run in _folder(folder))
+    except InputError:  # a file whose first bytes are not written yet
+        return False
