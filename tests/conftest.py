@@ -10,8 +10,6 @@ import pytest
 import story
 from hypothesis import settings
 
-from isoloss import cli
-
 # Time limits on single examples fail on a busy machine and say nothing about the code.
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
@@ -276,6 +274,7 @@ def ran(tiny, family_file, tmp_path_factory):
 @pytest.fixture
 def isoloss(monkeypatch, capsys):
     """isoloss('run', ...) -> (exit code, stdout, stderr), through the entry point."""
+    from isoloss import cli
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["isoloss", *map(str, arguments)])

@@ -91,6 +91,7 @@ def test_bits_per_byte_stay_what_they_are(tmp_path):
     assert found.frame["bits_per_byte"].to_list() == [1.25]
     assert found.frame["loss"].to_list() == [None]
     assert found.next_step("t.csv").endswith("--count params_total --loss bits_per_byte")
+    assert any("loss is empty in 1 row: bits per byte" in line for line in found.lines())
     nats = loss_table("nanogpt", tmp_path, bytes_per_token=4.0).frame
     assert nats["loss"].to_list() == pytest.approx([1.25 * 4 * 0.6931471805599453])
 

@@ -62,6 +62,10 @@ def test_a_number_that_no_file_says(logs):
     assert "batch_tokens: --value batch_tokens" in frame["rules"][0]
 
 
+def test_a_unit_in_a_header_is_part_of_the_rule(logs):
+    assert "params: params_M times 1e+06" in imported(logs, "csv").frame["rules"][0]
+
+
 def test_every_source_is_one_of_the_contract():
     names = ["wandb", "tensorboard", "huggingface", "mlflow", "lightning", "nanogpt", "csv"]
     assert list(SOURCES) == names

@@ -15,7 +15,7 @@ from isoloss.sources.columns import runs
 from isoloss.sources.derive import derive, rules
 from isoloss.sources.endings import contract_status
 from isoloss.sources.logs.readers import frame
-from isoloss.sources.naming import SYNONYMS, candidates, loss_unit, plain
+from isoloss.sources.naming import COUNTED, SYNONYMS, candidates, header, loss_unit, plain
 from isoloss.sources.read import FAILURES, read
 
 NOT_LOGGED = ("label", "loss_expected", "entropy", "loss_total", "diverged_step", "reason")
@@ -66,7 +66,9 @@ class LossTable:
         yield from (f"note: {note}" for note in self.notes)
         for name in self.lacks:
             count = self.frame[name].null_count()
-            yield f"note: {name} is empty in {text.plural(count, 'row')}: {_WAYS[name]}"
+            in_bits = name == "loss" and self.frame["bits_per_byte"].count()
+            way = "bits per byte become a loss with --bytes-per-token" if in_bits else _WAYS[name]
+            yield f"note: {name} is empty in {text.plural(count, 'row')}: {way}"
 
     def next_step(self, path: Path | None) -> str:
         """The command that fits what is there."""
@@ -133,7 +135,8 @@ def loss_table(
     for name in _DERIVED if "loss" in taken else ("loss", *_DERIVED):
         if step := derive(name, whole, in_force):
             whole, derived = step[0], derived | step[1]
-    behind = {**found.columns, **{name: rule.partition(" = ")[2] for name, rule in derived.items()}}
+    behind = {name: _in_its_unit(name, column) for name, column in found.columns.items()}
+    behind |= {name: rule.partition(" = ")[2] for name, rule in derived.items()}
     notes += [note for note in found.source["notes"] if " is the column " not in note]
     return LossTable(
         _in_contract(whole, logged["origin"], behind, Path(path).name, found.loss_unit),
@@ -180,6 +183,11 @@ def _loss_key(logged: pl.DataFrame, taken: dict[str, str], where: str) -> str:
             return keys[0]
     keys = [key for key in known if "loss" in key.lower()]
     raise InputError("logs no loss on held-out text", where=where, mend=_choose(keys or known))
+
+
+def _in_its_unit(name: str, column: str) -> str:
+    factor = header(column).factor if name in COUNTED else 1
+    return column if factor == 1 else f"{column} times {factor:g}"
 
 
 def _choose(keys: list[str]) -> str:
