@@ -142,12 +142,13 @@ def read_bytes(path: Path, most: int = 2**28) -> bytes:
     return data
 
 
-def read_json(path: Path) -> Any:
-    """The value in ``path``. Raises InputError if it is not strict JSON: NaN and infinity are not."""
+def read_json(path: Path, *, nan: bool = False, mend: str = "delete it and run again") -> Any:
+    """The value in ``path``. Raises InputError if it is not strict JSON: NaN and infinity are not, but with
+    ``nan``, as others write them."""
     try:
-        return json.loads(read_bytes(path).decode("utf-8"), parse_constant=_refuse)
+        return json.loads(read_bytes(path).decode("utf-8"), parse_constant=None if nan else _refuse)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON ({error})", where=str(path), mend="delete it and run again") from None
+        raise InputError(f"is not JSON ({error})", where=str(path), mend=mend) from None
 
 
 def _refuse(constant: str) -> None:

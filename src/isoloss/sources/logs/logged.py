@@ -1,7 +1,6 @@
 """A run as a tracker logged it, and the frame that all readers make of theirs."""
 
 import importlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -108,11 +107,8 @@ def run_name(folder: Path, root: Path) -> str:
 
 
 def object_in(file: Path) -> dict[str, Any]:
-    """The JSON object in ``file``; NaN, which trainers write, is taken. Raises InputError otherwise."""
-    try:
-        value = json.loads(files.decode(files.read_bytes(file), file))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON ({error})", where=str(file), mend="copy it again") from None
+    """The JSON object in ``file``. Raises InputError for anything else."""
+    value = files.read_json(file, nan=True, mend="copy it again")
     if not isinstance(value, dict):
         raise InputError("is not a JSON object", where=str(file), mend="name the file that the trainer wrote")
     return value
