@@ -12,6 +12,7 @@ from writers import PARAMS, ROOT
 
 from isoloss.errors import InputError
 from isoloss.sources.logs import SOURCES, loss_table
+from isoloss.sources.logs.counting import of_config
 from isoloss.sources.logs.lightning import settings_beside
 from isoloss.sources.logs.logged import library
 
@@ -123,6 +124,26 @@ def test_a_run_without_an_evaluation_has_one_row_without_a_loss(tmp_path):
         (tmp_path / name / "trainer_state.json").write_text(json.dumps(value))
     found = loss_table("huggingface", tmp_path).frame
     assert found.select("run_id", "loss", "status").rows() == [("a", None, "running"), ("b", 3.0, "finished")]
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("steady", [True, False])
+def test_trainer_counts_its_flops_with_the_head(tmp_path, tied, steady):
+    """As transformers 5 does: 6 tokens times all parameters but the embedding's."""
+    config = {"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 16, "num_attention_heads": 2}
+    config |= {"vocab_size": 50, "intermediate_size": 32, "tie_word_embeddings": tied}
+    known = of_config(config)
+    params = known["params_total"] - 50 * 16
+    log = [{"eval_loss": 4.0 - step / 10, "step": step} for step in (5, 10, 15, 20)]
+    for step, tokens in ((10, 640), (20, 1280 if steady else 1400)):
+        folder = tmp_path / "run" / f"checkpoint-{step}"
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text(json.dumps(config))
+        state = {"global_step": step, "max_steps": 20, "log_history": log, "num_input_tokens_seen": 0}
+        (folder / "trainer_state.json").write_text(json.dumps(state | {"total_flos": 6.0 * params * tokens}))
+    found = loss_table("huggingface", tmp_path).frame
+    assert found["tokens"].to_list() == ([320, 640, 960, 1280] if steady else [None, 640, None, 1400])
+    assert found["params"].unique().to_list() == [known["params"]]
 
 
 def test_tables_of_sizes_meet_the_log_by_name_or_say_so(logs, tmp_path):

@@ -19,6 +19,8 @@ _KEYS = {
     "vocab": ("vocab_size",),
     "context": ("max_position_embeddings", "n_positions"),
 }
+WITH_HEAD = "params_with_head"
+"""All but the tables that turn tokens and positions into vectors: what Trainer multiplies with."""
 _EMBEDDINGS = ("embed_tokens", "embed_in", "embed_out", "wte", "wpe", "lm_head", "embeddings")
 _NO_PARAMETERS = ("attn.bias", "attention.bias", "masked_bias", "inv_freq")
 
@@ -79,7 +81,9 @@ def of_config(config: dict[str, Any]) -> dict[str, Any]:
     params = found["n_layer"] * layer + kind.norm * d
     tied = config.get("tie_word_embeddings", kind.tied) is True
     tables = found["vocab"] * (1 if tied else 2) + kind.positions * found.get("context", 1024)
-    return found | {"params": params, "params_total": params + tables * d, "family": config["model_type"]}
+    head = 0 if tied else found["vocab"] * d
+    counted = {"params": params, "params_total": params + tables * d, WITH_HEAD: params + head}
+    return found | counted | {"family": config["model_type"]}
 
 
 def _whole(value: Any) -> bool:
