@@ -261,3 +261,4 @@ def test_hparams_and_the_scalars_of_tensorflow_2(tmp_path):
     found = loss_table("tensorboard", tmp_path).frame
     assert found.select("run_id", "params", "tokens", "loss").rows() == [("run", 10**6, 40960, 3.5)]
     assert found.select("d_model", "vocab", "family").rows() == [(24, 50, "llama")]
+    assert found["origin"][0].endswith("run; params counted from model_config")

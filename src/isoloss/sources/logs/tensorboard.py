@@ -32,7 +32,9 @@ def runs(source: str) -> Iterator[LoggedRun]:
         ).Reload()
         rows = list(_rows(events))
         settings = {**settings_beside(folder / "events"), **_hparams(events)}
-        yield LoggedRun(run_name(folder, folder if root.is_file() else root), str(folder), rows, settings)
+        counted = "; params counted from model_config" if _CONFIG in events.Tags()["tensors"] else ""
+        name = run_name(folder, folder if root.is_file() else root)
+        yield LoggedRun(name, f"{folder}{counted}", rows, settings)
 
 
 def _rows(events: Any) -> Iterator[dict[str, Any]]:
