@@ -3,6 +3,8 @@
 import builtins
 import json
 import pickle
+import random
+import shutil
 import sqlite3
 import tomllib
 import types
@@ -10,7 +12,7 @@ import types
 import pytest
 from writers import PARAMS, ROOT
 
-from isoloss.errors import InputError
+from isoloss.errors import InputError, IsolossError
 from isoloss.sources.logs import SOURCES, loss_table
 from isoloss.sources.logs.counting import of_config
 from isoloss.sources.logs.lightning import settings_beside
@@ -262,3 +264,41 @@ def test_hparams_and_the_scalars_of_tensorflow_2(tmp_path):
     assert found.select("run_id", "params", "tokens", "loss").rows() == [("run", 10**6, 40960, 3.5)]
     assert found.select("d_model", "vocab", "family").rows() == [(24, 50, "llama")]
     assert found["origin"][0].endswith("run; params counted from model_config")
+
+
+ODD = [
+    b"NaN",
+    b"null",
+    b'"x"',
+    b"{}",
+    b"[1]",
+    b"-1",
+    b"1e999",
+    b"9" * 40,
+    b"step",
+    b"status",
+    b"",
+    b"\n",
+    b"\xff",
+]
+
+
+@pytest.mark.parametrize("kind", ["wandb", "tensorboard", "huggingface", "lightning", "nanogpt", "panel"])
+def test_damaged_logs_end_in_a_table_or_in_a_reason(logs, tmp_path, kind):
+    source, path = logs(kind)
+    rng, ends = random.Random(kind), {"table": 0, "reason": 0}
+    for number in range(25):
+        folder = tmp_path / str(number)
+        shutil.copytree(path if path.is_dir() else path.parent, folder)
+        for _ in range(rng.randint(1, 2)):
+            file = rng.choice(sorted(file for file in folder.rglob("*") if file.is_file()))
+            data, place = file.read_bytes(), rng.randrange(max(1, file.stat().st_size))
+            file.write_bytes(data[:place] + rng.choice(ODD) + data[place + rng.randint(0, 8) :])
+        target = folder if path.is_dir() else folder / path.name
+        try:
+            loss_table(source, target, table=folder / "sizes.csv" if kind == "panel" else None)
+            ends["table"] += 1
+        except IsolossError as error:
+            assert error.mend
+            ends["reason"] += 1
+    assert ends["table"]
