@@ -266,27 +266,13 @@ def test_hparams_and_the_scalars_of_tensorflow_2(tmp_path):
     assert found["origin"][0].endswith("run; params counted from model_config")
 
 
-ODD = [
-    b"NaN",
-    b"null",
-    b'"x"',
-    b"{}",
-    b"[1]",
-    b"-1",
-    b"1e999",
-    b"9" * 40,
-    b"step",
-    b"status",
-    b"",
-    b"\n",
-    b"\xff",
-]
+ODD = [b"NaN", b"null", b'"x"', b"{}", b"[1]", b"-1", b"1e999", b"9" * 40, b"step", b"", b"\n", b"\xff"]
 
 
 @pytest.mark.parametrize("kind", ["wandb", "tensorboard", "huggingface", "lightning", "nanogpt", "panel"])
 def test_damaged_logs_end_in_a_table_or_in_a_reason(logs, tmp_path, kind):
     source, path = logs(kind)
-    rng, ends = random.Random(kind), {"table": 0, "reason": 0}
+    rng, reasons = random.Random(kind), []
     for number in range(25):
         folder = tmp_path / str(number)
         shutil.copytree(path if path.is_dir() else path.parent, folder)
@@ -297,8 +283,7 @@ def test_damaged_logs_end_in_a_table_or_in_a_reason(logs, tmp_path, kind):
         target = folder if path.is_dir() else folder / path.name
         try:
             loss_table(source, target, table=folder / "sizes.csv" if kind == "panel" else None)
-            ends["table"] += 1
         except IsolossError as error:
-            assert error.mend
-            ends["reason"] += 1
-    assert ends["table"]
+            reasons.append(error.mend)
+    assert len(reasons) < 25
+    assert all(reasons)
