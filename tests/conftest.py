@@ -269,3 +269,21 @@ def ran(tiny, family_file, tmp_path_factory):
         progress=text.getvalue(),
         broken=f"{family_file}, line {line}",
     )
+
+
+@pytest.fixture
+def isoloss(monkeypatch, capsys):
+    """isoloss('run', ...) -> (exit code, stdout, stderr), through the entry point."""
+    from isoloss import cli
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["isoloss", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as exit_:
+            code = exit_.code or 0
+        return (code, *capsys.readouterr())
+
+    return call

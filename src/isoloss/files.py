@@ -99,6 +99,17 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     sync_folder(path.parent)
 
 
+def new_file(path: Path, write: Callable[[Path], object]) -> None:
+    """As ``replace_file``, of a path that is not there yet. Raises InputError for one that is."""
+    _refuse_existing(path)
+    replace_file(path, write)
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists():
+        raise InputError("exists already", where=str(path), mend="remove it first, or choose another name")
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     replace_file(path, lambda temporary: temporary.write_bytes(data))
 
@@ -131,12 +142,13 @@ def read_bytes(path: Path, most: int = 2**28) -> bytes:
     return data
 
 
-def read_json(path: Path) -> Any:
-    """The value in ``path``. Raises InputError if it is not strict JSON: NaN and infinity are not."""
+def read_json(path: Path, *, nan: bool = False, mend: str = "delete it and run again") -> Any:
+    """The value in ``path``. Raises InputError if it is not strict JSON: NaN and infinity are not, but with
+    ``nan``, as others write them."""
     try:
-        return json.loads(read_bytes(path).decode("utf-8"), parse_constant=_refuse)
+        return json.loads(read_bytes(path).decode("utf-8"), parse_constant=None if nan else _refuse)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON ({error})", where=str(path), mend="delete it and run again") from None
+        raise InputError(f"is not JSON ({error})", where=str(path), mend=mend) from None
 
 
 def _refuse(constant: str) -> None:
@@ -245,16 +257,22 @@ def new_folder(path: Path) -> Generator[Path, None, None]:
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
     try:
         yield temporary
-        if path.exists():
-            raise InputError(
-                "exists already", where=str(path), mend="remove it first, or choose another name"
-            )
+        _refuse_existing(path)
         os.chmod(temporary, 0o755)  # noqa: S103 - as mkdir would have made it
         os.replace(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     sync_folder(path.parent)
+
+
+@contextmanager
+def copy_of(path: Path) -> Generator[Path, None, None]:
+    """A copy of a file for a library that may write to what it opens; gone with the block."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        shutil.copyfile(path, copy)
+        yield copy
 
 
 def append_line(path: Path, value: Any) -> None:

@@ -193,8 +193,8 @@ def test_a_missing_column_says_what_would_do():
         ("4 000 000", "no separators"),
         ("4.000.000", "no separators"),
         ("4'000'000", "no separators"),
-        ("4M", "write the number out"),
-        ("7B", "write the number out"),
+        ("4M apples", "correct the row"),
+        ("1,5B", "correct the row"),
         ("about 4", "correct the row"),
     ],
 )
@@ -205,6 +205,43 @@ def test_numbers_written_as_text_name_row_column_and_way_out(text, mend):
     assert caught.value.where == "row 3, column 'params'"
     assert mend in caught.value.mend
     assert runs(table, where="params <> '3e6' AND tokens < 5e8").frame["params"].to_list() == [1e6, 2e6]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "values", "note"),
+    [
+        (
+            "params",
+            ["70M", "1e9", " 7B ", "1.3 billion"],
+            [7e7, 1e9, 7e9, 1.3e9],
+            "params: 70M is read as 7e+07",
+        ),
+        (
+            "tokens",
+            ["1.4T", "300B tokens", "2e9", "20b"],
+            [1.4e12, 3e11, 2e9, 2e10],
+            "1.4T is read as 1.4e+12",
+        ),
+        (
+            "flops",
+            ["1e21", "300 PF-days", "2 EFLOP", None],
+            [1e21, 2.592e22, 2e18, None],
+            "300 PF-days is read",
+        ),
+    ],
+)
+def test_amounts_in_cells_are_read_and_said(name, cells, values, note):
+    found = runs(PLAIN.with_columns(pl.Series(name, cells)), needed=("params", "tokens", "loss"))
+    assert found.frame[name].to_list() == pytest.approx(values)
+    assert any(note in said for said in found.source["notes"])
+
+
+def test_an_amount_is_read_where_it_can_mean_one_thing_only():
+    for name, cells in (("loss", ["3.5", "3.4", "3k", "3.2"]), ("params_M", ["70", "100M", "200", "300"])):
+        table = PLAIN.drop("params" if name != "loss" else "loss").with_columns(pl.Series(name, cells))
+        with pytest.raises(InputError, match="not a number") as caught:
+            runs(table)
+        assert "write the number out" in caught.value.mend
 
 
 @pytest.mark.parametrize("values", [[True] * 4, [[1.0]] * 4, [b"1"] * 4, [{"a": 1}] * 4])

@@ -8,11 +8,14 @@ import sys
 from io import TextIOWrapper
 from typing import NoReturn
 
-from isoloss.cli import studies, plot, laws, plans, teaching, bench, data, corpus  # isort: skip (the order of the help)
+# isort: off (the order of the help)
+from isoloss.cli import studies, plot, laws, plans, logs, teaching, bench, data, corpus
+
+# isort: on
 from isoloss.cli.app import app, plain
 from isoloss.errors import IsolossError
 
-__all__ = ["app", "bench", "corpus", "data", "laws", "main", "plans", "plot", "studies", "teaching"]
+__all__ = ["app", "bench", "corpus", "data", "laws", "logs", "main", "plans", "plot", "studies", "teaching"]
 
 INTERRUPTED = 130
 """What the command-line library exits with after Ctrl-C."""

@@ -40,6 +40,9 @@ def run(
     checkpoint_seconds: Annotated[
         float, typer.Option(min=0.0, help="Seconds between a run's checkpoints: what a kill can cost.")
     ] = 30.0,
+    keep_weights: Annotated[
+        bool, typer.Option("--keep-weights", help="Keep each run's last weights, for isoloss export.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print every run with its cost; train nothing.")
     ] = False,
@@ -81,6 +84,7 @@ def run(
             workers=workers,
             family_files=families or [],
             checkpoint_seconds=checkpoint_seconds,
+            keep_weights=keep_weights,
             console=progress,
             stop=stop,
         )

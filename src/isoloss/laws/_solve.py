@@ -201,6 +201,7 @@ def is_stationary(problem: Problem, phi: Array) -> bool:
     return scaled_gradient(problem, phi) <= max(SMALL_GRADIENT, hidden)
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # of starts that then are left out
 def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
     """Best optimum over the starts, by default spread from the best to the worst point of the start grid.
 
@@ -241,14 +242,17 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
 
 def _sound(problem: Problem, phi_SF: Array) -> Array:
     """The ends of descents at which the law has finite slopes. Raises Refusal where none has."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        sound_S = np.all(np.isfinite(problem.jacobian(phi_SF)), axis=(1, 2))
+    sound_S = _has_slopes(problem, phi_SF)
     if not sound_S.any():
         raise Refusal(
             "the law exceeds every number wherever a start leads",
             mend="hold parameters (--fixed) at values that runs can have, or leave them free",
         )
     return phi_SF[sound_S]
+
+
+def _has_slopes(problem: Problem, phi_SF: Array) -> NDArray[np.bool_]:
+    return np.all(np.isfinite(problem.jacobian(phi_SF)), axis=(1, 2))
 
 
 def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:
@@ -267,7 +271,10 @@ def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:
         noise = np.sqrt(float(np.average(r_n**2, weights=problem.w_n)))
         reach_F = np.minimum(noise / np.maximum(sizes, 1e-300), 1.0)
         around_SF = best + (rng.standard_normal((_AROUND, len(best))) * reach_F) @ vt
-        out.append(_descend(problem, around_SF, 1e-10))
+        ends_SF = _descend(problem, around_SF, 1e-10)
+        out.append(ends_SF[_has_slopes(problem, ends_SF)])
+        if not len(out[-1]):
+            break
         totals = problem.total(problem.residuals(out[-1]))
         if not np.nanmin(totals) < least * (1 - 1e-6):
             break

@@ -141,6 +141,11 @@ def isoflop(
     sd_of, words = _noise(noise, groups)
     groups = [_without_bad_size(group, sd_of) for group in groups]
     sd_of, words = _noise(noise, groups)
+    if any(np.any(6 * sd_of(group["loss"]) >= group["loss"]) for group in groups):
+        raise Refusal(
+            "the losses scatter by over a sixth about smooth curves of their sizes",
+            mend="check the loss column and its unit, or give the noise of a run",
+        )
     rng = np.random.default_rng(seed)
     budgets = tuple(_read(group, Method(method), sd_of, draws, rng) for group in groups)
     used = [budget for budget in budgets if budget.used]

@@ -13,6 +13,7 @@ from polars.selectors import numeric
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.sources import checks, endings
+from isoloss.sources.cells import AMOUNTS, numbers_in
 from isoloss.sources.derive import derive, rules
 from isoloss.sources.naming import (
     COUNTED,
@@ -22,6 +23,7 @@ from isoloss.sources.naming import (
     candidates,
     device_time,
     header,
+    is_panel,
     loss_unit,
     other_counts,
     plain,
@@ -70,7 +72,7 @@ def runs(
     arrays: dict[str, pl.Series] = {}
     for name, column in column_of.items():
         try:
-            series = _column_values(selected[column], name, column, rows, name in needed)
+            series = _column_values(selected[column], name, column, rows, name in needed, notes)
             arrays[name] = _in_units(series, name, column, notes)
         except InputError as error:
             if name in needed or name in (columns or {}):
@@ -191,31 +193,13 @@ def _map_columns(
     return column_of, notes
 
 
-def _is_panel(names: Sequence[str]) -> bool:
-    """Whether a table is what W&B writes for a panel: a time, then 'RUN - METRIC', __MIN and __MAX a run."""
-    axis = (
-        "step",
-        "relative_time_wall",
-        "relative_time_process",
-        "wall_time",
-        "global_step",
-        "epoch",
-        "timestamp",
-    )
-    return (
-        len(names) > 1
-        and plain(names[0]) in axis
-        and not any(plain(name) in others for name in names[1:] for others in SYNONYMS.values())
-    )
-
-
 def _missing(name: str, names: Sequence[str], in_force: Sequence[Any]) -> InputError:
     ways = [" and ".join(rule.needs) for rule in in_force if rule.name == name]
     derivable = f", or columns for {' or for '.join(ways)}" if ways else ""
-    if _is_panel(names):
+    if is_panel(names):
         return InputError(
             "is an export of a W&B panel: one column a run and no sizes",
-            mend="export the table of runs with their config columns in its place, a row a run",
+            mend="isoloss import wandb PANEL.csv --table SIZES.csv, or export the table of runs in its place",
         )
     return InputError(
         f"there is no column for {name}",
@@ -223,12 +207,16 @@ def _missing(name: str, names: Sequence[str], in_force: Sequence[Any]) -> InputE
     )
 
 
-def _column_values(series: pl.Series, name: str, column: str, rows: pl.Series, needed: bool) -> pl.Series:
+def _column_values(
+    series: pl.Series, name: str, column: str, rows: pl.Series, needed: bool, notes: list[str]
+) -> pl.Series:
     kind = series.dtype
     if kind in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
     if name in NUMBERS or (needed and name not in LABELS):
-        return _numbers(series, column, rows).alias(name)
+        numbers, note = numbers_in(series, column, rows, amounts=name in AMOUNTS)
+        notes += [f"{name}: {note}"] if note else []
+        return numbers.alias(name)
     if kind.is_nested() or kind in (pl.Object, pl.Binary):
         raise InputError(f"holds {kind}, not labels", where=f"column {column!r}", mend="map another column")
     return series.alias(name)
@@ -262,36 +250,9 @@ def _labels(table: pl.DataFrame, rows: pl.Series, column_of: Mapping[str, str]) 
     """``row`` and every column of text that is nobody's: what might tell rows apart."""
     used = set(column_of.values())
     text = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
-    free = [c for c in table.columns if c not in used and c != "row" and table[c].dtype in text]
+    # Each row has an origin of its own in an imported table, and is no other setting by that.
+    free = [c for c in table.columns if c not in (*used, "row", "origin") and table[c].dtype in text]
     return table.select(rows.alias("row"), *(pl.col(f"^{re.escape(c)}$").cast(pl.String) for c in free))
-
-
-def _numbers(series: pl.Series, column: str, rows: pl.Series) -> pl.Series:
-    if series.dtype.is_numeric() or series.dtype == pl.Null:
-        return series.cast(pl.Float64)
-    if series.dtype != pl.String:
-        raise InputError(
-            f"holds {series.dtype}, not numbers", where=f"column {column!r}", mend="map another column"
-        )
-    bare = series.str.strip_chars()
-    numbers = bare.replace("", None).cast(pl.Float64, strict=False)
-    bad = numbers.is_null() & bare.is_not_null() & (bare != "")
-    if not bad.any():
-        return numbers
-    index = bad.arg_max() or 0
-    raise InputError(
-        f"is {bare[index][:60]!r}, not a number",
-        where=f"row {rows[index]}, column {column!r}",
-        mend=_in_figures(bare[index]),
-    )
-
-
-def _in_figures(text: str) -> str:
-    if re.fullmatch(r"[-+]?[\d.,' _\u00a0\u202f]+(e[-+]?\d+)?", text, re.IGNORECASE):
-        return "write 1.5 for one and a half and 1500000 for a million and a half: no commas, no separators"
-    if re.fullmatch(r"[\d.]+\s*([kmbgt]|[kmg]?flops?|tokens)", text, re.IGNORECASE):
-        return "write the number out, 7e9 for 7B"
-    return "correct the row, keep it out with where, or map another column"
 
 
 def _equal_rows(table: pl.DataFrame, rows: pl.Series) -> tuple[tuple[int, ...], ...]:

@@ -183,6 +183,14 @@ def unfinished_rows(runs: Runs) -> dict[int, str]:
     return reasons
 
 
+def contract_status(series: pl.Series) -> pl.Series:
+    """'COMPLETED' -> 'finished', 'crashed' -> 'failed'; a word that nobody knows stays as it is."""
+    words, waiting = _phrases(series), ["pending", "queued", "running"]
+    contract = {"finished": GOOD, "diverged": DIVERGED, "running": waiting, "failed": BAD}
+    known = [pl.when(words.is_in(sorted(group))).then(pl.lit(name)) for name, group in contract.items()]
+    return pl.select(pl.coalesce(*known, series.cast(pl.String))).to_series()
+
+
 def _says_diverged(why: str) -> bool:
     value = why.rpartition(" is ")[2].strip("'").lower()
     return value in DIVERGED or (value in ("true", "1", "yes") and "diverged" in why)

@@ -1,7 +1,7 @@
 """Which column is which: well-known names, each exact, never a choice between two; units in headers."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from isoloss.amounts import FLOPS_UNITS, MULTIPLES
@@ -36,6 +36,11 @@ _LOSS_UNITS = (
     (r"nats?_(per_)?byte", "nats per byte"),
     (r"nats?_(per_)?char(acter)?", "nats per character"),
     (r"accuracy|acc|err|error|percent|pct", "a share"),
+)  # fmt: skip
+
+
+_AXES = (
+    "step", "relative_time_wall", "relative_time_process", "wall_time", "global_step", "epoch", "timestamp",
 )  # fmt: skip
 
 
@@ -84,6 +89,13 @@ def loss_unit(column: str) -> str:
     """The unit that a column of losses is named after, such as bits per byte; nats per token if none."""
     name = f"_{plain(column)}_".replace("%", "_percent_")
     return next((unit for words, unit in _LOSS_UNITS if re.search(rf"_({words})_", name)), "nats per token")
+
+
+def is_panel(columns: Sequence[str]) -> bool:
+    """Whether these are what W&B writes for a panel: an axis, then 'RUN - METRIC', __MIN and __MAX a run."""
+    known = [column for column in columns[1:] if any(plain(column) in names for names in SYNONYMS.values())]
+    runs = any(" - " in column for column in columns[1:])
+    return len(columns) > 1 and (runs or plain(columns[0]) in _AXES) and not known
 
 
 def candidates(name: str, columns: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -232,23 +232,24 @@ def _infer(name: str, texts: Sequence[str]) -> pl.Series:
 
 
 def _ndjson(data: bytes, path: Path) -> pl.DataFrame:
-    rows: list[dict[str, Any]] = []
-    names: dict[str, None] = {}
-    for _, nested in files.json_objects(files.decode(data, path), path, _named_once):
-        row = dict(_flat(nested))
-        rows.append(row)
-        names |= dict.fromkeys(row)
+    objects = files.json_objects(files.decode(data, path), path, _named_once)
+    return of_rows([dict(flat(nested)) for _, nested in objects], str(path))
+
+
+def of_rows(rows: Sequence[Mapping[str, Any]], where: str) -> pl.DataFrame:
+    """Rows as a table: numbers where all are, else text. Raises InputError where polars has no type."""
+    names = dict.fromkeys(name for row in rows for name in row)
     try:
         return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
     except FAILURES as error:
-        raise InputError(f"cannot be made a table ({_first_line(error)})", where=str(path)) from None
+        raise InputError(f"cannot be made a table ({_first_line(error)})", where=where) from None
 
 
-def _flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     """{"config": {"n_params": 1}} -> config.n_params: trackers write settings and results so."""
     for name, value in row.items():
         if isinstance(value, dict) and value:
-            yield from _flat(value, f"{before}{name}.")
+            yield from flat(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", value
 
