@@ -153,7 +153,7 @@ def test_kriging_follows_a_smooth_error_that_the_law_has_not():
     runs = log_runs({"params": N, "tokens": D}, loss)
     seen, new = runs.take(np.arange(120) % 3 > 0), runs.take(np.arange(120) % 3 == 0)
     found = fit_base(SEVERAL_INPUTS[0], seen.z_In, seen.y_n)
-    mean_q, _ = krige(found, seen.z_In, seen.y_n, seen.label_n, new.z_In)
+    mean_q, _ = krige(found, seen.z_In, seen.y_n, seen.label_n).moments(new.z_In)
     law_q, _ = found.value(new.z_In)
     rms = [np.sqrt(np.mean((new.y_n - predicted) ** 2)) for predicted in (mean_q, law_q)]
     assert rms[0] < 0.5 * rms[1]

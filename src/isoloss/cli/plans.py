@@ -12,7 +12,8 @@ from isoloss.cli.app import AsJson, app, progress, respond, say
 from isoloss.errors import InputError
 
 if TYPE_CHECKING:
-    from isoloss.laws import Array
+    from isoloss.laws import Array, Fit
+    from isoloss.plans.forecast import Forecaster
     from isoloss.plans.holdout import Mask
     from isoloss.sources.fitting import Columns
 
@@ -108,16 +109,14 @@ def _read(
 
 
 @app.command()
+@o.grouped
 def forecast(
     table: o.Table,
     params: Annotated[list[float] | None, o.number("Parameters N of a new run.", "params")] = None,
     tokens: Annotated[list[float] | None, o.number("Its training tokens D, such as 1.4T.", "tokens")] = None,
     flops: Annotated[list[float] | None, o.number("Its FLOPs C, in place of N or D.", "flops")] = None,
-    columns: Annotated[list[str] | None, typer.Option("--column", help="NAME=COLUMN, as in fit.")] = None,
-    where: o.Where = None,
-    cluster: Annotated[str | None, typer.Option(help="Column naming rows that hang together.")] = None,
-    count: Annotated[str, typer.Option(help="params, params_total or params_executed.")] = "params",
-    accept: o.Accept = None,
+    *,
+    runs: o.RunsOptions,
     level: o.Level = 0.9,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the forecast here, as JSON.")] = None,
     verbose: o.Verbose = False,
@@ -137,11 +136,7 @@ def forecast(
         tokens=tokens or None,
         flops=flops or None,
         level=level,
-        columns=o.pairs(columns, "--column"),
-        where=where,
-        cluster=cluster,
-        count=count,
-        accepted=accept or (),
+        **runs.reading(),
     )
     if out is not None:
         files.write_json(out, found.to_json())
@@ -177,9 +172,18 @@ class PlanOptions:
 
 @app.command()
 @o.grouped
-def plan(source: o.Fit, question: PlanOptions, verbose: o.Verbose = False, as_json: AsJson = False) -> None:
+def plan(
+    source: o.FitOrNone = None,
+    forecast: o.Forecast = None,
+    *,
+    question: PlanOptions,
+    runs: o.RunsOptions,
+    verbose: o.Verbose = False,
+    as_json: AsJson = False,
+) -> None:
     """Which model for how many tokens: at a budget, to a target loss, or with one of them fixed.
 
+    isoloss plan --forecast runs.csv --flops 1e21
     isoloss plan fit.json --flops 1e21 --gpu h100 --price-per-gpu-hour 2.5
     isoloss plan chinchilla-epoch --loss 2.0
     isoloss plan fit.json --loss 2.2 --serve-tokens 1e13
@@ -187,11 +191,25 @@ def plan(source: o.Fit, question: PlanOptions, verbose: o.Verbose = False, as_js
     """
     from isoloss.cli.results import plan_parts
     from isoloss.plans import plan as planned
-    from isoloss.sources.fits import read_fit
 
-    fitted = read_fit(source)
-    result = planned(fitted, **vars(question))
-    respond(as_json, result, plan_parts(result, fitted.loss_unit), result.warnings, verbose=verbose)
+    known = _known(source, forecast, runs)
+    unit = known.source.get("loss_unit", "nats per token")
+    result = planned(known, **vars(question))
+    respond(as_json, result, plan_parts(result, unit), result.warnings, verbose=verbose)
+
+
+def _known(source: str | None, table: str | None, runs: o.RunsOptions) -> "Fit | Forecaster":
+    """The fit, or the forecast of a table. Raises InputError for both or neither."""
+    if source is not None and table is None:
+        from isoloss.sources.fits import read_fit
+
+        return read_fit(source)
+    if table is None or source is not None:
+        what = "there is neither a fit nor a table" if table is None else "a fit and a table are given"
+        raise InputError(what, where="--forecast", mend="give a fit, or --forecast with a table")
+    from isoloss.plans.forecast import forecaster_of
+
+    return forecaster_of(table, **runs.reading())
 
 
 @app.command()

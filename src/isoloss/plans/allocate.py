@@ -92,7 +92,7 @@ def answer(surface: LossSurface, question: AllocationQuestion) -> LogSizes:
 
 def at_budget(surface: LossSurface, question: AllocationQuestion, log_flops: Array) -> LogSizes:
     """log N and log D of the least loss for ``log_flops``, row by row."""
-    terms = surface.terms()
+    terms = surface.terms
     if terms is not None and question.plain:
         return _inside(*closed_form(terms, log_flops - np.log(question.rates.train)))
     return minimise_budget(surface, question, log_flops)
@@ -100,7 +100,7 @@ def at_budget(surface: LossSurface, question: AllocationQuestion, log_flops: Arr
 
 def at_loss(surface: LossSurface, question: AllocationQuestion, loss: Array) -> LogSizes:
     """log N and log D of the least cost that reaches ``loss``, row by row; infinite where none does."""
-    terms = surface.terms()
+    terms = surface.terms
     if terms is not None and question.plain:
         log_n, log_d = _inside(*closed_form_at_loss(terms, loss))
         return np.where(loss > terms.E, log_n, np.inf), np.where(loss > terms.E, log_d, np.inf)

@@ -1,19 +1,22 @@
 """From a table of runs to a forecast."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isoloss import text
+from isoloss import files, text
 from isoloss.errors import InputError, Refusal, attempt
-from isoloss.laws import Array, Fit, Form
-from isoloss.plans.forecast.forecast import Forecast, forecast
+from isoloss.laws import Array, Fit, FitData, Form
+from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecast, forecaster
 from isoloss.plans.forecast.runs import log_columns
 from isoloss.sources.fitting import Columns, columns_for
+from isoloss.stats import check_level
 
 SIZES = ("params", "tokens", "flops")
+_GIVE_RUNS = "give a table, or what isoloss forecast -o wrote"
 
 
 def forecast_table(
@@ -23,27 +26,59 @@ def forecast_table(
     tokens: ArrayLike | None = None,
     flops: ArrayLike | None = None,
     level: float = 0.9,
-    columns: Mapping[str, str] | None = None,
-    where: str | None = None,
-    cluster: str | None = None,
     **reading: Any,
 ) -> Forecast:
     """The losses of new runs of ``params`` and ``tokens``, from the runs of ``table``; no law to choose.
 
-    ``table`` is anything that ``sources.read`` takes. Two of params, tokens and ``flops`` (C = 6 N D) say
-    which runs, as numbers or arrays; one of them alone where the table's other sizes stand still.
-    ``columns``, ``where``, ``cluster`` and ``reading`` are as in ``sources.columns_for``.
+    Two of params, tokens and ``flops`` (C = 6 N D) say which runs, as numbers or arrays; one of them alone
+    where the table's other sizes stand still. ``table`` and ``reading`` are as in ``forecaster_of``.
 
-    Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecast`` does.
+    Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecaster`` does.
     """
+    check_level(level)
     at = new_runs(params, tokens, flops)
-    laws = ["chinchilla"] if len(at) > 1 else []
-    read = columns_for(laws, table, columns=columns, where=where, cluster=cluster, more=tuple(at), **reading)
-    _check_others(read, tuple(at))
-    inputs = {name: read.inputs[name] for name in at}
-    return forecast(
-        inputs, read.loss, at, level=level, cluster=read.cluster, source=read.source, doubts=read.warnings
-    )
+    return forecaster_of(table, inputs=tuple(at), **reading).at(at, level)
+
+
+def forecaster_of(
+    table: Any,
+    *,
+    inputs: tuple[str, ...] = ("params", "tokens"),
+    columns: Mapping[str, str] | None = None,
+    where: str | None = None,
+    cluster: str | None = None,
+    **reading: Any,
+) -> Forecaster:
+    """What the runs of ``table`` say of others of such ``inputs``.
+
+    ``table`` is anything that ``sources.read`` takes, or the .json of a forecast or of a fit, which carry
+    their runs. ``columns``, ``where``, ``cluster`` and ``reading`` are as in ``sources.columns_for``.
+
+    Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecaster`` does.
+    """
+    if isinstance(table, str | Path) and Path(table).suffix == ".json":
+        if columns or where or cluster:
+            raise InputError("is no table", where=str(table), mend="leave out columns, where and cluster")
+        return _of_file(Path(table), inputs)
+    laws = ["chinchilla"] if len(inputs) > 1 else []
+    read = columns_for(laws, table, columns=columns, where=where, cluster=cluster, more=inputs, **reading)
+    _check_others(read, inputs)
+    known = {name: read.inputs[name] for name in inputs}
+    return forecaster(known, read.loss, cluster=read.cluster, source=read.source, doubts=read.warnings)
+
+
+def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
+    """From the ``data`` of a written forecast or fit."""
+    written = files.read_json(path)
+    try:
+        data, source = FitData(**written["data"]), dict(written["source"])
+        known = {name: data.inputs[name] for name in inputs}
+    except (KeyError, TypeError):
+        what = f"carries no runs of {text.listed(inputs)}"
+        raise InputError(what, where=str(path), mend=_GIVE_RUNS) from None
+    if len(set(data.weights)) > 1:
+        raise InputError("its runs have weights: a forecast takes none", where=str(path), mend=_GIVE_RUNS)
+    return forecaster(known, data.loss, cluster=data.cluster, source=source)
 
 
 def forecast_beside(fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None) -> Forecast | None:
