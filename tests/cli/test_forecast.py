@@ -71,6 +71,9 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss):
     said = isoloss("predict", "fit.json", *POINT)[1]
     assert f"forecast from the same runs: {alone['loss']:.4f}" in said
     assert "outside the runs: trust the forecast" in said
+    assert "times outside the runs: that far this table's hidden runs were missed by" in said
+    far = isoloss("predict", "fit.json", "--params", "7e10", "--tokens", "1.4e12")[1]
+    assert "lies a factor" not in far
     inside = isoloss("predict", "fit.json", "--params", "1e8", "--tokens", "1e10")[1]
     assert "trust" not in inside
     # A published law carries no runs.

@@ -247,4 +247,8 @@ def fit_table(
             source=data.source,
             **options,
         )
+    row_n = data.runs.frame["row"].to_numpy()
+    if fitted.data is not None:
+        used_n = row_n if data.weights is None else row_n[data.weights > 0]
+        fitted = replace(fitted, data=replace(fitted.data, rows=tuple(used_n.tolist())))
     return replace(fitted, warnings=(*data.warnings, *fitted.warnings))

@@ -1,12 +1,21 @@
 """Forecasts: predictions that hold outside the runs. No law to choose."""
 
 from isoloss.plans.forecast.forecast import Forecast, Forecaster, LawForecast, forecast, forecaster
-from isoloss.plans.forecast.table import forecast_beside, forecast_inputs, forecast_table, forecaster_of
+from isoloss.plans.forecast.table import (
+    best_form,
+    doubts_beside,
+    forecast_beside,
+    forecast_inputs,
+    forecast_table,
+    forecaster_of,
+)
 
 __all__ = [
     "Forecast",
     "Forecaster",
     "LawForecast",
+    "best_form",
+    "doubts_beside",
     "forecast",
     "forecast_beside",
     "forecast_inputs",

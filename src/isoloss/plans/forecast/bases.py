@@ -4,6 +4,7 @@ ln L = ln(e^E + (sum_i e^(A_i - alpha_i z_i))^gamma), z the logs of the inputs. 
 where the runs leave a floor or a slope open: the curve may be known where its parameters are not.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +38,11 @@ ONE_INPUT = (Base("power-floor"), Base("power", floor=False))
 SEVERAL_INPUTS = (
     Base("chinchilla"), Base("outer-exponent", outer=True), Base("chinchilla, alpha = beta", tied=True),
 )  # fmt: skip
+
+
+def bases_of(inputs: Sequence[str]) -> tuple[Base, ...]:
+    """The laws of so many inputs."""
+    return SEVERAL_INPUTS if len(inputs) > 1 else ONE_INPUT
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array
-from isoloss.plans.forecast.bases import ONE_INPUT, SEVERAL_INPUTS, fit_base
+from isoloss.plans.forecast.bases import bases_of, fit_base
 from isoloss.plans.forecast.kriging import Kriged, krige
 from isoloss.plans.forecast.runs import LogRuns, with_product
 from isoloss.stats import t_quantile
@@ -63,8 +63,7 @@ class ErrorRate:
 def kriged_laws(runs: LogRuns) -> tuple[Kriged, ...]:
     """The laws of so many inputs, each with its residuals. Raises Refusal for runs that allow no forecast."""
     runs.check()
-    bases = SEVERAL_INPUTS if len(runs.names) > 1 else ONE_INPUT
-    fits = (fit_base(base, runs.z_In, runs.y_n) for base in bases)
+    fits = (fit_base(base, runs.z_In, runs.y_n) for base in bases_of(runs.names))
     return tuple(krige(fit, runs.z_In, runs.y_n, runs.label_n) for fit in fits)
 
 

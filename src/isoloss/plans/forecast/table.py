@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from isoloss import files, text
 from isoloss.errors import InputError, Refusal, attempt
-from isoloss.laws import Array, Fit, FitData, Form
+from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
+from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
 from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecast, forecaster
-from isoloss.plans.forecast.runs import log_columns
+from isoloss.plans.forecast.runs import log_columns, log_runs
 from isoloss.sources.fitting import Columns, columns_for
 from isoloss.stats import check_level
 
@@ -91,6 +92,35 @@ def forecast_beside(fit: Fit, at: Mapping[str, ArrayLike], level: float | None =
         return None
     found = attempt(forecast, data.inputs, data.loss, at, level=level or fit.level, cluster=data.cluster)
     return None if isinstance(found, Refusal) else found
+
+
+def doubts_beside(prediction: Prediction, beside: Forecast | None) -> tuple[str, ...]:
+    """The warnings of a law's prediction; with a forecast of the same point, how far the table's own record
+    says that it may miss stands in place of those that count a factor outside the runs alone."""
+    if beside is None:
+        return prediction.warnings
+    far = far_warnings(prediction.extrapolation)
+    out = [warning for warning in prediction.warnings if warning not in far]
+    worst = max(float(factor.max()) for factor in beside.extrapolation.values())
+    if worst > 1 and prediction.interval is not None:
+        low, high = (float(np.max(end)) for end in prediction.interval)
+        narrow = np.log(high / low) / np.log(beside.interval[0, 1] / beside.interval[0, 0])
+        if narrow < 1:
+            miss = beside.error_rate * np.log(worst)
+            out.append(
+                f"{worst:.3g} times outside the runs: that far this table's hidden runs were missed by "
+                f"{text.percent(miss)} beyond such intervals, and the law's is {narrow:.2g} of the forecast's"
+            )
+    return tuple(out)
+
+
+def best_form(fit: Fit) -> BaseFit | None:
+    """The form that scatters least about the rows of ``fit``; None where there are no forms of its inputs."""
+    if fit.data is None or not forecast_inputs(fit.form):
+        return None
+    runs = log_runs(fit.data.inputs, fit.data.loss)
+    bases = [base for base in bases_of(runs.names) if not base.tied]
+    return min((fit_base(base, runs.z_In, runs.y_n) for base in bases), key=lambda found: found.scatter)
 
 
 def forecast_inputs(law: Form) -> bool:
