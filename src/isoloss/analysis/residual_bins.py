@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtr
 
+from isoloss import neighbours
 from isoloss.analysis.fit_rows import amount, on_logs, spread_words, varied_inputs
 from isoloss.laws import Fit
 from isoloss.stats import t_quantile
@@ -40,9 +41,7 @@ def _noise(fit: Fit, points: pl.DataFrame) -> tuple[float | None, int]:
     if points["label"].n_unique() < points.height or not (inputs > 0).all():
         return scatter, fit.df
     here = np.arange(points.height)
-    from scipy.spatial import KDTree  # slow to import
-
-    two = KDTree(np.log(inputs)).query(np.log(inputs), k=2)[1]
+    two = neighbours.nearest(np.log(inputs), 2)[1]
     nearest = np.where(two[:, 0] == here, two[:, 1], two[:, 0])
     first = here[(nearest[nearest] == here) & (here < nearest)]
     if len(first) < PAIRS:

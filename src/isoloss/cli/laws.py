@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from isoloss import files
 from isoloss.cli import options as o
 from isoloss.cli.app import AsJson, app, respond, say
 
@@ -36,6 +35,7 @@ def fit(
     isoloss fit studies/architectures-mini --law power-floor --where "cooled AND family = 'lstm'"
     isoloss fit runs.parquet --law chinchilla --tied alpha,beta --bootstrap 1000 --cluster run
     """
+    from isoloss import files
     from isoloss.analysis.fit_doubts import doubted
     from isoloss.cli.results import fit_parts
     from isoloss.sources import fit_table

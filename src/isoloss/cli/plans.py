@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isoloss import files
 from isoloss.cli import options as o
 from isoloss.cli.app import AsJson, app, progress, respond, say
 from isoloss.errors import InputError
@@ -127,6 +126,7 @@ def forecast(
     isoloss forecast runs.csv --params 7B --tokens 140B
     isoloss forecast runs.csv --column params=N --flops 1e22 --tokens 1e11 -o forecast.json
     """
+    from isoloss import files
     from isoloss.cli.results import forecast_parts
     from isoloss.plans.forecast import forecast_table
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import leastsq
 
 from isoloss.errors import Refusal
 from isoloss.laws._scaled import ScaledForm
@@ -169,7 +169,7 @@ def sharpen(problem: Problem, phi: Array) -> Array:
     if problem.objective == "huber-log":
         return _descend(problem, phi[None], 1e-14)[0]
     with np.errstate(over="ignore"):  # of a covariance that is not used
-        return leastsq(
+        return scipy.optimize.leastsq(
             problem.weighted_residuals,
             phi,
             Dfun=problem.weighted_jacobian,

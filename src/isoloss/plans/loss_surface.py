@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import elementwise
 
 from isoloss.errors import InputError
 from isoloss.laws import ZERO, Array, Fit, Form
@@ -149,5 +149,5 @@ def _reach(
     between = (at_least > 0) & (at_top < 0)
     if between.any():
         args = (rows[between], other[between], target[between])
-        out[between] = elementwise.find_root(gap, (least[between], top[between]), args=args).x
+        out[between] = scipy.optimize.elementwise.find_root(gap, (least[between], top[between]), args=args).x
     return out

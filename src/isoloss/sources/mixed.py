@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
+from isoloss.neighbours import nearest
 from isoloss.sources.naming import plain
 from isoloss.sources.repeats import SETTINGS, with_labels
 from isoloss.sources.table import Runs, TableIssue, row_words, share
@@ -76,8 +77,6 @@ def _steady_gap(again: pl.DataFrame, inputs: list[str]) -> float | None:
 
 def _paired(frame: pl.DataFrame, inputs: list[str]) -> tuple[int, ...]:
     """Rows that each have one other row at a small share of the distance to the next, in sizes and loss."""
-    from scipy.spatial import KDTree  # slow to import, and most tables are too small to ask
-
     names = [name for name in inputs if frame[name].dtype.is_numeric()]
     values = frame.select(*names, "loss").to_numpy()
     if not 16 <= len(values) <= 5000 or not np.all(np.isfinite(values) & (values > 0)):
@@ -88,7 +87,7 @@ def _paired(frame: pl.DataFrame, inputs: list[str]) -> tuple[int, ...]:
         return ()
     logs = np.log(values)
     span = np.ptp(logs, axis=0)
-    distance, near = KDTree(logs / np.where(span > 0, span, 1)).query(logs / np.where(span > 0, span, 1), k=3)
+    distance, near = nearest(logs / np.where(span > 0, span, 1), 3)
     mutual = near[near[:, 1], 1] == np.arange(len(near))
     close = mutual & (distance[:, 1] < 0.15 * distance[:, 2]) & (distance[:, 1] < 0.02)
     return tuple(frame["row"].to_numpy()[close].tolist()) if close.mean() > 0.8 else ()

@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
+from isoloss.laws.forms.coefficients import not_negative
 from isoloss.laws.forms.form import Array, Form, Nested, flat_in
 from isoloss.laws.forms.warps import Slopes, Warp
 
@@ -173,7 +173,7 @@ class PowerSum(Form):
             free_K = ~layout.floor_K
             theta_p[layout.coefficients_K[layout.floor_K]] = np.log(max(floor, 1e-300))
         length_K = np.maximum(np.linalg.norm(basis_Kn[free_K], axis=1), 1e-300)
-        solved_K = nnls((basis_Kn[free_K] / length_K[:, None]).T, target_n)[0] / length_K
+        solved_K = not_negative(basis_Kn[free_K] / length_K[:, None], target_n) / length_K
         # A coefficient of exactly 0 has no logarithm: start well inside.
         logs_K = np.log(np.maximum(solved_K, 0.25))
         theta_p[layout.coefficients_K[free_K]] = np.where(layout.signed_K[free_K], solved_K, logs_K)

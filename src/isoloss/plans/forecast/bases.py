@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from isoloss.laws import Array
+from isoloss.laws.forms.coefficients import not_negative
 
 _EXPONENT, _TOKENS_EXPONENT = 0.35, 0.38  # prior medians
 _SD_COEFFICIENT, _SD_EXPONENT = 10.0, 0.4  # of logs
@@ -134,7 +134,7 @@ def _start(base: Base, z_In: Array, y_n: Array, factor: float) -> Array:
     alpha_I = np.broadcast_to(np.exp(theta_p[first:last]), (len(z_In),))
     terms = np.exp(-alpha_I[:, None] * z_In)
     columns = np.vstack([np.ones_like(y_n), terms]) if base.floor else terms
-    found, _ = nnls((columns / np.exp(y_n)).T, np.ones_like(y_n))
+    found = not_negative(columns / np.exp(y_n), np.ones_like(y_n))
     theta_p[:first] = np.log(np.maximum(found, 1e-3))
     return theta_p
 

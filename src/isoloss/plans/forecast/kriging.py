@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from isoloss.laws import Array
 from isoloss.plans.forecast.bases import BaseFit
@@ -141,9 +141,9 @@ class _Axes:
 
 def _axes(noise_nn: Array, near_nn: Array, length: float, rest_n: Array, slope_np: Array) -> _Axes:
     root_nn = np.linalg.cholesky(noise_nn)
-    half_nn = np.asarray(solve_triangular(root_nn, near_nn, lower=True))
-    size_n, turn_nn = np.linalg.eigh(solve_triangular(root_nn, half_nn.T, lower=True))
-    axes_nn = np.asarray(solve_triangular(root_nn, turn_nn, lower=True, trans="T")).T
+    half_nn = np.asarray(scipy.linalg.solve_triangular(root_nn, near_nn, lower=True))
+    size_n, turn_nn = np.linalg.eigh(scipy.linalg.solve_triangular(root_nn, half_nn.T, lower=True))
+    axes_nn = np.asarray(scipy.linalg.solve_triangular(root_nn, turn_nn, lower=True, trans="T")).T
     log_root = float(np.log(np.diag(root_nn)).sum())
     return _Axes(length, axes_nn, size_n, log_root, axes_nn @ rest_n, axes_nn @ slope_np)
 
