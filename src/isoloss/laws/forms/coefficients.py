@@ -1,33 +1,34 @@
-"""Coefficients of a sum whose other parameters stand still: least squares with none below zero."""
+"""Coefficients of sums whose other parameters stand still: least squares with none below zero."""
+
+from itertools import product
 
 import numpy as np
 
 from isoloss.laws.forms.form import Array
 
 
-def not_negative(terms_Kn: Array, target_n: Array) -> Array:
-    """argmin |x terms - target|, x >= 0, by active sets (Lawson and Hanson 1974, chapter 23).
+def not_negative(terms_GKn: Array, target_Gn: Array) -> Array:
+    """argmin |x terms - target|, x >= 0, for G sums of K terms at once, (G, K).
 
-    As ``scipy.optimize.nnls``, on the K x K products: that package takes longer to import than a fit to find,
-    and a start needs few digits.
+    The optimum is the best of the least squares over some of the terms, the others 0, that have none below
+    zero: K is small, so all are tried.
     """
-    gram_KK, shared_K = terms_Kn @ terms_Kn.T, terms_Kn @ target_n
-    x_K, used_K = np.zeros(len(shared_K)), np.zeros(len(shared_K), dtype=bool)
-    least = 1e-10 * float(np.abs(shared_K).max(initial=0.0))
-    for _ in range(3 * len(x_K)):
-        pull_K = np.where(used_K, -np.inf, shared_K - gram_KK @ x_K)
-        if pull_K.max() <= least:
-            break
-        used_K[pull_K.argmax()] = True
-        while True:
-            new_K = np.zeros_like(x_K)
-            new_K[used_K] = np.linalg.lstsq(gram_KK[np.ix_(used_K, used_K)], shared_K[used_K])[0]
-            below_K = used_K & (new_K <= 0)
-            if not below_K.any():
-                break
-            # As far as the first coefficient that reaches zero, which then leaves.
-            share = float((x_K[below_K] / (x_K[below_K] - new_K[below_K])).min())
-            x_K = x_K + share * (new_K - x_K)
-            used_K &= x_K > 1e-14 * x_K.max(initial=0.0)
-        x_K = new_K
-    return x_K
+    length_GK = np.maximum(np.linalg.norm(terms_GKn, axis=2), 1e-300)
+    terms_GKn = terms_GKn / length_GK[..., None]
+    gram_GKK = terms_GKn @ np.swapaxes(terms_GKn, 1, 2)
+    shared_GK = np.einsum("gkn,...gn->gk", terms_GKn, np.broadcast_to(target_Gn, terms_GKn[:, 0].shape))
+    best_GK, gain_G = np.zeros_like(shared_GK), np.zeros(len(shared_GK))
+    for some in product((False, True), repeat=shared_GK.shape[1]):
+        used = np.flatnonzero(some)
+        if not len(used):
+            continue
+        # Terms that are all but the same share what both explain.
+        inner_Gkk = gram_GKK[:, used[:, None], used] + 1e-12 * np.eye(len(used))
+        x_Gk = np.linalg.solve(inner_Gkk, shared_GK[:, used, None])[..., 0]
+        found_G = np.einsum("gk,gk->g", x_Gk, shared_GK[:, used])
+        better_G = (x_Gk >= 0).all(axis=1) & (found_G > gain_G)
+        gain_G = np.where(better_G, found_G, gain_G)
+        new_GK = np.zeros_like(best_GK)
+        new_GK[:, used] = x_Gk
+        best_GK = np.where(better_G[:, None], new_GK, best_GK)
+    return best_GK / length_GK

@@ -24,7 +24,7 @@ _FREE = np.array([0, 1, 2, 4])  # A, u, B, g; v stands fourth and stays 1
 
 def _log_coefficients(basis_n2: Array, target_n: Array, w_n: Array) -> Array:
     root_n = np.sqrt(w_n)
-    return np.log(np.maximum(not_negative((basis_n2 * root_n[:, None]).T, target_n * root_n), 0.1))
+    return np.log(np.maximum(not_negative((basis_n2 * root_n[:, None]).T[None], target_n * root_n)[0], 0.1))
 
 
 def _whole(theta: Array) -> Array:
