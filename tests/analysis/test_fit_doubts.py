@@ -69,3 +69,18 @@ def test_a_bend_is_a_drift_and_the_law_itself_is_none():
     pairs = pl.concat([table, table.with_columns(pl.col("params") * 1.01, pl.col("loss") * 0.9995)])
     assert "drifts off its runs" in doubts(pairs)
     assert "drifts off its runs" not in doubts(frame(noise=0.001))
+
+
+@pytest.mark.parametrize(("kept", "said"), [((1.2, 6), "smallest"), ((0.1, 0.8), "largest"), ((0.1, 6), "")])
+def test_budgets_cut_on_one_side_of_their_minima_are_told(kept, said):
+    C = np.repeat(np.geomspace(1e18, 1e21, 6), 9)
+    side = np.tile(np.geomspace(0.2, 5, 9), 6)
+    N = 0.26 * (C / 6) ** 0.517 * side  # the best sizes of this law, and around them
+    loss = 1.8 + 480 * N**-0.34 + 2000 * (C / 6 / N) ** -0.36
+    loss = loss * np.exp(0.001 * np.random.default_rng(0).standard_normal(54))
+    table = pl.DataFrame({"params": N, "tokens": C / 6 / N, "loss": loss}).filter(
+        (side > kept[0]) & (side < kept[1])
+    )
+    words = doubts(table, curve_only=True)
+    assert ("lowest at the" in words) == bool(said)
+    assert said in words

@@ -147,10 +147,19 @@ class ObjectiveOptions:
     """What a fit minimises, and the level of its intervals."""
 
     objective: Annotated[
-        str, typer.Option(help="huber-log, squared-log, squared or huber-likelihood; summed.")
-    ] = "huber-log"
+        str | None,
+        typer.Option(
+            help="huber-log, squared-log, squared or huber-likelihood; summed. Default: huber-log, in fit "
+            "squared-log where that refuses."
+        ),
+    ] = None
     delta: Annotated[float, typer.Option(help="Threshold of Huber's function, on log loss.")] = 1e-3
     level: Level = 0.9
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """As what takes one objective and tries no other takes them."""
+        return vars(self) | {"objective": self.objective or "huber-log"}
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def compare(
             read.loss,
             holdout=None if holdout is None else hidden,
             cluster=read.cluster,
-            **vars(objective),
+            **objective.chosen,
         )
     warnings = [*read.warnings, *comparison.warnings]
     respond(as_json, comparison, comparison_parts(comparison), warnings, verbose=columns.verbose)
@@ -75,7 +75,7 @@ def backtest(
     from isoloss.plans.backtest import backtest as judged
 
     read, inputs, hidden = _read([law], table, columns, holdout)
-    options = vars(objective) | held.options() | {"source": read.source}
+    options = objective.chosen | held.options() | {"source": read.source}
     with read.told():
         result = judged(law, inputs, read.loss, holdout=hidden, rungs=rungs, cluster=read.cluster, **options)
     if out is not None:

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from isoloss.laws import Array
 from isoloss.plans.cost import Rates
@@ -181,8 +180,9 @@ def _minimise(
     out = np.where((ended_S < 0) & (low > 0) & (question.most_tokens is not None), low, np.nan)
     inner = np.flatnonzero(ended_S == 0)
     if len(inner):
-        least = scipy.optimize.elementwise.find_minimum
-        out[inner] = least(value, tuple(bracket_3S[:, inner]), args=(inner,)).x
+        from scipy.optimize import elementwise  # slow to import, and a closed form needs none
+
+        out[inner] = elementwise.find_minimum(value, tuple(bracket_3S[:, inner]), args=(inner,)).x
     return out
 
 

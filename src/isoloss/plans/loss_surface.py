@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from isoloss.errors import InputError
@@ -148,6 +147,8 @@ def _reach(
     out = np.where(at_top <= 0, np.where(at_least <= 0, 0.0, top), np.nan)
     between = (at_least > 0) & (at_top < 0)
     if between.any():
+        from scipy.optimize import elementwise  # slow to import
+
         args = (rows[between], other[between], target[between])
-        out[between] = scipy.optimize.elementwise.find_root(gap, (least[between], top[between]), args=args).x
+        out[between] = elementwise.find_root(gap, (least[between], top[between]), args=args).x
     return out
