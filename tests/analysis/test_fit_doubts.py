@@ -75,7 +75,7 @@ def test_a_bend_is_a_drift_and_the_law_itself_is_none():
 def test_budgets_cut_on_one_side_of_their_minima_are_told(kept, said):
     C = np.repeat(np.geomspace(1e18, 1e21, 6), 9)
     side = np.tile(np.geomspace(0.2, 5, 9), 6)
-    N = 0.26 * (C / 6) ** 0.517 * side  # the best sizes of this law, and around them
+    N = 0.12 * (C / 6) ** 0.514 * side  # the best sizes of this law, and around them
     loss = 1.8 + 480 * N**-0.34 + 2000 * (C / 6 / N) ** -0.36
     loss = loss * np.exp(0.001 * np.random.default_rng(0).standard_normal(54))
     table = pl.DataFrame({"params": N, "tokens": C / 6 / N, "loss": loss}).filter(
