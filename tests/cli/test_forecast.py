@@ -95,3 +95,13 @@ def test_a_plan_by_the_forecast_of_a_table_and_of_a_file(isoloss):
         code, said, talk = isoloss("plan", *arguments)
         assert (code, said) == (2, "")
         assert words in talk
+
+
+def test_a_design_buys_runs_for_a_forecast(isoloss):
+    asked = ("--forecast", "runs.csv", *COLUMNS, "--budget", "1e20", *POINT)
+    code, said, talk = isoloss("design", *asked)
+    assert code == 0, talk
+    assert "to narrow the prediction" in said
+    found = json.loads(isoloss("design", *asked, "--json")[1])
+    assert found["law"] == "forecast"
+    assert found["half_width_after"] < found["half_width_now"]

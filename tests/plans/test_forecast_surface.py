@@ -8,6 +8,7 @@ import pytest
 
 from isoloss.errors import InputError
 from isoloss.plans import plan
+from isoloss.plans.design import design
 from isoloss.plans.forecast import forecaster, forecaster_of
 from isoloss.plans.forecast.surface import forecast_surface
 
@@ -115,3 +116,25 @@ def test_a_written_forecast_answers_as_its_table_does(tmp_path, known):
     path.write_text("{}", "utf-8")
     with pytest.raises(InputError, match="carries no runs of params and tokens"):
         forecaster_of(path)
+
+
+def test_bought_runs_narrow_the_forecast_as_it_expects():
+    inputs, loss = columns()
+    known = forecaster(inputs, loss)
+    target = {"params": 7e9, "tokens": 1.4e11}
+    found = design(known, budget_flops=3e21, target=target)
+    low, high = known.at(target).interval[0]
+    assert found.half_width_now == pytest.approx((high - low) / 2)
+    assert found.half_width_after < min(found.half_width_random, found.half_width_d_optimal + 1e-12)
+    assert found.spent_flops <= 3e21
+    bought = {name: np.array([run.inputs[name] for run in found.runs]) for name in inputs}
+    noise = np.exp(0.005 * np.random.default_rng(9).standard_normal(len(found.runs)))
+    both = {name: np.concatenate([inputs[name], bought[name]]) for name in inputs}
+    after = forecaster(both, np.concatenate([loss, loss_at(**rename(bought)) * noise])).at(target)
+    assert np.diff(after.interval[0])[0] / 2 < 0.9 * found.half_width_now
+    with pytest.raises(InputError, match="differ in inputs"):
+        design(known, budget_flops=1e21, target={"params": 7e9})
+
+
+def rename(sizes):
+    return {"N": sizes["params"], "D": sizes["tokens"]}

@@ -213,8 +213,11 @@ def _known(source: str | None, table: str | None, runs: o.RunsOptions) -> "Fit |
 
 
 @app.command()
+@o.grouped
 def design(
-    source: o.Fit,
+    source: o.FitOrNone = None,
+    forecast: o.Forecast = None,
+    *,
     budget: Annotated[float, o.number("FLOPs to spend on the next runs.", "flops")],
     params: Annotated[float | None, o.number("N of the prediction that matters.", "params")] = None,
     tokens: Annotated[float | None, o.number("D of the prediction that matters.", "tokens")] = None,
@@ -222,19 +225,22 @@ def design(
     others: o.MoreInputs = None,
     at_most: Annotated[int, typer.Option(help="Runs to propose at most.")] = 8,
     seed: Annotated[int, typer.Option(help="Of the draws and the random choices.")] = 20260422,
+    runs: o.RunsOptions,
     verbose: o.Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Which runs to buy next, so that one prediction becomes surest for the money.
 
     isoloss design fit.json --budget 1e20 --params 7e9 --tokens 1.4e11
+    isoloss design --forecast runs.csv --budget 1e20 --params 7e9 --tokens 1.4e11
     """
     from isoloss.cli.results import design_parts
+    from isoloss.laws import Fit
     from isoloss.plans.design import design as designed
-    from isoloss.sources.fits import inputs_for, read_fit
+    from isoloss.sources.fits import inputs_for
 
-    fitted = read_fit(source)
+    known = _known(source, forecast, runs)
     inputs = o.law_inputs({"params": params, "tokens": tokens, "recurrence": recurrence}, others)
-    target = inputs_for(fitted, inputs)
-    result = designed(fitted, budget_flops=budget, target=target, at_most=at_most, seed=seed)
+    target = inputs_for(known, inputs) if isinstance(known, Fit) else inputs
+    result = designed(known, budget_flops=budget, target=target, at_most=at_most, seed=seed)
     respond(as_json, result, design_parts(result), result.warnings, verbose=verbose)

@@ -1,6 +1,13 @@
 """Forecasts: predictions that hold outside the runs. No law to choose."""
 
-from isoloss.plans.forecast.forecast import Forecast, Forecaster, LawForecast, forecast, forecaster
+from isoloss.plans.forecast.forecast import (
+    Forecast,
+    Forecaster,
+    ForecastPoint,
+    LawForecast,
+    forecast,
+    forecaster,
+)
 from isoloss.plans.forecast.table import (
     best_form,
     doubts_beside,
@@ -12,6 +19,7 @@ from isoloss.plans.forecast.table import (
 
 __all__ = [
     "Forecast",
+    "ForecastPoint",
     "Forecaster",
     "LawForecast",
     "best_form",

@@ -1,7 +1,7 @@
 """A forecast: the loss of runs that nobody has made, by several laws and the table's own record of misses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,6 +103,42 @@ class Forecaster:
     source: Mapping[str, Any]
     doubts: tuple[str, ...]
 
+    @property
+    def law(self) -> str:
+        return "forecast"
+
+    @property
+    def data(self) -> FitData:
+        return self.runs.data()
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        return {name: (min(column), max(column)) for name, column in self.data.inputs.items()}
+
+    def check_inputs(self, inputs: Mapping[str, ArrayLike]) -> Array:
+        """Logs (I, q) of new sizes, about the middles of the runs. Raises InputError for what cannot be."""
+        runs = self.runs
+        if set(inputs) != set(runs.names):
+            raise InputError("runs and points differ in inputs", mend=f"give {text.listed(runs.names)}")
+        log_at_Iq = log_columns({name: inputs[name] for name in runs.names})
+        if np.abs(log_at_Iq).max(initial=0.0) > np.log(MOST):
+            raise InputError(f"a size lies beyond {text.power(MOST)}", mend="give raw counts, such as 7e9")
+        return log_at_Iq - runs.middle_I[:, None]
+
+    def covariance(self, inputs: Mapping[str, ArrayLike]) -> tuple[Array, float]:
+        """Of the log losses at ``inputs``, the spread of the laws included, (q, q); the variance of a run."""
+        at_Iq = self.check_inputs(inputs)
+        mean_bq, cov_bqq = zip(*(law.covariance(at_Iq) for law in self.laws), strict=True)
+        cov_qq = np.mean(cov_bqq, axis=0) + np.cov(np.array(mean_bq), rowvar=False, bias=True)
+        return cov_qq, float(np.mean([law.noise for law in self.laws]))
+
+    def point(self, target: Mapping[str, ArrayLike]) -> "ForecastPoint":
+        """One new run, to be asked what others would tell of it."""
+        at_Iq = self.check_inputs(target)
+        cov_qq, noise = self.covariance(target)
+        mean_q = kriged_mean(self.laws, at_Iq).mean_q + self.runs.middle_loss
+        return ForecastPoint(self, at_Iq, float(np.exp(mean_q[0])), float(np.ravel(cov_qq)[0]), noise)
+
     def surface(self, draws: int, seed: int) -> LossSurface:
         """The loss over N and D, and ``draws`` of it. Raises InputError for runs of other inputs."""
         if self.runs.names != ("params", "tokens"):
@@ -112,12 +148,7 @@ class Forecaster:
     def at(self, inputs: Mapping[str, ArrayLike], level: float = 0.9) -> Forecast:
         """The losses of new runs at ``inputs``. Raises InputError for what is not positive."""
         level, runs, rate = check_level(level), self.runs, self.rate
-        if set(inputs) != set(runs.names):
-            raise InputError("runs and points differ in inputs", mend=f"give {text.listed(runs.names)}")
-        log_at_Iq = log_columns({name: inputs[name] for name in runs.names})
-        if np.abs(log_at_Iq).max(initial=0.0) > np.log(MOST):
-            raise InputError(f"a size lies beyond {text.power(MOST)}", mend="give raw counts, such as 7e9")
-        at_Iq = log_at_Iq - runs.middle_I[:, None]
+        at_Iq = self.check_inputs(inputs)
         kriged = kriged_mean(self.laws, at_Iq)
         reach_q = rate.reach(kriged.sd_q, distance(runs, at_Iq), level)
         laws = {
@@ -144,6 +175,26 @@ class Forecaster:
             data=runs.data(),
             source=dict(self.source),
         )
+
+
+@dataclass(frozen=True)
+class ForecastPoint:
+    """One new run: its loss, the variance of its mean and that of its own noise, of log losses."""
+
+    known: Forecaster
+    at_Iq: Array
+    loss: float
+    variance: float
+    noise: float
+
+    def half_width(self, share_left: float, more: Mapping[str, Array], level: float) -> float:
+        """Of the interval, in nats, once runs at ``more`` leave a share of the variance of the mean."""
+        runs = self.known.runs
+        if len(next(iter(more.values()))):
+            runs = replace(runs, z_In=np.concatenate([runs.z_In, self.known.check_inputs(more)], axis=1))
+        sd_q = np.sqrt(np.array([self.variance * max(share_left, 0.0) + self.noise]))
+        reach_q = self.known.rate.reach(sd_q, distance(runs, self.at_Iq), level)
+        return float(self.loss * np.sinh(reach_q[0]))
 
 
 def forecaster(
