@@ -114,6 +114,7 @@ def forecast(
     params: Annotated[list[float] | None, o.number("Parameters N of a new run.", "params")] = None,
     tokens: Annotated[list[float] | None, o.number("Its training tokens D, such as 1.4T.", "tokens")] = None,
     flops: Annotated[list[float] | None, o.number("Its FLOPs C, in place of N or D.", "flops")] = None,
+    others: o.MoreInputs = None,
     *,
     runs: o.RunsOptions,
     level: o.Level = 0.9,
@@ -135,6 +136,7 @@ def forecast(
         params=params or None,
         tokens=tokens or None,
         flops=flops or None,
+        others=o.numbers(others, "--input"),
         level=level,
         **runs.reading(),
     )

@@ -17,6 +17,8 @@ from isoloss.sources.fitting import Columns, columns_for
 from isoloss.stats import check_level
 
 SIZES = ("params", "tokens", "flops")
+OTHERS = ("recurrence", "unique_tokens", "position")
+"""More inputs that the loss falls in. A rate or a batch has a best value, which is nothing to a forecast."""
 _GIVE_RUNS = "give a table, or what isoloss forecast -o wrote"
 
 
@@ -26,18 +28,20 @@ def forecast_table(
     params: ArrayLike | None = None,
     tokens: ArrayLike | None = None,
     flops: ArrayLike | None = None,
+    others: Mapping[str, ArrayLike] | None = None,
     level: float = 0.9,
     **reading: Any,
 ) -> Forecast:
     """The losses of new runs of ``params`` and ``tokens``, from the runs of ``table``; no law to choose.
 
     Two of params, tokens and ``flops`` (C = 6 N D) say which runs, as numbers or arrays; one of them alone
-    where the table's other sizes stand still. ``table`` and ``reading`` are as in ``forecaster_of``.
+    where the table's other sizes stand still. ``others`` are loops (``recurrence``), ``unique_tokens`` and
+    ``position``, beside these or alone. ``table`` and ``reading`` are as in ``forecaster_of``.
 
     Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecaster`` does.
     """
     check_level(level)
-    at = new_runs(params, tokens, flops)
+    at = new_runs(params, tokens, flops, others)
     return forecaster_of(table, inputs=tuple(at), **reading).at(at, level)
 
 
@@ -61,7 +65,7 @@ def forecaster_of(
         if columns or where or cluster:
             raise InputError("is no table", where=str(table), mend="leave out columns, where and cluster")
         return _of_file(Path(table), inputs)
-    laws = ["chinchilla"] if len(inputs) > 1 else []
+    laws = ["chinchilla"] if {"params", "tokens"} <= set(inputs) else []
     read = columns_for(laws, table, columns=columns, where=where, cluster=cluster, more=inputs, **reading)
     _check_others(read, inputs)
     known = {name: read.inputs[name] for name in inputs}
@@ -128,25 +132,33 @@ def forecast_inputs(law: Form) -> bool:
     return law.gives == "loss" and set(law.inputs) in ({"params", "tokens"}, *({name} for name in SIZES))
 
 
-def new_runs(params: ArrayLike | None, tokens: ArrayLike | None, flops: ArrayLike | None) -> dict[str, Array]:
-    """The sizes asked for; with ``flops`` beside one of the others the third follows, C = 6 N D.
+def new_runs(
+    params: ArrayLike | None,
+    tokens: ArrayLike | None,
+    flops: ArrayLike | None,
+    others: Mapping[str, ArrayLike] | None = None,
+) -> dict[str, Array]:
+    """The sizes asked for; with ``flops`` beside params or tokens the third follows, C = 6 N D.
 
-    Raises InputError for none of them or all three.
+    Raises InputError for none of them or all three, and for an input that is no size.
     """
-    asked = zip(SIZES, (params, tokens, flops), strict=True)
-    given = {name: np.atleast_1d(size) for name, size in asked if size is not None}
-    if len(given) not in (1, 2):
+    asked = {"params": params, "tokens": tokens, "flops": flops, **(others or {})}
+    given = {name: np.atleast_1d(size) for name, size in asked.items() if size is not None}
+    if not given or set(SIZES) <= set(given):
         what = "params, tokens and flops are all given" if given else "no size is given"
         raise InputError(what, mend="give params and tokens, or flops and one of them")
+    if unknown := set(given) - {*SIZES, *OTHERS}:
+        what = f"{min(unknown)} is no size that the loss falls in"
+        raise InputError(what, mend=f"leave it out; beside N, D and C there are {text.listed(OTHERS)}")
     longest = max(map(len, given.values()))
     sizes = {name: np.repeat(size, longest) if len(size) == 1 else size for name, size in given.items()}
     log_columns(sizes)  # raises what is wrong with them
     columns: dict[str, Array] = {name: size.astype(np.float64) for name, size in sizes.items()}
-    if len(columns) == 1 or "flops" not in columns:
-        return columns
-    if "params" in columns:
-        return {"params": columns["params"], "tokens": columns["flops"] / 6 / columns["params"]}
-    return {"params": columns["flops"] / 6 / columns["tokens"], "tokens": columns["tokens"]}
+    for name, other in (("params", "tokens"), ("tokens", "params")):
+        if {name, "flops"} <= set(columns):
+            columns[other] = columns.pop("flops") / 6 / columns[name]
+    first = {name: columns.pop(name) for name in ("params", "tokens") if name in columns}
+    return first | columns
 
 
 def _check_others(read: Columns, names: tuple[str, ...]) -> None:
