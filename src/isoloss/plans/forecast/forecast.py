@@ -241,7 +241,8 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
     out: list[str] = []
     runs, rate = known.runs, known.rate
     if runs.given > len(runs.y_n):
-        out.append(f"{len(runs.y_n)} of {runs.given:,} runs were used, a random part that is always the same")
+        used = "the ends of each size and a random part"
+        out.append(f"{len(runs.y_n)} of {runs.given:,} runs were used: {used}")
     farthest = float(runs.outside(at_Iq).max())
     if rate.origins < _FEW_ORIGINS:
         out.append(f"the error rate rests on {text.plural(rate.origins, 'origin')}: the runs are few")
