@@ -7,7 +7,6 @@ openathena-isoflops/isoflops_transform.csv as published by their authors (arXiv 
 2603.22339). Printed are aggregates alone.
 """
 
-import platform
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import scipy
 
+from isoloss import cpu
 from isoloss.errors import Refusal
 from isoloss.laws import Array, fit
 from isoloss.plans.backtest import Backtest, backtest
@@ -187,19 +186,11 @@ def bootstraps(cases: list[Case]) -> None:
     print(f"{f'all {points:.0f} hidden runs':<68}{ours:>10.0%}{plain:>20.0%}{noisy:>12.0%}")
 
 
-def machine() -> str:
-    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    cpu = names[0] if names else platform.processor()
-    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
-    return f"{cpu}, one thread, {versions}"
-
-
 def main(folder: Path) -> None:
     readers: tuple[Callable[[Path], Iterator[Case]], ...] = (gadre, steplaw, isoflops)
     cases = [case for read in readers for case in read(folder)]
     print("# isoloss backtests: the law L = E + A N^-alpha + B D^-beta fitted to the visible runs")
-    print(f"# {machine()}")
+    print(f"# {cpu.with_versions('numpy', 'scipy')}, one thread")
     print("# miss, bias: mean absolute and mean relative error; held: share inside the 90% interval of a run")
     print("# ahead, behind, not told apart: by a paired 90% interval against the best baseline")
     published(folder)

@@ -7,16 +7,14 @@ their runs are simulated, the law is fitted again, and the squared error of the 
 with the truth. As a control the design is also made for another target than the one it is judged on.
 """
 
-import platform
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
-import scipy
 from scipy.optimize import least_squares
 
+from isoloss import cpu
 from isoloss.laws import Array, Fit, fit, form
 from isoloss.plans.design import candidate_sets
 from isoloss.plans.selection import best_selection, d_gain, random_selections, v_gain
@@ -162,7 +160,7 @@ def simulate(world: World, repeats: int, seed: int = 0) -> Result:
 
 def main(repeats: int) -> None:
     print(f"# isoloss design, {repeats} simulated studies a world, noise {NOISE} nats")
-    print(f"# {machine()}")
+    print(f"# {cpu.with_versions('numpy', 'scipy')}, one thread")
     for world in (CHINCHILLA, LOOPED):
         result = simulate(world, repeats)
         print(f"\n{world.law}: target {dict(world.target)}, budget {world.budget_flops:.3g} FLOPs")
@@ -171,14 +169,6 @@ def main(repeats: int) -> None:
             low, high = result.excess[name]
             apart = "" if name == "V-optimal" else f"[{low:+.2e}, {high:+.2e}]"
             print(f"{name:<32}{np.sqrt(mean):>18.5f}{apart:>38}")
-
-
-def machine() -> str:
-    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    cpu = names[0] if names else platform.processor()
-    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
-    return f"{cpu}, one thread, {versions}"
 
 
 if __name__ == "__main__":

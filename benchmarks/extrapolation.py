@@ -7,7 +7,6 @@ skipped. Of each table the top 15 % and 35 % of the log range of FLOPs, params a
 Printed are aggregates alone.
 """
 
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import scipy
 
+from isoloss import cpu
 from isoloss.errors import Refusal
 from isoloss.laws import Array, fit
 from isoloss.plans.forecast import forecast
@@ -291,19 +290,11 @@ def simulations(sizes: tuple[int, ...], noises: tuple[float, ...], seeds: int) -
                 yield f"{name}, {runs} runs, noise {noise:.1%}", Score(*np.mean(rows, axis=0))
 
 
-def machine() -> str:
-    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    cpu = names[0] if names else platform.processor()
-    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}"
-    return f"{cpu}, one thread, {versions}"
-
-
 def main(folder: Path) -> None:
     begin = time.process_time()
     found, others = list(tables(folder, CHOSEN_ON)), list(tables(folder, (unseen,)))
     print("# isoloss: predictions beyond the runs, each table's top 15 % and 35 % of FLOPs, N and D hidden")
-    print(f"# {machine()}")
+    print(f"# {cpu.with_versions('numpy', 'scipy')}, one thread")
     print("# held: share of hidden runs inside the interval; half-width: of the loss; rms: of log errors;")
     print("# Winkler: of log losses, width + 2 / (1 - level) times what is missed. Means over splits.")
     by_table(found)

@@ -55,9 +55,10 @@ def fit(law: str, table: Any, **options: Any) -> "Fit":
 
     Raises InputError for a table that cannot be read so, Refusal where the data cannot answer.
     """
+    from isoloss.analysis.fit_doubts import doubted
     from isoloss.sources import fit_table
 
-    return fit_table(law, table, **options)
+    return doubted(fit_table(law, table, **options))
 
 
 def forecast(table: Any, **question: Any) -> "Forecast":

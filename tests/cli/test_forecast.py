@@ -71,7 +71,37 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss):
     said = isoloss("predict", "fit.json", *POINT)[1]
     assert f"forecast from the same runs: {alone['loss']:.4f}" in said
     assert "outside the runs: trust the forecast" in said
+    assert "times outside the runs: that far this table's hidden runs were missed by" in said
+    far = isoloss("predict", "fit.json", "--params", "7e10", "--tokens", "1.4e12")[1]
+    assert "lies a factor" not in far
     inside = isoloss("predict", "fit.json", "--params", "1e8", "--tokens", "1e10")[1]
     assert "trust" not in inside
     # A published law carries no runs.
     assert "forecast" not in isoloss("predict", "chinchilla-epoch", *POINT)[1]
+
+
+def test_a_plan_by_the_forecast_of_a_table_and_of_a_file(isoloss):
+    isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "-o", "forecast.json")
+    by_table = isoloss("plan", "--forecast", "runs.csv", *COLUMNS, "--flops", "1e21")
+    by_file = isoloss("plan", "--forecast", "forecast.json", "--flops", "1e21", "--json")
+    assert by_table[0] == by_file[0] == 0
+    assert by_table[1].startswith("plan by forecast:")
+    plan = json.loads(by_file[1])
+    assert plan["intervals"]["params"][0] < plan["params"] < plan["intervals"]["params"][1]
+    for arguments, words in (
+        (("--flops", "1e21"), "neither a fit nor a table"),
+        (("chinchilla-epoch", "--forecast", "runs.csv", "--flops", "1e21"), "a fit and a table"),
+    ):
+        code, said, talk = isoloss("plan", *arguments)
+        assert (code, said) == (2, "")
+        assert words in talk
+
+
+def test_a_design_buys_runs_for_a_forecast(isoloss):
+    asked = ("--forecast", "runs.csv", *COLUMNS, "--budget", "1e20", *POINT)
+    code, said, talk = isoloss("design", *asked)
+    assert code == 0, talk
+    assert "to narrow the prediction" in said
+    found = json.loads(isoloss("design", *asked, "--json")[1])
+    assert found["law"] == "forecast"
+    assert found["half_width_after"] < found["half_width_now"]

@@ -36,7 +36,7 @@ def test_closed_form_and_search_agree(known, law):
     params, setting = CASES[law]
     of = loss_surface(known(params, law), setting, 100, 0)
     question, log_c = AllocationQuestion(Rates(6.0), flops=1e22), np.array([np.log(1e22)])
-    assert of.terms() is not None
+    assert of.terms is not None
     exact = at_budget(of, question, log_c)
     np.testing.assert_allclose(minimise_budget(of, question, log_c), exact, atol=1e-5)
     loss = of.loss(0, *exact)
@@ -103,7 +103,7 @@ def test_equal_loops_and_parameters(known):
         share = looped / (once + looped)
         found = plan(law, flops=1e20, recurrence=r, recurrent_share=share)
         flops[r] = 1e20 / (6 * found.params * found.tokens)
-        terms = loss_surface(law, FixedInputs(recurrence=r, recurrent_share=share), 100, 0).terms()
+        terms = loss_surface(law, FixedInputs(recurrence=r, recurrent_share=share), 100, 0).terms
         amplitude[r] = float((terms.A[0] / LOOPED["A"]) ** (-1 / LOOPED["alpha"]))
     assert amplitude == pytest.approx({2: 1.251, 4: 1.454, 8: 1.561}, abs=1e-3)
     assert flops == pytest.approx({2: 1.671, 4: 2.531, 8: 3.459}, abs=1e-3)

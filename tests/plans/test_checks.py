@@ -45,7 +45,7 @@ def test_what_can_be_planned_comes_back_as_floats_without_what_was_not_given():
 
 def test_a_loss_is_reached_above_the_floor_and_refused_at_it(known):
     surface = loss_surface(known("besiroglu"), FixedInputs(), 100, 0)
-    floor = float(surface.params_S["E"][0])
+    floor = float(surface.terms.E[0])
     check_reach(surface, AllocationQuestion(Rates(6.0), loss=floor + 1e-3), 0.9)
     with pytest.raises(Refusal, match="the law's floor there"):
         check_reach(surface, AllocationQuestion(Rates(6.0), loss=floor), 0.9)
@@ -55,7 +55,7 @@ def test_a_loss_is_reached_above_the_floor_and_refused_at_it(known):
 
 def test_an_uncertain_floor_is_refused_up_to_its_upper_end(fitted):
     surface = loss_surface(fitted, FixedInputs(), 1000, 0)
-    top = np.quantile(surface.params_S["E"][1:], 0.95)
+    top = np.quantile(surface.terms.E[1:], 0.95)
     check_reach(surface, AllocationQuestion(Rates(6.0), loss=float(top) + 1e-3), 0.9)
     with pytest.raises(Refusal, match="the data do not say"):
         check_reach(surface, AllocationQuestion(Rates(6.0), loss=float(top) - 1e-3), 0.9)

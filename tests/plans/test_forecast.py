@@ -153,7 +153,7 @@ def test_kriging_follows_a_smooth_error_that_the_law_has_not():
     runs = log_runs({"params": N, "tokens": D}, loss)
     seen, new = runs.take(np.arange(120) % 3 > 0), runs.take(np.arange(120) % 3 == 0)
     found = fit_base(SEVERAL_INPUTS[0], seen.z_In, seen.y_n)
-    mean_q, _ = krige(found, seen.z_In, seen.y_n, seen.label_n, new.z_In)
+    mean_q, _ = krige(found, seen.z_In, seen.y_n, seen.label_n).moments(new.z_In)
     law_q, _ = found.value(new.z_In)
     rms = [np.sqrt(np.mean((new.y_n - predicted) ** 2)) for predicted in (mean_q, law_q)]
     assert rms[0] < 0.5 * rms[1]
@@ -297,3 +297,30 @@ def test_json_has_numbers_for_one_point_and_lists_for_more(frame):
         assert law["status"] == "converged"
         assert law["interval"][0] < law["loss"] < law["interval"][1]
     assert sum(law["share"] for law in one["laws"].values()) == pytest.approx(1)
+
+
+def test_loops_are_a_third_input_by_the_same_code():
+    rng = np.random.default_rng(5)
+    N, D = 10 ** rng.uniform(7, 9, 60), 10 ** rng.uniform(9, 11, 60)
+    loops = rng.choice([1.0, 2.0, 4.0, 8.0], 60)
+    loss = (loss_at(N, D) + 0.3 * loops**-0.8) * np.exp(0.003 * rng.standard_normal(60))
+    table = pl.DataFrame({"params": N, "tokens": D, "recurrence": loops, "loss": loss})
+    found = isoloss.forecast(table, params=5e9, tokens=4e11, others={"recurrence": [1, 16]})
+    truth = loss_at(5e9, 4e11) + 0.3 * np.array([1.0, 16.0]) ** -0.8
+    assert set(found.extrapolation) == {"params", "tokens", "recurrence"}
+    assert found.extrapolation["recurrence"].tolist() == [1.0, 2.0]
+    assert found.origins > 4
+    low, high = found.interval.T
+    assert np.all((low < truth) & (truth < high))
+    assert found.loss[0] > high[1]
+    with pytest.raises(InputError, match="batch is no size that the loss falls in"):
+        isoloss.forecast(table, params=5e9, tokens=4e11, others={"batch": 512})
+
+
+def test_the_position_in_the_context_is_an_input_alone():
+    T = np.geomspace(4, 512, 12)
+    loss = (2.0 + 1.5 * T**-0.6) * np.exp(0.002 * np.random.default_rng(1).standard_normal(12))
+    found = isoloss.forecast(pl.DataFrame({"position": T, "loss": loss}), others={"position": 2048})
+    assert set(found.laws) == {"power-floor", "power"}
+    low, high = found.interval[0]
+    assert low < 2.0 + 1.5 * 2048**-0.6 < high

@@ -1,7 +1,5 @@
 """Warnings of a plan: each there when it should be, and away when it should not."""
 
-from dataclasses import replace
-
 import pytest
 
 from isoloss.plans import plan, warnings
@@ -31,13 +29,13 @@ def test_missing_intervals_and_far_plans_are_said(fitted, known):
 
 
 def test_the_counting_rule_is_that_of_the_fits_column(fitted):
-    assert "embeddings in or out?" in warnings.counting_warning(replace(fitted, source={}), 6.0)
+    assert "embeddings in or out?" in warnings.counting_warning({}, 6.0)
     for source, words in (
         ({"columns": {"params": "params"}, "study": True}, "leaves out the output head"),
         ({"columns": {"params": "params_non_emb"}}, "leaves out the output head"),
         ({"columns": {"params": "N"}}, "count your budget and your model the same way"),
     ):
-        assert words in warnings.counting_warning(replace(fitted, source=source), 6.0)
+        assert words in warnings.counting_warning(source, 6.0)
 
 
 def test_repeats_are_warned_of_once_they_cost_something():

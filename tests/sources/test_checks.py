@@ -313,3 +313,20 @@ def test_evaluations_before_the_first_step_are_unfinished():
     found = runs(changed([1], tokens=0.0))
     assert one(found, "unfinished").rows == (1,)
     assert not kinds(found, "refuse")
+
+
+@pytest.mark.parametrize("label", ["eval", None])
+def test_two_kinds_of_loss_in_one_column_are_refused_with_the_column_that_mixes_them(label):
+    N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 7), np.geomspace(1e9, 1e11, 6)))
+    second = np.arange(42) % 3 == 0
+    loss = (1.8 + 480 * N**-0.34 + 2000 * D**-0.37) * np.where(second, 1.9, 1.0)
+    table = pl.DataFrame({"params": N, "tokens": D, "loss": loss})
+    if label:
+        table = table.with_columns(pl.Series(label, np.where(second, "paloma", "c4")))
+    words = "eval tells them apart" if label else "losses of two kinds in one column"
+    with pytest.raises(InputError, match=words):
+        accept(usable(runs(table)))
+    assert usable(runs(table, accepted=("many-diverged",))).excluded
+    few = table.with_columns(pl.when(pl.int_range(42) == 41).then(9.0).otherwise("loss").alias("loss"))
+    few = few.filter(~pl.Series(second) | (pl.int_range(42) == 41))
+    assert len(accept(usable(runs(few))).excluded) == 1

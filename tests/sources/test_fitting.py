@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isoloss.errors import InputError
+from isoloss.errors import InputError, Refusal
 from isoloss.laws import fit
 from isoloss.sources import fit_table
 
@@ -191,3 +191,16 @@ def test_best_sizes_are_not_taken_for_losses():
     assert not any("loss" in text or "perplexity" in text for text in found.warnings)
     low, high = found.intervals["a"]
     assert low < 0.5 < high
+
+
+def test_where_the_default_refuses_squares_of_logs_are_tried_and_named():
+    for seed, used in ((3, "huber-log"), (44, "squared-log")):
+        rng = np.random.default_rng(seed)
+        N, D = 10 ** rng.uniform(7, 9, 25), 10 ** rng.uniform(8.5, 10.5, 25)
+        loss = (1.8 + 482 * N**-0.34 + 2085 * D**-0.37) * np.exp(0.01 * rng.standard_normal(25))
+        table = pl.DataFrame({"params": N, "tokens": D, "loss": loss})
+        fitted = fit_table("chinchilla", table)
+        assert fitted.objective.name == used
+        assert ("since huber-log is refused" in " ".join(fitted.warnings)) == (used != "huber-log")
+    with pytest.raises(Refusal, match="told apart"):
+        fit_table("chinchilla", table, objective="huber-log")

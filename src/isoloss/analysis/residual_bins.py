@@ -2,9 +2,9 @@
 
 import numpy as np
 import polars as pl
-from scipy.spatial import KDTree
 from scipy.special import stdtr
 
+from isoloss import neighbours
 from isoloss.analysis.fit_rows import amount, on_logs, spread_words, varied_inputs
 from isoloss.laws import Fit
 from isoloss.stats import t_quantile
@@ -41,7 +41,7 @@ def _noise(fit: Fit, points: pl.DataFrame) -> tuple[float | None, int]:
     if points["label"].n_unique() < points.height or not (inputs > 0).all():
         return scatter, fit.df
     here = np.arange(points.height)
-    two = KDTree(np.log(inputs)).query(np.log(inputs), k=2)[1]
+    two = neighbours.nearest(np.log(inputs), 2)[1]
     nearest = np.where(two[:, 0] == here, two[:, 1], two[:, 0])
     first = here[(nearest[nearest] == here) & (here < nearest)]
     if len(first) < PAIRS:
@@ -94,8 +94,16 @@ def _error(noise: float | None) -> pl.Expr:
     return one_run / pl.col("independent").cast(pl.Float64).sqrt()
 
 
+def drifts(bins: pl.DataFrame) -> bool:
+    """Whether chance would leave a bin mean so large, among all bins, less often than ``DRIFTS``."""
+    if bins["standard_error"].null_count():
+        return False
+    errors = float(np.abs((bins["mean"] / bins["standard_error"]).to_numpy()).max())
+    return 2 * bins.height * float(stdtr(int(bins["df"][0]), -errors)) < DRIFTS
+
+
 def drift(fit: Fit, bins: pl.DataFrame) -> str:
-    """The largest bin mean in standard errors, and whether chance would leave one so large."""
+    """The largest bin mean in standard errors, and whether the law drifts."""
     unit = 1 / (100 if on_logs(fit) else 1)
     if bins["standard_error"].null_count():
         largest = float(np.abs(bins["mean"].to_numpy()).max())
@@ -103,10 +111,9 @@ def drift(fit: Fit, bins: pl.DataFrame) -> str:
     z = (bins["mean"] / bins["standard_error"]).to_numpy()
     index = int(np.abs(z).argmax())
     errors = abs(z[index])
-    chance = min(1.0, 2 * len(z) * float(stdtr(int(bins["df"][0]), -errors)))
     worst = bins.row(index, named=True)
     where = amount(worst["input"], worst["from"], worst["to"])
     size = f"{'+' if worst['mean'] > 0 else '−'}{spread_words(fit, abs(unit * worst['mean']))}"
-    if chance < DRIFTS:
+    if drifts(bins):
         return f"The law drifts off its runs: they average {size} at {where} ({errors:.1f} s.e.)"
     return f"No drift is seen: the largest bin mean is {size}, at {where} ({errors:.1f} s.e.)"

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from isoloss import files
 from isoloss.cli import options as o
 from isoloss.cli.app import AsJson, app, respond, say
 
@@ -36,6 +35,8 @@ def fit(
     isoloss fit studies/architectures-mini --law power-floor --where "cooled AND family = 'lstm'"
     isoloss fit runs.parquet --law chinchilla --tied alpha,beta --bootstrap 1000 --cluster run
     """
+    from isoloss import files
+    from isoloss.analysis.fit_doubts import doubted
     from isoloss.cli.results import fit_parts
     from isoloss.sources import fit_table
 
@@ -53,6 +54,7 @@ def fit(
         **vars(objective),
         **held.options(),
     )
+    fitted = doubted(fitted)
     if out is not None:
         files.write_json(out, fitted.to_json())
     respond(as_json, fitted, fit_parts(fitted), fitted.warnings, verbose=columns.verbose)
@@ -81,7 +83,7 @@ def predict(
     isoloss predict chinchilla-epoch --params 70B --tokens 1.4T
     """
     from isoloss.cli.results import prediction_parts
-    from isoloss.plans.forecast import forecast_beside
+    from isoloss.plans.forecast import doubts_beside, forecast_beside
     from isoloss.sources.fits import inputs_for, read_fit
 
     fitted = read_fit(source)
@@ -89,11 +91,12 @@ def predict(
     inputs = o.law_inputs(sizes | {"recurrence": recurrence, "position": position}, others)
     at = inputs_for(fitted, inputs)
     prediction, beside = fitted.predict(level=level, **at), forecast_beside(fitted, at, level)
-    answer = vars(prediction) | {"law": fitted.law, "source": fitted.source}
+    warnings = doubts_beside(prediction, beside)
+    answer = vars(prediction) | {"law": fitted.law, "source": fitted.source, "warnings": warnings}
     answer |= {} if beside is None else {"forecast": beside.to_json()}
     answer = {fitted.form.gives: answer.pop("loss")} | answer
     parts = prediction_parts(fitted, prediction, beside)
-    respond(as_json, answer, parts, prediction.warnings, verbose=verbose)
+    respond(as_json, answer, parts, warnings, verbose=verbose)
 
 
 @app.command("laws")

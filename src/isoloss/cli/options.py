@@ -15,6 +15,10 @@ from isoloss.errors import InputError
 
 Table = Annotated[Path, typer.Argument(help="Runs: .csv, .parquet, .ndjson, or a study's folder.")]
 Fit = Annotated[str, typer.Argument(help="FIT.json, or a published law: see `isoloss laws`.")]
+FitOrNone = Annotated[str | None, typer.Argument(help="FIT.json, or a published law: see `isoloss laws`.")]
+Forecast = Annotated[
+    str | None, typer.Option(help="In place of a fit, a table of runs, or what forecast -o wrote.")
+]
 Where = Annotated[str | None, typer.Option(help="Rows to keep, in SQL: \"cooled AND family = 'lstm'\".")]
 Level = Annotated[float, typer.Option(help="Share of intervals that hold the truth.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Say every finding, not the gravest alone.")]
@@ -122,14 +126,40 @@ class ColumnOptions(SizeColumnOptions):
 
 
 @dataclass(frozen=True)
+class RunsOptions:
+    """How the runs of a forecast are read."""
+
+    columns: Annotated[list[str] | None, typer.Option("--column", help="NAME=COLUMN, as in fit.")] = None
+    where: Where = None
+    cluster: Annotated[str | None, typer.Option(help="Column naming rows that hang together.")] = None
+    count: Annotated[str, typer.Option(help="params, params_total or params_executed.")] = "params"
+    accept: Accept = None
+
+    def reading(self) -> dict[str, Any]:
+        """As ``plans.forecast.forecaster_of`` takes it. Raises InputError."""
+        columns = pairs(self.columns, "--column")
+        own = {"where": self.where, "cluster": self.cluster, "count": self.count}
+        return own | {"columns": columns, "accepted": self.accept or ()}
+
+
+@dataclass(frozen=True)
 class ObjectiveOptions:
     """What a fit minimises, and the level of its intervals."""
 
     objective: Annotated[
-        str, typer.Option(help="huber-log, squared-log, squared or huber-likelihood; summed.")
-    ] = "huber-log"
+        str | None,
+        typer.Option(
+            help="huber-log, squared-log, squared or huber-likelihood; summed. Default: huber-log, in fit "
+            "squared-log where that refuses."
+        ),
+    ] = None
     delta: Annotated[float, typer.Option(help="Threshold of Huber's function, on log loss.")] = 1e-3
     level: Level = 0.9
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """As what takes one objective and tries no other takes them."""
+        return vars(self) | {"objective": self.objective or "huber-log"}
 
 
 @dataclass(frozen=True)

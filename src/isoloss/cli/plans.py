@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isoloss import files
 from isoloss.cli import options as o
 from isoloss.cli.app import AsJson, app, progress, respond, say
 from isoloss.errors import InputError
 
 if TYPE_CHECKING:
-    from isoloss.laws import Array
+    from isoloss.laws import Array, Fit
+    from isoloss.plans.forecast import Forecaster
     from isoloss.plans.holdout import Mask
     from isoloss.sources.fitting import Columns
 
@@ -46,7 +46,7 @@ def compare(
             read.loss,
             holdout=None if holdout is None else hidden,
             cluster=read.cluster,
-            **vars(objective),
+            **objective.chosen,
         )
     warnings = [*read.warnings, *comparison.warnings]
     respond(as_json, comparison, comparison_parts(comparison), warnings, verbose=columns.verbose)
@@ -75,7 +75,7 @@ def backtest(
     from isoloss.plans.backtest import backtest as judged
 
     read, inputs, hidden = _read([law], table, columns, holdout)
-    options = vars(objective) | held.options() | {"source": read.source}
+    options = objective.chosen | held.options() | {"source": read.source}
     with read.told():
         result = judged(law, inputs, read.loss, holdout=hidden, rungs=rungs, cluster=read.cluster, **options)
     if out is not None:
@@ -108,16 +108,15 @@ def _read(
 
 
 @app.command()
+@o.grouped
 def forecast(
     table: o.Table,
     params: Annotated[list[float] | None, o.number("Parameters N of a new run.", "params")] = None,
     tokens: Annotated[list[float] | None, o.number("Its training tokens D, such as 1.4T.", "tokens")] = None,
     flops: Annotated[list[float] | None, o.number("Its FLOPs C, in place of N or D.", "flops")] = None,
-    columns: Annotated[list[str] | None, typer.Option("--column", help="NAME=COLUMN, as in fit.")] = None,
-    where: o.Where = None,
-    cluster: Annotated[str | None, typer.Option(help="Column naming rows that hang together.")] = None,
-    count: Annotated[str, typer.Option(help="params, params_total or params_executed.")] = "params",
-    accept: o.Accept = None,
+    others: o.MoreInputs = None,
+    *,
+    runs: o.RunsOptions,
     level: o.Level = 0.9,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the forecast here, as JSON.")] = None,
     verbose: o.Verbose = False,
@@ -128,6 +127,7 @@ def forecast(
     isoloss forecast runs.csv --params 7B --tokens 140B
     isoloss forecast runs.csv --column params=N --flops 1e22 --tokens 1e11 -o forecast.json
     """
+    from isoloss import files
     from isoloss.cli.results import forecast_parts
     from isoloss.plans.forecast import forecast_table
 
@@ -136,12 +136,9 @@ def forecast(
         params=params or None,
         tokens=tokens or None,
         flops=flops or None,
+        others=o.numbers(others, "--input"),
         level=level,
-        columns=o.pairs(columns, "--column"),
-        where=where,
-        cluster=cluster,
-        count=count,
-        accepted=accept or (),
+        **runs.reading(),
     )
     if out is not None:
         files.write_json(out, found.to_json())
@@ -177,9 +174,18 @@ class PlanOptions:
 
 @app.command()
 @o.grouped
-def plan(source: o.Fit, question: PlanOptions, verbose: o.Verbose = False, as_json: AsJson = False) -> None:
+def plan(
+    source: o.FitOrNone = None,
+    forecast: o.Forecast = None,
+    *,
+    question: PlanOptions,
+    runs: o.RunsOptions,
+    verbose: o.Verbose = False,
+    as_json: AsJson = False,
+) -> None:
     """Which model for how many tokens: at a budget, to a target loss, or with one of them fixed.
 
+    isoloss plan --forecast runs.csv --flops 1e21
     isoloss plan fit.json --flops 1e21 --gpu h100 --price-per-gpu-hour 2.5
     isoloss plan chinchilla-epoch --loss 2.0
     isoloss plan fit.json --loss 2.2 --serve-tokens 1e13
@@ -187,16 +193,33 @@ def plan(source: o.Fit, question: PlanOptions, verbose: o.Verbose = False, as_js
     """
     from isoloss.cli.results import plan_parts
     from isoloss.plans import plan as planned
-    from isoloss.sources.fits import read_fit
 
-    fitted = read_fit(source)
-    result = planned(fitted, **vars(question))
-    respond(as_json, result, plan_parts(result, fitted.loss_unit), result.warnings, verbose=verbose)
+    known = _known(source, forecast, runs)
+    unit = known.source.get("loss_unit", "nats per token")
+    result = planned(known, **vars(question))
+    respond(as_json, result, plan_parts(result, unit), result.warnings, verbose=verbose)
+
+
+def _known(source: str | None, table: str | None, runs: o.RunsOptions) -> "Fit | Forecaster":
+    """The fit, or the forecast of a table. Raises InputError for both or neither."""
+    if source is not None and table is None:
+        from isoloss.sources.fits import read_fit
+
+        return read_fit(source)
+    if table is None or source is not None:
+        what = "there is neither a fit nor a table" if table is None else "a fit and a table are given"
+        raise InputError(what, where="--forecast", mend="give a fit, or --forecast with a table")
+    from isoloss.plans.forecast import forecaster_of
+
+    return forecaster_of(table, **runs.reading())
 
 
 @app.command()
+@o.grouped
 def design(
-    source: o.Fit,
+    source: o.FitOrNone = None,
+    forecast: o.Forecast = None,
+    *,
     budget: Annotated[float, o.number("FLOPs to spend on the next runs.", "flops")],
     params: Annotated[float | None, o.number("N of the prediction that matters.", "params")] = None,
     tokens: Annotated[float | None, o.number("D of the prediction that matters.", "tokens")] = None,
@@ -204,19 +227,22 @@ def design(
     others: o.MoreInputs = None,
     at_most: Annotated[int, typer.Option(help="Runs to propose at most.")] = 8,
     seed: Annotated[int, typer.Option(help="Of the draws and the random choices.")] = 20260422,
+    runs: o.RunsOptions,
     verbose: o.Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Which runs to buy next, so that one prediction becomes surest for the money.
 
     isoloss design fit.json --budget 1e20 --params 7e9 --tokens 1.4e11
+    isoloss design --forecast runs.csv --budget 1e20 --params 7e9 --tokens 1.4e11
     """
     from isoloss.cli.results import design_parts
+    from isoloss.laws import Fit
     from isoloss.plans.design import design as designed
-    from isoloss.sources.fits import inputs_for, read_fit
+    from isoloss.sources.fits import inputs_for
 
-    fitted = read_fit(source)
+    known = _known(source, forecast, runs)
     inputs = o.law_inputs({"params": params, "tokens": tokens, "recurrence": recurrence}, others)
-    target = inputs_for(fitted, inputs)
-    result = designed(fitted, budget_flops=budget, target=target, at_most=at_most, seed=seed)
+    target = inputs_for(known, inputs) if isinstance(known, Fit) else inputs
+    result = designed(known, budget_flops=budget, target=target, at_most=at_most, seed=seed)
     respond(as_json, result, design_parts(result), result.warnings, verbose=verbose)

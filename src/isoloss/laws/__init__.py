@@ -10,7 +10,7 @@ from isoloss import stats
 from isoloss.laws._constants import from_constants
 from isoloss.laws._entropy import OURO_BETA, EntropyShare, entropy_share
 from isoloss.laws._fit import check_seed, fit, problem_of
-from isoloss.laws._predict import FAR, Prediction
+from isoloss.laws._predict import FAR, Prediction, far_warnings
 from isoloss.laws._profile import Profile, profile
 from isoloss.laws._result import Fit, FitData, FitStatus
 from isoloss.laws._rows import Points
@@ -66,6 +66,7 @@ __all__ = [
     "descend",
     "difference",
     "entropy_share",
+    "far_warnings",
     "fit",
     "form",
     "from_constants",

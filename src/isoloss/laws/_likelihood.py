@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import eye_array, hstack, vstack
+import scipy
 from scipy.special import ndtr
 
 from isoloss.laws._solve import SMALL_GRADIENT, Optimum, Problem, solve
@@ -55,11 +54,12 @@ def least_absolute(problem: Problem, best: Optimum) -> Optimum:
     for _ in range(_ROUNDS):
         r_n, jacobian = problem.residuals(phi), problem.jacobian(phi)
         n, size = jacobian.shape
-        above = hstack([jacobian, -eye_array(n)])
-        below = hstack([-jacobian, -eye_array(n)])
+        above = scipy.sparse.hstack([jacobian, -scipy.sparse.eye_array(n)])
+        below = scipy.sparse.hstack([-jacobian, -scipy.sparse.eye_array(n)])
         bounds = [(-region, region)] * size + [(0, None)] * n
         cost = np.concatenate([np.zeros(size), w_n])
-        program = linprog(cost, vstack([above, below]).tocsr(), np.concatenate([-r_n, r_n]), bounds=bounds)
+        rows = scipy.sparse.vstack([above, below]).tocsr()
+        program = scipy.optimize.linprog(cost, rows, np.concatenate([-r_n, r_n]), bounds=bounds)
         if not program.success:
             break
         promise = 1 - program.fun / total

@@ -64,6 +64,16 @@ def log_variance(fit: "Fit", law: Form, z_In: Array) -> Array:
     return np.einsum("np,pq,nq->n", slope_np, np.array(fit.covariance), slope_np)
 
 
+def far_warnings(outside: Mapping[str, ArrayLike]) -> list[str]:
+    """Of inputs a factor beyond ``FAR`` outside the data, where nothing else is known of the law's error."""
+    worst = {name: float(np.max(factor, initial=1.0)) for name, factor in outside.items()}
+    return [
+        f"{name} lies a factor {factor:.3g} outside the data: no interval covers a wrong law"
+        for name, factor in worst.items()
+        if factor > FAR
+    ]
+
+
 def predict(fit: "Fit", level: float, inputs: Mapping[str, ArrayLike]) -> Prediction:
     law = fit.form
     z_In, shape = scale_inputs(fit, law, inputs)
@@ -93,10 +103,7 @@ def predict(fit: "Fit", level: float, inputs: Mapping[str, ArrayLike]) -> Predic
             ratio_n = np.maximum(np.maximum(x_n / high, low / x_n), 1.0)
         ratio_n = np.where((ratio_n < 1 + 1e-12) | ~np.isfinite(ratio_n), 1.0, ratio_n)
         outside[name] = reshape(ratio_n)
-        if (worst := float(ratio_n.max(initial=1.0))) > FAR:
-            warnings.append(
-                f"{name} lies a factor {worst:.3g} outside the data: no interval covers a wrong law"
-            )
+    warnings += far_warnings(outside)
     if fit.status.name != "CONVERGED":
         warnings.append(fit.status.value)
     return Prediction(reshape(fit.units.loss * scaled_n), interval, band, level, outside, tuple(warnings))

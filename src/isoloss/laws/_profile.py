@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+import scipy
 
 from isoloss.errors import InputError
 from isoloss.laws._result import Fit, Interval
@@ -129,7 +129,7 @@ def _crossing(x: Array, y: Array, threshold: float) -> float | None:
         return None
     last = int(np.argmax(rise >= abs(threshold)))
     keep = np.concatenate([[True], np.diff(rise[: last + 1]) > 0])
-    curve = PchipInterpolator(rise[: last + 1][keep], away[: last + 1][keep])
+    curve = scipy.interpolate.PchipInterpolator(rise[: last + 1][keep], away[: last + 1][keep])
     return float(side * curve(abs(threshold)))
 
 

@@ -48,12 +48,16 @@ class Starts:
 
 @dataclass(frozen=True)
 class FitData:
-    """The rows behind a fit, of positive weight, in their own order and units."""
+    """The rows behind a fit, of positive weight, in their own order and units.
+
+    ``rows`` are their numbers in the table, counted from 1, where there is one.
+    """
 
     inputs: dict[str, tuple[float, ...]]
     loss: tuple[float, ...]
     weights: tuple[float, ...]
     cluster: tuple[str, ...] | None
+    rows: tuple[int, ...] | None = None
 
     @property
     def even(self) -> bool:

@@ -15,7 +15,8 @@ class Points:
     """What enters the fit: inputs x_In, losses y_n, weights w_n of mean 1.
 
     ``group_n`` numbers what counts as independent: each point alone, or all points of one run.
-    ``rows`` counts the rows behind them, ``clustered`` says that a cluster column was given.
+    ``rows`` counts the rows behind them, ``clustered`` says that a cluster column was given; ``first_n`` is
+    the first row of each.
     """
 
     x_In: Array
@@ -24,6 +25,7 @@ class Points:
     group_n: NDArray[np.int64]
     rows: int
     clustered: bool
+    first_n: NDArray[np.int64]
 
     @property
     def groups(self) -> int:
@@ -136,14 +138,15 @@ def points_of(rows: Rows, logs: bool, labels: NDArray[np.str_] | None) -> Points
         weight = np.bincount(group_n.ravel(), w_n)
         order = np.argsort(first)
         first, weight = first[order], weight[order]
-        return Points(x_In[:, first], y_n[first], weight / weight.mean(), np.arange(len(first)), count, False)
+        own_n = np.arange(len(first))
+        return Points(x_In[:, first], y_n[first], weight / weight.mean(), own_n, count, False, first)
     _, first, group_n = np.unique(labels, return_index=True, return_inverse=True)
     if np.isclose(x_In, x_In[:, first[group_n]], rtol=1e-9, atol=0.0).all():
         weight = np.bincount(group_n, w_n)
         mean = np.bincount(group_n, w_n * (np.log(y_n) if logs else y_n)) / weight
         mean = np.exp(mean) if logs else mean
-        return Points(x_In[:, first], mean, weight / weight.mean(), np.arange(len(first)), count, True)
-    return Points(x_In, y_n, w_n / w_n.mean(), group_n, count, True)
+        return Points(x_In[:, first], mean, weight / weight.mean(), np.arange(len(first)), count, True, first)
+    return Points(x_In, y_n, w_n / w_n.mean(), group_n, count, True, np.arange(count))
 
 
 def designs(x_In: Array) -> NDArray[np.int64]:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import leastsq
 
 from isoloss.errors import Refusal
 from isoloss.laws._scaled import ScaledForm
@@ -15,7 +15,7 @@ _MOST_STEPS = 100
 _SHARPENED = 3
 _AROUND, _ROUNDS = 16, 4  # restarts around the best optimum, for a deeper one
 SMALL_GRADIENT = 1e-6
-_MANY, _SAMPLE = 20_000, 5_000  # points beyond which starts go down on a sample of them
+_RANKED, _DESCENDED = 250, 1_000  # points that rank the starts, and that they go down on first
 _EVALUATED_TO = 8 * np.finfo(float).eps  # a sum of a few exponentials, its logarithm, and that of the loss
 
 
@@ -41,12 +41,11 @@ class Problem:
             w_n=self.w_n if self.w_n.ndim == 1 else self.w_n[keep_S],
         )
 
-    def sample(self) -> "Problem":
-        """The problem of some points where there are very many, to find the way to the optimum."""
-        size = len(self.w_n)
-        if size <= _MANY:
+    def sample(self, most: int) -> "Problem":
+        """The problem of so many points where there are more, to find the way to the optimum."""
+        if len(self.w_n) <= most:
             return self
-        some = np.sort(np.random.default_rng(0).permutation(size)[:_SAMPLE])
+        some = np.sort(np.random.default_rng(0).permutation(len(self.w_n))[:most])
         model = replace(self.model, z_In=self.model.z_In[:, some])
         return replace(self, model=model, y_n=self.y_n[some], w_n=self.w_n[some])
 
@@ -169,7 +168,7 @@ def sharpen(problem: Problem, phi: Array) -> Array:
     if problem.objective == "huber-log":
         return _descend(problem, phi[None], 1e-14)[0]
     with np.errstate(over="ignore"):  # of a covariance that is not used
-        return leastsq(
+        return scipy.optimize.leastsq(
             problem.weighted_residuals,
             phi,
             Dfun=problem.weighted_jacobian,
@@ -208,16 +207,20 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
     Starts that are given lead to the optima that they belong to, without a detour over a wider Huber delta.
     """
     if starts_SF is not None:
-        phi_SF = _descend(problem, starts_SF, 1e-10)
+        phi_SF, tried = _descend(problem, starts_SF, 1e-10), len(starts_SF)
     else:
-        rough = problem.sample()
-        candidates_GF = candidates(rough)
+        rough = problem.sample(_DESCENDED)
+        candidates_GF = candidates(problem)
         count = 24 if problem.model.form.rugged else 4 if candidates_GF.shape[1] <= 3 else 8
         ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
         with np.errstate(over="ignore", invalid="ignore"):  # of starts that then are left out
             phi_SF = _sound(rough, descend(rough, _sound(rough, candidates_GF[ranks])))
         if problem.objective == "huber-log" and problem.model.form.rugged:
-            phi_SF = np.concatenate([phi_SF, *_restarts_around_best(problem, phi_SF)])
+            phi_SF = np.concatenate([phi_SF, *_restarts_around_best(rough, phi_SF)])
+        tried = len(phi_SF)
+        if rough is not problem:
+            best = np.argsort(rough.total(rough.residuals(phi_SF)))[:_SHARPENED]
+            phi_SF = descend(problem, phi_SF[best])
     # Near enough to tell which starts agree; only the best goes on to the last digits.
     total_S = problem.total(problem.residuals(phi_SF))
     first, *others = np.argsort(total_S)
@@ -235,7 +238,7 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         float(total_S[best]),
         scaled_gradient(problem, phi),
         is_stationary(problem, phi),
-        len(phi_SF),
+        tried,
         _agreeing(problem, total_S),
     )
 
@@ -297,7 +300,9 @@ def _agreeing(problem: Problem, total_S: Array) -> int:
 def least_total(problem: Problem, bound: float = np.inf) -> float:
     """The objective of a simpler law, from the best point of its start grid alone, or some value above
     ``bound`` if it lies there."""
-    phi_1F = candidates(problem)[:1]
+    phi_1F, rough = candidates(problem)[:1], problem.sample(_DESCENDED)
+    if phi_1F.shape[1] and rough is not problem:
+        phi_1F = descend(rough, phi_1F)
     if phi_1F.shape[1]:
         phi_1F = descend(problem, phi_1F, bound=bound)
     return float(problem.total(problem.residuals(phi_1F))[0])
@@ -305,6 +310,7 @@ def least_total(problem: Problem, bound: float = np.inf) -> float:
 
 def candidates(problem: Problem) -> Array:
     """The start grid on the model's free coordinates, best first."""
+    problem = problem.sample(_RANKED)
     model, y_n = problem.model, problem.y_n
     # A weight of 1 / y^2 makes the squares of the start grid behave like squares of logarithms.
     weights = problem.w_n if problem.objective == "squared" else problem.w_n / y_n**2

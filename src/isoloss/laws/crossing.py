@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import stdtrit
 
 from isoloss.errors import InputError
@@ -84,7 +84,7 @@ def crossing(
         return float(_gap(fit_a, fit_b, input, np.array([log_x]))[0])
 
     roots = [
-        brentq(gap_at, log_x[i], log_x[i + 1])
+        scipy.optimize.brentq(gap_at, log_x[i], log_x[i + 1])
         for i in np.flatnonzero(np.sign(gap[:-1]) * np.sign(gap[1:]) < 0)
     ] + list(log_x[gap == 0])
     middle = np.log(overlap).mean()

@@ -15,8 +15,8 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import ConvexHull, QhullError
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
@@ -249,8 +249,8 @@ def _cut(runs: Sequence[_Run], below: _Run, above: _Run, left: float, right: flo
 def _lower_hull(x: Array, y: Array) -> NDArray[np.signedinteger[Any]]:
     """Indices of the corners of the lower left side of the convex hull: x ascends, y falls."""
     try:
-        corners = ConvexHull(np.column_stack([x, y])).vertices
-    except (QhullError, ValueError):
+        corners = scipy.spatial.ConvexHull(np.column_stack([x, y])).vertices
+    except (scipy.spatial.QhullError, ValueError):
         raise Refusal("the points have no convex hull in log-log", mend="add sizes and budgets") from None
     # Corners run counterclockwise, so that from the leftmost, lowest one they go along the lower side.
     corners = np.roll(corners, -int(np.argmin(np.lexsort((y[corners], x[corners])).argsort())))

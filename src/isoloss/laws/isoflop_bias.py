@@ -7,8 +7,8 @@ off-centre grid has its vertex elsewhere. Source: Czech et al. 2026, arXiv 2603.
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from isoloss.errors import InputError
 from isoloss.laws._result import Fit
@@ -69,7 +69,7 @@ def _budget_bias(budget: Budget, fit: Fit, method: Method) -> Bias:
         return law["E"] + law["A"] * np.exp(-law["alpha"] * log_N) + law["B"] * np.exp(-law["beta"] * log_D)
 
     lowest, *_ = minima(x, np.log(loss(x))[:, None], method)
-    exact = minimize_scalar(
+    exact = scipy.optimize.minimize_scalar(
         loss, bounds=(x[0] - BEYOND, x[-1] + BEYOND), method="bounded", options={"xatol": 1e-9}
     )
     optimum, read = float(np.exp(exact.x)), float(np.exp(lowest[0]))

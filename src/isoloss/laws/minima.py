@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import Enum
 
 import numpy as np
-from scipy.interpolate import Akima1DInterpolator
+import scipy
 
 from isoloss.laws.forms import Array
 
@@ -39,7 +39,7 @@ def values(x: Array, y: Array, method: Method, new_x: Array) -> Array:
     if len(x) < FEWEST:
         return np.full(new_x.shape, np.nan)
     if method is Method.AKIMA:
-        drawn = Akima1DInterpolator(x, y)(np.clip(new_x, x[0], x[-1]))
+        drawn = scipy.interpolate.Akima1DInterpolator(x, y)(np.clip(new_x, x[0], x[-1]))
     else:
         drawn = np.polynomial.Polynomial.fit(x, y, 2)(new_x)
     return np.where(inside, drawn, np.nan)
@@ -96,7 +96,8 @@ def off_curve(x: Array, y: Array, noise: float) -> int | None:
 
 
 def _akima_minima(x: Array, y_nS: Array) -> tuple[Array, Array, Array, Array]:
-    cubic, square, slope, value = Akima1DInterpolator(x, y_nS).c  # each (n - 1, S), one cubic an interval
+    # Each (n - 1, S), one cubic an interval.
+    cubic, square, slope, value = scipy.interpolate.Akima1DInterpolator(x, y_nS).c
     root = np.sqrt(np.maximum(square**2 - 3 * cubic * slope, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         # The derivative's root of positive curvature, in whichever form does not cancel.

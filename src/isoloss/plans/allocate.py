@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import elementwise
 
 from isoloss.laws import Array
 from isoloss.plans.cost import Rates
@@ -92,7 +91,7 @@ def answer(surface: LossSurface, question: AllocationQuestion) -> LogSizes:
 
 def at_budget(surface: LossSurface, question: AllocationQuestion, log_flops: Array) -> LogSizes:
     """log N and log D of the least loss for ``log_flops``, row by row."""
-    terms = surface.terms()
+    terms = surface.terms
     if terms is not None and question.plain:
         return _inside(*closed_form(terms, log_flops - np.log(question.rates.train)))
     return minimise_budget(surface, question, log_flops)
@@ -100,7 +99,7 @@ def at_budget(surface: LossSurface, question: AllocationQuestion, log_flops: Arr
 
 def at_loss(surface: LossSurface, question: AllocationQuestion, loss: Array) -> LogSizes:
     """log N and log D of the least cost that reaches ``loss``, row by row; infinite where none does."""
-    terms = surface.terms()
+    terms = surface.terms
     if terms is not None and question.plain:
         log_n, log_d = _inside(*closed_form_at_loss(terms, loss))
         return np.where(loss > terms.E, log_n, np.inf), np.where(loss > terms.E, log_d, np.inf)
@@ -181,6 +180,8 @@ def _minimise(
     out = np.where((ended_S < 0) & (low > 0) & (question.most_tokens is not None), low, np.nan)
     inner = np.flatnonzero(ended_S == 0)
     if len(inner):
+        from scipy.optimize import elementwise  # slow to import, and a closed form needs none
+
         out[inner] = elementwise.find_minimum(value, tuple(bracket_3S[:, inner]), args=(inner,)).x
     return out
 

@@ -47,13 +47,18 @@ def check_numbers(numbers: dict[str, float | None], *, signed_loss: bool) -> dic
     return given
 
 
-def check_reach(surface: LossSurface, question: AllocationQuestion, level: float) -> None:
-    """Refuse a target that the law does not reach with any N and D, or whose reach is uncertain."""
+def check_reach(
+    surface: LossSurface, question: AllocationQuestion, level: float, *, few_tokens: bool = False
+) -> None:
+    """Refuse a target that the law does not reach with any N and D, or whose reach is uncertain.
+
+    ``few_tokens``: the unique ones run out.
+    """
     log_n = LARGEST_LOG if question.params is None else float(np.log(question.params))
     log_d = question.most if question.tokens is None else float(np.log(question.tokens))
     reach_S = surface.loss(surface.rows, log_n, log_d)
     fixed = [f"{name} fixed" for name in ("params", "tokens") if getattr(question, name) is not None]
-    if np.isfinite(surface.fixed.unique_tokens):
+    if few_tokens:
         fixed.append("so few unique tokens")
     given = f" with {' and '.join(fixed)}" if fixed else ""
     if question.target <= reach_S[0]:

@@ -61,12 +61,13 @@ def optima(
         raise InputError("a budget is not positive and finite", mend="give FLOPs")
     level, fixed = check_level(level), setting or FixedInputs()
     surface = loss_surface(fit, fixed, draws, seed)
-    log_n_FS, log_d_FS = _answers(surface, flops_F, flops_per_token)
+    rates = Rates(flops_per_token, passes(fit.form, fixed))
+    log_n_FS, log_d_FS = _answers(surface, flops_F, rates)
     params_F, tokens_F = np.exp(log_n_FS[:, 0]), np.exp(log_d_FS[:, 0])
     loss_F = surface.loss(0, log_n_FS[:, 0], log_d_FS[:, 0])
     band_2F, good_F = np.full((2, len(flops_F)), np.nan), np.isfinite(loss_F)
     if bands := fit.covariance is not None and bool(good_F.any()):
-        inputs = law_inputs(surface.law, fixed, params_F[good_F], tokens_F[good_F])
+        inputs = law_inputs(fit.form, fixed, params_F[good_F], tokens_F[good_F])
         band_2F[:, good_F] = fit.predict(level=level, **inputs).band
     return Optima(
         flops_F,
@@ -106,12 +107,12 @@ def allocation_exponent(
     if fit.allocation() is None and flops is None:
         return None
     surface = loss_surface(fit, FixedInputs(), draws, seed)
-    terms = surface.terms()
+    terms = surface.terms
     if terms is not None:
         a_S = np.where(surface.broken_S, np.nan, terms.beta / (terms.alpha + terms.beta))
     else:
         flops_F = np.asarray(flops, dtype=np.float64)
-        a_S = np.polyfit(np.log(flops_F), _answers(surface, flops_F)[0], 1)[0]
+        a_S = np.polyfit(np.log(flops_F), _answers(surface, flops_F, Rates(6.0))[0], 1)[0]
     if not np.isfinite(a_S[0]):
         raise Refusal(
             f"{fit.law} has no optimum at some of these budgets", mend="choose compute nearer to the data"
@@ -123,9 +124,8 @@ def allocation_exponent(
     return AllocationExponent(float(a_S[0]), (float(low), float(high)))
 
 
-def _answers(surface: LossSurface, flops_F: Array, flops_per_token: float = 6.0) -> tuple[Array, Array]:
+def _answers(surface: LossSurface, flops_F: Array, rates: Rates) -> tuple[Array, Array]:
     """log N and log D of the optimum at each budget and for each row of the surface, shape (F, S)."""
-    rates = Rates(flops_per_token, passes(surface.law, surface.fixed))
     answers = [answer(surface, AllocationQuestion(rates, flops=float(flops))) for flops in flops_F]
     return np.array([log_n_S for log_n_S, _ in answers]), np.array([log_d_S for _, log_d_S in answers])
 

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit, check_seed
+from isoloss.plans.forecast import Forecaster, ForecastPoint
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.selection import CandidateSet, best_selection, d_gain, random_selections, v_gain
 from isoloss.stats import check_level, t_quantile
@@ -38,9 +39,10 @@ class DesignPoint:
 class Design:
     """The runs to make, largest gain first.
 
-    Half-widths are of the band of the law's mean at ``target``, in nats at ``level``: now, expected after
-    these runs, after the D-optimal choice and, on average, after random choices of the same budget. All of
-    them take the law as true: no choice of runs guards against a wrong form.
+    Half-widths are of the band of the law's mean at ``target``, or of the forecast's interval of a new run
+    there, in nats at ``level``: now, expected after these runs, after the D-optimal choice and, on average,
+    after random choices of the same budget. Those of a law take it as true: no choice of runs guards against
+    a wrong form.
     """
 
     law: str
@@ -63,7 +65,7 @@ class Design:
 
 
 def design(
-    fit: Fit,
+    source: Fit | Forecaster,
     *,
     budget_flops: float,
     target: Mapping[str, float],
@@ -83,6 +85,8 @@ def design(
 
     and K is conditioned on c before the next choice. For a law linear in its parameters that is the
     Sherman-Morrison update of its covariance; draws from several optima bring the spread between them too.
+    Of a forecast K is that of its kriged laws and the spread between them, and runs beyond the largest also
+    lessen how far outside the target lies.
     The set is grown greedily and improved by exchange. Sources: active design after arXiv 2604.22753; Fedorov
     1972, Theory of Optimal Experiments.
 
@@ -93,41 +97,51 @@ def design(
     Raises InputError for a target, candidates or budget that cannot be used, Refusal if the fit has no
     uncertainty to reduce or the budget buys no candidate.
     """
-    level = fit.level if level is None else check_level(level)
+    by_law = isinstance(source, Fit)
+    level = (source.level if by_law else 0.9) if level is None else check_level(level)
     check_seed(seed)
     if not (np.isfinite(budget_flops) and budget_flops > 0) or at_most < 1:
         raise InputError(
             f"budget is {budget_flops} FLOPs for at most {at_most} runs", mend="give positive numbers"
         )
-    loss, now, warnings = _prediction(fit, level, target)
-    candidate_set, linear, x = candidate_sets(
-        fit, budget_flops, target, candidates=candidates, cost=cost, draws=draws, seed=seed
-    )
-    band = _Band(now, level, fit.df)
-    selection, shares = best_selection(candidate_set, v_gain, budget_flops, at_most)
+    if by_law:
+        loss, now, warnings = _prediction(source, level, target)
+        candidate_set, linear, x = candidate_sets(
+            source, budget_flops, target, candidates=candidates, cost=cost, draws=draws, seed=seed
+        )
+        width: _Width = _Band(candidate_set, now, level, source.df)
+    else:
+        candidate_set, x = _forecast_set(source, budget_flops, target, candidates, cost)
+        found, linear = source.at(target, level), candidate_set
+        loss, warnings = float(found.loss[0]), found.warnings
+        width = _Reach(candidate_set, source.point(target), x, level)
+    selection, _ = best_selection(candidate_set, v_gain, budget_flops, at_most)
     d_optimal, _ = best_selection(linear, d_gain, budget_flops, at_most)
+    if not by_law:
+        grown = _narrowest(width, candidate_set, budget_flops, at_most)
+        selection = min(selection, d_optimal, grown, key=width.after)
     rng = np.random.default_rng(seed + 1)
     at_random = random_selections(candidate_set, budget_flops, at_most, _RANDOM, rng)
     runs = tuple(
         DesignPoint(
             inputs={name: float(values[c]) for name, values in x.items()},
             flops=float(candidate_set.cost_C[c]),
-            half_width=band.half_width(share, i + 1),
+            half_width=width.after(selection[: i + 1]),
         )
-        for i, (c, share) in enumerate(zip(selection, shares, strict=True))
+        for i, c in enumerate(selection)
     )
     return Design(
-        law=fit.law,
+        law=source.law,
         target={name: float(value) for name, value in target.items()},
         loss=loss,
         level=level,
         budget_flops=float(budget_flops),
         spent_flops=float(sum(run.flops for run in runs)),
         runs=runs,
-        half_width_now=band.now,
+        half_width_now=width.after([]),
         half_width_after=runs[-1].half_width,
-        half_width_d_optimal=band.after(candidate_set, d_optimal),
-        half_width_random=float(np.mean([band.after(candidate_set, drawn) for drawn in at_random])),
+        half_width_d_optimal=width.after(d_optimal),
+        half_width_random=float(np.mean([width.after(drawn) for drawn in at_random])),
         candidates=len(candidate_set.cost_C),
         warnings=warnings,
     )
@@ -147,20 +161,70 @@ def _prediction(fit: Fit, level: float, target: Mapping[str, float]) -> tuple[fl
     return predicted.loss, float((predicted.band[1] - predicted.band[0]) / 2), predicted.warnings
 
 
+class _Width(Protocol):
+    def after(self, selection: Sequence[int]) -> float:
+        """The half-width at the target once these candidates are in, in nats."""
+        ...
+
+
 @dataclass(frozen=True)
 class _Band:
     """The target's band of half-width ``now``: runs shrink its variance and add degrees of freedom."""
 
+    candidates: CandidateSet
     now: float
     level: float
     df: int
 
-    def half_width(self, share_left: float, runs: int) -> float:
-        t, t_now = t_quantile(self.level, self.df + runs), t_quantile(self.level, self.df)
+    def after(self, selection: Sequence[int]) -> float:
+        share_left = self.candidates.share_left(selection)
+        t, t_now = t_quantile(self.level, self.df + len(selection)), t_quantile(self.level, self.df)
         return float(self.now * np.sqrt(max(share_left, 0.0)) * t / t_now)
 
-    def after(self, candidate_set: CandidateSet, selection: Sequence[int]) -> float:
-        return self.half_width(candidate_set.share_left(selection), len(selection))
+
+@dataclass(frozen=True)
+class _Reach:
+    """The interval of a new run at the target: runs shrink its variance, and how far outside them it lies."""
+
+    candidates: CandidateSet
+    at: ForecastPoint
+    x: Mapping[str, Array]
+    level: float
+
+    def after(self, selection: Sequence[int]) -> float:
+        more = {name: values[list(selection)] for name, values in self.x.items()}
+        return self.at.half_width(self.candidates.share_left(selection), more, self.level)
+
+
+def _narrowest(width: _Width, candidates: CandidateSet, budget: float, at_most: int) -> list[int]:
+    """Grown by the candidate that leaves the narrowest interval, as long as one narrows it."""
+    selection: list[int] = []
+    left, now = budget, width.after([])
+    while len(selection) < at_most and candidates.affordable(left).any():
+        widths = {
+            int(c): width.after([*selection, int(c)]) for c in np.flatnonzero(candidates.affordable(left))
+        }
+        best = min(widths, key=lambda c: widths[c])
+        if widths[best] >= now:
+            break
+        selection.append(best)
+        left, now = left - float(candidates.cost_C[best]), widths[best]
+    return selection
+
+
+def _forecast_set(
+    known: Forecaster,
+    budget_flops: float,
+    target: Mapping[str, float],
+    candidates: Mapping[str, ArrayLike] | None,
+    cost: Cost,
+) -> tuple[CandidateSet, dict[str, Array]]:
+    """The candidates in the budget by the kriged laws, and their inputs."""
+    known.check_inputs(target)
+    x = _candidate_grid(known, target) if candidates is None else _check_candidates(known, candidates)
+    x, cost_C = _affordable(known, x, cost, budget_flops)
+    cov_TT, noise = known.covariance({name: np.append(values, target[name]) for name, values in x.items()})
+    return CandidateSet(cov_TT, np.full(len(cost_C), noise), cost_C), x
 
 
 def candidate_sets(
@@ -202,7 +266,7 @@ def candidate_sets(
 
 
 def _affordable(
-    fit: Fit,
+    fit: Fit | Forecaster,
     x: Mapping[str, Array],
     cost: Cost,
     budget_flops: float,
@@ -225,7 +289,7 @@ def _affordable(
     return {name: values[keep_C] for name, values in x.items()}, cost_C[keep_C]
 
 
-def _candidate_grid(fit: Fit, target: Mapping[str, float]) -> dict[str, Array]:
+def _candidate_grid(fit: Fit | Forecaster, target: Mapping[str, float]) -> dict[str, Array]:
     axes = []
     for name, (low, high) in fit.ranges.items():
         top = high if target[name] <= high else min(high * REACH, target[name])
@@ -237,7 +301,9 @@ def _candidate_grid(fit: Fit, target: Mapping[str, float]) -> dict[str, Array]:
     return _like_the_data(fit, target, x)
 
 
-def _like_the_data(fit: Fit, target: Mapping[str, float], x: dict[str, Array]) -> dict[str, Array]:
+def _like_the_data(
+    fit: Fit | Forecaster, target: Mapping[str, float], x: dict[str, Array]
+) -> dict[str, Array]:
     """Candidates whose tokens per parameter somebody has trained, within a factor of ``REACH``.
 
     The law was never tried on a giant of a few tokens, and the corners of a grid are full of those.
@@ -251,7 +317,7 @@ def _like_the_data(fit: Fit, target: Mapping[str, float], x: dict[str, Array]) -
     return {name: values[(ratio >= low) & (ratio <= high)] for name, values in x.items()}
 
 
-def _check_candidates(fit: Fit, candidates: Mapping[str, ArrayLike]) -> dict[str, Array]:
+def _check_candidates(fit: Fit | Forecaster, candidates: Mapping[str, ArrayLike]) -> dict[str, Array]:
     if set(candidates) != set(fit.ranges):
         raise InputError(
             f"candidates have {', '.join(candidates)}; the law takes {', '.join(fit.ranges)}",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import elementwise
 
 from isoloss.errors import InputError
 from isoloss.laws import ZERO, Array, Fit, Form
@@ -37,15 +36,14 @@ class PowerTerms:
 
 @dataclass(frozen=True)
 class LossSurface:
-    """``params_S`` maps the law's parameters to arrays over rows.
+    """``losses`` of equally long arrays of rows, log N and log D, whatever stands behind them.
 
-    ``broken_S`` marks draws whose parameters exceed the range of floats.
+    ``broken_S`` marks draws that exceed the range of floats; ``terms`` are those of a power sum of N and D.
     """
 
-    law: Form
-    fixed: FixedInputs
-    params_S: Mapping[str, Array]
+    losses: Callable[[Rows, Array, Array], Array]
     broken_S: NDArray[np.bool_]
+    terms: PowerTerms | None = None
 
     @property
     def rows(self) -> Rows:
@@ -54,9 +52,8 @@ class LossSurface:
     def loss(self, rows: Rows | int, log_n: Values, log_d: Values) -> Array:
         """Losses of ``rows`` at their own N and D; the three broadcast."""
         rows, log_n, log_d = np.broadcast_arrays(rows, log_n, log_d)
-        params = {name: values_S[rows] for name, values_S in self.params_S.items()}
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-            return self.law.loss(params, law_inputs(self.law, self.fixed, np.exp(log_n), np.exp(log_d)))
+            return self.losses(rows, log_n, log_d)
 
     def log_tokens(self, rows: Rows | int, log_n: Values, loss: Values, most: float = LARGEST_LOG) -> Array:
         """The log tokens at which ``rows`` reach ``loss``: 0 if one does, NaN if exp(most) do not."""
@@ -68,24 +65,36 @@ class LossSurface:
             lambda log_n, rows, log_d: self.loss(rows, log_n, log_d), rows, log_d, loss, LARGEST_LOG
         )
 
-    def terms(self) -> PowerTerms | None:
-        """The law as a power sum of N and D, if it is one and no token repeats."""
-        law, p, fixed = self.law, self.params_S, self.fixed
-        if np.isfinite(fixed.unique_tokens):
-            return None
-        if law.name in ("chinchilla", "outer-exponent"):
-            g = p["gamma"] if law.name == "outer-exponent" else np.ones_like(p["E"])
-            return PowerTerms(p["E"], p["A"], p["alpha"], p["B"], p["beta"], g)
-        if law.name == "kaplan-nd":
-            ratio = p["aN"] / p["aD"]
-            zeros, ones = np.zeros_like(ratio), np.ones_like(ratio)
-            return PowerTerms(zeros, p["Nc"] ** ratio, ratio, p["Dc"], ones, p["aD"])
-        if law.name == "loop-equivalence":
-            # N_eff = N (1 - s + s r^phi): the split only changes the amplitude.
-            share = fixed.looped_share
-            factor = (1 - share + share * fixed.loops ** p["phi"]) ** -p["alpha"]
-            return PowerTerms(p["E"], factor * p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"]))
+
+def law_surface(
+    law: Form, fixed: FixedInputs, params_S: Mapping[str, Array], broken_S: NDArray[np.bool_]
+) -> LossSurface:
+    """Of ``law`` with ``params_S``, its parameters as arrays over rows."""
+
+    def losses(rows: Rows, log_n: Array, log_d: Array) -> Array:
+        params = {name: values_S[rows] for name, values_S in params_S.items()}
+        return law.loss(params, law_inputs(law, fixed, np.exp(log_n), np.exp(log_d)))
+
+    return LossSurface(losses, broken_S, _terms(law, fixed, params_S))
+
+
+def _terms(law: Form, fixed: FixedInputs, p: Mapping[str, Array]) -> PowerTerms | None:
+    """The law as a power sum of N and D, if it is one and no token repeats."""
+    if np.isfinite(fixed.unique_tokens):
         return None
+    if law.name in ("chinchilla", "outer-exponent"):
+        g = p["gamma"] if law.name == "outer-exponent" else np.ones_like(p["E"])
+        return PowerTerms(p["E"], p["A"], p["alpha"], p["B"], p["beta"], g)
+    if law.name == "kaplan-nd":
+        ratio = p["aN"] / p["aD"]
+        zeros, ones = np.zeros_like(ratio), np.ones_like(ratio)
+        return PowerTerms(zeros, p["Nc"] ** ratio, ratio, p["Dc"], ones, p["aD"])
+    if law.name == "loop-equivalence":
+        # N_eff = N (1 - s + s r^phi): the split only changes the amplitude.
+        share = fixed.looped_share
+        factor = (1 - share + share * fixed.loops ** p["phi"]) ** -p["alpha"]
+        return PowerTerms(p["E"], factor * p["A"], p["alpha"], p["B"], p["beta"], np.ones_like(p["E"]))
+    return None
 
 
 def loss_surface(fit: Fit, fixed: FixedInputs, draws: int, seed: int) -> LossSurface:
@@ -106,7 +115,7 @@ def loss_surface(fit: Fit, fixed: FixedInputs, draws: int, seed: int) -> LossSur
     broken_S = ~np.all([np.isfinite(values) for values in params_S.values()], axis=0)
     # A broken draw computes as the fit itself and is taken out again at the end.
     params_S = {name: np.where(broken_S, values[0], values) for name, values in params_S.items()}
-    return LossSurface(law, fixed, params_S, broken_S)
+    return law_surface(law, fixed, params_S, broken_S)
 
 
 def plain_params(fit: Fit, theta_Sp: Array) -> dict[str, Array]:
@@ -138,6 +147,8 @@ def _reach(
     out = np.where(at_top <= 0, np.where(at_least <= 0, 0.0, top), np.nan)
     between = (at_least > 0) & (at_top < 0)
     if between.any():
+        from scipy.optimize import elementwise  # slow to import
+
         args = (rows[between], other[between], target[between])
         out[between] = elementwise.find_root(gap, (least[between], top[between]), args=args).x
     return out

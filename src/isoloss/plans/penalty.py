@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from isoloss.laws import Array
 from isoloss.plans.allocate import AllocationQuestion
@@ -53,7 +53,7 @@ def penalty(
             return None
         # Where max_epochs binds, the optimum is an edge: one side starts at once.
         near = 1e-9 * np.sign(far)
-        return float(np.exp(brentq(short, near, far))) if short(near) < 0 else 1.0
+        return float(np.exp(scipy.optimize.brentq(short, near, far))) if short(near) < 0 else 1.0
 
     n = log_n + log_factor
     log_extra = question.log_cost(n, surface.log_tokens(0, n, loss, question.most)) - log_cost

@@ -1,18 +1,20 @@
 """From a law and a budget, or a target loss, to a model: how large, on how many tokens, how surely."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from isoloss.errors import InputError
 from isoloss.laws import Array, Fit, Interval, check_seed
 from isoloss.plans import warnings
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.checks import check_answer, check_numbers, check_reach
 from isoloss.plans.cost import Hardware, Rates, hardware
 from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes, repeats_assumed
+from isoloss.plans.forecast import Forecaster
 from isoloss.plans.heuristics import R_STAR, effective_tokens
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.plans.penalty import Penalty, penalty
@@ -71,7 +73,7 @@ class Plan:
 
 
 def plan(
-    fit: Fit,
+    source: Fit | Forecaster,
     *,
     flops: float | None = None,
     loss: float | None = None,
@@ -92,7 +94,8 @@ def plan(
 ) -> Plan:
     """The least loss for ``flops``, or the least compute for a target ``loss`` in nats per token.
 
-    C = k N D with k = ``flops_per_token``, and N and D counted as in the fit's data. With ``params`` or
+    By a law, or without one by the forecast of a table. C = k N D with k = ``flops_per_token``, and N and D
+    counted as in the runs behind it. With ``params`` or
     ``tokens`` that one is fixed and the other follows. ``serve_tokens`` are those the finished model will
     process, each at k / 3 FLOPs a parameter; they count towards ``flops``, or are minimised along with
     training. ``unique_tokens`` is the data at hand: more tokens than that repeat them, up to ``max_epochs``.
@@ -101,7 +104,8 @@ def plan(
     ``mfu`` is the share of the accelerator's dense bf16 peak that training reaches; without
     ``price_per_gpu_hour`` there is no money.
 
-    Intervals come from ``draws`` of the law, each planned anew; ``seed`` makes them repeatable.
+    Intervals come from ``draws`` of the law, or of the kriged surface, each planned anew; ``seed`` makes them
+    repeatable.
 
     Raises InputError for a law without N or D and for questions that contradict themselves, and Refusal when
     the target lies at or below what the law can reach, or is not told apart from that, or when no optimum
@@ -113,34 +117,98 @@ def plan(
         "recurrent_share": recurrent_share, "price_per_gpu_hour": price_per_gpu_hour,
         "flops_per_token": flops_per_token,
     }  # fmt: skip
-    given = check_numbers(numbers, signed_loss=fit.signed_floor)
+    given = check_numbers(numbers, signed_loss=isinstance(source, Fit) and source.signed_floor)
     level, machine = check_level(level), hardware(gpu, mfu)
     check_seed(seed)
-    fixed = FixedInputs(
-        given.get("unique_tokens", np.inf), given.get("recurrence"), given.get("recurrent_share")
-    )
-    surface = loss_surface(fit, fixed, draws, seed)
-    question = _question(given, surface)
+    if isinstance(source, Fit):
+        fixed = FixedInputs(
+            given.get("unique_tokens", np.inf), given.get("recurrence"), given.get("recurrent_share")
+        )
+        subject = _law_subject(source, fixed, given, draws, seed)
+    else:
+        subject = _forecast_subject(source, given, draws, seed)
+    question = _question(given, subject.passes)
     if question.loss is not None:
-        check_reach(surface, question, level)
-    log_n_S, log_d_S = answer(surface, question)
+        check_reach(subject.surface, question, level, few_tokens="unique_tokens" in given)
+    log_n_S, log_d_S = answer(subject.surface, question)
     check_answer(question, float(log_n_S[0]), float(log_d_S[0]))
-    return _plan(_Optimum(fit, surface, question, log_n_S, log_d_S), given, level, machine)
+    return _plan(subject, _Optimum(question, log_n_S, log_d_S, subject.width_factor), given, level, machine)
+
+
+@dataclass(frozen=True)
+class _Said:
+    """Of one new run: its loss's interval, the interval of the mean, factors outside the runs, doubts."""
+
+    interval: Interval | None
+    band: Interval | None
+    extrapolation: Mapping[str, float | None]
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What a plan rests on: a law, or the forecast of a table.
+
+    ``says`` is asked of the optimum, ``doubts`` are those of the question; draws are drawn in by
+    ``width_factor``, as a forecast's own interval is.
+    """
+
+    name: str
+    surface: LossSurface
+    says: Callable[[float, float, float], _Said]
+    doubts: Callable[[AllocationQuestion], list[str]]
+    passes: float = 1.0
+    r_star: float = R_STAR
+    width_factor: float = 1.0
+
+
+def _law_subject(fit: Fit, fixed: FixedInputs, given: Mapping[str, float], draws: int, seed: int) -> _Subject:
+    def says(N: float, D: float, level: float) -> _Said:
+        found = fit.predict(level=level, **law_inputs(fit.form, fixed, N, D))
+        factors = warnings.extrapolation(fit, N, D, passes(fit.form, fixed))
+        epochs = None if "unique_tokens" not in given else D / given["unique_tokens"]
+        out = warnings.fit_warnings(fit, factors)
+        out.append(warnings.counting_warning(fit.source, given["flops_per_token"]))
+        out += warnings.repeat_warnings(epochs, given.get("max_epochs"), repeats_assumed(fit.form, fixed))
+        return _Said(_pair(found.interval), _pair(found.band), factors, out)
+
+    def doubts(question: AllocationQuestion) -> list[str]:
+        rounding = warnings.rounding_warning(fit, fixed, question)
+        return [rounding] if rounding else []
+
+    surface = loss_surface(fit, fixed, draws, seed)
+    r_star = fit.params.get("R_D", R_STAR)
+    return _Subject(fit.law, surface, says, doubts, passes(fit.form, fixed), r_star)
+
+
+def _forecast_subject(known: Forecaster, given: Mapping[str, float], draws: int, seed: int) -> _Subject:
+    if more := set(given) & {"unique_tokens", "recurrence", "recurrent_share"}:
+        raise InputError(
+            f"a forecast of params and tokens knows no {min(more)}", mend="plan by a law that does"
+        )
+
+    def says(N: float, D: float, level: float) -> _Said:
+        found = known.at({"params": N, "tokens": D}, level)
+        factors = {name: float(factor[0]) for name, factor in found.extrapolation.items()}
+        counting = warnings.counting_warning(known.source, given["flops_per_token"])
+        return _Said(_pair(found.interval[0]), None, factors, [*found.warnings, counting])
+
+    surface, factor = known.surface(draws, seed), known.rate.width_factor
+    return _Subject("forecast", surface, says, lambda question: [], width_factor=factor)
 
 
 @dataclass(frozen=True)
 class _Optimum:
-    """The answer to a question: log N and log D of the fit, row 0, and of its S - 1 draws."""
+    """The answer to a question: log N and log D of the estimate, row 0, and of its S - 1 draws."""
 
-    fit: Fit
-    surface: LossSurface
     question: AllocationQuestion
     log_n_S: Array
     log_d_S: Array
+    width_factor: float
 
     @property
     def draws(self) -> Draws:
-        return Draws(len(self.surface.rows) - 1, int(np.isnan(self.log_n_S[1:]).sum()))
+        return Draws(len(self.log_n_S) - 1, int(np.isnan(self.log_n_S[1:]).sum()))
 
     def intervals(self, level: float) -> dict[str, Interval | None]:
         """Of what follows from the law, rather than being given or plain arithmetic."""
@@ -151,32 +219,39 @@ class _Optimum:
             "flops": np.log(self.question.rates.train) + self.log_n_S + self.log_d_S,
         }
         return {
-            name: _interval(log_S[1:], level) for name, log_S in logs.items() if _follows(name, self.question)
+            name: _interval(log_S[0] + self.width_factor * (log_S[1:] - log_S[0]), level)
+            for name, log_S in logs.items()
+            if _follows(name, self.question)
         }
 
 
-def _question(given: Mapping[str, float], surface: LossSurface) -> AllocationQuestion:
-    rates = Rates(given["flops_per_token"], passes(surface.law, surface.fixed))
+def _question(given: Mapping[str, float], per_pass: float) -> AllocationQuestion:
+    rates = Rates(given["flops_per_token"], per_pass)
     most = None if "max_epochs" not in given else given["max_epochs"] * given["unique_tokens"]
     names = ("flops", "loss", "params", "tokens", "serve_tokens")
     asked = {name: given[name] for name in names if name in given}
     return AllocationQuestion(rates, most_tokens=most, **asked)
 
 
-def _plan(best: _Optimum, given: dict[str, float], level: float, machine: Hardware) -> Plan:
-    question, surface = best.question, best.surface
+def _plan(
+    subject: _Subject, best: _Optimum, given: dict[str, float], level: float, machine: Hardware
+) -> Plan:
+    question, surface = best.question, subject.surface
     log_n, log_d = float(best.log_n_S[0]), float(best.log_d_S[0])
     N, D = float(np.exp(log_n)), float(np.exp(log_d))
-    unique, r_star = given.get("unique_tokens"), best.fit.params.get("R_D", R_STAR)
-    epochs = None if unique is None else D / unique
+    unique = given.get("unique_tokens")
     training = question.rates.train * N * D
     serving = question.rates.serve * N * question.serve_tokens
-    predicted = best.fit.predict(level=level, **law_inputs(surface.law, surface.fixed, N, D))
-    factors = warnings.extrapolation(best.fit, N, D, question.rates.passes)
+    said = subject.says(N, D, level)
     price = given.get("price_per_gpu_hour")
     both_free = question.params is None and question.tokens is None
+    lost = (
+        [f"{best.draws.without_optimum} of {best.draws.asked} draws have no optimum"]
+        if best.draws.without_optimum
+        else []
+    )
     return Plan(
-        law=best.fit.law,
+        law=subject.name,
         given=given,
         flops=training,
         params=N,
@@ -184,37 +259,21 @@ def _plan(best: _Optimum, given: dict[str, float], level: float, machine: Hardwa
         loss=float(surface.loss(0, log_n, log_d)),
         tokens_per_param=D / N,
         level=level,
-        intervals=best.intervals(level) | {"loss": _pair(predicted.interval)},
-        band=_pair(predicted.band),
+        intervals=best.intervals(level) | {"loss": said.interval},
+        band=said.band,
         penalty=penalty(surface, question, log_n, log_d) if both_free else None,
         flops_per_token=given["flops_per_token"],
         serve_flops=serving,
         total_flops=training + serving,
-        epochs=epochs,
-        effective_tokens=None if unique is None else float(effective_tokens(D, unique, r_star)),
+        epochs=None if unique is None else D / unique,
+        effective_tokens=None if unique is None else float(effective_tokens(D, unique, subject.r_star)),
         hardware=machine,
         gpu_hours=machine.hours(training),
         money=None if price is None else machine.hours(training) * price,
         draws=best.draws,
-        extrapolation=factors,
-        warnings=_warnings(best, given, epochs, factors),
+        extrapolation=dict(said.extrapolation),
+        warnings=(*said.warnings, *lost, *subject.doubts(question)),
     )
-
-
-def _warnings(
-    best: _Optimum,
-    given: Mapping[str, float],
-    epochs: float | None,
-    factors: Mapping[str, float | None],
-) -> tuple[str, ...]:
-    assumed, draws = repeats_assumed(best.surface.law, best.surface.fixed), best.draws
-    out = warnings.fit_warnings(best.fit, factors)
-    out.append(warnings.counting_warning(best.fit, given["flops_per_token"]))
-    out += warnings.repeat_warnings(epochs, given.get("max_epochs"), assumed)
-    if draws.without_optimum:
-        out.append(f"{draws.without_optimum} of {draws.asked} draws of the law have no optimum")
-    rounding = warnings.rounding_warning(best.fit, best.surface, best.question)
-    return (*out, rounding) if rounding else tuple(out)
 
 
 def _follows(name: str, question: AllocationQuestion) -> bool:

@@ -1,17 +1,17 @@
 """Reasons to doubt a plan, each a sentence: what was counted, rounded, repeated or extrapolated."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from isoloss import text
 from isoloss.laws import FAR, Fit, FitStatus
 from isoloss.plans.allocate import AllocationQuestion, answer
-from isoloss.plans.fixed_inputs import run_sizes
+from isoloss.plans.fixed_inputs import FixedInputs, run_sizes
 from isoloss.plans.heuristics import FREE_EPOCHS, R_STAR
-from isoloss.plans.loss_surface import LossSurface
+from isoloss.plans.loss_surface import law_surface
 
 ROUNDED_DIGITS = 2
 
@@ -48,13 +48,13 @@ def fit_warnings(fit: Fit, outside: Mapping[str, float | None]) -> list[str]:
     return list(dict.fromkeys(out))
 
 
-def counting_warning(fit: Fit, flops_per_token: float) -> str:
+def counting_warning(source: Mapping[str, Any], flops_per_token: float) -> str:
     """By which rule N and C are counted: the classic way to get a wrong exponent (arXiv 2406.19146)."""
     rule = f"C = {flops_per_token:g} N D"
-    column = (fit.source.get("columns") or {}).get("params")
-    ours = bool(fit.source.get("study"))  # whose columns say what they count
+    column = (source.get("columns") or {}).get("params")
+    ours = bool(source.get("study"))  # whose columns say what they count
     if column is None:
-        return f"{rule} counts N as the fit's data did, which it does not say: embeddings in or out?"
+        return f"{rule} counts N as the table of runs does, which does not say: embeddings in or out?"
     if (ours and column == "params") or "non_emb" in column or "no_emb" in column:
         return (
             f"N is the column {column!r}, without embeddings, so {rule} leaves out the output head (and "
@@ -80,16 +80,16 @@ def repeat_warnings(epochs: float | None, most: float | None, assumed: bool) -> 
     return out
 
 
-def rounding_warning(fit: Fit, surface: LossSurface, question: AllocationQuestion) -> str | None:
+def rounding_warning(fit: Fit, fixed: FixedInputs, question: AllocationQuestion) -> str | None:
     """How far exponents printed with two digits leave the plan open, if they are."""
     names = [name for name in ("alpha", "beta") if name in fit.params]
     if not names or any(fit.params[name] != round(fit.params[name], ROUNDED_DIGITS) for name in names):
         return None
     half = 0.5 * 10.0**-ROUNDED_DIGITS
     steps = np.array(list(product((-half, half), repeat=len(names))))
-    params_S = {name: np.full(len(steps), fit.params[name]) for name in surface.params_S}
+    params_S = {name: np.full(len(steps), fit.params[name]) for name in fit.params}
     params_S |= {name: params_S[name] + steps[:, i] for i, name in enumerate(names)}
-    moved = replace(surface, params_S=params_S, broken_S=np.zeros(len(steps), dtype=bool))
+    moved = law_surface(fit.form, fixed, params_S, np.zeros(len(steps), dtype=bool))
     sizes = [np.exp(log_x[np.isfinite(log_x)]) for log_x in answer(moved, question)]
     what, values = max(zip("ND", sizes, strict=True), key=lambda pair: np.ptp(np.log(pair[1])))
     return (

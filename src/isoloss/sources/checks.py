@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from isoloss.errors import InputError
-from isoloss.sources import endings, repeats, row_checks, unit_checks
+from isoloss.sources import endings, mixed, repeats, row_checks, unit_checks
 from isoloss.sources.table import Excluded, Runs, TableIssue
 
 CHECKS = (
@@ -73,5 +73,5 @@ def usable(runs: Runs) -> Runs:
         excluded=(*runs.excluded, *sorted(out, key=lambda excluded: excluded.row)),
     )
     # Whoever is left was not accused, and has fewer accusers now: how runs ended is not asked again.
-    left = (issue for check_of_table in CHECKS for issue in check_of_table(rest))
-    return replace(rest, findings=_sorted(left, rest))
+    left = [issue for check_of_table in CHECKS for issue in check_of_table(rest)]
+    return replace(rest, findings=_sorted([*mixed.many_diverged(runs, diverged), *left], rest))

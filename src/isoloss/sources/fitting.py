@@ -10,8 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from isoloss import text
-from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, Fit, Form, fit, registered
+from isoloss.errors import InputError, Refusal, attempt
+from isoloss.laws import Array, Fit, FitStatus, Form, fit, registered
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
 from isoloss.sources.mixed import mixtures
@@ -198,7 +198,7 @@ def fit_table(
     count: str = "params",
     allow_negative: bool = False,
     accepted: Sequence[str] = (),
-    objective: str = "huber-log",
+    objective: str | None = None,
     **options: Any,
 ) -> Fit:
     """Fit ``law`` to a table: a path to CSV, Parquet or NDJSON, a study's folder, or a frame in memory.
@@ -208,8 +208,8 @@ def fit_table(
     rows: polars SQL over the table's own names; no code is run. ``weights`` and ``cluster`` are columns too.
     ``count`` takes params_total or params_executed for N; ``tied_embeddings`` lets one follow from another.
     Rows of one run are one cluster unless told otherwise. ``accepted`` names kinds of findings that warn in
-    place of refusing. Other options are those of ``isoloss.laws.fit``, the objective being "huber-log" by
-    default.
+    place of refusing. Other options are those of ``isoloss.laws.fit``; the ``objective`` is "huber-log" and,
+    where that refuses a law that squared-log determines, "squared-log", which a warning says.
 
     What the checks doubt becomes a warning of the fit; its ``source`` holds the columns, the rules and every
     excluded row with the reason.
@@ -235,16 +235,29 @@ def fit_table(
         allow_negative=allow_negative,
         accepted=accepted,
     )
+    inputs = {name: data.inputs[name] for name in law.inputs}
+    options |= {"weights": data.weights, "cluster": data.cluster, "source": data.source}
+    options |= {"allow_negative": allow_negative}
     with data.told():
-        fitted = fit(
-            law,
-            {name: data.inputs[name] for name in law.inputs},
-            data.loss,
-            weights=data.weights,
-            cluster=data.cluster,
-            allow_negative=allow_negative,
-            objective=objective,
-            source=data.source,
-            **options,
-        )
+        if objective is None:
+            fitted = _by_default(law, inputs, data.loss, options)
+        else:
+            fitted = fit(law, inputs, data.loss, objective=objective, **options)
+    row_n = data.runs.frame["row"].to_numpy()
+    if fitted.data is not None:
+        used_n = row_n if data.weights is None else row_n[data.weights > 0]
+        fitted = replace(fitted, data=replace(fitted.data, rows=tuple(used_n.tolist())))
     return replace(fitted, warnings=(*data.warnings, *fitted.warnings))
+
+
+def _by_default(law: Form, inputs: Mapping[str, Array], loss: Array, options: Mapping[str, Any]) -> Fit:
+    """By huber-log, or by squared-log where the former refuses. Raises its Refusal where both do."""
+    strict: dict[str, Any] = {**options, "curve_only": False}
+    first = attempt(fit, law, inputs, loss, objective="huber-log", **strict)
+    if not isinstance(first, Refusal):
+        return first
+    second = attempt(fit, law, inputs, loss, objective="squared-log", **strict)
+    if isinstance(second, Fit) and second.status is FitStatus.CONVERGED:
+        said = f"fitted by squared-log, since huber-log is refused: {first.what}"
+        return replace(second, warnings=(said, *second.warnings))
+    return fit(law, inputs, loss, objective="huber-log", **options)

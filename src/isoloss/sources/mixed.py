@@ -1,10 +1,11 @@
 """Rows of equal inputs that are no seeds: evaluation sets, sources, readings of one plot."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
+from isoloss.neighbours import nearest
 from isoloss.sources.naming import plain
 from isoloss.sources.repeats import SETTINGS, with_labels
 from isoloss.sources.table import Runs, TableIssue, row_words, share
@@ -12,6 +13,8 @@ from isoloss.sources.table import Runs, TableIssue, row_words, share
 _SOURCES = frozenset({
     "lab", "laboratory", "organization", "organisation", "source", "paper", "team", "author",
 })  # fmt: skip
+LEAST_DIVERGED, MOST_DIVERGED = 5, 0.1
+"""More accused rows than both, of those there are, and something else is wrong with the table."""
 
 
 def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
@@ -74,10 +77,36 @@ def _steady_gap(again: pl.DataFrame, inputs: list[str]) -> float | None:
     return mean if mean > max(8 * error, 1e-4) else None
 
 
+def many_diverged(runs: Runs, diverged: Mapping[int, str]) -> Iterator[TableIssue]:
+    """More rows with a loss far above that of smaller runs than diverge: two kinds of loss in one column?"""
+    rows = tuple(row for row, why in diverged.items() if why.startswith("loss "))
+    if len(rows) < LEAST_DIVERGED or len(rows) <= MOST_DIVERGED * runs.frame.height:
+        return
+    text = f"{len(rows)} of {runs.frame.height} rows look diverged (row {rows[0]}: {diverged[rows[0]]})"
+    text += ": are there losses of two kinds in one column?"
+    mend = "keep one kind with where, or --accept many-diverged"
+    if name := _telling(with_labels(runs, few=True), rows):
+        text, mend = (
+            f"{text} {name} tells them apart",
+            f"keep one {name} with where, or --accept many-diverged",
+        )
+    yield TableIssue("many-diverged", "refuse", rows, text, mend)
+
+
+def _telling(data: pl.DataFrame, rows: Sequence[int]) -> str:
+    """The label whose values say best which rows are these; '' where none says half of it."""
+    marked = data.with_columns(pl.col("row").is_in(list(rows)).alias("marked"))
+    told = {"": 0.5}
+    for name in data.columns:
+        if name.startswith("label "):
+            split = marked.group_by(name).agg(pl.col("marked").sum().alias("in"), pl.len())
+            wrong = int(split.select(pl.min_horizontal("in", pl.col("len") - pl.col("in")).sum()).item())
+            told[name.removeprefix("label ")] = 1 - wrong / min(len(rows), data.height - len(rows))
+    return max(told, key=lambda name: told[name])
+
+
 def _paired(frame: pl.DataFrame, inputs: list[str]) -> tuple[int, ...]:
     """Rows that each have one other row at a small share of the distance to the next, in sizes and loss."""
-    from scipy.spatial import KDTree  # slow to import, and most tables are too small to ask
-
     names = [name for name in inputs if frame[name].dtype.is_numeric()]
     values = frame.select(*names, "loss").to_numpy()
     if not 16 <= len(values) <= 5000 or not np.all(np.isfinite(values) & (values > 0)):
@@ -88,7 +117,7 @@ def _paired(frame: pl.DataFrame, inputs: list[str]) -> tuple[int, ...]:
         return ()
     logs = np.log(values)
     span = np.ptp(logs, axis=0)
-    distance, near = KDTree(logs / np.where(span > 0, span, 1)).query(logs / np.where(span > 0, span, 1), k=3)
+    distance, near = nearest(logs / np.where(span > 0, span, 1), 3)
     mutual = near[near[:, 1], 1] == np.arange(len(near))
     close = mutual & (distance[:, 1] < 0.15 * distance[:, 2]) & (distance[:, 1] < 0.02)
     return tuple(frame["row"].to_numpy()[close].tolist()) if close.mean() > 0.8 else ()

@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
+from isoloss.laws.forms.coefficients import not_negative
 from isoloss.laws.forms.form import Array, Form, Nested, flat_in
 from isoloss.laws.forms.sums import EXPONENT_LIMITS, Term, power_sum
 
@@ -24,7 +24,7 @@ _FREE = np.array([0, 1, 2, 4])  # A, u, B, g; v stands fourth and stays 1
 
 def _log_coefficients(basis_n2: Array, target_n: Array, w_n: Array) -> Array:
     root_n = np.sqrt(w_n)
-    return np.log(np.maximum(nnls(basis_n2 * root_n[:, None], target_n * root_n)[0], 0.1))
+    return np.log(np.maximum(not_negative((basis_n2 * root_n[:, None]).T[None], target_n * root_n)[0], 0.1))
 
 
 def _whole(theta: Array) -> Array:

@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
+from isoloss.laws.forms.coefficients import not_negative
 from isoloss.laws.forms.form import Array, Form, Nested, flat_in
 from isoloss.laws.forms.warps import Slopes, Warp
 
@@ -153,31 +153,25 @@ class PowerSum(Form):
         z_eff = self._see(theta_Gp, z_In)[0]
         basis_GKn = np.where(layout.signed_K[:, None], 1.0, self._terms(theta_Gp, z_eff)[0]) * np.sqrt(w_n)
         shares = (0.0,) if layout.outer is None else (0.3, 0.7, 0.9)
-        starts = product(zip(theta_Gp, basis_GKn, strict=True), shares)
-        return np.array(
-            [
-                self._fit_coefficients(theta_p, basis_Kn, y_n, w_n, share)
-                for (theta_p, basis_Kn), share in starts
-            ]
-        )
+        starts = [self._fit_coefficients(theta_Gp, basis_GKn, y_n, w_n, share) for share in shares]
+        return np.stack(starts, axis=1).reshape(-1, theta_Gp.shape[1])
 
     def _fit_coefficients(
-        self, theta_p: Array, basis_Kn: Array, y_n: Array, w_n: Array, share: float
+        self, theta_Gp: Array, basis_GKn: Array, y_n: Array, w_n: Array, share: float
     ) -> Array:
-        """``theta_p`` with its coefficients; an outer exponent needs a floor, ``share`` of the least loss."""
-        layout, theta_p = self.layout, theta_p.copy()
-        target_n, free_K = y_n * np.sqrt(w_n), np.ones(len(basis_Kn), dtype=bool)
+        """``theta_Gp`` with coefficients; an outer exponent needs a floor, ``share`` of the least loss."""
+        layout, theta_Gp = self.layout, theta_Gp.copy()
+        target_Gn, free_K = y_n * np.sqrt(w_n), np.ones(len(layout.floor_K), dtype=bool)
         if layout.outer is not None:
             floor = share * y_n.min() if layout.floor_K.any() else 0.0
-            target_n = (y_n - floor) ** np.exp(-theta_p[layout.outer]) * np.sqrt(w_n)
+            target_Gn = (y_n - floor) ** np.exp(-theta_Gp[:, layout.outer, None]) * np.sqrt(w_n)
             free_K = ~layout.floor_K
-            theta_p[layout.coefficients_K[layout.floor_K]] = np.log(max(floor, 1e-300))
-        length_K = np.maximum(np.linalg.norm(basis_Kn[free_K], axis=1), 1e-300)
-        solved_K = nnls((basis_Kn[free_K] / length_K[:, None]).T, target_n)[0] / length_K
+            theta_Gp[:, layout.coefficients_K[layout.floor_K]] = np.log(max(floor, 1e-300))
+        solved_GK = not_negative(basis_GKn[:, free_K], target_Gn)
         # A coefficient of exactly 0 has no logarithm: start well inside.
-        logs_K = np.log(np.maximum(solved_K, 0.25))
-        theta_p[layout.coefficients_K[free_K]] = np.where(layout.signed_K[free_K], solved_K, logs_K)
-        return theta_p
+        logs_GK = np.log(np.maximum(solved_GK, 0.25))
+        theta_Gp[:, layout.coefficients_K[free_K]] = np.where(layout.signed_K[free_K], solved_GK, logs_GK)
+        return theta_Gp
 
     def _grid(self) -> Array:
         layout = self.layout

@@ -4,13 +4,14 @@ ln L = ln(e^E + (sum_i e^(A_i - alpha_i z_i))^gamma), z the logs of the inputs. 
 where the runs leave a floor or a slope open: the curve may be known where its parameters are not.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from isoloss.laws import Array
+from isoloss.laws.forms.coefficients import not_negative
 
 _EXPONENT, _TOKENS_EXPONENT = 0.35, 0.38  # prior medians
 _SD_COEFFICIENT, _SD_EXPONENT = 10.0, 0.4  # of logs
@@ -37,6 +38,11 @@ ONE_INPUT = (Base("power-floor"), Base("power", floor=False))
 SEVERAL_INPUTS = (
     Base("chinchilla"), Base("outer-exponent", outer=True), Base("chinchilla, alpha = beta", tied=True),
 )  # fmt: skip
+
+
+def bases_of(inputs: Sequence[str]) -> tuple[Base, ...]:
+    """The laws of so many inputs."""
+    return SEVERAL_INPUTS if len(inputs) > 1 else ONE_INPUT
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,7 @@ def _start(base: Base, z_In: Array, y_n: Array, factor: float) -> Array:
     alpha_I = np.broadcast_to(np.exp(theta_p[first:last]), (len(z_In),))
     terms = np.exp(-alpha_I[:, None] * z_In)
     columns = np.vstack([np.ones_like(y_n), terms]) if base.floor else terms
-    found, _ = nnls((columns / np.exp(y_n)).T, np.ones_like(y_n))
+    found = not_negative((columns / np.exp(y_n))[None], np.ones_like(y_n))[0]
     theta_p[:first] = np.log(np.maximum(found, 1e-3))
     return theta_p
 

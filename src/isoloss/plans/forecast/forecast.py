@@ -1,7 +1,7 @@
 """A forecast: the loss of runs that nobody has made, by several laws and the table's own record of misses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,16 +9,20 @@ from numpy.typing import ArrayLike
 
 from isoloss import text
 from isoloss.errors import InputError
-from isoloss.laws import Array
+from isoloss.laws import Array, FitData
 from isoloss.plans.checks import MOST
+from isoloss.plans.forecast.kriging import Kriged
 from isoloss.plans.forecast.origins import (
     ErrorRate,
     KrigedMean,
     distance,
     error_rate,
+    kriged_laws,
     kriged_mean,
 )
 from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs
+from isoloss.plans.forecast.surface import forecast_surface
+from isoloss.plans.loss_surface import LossSurface
 from isoloss.stats import check_level
 from isoloss.strict import json_values
 
@@ -48,6 +52,8 @@ class LawForecast:
 class Forecast:
     """Losses of new runs at ``inputs``: ``loss`` (n,), nats a token, and ``interval`` (n, 2) at ``level``.
 
+    ``data`` are the runs behind it, from which another can be made.
+
     ``error_rate`` is by how much of the loss, for each factor e outside the runs, the table's own runs were
     missed beyond the laws' interval when they were hidden, ``origins`` times; ``width_factor`` narrows that
     interval where they lay well inside. ``extrapolation`` holds the factor by which each input, and the
@@ -64,6 +70,7 @@ class Forecast:
     origins: int
     extrapolation: dict[str, Array]
     warnings: tuple[str, ...]
+    data: FitData
     source: dict[str, Any] = field(default_factory=dict)
 
     def table(self) -> "pl.DataFrame":
@@ -86,17 +93,119 @@ class Forecast:
         return {name: plain(value) for name, value in vars(self).items()}
 
 
-def forecast(
+@dataclass(frozen=True)
+class Forecaster:
+    """Runs, their kriged laws, and the record of how far hidden ones were missed: asked of any new runs."""
+
+    runs: LogRuns
+    laws: tuple[Kriged, ...]
+    rate: ErrorRate
+    source: Mapping[str, Any]
+    doubts: tuple[str, ...]
+
+    @property
+    def law(self) -> str:
+        return "forecast"
+
+    @property
+    def data(self) -> FitData:
+        return self.runs.data()
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        return {name: (min(column), max(column)) for name, column in self.data.inputs.items()}
+
+    def check_inputs(self, inputs: Mapping[str, ArrayLike]) -> Array:
+        """Logs (I, q) of new sizes, about the middles of the runs. Raises InputError for what cannot be."""
+        runs = self.runs
+        if set(inputs) != set(runs.names):
+            raise InputError("runs and points differ in inputs", mend=f"give {text.listed(runs.names)}")
+        log_at_Iq = log_columns({name: inputs[name] for name in runs.names})
+        if np.abs(log_at_Iq).max(initial=0.0) > np.log(MOST):
+            raise InputError(f"a size lies beyond {text.power(MOST)}", mend="give raw counts, such as 7e9")
+        return log_at_Iq - runs.middle_I[:, None]
+
+    def covariance(self, inputs: Mapping[str, ArrayLike]) -> tuple[Array, float]:
+        """Of the log losses at ``inputs``, the spread of the laws included, (q, q); the variance of a run."""
+        at_Iq = self.check_inputs(inputs)
+        mean_bq, cov_bqq = zip(*(law.covariance(at_Iq) for law in self.laws), strict=True)
+        cov_qq = np.mean(cov_bqq, axis=0) + np.cov(np.array(mean_bq), rowvar=False, bias=True)
+        return cov_qq, float(np.mean([law.noise for law in self.laws]))
+
+    def point(self, target: Mapping[str, ArrayLike]) -> "ForecastPoint":
+        """One new run, to be asked what others would tell of it."""
+        at_Iq = self.check_inputs(target)
+        cov_qq, noise = self.covariance(target)
+        mean_q = kriged_mean(self.laws, at_Iq).mean_q + self.runs.middle_loss
+        return ForecastPoint(self, at_Iq, float(np.exp(mean_q[0])), float(np.ravel(cov_qq)[0]), noise)
+
+    def surface(self, draws: int, seed: int) -> LossSurface:
+        """The loss over N and D, and ``draws`` of it. Raises InputError for runs of other inputs."""
+        if self.runs.names != ("params", "tokens"):
+            raise InputError("a plan needs runs of params and tokens", mend="give a table of both")
+        return forecast_surface(self.runs, self.laws, draws, seed)
+
+    def at(self, inputs: Mapping[str, ArrayLike], level: float = 0.9) -> Forecast:
+        """The losses of new runs at ``inputs``. Raises InputError for what is not positive."""
+        level, runs, rate = check_level(level), self.runs, self.rate
+        at_Iq = self.check_inputs(inputs)
+        kriged = kriged_mean(self.laws, at_Iq)
+        reach_q = rate.reach(kriged.sd_q, distance(runs, at_Iq), level)
+        laws = {
+            law.fit.base.name: LawForecast(
+                np.exp(mean_q + runs.middle_loss),
+                _ends(mean_q + runs.middle_loss, rate.law_reach(sd_q, level)),
+                "converged" if law.fit.converged else "not converged",
+                1 / len(self.laws),
+            )
+            for law, mean_q, sd_q in zip(self.laws, kriged.mean_bq, kriged.sd_bq, strict=True)
+        }
+        names = (*runs.names, *(("flops",) if {"params", "tokens"} == set(runs.names) else ()))
+        return Forecast(
+            inputs={name: np.atleast_1d(np.asarray(inputs[name], dtype=np.float64)) for name in runs.names},
+            loss=np.exp(kriged.mean_q + runs.middle_loss),
+            interval=_ends(kriged.mean_q + runs.middle_loss, reach_q),
+            level=level,
+            laws=laws,
+            error_rate=rate.rate,
+            width_factor=rate.width_factor,
+            origins=rate.origins,
+            extrapolation=dict(zip(names, np.exp(runs.outside(at_Iq)), strict=False)),
+            warnings=(*_warnings(self, at_Iq, kriged), *self.doubts),
+            data=runs.data(),
+            source=dict(self.source),
+        )
+
+
+@dataclass(frozen=True)
+class ForecastPoint:
+    """One new run: its loss, the variance of its mean and that of its own noise, of log losses."""
+
+    known: Forecaster
+    at_Iq: Array
+    loss: float
+    variance: float
+    noise: float
+
+    def half_width(self, share_left: float, more: Mapping[str, Array], level: float) -> float:
+        """Of the interval, in nats, once runs at ``more`` leave a share of the variance of the mean."""
+        runs = self.known.runs
+        if len(next(iter(more.values()))):
+            runs = replace(runs, z_In=np.concatenate([runs.z_In, self.known.check_inputs(more)], axis=1))
+        sd_q = np.sqrt(np.array([self.variance * max(share_left, 0.0) + self.noise]))
+        reach_q = self.known.rate.reach(sd_q, distance(runs, self.at_Iq), level)
+        return float(self.loss * np.sinh(reach_q[0]))
+
+
+def forecaster(
     inputs: Mapping[str, ArrayLike],
     loss: ArrayLike,
-    at: Mapping[str, ArrayLike],
     *,
-    level: float = 0.9,
     cluster: ArrayLike | None = None,
     source: Mapping[str, Any] | None = None,
     doubts: tuple[str, ...] = (),
-) -> Forecast:
-    """The losses of new runs ``at`` inputs, from runs at ``inputs`` with ``loss``; no law to choose.
+) -> Forecaster:
+    """What runs at ``inputs`` with ``loss`` say of others; no law to choose.
 
     ``inputs`` are sizes that the loss falls in, such as params and tokens, or one of them. Three laws, each
     with its kriged residuals, are averaged: mu and sd of the log loss. Hiding the table's largest runs gives
@@ -106,50 +215,34 @@ def forecast(
 
     Raises InputError for what is not positive, Refusal for fewer than eight designs or a size without range.
     """
-    level = check_level(level)
-    if set(at) != set(inputs):
-        raise InputError("runs and points differ in inputs", mend=f"give {text.listed(list(inputs))}")
     runs = log_runs(inputs, loss, cluster)
-    log_at_Iq = log_columns({name: at[name] for name in inputs})
-    if np.abs(log_at_Iq).max(initial=0.0) > np.log(MOST):
-        raise InputError(f"a size lies beyond {text.power(MOST)}", mend="give raw counts, such as 7e9")
-    at_Iq = log_at_Iq - runs.middle_I[:, None]
-    kriged, rate = kriged_mean(runs, at_Iq), error_rate(runs)
-    reach_q = rate.reach(kriged.sd_q, distance(runs, at_Iq), level)
-    laws = {
-        fit.base.name: LawForecast(
-            np.exp(mean_q + runs.middle_loss),
-            _ends(mean_q + runs.middle_loss, rate.law_reach(sd_q, level)),
-            "converged" if fit.converged else "not converged",
-            1 / len(kriged.fits),
-        )
-        for fit, mean_q, sd_q in zip(kriged.fits, kriged.mean_bq, kriged.sd_bq, strict=True)
-    }
-    names = (*inputs, *(("flops",) if {"params", "tokens"} == set(inputs) else ()))
-    return Forecast(
-        inputs={name: np.atleast_1d(np.asarray(at[name], dtype=np.float64)) for name in inputs},
-        loss=np.exp(kriged.mean_q + runs.middle_loss),
-        interval=_ends(kriged.mean_q + runs.middle_loss, reach_q),
-        level=level,
-        laws=laws,
-        error_rate=rate.rate,
-        width_factor=rate.width_factor,
-        origins=rate.origins,
-        extrapolation=dict(zip(names, np.exp(runs.outside(at_Iq)), strict=False)),
-        warnings=(*_warnings(runs, at_Iq, kriged, rate), *doubts),
-        source=dict(source or {}),
-    )
+    return Forecaster(runs, kriged_laws(runs), error_rate(runs), source or {}, doubts)
+
+
+def forecast(
+    inputs: Mapping[str, ArrayLike],
+    loss: ArrayLike,
+    at: Mapping[str, ArrayLike],
+    *,
+    level: float = 0.9,
+    cluster: ArrayLike | None = None,
+) -> Forecast:
+    """The losses of new runs ``at`` inputs, from runs at ``inputs``: see ``forecaster`` and its ``at``."""
+    check_level(level)
+    return forecaster(inputs, loss, cluster=cluster).at(at, level)
 
 
 def _ends(mean_q: Array, reach_q: Array) -> Array:
     return np.exp(np.stack([mean_q - reach_q, mean_q + reach_q], axis=1))
 
 
-def _warnings(runs: LogRuns, at_Iq: Array, kriged: KrigedMean, rate: ErrorRate) -> tuple[str, ...]:
+def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str, ...]:
     """Where the table's own record does not reach, and where the laws part."""
     out: list[str] = []
+    runs, rate = known.runs, known.rate
     if runs.given > len(runs.y_n):
-        out.append(f"{len(runs.y_n)} of {runs.given:,} runs were used, a random part that is always the same")
+        used = "the ends of each size and a random part"
+        out.append(f"{len(runs.y_n)} of {runs.given:,} runs were used: {used}")
     farthest = float(runs.outside(at_Iq).max())
     if rate.origins < _FEW_ORIGINS:
         out.append(f"the error rate rests on {text.plural(rate.origins, 'origin')}: the runs are few")
@@ -158,7 +251,7 @@ def _warnings(runs: LogRuns, at_Iq: Array, kriged: KrigedMean, rate: ErrorRate) 
             f"the point lies {text.number(np.exp(farthest), 3)} times outside the runs, and hiding runs of "
             f"this table tested {text.number(np.exp(rate.farthest), 3)} times alone"
         )
-    scatter = min(fit.scatter for fit in kriged.fits)
+    scatter = min(law.fit.scatter for law in known.laws)
     if scatter > _NO_LAW:
         out.append(f"no law follows the runs: they scatter by {text.percent(scatter)} about the best")
     if len(runs.names) == 2 and abs(np.corrcoef(runs.z_In)[0, 1]) > _ONE_LINE:

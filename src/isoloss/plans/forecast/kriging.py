@@ -5,11 +5,12 @@ own parameters linearised (J its slopes, S their priors), a smooth error of its 
 This is universal kriging (Matheron 1969), the smooth error the discrepancy of Kennedy and O'Hagan 2001.
 """
 
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from isoloss.laws import Array
 from isoloss.plans.forecast.bases import BaseFit
@@ -22,73 +23,143 @@ _SHARED = (0.3, 0.7, 0.95)  # of the noise, by rows of one cluster
 _KEPT = 10
 
 
-def krige(
-    fit: BaseFit, z_In: Array, y_n: Array, label_n: NDArray[np.int64], at_Iq: Array
-) -> tuple[Array, Array]:
-    """Mean and variance of the log loss of a new run at ``at_Iq``, each of shape (q,).
+@dataclass(frozen=True)
+class Choice:
+    """One size ``tau`` and reach ``length`` of the smooth error, a noise, and their ``share`` by likelihood.
 
-    Averaged over tau, l and sigma, each choice weighing as its marginal likelihood times the prior of tau.
+    Of the law's parameters, ``move_p`` is the mean and ``root_pp`` a root of the covariance of what the
+    residuals add to them. ``white_nn`` whitens residuals whose parameters are known; whitened are ``left_n``,
+    the residuals after ``move_p``, ``slope_np``, the slopes of the law, and ``noise_n``, the noise's sd.
+    """
+
+    share: float
+    tau: float
+    length: float
+    sigma: float
+    move_p: Array
+    root_pp: Array
+    white_nn: Array
+    left_n: Array
+    slope_np: Array
+    noise_n: Array
+
+    def pull(self, left_n: Array) -> Array:
+        """What multiplies exp(-distance^2 / 2 l^2) to each run in the smooth error that ``left_n`` tells."""
+        return self.tau**2 * self.white_nn.T @ left_n
+
+
+@dataclass(frozen=True)
+class Kriged:
+    """A law with its kriged residuals, averaged over choices of how smooth its error is."""
+
+    fit: BaseFit
+    z_In: Array
+    choices: tuple[Choice, ...]
+
+    @property
+    def noise(self) -> float:
+        """Variance of one run about its mean, of log losses."""
+        return sum(choice.share * choice.sigma**2 for choice in self.choices)
+
+    def moments(self, at_Iq: Array) -> tuple[Array, Array]:
+        """Mean and variance (q,) of the log loss of a new run."""
+        parts = [(choice, *self._parts(choice, at_Iq)) for choice in self.choices]
+        mean_q = np.sum([choice.share * each_q for choice, each_q, *_ in parts], axis=0)
+        variance_q = np.zeros_like(mean_q)
+        for choice, each_q, known_nq, open_qp in parts:
+            within_q = choice.tau**2 - np.sum(known_nq**2, axis=0) + np.sum(open_qp**2, axis=1)
+            variance_q += choice.share * (within_q + choice.sigma**2 + (each_q - mean_q) ** 2)
+        return mean_q, variance_q
+
+    def covariance(self, at_Iq: Array) -> tuple[Array, Array]:
+        """Mean (q,) and covariance (q, q) of the log loss at several points, without the noise of runs."""
+        parts = [(choice, *self._parts(choice, at_Iq)) for choice in self.choices]
+        mean_q = np.sum([choice.share * each_q for choice, each_q, *_ in parts], axis=0)
+        out_qq = np.zeros((len(mean_q), len(mean_q)))
+        for choice, each_q, known_nq, open_qp in parts:
+            within_qq = choice.tau**2 * near(at_Iq, at_Iq, choice.length) - known_nq.T @ known_nq
+            away_q = each_q - mean_q
+            out_qq += choice.share * (within_qq + open_qp @ open_qp.T + np.outer(away_q, away_q))
+        return mean_q, out_qq
+
+    def _parts(self, choice: Choice, at_Iq: Array) -> tuple[Array, Array, Array]:
+        """The mean; what the runs tell of the smooth error, a root (n, q); what parameters leave (q, p)."""
+        law_q, slope_qp = self.fit.value(at_Iq)
+        known_nq = choice.tau**2 * choice.white_nn @ near(self.z_In, at_Iq, choice.length)
+        mean_q = law_q + slope_qp @ choice.move_p + known_nq.T @ choice.left_n
+        return mean_q, known_nq, (slope_qp - known_nq.T @ choice.slope_np) @ choice.root_pp
+
+
+def krige(fit: BaseFit, z_In: Array, y_n: Array, label_n: NDArray[np.int64]) -> Kriged:
+    """Averaged over tau, l and sigma, each choice weighing as its marginal likelihood times the prior of tau.
+
     Rows of one label share a part of their noise, weighed in the same way; a new run shares none.
     """
     law_n, slope_np = fit.value(z_In)
-    law_q, slope_qp = fit.value(at_Iq)
     same_nn = label_n[:, None] == label_n
     several = bool(np.any(same_nn.sum(axis=1) > 1))
-    parts = []
-    for length, share in product(_LENGTHS, _SHARED if several else (0.0,)):
-        noise_nn = (1 - share) * np.diag(1 / fit.w_n) + share * same_nn
-        near = _near(z_In, z_In, length), _near(z_In, at_Iq, length)
-        parts.append(_by_length(fit, noise_nn, *near, y_n - law_n, slope_np, slope_qp))
-    evidence_g, mean_gq, variance_gq = (np.concatenate(column) for column in zip(*parts, strict=True))
-    kept = np.argsort(-evidence_g, kind="stable")[:_KEPT]
-    weight_g = np.exp(evidence_g[kept] - evidence_g[kept[0]])
-    weight_g /= weight_g.sum()
-    mean_q = weight_g @ mean_gq[kept]
-    return law_q + mean_q, weight_g @ (variance_gq[kept] + (mean_gq[kept] - mean_q) ** 2)
+    scored: list[tuple[float, _Axes, float, float]] = []
+    for length, shared in product(_LENGTHS, _SHARED if several else (0.0,)):
+        noise_nn = (1 - shared) * np.diag(1 / fit.w_n) + shared * same_nn
+        axes = _axes(noise_nn, near(z_In, z_In, length), length, y_n - law_n, slope_np)
+        for tau, noise in product(_TAUS, _NOISES):
+            sigma = float(noise * fit.scatter)
+            scored.append((_evidence(axes, fit.prior_sd_p, tau, sigma), axes, tau, sigma))
+    kept = np.argsort([-score for score, *_ in scored], kind="stable")[:_KEPT]
+    weight_g = np.exp([scored[g][0] - scored[kept[0]][0] for g in kept])
+    shares = weight_g / weight_g.sum()
+    best = zip(shares.tolist(), kept, strict=True)
+    return Kriged(fit, z_In, tuple(_choice(share, fit, *scored[g][1:]) for share, g in best))
 
 
-def _near(z_In: Array, at_Iq: Array, length: float) -> Array:
+def near(z_In: Array, at_Iq: Array, length: float) -> Array:
     """exp(-distance^2 / 2 l^2), shape (n, q)."""
     return np.exp(-((z_In[:, :, None] - at_Iq[:, None, :]) ** 2).sum(axis=0) / (2 * length**2))
 
 
-def _by_length(
-    fit: BaseFit,
-    noise_nn: Array,
-    near_nn: Array,
-    near_nq: Array,
-    rest_n: Array,
-    slope_np: Array,
-    slope_qp: Array,
-) -> tuple[Array, Array, Array]:
-    """Log evidence (g,), mean (g, q) and variance (g, q) for each tau and sigma.
+@dataclass(frozen=True)
+class _Axes:
+    """Axes ``axes_nn`` in which smooth error, of sizes ``size_n``, and noise are both diagonal.
 
-    In the axes where the smooth error and the noise are both diagonal, one choice costs n p^2.
+    There one choice of tau and sigma costs n p^2.
     """
+
+    length: float
+    axes_nn: Array
+    size_n: Array
+    log_root: float
+    rest_n: Array
+    slope_np: Array
+
+    def posterior(self, prior_sd_p: Array, tau: float, sigma: float) -> tuple[Array, Array, Array]:
+        """Variances (n,) in these axes, the curvature (p, p) of the parameters, and their mean (p,)."""
+        d_n = tau**2 * np.maximum(self.size_n, 0.0) + sigma**2
+        over_np = self.slope_np / d_n[:, None]
+        inner_pp = np.diag(prior_sd_p**-2) + self.slope_np.T @ over_np
+        return d_n, inner_pp, np.linalg.solve(inner_pp, over_np.T @ self.rest_n)
+
+
+def _axes(noise_nn: Array, near_nn: Array, length: float, rest_n: Array, slope_np: Array) -> _Axes:
     root_nn = np.linalg.cholesky(noise_nn)
-    half_nn = np.asarray(solve_triangular(root_nn, near_nn, lower=True))
-    size_n, axes_nn = np.linalg.eigh(solve_triangular(root_nn, half_nn.T, lower=True))
-    columns = np.column_stack([rest_n, slope_np, near_nq])
-    columns = axes_nn.T @ solve_triangular(root_nn, columns, lower=True)
-    r_n, J_np, k_nq = np.split(columns, [1, 1 + slope_np.shape[1]], axis=1)
+    half_nn = np.asarray(scipy.linalg.solve_triangular(root_nn, near_nn, lower=True))
+    size_n, turn_nn = np.linalg.eigh(scipy.linalg.solve_triangular(root_nn, half_nn.T, lower=True))
+    axes_nn = np.asarray(scipy.linalg.solve_triangular(root_nn, turn_nn, lower=True, trans="T")).T
     log_root = float(np.log(np.diag(root_nn)).sum())
-    priors = np.diag(fit.prior_sd_p**-2)
-    rows = []
-    for tau, noise in product(_TAUS, _NOISES):
-        sigma = noise * fit.scatter
-        d_n = tau**2 * np.maximum(size_n, 0.0) + sigma**2
-        Jd_np = J_np / d_n[:, None]
-        inner_pp = priors + J_np.T @ Jd_np
-        shift_p = np.linalg.solve(inner_pp, Jd_np.T @ r_n[:, 0])
-        left_n = (r_n[:, 0] - J_np @ shift_p) / d_n
-        evidence = -0.5 * (np.log(d_n).sum() + np.linalg.slogdet(inner_pp)[1] + r_n[:, 0] @ left_n) - log_root
-        evidence -= 0.5 * (np.log(tau / _TAU_MEDIAN) / _TAU_SD) ** 2
-        open_qp = slope_qp - tau**2 * k_nq.T @ Jd_np
-        variance_q = (
-            tau**2 - tau**4 * np.sum(k_nq**2 / d_n[:, None], axis=0)
-            + np.einsum("qp,pq->q", open_qp, np.linalg.solve(inner_pp, open_qp.T))
-            + sigma**2
-        )  # fmt: skip
-        rows.append((evidence, slope_qp @ shift_p + tau**2 * k_nq.T @ left_n, variance_q))
-    evidence_g, mean_gq, variance_gq = zip(*rows, strict=True)
-    return np.array(evidence_g), np.array(mean_gq), np.array(variance_gq)
+    return _Axes(length, axes_nn, size_n, log_root, axes_nn @ rest_n, axes_nn @ slope_np)
+
+
+def _evidence(axes: _Axes, prior_sd_p: Array, tau: float, sigma: float) -> float:
+    d_n, inner_pp, move_p = axes.posterior(prior_sd_p, tau, sigma)
+    left_n = (axes.rest_n - axes.slope_np @ move_p) / d_n
+    log_size = np.log(d_n).sum() + np.linalg.slogdet(inner_pp)[1]
+    by_prior = 0.5 * (np.log(tau / _TAU_MEDIAN) / _TAU_SD) ** 2
+    return float(-0.5 * (log_size + axes.rest_n @ left_n) - axes.log_root - by_prior)
+
+
+def _choice(share: float, fit: BaseFit, axes: _Axes, tau: float, sigma: float) -> Choice:
+    d_n, inner_pp, move_p = axes.posterior(fit.prior_sd_p, tau, sigma)
+    root_pp = np.linalg.inv(np.linalg.cholesky(inner_pp)).T
+    sd_n = np.sqrt(d_n)
+    left_n = (axes.rest_n - axes.slope_np @ move_p) / sd_n
+    white_nn, slope_np = axes.axes_nn / sd_n[:, None], axes.slope_np / sd_n[:, None]
+    return Choice(share, tau, axes.length, sigma, move_p, root_pp, white_nn, left_n, slope_np, sigma / sd_n)

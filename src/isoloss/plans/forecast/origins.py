@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array
-from isoloss.plans.forecast.bases import ONE_INPUT, SEVERAL_INPUTS, BaseFit, fit_base
-from isoloss.plans.forecast.kriging import krige
+from isoloss.plans.forecast.bases import bases_of, fit_base
+from isoloss.plans.forecast.kriging import Kriged, krige
 from isoloss.plans.forecast.runs import LogRuns, with_product
 from isoloss.stats import t_quantile
 
@@ -25,7 +25,6 @@ _LEAST_REACH = 0.25  # inside the runs the error rate counts as a quarter of a n
 class KrigedMean:
     """``mean_q`` and ``sd_q`` of the log loss of a new run; ``mean_bq`` and ``sd_bq`` by each law."""
 
-    fits: tuple[BaseFit, ...]
     mean_bq: Array
     sd_bq: Array
 
@@ -61,14 +60,17 @@ class ErrorRate:
         return wide_q * t_quantile(level, _TAILS) / t_quantile(_LEVEL, _TAILS)
 
 
-def kriged_mean(runs: LogRuns, at_Iq: Array) -> KrigedMean:
-    """Of the laws that can be fitted. Raises Refusal for runs that allow no forecast."""
+def kriged_laws(runs: LogRuns) -> tuple[Kriged, ...]:
+    """The laws of so many inputs, each with its residuals. Raises Refusal for runs that allow no forecast."""
     runs.check()
-    bases = SEVERAL_INPUTS if len(runs.names) > 1 else ONE_INPUT
-    fits = tuple(fit_base(base, runs.z_In, runs.y_n) for base in bases)
-    found = [krige(fit, runs.z_In, runs.y_n, runs.label_n, at_Iq) for fit in fits]
+    fits = (fit_base(base, runs.z_In, runs.y_n) for base in bases_of(runs.names))
+    return tuple(krige(fit, runs.z_In, runs.y_n, runs.label_n) for fit in fits)
+
+
+def kriged_mean(laws: tuple[Kriged, ...], at_Iq: Array) -> KrigedMean:
+    found = [law.moments(at_Iq) for law in laws]
     mean_bq, variance_bq = (np.array(part) for part in zip(*found, strict=True))
-    return KrigedMean(fits, mean_bq, np.sqrt(variance_bq))
+    return KrigedMean(mean_bq, np.sqrt(variance_bq))
 
 
 def error_rate(runs: LogRuns) -> ErrorRate:
@@ -95,9 +97,10 @@ def error_rate(runs: LogRuns) -> ErrorRate:
 def _hidden(runs: LogRuns, hidden_n: NDArray[np.bool_]) -> tuple[Array, Array, Array] | None:
     """|log error|, sd and distance of the hidden runs; None where the rest allows no forecast."""
     seen, at_Iq = runs.take(~hidden_n), runs.z_In[:, hidden_n]
-    kriged = attempt(kriged_mean, seen, at_Iq)
-    if isinstance(kriged, Refusal):
+    laws = attempt(kriged_laws, seen)
+    if isinstance(laws, Refusal):
         return None
+    kriged = kriged_mean(laws, at_Iq)
     return np.abs(runs.y_n[hidden_n] - kriged.mean_q), kriged.sd_q, distance(seen, at_Iq)
 
 

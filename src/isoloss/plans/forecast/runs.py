@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array
+from isoloss.laws import Array, FitData
 
 LEAST_DESIGNS = 8
 LEAST_RANGE = 1.5
 MOST_RUNS = 150
+_ROUNDING = 1e-9  # of logs
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,17 @@ class LogRuns:
 
     def take(self, keep_n: NDArray[np.bool_]) -> "LogRuns":
         return replace(self, z_In=self.z_In[:, keep_n], y_n=self.y_n[keep_n], label_n=self.label_n[keep_n])
+
+    def data(self) -> FitData:
+        """The rows in their own units."""
+        inputs = np.exp(self.z_In + self.middle_I[:, None]).tolist()
+        alone = len(np.unique(self.label_n)) == len(self.label_n)
+        return FitData(
+            {name: tuple(column) for name, column in zip(self.names, inputs, strict=True)},
+            tuple(np.exp(self.y_n + self.middle_loss).tolist()),
+            (1.0,) * len(self.y_n),
+            None if alone else tuple(map(str, self.label_n.tolist())),
+        )
 
     def check(self) -> None:
         """Raises Refusal where not even a forecast can be given."""
@@ -52,7 +64,7 @@ class LogRuns:
         sizes_Sn, sizes_Sq = with_product(self.z_In), with_product(at_Iq)
         low_S, high_S = sizes_Sn.min(axis=1, keepdims=True), sizes_Sn.max(axis=1, keepdims=True)
         away_Sq = np.maximum(np.maximum(sizes_Sq - high_S, low_S - sizes_Sq), 0.0)
-        return np.where(away_Sq < 1e-9, 0.0, away_Sq)  # rounding is no distance
+        return np.where(away_Sq < _ROUNDING, 0.0, away_Sq)  # rounding is no distance
 
 
 def with_product(z_In: Array) -> Array:
@@ -61,7 +73,9 @@ def with_product(z_In: Array) -> Array:
 
 
 def log_runs(inputs: Mapping[str, ArrayLike], loss: ArrayLike, cluster: ArrayLike | None = None) -> LogRuns:
-    """Sorted, an exact repeat once; of more than ``MOST_RUNS`` rows a random part that is always the same.
+    """Sorted, an exact repeat once; of more than ``MOST_RUNS`` rows a part that is always the same.
+
+    That part holds the ends of each size, and of the rest a random choice.
 
     Raises InputError for what is not one positive finite number a run, naming the row.
     """
@@ -69,12 +83,19 @@ def log_runs(inputs: Mapping[str, ArrayLike], loss: ArrayLike, cluster: ArrayLik
     labels = np.zeros(logs_In.shape[1]) if cluster is None else _codes(cluster, logs_In.shape[1])
     rows = np.unique(np.vstack([logs_In, labels]), axis=1)
     given = rows.shape[1]
-    if rows.shape[1] > MOST_RUNS:
-        rows = rows[:, np.sort(np.random.default_rng(0).permutation(rows.shape[1])[:MOST_RUNS])]
+    if given > MOST_RUNS:
+        random = np.random.default_rng(0).permutation(given)
+        rows = rows[:, sorted(list(dict.fromkeys([*_ends(rows[:-2]), *random.tolist()]))[:MOST_RUNS])]
     middles = (rows.min(axis=1) + rows.max(axis=1)) / 2
     label_n = np.arange(rows.shape[1]) if cluster is None else rows[-1].astype(np.int64)
     about = rows - middles[:, None]
     return LogRuns(tuple(inputs), about[:-2], about[-2], label_n, middles[:-2], float(middles[-2]), given)
+
+
+def _ends(z_In: Array) -> list[int]:
+    """One run at either end of each input and of their product; of several the first."""
+    sizes = [sign * size_n for size_n in with_product(z_In) for sign in (-1, 1)]
+    return [int(np.flatnonzero(size_n > size_n.max() - _ROUNDING)[0]) for size_n in sizes]
 
 
 def log_columns(columns: Mapping[str, ArrayLike]) -> Array:

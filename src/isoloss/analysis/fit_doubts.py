@@ -1,0 +1,130 @@
+"""What the runs of a fit say against it: outliers as a group, a form that fits better, a drift."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from isoloss import text
+from isoloss.analysis.fit_rows import exact, on_logs, rows, spread_words
+from isoloss.analysis.fit_tables import exponents
+from isoloss.analysis.residual_bins import drift, drifts, means
+from isoloss.laws import Fit, descend, problem_of
+from isoloss.plans.forecast import best_form
+
+OFF = 8.0
+"""Standard deviations, by medians, beyond which a run is an outlier: tails of real runs stay in."""
+MOST_OFF = 0.1
+"""A larger part of the runs is no group of outliers."""
+BETTER = 2.0
+"""A form that scatters so many times less is named."""
+FEWEST = 12
+_ROUNDS = 5
+_ONE_BUDGET = 0.03  # of log compute, from run to run of a budget
+_SIZES, _BUDGETS, _ONE_SIDE = 4, 3, 2 / 3
+_DELTA = 1e-3
+_NAMED = 10
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Runs off the law: their rows, how far in standard deviations, and the law's parameters without them."""
+
+    rows: tuple[int, ...]
+    off: tuple[float, float]
+    params: Mapping[str, float]
+
+
+def doubted(fit: Fit) -> Fit:
+    """``fit`` with what its own runs say against it among its warnings."""
+    if fit.data is None or len(fit.residuals) < FEWEST or exact(fit) or fit.form.gives != "loss":
+        return fit
+    said = [_outlier_words(fit, outliers(fit)), _form_words(fit), _drift_words(fit), _side_words(fit)]
+    return replace(fit, warnings=(*fit.warnings, *filter(None, said)))
+
+
+def outliers(fit: Fit) -> Outliers | None:
+    """The runs more than ``OFF`` standard deviations off the law without them; None where there are none.
+
+    Found in rounds: what hides behind the pull of larger ones shows once these are out.
+    """
+    problem, points = problem_of(fit)
+    phi = np.array(fit.theta)[problem.model.free]
+    if not fit.signed_floor:  # squares let outliers hide in the scatter that they make
+        phi = descend(replace(problem, objective="huber-log", delta=_DELTA), phi[None])[0]
+    out_n, off_n = np.zeros(len(points.y_n), dtype=bool), np.zeros(len(points.y_n))
+    for _ in range(_ROUNDS):
+        r_n = np.abs(problem.residuals(phi))
+        off_n = r_n / max(1.4826 * float(np.median(r_n[~out_n])), 1e-12)
+        if np.array_equal(off_n > OFF, out_n):
+            break
+        out_n = off_n > OFF
+        if not out_n.any() or out_n.mean() > MOST_OFF or len(points.y_n) - out_n.sum() <= len(phi):
+            return None
+        rest = replace(problem, w_n=np.where(out_n, 0.0, problem.w_n))
+        phi = descend(rest, phi[None])[0]
+    if not out_n.any():
+        return None
+    numbers = np.arange(1, points.rows + 1) if fit.data is None or fit.data.rows is None else fit.data.rows
+    found = np.array(numbers)[points.first_n[out_n]]
+    params = fit.form.plain(problem.model.unscale(problem.model.theta(phi)[None])[0]) | dict(fit.fixed)
+    return Outliers(
+        tuple(sorted(found.tolist())), (float(off_n[out_n].min()), float(off_n[out_n].max())), params
+    )
+
+
+def _outlier_words(fit: Fit, found: Outliers | None) -> str:
+    if found is None:
+        return ""
+    one = len(found.rows) == 1
+    named = ", ".join(map(str, found.rows[:_NAMED])) + (" ..." if len(found.rows) > _NAMED else "")
+    moves = [
+        f"{name} {text.number(fit.params[name])} becomes {text.number(found.params[name])}"
+        for name in exponents(fit)
+    ]
+    off = f"{found.off[0]:.2g}" if one else text.interval(found.off, lambda value: f"{value:.2g}")
+    return (
+        f"{text.plural(len(found.rows), 'outlier')}, {off} standard deviations off the law (row"
+        f"{'' if one else 's'} {named}): without {'it' if one else 'them'} {text.listed(moves)}"
+    )
+
+
+def _form_words(fit: Fit) -> str:
+    """Of another form that scatters much less about the same runs."""
+    better = best_form(fit) if on_logs(fit) else None
+    ours = 1.4826 * float(np.median(np.abs(fit.residuals)))
+    if better is None or ours < BETTER * better.scatter:
+        return ""
+    if better.base.name == fit.law and not (fit.fixed or fit.tied):
+        return ""  # the same form, by an objective that outliers move less
+    return (
+        f"{fit.law} scatters by {spread_words(fit, ours)} about the runs, {better.base.name} by "
+        f"{spread_words(fit, better.scatter)}: another form fits better"
+    )
+
+
+def _drift_words(fit: Fit) -> str:
+    bins = means(fit, rows(fit))
+    words = drift(fit, bins)
+    return words[:1].lower() + words[1:] if drifts(bins) else ""
+
+
+def _side_words(fit: Fit) -> str:
+    """Of an IsoFLOP table whose budgets have their lowest loss at one and the same end of their sizes."""
+    if fit.data is None or set(fit.form.inputs) != {"params", "tokens"}:
+        return ""
+    log_n, log_d = (np.log(fit.data.inputs[name]) for name in ("params", "tokens"))
+    order = np.argsort(log_n + log_d, kind="stable")
+    gaps = np.flatnonzero(np.diff((log_n + log_d)[order]) > _ONE_BUDGET) + 1
+    budgets = [rows for rows in np.split(order, gaps) if len(np.unique(log_n[rows])) >= _SIZES]
+    if len(budgets) < _BUDGETS or sum(map(len, budgets)) < 0.5 * len(order):
+        return ""
+    best = [(log_n[rows], log_n[rows[np.argmin(np.array(fit.data.loss)[rows])]]) for rows in budgets]
+    for end, side in (("smallest", np.min), ("largest", np.max)):
+        count = sum(bool(lowest == side(sizes)) for sizes, lowest in best)
+        if count >= _ONE_SIDE * len(budgets):
+            return (
+                f"in {count} of {len(budgets)} budgets the loss is lowest at the {end} size: all runs lie on "
+                "one side of the best sizes, and the exponents rest on that side"
+            )
+    return ""

@@ -1,0 +1,86 @@
+"""What the runs of a fit say against it: each doubt there when it should be, and away when not."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import isoloss
+from isoloss.analysis.fit_doubts import outliers
+from isoloss.sources import fit_table
+
+
+def frame(form="chinchilla", spoilt=(), noise=0.004, seed=0, bend=0.0):
+    """80 runs of a law, the last of them below where ``spoilt`` says so."""
+    rng = np.random.default_rng(seed)
+    N, D = 10 ** rng.uniform(7, 9, 80), 10 ** rng.uniform(9, 11, 80)
+    falling = 400 * N**-0.34 + 2000 * D**-0.37
+    loss = 1.8 + (falling if form == "chinchilla" else 2 * falling**0.5)
+    loss = loss * np.exp(noise * rng.standard_normal(80) + bend * np.sin(1.5 * np.log(N)))
+    loss[list(spoilt)] *= 1.25
+    return pl.DataFrame({"params": N, "tokens": D, "loss": loss})
+
+
+def doubts(table, law="chinchilla", **options):
+    return " ".join(isoloss.fit(law, table, **options).warnings)
+
+
+@pytest.mark.parametrize("objective", ["huber-log", "squared-log"])
+@pytest.mark.parametrize("seed", range(3))
+def test_sound_runs_raise_no_doubt(objective, seed):
+    said = doubts(frame(seed=seed), objective=objective)
+    assert "outlier" not in said
+    assert "another form" not in said
+
+
+@pytest.mark.parametrize("objective", ["huber-log", "squared-log"])
+def test_outliers_are_named_by_row_with_the_law_without_them(objective):
+    table = frame(spoilt=(3, 40, 41))
+    kept = table.with_row_index().filter(~pl.col("index").is_in([3, 40, 41]))
+    alone = fit_table("chinchilla", kept, objective=objective)
+    fitted = isoloss.fit("chinchilla", table, objective=objective, curve_only=True)
+    found = outliers(fitted)
+    assert found.rows == (4, 41, 42)
+    assert found.params["beta"] == pytest.approx(alone.params["beta"], rel=1e-3)
+    words = f"(rows 4, 41, 42): without them alpha {fitted.params['alpha']:.4g} becomes"
+    assert words in " ".join(fitted.warnings)
+
+
+def test_rows_keep_the_numbers_of_their_table():
+    table = frame(spoilt=(40,)).with_row_index()
+    where = "index > 9"
+    said = doubts(table, where=where)
+    assert "1 outlier, " in said
+    assert "(row 41): without it" in said
+
+
+def test_many_runs_off_the_law_are_no_outliers():
+    assert "outlier" not in doubts(frame(spoilt=range(20)))
+
+
+def test_a_form_that_scatters_half_as_much_is_named():
+    table = frame(form="outer", noise=0.001)
+    assert "outer-exponent by" in doubts(table, law="kaplan-nd", curve_only=True)
+    assert "outer-exponent by" in doubts(table, objective="squared-log", fixed={"E": 2.5}, curve_only=True)
+    assert "another form" not in doubts(table, law="outer-exponent", curve_only=True)
+
+
+def test_a_bend_is_a_drift_and_the_law_itself_is_none():
+    table = frame(bend=0.01, noise=0.001)
+    pairs = pl.concat([table, table.with_columns(pl.col("params") * 1.01, pl.col("loss") * 0.9995)])
+    assert "drifts off its runs" in doubts(pairs)
+    assert "drifts off its runs" not in doubts(frame(noise=0.001))
+
+
+@pytest.mark.parametrize(("kept", "said"), [((1.2, 6), "smallest"), ((0.1, 0.8), "largest"), ((0.1, 6), "")])
+def test_budgets_cut_on_one_side_of_their_minima_are_told(kept, said):
+    C = np.repeat(np.geomspace(1e18, 1e21, 6), 9)
+    side = np.tile(np.geomspace(0.2, 5, 9), 6)
+    N = 0.12 * (C / 6) ** 0.514 * side  # the best sizes of this law, and around them
+    loss = 1.8 + 480 * N**-0.34 + 2000 * (C / 6 / N) ** -0.36
+    loss = loss * np.exp(0.001 * np.random.default_rng(0).standard_normal(54))
+    table = pl.DataFrame({"params": N, "tokens": C / 6 / N, "loss": loss}).filter(
+        (side > kept[0]) & (side < kept[1])
+    )
+    words = doubts(table, curve_only=True)
+    assert ("lowest at the" in words) == bool(said)
+    assert said in words

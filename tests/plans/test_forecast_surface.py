@@ -1,0 +1,140 @@
+"""The kriged surface and the plan by it: its draws, its optimum, and what it refuses."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isoloss.errors import InputError
+from isoloss.plans import plan
+from isoloss.plans.design import design
+from isoloss.plans.forecast import forecaster, forecaster_of
+from isoloss.plans.forecast.surface import forecast_surface
+
+TRUTH = {"E": 1.8, "A": 0.5, "alpha": 0.35, "B": 0.6, "beta": 0.37}
+DRAWS = 900
+
+
+def loss_at(N, D):
+    return TRUTH["E"] + TRUTH["A"] * (N / 1e8) ** -TRUTH["alpha"] + TRUTH["B"] * (D / 1e10) ** -TRUTH["beta"]
+
+
+def columns(bend=0.0, noise=0.005, seed=0):
+    rng = np.random.default_rng(seed)
+    N, D = 10 ** rng.uniform(7, 9, 50), 10 ** rng.uniform(9, 11, 50)
+    loss = loss_at(N, D) * (1 + bend * np.sin(np.log(N * D) / 3))
+    return {"params": N, "tokens": D}, loss * np.exp(noise * rng.standard_normal(50))
+
+
+@pytest.fixture(scope="module")
+def known():
+    return forecaster(*columns(bend=0.01))
+
+
+def best(flops):
+    """The truth's own optimum, by its closed form."""
+    a, b = TRUTH["alpha"], TRUTH["beta"]
+    A, B = TRUTH["A"] * 1e8**a, TRUTH["B"] * 1e10**b
+    return (a * A / (b * B)) ** (1 / (a + b)) * (flops / 6) ** (b / (a + b))
+
+
+AT = np.log([[1e8, 5e9, 1e9], [1e10, 4e11, 1e11]])
+
+
+def test_row_0_is_the_forecast(known):
+    found = known.at({"params": np.exp(AT[0]), "tokens": np.exp(AT[1])})
+    np.testing.assert_allclose(known.surface(100, 0).loss(0, *AT), found.loss, rtol=1e-9)
+
+
+@pytest.mark.parametrize("law", range(3))
+def test_draws_have_the_mean_and_covariance_of_their_law(known, law):
+    surface = forecast_surface(known.runs, known.laws, 3 * DRAWS, 0)
+    drawn_Sq = np.log(surface.loss(np.arange(3 * DRAWS + 1)[1 + law :: 3, None], *AT))
+    mean_q, cov_qq = known.laws[law].covariance(AT - known.runs.middle_I[:, None])
+    sd_q = np.sqrt(np.diag(cov_qq))
+    np.testing.assert_allclose(drawn_Sq.mean(axis=0), mean_q + known.runs.middle_loss, atol=0.15 * sd_q.max())
+    np.testing.assert_allclose(drawn_Sq.std(axis=0), sd_q, rtol=0.15)
+    correlations = [np.corrcoef(drawn_Sq.T), cov_qq / np.outer(sd_q, sd_q)]
+    np.testing.assert_allclose(*correlations, atol=0.15)
+
+
+def test_the_covariance_of_points_has_the_variances_of_each(known):
+    z = AT - known.runs.middle_I[:, None]
+    for law in known.laws:
+        alone, several = law.moments(z), law.covariance(z)
+        np.testing.assert_allclose(several[0], alone[0])
+        np.testing.assert_allclose(np.diag(several[1]) + law.noise, alone[1])
+
+
+def test_the_best_size_is_held_and_a_tenth_of_the_interval_does_not_hold_it():
+    held = {1.0: [], 0.1: []}
+    for seed in range(6):
+        known = forecaster(*columns(seed=seed))
+        for flops in (1e20, 1e22):
+            found = plan(known, flops=flops, draws=200)
+            away = np.log(np.array(found.intervals["params"]) / found.params)
+            for share, out in held.items():
+                low, high = share * away
+                out.append(low < np.log(best(flops) / found.params) < high)
+    assert np.mean(held[1.0]) > 0.7 > 0.5 > np.mean(held[0.1])
+
+
+def test_every_question_of_a_plan_is_answered(known):
+    budget = plan(known, flops=1e21, draws=100)
+    assert budget.law == "forecast"
+    assert 6 * budget.params * budget.tokens == pytest.approx(1e21)
+    at = known.at({"params": budget.params, "tokens": budget.tokens})
+    assert budget.loss == pytest.approx(at.loss[0])
+    assert budget.intervals["loss"] == pytest.approx(tuple(at.interval[0]))
+    back = plan(known, loss=budget.loss, draws=100)
+    assert back.flops == pytest.approx(1e21, rel=1e-4)
+    assert plan(known, flops=1e21, params=1e9, draws=100).tokens == pytest.approx(1e21 / 6e9)
+    assert plan(known, flops=1e21, serve_tokens=1e12, draws=100).params < budget.params
+    json.dumps(budget.to_json(), allow_nan=False)
+
+
+def test_what_a_forecast_does_not_know_is_said(known):
+    with pytest.raises(InputError, match="knows no unique_tokens"):
+        plan(known, flops=1e21, unique_tokens=1e11)
+    one = forecaster({"params": columns()[0]["params"]}, columns()[1])
+    with pytest.raises(InputError, match="runs of params and tokens"):
+        plan(one, flops=1e21)
+
+
+def test_a_written_forecast_answers_as_its_table_does(tmp_path, known):
+    inputs, loss = columns(bend=0.01)
+    asked = {"params": [5e9], "tokens": [4e11]}
+    first = forecaster_of(pl.DataFrame({**inputs, "loss": loss})).at(asked)
+    path = tmp_path / "forecast.json"
+    path.write_text(json.dumps(first.to_json()), "utf-8")
+    again = forecaster_of(path).at(asked)
+    np.testing.assert_allclose(again.interval, first.interval, rtol=1e-7)
+    assert again.source == json.loads(json.dumps(first.source))
+    with pytest.raises(InputError, match="leave out columns"):
+        forecaster_of(path, where="loss < 3")
+    path.write_text("{}", "utf-8")
+    with pytest.raises(InputError, match="carries no runs of params and tokens"):
+        forecaster_of(path)
+
+
+def test_bought_runs_narrow_the_forecast_as_it_expects():
+    inputs, loss = columns()
+    known = forecaster(inputs, loss)
+    target = {"params": 7e9, "tokens": 1.4e11}
+    found = design(known, budget_flops=3e21, target=target)
+    low, high = known.at(target).interval[0]
+    assert found.half_width_now == pytest.approx((high - low) / 2)
+    assert found.half_width_after < min(found.half_width_random, found.half_width_d_optimal + 1e-12)
+    assert found.spent_flops <= 3e21
+    bought = {name: np.array([run.inputs[name] for run in found.runs]) for name in inputs}
+    noise = np.exp(0.005 * np.random.default_rng(9).standard_normal(len(found.runs)))
+    both = {name: np.concatenate([inputs[name], bought[name]]) for name in inputs}
+    after = forecaster(both, np.concatenate([loss, loss_at(**rename(bought)) * noise])).at(target)
+    assert np.diff(after.interval[0])[0] / 2 < 0.9 * found.half_width_now
+    with pytest.raises(InputError, match="differ in inputs"):
+        design(known, budget_flops=1e21, target={"params": 7e9})
+
+
+def rename(sizes):
+    return {"N": sizes["params"], "D": sizes["tokens"]}
