@@ -76,13 +76,13 @@ def run(
     engine = engine or local_engine(execution.device, workers)
     refuse_other_study(folder, study)
     folders = {run.run_id: run_folder(folder.absolute(), run.run_id) for run in runs}
-    missing = [run for run in runs if not is_finished(folders[run.run_id])]
-    for run_id in folders.keys() - {run.run_id for run in missing}:
-        check(folders[run_id])
+    there = {run_id: check(folder) for run_id, folder in folders.items() if is_finished(folder)}
+    missing = [run for run in runs if run.run_id not in there]
+    before = {run_id: record.reason for run_id, record in there.items() if record.status == "diverged"}
     planned = plan_json(study, scale_name, scale, runs) | dict(origin or {})
     if not missing:
         write_plan(folder, study, planned)
-        return outcome_of(folder, runs, missing, [], stopped=False)
+        return outcome_of(folder, runs, missing, [], before, stopped=False)
     console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
@@ -112,7 +112,7 @@ def run(
             else:
                 ended.append(message)
                 board.end(message.task.lead.run_id, sentence(message), message.outcome)
-    return outcome_of(folder, runs, missing, ended, stopped=stop.asked)
+    return outcome_of(folder, runs, missing, ended, before, stopped=stop.asked)
 
 
 def outcome_of(
@@ -120,6 +120,7 @@ def outcome_of(
     runs: Sequence[PlannedRun],
     missing: Sequence[PlannedRun],
     ended: Sequence[Ended],
+    before: Mapping[str, str],
     *,
     stopped: bool,
 ) -> StudyOutcome:
@@ -131,14 +132,14 @@ def outcome_of(
         already=len(runs) - len(missing) + count["elsewhere"],
         ended=count["done"] + count["diverged"],
         failed={run_id: end.reason for end, run_id in members if end.outcome == "failed"},
-        diverged=diverged(folder, runs),
+        diverged={**before, **diverged(folder, missing)},
         stopped=stopped and count.total() - count["stopped"] < len(missing),
         queued=count["queued"],
     )
 
 
 def diverged(folder: Path, runs: Sequence[PlannedRun]) -> dict[str, str]:
-    """Why, of each of the runs that ended so, now or before."""
+    """Why, of each of the runs that ended so."""
     folders = [run_folder(folder, run.run_id) for run in runs]
     records = [read_record(place) for place in folders if is_finished(place)]
     return {record.run_id: record.reason for record in records if record.status == "diverged"}
