@@ -32,7 +32,7 @@ check: .venv/dev
 	@touch $@
 
 .venv/dev: .venv/study
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable ".[train,dev]"
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --editable ".[train,ray,slurm,dev]"
 	@touch $@
 
 lock: .venv/dev

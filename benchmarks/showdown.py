@@ -18,7 +18,7 @@ from isoloss import files
 from isoloss.corpus import library
 from isoloss.records import load
 from isoloss.records.schema import Record
-from isoloss.records.store import WEIGHTS, check_file, read_part, run_folder
+from isoloss.records.store import WEIGHTS, check_file, run_folder
 from isoloss.studies.launch import launch
 from isoloss.teach.showdown.checkpoints import CARD, MANIFEST, TOKENIZER, Card, Trained, Tried
 from isoloss.training.checkpoint import write_tensors
@@ -68,7 +68,7 @@ def pack(study: Path, rates: Path, tokenizer: Path, out: Path) -> list[Path]:
 def run_of(record: Record, folder: Path, name: str) -> Trained:
     """What the card says of a run whose weights are in the file ``name``."""
     last = record.evaluations[-1]
-    positions = read_part(folder, record, "positions.parquet").filter(
+    positions = pl.read_parquet(check_file(folder, record, "positions.parquet")).filter(
         pl.col("cooled"), pl.col("part") == "exit_1", pl.col("tokens") == last.tokens
     )
     return Trained(

@@ -191,7 +191,7 @@ USER_MODELS = "".join(
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def study_text():
     """A study of the three shipped families on the corpus ``tiny``, a second's work."""
     return STUDY

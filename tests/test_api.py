@@ -59,16 +59,14 @@ def launched(monkeypatch, ran):
 
 def test_a_study_that_ran_is_read_at_once(launched, ran, tmp_path):
     asked = launched()
-    study = isoloss.run(
-        "my.toml", scale="gpu", out=tmp_path, changes=["seeds=[0]"], workers=3, family_files=["glr.py"]
-    )
+    engine = {"engine": "slurm", "engine_settings": ["hours=8"]}
+    given = {"changes": ["seeds=[0]"], "workers": 3, "family_files": ["glr.py"], **engine}
+    study = isoloss.run("my.toml", scale="gpu", out=tmp_path, **given)
     assert asked == {
         "study": "my.toml",
         "scale": "gpu",
         "out": tmp_path,
-        "changes": ["seeds=[0]"],
-        "workers": 3,
-        "family_files": ["glr.py"],
+        **given,
     }
     assert study.table().equals(isoloss.load(ran.folder).table())
     assert study.positions()["count"].min() > 0

@@ -20,6 +20,8 @@ def run(
     scale: str = "mini",
     out: str | Path | None = None,
     changes: Sequence[str] = (),
+    engine: str = "local",
+    engine_settings: Sequence[str] = (),
     workers: int | None = None,
     family_files: Sequence[str | Path] = (),
 ) -> "StudyData":
@@ -27,14 +29,24 @@ def run(
 
     ``study``: a shipped name or the path of a TOML file. ``out``: default studies/NAME-SCALE.
     ``changes``: "KEY=VALUE" strings, as after ``--set``. ``family_files``: Python files that register model
-    families of yours, as after ``--family``. In a script, call it under ``if __name__ == "__main__":``, since
+    families of yours, as after ``--family``. ``engine``, ``engine_settings``: as ``--engine`` and
+    ``--engine-set``. In a script, call it under ``if __name__ == "__main__":``, since
     worker processes import the script.
 
     Raises InputError for a study or a family that cannot be, RunError if a run failed or it was stopped.
     """
     from isoloss.studies.launch import launch
 
-    outcome = launch(study, scale=scale, out=out, changes=changes, workers=workers, family_files=family_files)
+    outcome = launch(
+        study,
+        scale=scale,
+        out=out,
+        changes=changes,
+        engine=engine,
+        engine_settings=engine_settings,
+        workers=workers,
+        family_files=family_files,
+    )
     if outcome.failed or outcome.stopped:
         reasons = "; ".join(sorted(set(outcome.failed.values()))) or "it was stopped"
         raise RunError(

@@ -80,7 +80,8 @@ def key_and_value(change: str, *, example: str) -> tuple[str, Any]:
     """
     key, equals, text = change.partition("=")
     if not equals or not key.strip():
-        raise InputError(f"{change!r} is not KEY=VALUE", where="--set", mend=f"write it as {example}")
+        what, option = f"{change!r} is not KEY=VALUE", example.split()[0]
+        raise InputError(what, where=option, mend=f"write it as {example}")
     try:
         return key.strip(), tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):  # not TOML, more digits than Python reads, too deep

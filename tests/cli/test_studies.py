@@ -1,10 +1,12 @@
 """The command line: results on stdout, talk on stderr, exit codes, and nothing written on bad input."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import typer
@@ -134,6 +136,45 @@ def test_a_damaged_run_is_named_and_not_taken_for_finished(isoloss, ran, here, t
     assert "To mend it" in talk
 
 
+def test_hours_follow_the_peak_and_money_the_hours(isoloss, tiny, here, study_text):
+    (here / "my.toml").write_text(study_text)
+    ask = ["run", "my.toml", "--dry-run", "--gpu", "h100", "--gpu", "a100", "--price-per-gpu-hour", "3"]
+    code, out, _ = isoloss(*ask, "--json")
+    h100, a100 = json.loads(out)["hours"]
+    assert code == 0
+    assert (h100["gpu"], a100["gpu"]) == ("h100", "a100")
+    assert a100["hours"] == pytest.approx(h100["hours"] * 989 / 312)
+    assert a100["money"] == pytest.approx(3 * a100["hours"])
+    assert "h100: 0.0 hours of one, 0 at that price" in isoloss(*ask)[1]
+
+
+def test_the_page_tells_the_cost_of_the_large_scales_as_computed(isoloss):
+    page = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text("utf-8")
+    (command,) = (line.split()[1:] for line in page.splitlines() if "--dry-run --gpu" in line)
+    told = re.findall(r"^\| (\w+) \| ([\d.,]+) \| ([\d.,]+) \|$", page, re.MULTILINE)
+    for column, scale in enumerate(("gpu", "paper"), start=1):
+        code, out, _ = isoloss(*(scale if word == "paper" else word for word in command), "--json")
+        plan = json.loads(out)
+        assert code == 0
+        assert f"`{scale}`, {len(plan['runs'])} runs" in page
+        computed = {
+            cost["gpu"]: f"{cost['hours']:,.{1 if cost['hours'] < 100 else 0}f}" for cost in plan["hours"]
+        }
+        assert {row[0]: row[column] for row in told} == computed
+    longest = max(run["seconds"] for run in plan["runs"]) / 3600
+    assert f"takes {longest:.0f} of the H100 hours" in " ".join(page.split())
+
+
+def test_status_says_what_is_done_and_why_a_run_failed(isoloss, ran):
+    code, out, _ = isoloss("status", ran.folder)
+    first, *rest = out.splitlines()
+    assert (code, first) == (0, "6 done, 2 failed")
+    assert f"failed: {ran.ids['my-broken']}: {ran.broken}: RuntimeError: broken on purpose" in rest
+    code, out, _ = isoloss("status", ran.folder, "--json")
+    value = json.loads(out)
+    assert (value["done"], value["failed"], value["queued"], len(value["runs"])) == (6, 2, 0, 8)
+
+
 # Bad input: exit code 2, the place named, nothing written
 
 RUN = ["run", "my.toml"]
@@ -144,7 +185,11 @@ BAD = [
     (["run"], "Missing argument"),
     (["walk"], "No such command 'walk'"),
     ([*RUN, "--scale", "huge"], "has no scale 'huge'"),
-    ([*RUN, "--engine", "ray"], "there is no engine 'ray' yet"),
+    ([*RUN, "--engine", "cloud"], "there is no engine 'cloud'"),
+    ([*RUN, "--engine-set", "cpus=1"], "the local engine has no settings"),
+    ([*RUN, "--gpu", "h100"], "--gpu only costs a plan"),
+    ([*RUN, "--dry-run", "--gpu", "abacus"], "no accelerator is named 'abacus'"),
+    (["status", "."], "holds no study"),
     ([*RUN, "--workers", "0"], "--workers"),
     ([*RUN, "--workers", "many"], "--workers"),
     ([*RUN, "--nonsense"], "No such option"),
@@ -288,6 +333,7 @@ def test_the_commands_are_these():
         "predict",
         "report",
         "run",
+        "status",
     }
 
 

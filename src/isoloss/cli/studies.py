@@ -1,11 +1,11 @@
-"""`isoloss run` and `isoloss report`."""
+"""`isoloss run`, `isoloss status` and `isoloss report`."""
 
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -33,7 +33,11 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the study. Default: studies/NAME-SCALE.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="Where to train. Only 'local' exists so far.")] = "local",
+    engine: Annotated[str, typer.Option(help="Where to train: local, ray or slurm.")] = "local",
+    engine_settings: Annotated[
+        list[str] | None,
+        typer.Option("--engine-set", help="KEY=VALUE for ray or slurm, e.g. partition=gpu."),
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes at once. Default: cores, or GPUs.")
     ] = None,
@@ -46,6 +50,10 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print every run with its cost; train nothing.")
     ] = False,
+    gpus: Annotated[
+        list[str] | None, typer.Option("--gpu", help="With --dry-run: hours on an accelerator, as h100.")
+    ] = None,
+    price_per_gpu_hour: Annotated[float | None, typer.Option(help="With --gpu: for money.")] = None,
     changes: Annotated[
         list[str] | None,
         typer.Option("--set", help="KEY=VALUE changes to the scale, e.g. --set seeds=[0,1,2]."),
@@ -63,15 +71,17 @@ def run(
       isoloss run architectures --scale mini
       isoloss run architectures --scale gpu --dry-run
       isoloss run my-study.toml --family my_family.py --set seeds=[0,1,2]
+      isoloss run architectures --scale gpu --engine slurm --engine-set partition=gpu
     """
     from isoloss.studies.stop import StopSignal
 
-    if engine != "local":
-        raise InputError(f"there is no engine {engine!r} yet", where="--engine", mend="use local")
+    if gpus and not dry_run:
+        raise InputError("--gpu only costs a plan", where="--gpu", mend="add --dry-run")
     if dry_run:
         from isoloss.studies import launch
 
-        show_plan(launch.dry_run(study, scale, changes or [], families or []), workers, as_json)
+        cost = launch.dry_run(study, scale, changes or [], families or [], gpu=bool(gpus))
+        show_plan(cost, hours_on(cost, gpus or [], price_per_gpu_hour), workers, as_json)
         return
     with StopSignal() as stop:  # torch, while it is imported, loses a Ctrl-C
         from isoloss.studies import launch
@@ -81,6 +91,8 @@ def run(
             scale=scale,
             out=out,
             changes=changes or [],
+            engine=engine,
+            engine_settings=engine_settings or [],
             workers=workers,
             family_files=families or [],
             checkpoint_seconds=checkpoint_seconds,
@@ -93,13 +105,32 @@ def run(
         raise typer.Exit(1)
 
 
-def show_plan(dry_run: "DryRun", workers: int | None, as_json: bool) -> None:
+def hours_on(dry_run: "DryRun", gpus: Sequence[str], price: float | None) -> list[dict[str, Any]]:
+    """What the study takes of each accelerator, all at the same share of their peaks."""
+    from isoloss.plans.cost import hardware
+    from isoloss.studies.estimate import GPU_MFU, GPU_PEAK
+
+    hours = sum(run.seconds for run in dry_run.runs) / 3600
+    machines = [hardware(gpu, GPU_MFU) for gpu in gpus]
+    return [
+        {
+            "gpu": machine.gpu,
+            "hours": (at := hours * GPU_PEAK / machine.peak_flops),
+            "money": price and at * price,
+        }
+        for machine in machines
+    ]
+
+
+def show_plan(
+    dry_run: "DryRun", hours: Sequence[Mapping[str, Any]], workers: int | None, as_json: bool
+) -> None:
     from isoloss.studies import runner
 
     rows = [run.as_row() for run in dry_run.runs]
     if as_json:
         said = {"study": dry_run.study, "scale": dry_run.scale, "families": dry_run.families}
-        show_json(said | {"runs": rows})
+        show_json(said | {"runs": rows, "hours": hours})
         return
     table = Table(title=f"{dry_run.study}, scale {dry_run.scale}: {len(rows)} runs")
     columns = "run seed params total executed tokens 6ND exact-FLOPs rate time memory"
@@ -120,6 +151,9 @@ def show_plan(dry_run: "DryRun", workers: int | None, as_json: bool) -> None:
         print(f"and {len(rows) - ROWS:,} more runs: --json lists all")
     count = workers or dry_run.workers
     print(f"about {runner.estimated_wall(dry_run.runs, count)} on {count} worker(s); {dry_run.basis}")
+    for cost in hours:
+        money = "" if cost["money"] is None else f", {cost['money']:,.0f} at that price"
+        print(f"{cost['gpu']}: {cost['hours']:,.1f} hours of one{money}")
     for name, facts in dry_run.families.items():
         print(f"{name}: " + "; ".join(f"{what}: {value}" for what, value in facts.items()))
     for warning in dry_run.warnings:
@@ -142,6 +176,8 @@ def outcome_lines(outcome: "StudyOutcome") -> Iterator[str]:
     else:
         there = outcome.already + outcome.ended
         yield f"{there} of {outcome.planned} runs are in {outcome.folder} ({outcome.ended} new)."
+    if outcome.queued:
+        yield f"{outcome.queued} runs are queued: isoloss status {outcome.folder}"
     if outcome.diverged:
         yield f"{text.plural(len(outcome.diverged), 'run')} diverged, in no figure, law or finding:"
     yield from (f"diverged: {run_id}: {reason}" for run_id, reason in outcome.diverged.items())
@@ -150,6 +186,29 @@ def outcome_lines(outcome: "StudyOutcome") -> Iterator[str]:
         yield "Run the same command again to retry what failed."
     if outcome.stopped:
         yield "Stopped. Run the same command again to go on where it was."
+
+
+@app.command()
+def status(
+    folder: Annotated[Path, typer.Argument(help="A study's folder, as `isoloss run` names it.")],
+    as_json: AsJson = False,
+) -> None:
+    """Say which runs of a study are done, running, queued, failed or waiting, whoever trains them.
+
+    isoloss status studies/architectures-gpu
+    """
+    from isoloss.studies.status import STATES, status
+
+    runs = status(folder)
+    count = {state: sum(run.state == state for run in runs) for state in STATES}
+    lines = [", ".join(f"{number} {state}" for state, number in count.items() if number)]
+    for run in runs:
+        if run.state == "running":
+            done = f": update {run.progress.done} of {run.progress.updates}" if run.progress else ""
+            lines.append(f"running: {run.run_id}{done}")
+        elif run.state == "failed":
+            lines.append(f"failed: {run.run_id}: {run.reason}")
+    respond(as_json, count | {"runs": [run.to_json() for run in runs]}, lines)
 
 
 @app.command()

@@ -55,8 +55,11 @@ def lost(curve: pl.DataFrame, guess: float) -> str | None:
 
 def paths(curve: pl.DataFrame) -> Iterator[NDArray[np.float64]]:
     """Training loss by step of every path, or of the trunk where there is no branch yet."""
-    trunk = curve.filter(pl.col("branch") == 0)
-    branches = [branch for _, branch in curve.filter(pl.col("branch") > 0).group_by("branch")]
-    for branch in branches or [trunk.clear()]:
-        before = trunk.filter(pl.col("step") < branch["step"].min()) if branch.height else trunk
-        yield pl.concat([before, branch])["total"].to_numpy()
+    branch_S, step_S, total_S = (curve[name].to_numpy() for name in ("branch", "step", "total"))
+    on_trunk_S, branches = branch_S == 0, np.unique(branch_S[branch_S > 0])
+    if not len(branches):
+        yield total_S[on_trunk_S]
+    for branch in branches:
+        in_branch_S = branch_S == branch
+        before_S = on_trunk_S & (step_S < step_S[in_branch_S].min())
+        yield np.concatenate([total_S[before_S], total_S[in_branch_S]])

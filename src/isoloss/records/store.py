@@ -15,7 +15,7 @@
 A run folder belongs to whoever holds its ``claim.lock``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -78,6 +78,8 @@ CURVE_COLUMNS = {
 """``branch`` is 0 on the trunk; gated models have their parts beside ``total``."""
 
 
+NO_CURVE = pl.DataFrame(schema=CURVE_COLUMNS)
+
 MAY_LACK = (SLIDING, POSITIONS)
 """Runs of before the same targets were measured lack the one, reference studies the other."""
 
@@ -90,11 +92,12 @@ def is_finished(folder: Path) -> bool:
     return (folder / "record.json").is_file()
 
 
-def check(folder: Path) -> None:
-    """Raises InputError if a finished run's record or a file beside it is damaged."""
+def check(folder: Path) -> Record:
+    """The record of a finished run. Raises InputError if it or a file beside it is damaged."""
     record = read_record(folder)
     for name in {CURVE, *record.files}:
         check_file(folder, record, name)
+    return record
 
 
 def write_parquet(path: Path, table: pl.DataFrame) -> str:
@@ -157,9 +160,19 @@ def read_failure(folder: Path) -> dict[str, Any] | None:
     return values
 
 
-def read_part(folder: Path, record: Record, name: str) -> pl.DataFrame:
-    """A Parquet file of a run, checked against the sha256 in its record."""
-    return pl.read_parquet(check_file(folder, record, name))
+def read_parts(folder: Path, records: Sequence[Record], name: str) -> Iterator[pl.DataFrame]:
+    """That Parquet file of every run, checked against its record: the rows behind their ``run_id``.
+
+    A table for each shape, by one scan: of very many small files opening each by itself is the dearest.
+    """
+    alike: dict[str, list[Record]] = {}
+    for record in records:
+        alike.setdefault(repr((record.family, record.settings["shape"])), []).append(record)
+    for group in alike.values():
+        paths = [str(check_file(run_folder(folder, record.run_id), record, name)) for record in group]
+        rows = pl.scan_parquet(paths, glob=False, include_file_paths="path").collect()
+        runs = pl.DataFrame({"run_id": [record.run_id for record in group], "path": paths})
+        yield runs.join(rows, on="path", maintain_order="left_right").drop("path")
 
 
 def check_file(folder: Path, record: Record, name: str) -> Path:
@@ -184,11 +197,19 @@ class StudyData(StudyFace):
 
     def table(self) -> pl.DataFrame:
         """The loss table: one row per run and evaluation, and one for each planned run without any."""
+        return self._table
+
+    @cached_property
+    def _table(self) -> pl.DataFrame:
         return loss_table(self.plan, self.records, self.failures)
 
     @cached_property
     def _positions(self) -> pl.DataFrame:
         return self._parts(POSITIONS, POSITION_COLUMNS)
+
+    @cached_property
+    def _sliding(self) -> pl.DataFrame:
+        return self._parts(SLIDING, SLIDING_COLUMNS)
 
     def positions(self) -> pl.DataFrame:
         """Per-position sums of all runs, long form, with each run's identity columns in front."""
@@ -196,24 +217,22 @@ class StudyData(StudyFace):
 
     def sliding(self) -> pl.DataFrame:
         """Loss of the same targets by context read; empty for runs of before they were measured so."""
-        return self._parts(SLIDING, SLIDING_COLUMNS)
+        return self._sliding
 
     def curves(self) -> pl.DataFrame:
         """Training losses of all runs: branch, step, tokens, cooled, total; for gated models its parts."""
         return self._parts(CURVE, CURVE_COLUMNS)
 
     def _parts(self, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
-        parts = []
-        for record in self.records:
-            if name in MAY_LACK and name not in record.files:
-                continue
-            part = read_part(run_folder(self.folder, record.run_id), record, name)
-            values = {**run_columns(record.study, record.model_dump()), "status": record.status}
-            identity = [pl.lit(values[key], dtype=kind).alias(key) for key, kind in IDENTITY.items()]
-            parts.append(part.select(*identity, pl.all()))
-        if not parts:
+        there = [record for record in self.records if name not in MAY_LACK or name in record.files]
+        if not there:
             return pl.DataFrame(schema={**IDENTITY, **columns})
-        return pl.concat(parts, how="diagonal")
+        rows = pl.concat(read_parts(self.folder, there, name), how="diagonal")
+        values = [{**run_columns(r.study, r.model_dump()), "status": r.status} for r in there]
+        identity = pl.DataFrame(
+            [[row[key] for key in IDENTITY] for row in values], schema=IDENTITY, orient="row"
+        )
+        return identity.join(rows, on="run_id", maintain_order="left_right")
 
 
 def load(folder: str | Path) -> StudyData:
@@ -228,14 +247,12 @@ def load(folder: str | Path) -> StudyData:
     for run in plan["runs"]:
         run_path = run_folder(folder, run["run_id"])
         if is_finished(run_path):
-            records.append(_judge(run_path, read_record(run_path)))
+            records.append(read_record(run_path))
         elif failure := read_failure(run_path):
             failures[run["run_id"]] = failure
-    return StudyData(folder, plan, records, failures)
-
-
-def _judge(folder: Path, record: Record) -> Record:
-    if CURVE not in record.files:
-        return record
-    path = check_file(folder, record, CURVE)
-    return mark_divergence(record, pl.read_parquet(path, columns=["branch", "step", "total"]))
+    with_curve = [record for record in records if CURVE in record.files]
+    curves: dict[Any, pl.DataFrame] = {}
+    for rows in read_parts(folder, with_curve, CURVE):
+        curves |= rows.partition_by("run_id", as_dict=True)
+    judged = {r.run_id: mark_divergence(r, curves.get((r.run_id,), NO_CURVE)) for r in with_curve}
+    return StudyData(folder, plan, [judged.get(record.run_id, record) for record in records], failures)

@@ -19,8 +19,11 @@ from isoloss.units import Count
 HALF_SPEED_WIDTH = 100
 """d_model at which the training step reaches half the matmul rate (CPU, measured over widths 24 to 320)."""
 
-GPU_RATE = 0.4 * 989e12
-"""FLOP/s assumed for a GPU that is not here: 40% of the dense bf16 peak of an H100."""
+GPU_MFU = 0.4
+"""Share of its dense bf16 peak that a GPU is assumed to reach on wide models."""
+
+GPU_PEAK = 989e12
+"""Dense bf16 peak in FLOP/s of the GPU assumed where none is here, an H100."""
 
 GPU_HALF_SPEED_WIDTH = 1000
 """The same on a GPU, where small models wait for launches (from measured 0.3% to 46% of peak)."""
@@ -42,7 +45,9 @@ class MachineRate:
 def machine_rate(gpu: bool) -> MachineRate:
     if gpu:
         return MachineRate(
-            GPU_RATE, GPU_HALF_SPEED_WIDTH, "assumed: one H100 at 40% of its dense bf16 peak for wide models"
+            GPU_MFU * GPU_PEAK,
+            GPU_HALF_SPEED_WIDTH,
+            "assumed: one H100 at 40% of its dense bf16 peak for wide models",
         )
     rate = matmul_rate()
     return MachineRate(

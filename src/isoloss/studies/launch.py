@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -11,7 +12,10 @@ from rich.console import Console
 from isoloss.corpus import library
 from isoloss.errors import InputError
 from isoloss.models import family, load_file, shape_of
+from isoloss.strict import key_and_value, validate
 from isoloss.studies import runner, spec
+from isoloss.studies.engines import ray, slurm
+from isoloss.studies.engines.messages import Engine
 from isoloss.studies.estimate import machine_rate
 from isoloss.studies.plan import PlannedRun, plan
 from isoloss.studies.spec import Scale, Study
@@ -19,6 +23,8 @@ from isoloss.studies.stop import StopSignal
 from isoloss.training.check import check_family
 from isoloss.training.device import find
 from isoloss.training.settings import Execution
+
+REMOTE = {"ray": ray, "slurm": slurm}
 
 BUSY = 0.75
 """Load a core from which an estimate is said to be too short."""
@@ -41,15 +47,20 @@ class DryRun:
 
 
 def dry_run(
-    study: str, scale: str, changes: Sequence[str], family_files: Sequence[str | Path] = ()
+    study: str,
+    scale: str,
+    changes: Sequence[str],
+    family_files: Sequence[str | Path] = (),
+    *,
+    gpu: bool = False,
 ) -> DryRun:
     """Plan a study, check its families and estimate its cost; writes nothing.
 
-    A scale meant for a GPU is costed for one, whether or not one is here.
+    A scale meant for a GPU is costed for one, whether or not one is here; with ``gpu`` any scale is.
     """
     read, chosen = read_study(study, scale, changes, family_files)
     here = chosen.device.startswith("cuda") or (chosen.device == "auto" and torch.cuda.is_available())
-    gpu = here or chosen.meant_for == "gpu"
+    gpu = gpu or here or chosen.meant_for == "gpu"
     runs = plan_of(study, chosen, gpu=gpu)
     workers = runner.gpu_count() if here else 1 if gpu else runner.cores()
     families = check_families(runs, find("auto" if here else "cpu"))
@@ -63,6 +74,8 @@ def launch(
     scale: str = "mini",
     out: str | Path | None = None,
     changes: Sequence[str] = (),
+    engine: str = "local",
+    engine_settings: Sequence[str] = (),
     workers: int | None = None,
     family_files: Sequence[str | Path] = (),
     checkpoint_seconds: float = 30.0,
@@ -72,14 +85,16 @@ def launch(
 ) -> runner.StudyOutcome:
     """Train what the study's folder does not hold yet. Raises InputError before anything is written."""
     read, chosen = read_study(study, scale, changes, family_files)
-    device = find(chosen.device)
-    runs = plan_of(study, chosen, gpu=device.type == "cuda")
+    where = engine_of(engine, engine_settings, chosen, workers)
+    device = find(chosen.device if engine == "local" else "cpu")
+    runs = plan_of(study, chosen, gpu=where.gpu)
     arguments = [study, "--scale", scale]
     for option, values in (("--set", changes), ("--family", family_files)):
         arguments += [word for value in values for word in (option, str(value))]
     folder = Path(out) if out is not None else Path("studies") / f"{read.name}-{scale}"
+    there = "cuda" if where.gpu else "cpu"
     execution = Execution(
-        device=chosen.device,
+        device=there if engine != "local" and chosen.device == "auto" else chosen.device,
         micro_batches=chosen.micro_batches,
         checkpoint_seconds=checkpoint_seconds,
         keep_weights=keep_weights,
@@ -90,13 +105,34 @@ def launch(
         chosen,
         runs,
         folder,
-        workers=workers,
+        engine=where,
         family_files=[Path(path).absolute() for path in family_files],
         origin={"arguments": arguments, "families": check_families(runs, device)},
         execution=execution,
         console=console,
         stop=stop,
     )
+
+
+def engine_of(name: str, changes: Sequence[str], scale: Scale, workers: int | None) -> Engine:
+    """The engine with its KEY=VALUE settings; a study that is meant for GPUs takes one a cohort.
+
+    Raises InputError for an engine or a setting that there is not.
+    """
+    values = dict(key_and_value(change, example="--engine-set gpus=1") for change in changes)
+    if name == "local" and not values:
+        return runner.local_engine(scale.device, workers)
+    if name not in REMOTE:
+        what = f"there is no engine {name!r}" if name != "local" else "the local engine has no settings"
+        raise InputError(what, where="--engine", mend=f"use local, {' or '.join(REMOTE)}")
+    if workers is not None and workers < 1:
+        raise InputError(f"{workers} workers train nothing", mend="give workers of 1 or more")
+    module = REMOTE[name]
+    mend = "see docs/clusters.md"
+    options = validate(module.Options, values, where="--engine-set", mend=mend, by_hand=True)
+    if options.gpus is None and (scale.meant_for == "gpu" or scale.device.startswith("cuda")):
+        options = options.model_copy(update={"gpus": 1})
+    return Engine(bool(options.gpus), partial(module.run, options, workers))
 
 
 def read_study(

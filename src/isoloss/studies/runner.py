@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -14,6 +15,7 @@ from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
 from isoloss.records.store import check, is_finished, read_plan, read_record, run_folder
 from isoloss.studies.engines import local
+from isoloss.studies.engines.messages import Ended, Engine, Held
 from isoloss.studies.plan import PlannedRun, cohorts
 from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
@@ -32,7 +34,10 @@ GPU_COHORT_PARAMS = 5_000_000
 
 @dataclass(frozen=True)
 class StudyOutcome:
-    """Of the planned runs: here before, newly ended, failed or diverged and why; whether it was cut short."""
+    """Of the planned runs: here before, newly ended, failed or diverged and why; whether it was cut short.
+
+    ``queued``: left to an engine that trains them without this command.
+    """
 
     folder: Path
     planned: int
@@ -41,6 +46,7 @@ class StudyOutcome:
     failed: dict[str, str]
     diverged: dict[str, str]
     stopped: bool
+    queued: int = 0
 
 
 def run(
@@ -51,6 +57,7 @@ def run(
     folder: Path,
     *,
     workers: int | None = None,
+    engine: Engine | None = None,
     family_files: Sequence[Path] = (),
     execution: Execution | None = None,
     origin: Mapping[str, object] | None = None,
@@ -62,31 +69,32 @@ def run(
 
     ``origin``: the command's arguments and what was checked of families, for study.json.
     ``stop``: perhaps asked before this began, as while torch was imported.
+    ``engine``: by default this machine, with ``workers`` processes.
     """
     console = console or Console(stderr=True)
     execution = execution or Execution(device=scale.device, micro_batches=scale.micro_batches)
-    workplaces = devices(execution.device, workers)
+    engine = engine or local_engine(execution.device, workers)
     refuse_other_study(folder, study)
-    folders = {run.run_id: run_folder(folder, run.run_id) for run in runs}
-    missing = [run for run in runs if not is_finished(folders[run.run_id])]
-    for run_id in folders.keys() - {run.run_id for run in missing}:
-        check(folders[run_id])
+    folders = {run.run_id: run_folder(folder.absolute(), run.run_id) for run in runs}
+    there = {run_id: check(folder) for run_id, folder in folders.items() if is_finished(folder)}
+    missing = [run for run in runs if run.run_id not in there]
+    before = {run_id: record.reason for run_id, record in there.items() if record.status == "diverged"}
     planned = plan_json(study, scale_name, scale, runs) | dict(origin or {})
     if not missing:
         write_plan(folder, study, planned)
-        return outcome_of(folder, runs, missing, [], stopped=False)
+        return outcome_of(folder, runs, missing, [], before, stopped=False)
     console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_against_text(runs, corpus)
     write_plan(folder, study, planned)
-    groups = groups_of(missing, gpu=workplaces[0].startswith("cuda"))
+    groups = groups_of(missing, gpu=engine.gpu)
     tasks = [
         Task(
             study=study.name,
             members=tuple(Member(run.settings, run.label, folders[run.run_id]) for run in group),
             corpus=scale.corpus,
-            tokens=corpus.tokenizer_path.parent,
+            tokens=corpus.tokenizer_path.parent.absolute(),
             execution=execution,
             family_files=tuple(family_files),
         )
@@ -94,24 +102,25 @@ def run(
     ]
     seconds = {group[0].run_id: sum(run.seconds for run in group) for group in groups}
     total = sum(run.seconds for run in runs)
-    ended: list[local.Ended] = []
+    ended: list[Ended] = []
     with stop or StopSignal() as stop, Board(console, seconds, total - sum(seconds.values()), total) as board:
-        for message in local.run(tasks, workplaces, lambda: stop.times):
+        for message in engine.run(tasks, lambda: stop.times):
             if isinstance(message, Progress):
                 board.update(message)
-            elif isinstance(message, local.Held):
+            elif isinstance(message, Held):
                 board.say(f"{name_of(message.task)}: another process trains it; waiting for it to end")
             else:
                 ended.append(message)
                 board.end(message.task.lead.run_id, sentence(message), message.outcome)
-    return outcome_of(folder, runs, missing, ended, stopped=stop.asked)
+    return outcome_of(folder, runs, missing, ended, before, stopped=stop.asked)
 
 
 def outcome_of(
     folder: Path,
     runs: Sequence[PlannedRun],
     missing: Sequence[PlannedRun],
-    ended: Sequence[local.Ended],
+    ended: Sequence[Ended],
+    before: Mapping[str, str],
     *,
     stopped: bool,
 ) -> StudyOutcome:
@@ -123,13 +132,14 @@ def outcome_of(
         already=len(runs) - len(missing) + count["elsewhere"],
         ended=count["done"] + count["diverged"],
         failed={run_id: end.reason for end, run_id in members if end.outcome == "failed"},
-        diverged=diverged(folder, runs),
+        diverged={**before, **diverged(folder, missing)},
         stopped=stopped and count.total() - count["stopped"] < len(missing),
+        queued=count["queued"],
     )
 
 
 def diverged(folder: Path, runs: Sequence[PlannedRun]) -> dict[str, str]:
-    """Why, of each of the runs that ended so, now or before."""
+    """Why, of each of the runs that ended so."""
     folders = [run_folder(folder, run.run_id) for run in runs]
     records = [read_record(place) for place in folders if is_finished(place)]
     return {record.run_id: record.reason for record in records if record.status == "diverged"}
@@ -207,15 +217,22 @@ def name_of(task: Task) -> str:
     return f"{task.lead.label}, seed {task.lead.settings.seed}{many}"
 
 
-def sentence(end: local.Ended) -> str:
+def sentence(end: Ended) -> str:
     words = {
         "done": "finished",
         "diverged": f"DIVERGED: {end.reason}",
         "elsewhere": "finished by another process",
         "stopped": "stopped; its checkpoint is kept",
+        "queued": "queued",
         "failed": f"FAILED: {end.reason}",
     }
     return f"{name_of(end.task)}: {words.get(end.outcome, end.outcome)}"
+
+
+def local_engine(device: str, workers: int | None) -> Engine:
+    """This machine's cores or devices. Raises InputError for a device that is not here."""
+    places = devices(device, workers)
+    return Engine(places[0].startswith("cuda"), partial(local.run, places))
 
 
 def devices(wanted: str, workers: int | None) -> list[str]:

@@ -1,18 +1,19 @@
 """Ctrl-C and SIGTERM as a request: handlers only take note, and imports nothing that is slow."""
 
 import signal
+from collections.abc import Sequence
 from typing import Self
 
 
 class StopSignal:
     """Asks to checkpoint and end; ``times`` counts, so that a second may mean more than the first.
 
-    As a context it gives the earlier handlers back.
+    ``last``: the number of the signal that asked. As a context it gives the earlier handlers back.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> None:
         self.times = 0
-        numbers = (signal.SIGINT, signal.SIGTERM)
+        self.last: int | None = None
         self.before = [(number, signal.signal(number, self.note)) for number in numbers]
 
     @property
@@ -26,5 +27,5 @@ class StopSignal:
         for number, handler in self.before:
             signal.signal(number, handler)
 
-    def note(self, *_: object) -> None:
-        self.times += 1
+    def note(self, number: int | None = None, *_: object) -> None:
+        self.times, self.last = self.times + 1, number

@@ -17,34 +17,12 @@ from multiprocessing.process import BaseProcess
 
 from isoloss.errors import RunError
 from isoloss.records.store import write_failure
+from isoloss.studies.engines.messages import BUSY_SECONDS, GIVE_UP_SECONDS, Ended, Held, Message
 from isoloss.studies.engines.worker import is_last, work
 from isoloss.training.task import Progress, Task
 
-BUSY_SECONDS = 1.0
-"""Pause before a cohort that another process holds is tried again."""
-
-GIVE_UP_SECONDS = 30.0
-"""A worker that has not ended so long after a stop was asked, as one that is suspended, is killed: its newest
-checkpoint is whole. A second request does not wait."""
-
 PRELOADED = (work.__module__, "torch._dynamo")
 """The second torch imports only when an optimiser is built, which would cost every worker a second."""
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a cohort's process ended: done, failed, stopped; ``reason`` for the failed."""
-
-    task: Task
-    outcome: str
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class Held:
-    """A cohort that another process trains: it is waited for."""
-
-    task: Task
 
 
 @dataclass
@@ -63,9 +41,7 @@ class Worker:
         return bool(self.outcome) or not self.process.is_alive()
 
 
-def run(
-    tasks: Sequence[Task], devices: Sequence[str], stops: Callable[[], int]
-) -> Iterator[Progress | Held | Ended]:
+def run(devices: Sequence[str], tasks: Sequence[Task], stops: Callable[[], int]) -> Iterator[Message]:
     """Run every task in the given order, one at a time on each entry of ``devices``; what workers report.
 
     ``stops``: how often it was asked to stop. Raises RunError where no process can be started.

@@ -21,6 +21,7 @@ from isoloss.errors import IsolossError
 from isoloss.models import load_file
 from isoloss.models.registry import users_line
 from isoloss.records.store import is_finished, read_record, write_failure
+from isoloss.studies import progress_file
 from isoloss.studies.stop import StopSignal
 from isoloss.training.device import prepare_cpu
 from isoloss.training.loop import train
@@ -99,8 +100,12 @@ def train_claimed(
     for member in task.members:
         files.remove_leftovers(member.folder)
         files.write_json(member.folder / "settings.json", member.settings.model_dump(mode="json"))
-    if not train(task, report=report, should_stop=should_stop):
-        return "stopped", ""
+    try:
+        report = progress_file.noted(task.lead.folder, report)
+        if not train(task, report=report, should_stop=should_stop):
+            return "stopped", ""
+    finally:
+        progress_file.remove(task.lead.folder)
     return verdict(task)
 
 

@@ -1,0 +1,44 @@
+"""What an engine is, and what it says while cohorts train."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from isoloss.training.task import Progress, Task
+
+BUSY_SECONDS = 1.0
+"""Pause before a cohort that another process holds is tried again."""
+
+GIVE_UP_SECONDS = 30.0
+"""What has not ended so long after a stop was asked, as a worker that is suspended, is killed: its newest
+checkpoint is whole. A second request does not wait."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a cohort ended: done, diverged, elsewhere, failed, stopped, queued; ``reason`` for the failed."""
+
+    task: Task
+    outcome: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A cohort that another process trains: it is waited for."""
+
+    task: Task
+
+
+Message = Progress | Held | Ended
+
+
+@dataclass(frozen=True)
+class Engine:
+    """``gpu``: do cohorts get a GPU there? ``run``: trains tasks, the first ones first, and says how it goes.
+
+    ``run`` is also given how often it was asked to stop; it ends when every task has an ``Ended``, and raises
+    RunError or InputError where nothing can be trained at all.
+    """
+
+    gpu: bool
+    run: Callable[[Sequence[Task], Callable[[], int]], Iterator[Message]]

@@ -1,0 +1,183 @@
+"""The Ray engine: a cohort is a task of a Ray cluster, sent again to another node when its own is lost.
+
+The task goes on from the checkpoint that the lost one left in the study's folder.
+"""
+
+import os
+import platform
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from typing import Any
+
+from isoloss.errors import InputError
+from isoloss.strict import Strict
+from isoloss.studies.engines.messages import Message
+from isoloss.studies.engines.remote import check_sees, follow, train_here
+from isoloss.studies.stop import StopSignal
+from isoloss.training.task import Task
+from isoloss.version import __version__
+
+
+class Options(Strict):
+    """``address``: of a cluster; else RAY_ADDRESS, else one made on this machine for this study.
+
+    ``cpus``, ``gpus``: what a cohort takes of a node; a part of a GPU lets several share it. ``retries``:
+    nodes that a cohort may lose before it fails.
+    """
+
+    address: str | None = None
+    cpus: float = 1
+    gpus: float | None = None
+    retries: int = 3
+
+
+def run(
+    options: Options, workers: int | None, tasks: Sequence[Task], stops: Callable[[], int]
+) -> Iterator[Message]:
+    """Train the tasks on the cluster; ``workers``: at most so many at once.
+
+    Raises InputError where Ray is missing, not reachable, without such a node, or a node sees another folder.
+    """
+    with redirect_stdout(sys.stderr):  # Ray tells of lost nodes there, where a result is to stand alone
+        ray = connect(options, workers)
+        try:
+            places = nodes_for(ray, options, tasks[0])
+            yield from follow(RayJobs(ray, options, workers, places), tasks, stops)
+        finally:
+            ray.shutdown()
+
+
+def connect(options: Options, workers: int | None) -> Any:
+    """The module, with a cluster behind it."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ModuleNotFoundError:
+        mend = "pip install 'isoloss[ray]'"
+        raise InputError("Ray is not installed", where="--engine ray", mend=mend) from None
+    address = options.address or os.environ.get("RAY_ADDRESS") or "local"
+    new = address == "local"
+    try:
+        check_answers(address)
+        ray.init(
+            address=address,
+            num_cpus=workers if new else None,
+            include_dashboard=False if new else None,
+            log_to_driver=False,
+            configure_logging=False,
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        what = f"no Ray cluster answers at {address} ({str(error).splitlines()[0]})"
+        mend = "start it with `ray start --head` and name its address: --engine-set address=HOST:6379"
+        raise InputError(what, where="--engine ray", mend=mend) from None
+    return ray
+
+
+def check_answers(address: str) -> None:
+    """Raises OSError or ValueError where nobody listens: Ray itself would try for many minutes."""
+    if address not in ("local", "auto"):
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        socket.create_connection((host, int(port)), timeout=10).close()
+
+
+def nodes_for(ray: Any, options: Options, task: Task) -> int:
+    """How many cohorts the cluster can train at once, after asking each node that can train one.
+
+    Raises InputError where there is none, or where one lacks this isoloss, the folder or the text.
+    """
+    needs = {"CPU": options.cpus, "GPU": options.gpus or 0.0}
+    able, places = list[str](), 0
+    for node in ray.nodes():
+        has = node["Resources"]
+        shares = [int(has.get(name, 0.0) / need) for name, need in needs.items() if need]
+        if node["Alive"] and min(shares) > 0:
+            able.append(node["NodeID"])
+            places += min(shares)
+    if not able:
+        wants = " and ".join(f"{need:g} {name}" for name, need in needs.items() if need)
+        mend = "start such a node, or ask for less: --engine-set gpus=0"
+        raise InputError(f"no node of the cluster has {wants}", where="--engine ray", mend=mend)
+    affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+    ask = ray.remote(num_cpus=0, max_retries=0)(look_around)
+    strategies = [affinity(node, soft=False) for node in able]
+    asked = [ask.options(scheduling_strategy=there).remote(task, __version__) for there in strategies]
+    for answer in asked:
+        try:
+            complaint = ray.get(answer)
+        except ray.exceptions.RayError as error:
+            complaint = InputError(
+                f"a node cannot run isoloss ({str(error).strip().splitlines()[-1]})",
+                where="--engine ray",
+                mend=f"install isoloss {__version__} on every node",
+            )
+        if complaint is not None:
+            raise complaint
+    return places
+
+
+def look_around(task: Task, version: str) -> InputError | None:
+    """On a node: what is not as on the machine of the command."""
+    try:
+        check_sees(task)
+    except InputError as error:
+        return error
+    if version == __version__:
+        return None
+    what = f"the node {platform.node()} has isoloss {__version__}, this machine {version}"
+    return InputError(what, where="--engine ray", mend="install the same version on every node")
+
+
+def train_on_node(task: Task) -> None:
+    """On a node: Ray's cancelling is a SIGINT, which asks for a checkpoint."""
+    check_sees(task)
+    with StopSignal() as stop:
+        train_here(task, stop)
+
+
+class RayJobs:
+    """``jobs``: the futures of what runs or has run, ``queue``: what Ray is not told of yet."""
+
+    def __init__(self, ray: Any, options: Options, workers: int | None, places: int):
+        self.ray, self.options, self.most = ray, options, workers or 2 * places
+        self.queue: deque[Task] = deque()
+        self.jobs: dict[str, Any] = {}
+        self.running: set[str] = set()
+
+    def submit(self, tasks: Sequence[Task]) -> None:
+        self.queue.extend(tasks)
+
+    def unfinished(self) -> set[str]:
+        while self.queue and len(self.running) < self.most:
+            task = self.queue.popleft()
+            self.jobs[task.lead.run_id] = self.start(task)
+            self.running.add(task.lead.run_id)
+        refs = [self.jobs[run_id] for run_id in self.running]
+        ready = set(self.ray.wait(refs, num_returns=len(refs), timeout=0)[0]) if refs else set()
+        self.running = {run_id for run_id in self.running if self.jobs[run_id] not in ready}
+        return self.running | {task.lead.run_id for task in self.queue}
+
+    def start(self, task: Task) -> Any:
+        """Send it; a process that took code of the user trains no other task."""
+        remote = self.ray.remote(
+            num_cpus=self.options.cpus,
+            num_gpus=self.options.gpus or 0,
+            max_retries=self.options.retries,
+            max_calls=1 if task.family_files else 0,
+        )
+        return remote(train_on_node).options(name=task.lead.run_id).remote(task)
+
+    def reason(self, run_id: str) -> str:
+        try:
+            self.ray.get(self.jobs[run_id])
+        except Exception as error:  # whatever ended the task is the reason
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            return f"its Ray task ended with {type(error).__name__}: {lines[-1].strip() if lines else ''}"
+        return "its Ray task left no record: does its node see the study's folder?"
+
+    def stop(self, *, at_once: bool) -> None:
+        self.queue.clear()
+        for run_id in self.running:
+            self.ray.cancel(self.jobs[run_id], force=at_once)

@@ -1,0 +1,71 @@
+"""How a study stands, read from its folder: which runs are done, failed, running, queued or not begun."""
+
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from isoloss import files
+from isoloss.errors import InputError
+from isoloss.records.store import is_finished, read_failure, read_plan, run_folder
+from isoloss.studies import progress_file
+from isoloss.studies.engines.queue import job_ids, queue
+from isoloss.training.task import Progress
+
+STATES = ("done", "running", "queued", "failed", "waiting")
+"""Waiting: no process and no job has it."""
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """``progress`` of a running one, where it has said any; ``reason`` of a failed one."""
+
+    run_id: str
+    label: str
+    state: str
+    progress: Progress | None = None
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        progress = asdict(self.progress) if self.progress else None
+        return {"run_id": self.run_id, "label": self.label, "state": self.state, "progress": progress} | (
+            {"reason": self.reason} if self.reason else {}
+        )
+
+
+def status(folder: Path) -> list[RunStatus]:
+    """Every planned run, in the plan's order. Raises InputError where ``folder`` holds no study.
+
+    A run is running while a process holds its claim, which the kernel frees when the process dies.
+    """
+    runs, ids = read_plan(folder)["runs"], job_ids(folder)
+    jobs = queue() if ids and shutil.which("squeue") else {}
+    return [
+        state_of(run_folder(folder, run["run_id"]), run["label"], jobs.get(ids.get(run["run_id"], "")))
+        for run in runs
+    ]
+
+
+def state_of(folder: Path, label: str, job: str | None) -> RunStatus:
+    if is_finished(folder):
+        return RunStatus(folder.name, label, "done")
+    if job not in (None, "PENDING") or is_claimed(folder):
+        return RunStatus(folder.name, label, "running", progress=progress_file.read(folder))
+    if job is not None:
+        return RunStatus(folder.name, label, "queued")
+    try:
+        failure = read_failure(folder)
+    except InputError as error:
+        failure = {"reason": str(error)}
+    if failure is not None:
+        return RunStatus(folder.name, label, "failed", reason=failure["reason"])
+    return RunStatus(folder.name, label, "waiting")
+
+
+def is_claimed(folder: Path) -> bool:
+    """Does a process train it? Only a claim that was made before is tried."""
+    path = folder / "claim.lock"
+    if not path.is_file():
+        return False
+    with files.claim(path) as mine:
+        return not mine

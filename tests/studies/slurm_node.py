@@ -1,0 +1,101 @@
+"""A Slurm of one node with one core, for tests: Debian's own programs, everything else in a folder."""
+
+import getpass
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol")
+
+PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+
+CONF = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
+CredType=cred/munge
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=sched_interval=1,batch_sched_delay=0
+ReturnToService=2
+KillWait=2
+MinJobAge=2
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+NodeName={host} NodeAddr=127.0.0.1 CPUs=1 RealMemory=2000
+PartitionName=short Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def missing():
+    """The first of its programs that this machine has not, or None."""
+    return next((program for program in PROGRAMS if shutil.which(program, path=PATH) is None), None)
+
+
+def free_ports(count):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+@contextmanager
+def cluster(folder: Path, monkeypatch):
+    """Its commands work in the block, at whose end its daemons end."""
+    host = socket.gethostname().split(".")[0]
+    for name in ("state", "spool"):
+        (folder / name).mkdir()
+    key, conf = folder / "munge.key", folder / "slurm.conf"
+    key.write_bytes(secrets.token_bytes(1024))
+    key.chmod(0o400)
+    conf.write_text(CONF.format(host=host, folder=folder, user=getpass.getuser(), ports=free_ports(2)))
+    monkeypatch.setenv("PATH", PATH)
+    monkeypatch.setenv("SLURM_CONF", str(conf))
+    munge = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]
+    commands = [
+        ["munged", "--foreground", "--force", f"--socket={folder}/munge.socket", *munge],
+        ["slurmctld", "-D"],
+        ["slurmd", "-D", "-N", host],
+    ]
+    with ExitStack() as started:
+        for command in commands:
+            log = started.enter_context((folder / f"{command[0]}.log").open("wb"))
+            daemon = subprocess.Popen(command, stdout=log, stderr=log)
+            started.callback(end, daemon)
+            wait_for(lambda: (folder / "munge.socket").exists())
+        wait_for(lambda: said("sinfo", "--noheader", "--format=%T").strip() == "idle")
+        yield
+
+
+def end(daemon):
+    daemon.send_signal(signal.SIGTERM)
+    daemon.wait(30)
+
+
+def said(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+
+
+def wait_for(condition, seconds=120.0):
+    """Until it holds; fails after that time with what was waited for."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"waited {seconds:g} seconds in vain"
+        time.sleep(0.1)

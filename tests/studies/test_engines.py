@@ -1,0 +1,207 @@
+"""What the engines for many machines share, without the machines: refusals, verdicts, how a study stands."""
+
+import io
+import json
+import os
+import shutil
+import socket
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from isoloss import files
+from isoloss.errors import InputError
+from isoloss.records.store import read_failure, write_failure
+from isoloss.studies import launch, progress_file
+from isoloss.studies.engines import queue, ray, remote, slurm, worker
+from isoloss.studies.engines.messages import Ended
+from isoloss.studies.status import status
+from isoloss.studies.stop import StopSignal
+from isoloss.training.task import Progress
+
+
+def ask(study_file, out, engine, *settings):
+    console = Console(file=io.StringIO())
+    return launch.launch(str(study_file()), out=out, engine=engine, engine_settings=settings, console=console)
+
+
+@pytest.mark.parametrize(
+    ("engine", "settings", "what"),
+    [
+        ("cloud", [], "there is no engine 'cloud'"),
+        ("local", ["cpus=2"], "the local engine has no settings"),
+        ("ray", ["cpu=2"], "cpu: Extra inputs"),
+        ("ray", ["cpus"], "'cpus' is not KEY=VALUE"),
+        ("slurm", ["hours=soon"], "hours: Input should be a valid number"),
+    ],
+)
+def test_an_engine_or_a_setting_that_there_is_not_is_refused(
+    tiny, study_file, tmp_path, engine, settings, what
+):
+    with pytest.raises(InputError, match=what):
+        ask(study_file, tmp_path / "out", engine, *settings)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_not_installed_is_named_before_anything_trains(tiny, study_file, tmp_path, monkeypatch):
+    for name, package in (("ray", "ray"), ("slurm", "submitit")):
+        monkeypatch.setitem(__import__("sys").modules, package, None)
+        with pytest.raises(InputError, match=r"not installed\n.*pip install 'isoloss\[" + name):
+            ask(study_file, tmp_path / "out", name)
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+def test_an_address_where_nobody_listens_is_said_at_once():
+    with socket.create_server(("127.0.0.1", 0)) as here:
+        address = f"127.0.0.1:{here.getsockname()[1]}"
+        ray.check_answers(address)
+    for nobody in (address, "ray://" + address, "nowhere"):
+        with pytest.raises((OSError, ValueError)):
+            ray.check_answers(nobody)
+
+
+def test_a_slurm_that_is_not_here_or_does_not_answer_is_said(tmp_path, monkeypatch):
+    pytest.importorskip("submitit", reason="no submitit: pip install 'isoloss[slurm]'")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    task = SimpleNamespace(study="tiny", lead=SimpleNamespace(folder=tmp_path / "runs" / "x"))
+    with pytest.raises(InputError, match="Slurm is not here"):
+        slurm.SlurmJobs(task, slurm.Options(), None)
+    for program in ("sbatch", "squeue"):
+        (tmp_path / program).write_text(
+            "#!/bin/sh\necho 'slurm_load_jobs error: no controller' >&2\nexit 1\n"
+        )
+        (tmp_path / program).chmod(0o755)
+    with pytest.raises(InputError, match="squeue fails: slurm_load_jobs error: no controller"):
+        slurm.SlurmJobs(task, slurm.Options(), None)
+
+
+def test_a_gpu_is_asked_for_where_the_study_is_meant_for_one():
+    def gpu(settings, **scale):
+        scale = SimpleNamespace(**{"meant_for": "cpu", "device": "auto"} | scale)
+        return launch.engine_of("slurm", settings, scale, None).gpu
+
+    assert [gpu([]), gpu([], meant_for="gpu"), gpu([], device="cuda")] == [False, True, True]
+    assert [gpu(["gpus=2"]), gpu(["gpus=0"], meant_for="gpu")] == [True, False]
+
+
+# A node, and how a job ended
+
+
+@pytest.fixture
+def task(ran):
+    """One of the study ``ran``, finished; a ``copy`` of its folder may be written to."""
+    folder = ran.folder / "runs" / ran.ids["lstm"]
+    member = SimpleNamespace(run_id=folder.name, folder=folder, label="lstm 1x8")
+    return SimpleNamespace(lead=member, members=[member], tokens=ran.folder)
+
+
+def test_a_node_that_does_not_see_the_folders_says_which(task, tmp_path):
+    remote.check_sees(task)
+    elsewhere = SimpleNamespace(folder=tmp_path / "runs" / "x")
+    for change, what in (
+        ({"lead": elsewhere}, "study's folder"),
+        ({"tokens": tmp_path / "x"}, "token"),
+    ):
+        with pytest.raises(InputError, match=f"the node {os.uname().nodename} does not see the {what}"):
+            remote.check_sees(SimpleNamespace(**vars(task) | change))
+
+
+class Jobs:
+    """Ends each job at once; ``end`` is what its node does."""
+
+    def __init__(self, end=lambda task: None):
+        self.end, self.submitted, self.stops = end, [], []
+
+    def submit(self, tasks):
+        self.submitted += tasks
+        for task in tasks:
+            self.end(task)
+
+    def unfinished(self):
+        return set()
+
+    def reason(self, run_id):
+        return "its node is gone"
+
+    def stop(self, *, at_once):
+        self.stops.append(at_once)
+
+
+def outcomes(jobs, task, stops=lambda: 0):
+    return [(end.outcome, end.reason) for end in remote.follow(jobs, [task], stops) if isinstance(end, Ended)]
+
+
+def test_the_folder_says_how_a_job_ended(task, tmp_path):
+    assert outcomes(Jobs(), task) == [("done", "")]
+    lost = SimpleNamespace(run_id="x", folder=tmp_path / "x", label="x")
+    lost = SimpleNamespace(lead=lost, members=[lost])
+    write_failure(lost.lead.folder, "of an earlier attempt")
+    assert outcomes(Jobs(), lost) == [("failed", "its node is gone")]
+    assert read_failure(lost.lead.folder)["reason"] == "its node is gone"
+    broken = Jobs(lambda task: write_failure(task.lead.folder, "broken"))
+    assert outcomes(broken, lost) == [("failed", "broken")]
+
+
+def test_after_a_stop_nothing_is_submitted_and_jobs_are_asked_to_end(task, tmp_path):
+    lost = SimpleNamespace(run_id="x", folder=tmp_path / "x", label="x")
+    lost, jobs = SimpleNamespace(lead=lost, members=[lost]), Jobs()
+    assert outcomes(jobs, lost, lambda: 1) == [("stopped", "")]
+    assert (jobs.submitted, jobs.stops) == ([], [False])
+    assert not (tmp_path / "x").exists()
+
+
+def test_on_a_node_a_claim_is_waited_for_and_a_failure_is_written(task, monkeypatch):
+    answers, waits = iter([("busy", ""), ("done", "")]), []
+    monkeypatch.setattr(remote.time, "sleep", waits.append)
+    monkeypatch.setattr(worker, "one_core", lambda: None)
+    monkeypatch.setattr(worker, "train_claimed", lambda *_: next(answers))
+    monkeypatch.setattr(worker, "fail", lambda task, error: ("failed", repr(error)))
+    with StopSignal() as stop:
+        assert remote.train_here(task, stop) == "done"
+        assert waits == [remote.BUSY_SECONDS]
+        assert remote.train_here(task, stop) == "failed", "StopIteration: there is no third answer"
+        answers = iter([("busy", "")])
+        stop.note()
+        assert remote.train_here(task, stop) == "stopped"
+
+
+# How a study stands
+
+
+def test_progress_is_written_now_and_then_and_decides_nothing(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress_file.time, "monotonic", lambda: now[0])
+    heard = []
+    report = progress_file.noted(tmp_path, heard.append)
+    for done in range(1, 6):
+        now[0] += 1.0
+        report(Progress("a", "lstm 1x8", done, 100, 64 * done, 3.0, 1e4, 1, 0))
+    assert [progress.done for progress in heard] == [1, 2, 3, 4, 5]
+    assert progress_file.read(tmp_path).done == 4, "every second second"
+    for damaged in ("{", "{}", "[]", '{"x": 1}'):
+        (tmp_path / progress_file.NAME).write_text(damaged)
+        assert progress_file.read(tmp_path) is None
+    progress_file.remove(tmp_path)
+    assert progress_file.read(tmp_path) is None
+
+
+def test_every_planned_run_has_a_state(ran, tmp_path, monkeypatch):
+    out = shutil.copytree(ran.folder, tmp_path / "out")
+    queued, claimed = (out / "runs" / ran.ids[family] for family in ("lstm", "looped"))
+    for folder in (queued, claimed):
+        (folder / "record.json").unlink()
+    files.write_json(out / queue.JOBS, {queued.name: "7_0"})
+    monkeypatch.setattr("isoloss.studies.status.shutil.which", lambda name: name)
+    monkeypatch.setattr("isoloss.studies.status.queue", lambda: {"7_0": "PENDING"})
+    with files.claim(claimed / "claim.lock"):
+        before = sorted(out.rglob("*"))
+        states = {run.run_id: run.state for run in status(out)}
+    assert (states.pop(queued.name), states.pop(claimed.name)) == ("queued", "running")
+    assert sorted(states.values()) == ["done"] * 4 + ["failed"] * 2
+    monkeypatch.setattr("isoloss.studies.status.queue", lambda: {"7_0": "RUNNING"})
+    assert {run.run_id: run.state for run in status(out)}[queued.name] == "running"
+    monkeypatch.setattr("isoloss.studies.status.queue", dict)
+    assert {run.run_id: run.state for run in status(out)}[claimed.name] == "waiting"
+    assert sorted(out.rglob("*")) == before, "looking leaves nothing"
+    json.dumps([run.to_json() for run in status(out)])
