@@ -66,6 +66,7 @@
 
   function stand(slide, step, aloud) {
     const fresh = window.stage.stand(slide, step);
+    if (slide === current()) window.presenter.show(slide, slides[slides.indexOf(slide) + 1], step, lastStep(slide));
     if (aloud && fresh.length) announce(fresh.map((part) => part.innerText).join(" ").trim());
   }
 
@@ -120,6 +121,13 @@
     seed: () => chosen().forEach((panel) => { if (nextSeeds(panel)) run(panel); }),
     "run-all": () => post("run-all", {}).catch((error) => announce(error.message)),
     export: exportResults,
+    save: saveFile,
+    blank: () => root.classList.toggle("blank"),
+    presenter: function () {
+      if (!window.presenter.open(actions, live)) return announce("The browser did not open a second window.");
+      stand(current(), reached.get(current()) || 0);
+    },
+    pick: (number) => pickHand(number),
     close: function () {
       if (root.classList.contains("with-notes")) actions.notes();
       else if (root.classList.contains("behind-shown")) actions.behind();
@@ -130,10 +138,10 @@
 
   const KEYS = {
     ArrowRight: "next", PageDown: "next", " ": "next", ArrowLeft: "previous", PageUp: "previous",
-    Home: "first", End: "last", Escape: "close", "?": "help",
+    Home: "first", End: "last", Escape: "close", "?": "help", ".": "blank",
   };
   const LETTERS = {
-    g: "goto", o: "overview", p: "notes", t: "behind", d: "theme", ...(live && { r: "run", x: "cancel", s: "seed" }),
+    g: "goto", o: "overview", p: "notes", w: "presenter", b: "blank", t: "behind", d: "theme", ...(live && { r: "run", x: "cancel", s: "seed" }),
   };
   const letters = one("#letters");
 
@@ -152,12 +160,15 @@
   document.addEventListener("keydown", function (event) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
     const place = event.target instanceof Element ? event.target : document.body;
-    if (one("dialog[open]")) return;
+    const dialog = one("dialog[open]"), clicker = event.key.startsWith("Page");
+    if (dialog && !clicker) return;
+    if (dialog) dialog.close();
     const field = place.closest("input, select, textarea, [contenteditable]");
     if (field && event.key === "Escape") return field.blur();
     // A clicker sends PageUp and PageDown: they turn the page wherever the focus is.
-    if (field && !event.key.startsWith("Page")) return;
+    if (field && !clicker) return;
     if (event.key === " " && place.closest("button, a, summary, [role=button]")) return;
+    if (letters.checked && /^[1-3]$/.test(event.key)) return actions.pick(Number(event.key));
     if (event.key.startsWith("Arrow") && scrolls(place.closest(".scroll"))) return;
     const back = event.key === " " && event.shiftKey;
     const name = back ? "previous" : KEYS[event.key] || (letters.checked ? LETTERS[event.key] : undefined);
@@ -188,11 +199,10 @@
       one("#overview").close();
       away(Number(link.dataset.slide) - 1);
     }
-    const vote = event.target.closest("[data-vote]");
+    const vote = event.target.closest("[data-vote], [data-count]");
     if (vote) voted(vote);
     const guess = event.target.closest("[data-guess]");
-    if (guess) all("[data-guess]", guess.parentElement).forEach((one) =>
-      one.setAttribute("aria-pressed", String(one === guess)));
+    if (guess) window.tally.guess(guess);
     if (event.target.closest(".cancel")) cancel(event.target.closest(".panel"));
   });
 
@@ -243,6 +253,11 @@
       form.reportValidity();
       return;
     }
+    const seed = panel.dataset.fresh === undefined ? null : one("[name=seed]", panel);
+    if (seed && seed.value === (panel.dataset.drawn || seed.defaultValue)) {  // not one that somebody chose
+      seed.value = Math.floor(Math.random() * 2 ** 31);
+      panel.dataset.drawn = seed.value;
+    }
     post("run", { panel: panel.dataset.panel, settings: settings(form) })
       .catch((error) => problem(panel, error.message));
   }
@@ -273,7 +288,10 @@
     const failed = message.state === "failed";
     named(message.panel).forEach(function (panel) {
       panel.dataset.state = message.state;
-      if (message.state === "queued") delete panel.dataset.vote;
+      if (message.state === "queued") {
+        delete panel.dataset.voted;
+        window.tally.again();
+      }
       const held = document.activeElement;
       one(".run", panel).disabled = busy;
       one(".cancel", panel).disabled = !busy;
@@ -290,6 +308,7 @@
       quote(message.panel, message.result);
     }
     announceState(message);
+    window.presenter.state(current());
   }
 
   function stateText(message) {
@@ -318,8 +337,10 @@
     const shown = one("[data-arrays]", place);
     if (shown) all("[data-arrays]:not([data-machine=blame])").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
     stand(slide, Math.min(Math.max(reached.get(slide) || 0, slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
-    const vote = all("[data-vote]", place).find((button) => button.dataset.vote === panel.dataset.vote);
-    if (vote) reveal(vote, panel);
+    const voted = panel.dataset.voted, votes = all("[data-vote]", place);
+    if (voted && votes.length) reveal(votes.find((button) => button.dataset.vote === voted), panel);
+    window.tally.tell(place);
+    window.tally.type(place);
   }
 
   /** What was recorded stays below the first live output, folded; a tasting would give itself away. */
@@ -358,27 +379,55 @@
   }
 
   function voted(button) {
-    const place = button.closest(".panel") || button.closest("section");
-    place.dataset.vote = button.dataset.vote;
+    const place = button.closest(".panel") || button.closest("section"), pressed = button.dataset.vote;
+    const winner = window.tally.vote(button.closest(".vote") || place, place, pressed);
+    if (winner === null) return announce("No hands yet: enter how many.");
+    place.dataset.voted = pressed || "counted";
     reveal(button, place);
     const slide = place.closest("section"), told = timetable(slide).find(([part]) => part.matches("[data-part=headline]"));
     if (told) stand(slide, Math.max(reached.get(slide) || 0, Math.min(told[1], lastStep(slide))));
-    announce("Your vote: " + button.textContent.trim() + ". The answer is shown.");
+    announce(pressed ? "Your vote: " + button.textContent.trim() + ". The answer is shown." : "Counted. The answer is shown.");
   }
 
   function reveal(button, place) {
-    all("[data-vote]", place).forEach((one) => one.setAttribute("aria-pressed", String(one === button)));
+    all("[data-vote], [data-count], .vote input", place).forEach(function (part) {
+      if (part.dataset.vote) part.setAttribute("aria-pressed", String(part === button));
+      part.disabled = true;  // a vote is cast once
+    });
     all("[data-reveal]", place).forEach((part) => { part.hidden = false; });
+  }
+
+  /** The keys 1 to 3: the vote that is open on the slide, else the guess. */
+  function pickHand(number) {
+    const seen = (part) => !part.disabled && part.checkVisibility({ visibilityProperty: true });
+    const [votes, guesses] = ["[data-vote]", "[data-guess]"].map((kind) => all(kind, current()).filter(seen));
+    const button = (votes.length ? votes : guesses)[number - 1];
+    if (button) button.click();
+  }
+
+  function download(name, blob) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  /** The deck as one file, with what was measured here over what was recorded. */
+  async function saveFile() {
+    announce("Drawing the file. It takes some seconds.");
+    const button = one("[data-do=save]");
+    button.disabled = true;
+    const answer = await fetch("file?token=" + encodeURIComponent(token)).catch(() => ({ ok: false }));
+    button.disabled = false;
+    if (!answer.ok) return announce("The server could not write the file.");
+    download("the-great-shift.html", await answer.blob());
   }
 
   function exportResults() {
     if (results.size === 0) return announce("Nothing was measured live yet.");
     const made = { title: title, made: new Date().toISOString(), results: Array.from(results.values()) };
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([JSON.stringify(made, null, 1)], { type: "application/json" }));
-    link.download = "results.json";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    download("results.json", new Blob([JSON.stringify(made, null, 1)], { type: "application/json" }));
   }
 
   // --- paper: the stage again, with everything that its steps bring ----------------------------------------
