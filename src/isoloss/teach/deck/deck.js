@@ -6,7 +6,6 @@
   const live = root.hasAttribute("data-live");
   const title = document.title;
   const slides = Array.from(document.querySelectorAll(".slides > section"));
-  const results = new Map();
   root.classList.add("js");
 
   const one = (selector, inside = document) => inside.querySelector(selector);
@@ -62,7 +61,7 @@
 
   // --- steps: a question, a guess, a picture, a verdict, a doubt, one key press each -----------------------
 
-  const { reached, timetable, lastStep } = window.stage;
+  const { reached, lastStep } = window.stage;
 
   function stand(slide, step, aloud) {
     const fresh = window.stage.stand(slide, step);
@@ -116,18 +115,18 @@
       const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
       root.dataset.theme = dark ? "light" : "dark";
     },
-    run: () => chosen().forEach(run),
-    cancel: () => chosen().forEach(cancel),
-    seed: () => chosen().forEach((panel) => { if (nextSeeds(panel)) run(panel); }),
-    "run-all": () => post("run-all", {}).catch((error) => announce(error.message)),
-    export: exportResults,
-    save: saveFile,
+    run: () => panels.run(),
+    cancel: () => panels.cancel(),
+    seed: () => panels.seed(),
+    "run-all": () => panels.runAll(),
+    export: () => panels.exportResults(),
+    save: () => panels.saveFile(),
     blank: () => root.classList.toggle("blank"),
     presenter: function () {
       if (!window.presenter.open(actions, live)) return announce("The browser did not open a second window.");
       stand(current(), reached.get(current()) || 0);
     },
-    pick: (number) => pickHand(number),
+    pick: (number) => panels.pickHand(number),
     close: function () {
       if (root.classList.contains("with-notes")) actions.notes();
       else if (root.classList.contains("behind-shown")) actions.behind();
@@ -200,235 +199,11 @@
       away(Number(link.dataset.slide) - 1);
     }
     const vote = event.target.closest("[data-vote], [data-count]");
-    if (vote) voted(vote);
+    if (vote) panels.voted(vote);
     const guess = event.target.closest("[data-guess]");
     if (guess) window.tally.guess(guess);
-    if (event.target.closest(".cancel")) cancel(event.target.closest(".panel"));
+    if (event.target.closest(".cancel")) panels.cancelOf(event.target.closest(".panel"));
   });
-
-  // --- panels --------------------------------------------------------------------------------------------
-
-  const token = new URLSearchParams(location.search).get("token") || "";
-
-  async function post(path, body) {
-    const answer = await fetch(path, {
-      method: "POST", body: JSON.stringify(body),
-      headers: { "Content-Type": "application/json", "X-Isoloss-Token": token },
-    });
-    if (answer.ok) return;
-    const said = await answer.json().catch(() => ({}));
-    throw new Error(said.error || "The server refused, with status " + answer.status + ".");
-  }
-
-  const panels = () => all(".panel[data-panel]");
-  const named = (name) => panels().filter((panel) => panel.dataset.panel === name);
-
-  /** The panel that has the focus, else those that the slide shows. */
-  function chosen() {
-    const focused = document.activeElement && document.activeElement.closest(".panel");
-    return focused ? [focused] : all(".panel:not(.early, .over)", current());
-  }
-
-  function value(input) {
-    const kind = input.dataset.kind;
-    if (kind === "boolean") return input.checked;
-    const text = input.value.trim();
-    if (kind === "string") return input.value;
-    if (kind === "strings") return text.split(",").map((part) => part.trim());
-    if (text === "") return null;
-    return kind.endsWith("s") ? text.split(/[,\s]+/).map(Number) : Number(text);
-  }
-
-  function settings(form) {
-    const fields = Array.from(form.elements).filter((input) => input.dataset.kind);
-    return Object.fromEntries(fields.map((input) => [input.name, value(input)]));
-  }
-
-  function run(panel) {
-    const form = one("form", panel);
-    if (form === null || one(".run", panel).disabled) return;
-    problem(panel, "");
-    if (!form.checkValidity()) {
-      if (!root.classList.contains("behind-shown")) actions.behind();
-      form.reportValidity();
-      return;
-    }
-    const seed = panel.dataset.fresh === undefined ? null : one("[name=seed]", panel);
-    if (seed && seed.value === (panel.dataset.drawn || seed.defaultValue)) {  // not one that somebody chose
-      seed.value = Math.floor(Math.random() * 2 ** 31);
-      panel.dataset.drawn = seed.value;
-    }
-    post("run", { panel: panel.dataset.panel, settings: settings(form) })
-      .catch((error) => problem(panel, error.message));
-  }
-
-  function cancel(panel) {
-    if (one(".cancel:not([disabled])", panel) === null) return;
-    post("cancel", { panel: panel.dataset.panel }).catch((error) => problem(panel, error.message));
-  }
-
-  function nextSeeds(panel) {
-    const first = one("input[name=first_seed], input[name=seed]", panel);
-    if (first === null) return false;
-    const step = one("input[name=seeds]", panel);
-    const next = Number(first.value) + (step ? Number(step.value) : 1);
-    first.value = first.max && next > Number(first.max) ? first.min || 0 : next;
-    return true;
-  }
-
-  function problem(panel, text) {
-    const place = one(".problem", panel);
-    place.textContent = text;
-    place.hidden = text === "";
-  }
-
-  /** What the server says of a panel: its state, and its newest output if that has changed. */
-  function heard(message) {
-    const busy = message.state === "queued" || message.state === "running";
-    const failed = message.state === "failed";
-    named(message.panel).forEach(function (panel) {
-      panel.dataset.state = message.state;
-      if (message.state === "queued") {
-        delete panel.dataset.voted;
-        window.tally.again();
-      }
-      const held = document.activeElement;
-      one(".run", panel).disabled = busy;
-      one(".cancel", panel).disabled = !busy;
-      if (held && held.disabled) one(busy ? ".cancel" : ".run", panel).focus();
-      one("progress", panel).value = message.done;
-      one(".state", panel).textContent = failed ? "failed" : stateText(message);
-      problem(panel, failed ? "This measurement failed: " + message.text : "");
-      const ended = message.state === "cancelled" || failed;
-      if (message.html) output(panel, message.html);
-      else if (ended && one(".so-far", panel)) output(panel, recorded.get(panel));
-    });
-    if (message.result) {
-      results.set(message.panel, message.result);
-      quote(message.panel, message.result);
-    }
-    announceState(message);
-    window.presenter.state(current());
-  }
-
-  function stateText(message) {
-    if (message.state === "queued") return "waiting for its turn";
-    if (message.state !== "running") return message.text;
-    return Math.round(100 * message.done) + "% done: " + message.text;
-  }
-
-  function announceState(message) {
-    const first = one("h2", current());
-    const here = named(message.panel).some((panel) => current().contains(panel));
-    if (!here || first === null) return;
-    const name = message.panel.replace(/[-_]/g, " ");
-    if (message.state === "done" && message.result) announce(name + ": " + message.result.sentences[0].text);
-    else announce(name + ": " + (message.state === "failed" ? "failed. " + message.text : stateText(message)));
-  }
-
-  function output(panel, html) {
-    const place = one(".output", panel), slide = panel.closest("section");
-    const open = all("details[open]", place).map((part) => part.className);
-    setAside(panel, place);
-    place.innerHTML = html;
-    all("details", place).filter((part) => open.includes(part.className)).forEach((part) => { part.open = true; });
-    prepare(place);
-    window.machines.mount(place);
-    const shown = one("[data-arrays]", place);
-    if (shown) all("[data-arrays]:not([data-machine=blame])").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
-    stand(slide, Math.min(Math.max(reached.get(slide) || 0, slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
-    const voted = panel.dataset.voted, votes = all("[data-vote]", place);
-    if (voted && votes.length) reveal(votes.find((button) => button.dataset.vote === voted), panel);
-    window.tally.tell(place);
-    window.tally.type(place);
-  }
-
-  /** What was recorded stays below the first live output, folded; a tasting would give itself away. */
-  function setAside(panel, place) {
-    const recording = one(".recording", place), before = one(".before", panel);
-    if (!recording || !before || one("[data-vote]", recording)) return;
-    all(".away", recording).forEach((part) => part.classList.remove("away"));
-    before.append(recording);
-    before.hidden = false;
-  }
-
-  /** Sentences quoted on other slides, such as the last one. */
-  function quote(name, result) {
-    all("[data-verdict]").filter((place) => place.dataset.verdict === name).forEach(function (place) {
-      const found = result.sentences.find((sentence) => sentence.key === place.dataset.key);
-      if (found === undefined) return;
-      place.classList.remove("unmeasured");
-      place.dataset.ahead = found.ahead;
-      const said = one(".said", place);
-      if (said) said.textContent = found.text;
-      const badge = found.exact ? "EXACT" : found.recorded ? "RECORDED" : "LIVE";
-      one(".badge", place).textContent = badge;
-      one(".badge", place).className = "badge " + badge.toLowerCase();
-      const basis = result.basis, seeds = basis.seeds === null ? "" : " · " + basis.seeds + " seeds";
-      if (said) one(".basis", place).textContent = "n = " + basis.n + " " + basis.units + seeds + " · " + basis.interval;
-    });
-  }
-
-  /** Hide what a vote will reveal; say how old a recording is. */
-  function prepare(place) {
-    if (one("[data-vote]", place)) all("[data-reveal]", place).forEach((part) => { part.hidden = true; });
-    all("time[datetime]", place).forEach(function (time) {
-      const days = Math.floor((Date.now() - Date.parse(time.dateTime)) / 86400000);
-      if (days > 0) time.textContent += " (" + days + (days === 1 ? " day" : " days") + " ago)";
-    });
-  }
-
-  function voted(button) {
-    const place = button.closest(".panel") || button.closest("section"), pressed = button.dataset.vote;
-    const winner = window.tally.vote(button.closest(".vote") || place, place, pressed);
-    if (winner === null) return announce("No hands yet: enter how many.");
-    place.dataset.voted = pressed || "counted";
-    reveal(button, place);
-    const slide = place.closest("section"), told = timetable(slide).find(([part]) => part.matches("[data-part=headline]"));
-    if (told) stand(slide, Math.max(reached.get(slide) || 0, Math.min(told[1], lastStep(slide))));
-    announce(pressed ? "Your vote: " + button.textContent.trim() + ". The answer is shown." : "Counted. The answer is shown.");
-  }
-
-  function reveal(button, place) {
-    all("[data-vote], [data-count], .vote input", place).forEach(function (part) {
-      if (part.dataset.vote) part.setAttribute("aria-pressed", String(part === button));
-      part.disabled = true;  // a vote is cast once
-    });
-    all("[data-reveal]", place).forEach((part) => { part.hidden = false; });
-  }
-
-  /** The keys 1 to 3: the vote that is open on the slide, else the guess. */
-  function pickHand(number) {
-    const seen = (part) => !part.disabled && part.checkVisibility({ visibilityProperty: true });
-    const [votes, guesses] = ["[data-vote]", "[data-guess]"].map((kind) => all(kind, current()).filter(seen));
-    const button = (votes.length ? votes : guesses)[number - 1];
-    if (button) button.click();
-  }
-
-  function download(name, blob) {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  }
-
-  /** The deck as one file, with what was measured here over what was recorded. */
-  async function saveFile() {
-    announce("Drawing the file. It takes some seconds.");
-    const button = one("[data-do=save]");
-    button.disabled = true;
-    const answer = await fetch("file?token=" + encodeURIComponent(token)).catch(() => ({ ok: false }));
-    button.disabled = false;
-    if (!answer.ok) return announce("The server could not write the file.");
-    download("the-great-shift.html", await answer.blob());
-  }
-
-  function exportResults() {
-    if (results.size === 0) return announce("Nothing was measured live yet.");
-    const made = { title: title, made: new Date().toISOString(), results: Array.from(results.values()) };
-    download("results.json", new Blob([JSON.stringify(made, null, 1)], { type: "application/json" }));
-  }
 
   // --- paper: the stage again, with everything that its steps bring ----------------------------------------
 
@@ -451,33 +226,12 @@
 
   // --- begin ---------------------------------------------------------------------------------------------
 
-  function listen() {
-    const stream = new EventSource("events?token=" + encodeURIComponent(token));
-    const link = one(".link");
-    const tell = function (state, mark) {
-      link.textContent = mark;
-      link.setAttribute("aria-label", state);
-      link.title = state;
-    };
-    stream.onopen = () => tell("connected", "●");
-    stream.onmessage = (event) => heard(JSON.parse(event.data));
-    stream.onerror = function () {
-      tell("the deck's server does not answer; what was measured stays", "○");
-      announce("The deck's server does not answer.");
-    };
-  }
-
   one("#overview").append(one(".contents"));
   letters.checked = remembered() !== "off";
   letters.addEventListener("change", () => remembered(letters.checked ? "on" : "off"));
   one("#goto form").addEventListener("submit", () => away(Number(one("#goto input").value) - 1));
-  all(".panel form").forEach((form) => form.addEventListener("submit", function (event) {
-    event.preventDefault();
-    run(form.closest(".panel"));
-  }));
-  prepare(document);
-  window.machines.mount(document);
-  const recorded = new WeakMap(panels().map((panel) => [panel, one(".output", panel).innerHTML]));
+  const behind = () => { if (!root.classList.contains("behind-shown")) actions.behind(); };
+  let panels = null;
 
   deck.on("slidechanged", shown);
   deck.initialize().then(function () {
@@ -487,8 +241,8 @@
       part.removeAttribute("aria-live");
       part.setAttribute("aria-hidden", "true");
     });
+    panels = window.panels({ one, all, live, title, announce, current, stand, behind });
     shown();
     root.classList.add("ready");
-    if (live) listen();
   });
 })();

@@ -28,7 +28,7 @@ from isoloss.teach.result import Result, Sentence
 
 TITLE = "The Great Shift"
 MACHINES = ("drawing.js", "cell.js", "web.js", "dictionary.js", "blame.js")
-STAGE = ("stage.js", "tally.js", "presenter.js", "deck.js")
+STAGE = ("stage.js", "tally.js", "presenter.js", "panels.js", "deck.js")
 SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), *STAGE)
 APPENDIX = "A"
 
