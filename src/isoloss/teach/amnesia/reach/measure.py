@@ -7,7 +7,6 @@ are far below what float32 holds.
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import cast
 
 import numpy as np
@@ -16,10 +15,10 @@ from torch import Tensor, nn
 
 from isoloss.models import shape_of
 from isoloss.models.layers import rms_norm
+from isoloss.models.lstm import initialise, initialise_chrono
 from isoloss.models.transformer import Block, BlockShape
 from isoloss.stats import LEVEL, t_quantile
-from isoloss.teach.amnesia.contest.sides import STARTS
-from isoloss.teach.amnesia.names import BLOCK, LSTMS, TANH
+from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT, TANH
 from isoloss.teach.amnesia.settings import ReachSettings
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
@@ -87,12 +86,15 @@ def tanh_rnn(width: int, length: int) -> Layer:
     return lambda x_BTD: layer(x_BTD)[0]
 
 
-def lstm(name: str, width: int, length: int) -> Layer:
-    layer = nn.LSTM(width, width, batch_first=True)
-    with torch.no_grad():
-        STARTS[name](length)(layer)
-    layer.double()
-    return lambda x_BTD: layer(x_BTD)[0]
+def lstm(start: Callable[[nn.LSTM, int], None]) -> Callable[[int, int], Layer]:
+    def build(width: int, length: int) -> Layer:
+        layer = nn.LSTM(width, width, batch_first=True)
+        with torch.no_grad():
+            start(layer, length)
+        layer.double()
+        return lambda x_BTD: layer(x_BTD)[0]
+
+    return build
 
 
 def block(width: int, length: int) -> Layer:
@@ -103,6 +105,9 @@ def block(width: int, length: int) -> Layer:
 
 SIDES: dict[str, Callable[[int, int], Layer]] = {
     TANH: tanh_rnn,
-    **{name: partial(lstm, name) for name in LSTMS},
+    DEFAULT: lstm(lambda layer, length: layer.reset_parameters()),
+    BIAS_1: lstm(lambda layer, length: initialise(layer, forget_bias=1.0)),
+    BIAS_3: lstm(lambda layer, length: initialise(layer, forget_bias=3.0)),
+    CHRONO: lstm(initialise_chrono),
     BLOCK: block,
 }
