@@ -81,7 +81,7 @@ def test_recordings_keep_to_it(panel):
     figures = panel.tell.figures(settings, found.tables)
     said = [sentence.text for sentence in found.sentences] + [found.basis.line(), panel.doubt, panel.question]
     said += [words for f in figures for words in (f.title, f.subtitle, f.shows, f.would_change)]
-    said += panel.tell.lines(settings, found.tables)
+    said += panel.lines(settings, found.tables)
     assert [stray for words in said for stray in strays(words)] == []
 
 

@@ -110,6 +110,11 @@ def test_with_the_notes_shown_it_prints_a_handout(deck_opened):
     printed = deck.page.pdf(prefer_css_page_size=True)
     assert 9 <= printed.count(b"/Type /Page\n") <= 18
     assert b"841" in printed, "A4, upright"
+    exercises = deck.page.locator(".notes .exercise")
+    assert exercises.count() >= 12
+    deck.page.emulate_media(media="print")
+    shown = "part => getComputedStyle(part).display !== 'none' && part.offsetHeight > 0"
+    assert exercises.nth(3).evaluate(shown)
 
 
 def test_paper_shows_what_the_last_step_shows_whatever_the_screen(deck_opened):

@@ -115,3 +115,14 @@ def test_a_phone_reads_one_column_without_steps(deck_opened):
         deck.slide(number)
         assert deck.page.evaluate("document.documentElement.scrollWidth") <= 360, number
         assert deck.page.locator("section.present .away").count() == 0, number
+
+
+def test_pictures_are_dark_in_the_dark_and_never_on_paper(deck_opened):
+    filters = "getComputedStyle(document.querySelector('section.present figure svg')).filter"
+    for scheme, press, inverted in (("light", "", False), ("dark", "", True), ("dark", "d", False)):
+        deck = deck_opened("shipped", "#/6", color_scheme=scheme)
+        if press:
+            deck.page.keyboard.press(press)
+        assert ("invert" in deck.page.evaluate(filters)) == inverted
+        deck.page.emulate_media(media="print")
+        assert deck.page.evaluate(filters) == "none"

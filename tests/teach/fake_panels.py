@@ -20,7 +20,7 @@ from isoloss.figures.figure import Figure
 from isoloss.teach import start
 from isoloss.teach.deck import page, server, worker
 from isoloss.teach.panel import Panel, run
-from isoloss.teach.result import Basis, Sentence
+from isoloss.teach.result import Sentence
 from isoloss.teach.settings import Seeded
 
 HOSTILE = "<script>alert(1)</script> & \"quotes\" 'n' more"
@@ -36,6 +36,7 @@ class Quick(Seeded):
         default=(0.1, 0.2), strict=False, min_length=1, max_length=4, description="The rates"
     )
     device: Literal["cpu", "gpu"] = Field(default="cpu", description="Where")
+    seed: int = Field(default=0, ge=0, le=2**31 - 1, description="The dice")
     loud: bool = Field(default=False, description="Print something")
     seconds: float = Field(default=0.0, ge=0, le=600, description="How long it takes")
     end: Literal["well", "raise", "die", "nonsense"] = Field(default="well", description="How it ends")
@@ -57,8 +58,8 @@ def measure(settings, report):
     return {"points": rows}
 
 
-def basis(settings, tables):
-    return Basis(n=2000, units="unseen strings", seeds=settings.seeds, interval="Wilson interval")
+def count(settings, tables):
+    return 2000
 
 
 def sentences(settings, tables):
@@ -100,12 +101,17 @@ def html(settings, tables):
 def blind(settings, tables):
     return Markup(
         "<p>Text 1 and text 2.</p>"
-        '<p><button type="button" data-vote="a">Text 1</button> '
-        '<button type="button" data-vote="b">Text 2</button></p>'
+        '<p class="vote"><button type="button" data-vote="A">Text 1</button> '
+        '<input type="number" data-hands="A" aria-label="Hands for text 1">'
+        '<button type="button" data-vote="B">Text 2</button>'
+        '<input type="number" data-hands="B" aria-label="Hands for text 2">'
+        '<button type="button" data-count>Count</button></p>'
+        '<div class="identities" data-reveal><dl><dt>A</dt><dd>LSTM</dd><dt>B</dt><dd>Transformer</dd></dl>'
+        '<p class="tally"></p></div>'
     )
 
 
-PLAIN = SimpleNamespace(basis=basis, sentences=sentences, figures=figures, lines=lines, html=html)
+PLAIN = SimpleNamespace(count=count, sentences=sentences, figures=figures, lines=lines, html=html)
 BLIND = SimpleNamespace(**PLAIN.__dict__ | {"html": blind, "blind_lines": lines, "HERO": True})
 
 
@@ -126,6 +132,8 @@ def fake(name, **values):
         "question": f"What does {name} say about <letters>?",
         "doubt": "It shows nothing at all: a test made it.",
         "beware": "A test made it.",
+        "units": "unseen strings",
+        "interval": "Wilson interval",
         "guess": "How high?",
         "guesses": ("high", "low"),
         "front": ("prompt",),
@@ -141,7 +149,7 @@ PANELS = (
     fake("second"),
     fake("timed"),
     fake("capped", cap_seconds=1.0),
-    fake("taste", tell=BLIND),
+    fake("taste", tell=BLIND, fresh=True, guess="", guesses=()),
 )
 
 
@@ -172,10 +180,14 @@ def recorded(panel=PANELS[0], *, experiment=None, prompt="a record"):
 
 
 if __name__ == "__main__":
-    start.prepare = lambda panel: None  # these measure without torch
+    start.prepare, start.warm = lambda panel: None, lambda: None  # these measure without torch
     if sys.argv[1] == "worker":
         worker.main(PANELS)
     else:
         folder = Path(sys.argv[2]) if len(sys.argv) > 2 else None
         html = page.build(folder, live=True, panels=PANELS, sources=SLIDES)
-        server.serve(html, open_browser=False, panels=PANELS, command=COMMAND)
+
+        def save(measured):
+            return page.build(folder, panels=PANELS, sources=SLIDES, measured=measured)
+
+        server.serve(html, open_browser=False, save=save, panels=PANELS, command=COMMAND)

@@ -224,7 +224,7 @@ def test_figures_are_drawn_from_partial_tables_too(name):
         (figure,) = draw(panel.settings(), found)
         assert "</svg>" in render(figure).svg
         assert {"low", "high", "n", "seed"} <= set(figure.table.columns)
-    assert panel.tell.lines(panel.settings(), whole)
+    assert panel.lines(panel.settings(), whole)
 
 
 def test_more_than_one_cell_is_swept():

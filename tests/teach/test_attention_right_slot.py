@@ -154,7 +154,7 @@ def test_verdict_flips_when_the_weight_falls(tables):
     )
     assert change_of_mass(swapped, 2) == -1
     assert right_slot_tell.mass_text(SETTINGS, swapped).count("fell") == 2
-    assert "did not clearly move" in right_slot_tell.verdict_text(swapped)
+    assert "did not clearly move" in right_slot_tell.verdict(swapped).text
 
 
 def test_no_difference_is_called_none(tables):
@@ -164,7 +164,7 @@ def test_no_difference_is_called_none(tables):
         lambda r: r if r["state"] == "untrained" else r | {"value": 0.995},
     )
     assert right_slot_tell.ablation_text(same).count("no clear difference") == 2
-    assert "does not show that the answers depend on it" in right_slot_tell.verdict_text(same)
+    assert "does not show that the answers depend on it" in right_slot_tell.verdict(same).text
     still = with_(tables, "mass", lambda r: r | {"value": 0.5})
     assert right_slot_tell.mass_text(SETTINGS, still).count("no clear difference") == 2
 
@@ -197,7 +197,7 @@ def test_figures_of_parts_and_of_all(tables):
     assert names == ["progress", "maps"]
     half = {**tables, "ablation": start["ablation"]}
     assert [f.name for f in right_slot_tell.figures(SETTINGS, half)] == ["progress"]
-    assert any("forced even: layer 2" in line for line in right_slot_tell.lines(SETTINGS, tables))
+    assert any("trained" in line and "layer 2" in line for line in right_slot_tell.lines(SETTINGS, tables))
 
 
 def test_settings_refuse_fewer_keys_than_pairs():

@@ -16,7 +16,7 @@ from isoloss.teach.attention.head import double, head_of, network, weights_of
 from isoloss.teach.attention.matrices import Matrix, colour, hex_code, ink, lines_of, number
 from isoloss.teach.attention.mixing import Recording, causal_weights, mixed_by, uniform
 from isoloss.teach.attention.sentence import ids_of
-from isoloss.teach.attention.settings import SENTENCE, StepsSettings, UntrainedSettings
+from isoloss.teach.attention.settings import StepsSettings, UntrainedSettings
 from isoloss.teach.attention.steps import measure as steps
 from isoloss.teach.attention.steps import tell as steps_tell
 from isoloss.teach.attention.steps.trace import trace_of
@@ -24,6 +24,7 @@ from isoloss.teach.attention.untrained import measure as untrained
 from isoloss.teach.attention.untrained import tell as untrained_tell
 from isoloss.teach.panels import panel
 
+SENTENCE = StepsSettings().sentence
 HOSTILE = '<script>x</script> "quoted" & [bold]x[/bold] 🙂 naïve'
 
 
@@ -137,7 +138,8 @@ def test_numbers_do_not_depend_on_hashing():
     """set() order moved the rows of the script this demo replaces."""
     code = (
         "from isoloss.teach.attention.sentence import ids_of;"
-        "from isoloss.teach.attention.settings import SENTENCE; print(ids_of((SENTENCE + ' a word').split()))"
+        "from isoloss.teach.attention.settings import StepsSettings as S;"
+        "print(ids_of((S().sentence + ' a word').split()))"
     )
     outputs = {
         subprocess.run(

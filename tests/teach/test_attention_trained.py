@@ -9,10 +9,10 @@ import torch
 from torch import nn
 
 from isoloss.models.lstm import initialise
+from isoloss.teach.attention.settings import TrainedSettings
 from isoloss.teach.attention.trained import tell
 from isoloss.teach.attention.trained.gates import left_of, trace
 from isoloss.teach.attention.trained.measure import measure
-from isoloss.teach.attention.trained.settings import TrainedSettings
 
 SETTINGS = TrainedSettings(sentence="the man said that he was in the house")
 

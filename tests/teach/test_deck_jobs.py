@@ -149,6 +149,27 @@ def test_a_failure_is_told(end, words):
     assert words in in_a_loop(go)
 
 
+def test_a_worker_that_was_warmed_takes_the_first_job():
+    async def go(jobs):
+        await jobs.warm()
+        pid = jobs._worker._process.pid
+        jobs.run("quick", {})
+        await until(lambda: state(jobs) == "done")
+        return pid, jobs.states["quick"].result["pid"]
+
+    warmed, measured = in_a_loop(go)
+    assert warmed == measured
+
+    async def both(jobs):
+        jobs.run("quick", {})
+        await asyncio.gather(jobs.warm(), jobs.warm())
+        await until(lambda: state(jobs) == "done")
+        return jobs._worker._process.pid, jobs.states["quick"].result["pid"]
+
+    one, same = in_a_loop(both)
+    assert one == same, "asked for at once, it is started once"
+
+
 def test_a_worker_that_does_not_start_is_told():
     async def go(jobs):
         jobs.run("quick", {})

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import fake_panels
 import pytest
 import uvicorn
-from fake_panels import LIGHT, PANELS
+from fake_panels import LIGHT, PANELS, recorded
 
 from isoloss.errors import InputError
 from isoloss.teach.deck import server
-from isoloss.teach.deck.jobs import Jobs
+from isoloss.teach.deck.jobs import Jobs, JobState
 
 TOKEN = "a-token-of-this-test"  # noqa: S105
 PAGE = "<!doctype html><title>The page</title>"
@@ -78,13 +78,17 @@ def until(true, seconds=20.0):
         time.sleep(0.01)
 
 
+def saved(measured):
+    return f"<p>{len(measured)} results</p>"
+
+
 @pytest.fixture(scope="module")
 def deck():
     ear = server.listen(0)
     port = ear.getsockname()[1]
     jobs = Jobs(PANELS, command=LIGHT)
     app = server.application(
-        PAGE, jobs, token=TOKEN, port=port, ending=lambda: running.should_exit, grace=0.3
+        PAGE, jobs, token=TOKEN, save=saved, ending=lambda: running.should_exit, grace=0.3
     )
     running = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none", server_header=False))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [ear]})
@@ -273,3 +277,10 @@ def children(pid):
 def is_there(pid):
     done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True)
     return done.stdout.strip() not in ("", "Z", "Zs")
+
+
+def test_the_file_holds_what_was_measured(deck, monkeypatch):
+    held = JobState("quick", state="done", result=recorded().model_dump(mode="json"))
+    monkeypatch.setattr(deck.jobs, "states", {"quick": held, "second": JobState("second")})
+    assert deck.ask("GET", "/file")[::2] == (200, "<p>1 results</p>")
+    assert deck.status("GET", "/file", token="wrong") == 403  # noqa: S106

@@ -23,6 +23,8 @@ Two
 lines.
 \"\"\"
 beware = "Two."
+units = "strings"
+interval = "Wilson"
 [figures.f]
 title = "F of {who}"
 description = "D"
@@ -73,3 +75,11 @@ def test_every_caption_belongs_to_a_figure(folder):
         assert f'"{kind}"' in source or not kind
     # Control: a figure that is not drawn is not there.
     assert '"no-such-figure"' not in source
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_sentence_and_every_setting_belongs_to_some_code(folder):
+    room = Path(str(resources.files("isoloss.teach").joinpath(folder)))
+    source = "".join(path.read_text("utf-8") for path in room.rglob("*.py"))
+    words = prose.read(folder)
+    assert [name for name in (*words.says, *words.settings) if f'"{name}"' not in source] == []

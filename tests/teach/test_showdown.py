@@ -46,6 +46,16 @@ def exchanged(tables):
     }
 
 
+def test_no_step_stands_still_under_the_words_of_the_one_before(tasting_of_default):
+    """What takes seconds is said before it begins."""
+    _, _, heard = tasting_of_default
+    assert [text for _, text, _ in heard][-2:] == [
+        "reading the training text",
+        "comparing with the training text",
+    ]
+    assert [done for done, _, _ in heard] == sorted(done for done, _, _ in heard)
+
+
 # Blind
 
 
@@ -55,7 +65,7 @@ def test_nothing_names_a_family_before_the_reveal(tasting_of_default):
     before += tell.blind_lines(settings, tables)
     before += [str(tell.html(settings, some)) for _, _, some in heard if some]
     before += [str(tell.html(settings, tables)).split("data-reveal")[0]]
-    before += [f"{PANEL.title} {PANEL.question}", str(heard[-2][2])]
+    before += [f"{PANEL.title} {PANEL.question}", str([some for _, _, some in heard if some][-1])]
     assert not [line for line in before if FAMILY_WORDS.search(line)]
     for after in ("\n".join(tell.reveal_lines(settings, tables)), str(tell.html(settings, tables))):
         assert set(tell.NAMES.values()) <= set(FAMILY_WORDS.findall(after))
@@ -169,7 +179,7 @@ def test_hostile_prompts_are_text(prompt):
     except InputError:
         assert prompt.startswith("\ud800")  # no UTF-8 holds half a pair; settings refuse it
         return
-    said = "\n".join(tell.lines(settings, tables))
+    said = "\n".join([*tell.blind_lines(settings, tables), *tell.reveal_lines(settings, tables)])
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", said)
     page = str(tell.html(settings, tables))
     assert "<script" not in page
@@ -284,7 +294,7 @@ def test_texts_too_short_for_runs_say_so():
 
 def test_a_result_can_be_told_and_drawn(tasting_of_default):
     settings, tables, _ = tasting_of_default
-    assert tell.basis(settings, tables).n == 6
+    assert tell.count(settings, tables) == 6
     assert tell.sentences(settings, tables)
     figures = tell.figures(settings, tables)
     assert [figure.name for figure in figures] == ["loss-by-position", "copied-runs"]

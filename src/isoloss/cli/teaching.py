@@ -80,7 +80,7 @@ def show_result(panel: "Panel", settings: "Settings", result: "Result") -> None:
         vote()
         show(reveal(settings, result.tables))
     else:
-        show(panel.tell.lines(settings, result.tables))
+        show(panel.lines(settings, result.tables))
     for sentence in result.sentences:
         show(fold(f"{sentence.badge('LIVE'):<8} {sentence.text}", " " * 9))
     show(fold(f"What this does not show: {panel.doubt}"))
@@ -161,7 +161,11 @@ def deck(
         return
     if as_json:
         raise InputError("a live deck has no result", where="--json", mend="give --build FILE as well")
-    from isoloss.teach.deck import cache, server
+    from isoloss.teach.deck import cache, page, server
 
     progress.print("Drawing the slides ...")
-    server.serve(cache.live_page(results, study), port, open_browser=not no_open)
+
+    def save(measured: "list[Result]") -> str:
+        return page.build(results, study, measured=measured)
+
+    server.serve(cache.live_page(results, study), port, open_browser=not no_open, save=save)

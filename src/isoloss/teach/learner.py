@@ -134,15 +134,15 @@ class Cohort:
 
 def right_answers(model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int) -> np.ndarray:
     """Whether each member answers all that a string asks, (K, B)."""
+    return ((answers(model, x_BT, members) == y_BT) | (y_BT == NOT_ASKED)).all(-1)
+
+
+def answers(model: nn.Module, x_BT: np.ndarray, members: int) -> np.ndarray:
+    """The likeliest token of each member at each place, (K, B, T)."""
     parts = []
     with torch.inference_mode():
-        for first in range(0, len(x_BT), 500):
-            some = slice(first, first + 500)
-            x_KBT = torch.from_numpy(x_BT[some]).expand(members, -1, -1)
-            y_BT_part = torch.from_numpy(y_BT[some])
-            said_KBT = model(x_KBT).logits[-1].argmax(-1)
-            right_KBT = (said_KBT == y_BT_part) | (y_BT_part == NOT_ASKED)
-            parts.append(right_KBT.all(-1).numpy())
+        for some_BT in torch.from_numpy(x_BT).split(500):
+            parts.append(model(some_BT.expand(members, -1, -1)).logits[-1].argmax(-1).numpy())
     return np.concatenate(parts, axis=1)
 
 

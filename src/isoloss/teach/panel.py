@@ -1,10 +1,10 @@
 """A panel: one measurement of a demo, from its settings to sentences and figures.
 
     measure(settings, report) -> tables           needs torch; runs in a process of its own
-    basis(settings, tables) -> Basis              these four need no torch and are pure
+    count(settings, tables) -> n of the basis     these need no torch and are pure
     sentences(settings, tables) -> [Sentence]
     figures(settings, tables) -> [Figure]
-    lines(settings, tables) -> [str]              the terminal's view, pictures included
+    lines(settings, tables) -> [str]              what a terminal shows beside them, if anything
 
 A demo's folder has one module a panel that measures and one that tells, and the words of all its panels in
 ``panels.toml``; ``isoloss.teach.panels`` lists them all.
@@ -15,12 +15,12 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from isoloss.errors import InputError
 from isoloss.figures.figure import Figure
-from isoloss.teach import provenance, result
-from isoloss.teach.prose import PanelWords, read
+from isoloss.teach import provenance, result, textplot
+from isoloss.teach.prose import PanelWords, Plot, read
 from isoloss.teach.result import Basis, Result, Sentence, Tables
 from isoloss.teach.settings import Settings
 
@@ -35,14 +35,15 @@ class Report(Protocol):
 class Telling(Protocol):
     """The module that tells a panel's tables."""
 
-    def basis(self, settings: Any, tables: Tables) -> Basis: ...
+    def count(self, settings: Any, tables: Tables) -> int: ...
     def sentences(self, settings: Any, tables: Tables) -> Sequence[Sentence]: ...
     def figures(self, settings: Any, tables: Tables) -> Sequence[Figure]: ...
-    def lines(self, settings: Any, tables: Tables) -> Sequence[str]: ...
 
 
 class Panel(PanelWords):
     """Its words, and the code behind it.
+
+    ``plots``: which columns of a figure's table a terminal draws, by the figure's name.
 
     ``measured_by``: the function that measures, as "race.bill.measure:measure" in ``isoloss.teach``. It needs
     torch, and is imported when it is called.
@@ -55,9 +56,31 @@ class Panel(PanelWords):
     settings: type[Settings]
     measured_by: str
     tell: Telling
+    plots: dict[str, Plot] = Field(default_factory=dict)
 
     def measure(self, settings: Settings, report: Report) -> Tables:
         return pkgutil.resolve_name(f"isoloss.teach.{self.measured_by}")(settings, report)
+
+    def sentences(self, settings: Settings, tables: Tables) -> list[Sentence]:
+        return list(self.tell.sentences(settings, tables))
+
+    def basis(self, settings: Settings, tables: Tables) -> Basis:
+        values = settings.model_dump()
+        return Basis(
+            n=self.tell.count(settings, tables),
+            units=self.units.format(**values),
+            seeds=values.get("seeds", self.replicas),
+            interval=self.interval,
+        )
+
+    def lines(self, settings: Settings, tables: Tables) -> list[str]:
+        """What a terminal shows: curves, and what the panel's telling adds."""
+        drawn: list[str] = []
+        for figure in self.tell.figures(settings, tables):
+            if figure.name in self.plots:
+                drawn += textplot.lines(figure.title, figure.table, self.plots[figure.name])
+        more = getattr(self.tell, "lines", None)
+        return [*drawn, *(more(settings, tables) if more else [])]
 
     def settings_from(self, values: dict[str, Any]) -> Settings:
         """Validated settings. Raises InputError naming the key, in the words of its form."""
@@ -126,6 +149,7 @@ def panel_of(folder: str, name: str, settings: type[Settings], measured_by: str,
         settings=settings,
         measured_by=measured_by,
         tell=tell,
+        plots={name: caption.plot for name, caption in prose.figures.items() if caption.plot},
         **dict(prose.panels[name]),
     )
 
@@ -135,12 +159,13 @@ def run(panel: Panel, settings: Settings, report: Report) -> Result:
     wall, cpu = time.monotonic(), time.process_time()
     tables = panel.measure(settings, report)
     wall, cpu = time.monotonic() - wall, time.process_time() - cpu
+    report(1.0, "putting it into words")
     return Result(
         panel=panel.name,
         settings=settings.model_dump(mode="json"),
         tables=tables,
-        sentences=list(panel.tell.sentences(settings, tables)),
-        basis=panel.tell.basis(settings, tables),
+        sentences=panel.sentences(settings, tables),
+        basis=panel.basis(settings, tables),
         machine=result.machine(panel.threads),
         made=result.now(),
         cpu_seconds=cpu,

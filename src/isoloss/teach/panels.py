@@ -12,10 +12,14 @@ from isoloss.teach.amnesia.settings import (
     ReachSettings,
 )
 from isoloss.teach.attention.right_slot import tell as right_slot_tell
-from isoloss.teach.attention.settings import RightSlotSettings, StepsSettings, UntrainedSettings
+from isoloss.teach.attention.settings import (
+    RightSlotSettings,
+    StepsSettings,
+    TrainedSettings,
+    UntrainedSettings,
+)
 from isoloss.teach.attention.steps import tell as steps_tell
 from isoloss.teach.attention.trained import tell as trained_tell
-from isoloss.teach.attention.trained.settings import TrainedSettings
 from isoloss.teach.attention.untrained import tell as untrained_tell
 from isoloss.teach.machine import tell as machine_tell
 from isoloss.teach.machine.settings import MachineSettings

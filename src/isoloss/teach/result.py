@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
 from pydantic import Field, field_validator
 
 from isoloss import cpu, files
@@ -23,6 +24,7 @@ Tables = dict[str, list[Row]]
 AGAIN = "record it again: isoloss demo NAME -o FOLDER"
 
 Badge = Literal["LIVE", "RECORDED", "EXACT"]
+Family = Literal["", "LSTM", "Transformer"]
 
 
 class Sentence(Strict):
@@ -37,7 +39,7 @@ class Sentence(Strict):
     key: str
     text: str
     short: str = ""
-    ahead: Literal["", "LSTM", "Transformer"] = ""
+    ahead: Family = ""
     exact: bool = False
     recorded: bool = False
 
@@ -53,6 +55,13 @@ class Sentence(Strict):
 
     def badge(self, otherwise: Badge) -> Badge:
         return "EXACT" if self.exact else "RECORDED" if self.recorded else otherwise
+
+
+def sentence(
+    key: str, text: str, short: str = "", ahead: Family = "", *, exact: bool = False, recorded: bool = False
+) -> Sentence:
+    """Raises RunError for one that must not be said."""
+    return Sentence(key=key, text=text, short=short, ahead=ahead, exact=exact, recorded=recorded)
 
 
 class Basis(Strict):
@@ -100,6 +109,12 @@ class Result(Strict):
     cpu_seconds: float
     wall_seconds: float
     experiment: str
+
+
+def frame(tables: Tables, name: str, **only: Any) -> pl.DataFrame:
+    """A table as a frame, or its rows that have these values; empty where there is none."""
+    whole = pl.DataFrame(tables.get(name, []), infer_schema_length=None)
+    return whole.filter(**only) if only and len(whole) else whole
 
 
 def machine(threads: int, device: str = "cpu") -> Machine:

@@ -50,6 +50,13 @@ def settings_of(panel: Panel, values: dict[str, Any], seeds: int | None, full: b
     return panel.settings_from((panel.full if full else {}) | changes)
 
 
+def warm() -> None:
+    """Import what measuring needs, before anybody waits for it."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
 def prepare(panel: Panel) -> None:
     """Threads and memory of this process, as the deck's workers have them."""
     import torch

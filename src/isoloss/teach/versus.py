@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from isoloss.stats import Interval
+from isoloss.teach.result import Family
 
 FEW_SEEDS = 3
-Family = Literal["", "LSTM", "Transformer"]
 NUMBERS = {1: "One", 2: "Two", 3: "Three"}
 
 

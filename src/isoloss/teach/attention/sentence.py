@@ -4,14 +4,12 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from isoloss.stats import Row
 
 FEWEST, MOST, LONGEST = 2, 12, 20
 """Words of a sentence, and characters of a word: every matrix is to be shown whole."""
-
-CHARACTERS = MOST * (LONGEST + 1)
 
 
 def ids_of(words: list[str]) -> list[int]:
@@ -37,8 +35,4 @@ def validate(sentence: str) -> str:
     return " ".join(words)
 
 
-SentenceText = Annotated[
-    str,
-    Field(max_length=CHARACTERS, description="Your sentence, two to twelve words"),
-    AfterValidator(validate),
-]
+SentenceText = Annotated[str, AfterValidator(validate)]

@@ -2,34 +2,43 @@
 
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from isoloss.teach.attention.sentence import SentenceText
-from isoloss.teach.settings import Seeded, Settings
-
-SENTENCE = "a small model reads every word we give it"
+from isoloss.teach.settings import Seeded, Settings, described
 
 
+@described("attention", "sentence", "steps")
 class StepsSettings(Settings):
-    sentence: SentenceText = SENTENCE
-    d_model: int = Field(default=4, ge=2, le=8, description="Width of the head: numbers per word")
-    seed: int = Field(default=0, ge=0, le=10_000, description="Seed of the random weights")
+    sentence: SentenceText
+    d_model: int
+    seed: int
 
 
+@described("attention", "sentence", "untrained")
 class UntrainedSettings(Seeded):
-    sentence: SentenceText = SENTENCE
-    seeds: int = Field(default=5, ge=2, le=10, description="How many random networks")
-    d_model: int = Field(default=32, ge=2, le=64, description="Width of the head: numbers per word")
+    sentence: SentenceText
+    d_model: int
 
 
+@described("attention", "trained")
+class TrainedSettings(Settings):
+    """A sentence of the audience's, read by the packaged models."""
+
+    sentence: SentenceText
+    model_seed: int
+    seed: int
+
+
+@described("attention", "right-slot")
 class RightSlotSettings(Seeded):
-    pairs: int = Field(default=4, ge=2, le=12, description="Key-value pairs in a string")
-    keys: int = Field(default=64, ge=2, le=128, description="How many different keys there are")
-    values: int = Field(default=32, ge=2, le=64, description="How many different values there are")
-    updates: int = Field(default=275, ge=1, le=2_000, description="Updates of training")
-    every: int = Field(default=50, ge=5, le=500, description="Updates between two looks")
-    batch: int = Field(default=64, ge=8, le=128, description="Strings in a batch")
-    rate: float = Field(default=3e-3, ge=1e-4, le=3e-2, description="Learning rate")
+    pairs: int
+    keys: int
+    values: int
+    updates: int
+    every: int
+    batch: int
+    rate: float
 
     @model_validator(mode="after")
     def _enough_keys(self) -> Self:

@@ -6,7 +6,6 @@
   const live = root.hasAttribute("data-live");
   const title = document.title;
   const slides = Array.from(document.querySelectorAll(".slides > section"));
-  const results = new Map();
   root.classList.add("js");
 
   const one = (selector, inside = document) => inside.querySelector(selector);
@@ -17,8 +16,6 @@
   const QUIET = 5000;
   const region = one("#live");
   let waiting = "", timer = null, said = -QUIET;
-
-  const heard = new Map();
 
   function announce(text) {
     waiting = text;
@@ -64,10 +61,11 @@
 
   // --- steps: a question, a guess, a picture, a verdict, a doubt, one key press each -----------------------
 
-  const { reached, timetable, lastStep } = window.stage;
+  const { reached, lastStep } = window.stage;
 
   function stand(slide, step, aloud) {
     const fresh = window.stage.stand(slide, step);
+    if (slide === current()) window.presenter.show(slide, slides[slides.indexOf(slide) + 1], step, lastStep(slide));
     if (aloud && fresh.length) announce(fresh.map((part) => part.innerText).join(" ").trim());
   }
 
@@ -117,11 +115,18 @@
       const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
       root.dataset.theme = dark ? "light" : "dark";
     },
-    run: () => chosen().forEach(run),
-    cancel: () => chosen().forEach(cancel),
-    seed: () => chosen().forEach((panel) => { if (nextSeeds(panel)) run(panel); }),
-    "run-all": () => post("run-all", {}).catch((error) => announce(error.message)),
-    export: exportResults,
+    run: () => panels.run(),
+    cancel: () => panels.cancel(),
+    seed: () => panels.seed(),
+    "run-all": () => panels.runAll(),
+    export: () => panels.exportResults(),
+    save: () => panels.saveFile(),
+    blank: () => root.classList.toggle("blank"),
+    presenter: function () {
+      if (!window.presenter.open(actions, live)) return announce("The browser did not open a second window.");
+      stand(current(), reached.get(current()) || 0);
+    },
+    pick: (number) => panels.pickHand(number),
     close: function () {
       if (root.classList.contains("with-notes")) actions.notes();
       else if (root.classList.contains("behind-shown")) actions.behind();
@@ -132,10 +137,10 @@
 
   const KEYS = {
     ArrowRight: "next", PageDown: "next", " ": "next", ArrowLeft: "previous", PageUp: "previous",
-    Home: "first", End: "last", Escape: "close", "?": "help",
+    Home: "first", End: "last", Escape: "close", "?": "help", ".": "blank",
   };
   const LETTERS = {
-    g: "goto", o: "overview", p: "notes", t: "behind", d: "theme", ...(live && { r: "run", x: "cancel", s: "seed" }),
+    g: "goto", o: "overview", p: "notes", w: "presenter", b: "blank", t: "behind", d: "theme", ...(live && { r: "run", x: "cancel", s: "seed" }),
   };
   const letters = one("#letters");
 
@@ -154,12 +159,15 @@
   document.addEventListener("keydown", function (event) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
     const place = event.target instanceof Element ? event.target : document.body;
-    if (one("dialog[open]")) return;
+    const dialog = one("dialog[open]"), clicker = event.key.startsWith("Page");
+    if (dialog && !clicker) return;
+    if (dialog) dialog.close();
     const field = place.closest("input, select, textarea, [contenteditable]");
     if (field && event.key === "Escape") return field.blur();
     // A clicker sends PageUp and PageDown: they turn the page wherever the focus is.
-    if (field && !event.key.startsWith("Page")) return;
+    if (field && !clicker) return;
     if (event.key === " " && place.closest("button, a, summary, [role=button]")) return;
+    if (letters.checked && /^[1-3]$/.test(event.key)) return actions.pick(Number(event.key));
     if (event.key.startsWith("Arrow") && scrolls(place.closest(".scroll"))) return;
     const back = event.key === " " && event.shiftKey;
     const name = back ? "previous" : KEYS[event.key] || (letters.checked ? LETTERS[event.key] : undefined);
@@ -190,202 +198,12 @@
       one("#overview").close();
       away(Number(link.dataset.slide) - 1);
     }
-    const vote = event.target.closest("[data-vote]");
-    if (vote) voted(vote);
+    const vote = event.target.closest("[data-vote], [data-count]");
+    if (vote) panels.voted(vote);
     const guess = event.target.closest("[data-guess]");
-    if (guess) all("[data-guess]", guess.parentElement).forEach((one) =>
-      one.setAttribute("aria-pressed", String(one === guess)));
-    if (event.target.closest(".cancel")) cancel(event.target.closest(".panel"));
+    if (guess) window.tally.guess(guess);
+    if (event.target.closest(".cancel")) panels.cancelOf(event.target.closest(".panel"));
   });
-
-  // --- panels --------------------------------------------------------------------------------------------
-
-  const token = new URLSearchParams(location.search).get("token") || "";
-
-  async function post(path, body) {
-    const answer = await fetch(path, {
-      method: "POST", body: JSON.stringify(body),
-      headers: { "Content-Type": "application/json", "X-Isoloss-Token": token },
-    });
-    if (answer.ok) return;
-    const said = await answer.json().catch(() => ({}));
-    throw new Error(said.error || "The server refused, with status " + answer.status + ".");
-  }
-
-  const panels = () => all(".panel[data-panel]");
-  const named = (name) => panels().filter((panel) => panel.dataset.panel === name);
-
-  /** The panel that has the focus, else those that the slide shows. */
-  function chosen() {
-    const focused = document.activeElement && document.activeElement.closest(".panel");
-    return focused ? [focused] : all(".panel:not(.early, .over)", current());
-  }
-
-  function value(input) {
-    const kind = input.dataset.kind;
-    if (kind === "boolean") return input.checked;
-    const text = input.value.trim();
-    if (kind === "string") return input.value;
-    if (kind === "strings") return text.split(",").map((part) => part.trim());
-    if (text === "") return null;
-    return kind.endsWith("s") ? text.split(/[,\s]+/).map(Number) : Number(text);
-  }
-
-  function settings(form) {
-    const fields = Array.from(form.elements).filter((input) => input.dataset.kind);
-    return Object.fromEntries(fields.map((input) => [input.name, value(input)]));
-  }
-
-  function run(panel) {
-    const form = one("form", panel);
-    if (form === null || one(".run", panel).disabled) return;
-    problem(panel, "");
-    if (!form.checkValidity()) {
-      if (!root.classList.contains("behind-shown")) actions.behind();
-      form.reportValidity();
-      return;
-    }
-    post("run", { panel: panel.dataset.panel, settings: settings(form) })
-      .catch((error) => problem(panel, error.message));
-  }
-
-  function cancel(panel) {
-    if (one(".cancel:not([disabled])", panel) === null) return;
-    post("cancel", { panel: panel.dataset.panel }).catch((error) => problem(panel, error.message));
-  }
-
-  function nextSeeds(panel) {
-    const first = one("input[name=first_seed], input[name=seed]", panel);
-    if (first === null) return false;
-    const step = one("input[name=seeds]", panel);
-    const next = Number(first.value) + (step ? Number(step.value) : 1);
-    first.value = first.max && next > Number(first.max) ? first.min || 0 : next;
-    return true;
-  }
-
-  function problem(panel, text) {
-    const place = one(".problem", panel);
-    place.textContent = text;
-    place.hidden = text === "";
-  }
-
-  /** What the server says of a panel: its state, and its newest output if that has changed. */
-  function heard(message) {
-    const busy = message.state === "queued" || message.state === "running";
-    const failed = message.state === "failed";
-    named(message.panel).forEach(function (panel) {
-      panel.dataset.state = message.state;
-      if (message.state === "queued") delete panel.dataset.vote;
-      const held = document.activeElement;
-      one(".run", panel).disabled = busy;
-      one(".cancel", panel).disabled = !busy;
-      if (held && held.disabled) one(busy ? ".cancel" : ".run", panel).focus();
-      one("progress", panel).value = message.done;
-      one(".state", panel).textContent = failed ? "failed" : stateText(message);
-      problem(panel, failed ? "This measurement failed: " + message.text : "");
-      const ended = message.state === "cancelled" || failed;
-      if (message.html) output(panel, message.html);
-      else if (ended && one(".so-far", panel)) output(panel, recorded.get(panel));
-    });
-    if (message.result) {
-      results.set(message.panel, message.result);
-      quote(message.panel, message.result);
-    }
-    announceState(message);
-  }
-
-  function stateText(message) {
-    if (message.state === "queued") return "waiting for its turn";
-    if (message.state !== "running") return message.text;
-    return Math.round(100 * message.done) + "% done: " + message.text;
-  }
-
-  /** Not what a page that lost its line hears again: it would talk over what was said since, such as a vote. */
-  function announceState(message) {
-    const news = message.state + message.done;
-    if (heard.get(message.panel) === news) return;
-    heard.set(message.panel, news);
-    const first = one("h2", current());
-    const here = named(message.panel).some((panel) => current().contains(panel));
-    if (!here || first === null) return;
-    const name = message.panel.replace(/[-_]/g, " ");
-    if (message.state === "done" && message.result) announce(name + ": " + message.result.sentences[0].text);
-    else announce(name + ": " + (message.state === "failed" ? "failed. " + message.text : stateText(message)));
-  }
-
-  function output(panel, html) {
-    const place = one(".output", panel), slide = panel.closest("section");
-    const open = all("details[open]", place).map((part) => part.className);
-    setAside(panel, place);
-    place.innerHTML = html;
-    all("details", place).filter((part) => open.includes(part.className)).forEach((part) => { part.open = true; });
-    prepare(place);
-    window.machines.mount(place);
-    const shown = one("[data-arrays]", place);
-    if (shown) all("[data-arrays]:not([data-machine=blame])").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
-    stand(slide, Math.min(Math.max(reached.get(slide) || 0, slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
-    const vote = all("[data-vote]", place).find((button) => button.dataset.vote === panel.dataset.vote);
-    if (vote) reveal(vote, panel);
-  }
-
-  /** What was recorded stays below the first live output, folded; a tasting would give itself away. */
-  function setAside(panel, place) {
-    const recording = one(".recording", place), before = one(".before", panel);
-    if (!recording || !before || one("[data-vote]", recording)) return;
-    all(".away", recording).forEach((part) => part.classList.remove("away"));
-    before.append(recording);
-    before.hidden = false;
-  }
-
-  /** Sentences quoted on other slides, such as the last one. */
-  function quote(name, result) {
-    all("[data-verdict]").filter((place) => place.dataset.verdict === name).forEach(function (place) {
-      const found = result.sentences.find((sentence) => sentence.key === place.dataset.key);
-      if (found === undefined) return;
-      place.classList.remove("unmeasured");
-      place.dataset.ahead = found.ahead;
-      const said = one(".said", place);
-      if (said) said.textContent = found.text;
-      const badge = found.exact ? "EXACT" : found.recorded ? "RECORDED" : "LIVE";
-      one(".badge", place).textContent = badge;
-      one(".badge", place).className = "badge " + badge.toLowerCase();
-      const basis = result.basis, seeds = basis.seeds === null ? "" : " · " + basis.seeds + " seeds";
-      if (said) one(".basis", place).textContent = "n = " + basis.n + " " + basis.units + seeds + " · " + basis.interval;
-    });
-  }
-
-  /** Hide what a vote will reveal; say how old a recording is. */
-  function prepare(place) {
-    if (one("[data-vote]", place)) all("[data-reveal]", place).forEach((part) => { part.hidden = true; });
-    all("time[datetime]", place).forEach(function (time) {
-      const days = Math.floor((Date.now() - Date.parse(time.dateTime)) / 86400000);
-      if (days > 0) time.textContent += " (" + days + (days === 1 ? " day" : " days") + " ago)";
-    });
-  }
-
-  function voted(button) {
-    const place = button.closest(".panel") || button.closest("section");
-    place.dataset.vote = button.dataset.vote;
-    reveal(button, place);
-    const slide = place.closest("section"), told = timetable(slide).find(([part]) => part.matches("[data-part=headline]"));
-    if (told) stand(slide, Math.max(reached.get(slide) || 0, Math.min(told[1], lastStep(slide))));
-    announce("Your vote: " + button.textContent.trim() + ". The answer is shown.");
-  }
-
-  function reveal(button, place) {
-    all("[data-vote]", place).forEach((one) => one.setAttribute("aria-pressed", String(one === button)));
-    all("[data-reveal]", place).forEach((part) => { part.hidden = false; });
-  }
-
-  function exportResults() {
-    if (results.size === 0) return announce("Nothing was measured live yet.");
-    const made = { title: title, made: new Date().toISOString(), results: Array.from(results.values()) };
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([JSON.stringify(made, null, 1)], { type: "application/json" }));
-    link.download = "results.json";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  }
 
   // --- paper: the stage again, with everything that its steps bring ----------------------------------------
 
@@ -408,33 +226,12 @@
 
   // --- begin ---------------------------------------------------------------------------------------------
 
-  function listen() {
-    const stream = new EventSource("events?token=" + encodeURIComponent(token));
-    const link = one(".link");
-    const tell = function (state, mark) {
-      link.textContent = mark;
-      link.setAttribute("aria-label", state);
-      link.title = state;
-    };
-    stream.onopen = () => tell("connected", "●");
-    stream.onmessage = (event) => heard(JSON.parse(event.data));
-    stream.onerror = function () {
-      tell("the deck's server does not answer; what was measured stays", "○");
-      announce("The deck's server does not answer.");
-    };
-  }
-
   one("#overview").append(one(".contents"));
   letters.checked = remembered() !== "off";
   letters.addEventListener("change", () => remembered(letters.checked ? "on" : "off"));
   one("#goto form").addEventListener("submit", () => away(Number(one("#goto input").value) - 1));
-  all(".panel form").forEach((form) => form.addEventListener("submit", function (event) {
-    event.preventDefault();
-    run(form.closest(".panel"));
-  }));
-  prepare(document);
-  window.machines.mount(document);
-  const recorded = new WeakMap(panels().map((panel) => [panel, one(".output", panel).innerHTML]));
+  const behind = () => { if (!root.classList.contains("behind-shown")) actions.behind(); };
+  let panels = null;
 
   deck.on("slidechanged", shown);
   deck.initialize().then(function () {
@@ -444,8 +241,8 @@
       part.removeAttribute("aria-live");
       part.setAttribute("aria-hidden", "true");
     });
+    panels = window.panels({ one, all, live, title, announce, current, stand, behind });
     shown();
     root.classList.add("ready");
-    if (live) listen();
   });
 })();

@@ -52,6 +52,12 @@ def output(panel: Panel, result: Result, badge: Badge) -> Markup:
     )
 
 
+def example(panel: Panel, result: Result) -> Markup:
+    """What stands on the slide before anything else, where the panel has such."""
+    tell = getattr(panel.tell, "example", None)
+    return tell(panel.settings_from(result.settings), result.tables) if tell else Markup("")
+
+
 def partial_output(panel: Panel, settings: Settings, tables: Tables) -> Markup:
     """A measurement under way: pictures only, since sentences need all of it."""
     shown = _shown(panel, settings, tables)

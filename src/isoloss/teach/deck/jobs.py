@@ -6,6 +6,7 @@ One job at a time, so that measurements do not slow each other.
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -50,6 +51,7 @@ class Jobs:
         self._queue: deque[tuple[str, dict[str, Any]]] = deque()
         self._running: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
+        self._starting = asyncio.Lock()
         self._pages: set[asyncio.Queue[dict[str, Any] | None]] = set()
 
     def run(self, name: str, values: dict[str, Any]) -> None:
@@ -152,12 +154,18 @@ class Jobs:
             self._end(task.get_name(), "failed", f"{type(error).__name__}: {error}")
         self._start_next()
 
+    async def warm(self) -> None:
+        """Start the worker before anybody asks for it: it imports torch while the first slide is told."""
+        with suppress(OSError):
+            await self._living_worker()
+
     async def _living_worker(self) -> Worker:
-        if self._worker is not None and not self._worker.alive:
-            await self._end_worker()
-        if self._worker is None:
-            self._worker = await Worker.start(self._command)
-        return self._worker
+        async with self._starting:
+            if self._worker is not None and not self._worker.alive:
+                await self._end_worker()
+            if self._worker is None:
+                self._worker = await Worker.start(self._command)
+            return self._worker
 
     async def _end_worker(self) -> None:
         worker, self._worker = self._worker, None

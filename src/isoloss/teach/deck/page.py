@@ -28,7 +28,8 @@ from isoloss.teach.result import Result, Sentence
 
 TITLE = "The Great Shift"
 MACHINES = ("drawing.js", "cell.js", "web.js", "dictionary.js", "blame.js")
-SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), "stage.js", "deck.js")
+STAGE = ("stage.js", "tally.js", "presenter.js", "panels.js", "deck.js")
+SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), *STAGE)
 APPENDIX = "A"
 
 ARRAYS = {"blame": ("reach", reach.arrays)}
@@ -55,13 +56,16 @@ def build(
     live: bool = False,
     panels: Sequence[Panel] = PANELS,
     sources: Mapping[str, str] | None = None,
+    measured: Sequence[Result] = (),
 ) -> str:
     """The whole page. ``results``: a folder of PANEL.json, or the deck's export, over those that ship.
 
     ``study``: a folder of a study for the last slide; by default the one that ships. ``sources``: templates
-    of slides by label. Raises InputError for results or a study that cannot be read.
+    of slides by label. ``measured``: results over all others. Raises InputError for results or a study that
+    cannot be read.
     """
-    parts = Parts(panels, recordings(panels, results), study, live)
+    recorded = recordings(panels, results) | {one.panel: one for one in measured}
+    parts = Parts(panels, recorded, study, live)
     slides = [
         _slide(number, label, source, parts)
         for number, (label, source) in enumerate((sources or shipped_slides()).items(), 1)
@@ -143,8 +147,8 @@ def _recording(panel: Panel, recording: Result, path: Path) -> Result:
         raise InputError(f"it holds panel {recording.panel!r}", where=str(path), mend=mend)
     settings = panel.settings_from(recording.settings)
     with _readable(panel):
-        sentences = list(panel.tell.sentences(settings, recording.tables))
-        basis = panel.tell.basis(settings, recording.tables)
+        sentences = panel.sentences(settings, recording.tables)
+        basis = panel.basis(settings, recording.tables)
     return recording.model_copy(update={"sentences": sentences, "basis": basis})
 
 
@@ -188,8 +192,9 @@ class Parts:
         panel, recording = panel_named(name, self.panels, where="a slide"), self.results.get(name)
         with _readable(panel):
             output = fragment.output(panel, recording, "RECORDED") if recording else None
+            example = fragment.example(panel, recording) if recording else ""
         fields = forms.fields(panel) if self.live else []
-        steps = {"at": at, "since": since, "until": until, "example": caller() if caller else ""}
+        steps = {"at": at, "since": since, "until": until, "example": example or (caller() if caller else "")}
         return fill(
             "teach/deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output, **steps
         )

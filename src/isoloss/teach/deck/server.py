@@ -1,6 +1,7 @@
-"""The live deck's server: this machine only, a token, four routes, no file.
+"""The live deck's server: this machine only, a token, six routes, no file of anybody's.
 
 GET  /         the page
+GET  /file     the deck as one file, with what was measured here
 GET  /events   server-sent events: how every panel stands, then what changes
 POST /run      {"panel": name, "settings": {...}}
 POST /cancel   {"panel": name}
@@ -32,6 +33,7 @@ from isoloss.teach.deck.jobs import Jobs
 from isoloss.teach.deck.process import COMMAND
 from isoloss.teach.panel import Panel
 from isoloss.teach.panels import PANELS
+from isoloss.teach.result import Result
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 200_000
@@ -39,6 +41,10 @@ HEARTBEAT_SECONDS = 10.0
 LOOK_SECONDS = 0.5
 GRACE_SECONDS = 5.0
 """A reload takes a moment; a page that stays away this long has been closed, and its jobs end."""
+
+
+Save = Callable[[list[Result]], str]
+"""The deck as one file with these results."""
 
 
 class Order(Strict):
@@ -51,6 +57,7 @@ def serve(
     port: int = 0,
     open_browser: bool = True,
     *,
+    save: Save,
     panels: Sequence[Panel] = PANELS,
     command: Sequence[str] = COMMAND,
 ) -> None:
@@ -62,7 +69,7 @@ def serve(
         print(f"The deck is at {address}\nCtrl-C ends it, and every measurement with it.", file=sys.stderr)
         if open_browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        _run(ear, html, Jobs(panels, command=command), token)
+        _run(ear, html, Jobs(panels, command=command), token, save)
     print("The deck has ended.", file=sys.stderr)
 
 
@@ -75,9 +82,9 @@ def listen(port: int) -> socket.socket:
         ) from error
 
 
-def _run(ear: socket.socket, html: str, jobs: Jobs, token: str) -> None:
+def _run(ear: socket.socket, html: str, jobs: Jobs, token: str, save: Save) -> None:
     """Serve until a signal. uvicorn raises it again when all has ended, which is no error here."""
-    app = application(html, jobs, token=token, port=ear.getsockname()[1], ending=lambda: server.should_exit)
+    app = application(html, jobs, token=token, save=save, ending=lambda: server.should_exit)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -97,22 +104,25 @@ def application(
     jobs: Jobs,
     *,
     token: str,
-    port: int,
+    save: Save,
     ending: Callable[[], bool] = lambda: False,
     grace: float = GRACE_SECONDS,
 ) -> Guard:
     """The guarded application. ``ending``: streams end when it says so."""
-    routes = Routes(html, jobs, ending, grace)
+    routes = Routes(html, jobs, save, ending, grace)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
+        warming = asyncio.create_task(jobs.warm())
         yield
+        warming.cancel()
         await jobs.close()
 
     app = Starlette(
         lifespan=lifespan,
         routes=[
             Route("/", routes.page, methods=["GET"]),
+            Route("/file", routes.file, methods=["GET"]),
             Route("/events", routes.events, methods=["GET"]),
             Route("/run", routes.run, methods=["POST"]),
             Route("/cancel", routes.cancel, methods=["POST"]),
@@ -130,11 +140,16 @@ async def refusal(request: Request, error: Exception) -> Response:
 
 
 class Routes:
-    def __init__(self, html: str, jobs: Jobs, ending: Callable[[], bool], grace: float):
-        self.html, self.jobs, self.ending, self.grace = html, jobs, ending, grace
+    def __init__(self, html: str, jobs: Jobs, save: Save, ending: Callable[[], bool], grace: float):
+        self.html, self.jobs, self.save, self.ending, self.grace = html, jobs, save, ending, grace
 
     async def page(self, request: Request) -> Response:
         return HTMLResponse(self.html)
+
+    async def file(self, request: Request) -> Response:
+        held = (state.result for state in self.jobs.states.values())
+        measured = [Result.model_validate(result) for result in held if result]
+        return HTMLResponse(await asyncio.to_thread(self.save, measured))
 
     async def run(self, request: Request) -> Response:
         order = await self._order(request)

@@ -20,9 +20,11 @@
     return own.concat(...all(".panel", slide).map(function (panel) {
       const at = Number(panel.dataset.at), shows = all(".output [data-part=show]", panel), told = at + Math.max(1, shows.length);
       const rows = shows.map((part, i) => [part, at + i, i < shows.length - 1 ? at + i + 1 : FOREVER]);
-      all("[data-part=guess]", panel).forEach((part) => rows.push([part, Math.max(0, at - 1), told]));
+      const shownBefore = all("[data-part=example] [data-at]", panel).length;
+      all("[data-part=guess]", panel).forEach((part) => rows.push([part, Math.max(0, at - 1 - shownBefore), told]));
       all("[data-part=example]", panel).forEach((part) => rows.push([part, 0, at]));
       all(".output [data-part=headline]", panel).forEach((part) => rows.push([part, told, FOREVER]));
+      all("[data-part=room]", panel).forEach((part) => rows.push([part, told, FOREVER]));
       all("[data-part=beware]", panel).forEach((part) => rows.push([part, told + 1, FOREVER]));
       if (panel.dataset.since || panel.dataset.until)
         rows.push([panel, Number(panel.dataset.since || 0), Number(panel.dataset.until || FOREVER)]);

@@ -35,6 +35,7 @@ def main(panels: Sequence[Panel] = PANELS) -> None:
     say = _speaker(_own_stdout())
     orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+    start.warm()
     while True:
         order = orders.get()
         _obey(panel_named(order["panel"], panels), order["settings"], say)

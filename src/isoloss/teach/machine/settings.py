@@ -1,10 +1,9 @@
-"""Slide 1: what this machine can do, and how long all the other panels will take on it."""
+"""What this machine can do, and how long all the other panels will take on it."""
 
-from pydantic import Field
-
-from isoloss.teach.settings import Settings
+from isoloss.teach.settings import Settings, described
 
 
+@described("machine", "machine")
 class MachineSettings(Settings):
-    size: int = Field(default=512, ge=64, le=2048, description="Side of the square matrices multiplied")
-    repeats: int = Field(default=9, ge=3, le=50, description="How often it is timed")
+    size: int
+    repeats: int

@@ -7,14 +7,15 @@ from typing import Any
 
 from isoloss.figures.figure import Figure
 from isoloss.teach.machine.settings import MachineSettings
-from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.teach.prose import say
+from isoloss.teach.result import Row, Sentence, Tables, sentence
 
 BUSY = 2.0
 """Slowest over fastest repeat of one product: more than this is not noise of an idle machine."""
 
 
-def basis(settings: MachineSettings, tables: Tables) -> Basis:
-    return Basis(n=settings.repeats, units="repeats", interval="median, lowest to highest")
+def count(settings: MachineSettings, tables: Tables) -> int:
+    return settings.repeats
 
 
 def sentences(settings: MachineSettings, tables: Tables) -> list[Sentence]:
@@ -22,21 +23,14 @@ def sentences(settings: MachineSettings, tables: Tables) -> list[Sentence]:
     text = f"One thread multiplies matrices at {_rate(single)}."
     if more:
         text += f" {more[-1]['threads']} threads: {_rate(more[-1])}."
+    if single["high"] > BUSY * single["low"]:
+        text += " The repeats are far apart: something else is running, and the estimate may be off as far."
     budget = recorded_budget()
     total = sum(budget["cpu_seconds"].values())
     here = total * budget["gflops"] / single["gflops"]
-    cost = (
-        f"Every panel of this deck took {total:.0f} CPU-seconds on a core that did {budget['gflops']:.0f} "
-        f"GFLOP/s ({budget['machine']}, {budget['made']}); expect about {here:.0f} here."
-    )
-    if single["high"] > BUSY * single["low"]:
-        text += " The repeats are far apart: something else is running, and the estimate may be off as far."
-    return [
-        Sentence(key="rate", text=text),
-        Sentence(
-            key="run-all", text=cost, short=f"Everything here takes about {minutes(here)} on this machine."
-        ),
-    ]
+    cost = say("machine", "cost", total=total, here=here, **budget)
+    short = f"Everything here takes about {minutes(here)} on this machine."
+    return [sentence("rate", text), sentence("run-all", cost, short)]
 
 
 def minutes(seconds: float) -> str:
@@ -55,7 +49,3 @@ def _rate(row: Row) -> str:
 
 def figures(settings: MachineSettings, tables: Tables) -> Sequence[Figure]:
     return []
-
-
-def lines(settings: MachineSettings, tables: Tables) -> list[str]:
-    return [f"{row['threads']} thread(s): {_rate(row)}" for row in tables["rates"]]

@@ -38,7 +38,9 @@ def losses(tables: Tables, runs: Sequence[Row], last: int) -> Figure:
     top = max(corpus["uniform"], *table["value"])
     panels = [_panel(tables, side, table.filter(pl.col("side") == side), top, last) for side in SIDES]
     words = {"title": loss_title(tables), "seeds": plural(table["seed"].n_unique(), "seed"), **corpus}
-    table = table.select("side", "seed", "which", "update", "value")
+    table = table.select(
+        "side", "seed", "which", "update", "value", curve=pl.format("{}, {}", "side", "which")
+    )
     return figure("progression", "training_losses", alt.hconcat(*panels, spacing=24), table, **words)
 
 

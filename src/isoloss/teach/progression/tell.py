@@ -4,6 +4,7 @@ The user's own words, prompt included, stay out of the sentences, whose claims a
 """
 
 from collections.abc import Mapping
+from functools import partial
 from statistics import median
 
 from markupsafe import Markup
@@ -24,74 +25,45 @@ from isoloss.teach.progression.curves import (
     curves,
 )
 from isoloss.teach.progression.settings import TrainingSettings
-from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.teach.prose import say as say_of
+from isoloss.teach.result import Row, Sentence, Tables, sentence
 from isoloss.teach.shares import gap
-from isoloss.teach.versus import Versus, family_of
+from isoloss.teach.versus import Told, Versus, family_of
 from isoloss.text import percent, plural
 
-BAR, HERO = 30, True
+HERO, say = True, partial(say_of, "progression")
 
 
-def basis(settings: TrainingSettings, tables: Tables) -> Basis:
-    return Basis(
-        n=tables["corpus"][0]["held_out"],
-        units="held-out sentences",
-        seeds=settings.seeds,
-        interval="t at 95% over seeds, Wilson at 95% for shares",
-    )
+def count(settings: TrainingSettings, tables: Tables) -> int:
+    n: int = tables["corpus"][0]["held_out"]
+    return n
 
 
 def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
     corpus = tables["corpus"][0]
-    short = "Even a flawless memory stays above this line."
-    floor = Sentence(key="floor", text=floor_sentence(corpus), short=short, exact=True)
+    floor = sentence(
+        "floor", say("floor", **corpus), "Even a flawless memory stays above this line.", exact=True
+    )
     if not complete(tables):
         return [floor]
     sides = curves(tables)
-    return [
-        *(
-            Sentence(
-                key=f"memorising-{side.lower()}",
-                text=memorising(side, losses, tables),
-                short=memorising_short(side, losses),
-            )
-            for side, losses in sides.items()
-        ),
-        floor,
-        Sentence(
-            key="best",
-            text=best_sentence(sides, corpus),
-            short=best_short(sides),
-            ahead=family_of(draw.best_versus(sides).winner),
-        ),
-        Sentence(key="copied", text=copied_sentence(tables, corpus), short=copied_short(tables)),
-    ]
-
-
-def floor_sentence(corpus: Row) -> str:
-    return (
-        f"Given all words before it, the next word of the {corpus['training']} training sentences leaves "
-        f"{corpus['floor']:.3f} nats open: no model's training loss is lower. Guessing evenly among "
-        f"{corpus['vocabulary']} tokens costs {corpus['uniform']:.3f}."
+    each = (
+        sentence(f"memorising-{side.lower()}", *memorising(side, losses, tables))
+        for side, losses in sides.items()
     )
+    copied = sentence("copied", copied_sentence(tables, corpus), copied_short(tables))
+    return [*each, floor, sentence("best", *best(sides, corpus)), copied]
 
 
-def memorising(side: str, losses: Curves, tables: Tables) -> str:
+def memorising(side: str, losses: Curves, tables: Tables) -> Told:
     floor = tables["corpus"][0]["floor"]
     rate = next(row["rate"] for row in tables["rates"] if row["chosen"] and row["side"] == side)
     by_heart = losses.turns_up and len(losses.reached(floor)) == len(losses.seeds)
     verdict = ": memorising made visible" if by_heart else ""
-    return f"{side}, rate {rate:g}: {held_out_clause(losses)}; {fit_clause(losses, floor)}{verdict}."
-
-
-def memorising_short(side: str, losses: Curves) -> str:
+    text = f"{side}, rate {rate:g}: {held_out_clause(losses)}; {fit_clause(losses, floor)}{verdict}."
     if not losses.turns_up:
-        return f"The {side} does not clearly get worse on new sentences."
-    return f"After update {losses.turn} the {side} gets worse on new sentences."
-
-
-def best_short(sides: Mapping[str, Curves]) -> str:
-    return draw.best_versus(sides).short("Stopped in time, the {winner} is better on new sentences.")
+        return Told(text, f"The {side} does not clearly get worse on new sentences.")
+    return Told(text, f"After update {losses.turn} the {side} gets worse on new sentences.")
 
 
 def copied_short(tables: Tables) -> str:
@@ -102,16 +74,12 @@ def copied_short(tables: Tables) -> str:
 
 
 def fit_clause(losses: Curves, floor: float) -> str:
-    last, n = losses.updates[-1], len(losses.seeds)
-    end, firsts = losses.level_at(TRAINING, last), losses.reached(floor)
+    last, n, firsts = losses.updates[-1], len(losses.seeds), losses.reached(floor)
     if not firsts:
-        return (
-            f"the training loss is not within {NEAR} nats of the floor within {last} updates "
-            f"(it ends at {level_words(end)}, n = {plural(n, 'seed')})"
-        )
-    where = f"at update {median(firsts):.0f} (median)" if len(firsts) > 1 else f"at update {firsts[0]}"
-    seeds = f"{len(firsts)} of {plural(n, 'seed')}"
-    return f"the training loss comes within {NEAR} nats of the floor {where} in {seeds}"
+        end = level_words(losses.level_at(TRAINING, last))
+        return say("above-floor", near=NEAR, last=last, end=end, n=plural(n, "seed"))
+    where = f"{median(firsts):.0f} (median)" if len(firsts) > 1 else f"{firsts[0]}"
+    return say("at-floor", near=NEAR, where=where, some=len(firsts), n=plural(n, "seed"))
 
 
 def held_out_clause(losses: Curves) -> str:
@@ -126,32 +94,34 @@ def held_out_clause(losses: Curves) -> str:
     return f"the held-out loss does not clearly rise within {last} updates: {least} at {turn}, then {end}"
 
 
-def best_sentence(sides: Mapping[str, Curves], corpus: Row) -> str:
+def best(sides: Mapping[str, Curves], corpus: Row) -> Told:
     levels = {side: level_words(mean(losses.best_losses)) for side, losses in sides.items()}
     points = ", ".join(f"{side} {words}" for side, words in levels.items()) + " nats a word"
     versus = draw.best_versus(sides)
+    short = versus.short("Stopped in time, the {winner} is better on new sentences.")
     where = f"on the {corpus['held_out']} held-out sentences"
     if (apart := versus.difference) is None:
-        return f"Stopped at its best {where}: {points}. One seed a side gives no interval and no verdict."
-    n = f"n = {plural(apart.n, 'seed')} a side"
-    numbers = f"difference {apart.value:+.2f} ({apart.low:+.2f} to {apart.high:+.2f}, {n})"
+        text = f"Stopped at its best {where}: {points}. One seed a side gives no interval and no verdict."
+        return Told(text, short)
     verdict = f"the {versus.winner} is lower" if versus.winner else "no clear difference"
-    return f"Stopped at its best, {verdict} {where}: {points}; {numbers}."
+    text = say("best", verdict=verdict, where=where, points=points, apart=apart, n=plural(apart.n, "seed"))
+    return Told(text, short, family_of(versus.winner))
 
 
 def copied_sentence(tables: Tables, corpus: Row) -> str:
     if corpus["begin_with_prompt"] == 0:
         return "No training sentence begins with the prompt, so no sample from it copies one as a whole."
     shares = {side: copy_shares(tables, side) for side in SIDES}
-    first = shares[SIDES[0]]
-    last = max(first)
-    before = max(update for update in first if update <= 3 * last // 8)
-    parts = [f"{side} {share_words(shares[side][last])}" for side in SIDES]
-    earlier = " and ".join(percent(shares[side][before].value, 1) for side in SIDES)
-    return (
-        f"After {last} updates this share of n = {first[last].n:,} samples a side is a training sentence "
-        f"word for word: {', '.join(parts)}; {copying_verdict(tables, last)}. After {before} updates it was "
-        f"{earlier}."
+    last = max(shares[SIDES[0]])
+    before = max(update for update in shares[SIDES[0]] if update <= 3 * last // 8)
+    return say(
+        "copied",
+        last=last,
+        n=shares[SIDES[0]][last].n,
+        parts=", ".join(f"{side} {share_words(shares[side][last])}" for side in SIDES),
+        verdict=copying_verdict(tables, last),
+        before=before,
+        earlier=" and ".join(percent(shares[side][before].value, 1) for side in SIDES),
     )
 
 
@@ -185,28 +155,13 @@ def figures(settings: TrainingSettings, tables: Tables) -> list[Figure]:
 
 
 def lines(settings: TrainingSettings, tables: Tables) -> list[str]:
-    """Losses as bars at the updates where samples were written, the samples under them."""
+    """The first seed's samples, at the updates where they were written."""
     corpus = tables["corpus"][0]
-    out = [
-        f"floor {corpus['floor']:.3f}, uniform {corpus['uniform']:.3f} nats a word; "
-        f"prompt: {settings.prompt!r}; seed {settings.first_seed} is shown"
+    written = [
+        f"{row['side']:12} {row['update']:>4} {row['decoding']}: {row['text']}  [{_novelty(row)}]"
+        for row in _samples(settings, tables)
     ]
-    for side, losses in curves(tables).items():
-        shares = copy_shares(tables, side)
-        out += ["", f"{side}  (mean of {plural(len(losses.seeds), 'seed')})"]
-        for update in [update for update in losses.updates if update in shares]:
-            share = shares[update]
-            out.append(f"  update {update}: copied {share_words(share)}, n = {share.n:,} samples")
-            for which in (TRAINING, HELD_OUT):
-                loss = losses.level_at(which, update)
-                bar = "#" * min(BAR + 10, round(BAR * loss.value / corpus["uniform"]))
-                out.append(f"    {which:9}{bar} {level_words(loss)}")
-            out += [
-                f"    {row['decoding']}: {row['text']}  [{_novelty(row)}]"
-                for row in _samples(settings, tables)
-                if (row["side"], row["update"]) == (side, update)
-            ]
-    return out
+    return [say("levels", prompt=settings.prompt, seed=settings.first_seed, **corpus), "", *written]
 
 
 def _samples(settings: TrainingSettings, tables: Tables) -> list[Row]:

@@ -17,7 +17,6 @@ from isoloss.teach.race.counts import ALONE
 from isoloss.teach.result import Row
 
 FEWEST = 6
-INTERVAL = "median; interval by order statistics, 95% or more"
 
 
 def ratio_of(a: Sequence[float], b: Sequence[float]) -> Interval:

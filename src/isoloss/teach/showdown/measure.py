@@ -36,7 +36,9 @@ def measure(settings: ShowdownSettings, report: Report) -> Tables:
     writers = writers_of(settings, about, tokenizer)
     order = random_order()
     tables = write(settings, tokenizer, writers, order, report)
-    report(0.9, "comparing with the training text")
+    report(0.9, "reading the training text")
+    copying.training_words()
+    report(0.95, "comparing with the training text")
     samples = counts(tokenizer, writers)
     return {
         **tables,

@@ -1,8 +1,9 @@
 """What the tasting says: the texts without names first, everything else for after the vote."""
 
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, Literal
 
 import polars as pl
 from markupsafe import Markup
@@ -11,17 +12,23 @@ from isoloss import table
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import wrap
 from isoloss.report.templates import fill
-from isoloss.stats import Interval, difference, mean, pooled_noise
-from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.stats import difference, mean, pooled_noise
+from isoloss.teach.prose import say as say_of
+from isoloss.teach.result import Row, Sentence, Tables, frame, sentence
 from isoloss.teach.showdown import draw
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
 from isoloss.teach.versus import Versus, family_of
 from isoloss.text import interval, percent, signed
 
-HERO, BADGES = True, {"loss-by-position": "RECORDED"}
+HERO, BADGES, say = True, {"loss-by-position": "RECORDED"}, partial(say_of, "showdown")
 """The texts are what a slide shows; the losses were measured when the models were trained."""
 NAMES = {"transformer": "Transformer", "lstm": "LSTM"}
 SIDES = {**NAMES, "held-out text": "held-out text"}
+Better = Literal["more", "less"]
+LOSS: tuple[str, str, str, Better] = ("held_out", "family", "loss", "less")
+GAIN: tuple[str, str, str, Better] = ("held_out", "family", "gain", "more")
+COPIED = ("samples", "side", "copied_4")
+"""A table, the column that names the side, what is compared, and which is better."""
 MEASURES = {
     "copied_4": "4-word runs also in training",
     "copied_8": "8-word runs also in training",
@@ -31,104 +38,57 @@ MEASURES = {
 }
 
 
-def basis(settings: ShowdownSettings, tables: Tables) -> Basis:
-    return Basis(
-        n=MODEL_SEEDS * settings.samples,
-        units="texts a side",
-        seeds=MODEL_SEEDS,
-        interval="95% t intervals: losses over seeds, counts over texts",
-    )
+def count(settings: ShowdownSettings, tables: Tables) -> int:
+    return MODEL_SEEDS * settings.samples
 
 
 def sentences(settings: ShowdownSettings, tables: Tables) -> list[Sentence]:
     """All of them name the families, so all are for after the vote."""
+    losses, gains = (versus_of(tables, *what) for what in (LOSS, GAIN))
+    lower = losses.short("The {winner} predicts unseen text better.", "Both predict unseen text alike.")
+    more = gains.short(
+        "With more text before it the {winner} improves more.", "Both gain alike from context."
+    )
+    first = f"A was the {NAMES[tables['order'][0]['family']]}."
     return [
-        Sentence(
-            key="reveal-identities",
-            text=identities(settings, tables),
-            short=f"A was the {NAMES[tables['order'][0]['family']]}.",
-            exact=True,
-        ),
-        Sentence(
-            key="reveal-loss",
-            text=loss(tables),
-            short=loss_short(tables),
-            ahead=family_of(loss_versus(tables).winner),
-            recorded=True,
-        ),
-        Sentence(key="reveal-rates", text=tuning(tables), recorded=True),
-        Sentence(
-            key="reveal-positions",
-            text=context(tables),
-            short=context_short(tables),
-            ahead=family_of(context_versus(tables).winner),
-            recorded=True,
-        ),
-        Sentence(key="reveal-copied", text=copies(tables), short=copies_short(tables)),
-        Sentence(key="reveal-distinct", text=variety(tables)),
+        sentence("reveal-identities", identities(settings, tables), first, exact=True),
+        sentence("reveal-loss", loss(tables), lower, family_of(losses.winner), recorded=True),
+        sentence("reveal-rates", tuning(tables), recorded=True),
+        sentence("reveal-positions", context(tables), more, family_of(gains.winner), recorded=True),
+        sentence("reveal-copied", copies(tables), copies_short(tables)),
+        sentence("reveal-distinct", variety(tables)),
     ]
 
 
 def identities(settings: ShowdownSettings, tables: Tables) -> str:
     who = " and ".join(f"{row['label']} by the {NAMES[row['family']]}" for row in tables["order"])
-    return (
-        f"{who}: both of model seed {settings.model_seed}, with the same dice (seed {settings.seed}), "
-        f"temperature {settings.temperature:g} and top-k {settings.top_k}."
-    )
-
-
-def loss_short(tables: Tables) -> str:
-    versus = loss_versus(tables)
-    return versus.short("The {winner} predicts unseen text better.", "Both predict unseen text alike.")
-
-
-def context_short(tables: Tables) -> str:
-    versus = context_versus(tables)
-    return versus.short(
-        "With more text before it the {winner} improves more.", "Both gain alike from context."
-    )
-
-
-def loss_versus(tables: Tables) -> Versus:
-    return versus_of(by_side(tables["held_out"], "family", "loss"), "less")
-
-
-def context_versus(tables: Tables) -> Versus:
-    return versus_of(by_side(with_gain(tables), "family", "gain"), "more")
+    return say("identities", who=who, **settings.model_dump())
 
 
 def copies_short(tables: Tables) -> str:
-    groups = by_side(tables["samples"], "side", "copied_4")
-    if min(map(len, groups.values())) < 2:
+    if min(map(len, by_side(tables, *COPIED).values())) < 2:
         return ""
-    return versus_of(groups, "more").short("The {winner} copies more.", "Neither clearly copies more.")
+    return versus_of(tables, *COPIED).short("The {winner} copies more.", "Neither clearly copies more.")
 
 
-def versus_of(groups: Mapping[str, Sequence[float]], better: Literal["more", "less"]) -> Versus:
-    return Versus(NAMES["transformer"], NAMES["lstm"], gap_of(groups), better)
-
-
-def gap_of(groups: Mapping[str, Sequence[float]]) -> Interval:
+def versus_of(tables: Tables, name: str, column: str, measure: str, better: Better = "more") -> Versus:
     """Transformer minus LSTM, unpaired, with the noise pooled over both."""
-    return difference(groups["transformer"], groups["lstm"], pooled_noise(groups.values()))
-
-
-def with_gain(tables: Tables) -> list[Row]:
-    return [{**row, "gain": row["early"] - row["late"]} for row in tables["held_out"]]
+    groups = by_side(tables, name, column, measure)
+    apart = difference(groups["transformer"], groups["lstm"], pooled_noise(groups.values()))
+    return Versus(NAMES["transformer"], NAMES["lstm"], apart, better)
 
 
 def loss(tables: Tables) -> str:
     """Held-out loss of the trained models, over seeds."""
-    losses, about = by_side(tables["held_out"], "family", "loss"), tables["recorded"][0]
-    verdict = means_verdict(losses, "predicts held-out text better", "less")
-    return f"Models trained on {about['made']}: held-out loss in nats per token, mean of {verdict}."
+    verdict = means_verdict(tables, *LOSS, wins="predicts held-out text better")
+    return say("loss", made=tables["recorded"][0]["made"], verdict=verdict)
 
 
 def tuning(tables: Tables) -> str:
     """Is the recipe's rate the best of those tried? A side tuned worse than the other proves nothing."""
     parts = []
     for family, name in NAMES.items():
-        rows = [row for row in tables["rates"] if row["family"] == family]
+        rows = frame(tables, "rates", family=family).to_dicts()
         tried = ", ".join(f"{row['learning_rate']:g}: {row['loss']:.3f}" for row in rows)
         recipe = next(row for row in rows if row["recipe"])
         best = min(rows, key=lambda row: row["loss"])
@@ -143,18 +103,16 @@ def tuning(tables: Tables) -> str:
 def context(tables: Tables) -> str:
     """How much each side gains from context: late minus early positions."""
     half = tables["recorded"][0]["context"] // 2
-    verdict = means_verdict(by_side(with_gain(tables), "family", "gain"), "gains more from context", "more")
-    return (
-        f"From tokens 1–{EARLY} of a window to tokens {half + 1}–{2 * half} the held-out "
-        f"loss falls by, in nats, mean of {verdict}."
-    )
+    verdict = means_verdict(tables, *GAIN, wins="gains more from context")
+    return say("context", early=EARLY, late=half + 1, last=2 * half, verdict=verdict)
 
 
-def means_verdict(groups: Mapping[str, Sequence[float]], wins: str, better: Literal["more", "less"]) -> str:
+def means_verdict(tables: Tables, *what: Any, wins: str) -> str:
     """Means over seeds, their difference, and who is ahead."""
+    groups = by_side(tables, *what[:3])
     means = ", ".join(f"{NAMES[side]} {mean(values).value:.3f}" for side, values in groups.items())
     seeds = min(map(len, groups.values()))
-    return f"{seeds} seeds each: {means}; {apart(groups, wins, signed, better=better)}"
+    return f"{seeds} seeds each: {means}; {apart(versus_of(tables, *what), wins, signed)}"
 
 
 def copies(tables: Tables) -> str:
@@ -163,12 +121,10 @@ def copies(tables: Tables) -> str:
     verdict = texts_verdict(tables, "copied_4", "repeats more of the training text")
     if not four or not verdict:
         return TOO_SHORT
-    words = f"4-word runs that the training text holds, {mean_shares(four)}; {verdict}."
-    if eight:
-        words += f" 8-word runs, {mean_shares(eight)}."
-    longest = by_side(tables["samples"], "side", "longest", SIDES)
+    longest = by_side(tables, "samples", "side", "longest", SIDES)
     most = ", ".join(f"{SIDES[side]} {max(longest[side])}" for side in four)
-    return f"{words} Longest such run in any text, in words: {most}."
+    long_runs = f" 8-word runs, {mean_shares(eight)}." if eight else ""
+    return say("copies", four=mean_shares(four), verdict=verdict, eight=long_runs, longest=most)
 
 
 TOO_SHORT = "The texts are too short to have runs of 4 words; let them write more tokens."
@@ -180,39 +136,34 @@ def variety(tables: Tables) -> str:
     verdict = texts_verdict(tables, "distinct_1", "varies its words more")
     if not words or not pairs or not verdict:
         return TOO_SHORT
-    return (
-        f"Different words among all words of a text, {mean_shares(words)}; word pairs: {shares(pairs)}. "
-        f"Words, {verdict}."
-    )
+    return say("variety", words=mean_shares(words), pairs=shares(pairs), verdict=verdict)
 
 
 def texts_verdict(tables: Tables, measure: str, wins: str) -> str:
     """The difference of mean shares in percentage points, and who is ahead; empty if texts are too short."""
-    groups = by_side(tables["samples"], "side", measure)
-    return apart(groups, wins, points, " points") if min(map(len, groups.values())) > 1 else ""
+    what = ("samples", "side", measure)
+    enough = min(map(len, by_side(tables, *what).values())) > 1
+    return apart(versus_of(tables, *what), wins, points, " points") if enough else ""
 
 
-def apart(
-    groups: Mapping[str, Sequence[float]],
-    wins: str,
-    write: Callable[[float], str],
-    unit: str = "",
-    better: Literal["more", "less"] = "more",
-) -> str:
-    """The difference of means, unpaired, with the noise pooled over both; who is ahead if it leaves out 0."""
-    gap = gap_of(groups)
-    winner = Versus(NAMES["transformer"], NAMES["lstm"], gap, better).winner
-    verdict = f"the {winner} {wins}" if winner else "no clear difference"
+def apart(versus: Versus, wins: str, write: Callable[[float], str], unit: str = "") -> str:
+    """The difference of means, and who is ahead if its interval leaves out 0."""
+    gap = versus.difference
+    if gap is None:
+        raise ValueError("two sides of several values have a difference")
+    verdict = f"the {versus.winner} {wins}" if versus.winner else "no clear difference"
     numbers = f"{write(gap.value)}{unit} (95% t interval {interval(gap.interval, write)})"
     return f"Transformer minus LSTM {numbers}: {verdict}"
 
 
 def by_side(
-    rows: Sequence[Row], column: str, measure: str, sides: Iterable[str] = NAMES
+    tables: Tables, name: str, column: str, measure: str, sides: Iterable[str] = NAMES
 ) -> dict[str, list[float]]:
-    """What was measured of each side that ``column`` names."""
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    return {side: frame.filter(pl.col(column) == side)[measure].drop_nulls().to_list() for side in sides}
+    """What was measured of each side that ``column`` names. A ``gain`` is the early loss minus the late."""
+    rows = frame(tables, name)
+    if measure == "gain":
+        rows = rows.with_columns(gain=pl.col("early") - pl.col("late"))
+    return {side: rows.filter(pl.col(column) == side)[measure].drop_nulls().to_list() for side in sides}
 
 
 def points(share: float) -> str:
@@ -243,10 +194,6 @@ def figures(settings: ShowdownSettings, tables: Tables) -> list[Figure]:
     return pictures
 
 
-def lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
-    return [*blind_lines(settings, tables), *reveal_lines(settings, tables)]
-
-
 def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
     """Both texts, and what each was about to say first: nothing that names a family."""
     out = [f"Prompt: {visible(tables['texts'][0]['prompt'])}"]
@@ -265,7 +212,7 @@ def reveal_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
     rows = [
         (words, *(cell(means_of(tables, key).get(side)) for side in SIDES)) for key, words in MEASURES.items()
     ]
-    losses = by_side(tables["held_out"], "family", "loss")
+    losses = by_side(tables, *LOSS[:3])
     noise = pooled_noise(losses.values())
     means = (cell(mean(values, noise=noise).row()) for values in losses.values())
     rows.append(("held-out loss (recorded)", *means, ""))

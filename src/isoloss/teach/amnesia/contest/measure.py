@@ -3,12 +3,17 @@
 first letter    say the first of T random letters: four starts of the LSTM against attention
 random place    say the letter after a mark that stands anywhere; then score it by distance
 binding         after k1 v1 .. kD vD answer keys with their values; each string is scored on one query
+
+Tables: ``curves``, a row a look; ``example``, one unseen string, and ``answers``, what was said to it; and
+``distances`` of the second test.
 """
 
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
+
+import numpy as np
 
 from isoloss.teach.amnesia.contest.sides import attention, lstm, params_of
 from isoloss.teach.amnesia.names import BIAS_1, LSTMS
@@ -19,14 +24,17 @@ from isoloss.teach.amnesia.settings import (
     RandomPlaceSettings,
 )
 from isoloss.teach.amnesia.value_set import value_set_share
-from isoloss.teach.learner import Cohort, Replica, Side, cohorts
+from isoloss.teach.learner import Cohort, Replica, Side, answers, cohorts
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
-from isoloss.teach.tasks import Binding, FirstLetter, LearningTask, MarkedLetter
+from isoloss.teach.tasks import NOT_ASKED, Binding, FirstLetter, LearningTask, MarkedLetter
 
 SECONDS_BETWEEN_REPORTS = 0.3
 STRINGS_A_DISTANCE = 500
 MOST_VALUES = 32
+EXAMPLE_STREAM = 5
+
+Ended = Callable[[Row, Cohort], None]
 
 
 @dataclass(frozen=True)
@@ -39,9 +47,44 @@ class Cell:
     test: LearningTask | None = None
 
 
+class Example:
+    """One unseen string of the first cell, and what the first seed of every side answers while it learns."""
+
+    def __init__(self, cell: Cell, seed: int):
+        self.cell, self.seed, self.answers = cell, seed, list[Row]()
+        self.x_BT, self.y_BT = cell.task.batch(np.random.default_rng([EXAMPLE_STREAM]), 1)
+
+    def look(self, cell: Cell, cohort: Cohort) -> None:
+        if cell is not self.cell or cohort.members[0].seed != self.seed:
+            return
+        said_T = answers(cohort.model, self.x_BT, len(cohort.members))[0, 0]
+        label = cohort.label(cohort.members[0])
+        self.answers += [
+            label | {"place": place, "answer": int(said_T[place]), "right": bool(said_T[place] == right)}
+            for place, right in enumerate(self.y_BT[0].tolist())
+            if right != NOT_ASKED
+        ]
+
+    def tables(self) -> Tables:
+        asked = enumerate(zip(self.x_BT[0].tolist(), self.y_BT[0].tolist(), strict=True))
+        string: list[Row] = [
+            {"place": place, "token": token, "right": None if right == NOT_ASKED else right}
+            for place, (token, right) in asked
+        ]
+        return {"example": string, "answers": self.answers}
+
+
 def first_letter(settings: FirstLetterSettings, report: Report) -> Tables:
     cells = [first_letter_cell(*size) for size in product(settings.lengths, settings.widths)]
-    return {"curves": contest(cells, settings, report)}
+    return with_example(cells, settings, report)
+
+
+def with_example(
+    cells: Sequence[Cell], settings: ContestSettings, report: Report, ended: Ended | None = None
+) -> Tables:
+    example = Example(cells[0], settings.first_seed)
+    rows = contest(cells, settings, report, ended or (lambda labels, cohort: None), example.look)
+    return {"curves": rows, **example.tables()}
 
 
 def first_letter_cell(length: int, width: int) -> Cell:
@@ -55,7 +98,7 @@ def random_place(settings: RandomPlaceSettings, report: Report) -> Tables:
     def score(labels: Row, cohort: Cohort) -> None:
         far.extend(distances(labels, cohort))
 
-    return {"curves": contest(cells, settings, report, score), "distances": far}
+    return with_example(cells, settings, report, score) | {"distances": far}
 
 
 def random_place_cell(length: int, width: int) -> Cell:
@@ -87,7 +130,7 @@ def binding(settings: BindingSettings, report: Report) -> Tables:
         for pairs in dict.fromkeys(min(pairs, keys) for pairs in settings.pairs)
         for width in settings.widths
     ]
-    return {"curves": contest(cells, settings, report)}
+    return with_example(cells, settings, report)
 
 
 def binding_cell(pairs: int, keys: int, width: int) -> Cell:
@@ -109,13 +152,14 @@ def contest(
     cells: Iterable[Cell],
     settings: ContestSettings,
     report: Report,
-    ended: Callable[[Row, Cohort], None] = lambda labels, cohort: None,
+    ended: Ended = lambda labels, cohort: None,
+    looked: Callable[[Cell, Cohort], None] = lambda cell, cohort: None,
 ) -> list[Row]:
     """A row a side, seed, rate and look.
 
-    Members of a cohort differ by seed alone, so that they end when all are done. ``ended`` is given each
-    cohort when its training is over, with the labels of its rows. Reports come now and then, with the share
-    of member-updates done of those allowed.
+    Members of a cohort differ by seed alone, so that they end when all are done. ``looked`` is given each
+    cohort at each look, ``ended`` when its training is over, with the labels of its rows. Reports
+    come now and then, with the share of member-updates done of those allowed.
     """
     rows: list[Row] = []
     runs = [(cell, side, rate) for cell in cells for side in cell.sides for rate in settings.rates]
@@ -126,6 +170,8 @@ def contest(
         for cohort in cohorts(side, cell.task, members, batch=settings.batch):
             for looks in cohort.learn(cap=settings.cap, every=settings.every, test=cell.test):
                 rows += [labels | look for look in looks]
+                if looks:
+                    looked(cell, cohort)
                 if looks or time.monotonic() - reported >= SECONDS_BETWEEN_REPORTS:
                     reported = time.monotonic()
                     updates = done + cohort.done * len(cohort.members)

@@ -1,7 +1,8 @@
 """From looks to outcomes: where each seed ended, how soon it got there, a side's best rate, who is ahead."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from statistics import fmean, median
 from typing import Any
@@ -13,11 +14,14 @@ from scipy.stats import permutation_test, rankdata
 
 from isoloss.stats import Interval, difference, share
 from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, CHRONO, DEFAULT
+from isoloss.teach.prose import say as say_of
+from isoloss.teach.result import Family
 from isoloss.teach.shares import ENOUGH, gap, span
-from isoloss.teach.versus import Family, Told, Versus, family_of
+from isoloss.teach.versus import Told, Versus, family_of
 from isoloss.text import percent, plural
 
 SECOND_LOOK = 0.025
+say = partial(say_of, "amnesia")
 SPOKEN = {
     DEFAULT: "default LSTM",
     BIAS_1: "LSTM",
@@ -76,6 +80,7 @@ class Outcome:
         """Updates to arrive by seed; infinite where not within the cap: later than any that did."""
         return [inf if update is None else float(update) for update in self.reached]
 
+    @property
     def arrivals(self) -> str:
         when = f" (median {median(self.arrived):,.0f} updates)" if self.arrived else ""
         return f"{len(self.arrived)} of {plural(self.seeds, 'seed')}{when}"
@@ -143,11 +148,8 @@ def verdict(a: Outcome, b: Outcome) -> Told:
             f"both reached 99%, it did so {versus.clause('updates sooner', basis)}",
             f": both reached 99%, {versus.clause('updates apart', basis)}",
         )
-        by = abs(sooner.value)
-        said = aloud(
-            versus, f"Both learn it; the {{winner}} {by:.0f} updates sooner.", "Both learn it, alike."
-        )
-        return Told(text, said, between(a, b, versus.winner))
+        won = f"Both learn it; the {{winner}} {abs(sooner.value):.0f} updates sooner."
+        return Told(text, aloud(versus, won, "Both learn it, alike."), between(a, b, versus.winner))
     shares = gap(a.shares, b.shares)
     # Shares differ by at most 100 points; a t interval does not know that.
     versus = Versus(a.side, b.side, shares and shares.within(-1.0, 1.0), number=".1f", scale=100.0)
@@ -155,11 +157,7 @@ def verdict(a: Outcome, b: Outcome) -> Told:
         later, p = order_of_arrival(a, b)
         first, second = (b, a) if later > 0 else (a, b)
         if p < SECOND_LOOK:
-            text = (
-                f"{first.side} is ahead of {second.side}: within {within} 99% was reached by "
-                f"{first.arrivals()}, against {second.arrivals()} (order of arrival, permutation test "
-                f"p = {p:.3f}, {plural(first.seeds, 'seed')} a side, {first.strings})."
-            )
+            text = say("by-order", first=first, second=second, within=within, p=p)
             said = f"The {spoken(first.side)} wins: it gets there sooner."
             return Told(text, said, between(a, b, first.side))
     text = versus.sentence(
@@ -177,8 +175,7 @@ def between(a: Outcome, b: Outcome, winner: str | None) -> Family:
 
 
 def aloud(versus: Versus, won: str, undecided: str = "No clear difference.") -> str:
-    said = Versus(spoken(versus.a), spoken(versus.b), versus.difference, versus.better)
-    return said.short(won, undecided)
+    return replace(versus, a=spoken(versus.a), b=spoken(versus.b)).short(won, undecided)
 
 
 def course(rates: Sequence[Outcome]) -> str:

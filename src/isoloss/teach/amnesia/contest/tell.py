@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
+from isoloss.report.templates import fill
 from isoloss.teach import prose
 from isoloss.teach.amnesia.contest import draw
 from isoloss.teach.amnesia.contest.outcomes import (
@@ -14,16 +17,20 @@ from isoloss.teach.amnesia.contest.outcomes import (
     best,
     course,
     outcomes,
+    say,
     spoken,
     verdict,
 )
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, DEFAULT, LSTMS
 from isoloss.teach.amnesia.settings import ContestSettings
 from isoloss.teach.amnesia.value_set import FORMULA
-from isoloss.teach.result import Basis, Sentence, Tables
+from isoloss.teach.result import Sentence, Tables, frame, sentence
 from isoloss.teach.shares import span
-from isoloss.teach.versus import Told
+from isoloss.teach.versus import Told, family_of
 from isoloss.text import percent
+
+MOMENTS, QUESTION, STAR = 5, 26, 27
+"""Updates of an example that are shown; the tokens of the question and of the star before a letter."""
 
 Texts = Iterator[tuple[str, Told]]
 """Keys of sentences, and what they say."""
@@ -46,8 +53,8 @@ class MeasuredCell:
 def cells_of(tables: Tables, names: Sequence[str]) -> list[MeasuredCell]:
     """The cells in the order of their first row; none before anything has been trained."""
     curves, distances = (
-        pl.DataFrame(rows, infer_schema_length=None).partition_by(names, as_dict=True) if rows else {}
-        for rows in (tables.get("curves"), tables.get("distances"))
+        frame(tables, name).partition_by(names, as_dict=True) if tables.get(name) else {}
+        for name in ("curves", "distances")
     )
     cells: list[MeasuredCell] = []
     for key, rows in curves.items():
@@ -70,7 +77,7 @@ class Contest:
 
     ``pairs``: who is compared with whom, by the sentence's key; of several opponents with the best.
     ``baselines``: columns and names of what can be had without memory. ``before`` and ``after``: what is said
-    before and after each side's course.
+    before and after each side's course. ``asks``: what the string shown asks.
     """
 
     name: str
@@ -80,6 +87,7 @@ class Contest:
         default_factory=lambda: {"verdict": (ATTENTION, (BIAS_1,))}
     )
     baselines: dict[str, str] = field(default_factory=lambda: {"chance": "chance, 1 in 26"})
+    asks: str = ""
     before: Callable[[MeasuredCell], Texts] = lambda cell: iter(())
     after: Callable[[MeasuredCell], Texts] = lambda cell: iter(())
 
@@ -92,14 +100,8 @@ class Contest:
                 verdicts[key] = verdict(cell.bests[side], best(rivals))
         return verdicts
 
-    def basis(self, settings: ContestSettings, tables: Tables) -> Basis:
-        n = tables["curves"][0]["n"] if tables["curves"] else 1
-        return Basis(
-            n=int(n or 1),
-            units="unseen strings a point",
-            seeds=settings.seeds,
-            interval="Wilson 95% interval",
-        )
+    def count(self, settings: ContestSettings, tables: Tables) -> int:
+        return tables["curves"][0]["n"] if tables["curves"] else 1
 
     def sentences(self, settings: ContestSettings, tables: Tables) -> list[Sentence]:
         sentences: list[Sentence] = []
@@ -107,16 +109,11 @@ class Contest:
             suffix = "".join(f"-{cell.first[name]}" for name in self.names) if number else ""
             heading = self.heading.format(**cell.first)
             courses = ((f"side-{n}", Told(course(rates), "")) for n, rates in enumerate(cell.sides.values()))
-            texts = [*self.verdicts(cell).items(), *self.before(cell), *courses, *self.after(cell)]
             sentences += [
-                Sentence(
-                    key=key + suffix,
-                    text=f"{heading}: {told.text}",
-                    short=told.short,
-                    ahead=told.ahead,
-                    exact=key == "baselines",
+                sentence(key + suffix, f"{heading}: {text}", short, ahead, exact=key == "baselines")
+                for key, (text, short, ahead) in chain(
+                    self.verdicts(cell).items(), self.before(cell), courses, self.after(cell)
                 )
-                for key, told in texts
             ]
         return sentences
 
@@ -141,24 +138,49 @@ class Contest:
     def figure(self, kind: str, drawing: draw.Drawing, row: dict[str, Any], **words: str) -> Figure:
         return prose.figure("amnesia", self.name + kind, *drawing, **row | words)
 
-    def lines(self, settings: ContestSettings, tables: Tables) -> list[str]:
-        """A bar a side at its best rate, and one a baseline."""
-        lines: list[str] = []
-        for cell in cells_of(tables, self.names):
-            lines.append(", ".join(f"{name} {cell.first[name]}" for name in self.names))
-            for side, outcome in cell.bests.items():
-                low = min(share.low for share in outcome.shares)
-                high = max(share.high for share in outcome.shares)
-                lines.append(
-                    f"{_bar(side, outcome.mean)}  {percent(low, 1)} to {percent(high, 1)}"
-                    f"  rate {outcome.rate:g}, {outcome.last:,} updates"
-                )
-            lines += [_bar(label, cell.first[column]) for column, label in self.baselines.items()]
-        return lines
+    def example(self, settings: ContestSettings, tables: Tables) -> Markup:
+        """One string, and what every side answers while it learns, at the rate that suits it."""
+        if not tables.get("answers"):
+            return Markup("")
+        cell, string = cells_of(tables, self.names)[0], tables["example"]
+        answers = at_best_rate(frame(tables, "answers"), cell.bests)
+        looks = answers["update"].unique().sort().to_list()
+        updates = [looks[n * (len(looks) - 1) // (MOMENTS - 1)] for n in range(MOMENTS)]
+        rows = []
+        for side in cell.bests:
+            own = answers.filter(side=side).to_dicts()
+            last = [max(row["update"] for row in own if row["update"] <= update) for update in updates]
+            cells = [[answered(row, cell) for row in own if row["update"] == update] for update in last]
+            rows.append((spoken(side), family_of(side), cells))
+        signs = [sign_of(row["token"], cell) for row in string]
+        told = [False, *(row["token"] == STAR for row in string)] if "keys" not in cell.first else []
+        pairs = 2 * cell.first.get("pairs", 0)
+        return fill(
+            "teach/amnesia/contest/example.html",
+            asks=self.asks,
+            cards=list(zip(signs[0:pairs:2], signs[1:pairs:2], strict=True)),
+            string=list(zip(signs, [*told, False], strict=False)) if told else [],
+            asked=signs[pairs:],
+            answer=sign_of(string[-1]["right"], cell),
+            updates=list(dict.fromkeys(updates)),
+            rows=rows,
+        )
 
 
-def _bar(label: str, share: float, width: int = 30) -> str:
-    return f"  {label:<22} {'#' * round(width * share):.<{width}} {percent(share, 1):>8}"
+def answered(row: dict[str, Any], cell: MeasuredCell) -> dict[str, Any]:
+    return {"sign": sign_of(row["answer"], cell), "right": row["right"]}
+
+
+def sign_of(token: int, cell: MeasuredCell) -> dict[str, Any]:
+    """A token as the room sees it: a letter, a name for a key, a colour with its number for a value."""
+    keys = cell.first.get("keys")
+    if keys is None:
+        return {"text": "?*"[token - QUESTION] if token >= QUESTION else chr(ord("A") + token)}
+    if token < keys:
+        consonant, vowel = divmod(token % 64, 4)
+        return {"text": f"{'BDFGHJKLMNPRSTVZ'[consonant]}{'aeio'[vowel]}n"}
+    value = token - keys
+    return {"text": str(value + 1), "hue": round(360 * value / cell.first["values"])}
 
 
 def against_chance(cell: MeasuredCell) -> Texts:
@@ -166,10 +188,7 @@ def against_chance(cell: MeasuredCell) -> Texts:
     if default := cell.bests.get(DEFAULT):
         chance = cell.first["chance"]
         near = sum(share.low <= chance <= share.high for share in default.shares)
-        text = (
-            f"Guessing gives {percent(chance, 1)}; {default.side} ended at {default.span}, with chance "
-            f"inside the Wilson interval in {near} of {default.seeds} seeds ({default.strings})."
-        )
+        text = say("chance", chance=percent(chance, 1), default=default, near=near)
         yield "chance", Told(text, "The default LSTM still guesses." if near == default.seeds else "")
 
 
@@ -177,13 +196,10 @@ def by_distance(cell: MeasuredCell) -> Texts:
     """Nearest and farthest of each side at its best rate, seeds in a span."""
     rows = cell.distances
     for number, side in enumerate([] if rows is None else rows.partition_by("side")):
-        near, far = side["distance"].min(), side["distance"].max()
-        ends = [span(side.filter(pl.col("distance") == end)["value"].to_list()) for end in (near, far)]
-        text = (
-            f"{side['side'][0]}, trained, answers {ends[0]} at distance {near} and {ends[1]} at distance "
-            f"{far} (n = {side['n'][0]:,} unseen strings a seed and distance)."
-        )
-        yield f"distance-{number}", Told(text, "")
+        ends = [side["distance"].min(), side["distance"].max()]
+        near, far = (span(side.filter(distance=end)["value"].to_list()) for end in ends)
+        words = {"side": side["side"][0], "near": near, "far": far, "n": side["n"][0]}
+        yield f"distance-{number}", Told(say("distance", first=ends[0], last=ends[1], **words), "")
 
 
 def _farthest(rows: pl.DataFrame) -> str:
@@ -201,41 +217,34 @@ def against_line(cell: MeasuredCell) -> Texts:
         end = cell.bests[side]
         above = sum(share.low > line for share in end.shares)
         below = sum(share.high < line for share in end.shares)
-        level = end.seeds - above - below
-        text = (
-            f"{side} ended above the value-set line of {line:.3f} in {above} of {end.seeds} seeds, "
-            f"on it in {level}, below it in {below} (Wilson intervals; {end.span}, {end.strings})"
-        )
-        short = ""
+        level, verdict, short = end.seeds - above - below, "", ""
         if level == end.seeds:
-            text += f": within {end.last:,} updates no better than knowing the values but not the pairing"
+            verdict = say("no-better", end=end)
             short = f"In all {end.seeds} runs the {spoken(side)} knew which values, not whose."
-        yield f"line-{number}", Told(f"{text}.", short)
+        counts = {"above": above, "level": level, "below": below}
+        yield f"line-{number}", Told(say("line", end=end, line=line, verdict=verdict, **counts), short)
 
 
 def baselines(cell: MeasuredCell) -> Texts:
-    row = cell.first
-    text = (
-        f"guessing any of {row['values']} values is right {row['chance']:.3f} of the time, always "
-        f"the most frequent value of the string {row['value_set']:.3f} = {FORMULA}."
-    )
-    yield "baselines", Told(text, "")
+    yield "baselines", Told(say("baselines", formula=FORMULA, **cell.first), "")
 
 
 FIRST_LETTER = Contest(
     "first-letter",
+    asks="Which letter came first?",
     pairs={"start": (BIAS_3, (DEFAULT,)), "attention": (ATTENTION, LSTMS)},
     after=against_chance,
 )
 """What the LSTM's start changes, and attention beside it."""
 
-RANDOM_PLACE = Contest("random-place", after=by_distance)
+RANDOM_PLACE = Contest("random-place", asks="Which letter followed the star?", after=by_distance)
 """Who gets it sooner, and from which distances."""
 
 BINDING = Contest(
     "binding",
     names=("keys", "pairs", "width"),
     heading="{pairs} pairs of {keys} keys",
+    asks="Who wears which colour?",
     baselines={"value_set": "knows the values only", "chance": "chance"},
     before=against_line,
     after=baselines,

@@ -12,46 +12,32 @@ from isoloss.figures.style import POWERS, log_axis
 from isoloss.stats import t_interval
 from isoloss.teach import prose
 from isoloss.teach.amnesia.contest.draw import DASH, HEIGHT, WIDTH, with_looks
-from isoloss.teach.amnesia.contest.outcomes import spoken
+from isoloss.teach.amnesia.contest.outcomes import say, spoken
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.settings import ReachSettings
-from isoloss.teach.result import Basis, Sentence, Tables
+from isoloss.teach.result import Sentence, Tables, frame, sentence
 from isoloss.teach.versus import Told, Versus
 from isoloss.text import capital
 
-FIRST_OF_20, FLOOR = 19, 1e-12
-"""The distance of the first of 20 letters; and where the drawing ends below."""
+FIRST_OF_20, FLAT, FLOOR = 19, 5, 1e-12
+"""The distance of the first of 20 letters; largest over smallest of what is flat; where the drawing ends."""
 
 
-def basis(settings: ReachSettings, tables: Tables) -> Basis:
-    return Basis(
-        n=settings.strings,
-        units="random strings a seed",
-        seeds=settings.seeds,
-        interval="95% t interval of log10",
-    )
+def count(settings: ReachSettings, tables: Tables) -> int:
+    return settings.strings
 
 
 def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
-    k, rows = min(FIRST_OF_20, settings.length - 1), pl.DataFrame(tables["reach"])
-    at_k = {row["side"]: row for row in rows.filter(pl.col("k") == k).iter_rows(named=True)}
+    k, rows = min(FIRST_OF_20, settings.length - 1), frame(tables, "reach")
+    at_k = {row["side"]: row for row in rows.filter(k=k).to_dicts()}
     texts: list[Sentence] = []
     if DEFAULT in at_k and BIAS_3 in at_k:
-        told = orders(at_k[BIAS_3], at_k[DEFAULT])
-        texts.append(Sentence(key="verdict", text=told.text, short=told.short))
-    if len(block := rows.filter(pl.col("side") == BLOCK)):
-        texts.append(Sentence(key="flat", text=flat(block), short=flat_short(block)))
-    texts += [Sentence(key=f"side-{n}", text=share_text(row)) for n, row in enumerate(at_k.values())]
-    return [*texts, Sentence(key="gate", text=gate(k), short="The forget gate is a clock.", exact=True)]
-
-
-def share_text(row: dict[str, Any]) -> str:
-    return (
-        f"{capital(row['side'])}: {row['value']:.1e} of the last token's gradient reaches "
-        f"{row['k']} steps back "
-        f"(95% t interval {row['low']:.1e} to {row['high']:.1e}, n = {row['n']} strings, "
-        f"{row['seeds']} seeds)."
-    )
+        texts.append(sentence("verdict", *orders(at_k[BIAS_3], at_k[DEFAULT])))
+    if len(block := rows.filter(side=BLOCK)):
+        texts.append(sentence("flat", *flat(block)))
+    for n, row in enumerate(at_k.values()):
+        texts.append(sentence(f"side-{n}", say("reach-share", name=capital(row["side"]), **row)))
+    return [*texts, sentence("gate", gate(k), "The forget gate is a clock.", exact=True)]
 
 
 def orders(a: dict[str, Any], b: dict[str, Any]) -> Told:
@@ -75,26 +61,13 @@ def rounded(value: float) -> str:
     return f"{float(f'{value:.0e}'):,.0f}"
 
 
-def flat_short(rows: pl.DataFrame) -> str:
-    return "Attention hears every distance alike, and none of them loudly." if is_flat(rows) else ""
-
-
-def is_flat(rows: pl.DataFrame) -> bool:
-    """Largest share below five times the smallest, from 1 step back on."""
-    values = rows["value"].to_list()[1:]
-    return bool(max(values) / min(values) < 5)
-
-
-def flat(rows: pl.DataFrame) -> str:
-    """Whether a side is flat from 1 step back to the end: largest over smallest."""
+def flat(rows: pl.DataFrame) -> Told:
+    """Whether a side is flat from 1 step back to the end: largest below five times the smallest."""
     values, row = rows["value"].to_list()[1:], rows.row(-1, named=True)
     ratio, mean = max(values) / min(values), sum(values) / len(values)
-    return (
-        f"{capital(row['side'])} is {'flat' if is_flat(rows) else 'not flat'} from 1 to {row['k']} "
-        f"steps back: its largest share is {ratio:.1f} times its smallest, its mean {mean:.1e}. "
-        "That is not the same as large: a token's own residual carries its gradient past attention "
-        f"(n = {row['n']} strings, {row['seeds']} seeds)."
-    )
+    how = "flat" if ratio < FLAT else "not flat"
+    text = say("reach-flat", name=capital(row["side"]), flat=how, ratio=ratio, mean=mean, **row)
+    return Told(text, "Attention hears every distance alike, and none of them loudly." * (ratio < FLAT))
 
 
 def gate(k: int) -> str:
@@ -104,7 +77,7 @@ def gate(k: int) -> str:
         f"bias {bias}: {gate**k:.1e}, half-life {log(0.5) / log(gate):.1f} steps"
         for bias, gate in gates.items()
     ]
-    return f"The forget gate is the clock. Alone it passes on sigma(b)^{k} in {k} steps: {'; '.join(parts)}."
+    return say("reach-gate", k=k, parts="; ".join(parts))
 
 
 DRAWN = {
@@ -117,10 +90,8 @@ DRAWN = {
 
 def arrays(tables: Tables) -> list[dict[str, Any]]:
     """Shares from now to the first of 20 letters, a side a row, for the drawing."""
-    rows = pl.DataFrame(tables["reach"]).filter(pl.col("k") <= FIRST_OF_20)
-    by_side = {
-        str(side): part["value"].to_list() for (side,), part in rows.group_by("side", maintain_order=True)
-    }
+    near = frame(tables, "reach").filter(pl.col("k") <= FIRST_OF_20)
+    by_side = {side: part["value"] for (side,), part in near.partition_by("side", as_dict=True).items()}
     return [
         {"name": name, "family": family, "shares": [float(f"{share:.3g}") for share in by_side[side]]}
         for side, (name, family) in DRAWN.items()
@@ -133,7 +104,7 @@ def figures(settings: ReachSettings, tables: Tables) -> list[Figure]:
         return []
     texts = {sentence.key: sentence.text for sentence in sentences(settings, tables)}
     finding = texts.get("verdict", "How far a gradient reaches, so far").split(": ")[0]
-    chart, table = _chart(pl.DataFrame(tables["reach"]))
+    chart, table = _chart(frame(tables, "reach"))
     return [prose.figure("amnesia", "reach", chart, table, finding=finding, **settings.model_dump())]
 
 
@@ -154,13 +125,3 @@ def _chart(rows: pl.DataFrame) -> tuple[alt.LayerChart, pl.DataFrame]:
         marks.end_labels(ends, x, y, HEIGHT),
     ]
     return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape", "bottom")
-
-
-def lines(settings: ReachSettings, tables: Tables) -> list[str]:
-    """Shares by distance, a row a side: log10 as a number, so that no shade is needed."""
-    ks = [k for k in (1, 4, 9, 19, 39, 79, 127, 255, 511) if k < settings.length]
-    lines = ["share of the last token's gradient k steps back", f"{'k':<22}" + "".join(f"{k:>9}" for k in ks)]
-    for (side,), rows in pl.DataFrame(tables["reach"]).group_by("side", maintain_order=True):
-        values = rows["value"].to_list()
-        lines.append(f"{side:<22}" + "".join(f"{values[k]:>9.0e}" for k in ks))
-    return lines

@@ -22,7 +22,7 @@ from isoloss.teach.attention.right_slot.outcomes import (
 )
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import RightSlotSettings
-from isoloss.teach.result import Tables
+from isoloss.teach.result import Tables, frame
 from isoloss.text import percent
 
 BLUE, RIGHT = family_colour("transformer"), "#CC5500"
@@ -31,7 +31,7 @@ UNIT = alt.Scale(domain=[0, 1])
 
 def progress_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
     """Accuracy and weight on the right slots by update: a thin line a seed, the median thick."""
-    accuracy, mass = pl.DataFrame(tables["accuracy"]), pl.DataFrame(tables["mass"])
+    accuracy, mass = frame(tables, "accuracy"), frame(tables, "mass")
     panels = [progress_panel(accuracy, "Accuracy", baselines(tables))]
     for layer in LAYERS:
         even = {"even": uniform_mass(layer, settings.pairs)}
@@ -84,7 +84,7 @@ def references(levels: dict[str, float], *, right: bool = True) -> list[alt.Char
 
 def maps_figure(tables: Tables) -> Figure:
     """Both layers' maps before and after, right slots outlined, beside what flattening a layer does."""
-    labels, ablation = labels_of(tables["string"], "token"), pl.DataFrame(tables["ablation"])
+    labels, ablation = labels_of(tables["string"], "token"), frame(tables, "ablation")
     side = max(150, 12 * len(labels))
     columns = [
         alt.vconcat(*(one_map(tables, state, layer, labels, side) for state in ("untrained", "trained")))
@@ -114,7 +114,7 @@ def maps_figure(tables: Tables) -> Figure:
 
 
 def one_map(tables: Tables, state: str, layer: int, labels: list[str], side: int) -> alt.LayerChart:
-    rows = pl.DataFrame(tables["map"]).filter(state=state, layer=layer)
+    rows = frame(tables, "map", state=state, layer=layer)
     weights = cells_of(rows, ("place", "looks_at"), labels, 0).with_columns(rows["right"])
     outline = (
         marks.chart_of(weights.filter("right"))

@@ -3,7 +3,7 @@
 import polars as pl
 
 from isoloss.stats import Interval, mean, share
-from isoloss.teach.result import Tables
+from isoloss.teach.result import Tables, frame
 from isoloss.teach.shares import ENOUGH, gap
 
 LAYERS = (1, 2)
@@ -12,7 +12,7 @@ LOOKS = {1: "value to its own key", 2: "query to the right value"}
 
 def accuracies(tables: Tables, state: str, forced: str) -> dict[int, Interval]:
     """By seed."""
-    rows = pl.DataFrame(tables["ablation"]).filter(state=state, forced=forced)
+    rows = frame(tables, "ablation", state=state, forced=forced)
     return {
         seed: share(round(value * n), n) for seed, value, n in rows.select("seed", "value", "n").iter_rows()
     }
@@ -43,7 +43,7 @@ def effect_of(tables: Tables, layer: int) -> int | None:
 
 def masses(tables: Tables, layer: int, when: str) -> dict[int, float]:
     """Weight on the right slot by seed, at the ``first`` or ``last`` look."""
-    rows = pl.DataFrame(tables["mass"]).filter(layer=layer)
+    rows = frame(tables, "mass", layer=layer)
     look = pl.col("update").min() if when == "first" else pl.col("update").max()
     return dict(rows.filter(pl.col("update") == look).select("seed", "value").iter_rows())
 
@@ -57,7 +57,7 @@ def change_of_mass(tables: Tables, layer: int) -> int | None:
 def baselines(tables: Tables) -> dict[str, float]:
     """What is had without binding, by its name in figures."""
     names = {"value set": "value set", "uniform": "guessing"}
-    rows = pl.DataFrame(tables["baselines"]).select("baseline", "value")
+    rows = frame(tables, "baselines").select("baseline", "value")
     levels: dict[str, float] = dict(rows.iter_rows())
     return {name: levels[baseline] for baseline, name in names.items()}
 

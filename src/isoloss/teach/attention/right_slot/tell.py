@@ -1,9 +1,10 @@
 """What the trained attention carries: weight on the right slot, accuracy with and without each layer."""
 
+from functools import partial
+from itertools import product
 from statistics import fmean
 
-import polars as pl
-
+from isoloss import table
 from isoloss.figures.figure import Figure
 from isoloss.stats import mean
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
@@ -23,33 +24,28 @@ from isoloss.teach.attention.right_slot.outcomes import (
 )
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import RightSlotSettings
-from isoloss.teach.result import Basis, Sentence, Tables
+from isoloss.teach.prose import say as say_of
+from isoloss.teach.result import Sentence, Tables, frame, sentence
 from isoloss.teach.shares import ENOUGH, span
+from isoloss.teach.versus import Told
 from isoloss.text import percent, plural
 
-
-def basis(settings: RightSlotSettings, tables: Tables) -> Basis:
-    return Basis(
-        n=strings(tables),
-        units="unseen strings a seed, one answer each",
-        seeds=settings.seeds,
-        interval="95%: Wilson a seed, t over strings and over seeds",
-    )
+say = partial(say_of, "attention")
 
 
-def strings(tables: Tables) -> int:
+def count(settings: RightSlotSettings, tables: Tables) -> int:
     """Unseen strings a seed behind each accuracy."""
-    n: int = pl.DataFrame(tables["ablation"])["n"][0]
+    n: int = frame(tables, "ablation")["n"][0]
     return n
 
 
 def sentences(settings: RightSlotSettings, tables: Tables) -> list[Sentence]:
     return [
-        Sentence(key="change", text=change_text(settings, tables)),
-        Sentence(key="mass", text=mass_text(settings, tables), short=mass_short(tables)),
-        Sentence(key="ablation", text=ablation_text(tables), short=ablation_short(tables)),
-        Sentence(key="control", text=control_text(tables)),
-        Sentence(key="verdict", text=verdict_text(tables), short=verdict_short(tables)),
+        sentence("change", change_text(settings, tables)),
+        sentence("mass", mass_text(settings, tables), mass_short(tables)),
+        sentence("ablation", ablation_text(tables), ablation_short(tables)),
+        sentence("control", control_text(tables)),
+        sentence("verdict", *verdict(tables)),
     ]
 
 
@@ -58,19 +54,15 @@ def change_text(settings: RightSlotSettings, tables: Tables) -> str:
     final = accuracies(tables, "trained", "none")
     done, n = solvers(tables), next(iter(final.values())).n
     others = [share.value for seed, share in final.items() if seed not in done]
-    text = (
-        f"In {len(done)} of {len(final)} seeds the network answers at least {percent(ENOUGH, 1)} of {n:,} "
-        f"unseen strings within {settings.updates} updates"
-    )
-    if not others:
-        return f"{text}."
-    return f"{text}; in {len(others)} not within {settings.updates} updates ({span(others)})."
+    words = {"done": len(done), "seeds": len(final), "enough": percent(ENOUGH, 1), "n": n}
+    text = say("slot-change", updates=settings.updates, **words)
+    late = f"; in {len(others)} not within {settings.updates} updates ({span(others)})" if others else ""
+    return f"{text}{late}."
 
 
 def of_seeds(tables: Tables) -> str:
     """Which seeds a sentence speaks of."""
-    count = len(subjects(tables))
-    seeds = plural(count, "seed")
+    seeds = plural(len(subjects(tables)), "seed")
     return f"the {seeds} that learned it" if solvers(tables) else f"all {seeds}, none of which learned it"
 
 
@@ -85,38 +77,43 @@ def mass_clause(settings: RightSlotSettings, tables: Tables, layer: int) -> str:
     )
     over_seeds = mean(after).within(0.0, 1.0)
     known = over_seeds.interval is not None
-    within = f" (interval {over_seeds.low:.2f} to {over_seeds.high:.2f})" if known else ""
-    moved = {1: "rose", -1: "fell", 0: "shows no clear difference,", None: "went"}[
-        change_of_mass(tables, layer)
-    ]
-    return (
-        f"layer {layer}, {LOOKS[layer]}, it {moved} from {fmean(before):.2f} untrained to {fmean(after):.2f}"
-        f"{within}, where even attention gives {uniform_mass(layer, settings.pairs):.2f}"
+    moved = {1: "rose", -1: "fell", 0: "shows no clear difference,", None: "went"}
+    return say(
+        "slot-mass",
+        layer=layer,
+        looks=LOOKS[layer],
+        moved=moved[change_of_mass(tables, layer)],
+        before=fmean(before),
+        after=fmean(after),
+        within=f" (interval {over_seeds.low:.2f} to {over_seeds.high:.2f})" if known else "",
+        even=uniform_mass(layer, settings.pairs),
     )
 
 
 def ablation_text(tables: Tables) -> str:
     clauses, levels = [ablation_clause(tables, layer) for layer in LAYERS], baselines(tables)
-    return (
-        f"Forced to look at the whole past evenly, {'; '.join(clauses)} ({strings(tables):,} unseen strings "
-        f"a seed, {of_seeds(tables)}). Always giving the string's most frequent value would score "
-        f"{percent(levels['value set'], 1)}, guessing {percent(levels['guessing'], 1)}."
+    return say(
+        "slot-ablation",
+        clauses="; ".join(clauses),
+        n=frame(tables, "ablation")["n"][0],
+        seeds=of_seeds(tables),
+        frequent=percent(levels["value set"], 1),
+        guessing=percent(levels["guessing"], 1),
     )
+
+
+EFFECTS = {
+    1: "raises accuracy from {} to {}",
+    -1: "lowers accuracy from {} to {}",
+    0: "makes no clear difference to accuracy, from {} to {}",
+    None: "takes accuracy from {} to {}, one seed and so no interval",
+}
 
 
 def ablation_clause(tables: Tables, layer: int) -> str:
-    old, new = (
-        percent(fmean(share.value for share in shares(tables, forced)), 1)
-        for forced in ("none", f"layer {layer}")
-    )
-    effect = {
-        1: "raises accuracy",
-        -1: "lowers accuracy",
-        0: "makes no clear difference to accuracy,",
-        None: "takes accuracy",
-    }[effect_of(tables, layer)]
-    alone = ", one seed and so no interval" if effect_of(tables, layer) is None else ""
-    return f"layer {layer} {effect} from {old} to {new}{alone}"
+    means = (fmean(share.value for share in shares(tables, forced)) for forced in ("none", f"layer {layer}"))
+    ends = [percent(mean, 1) for mean in means]
+    return f"layer {layer} {EFFECTS[effect_of(tables, layer)].format(*ends)}"
 
 
 def mass_short(tables: Tables) -> str:
@@ -135,46 +132,42 @@ def ablation_short(tables: Tables) -> str:
     return f"Blur its gaze, and {percent(after, 0)} of its answers are right."
 
 
-def verdict_short(tables: Tables) -> str:
-    verdicts = {layer_verdict(tables, layer) for layer in LAYERS}
-    if any("one seed" in verdict for verdict in verdicts):
-        return "One seed is too few to tell."
-    if all("map and ablation agree" in verdict for verdict in verdicts):
-        return "Blur its gaze and it fails: the gaze matters."
-    return "Map and answers do not agree everywhere: look closer."
-
-
 def control_text(tables: Tables) -> str:
     """The same networks before training, forced or not."""
-    forced = ("none", *(f"layer {layer}" for layer in LAYERS))
-    values = [s.value for kind in forced for s in accuracies(tables, "untrained", kind).values()]
-    return (
-        f"Control: before training the same {len(values) // len(forced)} networks answer {span(values)} of "
-        f"{strings(tables):,} unseen strings, with either layer forced even or none."
-    )
+    untrained = frame(tables, "ablation", state="untrained")
+    words = {"networks": untrained["seed"].n_unique(), "n": untrained["n"][0]}
+    return say("slot-control", span=span(untrained["value"].to_list()), **words)
 
 
-def verdict_text(tables: Tables) -> str:
+AGREE = "map and ablation agree, the weight moved to the right slot and the answers depend on it"
+DOUBTS = {
+    (True, False): "the weight moved to the right slot, yet the ablation does not show that the answers "
+    "depend on it",
+    (False, True): "the answers depend on the layer's map, yet the weight did not clearly move to the right "
+    "slot",
+    (False, False): "neither map nor ablation shows that the right slot matters",
+    (True, True): AGREE,
+}
+"""Did the weight move, and do the answers need the layer?"""
+
+
+def verdict(tables: Tables) -> Told:
     """Does the map deserve to be believed? Per layer: did the weight move, and does the answer need it?"""
-    first, second = (layer_verdict(tables, layer) for layer in LAYERS)
-    if first == second:
-        return f"In both layers: {first}."
-    return f"Layer 1: {first}. Layer 2: {second}."
+    first, second = verdicts = [layer_verdict(tables, layer) for layer in LAYERS]
+    text = f"In both layers: {first}." if first == second else f"Layer 1: {first}. Layer 2: {second}."
+    if ONE_SEED in verdicts:
+        return Told(text, "One seed is too few to tell.")
+    if verdicts == [AGREE, AGREE]:
+        return Told(text, "Blur its gaze and it fails: the gaze matters.")
+    return Told(text, "Map and answers do not agree everywhere: look closer.")
+
+
+ONE_SEED = "one seed, no verdict"
 
 
 def layer_verdict(tables: Tables, layer: int) -> str:
     moved, effect = change_of_mass(tables, layer), effect_of(tables, layer)
-    if moved is None or effect is None:
-        return "one seed, no verdict"
-    if moved == 1 and effect == -1:
-        return "map and ablation agree, the weight moved to the right slot and the answers depend on it"
-    if moved == 1:
-        return (
-            "the weight moved to the right slot, yet the ablation does not show that the answers depend on it"
-        )
-    if effect == -1:
-        return "the answers depend on the layer's map, yet the weight did not clearly move to the right slot"
-    return "neither map nor ablation shows that the right slot matters"
+    return ONE_SEED if moved is None or effect is None else DOUBTS[moved == 1, effect == -1]
 
 
 def figures(settings: RightSlotSettings, tables: Tables) -> list[Figure]:
@@ -187,47 +180,19 @@ def figures(settings: RightSlotSettings, tables: Tables) -> list[Figure]:
 
 
 def lines(settings: RightSlotSettings, tables: Tables) -> list[str]:
-    """Accuracy and weight by update; accuracy by what is forced; the first seed's maps of one string."""
-    return [*progress_lines(tables), "", *ablation_lines(tables), "", *map_lines(tables)]
-
-
-def progress_lines(tables: Tables) -> list[str]:
-    """Means over all seeds, with the lowest and highest seed."""
-    accuracy, mass = pl.DataFrame(tables["accuracy"]), pl.DataFrame(tables["mass"])
-    columns = {"accuracy": accuracy} | {
-        f"layer {layer} on right slot": mass.filter(layer=layer) for layer in LAYERS
-    }
-    lines = ["update  " + "  ".join(f"{name:>21}" for name in columns) + "   (mean, lowest to highest seed)"]
-    for update in accuracy["update"].unique().sort().to_list():
-        cells: list[str] = []
-        for rows in columns.values():
-            values = rows.filter(update=update)["value"].to_list()
-            cells.append(f"{fmean(values):.2f} ({min(values):.2f} to {max(values):.2f})")
-        lines.append(f"{update:>6}  " + "  ".join(f"{cell:>21}" for cell in cells))
-    return lines
-
-
-def ablation_lines(tables: Tables) -> list[str]:
-    lines = [
-        "accuracy on unseen strings, with 95% Wilson intervals; a layer forced to look evenly at the past"
-    ]
-    lines += [
-        f"{row['state']:>9}  seed {row['seed']}  forced even: {row['forced']:<8} {row['value']:.3f} "
-        f"({row['low']:.3f} to {row['high']:.3f}) n = {row['n']:,}"
-        for row in pl.DataFrame(tables["ablation"]).iter_rows(named=True)
-    ]
-    return lines
+    """Accuracy by what is forced; the first seed's maps of one string."""
+    ablation = frame(tables, "ablation").select("state", "forced", "seed", "value", "low", "high", "n")
+    caption = "accuracy on unseen strings, 95% Wilson; a layer forced to look evenly at the past"
+    return [*table.lines(table.table_of(caption, ablation)), "", *map_lines(tables)]
 
 
 def map_lines(tables: Tables) -> list[str]:
-    labels, maps = labels_of(tables["string"], "token"), pl.DataFrame(tables["map"])
-    lines: list[str] = []
-    for state in ("untrained", "trained"):
-        for layer in LAYERS:
-            rows = maps.filter(state=state, layer=layer)
-            cells: Cells = [[0.0] * len(labels) for _ in labels]
-            for place, looks_at, value in rows.select("place", "looks_at", "value").iter_rows():
-                cells[place][looks_at] = value
-            caption = f"{state}, layer {layer}, seed {rows['seed'][0]}: weights of one unseen string"
-            lines += lines_of(Matrix(caption, labels, labels, cells))
+    labels, lines = labels_of(tables["string"], "token"), list[str]()
+    for state, layer in product(("untrained", "trained"), LAYERS):
+        rows = frame(tables, "map", state=state, layer=layer)
+        cells: Cells = [[0.0] * len(labels) for _ in labels]
+        for place, looks_at, value in rows.select("place", "looks_at", "value").iter_rows():
+            cells[place][looks_at] = value
+        caption = f"{state}, layer {layer}, seed {rows['seed'][0]}: weights of one unseen string"
+        lines += lines_of(Matrix(caption, labels, labels, cells))
     return lines

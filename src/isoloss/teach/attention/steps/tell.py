@@ -1,6 +1,7 @@
 """The steps of one head, as lines, tables, a heat map and two sentences."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import polars as pl
 from markupsafe import Markup
@@ -12,63 +13,43 @@ from isoloss.teach.attention.draw import cells_of, numbered_map
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import StepsSettings
-from isoloss.teach.result import Basis, Sentence, Tables
+from isoloss.teach.prose import say as say_of
+from isoloss.teach.result import Sentence, Tables, frame, sentence
 
-BADGES = {"softmax": "EXACT"}
+BADGES, say = {"softmax": "EXACT"}, partial(say_of, "attention")
 
 
-def basis(settings: StepsSettings, tables: Tables) -> Basis:
-    return Basis(
-        n=len(tables["words"]), units="words, one softmax row each", seeds=1, interval="computed, no interval"
-    )
+def count(settings: StepsSettings, tables: Tables) -> int:
+    return len(tables["words"])
 
 
 def sentences(settings: StepsSettings, tables: Tables) -> list[Sentence]:
+    short = "Rows that sum to one: softmax, not insight."
     return [
-        Sentence(
-            key="sums",
-            text=sums_text(tables),
-            short="Rows that sum to one: softmax, not insight.",
-            exact=True,
-        ),
-        Sentence(key="mask", text=mask_text(tables), exact=True),
-        Sentence(key="check", text=check_text(tables)),
+        sentence("sums", sums_text(tables), short, exact=True),
+        sentence("mask", mask_text(tables), exact=True),
+        sentence("check", check_text(tables)),
     ]
 
 
 def sums_text(tables: Tables) -> str:
     """Says so only if each sum is 1 to rounding."""
-    sums = pl.DataFrame(tables["sums"])["value"].to_list()
+    sums = frame(tables, "sums")["value"]
     worst = max(abs(total - 1) for total in sums)
-    if worst > 1e-9:
-        return f"The {len(sums)} softmax rows do not all sum to 1: the worst is off by {worst:.1g}."
-    return (
-        f"Each of the {len(sums)} softmax rows sums to 1. That is the definition of a softmax and says "
-        "nothing about the words: the weights of this head are random."
-    )
+    return say("steps-sums" if worst <= 1e-9 else "steps-sums-off", n=len(sums), worst=worst)
 
 
 def mask_text(tables: Tables) -> str:
-    softmax = pl.DataFrame(tables["matrices"], infer_schema_length=None).filter(pl.col("matrix") == "A")
+    softmax = frame(tables, "matrices", matrix="A")
     ahead = softmax.filter(pl.col("column") > pl.col("row"))["value"].to_list()
-    if any(ahead):
-        return (
-            f"Some words look ahead: a weight of {max(ahead):.2g} lies above the diagonal. The mask is wrong."
-        )
-    return (
-        f"The causal mask gives the {len(ahead)} places above the diagonal weight 0: no word looks ahead, "
-        "and the first word can look only at itself."
-    )
+    return say("steps-ahead" if any(ahead) else "steps-mask", n=len(ahead), most=max(ahead))
 
 
 def check_text(tables: Tables) -> str:
-    check = pl.DataFrame(tables["check"])
+    check = frame(tables, "check")
     parts = ", ".join(f"{what} {value:.1g}" for what, value in check.select("what", "value").iter_rows())
     reproduce = "reproduce" if (check["value"] <= check["tolerance"]).all() else "do not reproduce"
-    return (
-        f"The steps {reproduce} the model's own attention: largest difference over {check['n'].sum()} "
-        f"numbers, {parts}."
-    )
+    return say("steps-check", reproduce=reproduce, n=check["n"].sum(), parts=parts)
 
 
 def matrices(settings: StepsSettings, tables: Tables) -> Iterator[Matrix]:
@@ -96,10 +77,9 @@ def matrices(settings: StepsSettings, tables: Tables) -> Iterator[Matrix]:
         ("W_o", "weights of the output", channels, features),
         ("O", "output, Y W_o: what the head adds to the residual stream", words, features),
     ]
-    rows = pl.DataFrame(tables["matrices"], infer_schema_length=None)
-    rows = rows.group_by("matrix", "row", maintain_order=True).agg("value")
+    rows = frame(tables, "matrices").group_by("matrix", "row", maintain_order=True).agg("value")
     values: dict[str, Cells] = dict(rows.group_by("matrix").agg("value").iter_rows())
-    totals = pl.DataFrame(tables["sums"])["value"].to_list()
+    totals = frame(tables, "sums")["value"].to_list()
     for step, (name, meaning, down, across) in enumerate(shapes, 1):
         caption = f"{step}. {name}: {meaning}"
         yield Matrix(caption, down, across, values[name], totals if name == "A" else None)
@@ -121,8 +101,8 @@ def html(settings: StepsSettings, tables: Tables) -> Markup:
 def figures(settings: StepsSettings, tables: Tables) -> list[Figure]:
     if not tables.get("matrices"):
         return []
-    words, rows = labels_of(tables["words"]), pl.DataFrame(tables["matrices"], infer_schema_length=None)
-    seen = rows.filter(pl.col("matrix") == "A", pl.col("column") <= pl.col("row"))
+    words, rows = labels_of(tables["words"]), frame(tables, "matrices", matrix="A")
+    seen = rows.filter(pl.col("column") <= pl.col("row"))
     weights = cells_of(seen, ("row", "column"), words, 1)
     strongest = max(weights.filter(pl.col("looks") == words[-1])["weight"].to_list())
     side = 29 * len(words)

@@ -18,8 +18,8 @@ from isoloss.models.layers import rms_norm
 from isoloss.models.lstm import LSTM
 from isoloss.models.transformer import Transformer
 from isoloss.teach.attention.mixing import Recording, mixed_by, uniform
+from isoloss.teach.attention.settings import TrainedSettings
 from isoloss.teach.attention.trained.gates import trace
-from isoloss.teach.attention.trained.settings import TrainedSettings
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
 from isoloss.teach.showdown import checkpoints

@@ -1,6 +1,7 @@
 """What random networks make of a sentence: maps side by side, and one cell over the seeds."""
 
 from collections import Counter
+from functools import partial
 
 import altair as alt
 import polars as pl
@@ -14,22 +15,21 @@ from isoloss.teach.attention.draw import cells_of, heat_map
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import UntrainedSettings
-from isoloss.teach.result import Basis, Sentence, Tables
+from isoloss.teach.prose import say as say_of
+from isoloss.teach.result import Sentence, Tables, frame, sentence
 
-FOLDED = ("maps",)
+FOLDED, say = ("maps",), partial(say_of, "attention")
 """Figures whose letters are too small for a slide: they stand behind it."""
 
 
-def basis(settings: UntrainedSettings, tables: Tables) -> Basis:
-    return Basis(
-        n=settings.seeds, units="random networks", seeds=settings.seeds, interval="95% t interval over seeds"
-    )
+def count(settings: UntrainedSettings, tables: Tables) -> int:
+    return settings.seeds
 
 
 def last_rows(tables: Tables) -> dict[int, list[float]]:
     """Per seed, the last word's weight on each word."""
-    rows = pl.DataFrame(tables["map"]).filter(pl.col("place") == len(tables["words"]))
-    return dict(rows.sort("seed", "looks_at").group_by("seed", maintain_order=True).agg("value").iter_rows())
+    rows = frame(tables, "map", place=len(tables["words"])).sort("seed", "looks_at")
+    return dict(rows.group_by("seed", maintain_order=True).agg("value").iter_rows())
 
 
 def strongest(weights: list[float]) -> int:
@@ -39,8 +39,8 @@ def strongest(weights: list[float]) -> int:
 
 def sentences(settings: UntrainedSettings, tables: Tables) -> list[Sentence]:
     return [
-        Sentence(key="strongest", text=strongest_text(tables), short=strongest_short(tables)),
-        Sentence(key="cell", text=cell_text(tables)),
+        sentence("strongest", strongest_text(tables), strongest_short(tables)),
+        sentence("cell", cell_text(tables)),
     ]
 
 
@@ -48,14 +48,9 @@ def strongest_text(tables: Tables) -> str:
     """Do the seeds agree on where the last word looks most?"""
     places = [strongest(weights) for weights in last_rows(tables).values()]
     favourite, votes = Counter(places).most_common(1)[0]
-    listed = ", ".join(str(place) for place in places)
-    text = (
-        f"The last of {len(tables['words'])} words looks most at word {listed} in {len(places)} "
-        "random networks"
-    )
-    if votes == len(places):
-        return f"{text}: all agree on word {favourite}, though none has learned anything. Try other seeds."
-    return f"{text}: at most {votes} of {len(places)} agree. This is what nothing looks like."
+    words = {"words": len(tables["words"]), "listed": ", ".join(map(str, places)), "networks": len(places)}
+    agree = "untrained-all" if votes == len(places) else "untrained-some"
+    return say("untrained", **words) + say(agree, favourite=favourite, votes=votes, **words)
 
 
 def strongest_short(tables: Tables) -> str:
@@ -71,11 +66,8 @@ def cell_text(tables: Tables) -> str:
     first, *others = last_rows(tables).values()
     place, even = strongest(first), 1 / len(tables["words"])
     values = [weights[place - 1] for weights in others]
-    text = (
-        f"The first network puts {max(first):.2f} of the last word's weight on word {place}; the other "
-        f"{len(values)} put {min(values):.2f} to {max(values):.2f} there"
-    )
-    over_seeds = mean(values)
+    ends = {"most": max(first), "low": min(values), "high": max(values)}
+    text, over_seeds = say("untrained-cell", place=place, others=len(values), **ends), mean(values)
     if over_seeds.interval is None:
         return f"{text}. One other network gives no interval."
     where = f"mean {over_seeds.value:.2f}, interval {max(0.0, over_seeds.low):.2f} to {over_seeds.high:.2f}"
@@ -94,7 +86,7 @@ def figures(settings: UntrainedSettings, tables: Tables) -> list[Figure]:
 
 def maps_figure(tables: Tables, labels: list[str]) -> Figure:
     """A map a random network."""
-    rows, last = pl.DataFrame(tables["map"]), last_rows(tables)
+    rows, last = frame(tables, "map"), last_rows(tables)
     weights = cells_of(rows, ("place", "looks_at"), labels, 1)
     weights = weights.insert_column(0, pl.format("seed {}", rows["seed"]).alias("network"))
     names, different = [f"seed {seed}" for seed in last], len(set(map(strongest, last.values())))
@@ -117,7 +109,7 @@ def maps_figure(tables: Tables, labels: list[str]) -> Figure:
 def cell_figure(tables: Tables, labels: list[str]) -> Figure:
     """The last word's weight on each word: a dot a seed, the even share dashed."""
     even = 1 / len(labels)
-    last = pl.DataFrame(tables["map"]).filter(pl.col("place") == len(labels))
+    last = frame(tables, "map", place=len(labels))
     table = cells_of(last, ("place", "looks_at"), labels, 1).select(last["seed"], "looks at", "weight")
     low, high = marks.span(table["weight"])
     base = marks.chart_of(table).encode(

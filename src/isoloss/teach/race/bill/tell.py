@@ -12,10 +12,10 @@ from isoloss.figures.style import FAMILY_COLOURS, log_axis
 from isoloss.teach.prose import figure
 from isoloss.teach.race import draw
 from isoloss.teach.race.counts import BLOCK, LSTM
-from isoloss.teach.race.ratios import INTERVAL, factor, judge, winner
+from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import BillSettings
-from isoloss.teach.race.tell import family_at_all
-from isoloss.teach.result import Basis, Row, Sentence, Tables
+from isoloss.teach.race.tell import family_at_all, say
+from isoloss.teach.result import Row, Sentence, Tables, sentence
 from isoloss.text import capital, size
 
 WIDTH, HEIGHT = 350, 250
@@ -27,35 +27,18 @@ LOOKS: dict[str, marks.Look] = {
 }
 
 
-def basis(settings: BillSettings, tables: Tables) -> Basis:
-    return Basis(
-        n=settings.repeats,
-        units=f"paired repeats of {settings.tokens} steps",
-        interval=f"times: median, smallest to largest; ratios: {INTERVAL}",
-    )
+def count(settings: BillSettings, tables: Tables) -> int:
+    return settings.repeats
 
 
 def sentences(settings: BillSettings, tables: Tables) -> list[Sentence]:
-    rows = tables["ratios"]
-    step = (
-        f"One more token after n: {judge(rows, BLOCK.name, LSTM.name, 'n_before')}; one CPU thread, "
-        f"{rows[0]['n']} repeats."
-    )
+    rows, kept = tables["ratios"], "The LSTM keeps one summary; attention keeps every word."
+    verdict = judge(rows, BLOCK.name, LSTM.name, "n_before")
     return [
-        Sentence(key="step", text=step),
-        Sentence(
-            key="crossing",
-            text=f"{capital(crossing(rows))}.",
-            short=crossing_short(rows),
-            ahead=family_at_all(rows),
-        ),
-        Sentence(key="growth", text=f"{_growth(tables['growth'])}."),
-        Sentence(
-            key="memory",
-            text=_memory(settings, tables["memory"]),
-            short="The LSTM keeps one summary; attention keeps every word.",
-            exact=True,
-        ),
+        sentence("step", say("step", verdict=verdict, n=rows[0]["n"])),
+        sentence("crossing", f"{capital(crossing(rows))}.", crossing_short(rows), family_at_all(rows)),
+        sentence("growth", f"{_growth(tables['growth'])}."),
+        sentence("memory", _memory(settings, tables["memory"]), kept, exact=True),
     ]
 
 
@@ -84,36 +67,26 @@ def crossing(rows: Sequence[Row]) -> str:
 
 
 def crossing_short(rows: Sequence[Row]) -> str:
-    faster = {winner(row, BLOCK.name, LSTM.name) for row in rows}
-    if faster == {LSTM.name}:
-        return "Writing one more word is always cheaper for the LSTM."
-    if faster == {BLOCK.name}:
-        return "Writing one more word is always cheaper for the Transformer."
-    if LSTM.name in faster:
+    if family := family_at_all(rows):
+        return f"Writing one more word is always cheaper for the {family}."
+    if any(winner(row, BLOCK.name, LSTM.name) == LSTM.name for row in rows):
         return "After enough words, one more is cheaper for the LSTM."
     return "No clear difference in the price of one more word."
 
 
 def _growth(rows: Sequence[Row]) -> str:
     """How much dearer the last n is than the first, on either side."""
-    parts = []
-    for row in rows:
-        change = {"now": "less", "before": "more", None: "no clear difference"}[winner(row, "now", "before")]
-        parts.append(f"{change} for the {row['runner']} ({factor(row)})")
-    first, last = rows[0]["n_first"], rows[0]["n_last"]
-    n = rows[0]["n"]
-    return f"A step after {last:,} tokens against one after {first:,}, n = {n} repeats: {'; '.join(parts)}"
+    changes = {"now": "less", "before": "more", None: "no clear difference"}
+    parts = "; ".join(
+        f"{changes[winner(row, 'now', 'before')]} for the {row['runner']} ({factor(row)})" for row in rows
+    )
+    return say("growth", parts=parts, **rows[0])
 
 
 def _memory(settings: BillSettings, rows: Sequence[Row]) -> str:
     last = max(row["n_before"] for row in rows)
-    memory = {row["runner"]: row["bytes"] for row in rows if row["n_before"] == last}
-    return (
-        f"Memory a layer and sequence at width d = {settings.d_model}: 2 n d floats of keys and values, "
-        f"{size(memory[BLOCK.name])} after n = {last:,}; 2 d floats of LSTM state, "
-        f"{size(memory[LSTM.name])} after any n. The cache keeps every token apart; the state keeps one "
-        f"summary of all."
-    )
+    memory = {row["runner"]: size(row["bytes"]) for row in rows if row["n_before"] == last}
+    return say("memory", d=settings.d_model, n=last, cache=memory[BLOCK.name], state=memory[LSTM.name])
 
 
 def figures(settings: BillSettings, tables: Tables) -> list[Figure]:

@@ -1,0 +1,139 @@
+"""What a teacher uses in class: hands and votes counted, the second window, the file to take home."""
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+
+def run(deck):
+    """The tasting, measured once more to its end."""
+    taste = deck.panel("taste")
+    taste.locator(".run").click()
+    seed = taste.locator("[name=seed]").input_value()
+    expect(taste.locator(".numbers")).to_contain_text(re.compile(rf"[^t] seed {seed}\b"))
+    return taste
+
+
+def tasted(deck, hands=None, key=None):
+    """Run the tasting, let the room vote, and say what the rounds come to."""
+    taste = run(deck)
+    expect(taste.locator(".tally")).to_be_hidden()
+    for text, number in (hands or {}).items():
+        taste.locator(f"[data-hands={text}]").fill(str(number))
+    if hands:
+        taste.locator("[data-count]").click()
+    else:
+        deck.page.focus("section.present h2")
+        deck.page.keyboard.press(key)
+    expect(taste.locator("[data-count]")).to_be_disabled()
+    return taste.locator(".tally").inner_text()
+
+
+def test_votes_are_counted_by_rounds_with_an_interval_and_the_coins_line(deck_opened):
+    deck = deck_opened("served", "#/12")
+    # A is the LSTM. Twelve hands on one pair of texts are one round.
+    first = tasted(deck, hands={"A": 12, "B": 3})
+    assert first.startswith("1 round: Transformer 0, LSTM 1, same 0.")
+    assert "n = 1: a coin would do as well." in first
+    assert tasted(deck, key="2").startswith("2 rounds: Transformer 1, LSTM 1, same 0.")
+    assert tasted(deck, hands={"A": 4, "B": 4}).startswith("3 rounds: Transformer 1, LSTM 1, same 1.")
+    for _ in range(6):
+        last = tasted(deck, key="2")
+    assert last == "9 rounds: Transformer 7, LSTM 1, same 1. Transformer in 53 to 98% of n = 8: no coin."
+
+
+def test_nobodys_hands_reveal_nothing(deck_opened):
+    deck = deck_opened("served", "#/12")
+    taste = run(deck)
+    taste.locator("[data-count]").click()
+    expect(deck.page.locator("#live")).to_contain_text("enter how many")
+    expect(taste.locator(".tally")).to_be_hidden()
+
+
+def test_each_run_draws_a_seed_unless_somebody_chose_one(deck_opened):
+    deck = deck_opened("served", "#/12")
+    taste, seeds = deck.panel("taste"), []
+    for _ in range(2):
+        tasted(deck, key="1")
+        seeds.append(taste.locator("[name=seed]").input_value())
+    assert len({"0", *seeds}) == 3
+    deck.set("taste", seed=41)
+    tasted(deck, key="1")
+    expect(taste.locator("[name=seed]")).to_have_value("41")
+    expect(taste.locator(".numbers")).to_contain_text("seed 41")
+
+
+def test_guesses_are_counted_and_stand_beside_the_verdict(deck_opened):
+    deck = deck_opened("built", "#/3")
+    quick = deck.panel("quick")
+    for key in ("1", "1", "2"):
+        deck.page.keyboard.press(key)
+    quick.locator("[data-hands=low]").fill("9")
+    room = quick.locator(".room")
+    deck.page.focus("section.present h2")
+    expect(room).to_be_hidden()
+    deck.show()
+    expect(room).to_have_text("The room: high 2, low 9.")
+    # Control: where nobody guessed, nothing is said of the room.
+    expect(deck.panel("second").locator(".room")).to_have_text("")
+
+
+def test_the_presenters_window_has_notes_and_turns_the_page(deck_opened):
+    deck = deck_opened("built", "#/3")
+    with deck.page.expect_popup() as popup:
+        deck.page.keyboard.press("w")
+    window = popup.value
+    expect(window.locator("h1")).to_have_text("3 · Slide 3: words & more")
+    expect(window.locator("main")).to_have_text("Say 3 first.")
+    expect(window.locator(".next")).to_have_text("Next: Slide 4: words & more – Lead.")
+    expect(window.locator("header")).to_contain_text(re.compile(r"00:00:\d\d.*step 0 of 3"))
+    window.get_by_role("button", name="Next").click()
+    expect(window.locator("header")).to_contain_text("step 1 of 3")
+    window.locator("h1").click()
+    for _ in range(3):  # a clicker whose keys go to the other window
+        window.keyboard.press("PageDown")
+    expect(window.locator("h1")).to_have_text("4 · Slide 4: words & more")
+    expect(deck.page.locator(".counter")).to_have_text("4 / 13")
+    assert window.get_by_role("button", name="Run").count() == 0, "a file measures nothing"
+
+
+def test_the_presenters_window_runs_what_the_slide_shows(deck_opened):
+    deck = deck_opened("served", "#/3")
+    with deck.page.expect_popup() as popup:
+        deck.page.keyboard.press("w")
+    popup.value.get_by_role("button", name="Run").click()
+    expect(popup.value.locator("header ~ p")).to_contain_text(["", "done"])
+
+
+def test_a_clicker_works_with_a_dialog_open_and_can_darken_the_screen(deck_opened):
+    deck = deck_opened("built", "#/7")
+    deck.page.keyboard.press("o")
+    deck.page.keyboard.press("PageDown")
+    expect(deck.page.locator("#overview")).to_be_hidden()
+    expect(deck.page.locator(".counter")).to_have_text("8 / 13")
+    dark = "getComputedStyle(document.documentElement, '::after').backgroundColor"
+    assert deck.page.evaluate(dark) != "rgb(0, 0, 0)"
+    deck.page.keyboard.press(".")
+    assert deck.page.evaluate(dark) == "rgb(0, 0, 0)"
+    deck.page.keyboard.press("b")
+    assert deck.page.evaluate(dark) != "rgb(0, 0, 0)"
+
+
+def test_what_the_class_measured_is_saved_as_one_file(deck_opened, browser, tmp_path):
+    deck = deck_opened("served", "#/4")
+    deck.set("second", prompt="what we did")
+    deck.panel("second").locator(".run").click()
+    expect(deck.panel("second").locator(".told .badge").first).to_have_text("LIVE")
+    with deck.page.expect_download() as download:
+        deck.page.click("[data-do=save]")
+    assert download.value.suggested_filename == "the-great-shift.html"
+    saved = Path(download.value.path()).read_text("utf-8")
+    assert "From what we did: the highest of the points" in saved
+    assert "data-live" not in saved.split(">")[1]
+    page = browser.new_page()
+    (tmp_path / "saved.html").write_text(saved, "utf-8")
+    page.goto((tmp_path / "saved.html").as_uri() + "#/4")
+    page.wait_for_selector("html.ready")
+    expect(page.locator(".panel[data-panel=second] .told .badge").first).to_have_text("RECORDED")
+    page.close()
