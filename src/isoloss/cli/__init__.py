@@ -8,10 +8,7 @@ import sys
 from io import TextIOWrapper
 from typing import NoReturn
 
-# isort: off (the order of the help)
-from isoloss.cli import studies, plot, laws, plans, logs, teaching, bench, data, corpus
-
-# isort: on
+from isoloss.cli import studies, plot, laws, plans, logs, teaching, bench, data, corpus  # isort: skip (order of the help)
 from isoloss.cli.app import app, plain
 from isoloss.errors import IsolossError
 

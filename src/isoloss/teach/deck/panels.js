@@ -119,11 +119,11 @@
 
     const announced = new Map();
 
-  /** Not what a page that lost its line hears again: it would talk over what was said since, such as a vote. */
-  function announceState(message) {
-    const news = message.state + message.done;
-    if (announced.get(message.panel) === news) return;
-    announced.set(message.panel, news);
+    /** Not what a page that lost its line hears again: it would talk over what was said since, such as a vote. */
+    function announceState(message) {
+      const news = message.state + message.done;
+      if (announced.get(message.panel) === news) return;
+      announced.set(message.panel, news);
       const first = one("h2", current());
       const here = named(message.panel).some((panel) => current().contains(panel));
       if (!here || first === null) return;
