@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoloss.errors import RunError
-from isoloss.face import FitFace, StudyFace
+from isoloss.face import FitFace, Shown, StudyFace
 
 if TYPE_CHECKING:
     from isoloss.laws import Fit
@@ -121,4 +121,12 @@ def plot_study(study: "StudyData", kind: str) -> Any:
     return in_notebook(study_figures(study, kind))
 
 
+def shown(thing: Any, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    """Of a fit, a forecast, a plan or a study, as notebooks ask; they choose among the kinds themselves."""
+    from isoloss.report.notebook import bundle
+
+    return bundle(thing)
+
+
 FitFace.plan, FitFace.plot, StudyFace.plot = plan, plot_fit, plot_study
+Shown._repr_mimebundle_ = shown

@@ -4,7 +4,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 
-class FitFace:
+class Shown:
+    """``_repr_mimebundle_``: what a notebook shows of it."""
+
+    _repr_mimebundle_: ClassVar[Callable[..., dict[str, str]]]
+
+
+class FitFace(Shown):
     """Methods that ``isoloss.api`` gives whenever isoloss is imported, so that laws import no room above.
 
     ``plan(**question)``: which model for how many tokens. ``plot(kind, *others)``: one of its figures, with
@@ -15,7 +21,7 @@ class FitFace:
     plot: ClassVar[Callable[..., Any]]
 
 
-class StudyFace:
+class StudyFace(Shown):
     """``plot(kind)``: one of a study's figures."""
 
     plot: ClassVar[Callable[..., Any]]

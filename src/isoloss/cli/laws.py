@@ -37,7 +37,7 @@ def fit(
     """
     from isoloss import files
     from isoloss.analysis.fit_doubts import doubted
-    from isoloss.cli.results import fit_parts
+    from isoloss.analysis.results import fit_parts
     from isoloss.sources import fit_table
 
     fitted = fit_table(
@@ -82,7 +82,7 @@ def predict(
     isoloss predict fit.json --params 7e9 --tokens 1.4e11
     isoloss predict chinchilla-epoch --params 70B --tokens 1.4T
     """
-    from isoloss.cli.results import prediction_parts
+    from isoloss.analysis.results import prediction_parts
     from isoloss.plans.forecast import doubts_beside, forecast_beside
     from isoloss.sources.fits import inputs_for, read_fit
 
@@ -105,7 +105,7 @@ def laws(as_json: AsJson = False) -> None:
 
     isoloss laws
     """
-    from isoloss.cli.results import laws_parts
+    from isoloss.analysis.results import laws_parts
     from isoloss.laws import FORMS
     from isoloss.sources.published import names, published, unpublished
 
@@ -142,7 +142,7 @@ def isoflop(
 
     isoloss isoflop runs.csv --flops budget --params N --loss loss
     """
-    from isoloss.cli.results import isoflop_parts
+    from isoloss.analysis.results import isoflop_parts
     from isoloss.plans.methods import exponents_by_method
     from isoloss.sources import columns_for
 

@@ -34,7 +34,7 @@ def compare(
 
     isoloss compare runs.csv --laws chinchilla,outer-exponent,kaplan-nd
     """
-    from isoloss.cli.results import comparison_parts
+    from isoloss.analysis.results import comparison_parts
     from isoloss.plans.compare import compare as ranked
 
     names = [name.strip() for name in laws.split(",") if name.strip()]
@@ -71,7 +71,7 @@ def backtest(
     isoloss backtest runs.csv --law chinchilla --holdout largest-params
     isoloss backtest runs.csv --law chinchilla --holdout "dataset=c4"
     """
-    from isoloss.cli.results import backtest_parts
+    from isoloss.analysis.results import backtest_parts
     from isoloss.plans.backtest import backtest as judged
 
     read, inputs, hidden = _read([law], table, columns, holdout)
@@ -128,7 +128,7 @@ def forecast(
     isoloss forecast runs.csv --column params=N --flops 1e22 --tokens 1e11 -o forecast.json
     """
     from isoloss import files
-    from isoloss.cli.results import forecast_parts
+    from isoloss.analysis.results import forecast_parts
     from isoloss.plans.forecast import forecast_table
 
     found = forecast_table(
@@ -191,7 +191,7 @@ def plan(
     isoloss plan fit.json --loss 2.2 --serve-tokens 1e13
     isoloss plan muennighoff --flops 1e22 --unique-tokens 1e11
     """
-    from isoloss.cli.results import plan_parts
+    from isoloss.analysis.results import plan_parts
     from isoloss.plans import plan as planned
 
     known = _known(source, forecast, runs)
@@ -236,7 +236,7 @@ def design(
     isoloss design fit.json --budget 1e20 --params 7e9 --tokens 1.4e11
     isoloss design --forecast runs.csv --budget 1e20 --params 7e9 --tokens 1.4e11
     """
-    from isoloss.cli.results import design_parts
+    from isoloss.analysis.results import design_parts
     from isoloss.laws import Fit
     from isoloss.plans.design import design as designed
     from isoloss.sources.fits import inputs_for

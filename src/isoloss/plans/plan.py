@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from isoloss.errors import InputError
+from isoloss.face import Shown
 from isoloss.laws import Array, Fit, Interval, check_seed
 from isoloss.plans import warnings
 from isoloss.plans.allocate import AllocationQuestion, answer
@@ -31,7 +32,7 @@ class Draws:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Shown):
     """One model to train.
 
     ``flops`` are training FLOPs by C = k N D, ``loss`` nats per token, ``given`` what was asked.

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from isoloss import text
 from isoloss.errors import InputError
+from isoloss.face import Shown
 from isoloss.laws import Array, FitData
 from isoloss.plans.checks import MOST
 from isoloss.plans.forecast.kriging import Kriged
@@ -49,7 +50,7 @@ class LawForecast:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Shown):
     """Losses of new runs at ``inputs``: ``loss`` (n,), nats a token, and ``interval`` (n, 2) at ``level``.
 
     ``data`` are the runs behind it, from which another can be made.
