@@ -9,16 +9,14 @@ from importlib import resources
 
 import fake_panels
 import pytest
-from fake_panels import HOSTILE, PANELS, SLIDES, fake
-from pydantic import Field
+from fake_panels import HOSTILE, PANELS, SLIDES
 
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.teach import result
-from isoloss.teach.deck import forms, fragment, page
+from isoloss.teach.deck import fragment, page
 from isoloss.teach.panels import PANELS as ALL
 from isoloss.teach.panels import panel as panel_named
-from isoloss.teach.settings import Seeded
 
 VENDORED = resources.files("isoloss.teach.deck").joinpath("vendor/reveal")
 
@@ -179,24 +177,38 @@ def test_what_a_vote_hides_is_marked():
 
 
 def test_settings_become_fields_with_their_bounds(live):
-    found = {field.name: field for field in forms.fields(PANELS[0])}
-    assert (found["points"].kind, found["points"].low, found["points"].high) == ("integer", 1, 50)
-    assert (found["rates"].kind, found["rates"].value) == ("numbers", "0.1, 0.2")
-    assert (found["prompt"].kind, found["prompt"].longest) == ("string", 40)
-    assert (found["loud"].kind, found["loud"].checked) == ("boolean", False)
     read = Read(live)
-    named = [attributes for attributes in read.all("input") if "name" in attributes]
-    assert len(named) == len(PANELS) * len(found)
+    named = [part for tag in ("input", "textarea") for part in read.all(tag) if "name" in part]
+    assert len(named) == len(PANELS) * len(PANELS[0].settings.model_fields)
     labels = {label["for"] for label in read.all("label") if "for" in label}
     assert all(attributes["id"] in labels for attributes in named)
+    quick = {part["name"]: part for part in named if part["id"].startswith("set-quick-")}
+    points, rates, prompt = (quick[name] for name in ("points", "rates", "prompt"))
+    assert (points["data-kind"], points["min"], points["max"], points["step"]) == ("integer", "1", "50", "1")
+    assert (rates["data-kind"], rates["type"], rates["value"]) == ("numbers", "text", "0.1, 0.2")
+    assert (prompt["data-kind"], prompt["maxlength"]) == ("string", "40")
+    assert (quick["loud"]["data-kind"], "checked" in quick["loud"]) == ("boolean", False)
+    assert quick["seconds"]["step"] == "any"
 
 
-def test_a_setting_that_no_field_can_hold_is_an_error():
-    class Nested(Seeded):
-        shape: dict[str, int] = Field(default={}, description="Shape")
-
-    with pytest.raises(TypeError, match="object"):
-        forms.fields(fake("nested", settings=Nested))
+@pytest.mark.parametrize("shown", ALL, ids=lambda shown: shown.name)
+def test_what_a_form_shows_first_is_what_the_panel_takes(shown):
+    """The text of each field, read as the page's script reads it, gives the default settings back."""
+    html = page.build(live=True, sources={"1": f'<h2>x</h2>{{{{ panel("{shown.name}") }}}}'})
+    number, given = {"integer": int, "number": float}, {}
+    for part in Read(html).all("input"):
+        if (kind := part.get("data-kind")) is None:
+            continue
+        of = number.get(kind.removesuffix("s"), str)
+        many = kind.endswith("s")
+        given[part["name"]] = (
+            [of(one) for one in part["value"].split(", ")]
+            if many
+            else ("checked" in part if kind == "boolean" else of(part["value"]))
+        )
+    assert shown.settings_from(given) == shown.settings()
+    missing = shown.settings.model_fields.keys() - given.keys()
+    assert missing == {part["name"] for part in Read(html).all("textarea")}
 
 
 def test_a_slide_without_a_heading_and_an_unknown_panel_are_errors():

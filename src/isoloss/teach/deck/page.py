@@ -20,7 +20,7 @@ from isoloss.report.templates import environment, fill, text
 from isoloss.teach import result
 from isoloss.teach.amnesia.reach import tell as reach
 from isoloss.teach.attention.trained import tell as trained
-from isoloss.teach.deck import forms, fragment, study
+from isoloss.teach.deck import fragment, study
 from isoloss.teach.panel import Panel
 from isoloss.teach.panels import PANELS
 from isoloss.teach.panels import panel as panel_named
@@ -193,7 +193,7 @@ class Parts:
         with _readable(panel):
             output = fragment.output(panel, recording, "RECORDED") if recording else None
             example = fragment.example(panel, recording) if recording else ""
-        fields = forms.fields(panel) if self.live else []
+        fields = panel.settings.model_json_schema()["properties"] if self.live else {}
         steps = {"at": at, "since": since, "until": until, "example": example or (caller() if caller else "")}
         return fill(
             "teach/deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output, **steps
