@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from isoloss.cli import options as o
-from isoloss.cli.app import AsJson, app, progress, respond
+from isoloss.cli.app import AsJson, app, plain, progress, respond
 from isoloss.errors import InputError
 
 
@@ -52,7 +52,7 @@ def import_logs(
     )
     if out is None and not as_json:
         for line in (*found.lines(), *(f"mind: {doubt}" for doubt in found.doubts)):
-            progress.print(line, markup=False, highlight=False)
+            progress.print(plain(line), markup=False, highlight=False, soft_wrap=True)
         print(found.frame.write_csv(), end="")
         return
     if out is not None:

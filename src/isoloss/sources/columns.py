@@ -28,7 +28,7 @@ from isoloss.sources.naming import (
     other_counts,
     plain,
 )  # fmt: skip
-from isoloss.sources.read import FAILURES, read
+from isoloss.sources.read import FAILURES, first_line, read
 from isoloss.sources.table import Runs
 from isoloss.sources.where import check_where
 
@@ -139,10 +139,8 @@ def _keep_where(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, p
     try:
         selected = table.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))
     except FAILURES as error:
-        reason = str(error).splitlines()[0][:200]
-        raise InputError(
-            f"where does not work on this table ({reason})", where=where[:200], mend=_has(table.columns)
-        ) from None
+        what = f"where does not work on this table ({first_line(error)})"
+        raise InputError(what, where=where[:200], mend=_has(table.columns)) from None
     if not selected.height:
         raise InputError("where keeps no row", where=where[:200], mend="widen it")
     return selected.drop(mark), selected[mark].alias("row")

@@ -60,7 +60,7 @@ def _from_memory(source: Any) -> pl.DataFrame:
         return table.lazy().collect("polars").to_native()
     except FAILURES as error:
         raise InputError(
-            f"is not a table that can be read ({_first_line(error)})",
+            f"is not a table that can be read ({first_line(error)})",
             where=f"a {type(source).__name__}",
             mend="give a path, or a polars, pandas or pyarrow table with one name a column",
         ) from None
@@ -242,7 +242,7 @@ def of_rows(rows: Sequence[Mapping[str, Any]], where: str) -> pl.DataFrame:
     try:
         return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
     except FAILURES as error:
-        raise InputError(f"cannot be made a table ({_first_line(error)})", where=where) from None
+        raise InputError(f"cannot be made a table ({first_line(error)})", where=where) from None
 
 
 def flat(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -280,11 +280,12 @@ def _parquet(data: bytes, path: Path) -> pl.DataFrame:
         return pl.read_parquet(io.BytesIO(data))
     except FAILURES as error:
         raise InputError(
-            f"is not Parquet, or damaged ({_first_line(error)})",
+            f"is not Parquet, or damaged ({first_line(error)})",
             where=str(path),
             mend="fetch or save it again",
         ) from None
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What a library says, short enough for a message of ours."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -234,6 +234,14 @@ def test_a_sqlite_file_of_another_program_is_no_store(tmp_path):
     assert (tmp_path / "other.db").read_bytes() == before
 
 
+def test_names_in_a_log_do_not_steer_the_terminal(tmp_path, isoloss):
+    (tmp_path / "metrics.csv").write_text("step,val_loss,params\x1b[31m\n1,3.0,5\n")
+    code, said, talk = isoloss("import", "lightning", tmp_path / "metrics.csv")
+    assert code == 0
+    assert said.startswith("run_id,study")
+    assert "\x1b" not in talk
+
+
 def test_wrong_use_is_named(tmp_path, isoloss):
     for arguments, words in (
         (("comet", "x"), "there is no source 'comet'"),

@@ -136,6 +136,7 @@ def loss_table(
         if step := derive(name, whole, in_force):
             whole, derived = step[0], derived | step[1]
     behind = {name: _in_its_unit(name, column) for name, column in found.columns.items()}
+    behind = {{"steps": "step"}.get(name, name): key for name, key in behind.items()}
     behind |= {name: rule.partition(" = ")[2] for name, rule in derived.items()}
     notes += [note for note in found.source["notes"] if " is the column " not in note]
     return LossTable(

@@ -11,7 +11,7 @@ from isoloss.errors import InputError, IsolossError
 from isoloss.sources.logs import huggingface, lightning, mlflow, tensorboard, textlog, wandb
 from isoloss.sources.logs.logged import LoggedRun, frame_of
 from isoloss.sources.naming import is_panel
-from isoloss.sources.read import FAILURES, read
+from isoloss.sources.read import FAILURES, first_line, read
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,5 @@ def frame(source: str, path: str, pattern: str | None = None) -> tuple[pl.DataFr
     except IsolossError:
         raise
     except FAILURES as error:  # of a tracker's own library, at a damaged file or an address
-        first = (str(error).splitlines() or [type(error).__name__])[0][:200]
         mend = f"name {SOURCES[source].takes}"
-        raise InputError(f"cannot be read as {source} ({first})", where=path, mend=mend) from None
+        raise InputError(f"cannot be read as {source} ({first_line(error)})", where=path, mend=mend) from None
