@@ -22,7 +22,7 @@ FEWEST = 12
 _ROUNDS = 5
 _ONE_BUDGET = 0.03  # of log compute, from run to run of a budget
 _SIZES, _BUDGETS, _ONE_SIDE = 4, 3, 2 / 3
-_DELTA = 1e-3
+_DELTA = 1e-3  # of Huber's function, on log losses
 _NAMED = 10
 
 

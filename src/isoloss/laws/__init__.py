@@ -13,7 +13,7 @@ from isoloss.laws._fit import check_seed, fit, problem_of
 from isoloss.laws._predict import FAR, Prediction, far_warnings
 from isoloss.laws._profile import Profile, profile
 from isoloss.laws._result import Fit, FitData, FitStatus
-from isoloss.laws._rows import Points
+from isoloss.laws._rows import Points, rows_of
 from isoloss.laws._scaled import Interval
 from isoloss.laws._solve import Problem, descend
 from isoloss.laws._spread import WORST_CONDITION, covariance_S
@@ -31,9 +31,6 @@ from isoloss.laws.forms import (
     registered,
 )
 from isoloss.stats import paired_noise, pooled_noise
-
-again, known = problem_of, from_constants
-"""The old names, for one version."""
 
 difference = partial(stats.difference, level=0.9)
 paired_difference = partial(stats.paired_difference, level=0.9)
@@ -59,7 +56,6 @@ __all__ = [
     "Problem",
     "Profile",
     "Term",
-    "again",
     "check_seed",
     "covariance_S",
     "crossing",
@@ -71,7 +67,6 @@ __all__ = [
     "form",
     "from_constants",
     "from_function",
-    "known",
     "paired_difference",
     "paired_noise",
     "pooled_noise",
@@ -80,4 +75,5 @@ __all__ = [
     "profile",
     "register",
     "registered",
+    "rows_of",
 ]

@@ -7,9 +7,6 @@ from isoloss.plans.heuristics import effective_tokens, epoch_value
 from isoloss.plans.penalty import Penalty
 from isoloss.plans.plan import Draws, Plan, plan
 
-Setting = FixedInputs
-"""The former name of ``FixedInputs``, for one version more."""
-
 __all__ = [
     "PF_DAY",
     "AllocationExponent",
@@ -19,7 +16,6 @@ __all__ = [
     "Optima",
     "Penalty",
     "Plan",
-    "Setting",
     "allocation_exponent",
     "effective_tokens",
     "epoch_value",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, Fit, Form, fit
+from isoloss.laws import Array, Fit, Form, fit, rows_of
 
 Mask = NDArray[np.bool_]
 
@@ -38,27 +38,8 @@ def columns_of(law: Form, inputs: Mapping[str, ArrayLike], loss: ArrayLike) -> t
     """The law's inputs, shape (I, n), and the losses. Raises InputError naming the row and column."""
     if missing := [name for name in law.inputs if name not in inputs]:
         raise InputError(f"the law also takes {', '.join(missing)}", where=law.name, mend="name its column")
-    columns = []
-    for name, values in [*((name, inputs[name]) for name in law.inputs), ("loss", loss)]:
-        try:
-            column = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{name} is not numbers ({error})", mend="give one number a run") from None
-        if column.ndim != 1 or not len(column):
-            raise InputError(f"{name} has shape {column.shape}", mend="give one number a run")
-        good = np.isfinite(column) & ((column > 0) | ((column == 0) & (name in law.zeros)))
-        if not good.all():
-            row = int(np.argmin(good))
-            raise InputError(
-                f"{name} is {column[row]}, not positive and finite",
-                where=f"row {row + 1}",
-                mend="correct the row or leave it out",
-            )
-        columns.append(column)
-    if len({len(column) for column in columns}) > 1:
-        sizes = ", ".join(f"{len(column)}" for column in columns)
-        raise InputError(f"columns differ in length ({sizes})", mend="give one value a run")
-    return np.stack(columns[:-1]), columns[-1]
+    rows = rows_of(law, {name: inputs[name] for name in law.inputs}, loss, None, None, negative=False)
+    return rows.x_In, rows.y_n
 
 
 def rung_of(values_n: Array) -> np.ndarray:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isoloss.laws import Array
-from isoloss.plans.forecast.kriging import Choice, Kriged, near
+from isoloss.plans.forecast.kriging import Choice, Kriged
 from isoloss.plans.forecast.runs import LogRuns
 from isoloss.plans.loss_surface import LossSurface, Rows
 
@@ -55,8 +55,8 @@ def forecast_surface(runs: LogRuns, laws: tuple[Kriged, ...], draws: int, seed: 
         for b, law in enumerate(laws):
             mean_q, own_q = rows_q == 0, (rows_q > 0) & (each == b)
             if mean_q.any():
-                found_q = law.fit.value(z_Iq[:, mean_q])[0] + mean_error(law, near_Iq[:, mean_q])
-                out[mean_q] += found_q / len(laws)
+                error_q = law.moments(near_Iq[:, mean_q])[0] - law.fit.value(near_Iq[:, mean_q])[0]
+                out[mean_q] += (law.fit.value(z_Iq[:, mean_q])[0] + error_q) / len(laws)
             if own_q.any():
                 out[own_q] = law.fit.value(z_Iq[:, own_q])[0]
                 out[own_q] += errors[b].at(law, version[own_q], near_Iq[:, own_q])
@@ -69,14 +69,6 @@ def forecast_surface(runs: LogRuns, laws: tuple[Kriged, ...], draws: int, seed: 
         return np.exp(np.concatenate(found) + runs.middle_loss).reshape(rows.shape)
 
     return LossSurface(losses, np.zeros(draws + 1, dtype=bool))
-
-
-def mean_error(law: Kriged, at_Iq: Array) -> Array:
-    """What the residuals add to the law on average, (q,)."""
-    error_q = law.fit.value(at_Iq)[1] @ sum(choice.share * choice.move_p for choice in law.choices)
-    for choice in law.choices:
-        error_q = error_q + choice.share * (near(at_Iq, law.z_In, choice.length) @ choice.pull(choice.left_n))
-    return error_q
 
 
 def _drawn(law: Kriged, draws: int, rng: np.random.Generator) -> _Error:
