@@ -24,27 +24,31 @@ def test_at_the_width_of_half_speed_it_takes_twice_as_long():
     assert estimate.seconds(1e10, 10**9, HERE) == pytest.approx(1.0, rel=1e-6)
 
 
-def test_memory_grows_with_everything_it_counts():
-    base = {
-        "params_total": 1000,
-        "d_model": 64,
-        "executed_layers": 2,
-        "exits": 1,
-        "tokens": 512,
-        "vocab": 1024,
-    }
-    bytes_ = estimate.memory_bytes(**base)
+BASE = {"params_total": 1000, "d_model": 64, "layers": 2, "logits": 1024, "tokens": 65536, "context": 16}
+
+
+@pytest.mark.parametrize("stacked", [True, False])
+def test_memory_grows_with_everything_it_counts(stacked):
+    bytes_ = estimate.memory_bytes(**BASE, stacked=stacked)
     assert bytes_ > estimate.PROCESS_BYTES + 16 * 1000
-    for key, value in base.items():
-        assert estimate.memory_bytes(**base | {key: 2 * value}) > bytes_, key
+    for key, value in BASE.items():
+        more = estimate.memory_bytes(**BASE | {key: 2 * value}, stacked=stacked)
+        assert (more > bytes_) == (key != "context"), key
 
 
-def test_memory_worked_by_hand():
-    """float32 weights, gradients and two moments; activations; logits, their gradient and their softmax."""
-    bytes_ = estimate.memory_bytes(
-        params_total=1000, d_model=10, executed_layers=3, exits=2, tokens=7, vocab=50
-    )
-    assert bytes_ == estimate.PROCESS_BYTES + 1000 * 16 + 4 * 7 * (3 * 20 * 10 + 2 * 3 * 50)
+def test_memory_of_an_update_worked_by_hand():
+    """float32 weights, gradients and two moments; activations of layers; logits, their gradients, copies."""
+    for stacked, floats in ((True, 28 * 2 * 64 + 2.7 * 1024), (False, 20 * 2 * 64 + 5.8 * 1024)):
+        bytes_ = estimate.memory_bytes(**BASE, stacked=stacked)
+        assert bytes_ == pytest.approx(estimate.PROCESS_BYTES + 16 * 1000 + 4 * 65536 * floats)
+
+
+def test_a_small_batch_takes_what_its_evaluation_takes():
+    small, longer = ({**BASE, "tokens": 16, "context": context} for context in (16, 1024))
+    floats = 14 * 64 + 1.9 * 1024
+    for sizes, tokens in ((small, 8192), (longer, 32 * 1024)):
+        bytes_ = estimate.memory_bytes(**sizes, stacked=True)
+        assert bytes_ == pytest.approx(estimate.PROCESS_BYTES + 16 * 1000 + 4 * tokens * floats)
 
 
 def test_the_rate_of_this_machine_is_measured():

@@ -10,7 +10,7 @@ from functools import cache
 
 import torch
 
-from isoloss.models import Shape
+from isoloss.models import Shape, family
 from isoloss.training.schedule import trace_steps, updates
 from isoloss.training.settings import RunSettings
 from isoloss.training.sliding import GROUPS, NEAR
@@ -28,8 +28,18 @@ GPU_PEAK = 989e12
 GPU_HALF_SPEED_WIDTH = 1000
 """The same on a GPU, where small models wait for launches (from measured 0.3% to 46% of peak)."""
 
-PROCESS_BYTES = 400e6
-"""An idle worker: Python, torch, and the token file's pages."""
+PROCESS_BYTES = 380e6
+"""A worker that has trained: Python, torch, what its kernels keep, and the token file's pages."""
+
+STEP = {True: (28.0, 2.7), False: (20.0, 5.8)}
+"""Floats a token that an update keeps, for each of layers x d_model and of exits x vocabulary, by whether the
+family is stacked. Measured on a CPU: benchmarks/memory.py."""
+
+FORWARD = (14.0, 1.9)
+"""The same of an evaluation, for d_model and for exits x vocabulary."""
+
+FORWARD_WINDOWS, FORWARD_TOKENS = 32, 8192
+"""An evaluation takes so many windows at once, or, where the same targets are slid over, so many tokens."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +87,17 @@ def cost(
     width = getattr(shape, "d_model", 64)
     layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
     tokens = updates(settings) * settings.batch_tokens + evaluation_tokens(settings) / 3
-    at_once, exits = settings.batch_tokens // micro_batches, getattr(shape, "n_exit", 1)
     return (
         seconds(counts.flops_exact(tokens), width, machine),
-        memory_bytes(counts.params_total, width, layers, exits, at_once, settings.vocab),
+        memory_bytes(
+            counts.params_total,
+            width,
+            max(1, layers),
+            getattr(shape, "n_exit", 1) * settings.vocab,
+            settings.batch_tokens // micro_batches,
+            settings.context,
+            stacked=family(settings.family).stacked,
+        ),
     )
 
 
@@ -97,9 +114,14 @@ def seconds(flops: float, d_model: int, machine: MachineRate) -> float:
 
 
 def memory_bytes(
-    params_total: int, d_model: int, executed_layers: int, exits: int, tokens: int, vocab: int
+    params_total: int, d_model: int, layers: int, logits: int, tokens: int, context: int, *, stacked: bool
 ) -> float:
-    """Weights, gradients, two moments; activations per layer (about 20 d a token); logits and theirs."""
-    weights = 16.0 * params_total
-    activations = 4.0 * tokens * (20 * d_model * max(1, executed_layers) + 3 * exits * vocab)
-    return PROCESS_BYTES + weights + activations
+    """The process; weights, gradients and two moments; and the larger of an update and an evaluation.
+
+    ``layers`` are executed ones, ``logits`` exits x vocabulary, ``tokens`` those of a micro-batch.
+    """
+    per_layer, per_logit = STEP[stacked]
+    update = tokens * (per_layer * layers * d_model + per_logit * logits)
+    at_once = max(FORWARD_WINDOWS * context, FORWARD_TOKENS)
+    evaluation = at_once * (FORWARD[0] * d_model + FORWARD[1] * logits)
+    return PROCESS_BYTES + 16.0 * params_total + 4.0 * max(update, evaluation)
