@@ -13,6 +13,7 @@ from rich.console import Console
 from isoloss import files
 from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
+from isoloss.records.schema import Record
 from isoloss.records.store import check, is_finished, read_plan, read_record, run_folder
 from isoloss.studies.engines import local
 from isoloss.studies.engines.messages import Ended, Engine, Held
@@ -76,9 +77,9 @@ def run(
     engine = engine or local_engine(execution.device, workers)
     refuse_other_study(folder, study)
     folders = {run.run_id: run_folder(folder.absolute(), run.run_id) for run in runs}
-    there = {run_id: check(folder) for run_id, folder in folders.items() if is_finished(folder)}
+    there = {run_id: divergence(check(place)) for run_id, place in folders.items() if is_finished(place)}
     missing = [run for run in runs if run.run_id not in there]
-    before = {run_id: record.reason for run_id, record in there.items() if record.status == "diverged"}
+    before = {run_id: reason for run_id, reason in there.items() if reason is not None}
     planned = plan_json(study, scale_name, scale, runs) | dict(origin or {})
     if not missing:
         write_plan(folder, study, planned)
@@ -141,8 +142,12 @@ def outcome_of(
 def diverged(folder: Path, runs: Sequence[PlannedRun]) -> dict[str, str]:
     """Why, of each of the runs that ended so."""
     folders = [run_folder(folder, run.run_id) for run in runs]
-    records = [read_record(place) for place in folders if is_finished(place)]
-    return {record.run_id: record.reason for record in records if record.status == "diverged"}
+    reasons = {place.name: divergence(read_record(place)) for place in folders if is_finished(place)}
+    return {run_id: reason for run_id, reason in reasons.items() if reason is not None}
+
+
+def divergence(record: Record) -> str | None:
+    return record.reason if record.status == "diverged" else None
 
 
 def plan_json(study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> dict[str, object]:
