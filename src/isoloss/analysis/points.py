@@ -132,11 +132,6 @@ def main_tokens(points: pl.DataFrame, column: str = "family") -> int:
     return int(sizes.sort("sizes", "tokens")["tokens"][-1])
 
 
-def losses_by_size(points: pl.DataFrame, value: str = "loss") -> list[np.ndarray]:
-    """Of every curve and size in ``points``, which hold one D, a value a seed: the groups of a seed noise."""
-    return [rows[value].to_numpy() for _, rows in points.group_by("curve", "params", maintain_order=True)]
-
-
 def noise_by_size(points: pl.DataFrame, value: str = "loss") -> dict[Key, Noise] | Refusal:
     """Seed noise at every (family, curve, params) of ``points``, which hold one D."""
     groups = points.group_by("family", "curve", "params", maintain_order=True)
