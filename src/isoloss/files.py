@@ -6,8 +6,7 @@ A reader must never meet half a file, whenever the writer is killed:
 * a whole folder is built beside its target and renamed into place;
 * a log grows by one ``os.write`` per line, so that only its last line can be torn, and the reader drops
   exactly that one and raises on any other bad line;
-* a claim is an advisory lock that the kernel releases when its holder dies: nothing to go stale, nothing
-  to steal by looking at a clock.
+* a claim is an advisory lock that the kernel releases when its holder dies: nothing goes stale.
 """
 
 import errno
