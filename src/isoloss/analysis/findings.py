@@ -207,7 +207,7 @@ def loops(data: LoopedStudy) -> Parts:
     worth = data.worth
     sentence = f"{loops_verdict(data)}. "
     if isinstance(worth, Refusal):
-        sentence += f"Not answered: {worth.what}."
+        sentence += "What a loop is worth at equal depth is not answered."
     else:
         sentence += f"{text.capital(worth_words(worth))}."
     numbers: dict[str, Any] = {"tokens": data.tokens, "beta": data.beta}
@@ -215,6 +215,8 @@ def loops(data: LoopedStudy) -> Parts:
         f"{text.capital(seeds_phrase(data.points))}. {range_words(data.noise)}",
         "At equal N, more loops execute more parameters and cost more compute for each token.",
     ]
+    if isinstance(worth, Refusal):
+        caveats.append(f"{text.capital(worth.what)}.")
     if data.mean_gains:
         most = data.mean_gains[-1]
         numbers |= {
