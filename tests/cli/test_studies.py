@@ -330,6 +330,7 @@ def test_the_commands_are_these():
         "isoflop",
         "laws",
         "plan",
+        "plot",
         "predict",
         "report",
         "run",

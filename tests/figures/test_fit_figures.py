@@ -93,8 +93,16 @@ def test_bin_means_and_their_intervals(law):
     smallest = bins.filter(pl.col("input") == "params").row(0, named=True)
     own = 100 * np.array(law.residuals)[np.isclose(law.data.inputs["params"], 1e6)]
     assert smallest["mean"] == pytest.approx(own.mean(), abs=1e-9)
-    error = max(100 * law.sigma, own.std(ddof=1)) / np.sqrt(len(own))
-    reach = stdtrit(law.df, 0.95) * error
+    # The noise of one run is that between runs that are each other's nearest, where that is the smaller.
+    log_nI = np.log(np.column_stack([law.data.inputs[name] for name in ("params", "tokens")]))
+    away_nn = np.linalg.norm(log_nI[:, None] - log_nI, axis=2)
+    np.fill_diagonal(away_nn, np.inf)
+    nearest = away_nn.argmin(axis=1)
+    pairs = [(i, j) for i, j in enumerate(nearest) if nearest[j] == i and i < j]
+    residuals = 100 * np.array(law.residuals)
+    pure = np.sqrt(np.mean([(residuals[i] - residuals[j]) ** 2 / 2 for i, j in pairs]))
+    assert 0 < pure < 100 * law.sigma
+    reach = stdtrit(min(len(pairs), law.df), 0.95) * max(pure, own.std(ddof=1)) / np.sqrt(len(own))
     assert smallest["high"] - smallest["mean"] == pytest.approx(reach)
 
 

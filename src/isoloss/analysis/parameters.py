@@ -1,5 +1,8 @@
 """How a fit's parameters hang together, and how far each may leave its estimate."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 
@@ -11,6 +14,8 @@ from isoloss.stats import t_quantile
 
 STRONG = 0.9
 """Correlations beyond this are counted."""
+CLOUD = 800
+"""Draws of a pair of exponents."""
 
 
 def correlations(fit: Fit) -> tuple[tuple[str, ...], Array]:
@@ -124,3 +129,33 @@ def profile_words(fit: Fit, curve: Profile) -> str:
     if low is None or high is None:
         return f"{ends}; the data do not bound it {'below' if low is None else 'above'}."
     return f"{ends}."
+
+
+@dataclass(frozen=True)
+class ExponentCloud:
+    """``draws`` of alpha and beta, the ``middle`` 99 % of each; a of N* ~ C^a, and its interval."""
+
+    draws: pl.DataFrame
+    middle: Mapping[str, tuple[float, float]]
+    exponent: float
+    ends: tuple[float, float]
+
+
+def exponent_cloud(fit: Fit) -> ExponentCloud:
+    """Pairs of exponents that the runs allow. Raises Refusal unless both are free and have an interval."""
+    allocation = fit.allocation()
+    if allocation is None or not {"alpha", "beta"} <= set(fit.form.parameters):
+        raise Refusal("the law has no exponents alpha and beta", mend="fit chinchilla")
+    if fit.covariance is None or {"alpha", "beta"} & set(fit.fixed) or fit.tied:
+        raise Refusal("alpha and beta are not both free", mend="fit the law with both exponents free")
+    log_scale_I = np.log([fit.units.inputs[name] for name in fit.form.inputs])
+    theta_Sp = fit.draws(CLOUD, np.random.default_rng(0))
+    kappa_Sp = fit.form.unscale(theta_Sp, log_scale_I, float(np.log(fit.units.loss)))
+    plain = [fit.form.plain(kappa_p) for kappa_p in kappa_Sp]
+    drawn = {name: np.array([each[name] for each in plain]) for name in ("alpha", "beta")}
+    low, high = np.quantile(
+        drawn["beta"] / (drawn["alpha"] + drawn["beta"]), [(1 - fit.level) / 2, (1 + fit.level) / 2]
+    )
+    middles = {name: np.quantile(values, [0.005, 0.995]).tolist() for name, values in drawn.items()}
+    middle = {name: (least, most) for name, (least, most) in middles.items()}
+    return ExponentCloud(pl.DataFrame(drawn), middle, allocation["a"], (float(low), float(high)))

@@ -67,8 +67,9 @@ def covariance_S(problem: Problem, phi_SF: Array, df: int) -> tuple[Array, Array
         return np.ones(len(phi_SF)), np.zeros((len(phi_SF), 0, 0))
     r_Sn = problem.residuals(phi_SF)
     w_Sn = np.broadcast_to(problem.w_n, r_Sn.shape)
-    columns = np.sqrt(w_Sn)[..., None] * problem.jacobian(phi_SF)
-    length_SF = np.linalg.norm(columns, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):  # of a parameter held far off: not sound
+        columns = np.sqrt(w_Sn)[..., None] * problem.jacobian(phi_SF)
+        length_SF = np.linalg.norm(columns, axis=1)
     sound_S = np.all((length_SF > 1e-150) & np.isfinite(length_SF), axis=1)
     scaled = np.where(sound_S[:, None, None], columns / np.maximum(length_SF, 1e-300)[:, None], 0.0)
     _, sizes, vt = np.linalg.svd(np.nan_to_num(scaled), full_matrices=False)
