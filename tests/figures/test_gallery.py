@@ -13,6 +13,7 @@ from isoloss.errors import InputError, Refusal
 from isoloss.figures import exponents, gallery, hidden_runs, learning_curves, loss_by_ratio, parameter_cloud
 from isoloss.figures import tokens_per_param as ratios
 from isoloss.laws import fit
+from isoloss.records import load, reference
 
 
 def runs_of(noise, alpha=0.3478, beta=0.3658):
@@ -46,6 +47,11 @@ def test_every_kind_of_a_study_is_drawn(ahead, kind):
 def test_what_a_study_did_not_plan_is_refused(ahead, kind, why):
     with pytest.raises(Refusal, match=why):
         gallery.study_figures(ahead, kind)
+
+
+def test_a_study_of_one_family_has_no_gap_and_says_so():
+    with pytest.raises(Refusal, match="compares no two families"):
+        gallery.study_figures(load(reference.folder("reference/shape")), "gap-by-tokens")
 
 
 def test_unknown_kinds_and_laws_without_room_are_named(law, ahead):

@@ -168,7 +168,10 @@ def study_figures(study: StudyData, kind: str) -> Sequence[Figure]:
 
     Raises InputError for an unknown kind, Refusal where the study's runs do not allow it.
     """
-    return _known(STUDY, kind, "a study").make(analyse(study))
+    figures = _known(STUDY, kind, "a study").make(analyse(study))
+    if not figures:
+        raise Refusal("the study compares no two families", mend="choose another kind of figure")
+    return figures
 
 
 def fit_figures_of(fit: Fit, kind: str, beside: Sequence[Fit] = ()) -> Sequence[Figure]:
