@@ -280,7 +280,7 @@ def fold_words(data: Shapes) -> str:
     if not parts:
         return "no shape is judged: seeds do not tell the noise"
     words = f"changing {text.listed(parts, 'or')} costs at most 1% of loss"
-    return words + ", though these seeds make no range sure" * unsure
+    return words + ". These seeds make no range sure" * unsure
 
 
 def fold(flat: Flat, *, unsure: bool = False) -> str:

@@ -67,7 +67,7 @@ def figure(study: StudyData) -> Figure:
         f"with {last['label']}",
         rows.select("run_id", "family", "params", "tokens", "flops_6nd", "loss", "cooled"),
         runs=rows["run_id"].n_unique(),
-        steps=text.plural(lowest.height, "run"),
+        steps=text.plural(lowest.height, "end"),
     )
 
 
