@@ -39,6 +39,6 @@ def write(figure: Figure, path: Path, style: str = "screen", column: str = "sing
         files.write_text(path, drawn)
     if not printed:
         return [path]
-    beside = path.with_suffix(".txt")
-    files.write_text(beside, paper.caption(figure))
-    return [path, beside]
+    caption = path.with_suffix(".txt")
+    files.write_text(caption, paper.caption(figure))
+    return [path, caption]

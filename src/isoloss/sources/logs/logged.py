@@ -49,9 +49,9 @@ def frame_of(runs: Iterable[LoggedRun], where: str) -> tuple[pl.DataFrame, list[
         if again:
             notes.append(f"{name} logged {again} of its steps again, as after a restart: the later counts")
         settings = {name: value for name, value in flat(run.settings) if isinstance(value, _SCALARS)}
-        told = {"run_id": name, "origin": run.origin} | ({"status": run.status} if run.status else {})
+        identity = {"run_id": name, "origin": run.origin} | ({"status": run.status} if run.status else {})
         settings |= dict.fromkeys(settings.keys() & {name for row in logged for name in row})  # lines win
-        rows += [{**settings, **row, **told} for row in logged or [{}]]
+        rows += [{**settings, **row, **identity} for row in logged or [{}]]
     if not rows:
         raise InputError("holds no logged run", where=where, mend="name the folder that the tracker wrote")
     return of_rows(rows, where), notes

@@ -211,7 +211,7 @@ def _in_contract(
 ) -> pl.DataFrame:
     found = found.rename({"steps": "step"}, strict=False)
     origin = origin.gather(found["row"] - 1)
-    told = {"study": study, "rules": "; ".join(f"{name}: {key}" for name, key in behind.items())}
+    constants = {"study": study, "rules": "; ".join(f"{name}: {key}" for name, key in behind.items())}
     if {"params", "tokens"} <= set(found.columns):
         found = found.with_columns((6 * pl.col("params") * pl.col("tokens")).alias("flops_6nd"))
     if "status" in found.columns:
@@ -223,7 +223,7 @@ def _in_contract(
             f"{behind['loss']} is in {unit}, the loss table in nats per token",
             mend="give a loss in nats per token, or bits per byte with --bytes-per-token",
         )
-    found = found.with_columns(origin, *(pl.lit(value).alias(name) for name, value in told.items()))
+    found = found.with_columns(origin, *(pl.lit(value).alias(name) for name, value in constants.items()))
     return pl.DataFrame(
         [
             _typed(found[name], kind).alias(name)

@@ -103,8 +103,8 @@ def nodes_for(ray: Any, options: Options, task: Task) -> int:
     affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
     ask = ray.remote(num_cpus=0, max_retries=0)(look_around)
     strategies = [affinity(node, soft=False) for node in able]
-    asked = [ask.options(scheduling_strategy=there).remote(task, __version__) for there in strategies]
-    for answer in asked:
+    pending = [ask.options(scheduling_strategy=there).remote(task, __version__) for there in strategies]
+    for answer in pending:
         try:
             complaint = ray.get(answer)
         except ray.exceptions.RayError as error:

@@ -52,17 +52,17 @@ def follow(jobs: Jobs, tasks: Sequence[Task], stops: Callable[[], int]) -> Itera
         for member in (member for task in tasks for member in task.members):
             files.remove_file(member.folder / "failure.json")  # of an earlier attempt
         jobs.submit(tasks)
-    asked, since, seen = 0, 0.0, dict[str, Progress]()
+    stop_count, since, seen = 0, 0.0, dict[str, Progress]()
     while waiting:
-        if stops() > asked:
-            asked, since = stops(), since or time.monotonic()
-            jobs.stop(at_once=asked > 1)
-        given_up = asked > 1 or (asked == 1 and time.monotonic() - since > GIVE_UP_SECONDS)
-        if given_up and asked == 1:
+        if stops() > stop_count:
+            stop_count, since = stops(), since or time.monotonic()
+            jobs.stop(at_once=stop_count > 1)
+        given_up = stop_count > 1 or (stop_count == 1 and time.monotonic() - since > GIVE_UP_SECONDS)
+        if given_up and stop_count == 1:
             jobs.stop(at_once=True)
         unfinished = () if given_up else jobs.unfinished()
         for run_id in [run_id for run_id in waiting if run_id not in unfinished]:
-            yield verdict(waiting.pop(run_id), jobs, stopping=asked > 0)
+            yield verdict(waiting.pop(run_id), jobs, stopping=stop_count > 0)
         for run_id, task in waiting.items():
             progress = progress_file.read(task.lead.folder)
             if progress is not None and progress != seen.get(run_id):
