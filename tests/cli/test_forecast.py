@@ -97,11 +97,12 @@ def test_a_plan_by_the_forecast_of_a_table_and_of_a_file(isoloss):
         assert words in talk
 
 
-def test_a_design_buys_runs_for_a_forecast(isoloss):
+def test_a_design_buys_runs_for_a_forecast(isoloss, tmp_path):
     asked = ("--forecast", "runs.csv", *COLUMNS, "--budget", "1e20", *POINT)
     code, said, talk = isoloss("design", *asked)
     assert code == 0, talk
     assert "to narrow the prediction" in said
-    found = json.loads(isoloss("design", *asked, "--json")[1])
+    found = json.loads(isoloss("design", *asked, "--json", "-o", "drawn")[1])
+    assert (tmp_path / "drawn" / "design.svg").is_file()
     assert found["law"] == "forecast"
     assert found["half_width_after"] < found["half_width_now"]

@@ -10,7 +10,16 @@ import spec
 from isoloss import published
 from isoloss.analysis import refits
 from isoloss.errors import InputError, Refusal
-from isoloss.figures import exponents, gallery, hidden_runs, learning_curves, loss_by_ratio, parameter_cloud
+from isoloss.figures import (
+    design,
+    exponents,
+    frontier_fit,
+    gallery,
+    hidden_runs,
+    learning_curves,
+    loss_by_ratio,
+    parameter_cloud,
+)
 from isoloss.figures import tokens_per_param as ratios
 from isoloss.laws import fit
 from isoloss.records import load, reference
@@ -36,6 +45,57 @@ def test_every_kind_of_a_fit_is_drawn_and_named_after_itself(law, kind):
     assert figure.name == kind
     assert figure.table.height
     assert spec.layers(figure)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    inputs, loss = runs_of(0.01)
+    path = tmp_path_factory.mktemp("table") / "runs.csv"
+    pl.DataFrame({**inputs, "loss": loss}).write_csv(path)
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["iso-loss", "plan-penalty", "design", "compute-frontier"])
+def test_a_table_is_drawn_by_its_forecast_or_without_any_law(table, kind):
+    (figure,) = gallery.of_sources(kind, [table])
+    assert figure.name == kind
+    assert figure.table.height
+    assert "law chinchilla" not in figure.subtitle
+
+
+def test_a_table_has_no_law_to_draw(table):
+    with pytest.raises(InputError, match=r"(?s)profiles: is a figure of a law.*fit a law to it.*iso-loss"):
+        gallery.of_sources("profiles", [table])
+    with pytest.raises(InputError, match="draws laws alone"):
+        gallery.of_sources("law", ["chinchilla-epoch", table])
+
+
+def test_lines_of_equal_loss_are_where_the_law_says(law):
+    lines = gallery.fit_figures_of(law, "iso-loss")[0].table
+    tokens = lines["flops"] / (6 * lines["params"])
+    said = law.predict(level=None, params=lines["params"].to_numpy(), tokens=tokens.to_numpy()).loss
+    np.testing.assert_allclose(said, lines["loss"], rtol=1e-4)
+
+
+def test_a_law_and_the_forecast_of_its_runs_are_drawn_together(law, table):
+    known = gallery._law_or_table(table, {})
+    (both,) = gallery.fit_figures_of(law, "iso-loss", [known])
+    dashed = [layer for layer in spec.of_mark(both, "line") if layer["mark"].get("strokeDash")]
+    assert len(dashed) == 2  # contours and frontier
+    assert "dashed: the forecast" in both.subtitle
+    with pytest.raises(InputError, match="two laws at most"):
+        gallery.fit_figures_of(law, "iso-loss", [known, known])
+
+
+def test_runs_to_buy_are_those_of_the_design(law):
+    bought = frontier_fit.next_runs(law)
+    figure = design.figure(law, bought)
+    assert figure.table["params"].to_list() == [run.inputs["params"] for run in bought.runs]
+    assert sum(figure.table["flops"]) == pytest.approx(bought.spent_flops)
+    named = [row["label"] for layer in spec.of_mark(figure, "text") for row in spec.rows(figure, layer)]
+    assert sorted(", ".join(named[:-1]).split(", "), key=int) == [str(i + 1) for i in range(len(bought.runs))]
+    share = 1 - bought.half_width_after / bought.half_width_now
+    assert f"by {100 * share:.2g}%" in figure.title
 
 
 @pytest.mark.parametrize("kind", [kind for kind in gallery.STUDY if kind not in ("loop-worth", "shape")])

@@ -60,7 +60,7 @@ def test_a_figure_of_many_panels_asks_for_two_columns():
         y=alt.Y("panel:N", axis=alt.Axis(labelExpr=f"'{long}'", labelLimit=900))
     )
     figure = Figure("wide", wide, "t", "d", "s", "w", rows)
-    with pytest.raises(InputError, match=r"(?s)3.25 inches are too narrow.*--column double"):
+    with pytest.raises(InputError, match=r"(?s)3.25 inches are too narrow.*--width double"):
         paper.svg(figure)
 
 

@@ -1,16 +1,83 @@
-from itertools import pairwise
+from itertools import combinations, pairwise
 
+import altair as alt
+import numpy as np
+import polars as pl
 import pytest
+import spec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoloss.figures import style
+from isoloss.figures import gallery, marks, style
+
+TO_LIGHT = np.array([0.2126, 0.7152, 0.0722])
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+WHITE = TO_XYZ.sum(axis=1)
+NORMAL = np.eye(3)
+DEUTERANOPE = np.array(
+    [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+)
+"""What is seen without the middle cones, in linear RGB: Machado, Oliveira and Fernandes 2009, severity 1."""
+GREY = np.tile(TO_LIGHT, (3, 1))
+APART = 12.0
+"""Differences of CIELAB that are told at a glance in small marks; 2.3 are just noticeable side by side."""
+
+
+def linear(colour):
+    channels = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
 
 
 def luminance(colour):
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return TO_LIGHT @ linear(colour)
+
+
+def lab(colour, eye):
+    ratio = TO_XYZ @ np.clip(eye @ linear(colour), 0, 1) / WHITE
+    f = np.where(ratio > 0.008856, np.cbrt(ratio), 7.787 * ratio + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def apart(first, second, eye):
+    return float(np.linalg.norm(lab(first, eye) - lab(second, eye)))
+
+
+@pytest.mark.parametrize("eye", [NORMAL, DEUTERANOPE], ids=["normal", "deuteranope"])
+def test_colours_of_families_are_told_apart(eye):
+    used = [*style.FAMILY_COLOURS.values(), *style.OTHER_COLOURS[:2]]
+    pairs = {pair: apart(*pair, eye) for pair in combinations(used, 2)}
+    assert min(pairs.values()) > APART, pairs
+
+
+def test_the_check_of_colours_can_fail():
+    red, green = "#c0392b", "#6b7d1e"
+    assert apart(red, green, NORMAL) > 50
+    assert apart(red, green, DEUTERANOPE) < APART
+
+
+def same_but_for_colour(figure):
+    """Pairs of colours of one shape and dash in a layer of points, which a grey print leaves to light."""
+    out = set()
+    for layer in spec.of_mark(figure, "point"):
+        color, shape = (layer["encoding"].get(name, {}) for name in ("color", "shape"))
+        if color.get("field") != "colour":
+            continue
+        looks = {(row["colour"], row.get(shape.get("field"))) for row in spec.rows(figure, layer)}
+        out |= {(a, b) for (a, form), (b, other) in combinations(sorted(looks, key=str), 2) if form == other}
+    return {pair for pair in out if apart(*pair, GREY) < APART}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in gallery.STUDY if kind not in ("loop-worth", "shape")])
+def test_points_differ_by_more_than_colour_in_grey(ahead, kind):
+    for figure in gallery.study_figures(ahead, kind):
+        assert not same_but_for_colour(figure), figure.name
+
+
+def test_the_check_of_points_can_fail():
+    table = pl.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0], "colour": ["#0072B2", "#CC5500"]})
+    x, y = (style.log_axis(channel, name, name, 1, 2) for channel, name in ((alt.X, "x"), (alt.Y, "y")))
+    drawn = alt.layer(marks.points(table, x, y))
+    assert same_but_for_colour(drawn) == {("#0072B2", "#CC5500")}
 
 
 def contrast_with_white(colour):

@@ -164,12 +164,12 @@ def hidden_runs(law: Fit) -> Backtest:
     )
 
 
-def without_a_law(law: Fit) -> ExponentsByMethod:
+def without_a_law(data: FitData | None, level: float) -> ExponentsByMethod:
     """The best size over compute by several methods, at C = 6 N D. Raises Refusal without budgets."""
-    if law.data is None or set(law.form.inputs) != {"params", "tokens"}:
+    if data is None or set(data.inputs) != {"params", "tokens"}:
         raise Refusal("IsoFLOP curves need runs of params and tokens", mend="fit a law of both")
-    N, D = (np.array(law.data.inputs[name]) for name in ("params", "tokens"))
-    return refuse_rows(exponents_by_method, 6 * N * D, N, np.array(law.data.loss), tokens=D, level=law.level)
+    N, D = (np.array(data.inputs[name]) for name in ("params", "tokens"))
+    return refuse_rows(exponents_by_method, 6 * N * D, N, np.array(data.loss), tokens=D, level=level)
 
 
 def _strongest(problem: Problem, phi: Array, points: Points) -> Indices:

@@ -195,9 +195,8 @@ def plan(
     from isoloss.plans import plan as planned
 
     known = _known(source, forecast, runs)
-    unit = known.source.get("loss_unit", "nats per token")
     result = planned(known, **vars(question))
-    respond(as_json, result, plan_parts(result, unit), result.warnings, verbose=verbose)
+    respond(as_json, result, plan_parts(result, known.loss_unit), result.warnings, verbose=verbose)
 
 
 def _known(source: str | None, table: str | None, runs: o.RunsOptions) -> "Fit | Forecaster":
@@ -228,6 +227,7 @@ def design(
     at_most: Annotated[int, typer.Option(help="Runs to propose at most.")] = 8,
     seed: Annotated[int, typer.Option(help="Of the draws and the random choices.")] = 20260422,
     runs: o.RunsOptions,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figure.")] = None,
     verbose: o.Verbose = False,
     as_json: AsJson = False,
 ) -> None:
@@ -245,4 +245,11 @@ def design(
     inputs = o.law_inputs({"params": params, "tokens": tokens, "recurrence": recurrence}, others)
     target = inputs_for(known, inputs) if isinstance(known, Fit) else inputs
     result = designed(known, budget_flops=budget, target=target, at_most=at_most, seed=seed)
+    if out is not None:
+        from isoloss.figures import design as figures
+        from isoloss.figures import render
+
+        picture = figures.figure(known, result)
+        for path in render.write(picture, render.render(picture), out):
+            progress.print(str(path))
     respond(as_json, result, design_parts(result), result.warnings, verbose=verbose)

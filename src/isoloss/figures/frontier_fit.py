@@ -1,4 +1,7 @@
-"""The compute frontier of a fit: loss, N and D over compute, planned at the largest run's budget."""
+"""The compute frontier of a fit: loss, N and D over compute, planned at the largest run's budget.
+
+Of a forecast too, and which runs to buy next for the budget of the largest one.
+"""
 
 from dataclasses import replace
 
@@ -10,11 +13,16 @@ from isoloss.errors import InputError, Refusal
 from isoloss.figures import iso_loss
 from isoloss.figures import plan as plan_figures
 from isoloss.figures.figure import Figure
+from isoloss.figures.plan import Source
 from isoloss.laws import Fit
 from isoloss.plans import Plan, plan
+from isoloss.plans.design import Design, design
 from isoloss.plans.fixed_inputs import SPLIT, run_sizes
+from isoloss.plans.forecast import Forecaster
 
 DRAWS = 400
+FARTHER = 10.0
+"""Times the compute of the largest run: where the next runs shall tell the loss."""
 
 
 def figures(fit: Fit) -> list[Figure]:
@@ -32,12 +40,36 @@ def figures(fit: Fit) -> list[Figure]:
     return [replace(figure, shows=f"{where}. {figure.shows}") for figure in drawn]
 
 
-def largest_plan(fit: Fit) -> Plan:
+def largest_plan(source: Source) -> Plan:
     """The plan for the compute of the largest run.
 
     A looped law is planned at the middle of its loops and of the share of parameters inside them. Raises
     Refusal for a law without N and D, and where no optimum exists.
     """
+    return _law_plan(source) if isinstance(source, Fit) else _forecast_plan(source)
+
+
+def next_runs(source: Source) -> Design:
+    """The runs to buy for the compute of the largest one, to know the best model of ten times as much.
+
+    Raises Refusal as ``largest_plan`` does, and where the source knows no uncertainty.
+    """
+    flops = largest_plan(source).flops
+    target = plan(source, flops=FARTHER * flops, draws=DRAWS)
+    try:
+        return design(source, budget_flops=flops, target={"params": target.params, "tokens": target.tokens})
+    except InputError as error:
+        raise Refusal(error.what, where=error.where, mend=error.mend) from None
+
+
+def _forecast_plan(known: Forecaster) -> Plan:
+    sizes = known.data.inputs
+    if set(sizes) != {"params", "tokens"}:
+        raise Refusal("a forecast of other sizes has no compute frontier", mend="forecast params and tokens")
+    return plan(known, flops=6 * float(np.max(np.multiply(sizes["params"], sizes["tokens"]))), draws=DRAWS)
+
+
+def _law_plan(fit: Fit) -> Plan:
     law = fit.form
     sized = set(SPLIT) <= set(law.inputs) or "params" in law.inputs
     if not sized or "tokens" not in law.inputs or law.gives != "loss":

@@ -14,6 +14,7 @@ from isoloss.figures import (
     backtest,
     context_laws,
     correlations,
+    design,
     exponents,
     fit_residuals,
     frontier_fit,
@@ -35,9 +36,11 @@ from isoloss.figures import (
 )
 from isoloss.figures import fit as fit_figures
 from isoloss.figures.figure import Figure
+from isoloss.figures.plan import Source
 from isoloss.figures.style import configured, title_of
 from isoloss.laws import Fit
 from isoloss.plans import Plan
+from isoloss.plans.forecast import forecaster_of
 from isoloss.records import StudyData, load, reference
 from isoloss.sources.fits import read_fit
 
@@ -70,22 +73,25 @@ def _there(data: Data | Refusal | None) -> Data:
     return data
 
 
-def _alone(draw: Callable[[Fit], Figure]) -> Callable[[Fit, Sequence[Fit]], list[Figure]]:
+def _alone(draw: Callable[[Any], Figure]) -> Callable[[Source, Sequence[Source]], list[Figure]]:
     """A figure that has no room for other laws."""
 
-    def make(fit: Fit, beside: Sequence[Fit]) -> list[Figure]:
+    def make(source: Source, beside: Sequence[Source]) -> list[Figure]:
         if beside:
             raise InputError("this figure draws one law", where=beside[0].law, mend="name one source")
-        return [draw(fit)]
+        return [draw(source)]
 
     return make
 
 
 def _with_others(
     draw: Callable[[Fit, Sequence[Fit]], Figure],
-) -> Callable[[Fit, Sequence[Fit]], list[Figure]]:
-    def make(fit: Fit, beside: Sequence[Fit]) -> list[Figure]:
-        return [draw(fit, beside)]
+) -> Callable[[Fit, Sequence[Source]], list[Figure]]:
+    def make(fit: Fit, beside: Sequence[Source]) -> list[Figure]:
+        laws = [law for law in beside if isinstance(law, Fit)]
+        if len(laws) < len(beside):
+            raise InputError("this figure draws laws alone", where="a table", mend="fit a law to it")
+        return [draw(fit, laws)]
 
     return make
 
@@ -94,20 +100,31 @@ def _curves(analysis: StudyAnalysis) -> list[Figure]:
     return [learning_curves.figure(analysis.study)]
 
 
-def _penalty(_: Fit, largest: Plan) -> Figure:
+def _penalty(_: Source, largest: Plan) -> Figure:
     return plan.penalty(largest)
 
 
-def _without_a_law(fit: Fit, which: int) -> Figure:
+def _design(source: Source) -> Figure:
+    return design.figure(source, frontier_fit.next_runs(source))
+
+
+def _iso_loss(source: Source, beside: Sequence[Source]) -> list[Figure]:
+    if len(beside) > 1:
+        raise InputError("this figure draws two laws at most", where=beside[1].law, mend="name two sources")
+    return [iso_loss.figure(source, frontier_fit.largest_plan(source), *beside)]
+
+
+def _without_a_law(source: Source, which: int) -> Figure:
     """The curves by budget, the first, or the frontier, the last."""
-    drawn = isoflop.pictures(refits.without_a_law(fit), fit.loss_unit)
+    level = source.level if isinstance(source, Fit) else 0.9
+    drawn = isoflop.pictures(refits.without_a_law(source.data, level), source.loss_unit)
     if len(drawn) < 2:
         raise Refusal("the runs form no budgets", mend="plot runs of several sizes at equal compute")
     return drawn[which]
 
 
-def _planned(draw: Callable[..., Figure]) -> Callable[[Fit, Sequence[Fit]], list[Figure]]:
-    return _alone(lambda fit: draw(fit, frontier_fit.largest_plan(fit)))
+def _planned(draw: Callable[..., Figure]) -> Callable[[Source, Sequence[Source]], list[Figure]]:
+    return _alone(lambda source: draw(source, frontier_fit.largest_plan(source)))
 
 
 STUDY = {
@@ -140,10 +157,11 @@ FIT = {
     "residuals": Kind("what the law leaves, along each input", _alone(fit_residuals.residuals)),
     "correlations": Kind("how the parameters hang together", _alone(correlations.figure)),
     "profiles": Kind("how sharply each parameter is known", _alone(profiles.figure)),
-    "iso-loss": Kind("lines of equal loss over C and N, with the frontier", _planned(iso_loss.figure)),
+    "iso-loss": Kind("lines of equal loss over C and N, with the frontier", _iso_loss),
     "plan-frontier": Kind("the least loss over compute", _planned(plan.frontier)),
     "plan-allocation": Kind("the best N and D over compute", _planned(plan.allocation)),
     "plan-penalty": Kind("what another size costs", _planned(_penalty)),
+    "design": Kind("which runs to buy next, over N and D", _alone(_design)),
     "backtest": Kind(
         "hidden runs against their predictions", _alone(lambda fit: backtest.figure(refits.hidden_runs(fit)))
     ),
@@ -161,6 +179,16 @@ FIT = {
         "best N over compute by several methods", _alone(lambda fit: _without_a_law(fit, -1))
     ),
 }
+WITHOUT_A_LAW = (
+    "iso-loss",
+    "plan-frontier",
+    "plan-allocation",
+    "plan-penalty",
+    "design",
+    "isoflop-curves",
+    "compute-frontier",
+)
+"""Of a fit's figures those that a table of runs allows too: by its forecast, or by no law at all."""
 
 
 def study_figures(study: StudyData, kind: str) -> Sequence[Figure]:
@@ -174,23 +202,40 @@ def study_figures(study: StudyData, kind: str) -> Sequence[Figure]:
     return figures
 
 
-def fit_figures_of(fit: Fit, kind: str, beside: Sequence[Fit] = ()) -> Sequence[Figure]:
-    """The figures of a kind, with other laws ``beside`` where it has room for them; raises as above."""
-    return _known(FIT, kind, "a fit").make(fit, beside)
+def fit_figures_of(source: Source, kind: str, beside: Sequence[Source] = ()) -> Sequence[Figure]:
+    """The figures of a kind of a fit, or of the forecast of a table, with others ``beside`` it.
+
+    Raises as above, for a kind that needs a law, and for sources beside one that has no room for them.
+    """
+    drawn = _known(FIT, kind, "a fit")
+    if not isinstance(source, Fit) and kind not in WITHOUT_A_LAW:
+        mend = f"fit a law to it, or choose one of {', '.join(WITHOUT_A_LAW)}"
+        raise InputError("is a figure of a law, and a table has none", where=kind, mend=mend)
+    return drawn.make(source, beside)
 
 
-def of_sources(kind: str, sources: Sequence[str]) -> Sequence[Figure]:
-    """Of a study's folder or `reference`, or of a FIT.json or a published law and the laws beside it.
+def of_sources(kind: str, sources: Sequence[str], **reading: Any) -> Sequence[Figure]:
+    """Of a study's folder or `reference`; or of FIT.json, published laws and tables, the first before others.
 
-    Raises InputError for a source that is neither.
+    A table is read by ``reading``, as ``plans.forecast.forecaster_of`` takes it. Raises InputError for a
+    source that is none of these.
     """
     first, *others = sources
     shipped = not Path(first).exists() and reference.is_name(first)
     if not shipped and not Path(first).is_dir():
-        return fit_figures_of(read_fit(first), kind, [read_fit(other) for other in others])
+        _known(FIT, kind, "a fit")
+        known, *beside = (_law_or_table(source, reading) for source in sources)
+        return fit_figures_of(known, kind, beside)
     if others:
         raise InputError("only a law takes others beside it", where=others[0], mend="name one study")
     return study_figures(load(reference.folder(first) if shipped else first), kind)
+
+
+def _law_or_table(source: str, reading: Mapping[str, Any]) -> Source:
+    path = Path(source)
+    if path.is_file() and path.suffix != ".json":
+        return forecaster_of(path, **reading)
+    return read_fit(source)
 
 
 def listing() -> tuple[dict[str, str], list[str]]:

@@ -18,6 +18,8 @@ WIDTH, HEIGHT = 560, 400
 PAIRING = "Seeds are paired: runs of one seed read the same text in the same order"
 APART = 1.015
 """Sizes stand apart sideways by this factor at each D, so that their bars can be told apart."""
+SHAPES = tuple(shape for shape in marks.SHAPES if shape != "diamond")
+"""Of sizes; the diamond is a zero."""
 
 
 def figure(data: PairByTokens) -> Figure:
@@ -43,7 +45,10 @@ def figure(data: PairByTokens) -> Figure:
 def chart(sizes: list[tuple[SizeGaps, str]], y_title: str) -> alt.LayerChart:
     """Lines are drawn to a crossing that is not far beyond the most tokens."""
     middle = (len(sizes) - 1) / 2
-    points = pl.concat(points_of(size, colour, i - middle) for i, (size, colour) in enumerate(sizes))
+    points = pl.concat(
+        points_of(size, colour, i - middle).with_columns(shape=pl.lit(SHAPES[i % len(SHAPES)]))
+        for i, (size, colour) in enumerate(sizes)
+    )
     zeros = pl.concat(zero_of(size, colour) for size, colour in sizes)
     lines = pl.concat(line_of(size, colour, zeros) for size, colour in sizes)
     x = log_axis(alt.X, "tokens", "Training tokens D", *marks.span(lines["tokens"]), room=1.15)
@@ -54,7 +59,7 @@ def chart(sizes: list[tuple[SizeGaps, str]], y_title: str) -> alt.LayerChart:
         marks.bars(points, x, y, clip=True, opacity=0.6),
         marks.line(lines.filter(~pl.col("beyond")), x, y, width=1.8),
         marks.line(lines.filter("beyond"), x, y, width=1.2, dash=[4, 4]),
-        marks.points(points, x, y, size=46),
+        marks.points(points, x, y, shape=marks.SHAPE, size=46),
         marks.chart_of(zeros)
         .mark_rule(strokeWidth=5, opacity=0.35, clip=True)
         .encode(marks.renamed(x, "low"), y, x2="high:Q", color=marks.COLOUR),

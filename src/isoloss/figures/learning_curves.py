@@ -4,6 +4,8 @@ After Hoffmann et al. 2022 (arXiv 2203.15556), Fig. 2: the lower envelope of the
 budget buys, and the size that lies on it the size to train.
 """
 
+import itertools
+
 import altair as alt
 import numpy as np
 import polars as pl
@@ -32,8 +34,11 @@ def figure(study: StudyData) -> Figure:
     ends = rows.filter(pl.col("cooled"))
     rows = rows.filter(pl.col("flops_6nd") >= marks.span(ends["flops_6nd"])[0] / START)
     families = rows["family"].unique(maintain_order=True).to_list()
-    colours = {family: family_colour(family, families) for family in families}
-    rows = rows.with_columns(pl.col("family").replace_strict(colours).alias("colour"))
+    looks = {
+        family: (family_colour(family, families), shape, [])
+        for family, shape in zip(families, itertools.cycle(marks.SHAPES))
+    }
+    rows = marks.with_looks(rows, "family", looks)
     ends, curves = rows.filter(pl.col("cooled")), rows.filter(~pl.col("cooled"))
     lowest = envelope_of(ends)
     x = log_axis(
@@ -50,7 +55,7 @@ def figure(study: StudyData) -> Figure:
     names = rows.group_by("family", maintain_order=True).agg(pl.col("loss").min(), pl.col("colour").first())
     layers = [
         marks.line(curves, x, y, by="run_id", width=1, opacity=0.35, clip=True),
-        marks.points(ends, x, y, size=34, opacity=0.8, clip=True),
+        marks.points(ends, x, y, shape=marks.SHAPE, size=34, opacity=0.8, clip=True),
         marks.line(lowest, x, y, colour=INK, width=2.2),
         marks.end_labels(
             names.with_columns(pl.col("family").map_elements(name_of, return_dtype=pl.String).alias("label")),

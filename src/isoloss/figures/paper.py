@@ -43,7 +43,7 @@ def svg(figure: Figure, column: str = "single", *, name: str = "") -> str:
         if drawn := _fitted(bare, inches * INCH):
             return number_ids(_in_inches(drawn, inches), name or figure.name)
     raise InputError(
-        f"{inches} inches are too narrow for this figure", where=figure.name, mend="--column double"
+        f"{inches} inches are too narrow for this figure", where=figure.name, mend="--width double"
     )
 
 

@@ -10,34 +10,44 @@ from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import INK, POWERS, PREDICTED, QUIET, REAL, linear_axis, log_axis
 from isoloss.laws import Fit
-from isoloss.plans import Plan
-from isoloss.plans.curve import Optima, optima
-from isoloss.plans.fixed_inputs import FixedInputs, run_sizes
+from isoloss.plans import FixedInputs, Optima, Plan, optima
+from isoloss.plans.fixed_inputs import run_sizes
+from isoloss.plans.forecast import Forecaster
 from isoloss.plans.heuristics import kaplan, twenty_tokens
+
+Source = Fit | Forecaster
+"""What a plan rests on: a law, or the forecast of a table."""
 
 WIDTH, HEIGHT = 640, 360
 PANEL = 330
 POINTS, DRAWS = 49, 400
+KRIGED_POINTS, KRIGED_DRAWS = 25, 100
+"""Of a forecast, whose draws take a hundred times as long as a law's."""
 DECADES = 2.0
 """How far the curves go below the plan's budget where there are no data."""
 PANELS = {"params": "Parameters N", "tokens": "Training tokens D"}
 RULES = {"Kaplan et al. 2020, Table 6": kaplan, "20 tokens a parameter": twenty_tokens}
 
 
-def optimal_sizes(fit: Fit, plan: Plan) -> Optima:
+def name_of(source: Source) -> str:
+    return f"the law {source.law}" if isinstance(source, Fit) else "the forecast, without a law"
+
+
+def optimal_sizes(source: Source, plan: Plan) -> Optima:
     """The best models from the smallest run, or two decades below the plan, to a little above the plan."""
-    runs = runs_of(fit, plan)
+    runs = runs_of(source, plan)
     low, high = plan.flops / 10**DECADES, plan.flops
     if runs is not None:
         low, high = marks.span(runs["flops"], [plan.flops])
         low = min(low, plan.flops / 10)
+    points, draws = (POINTS, DRAWS) if isinstance(source, Fit) else (KRIGED_POINTS, KRIGED_DRAWS)
     return optima(
-        fit,
-        np.geomspace(low, 3 * high, POINTS),
+        source,
+        np.geomspace(low, 3 * high, points),
         setting=fixed_inputs(plan),
         flops_per_token=plan.flops_per_token,
         level=plan.level,
-        draws=DRAWS,
+        draws=draws,
     )
 
 
@@ -48,16 +58,16 @@ def fixed_inputs(plan: Plan) -> FixedInputs:
     )
 
 
-def frontier(fit: Fit, plan: Plan) -> Figure:
-    """Loss over training compute: the runs, the least loss that the law gives each budget, and the plan."""
-    best, runs = optimal_sizes(fit, plan), runs_of(fit, plan)
+def frontier(source: Source, plan: Plan) -> Figure:
+    """Loss over training compute: the runs, the least loss that each budget buys, and the plan."""
+    best, runs = optimal_sizes(source, plan), runs_of(source, plan)
     table = _frontier_table(best)
     x = _flops_axis(best, runs)
     losses = [table["loss"], [plan.loss]] if runs is None else [table["loss"], [plan.loss], runs["loss"]]
     low, high = marks.span(*losses)
     # Runs far above the frontier must not flatten it.
     top = float(np.nanmax(best.loss_F))
-    y = linear_axis("loss", f"Loss ({fit.loss_unit})", low, min(high, top + 0.6 * (top - low)))
+    y = linear_axis("loss", f"Loss ({source.loss_unit})", low, min(high, top + 0.6 * (top - low)))
     layers: list[alt.Chart] = []
     if runs is not None:
         layers.append(marks.points(runs, x, y, colour=REAL, size=28, opacity=0.55, clip=True))
@@ -72,20 +82,25 @@ def frontier(fit: Fit, plan: Plan) -> Figure:
         marks.panel(layers, WIDTH, HEIGHT),
         title,
         table,
-        points="" if runs is None else f"points: the {runs.height} runs fitted; ",
-        law=fit.law,
+        points="" if runs is None else f"points: the {runs.height} runs used; ",
+        law=name_of(source),
         rule=f"{plan.flops_per_token:g}",
-        band=(
-            f"band: {text.level(plan.level)} interval of the law's mean; bar: of one new run"
-            if interval
-            else "the fit supports no interval"
-        ),
+        band=_band_name(source, plan),
     )
 
 
-def allocation(fit: Fit, plan: Plan) -> Figure:
+def _band_name(source: Source, plan: Plan) -> str:
+    if plan.intervals["loss"] is None:
+        return "the fit supports no interval"
+    level = text.level(plan.level)
+    if isinstance(source, Fit):
+        return f"band: {level} interval of the law's mean; bar: of one new run"
+    return f"band and bar: {level} interval of one new run"
+
+
+def allocation(source: Source, plan: Plan) -> Figure:
     """The best N and D over compute, with intervals, beside two rules that papers print."""
-    best, runs = optimal_sizes(fit, plan), runs_of(fit, plan)
+    best, runs = optimal_sizes(source, plan), runs_of(source, plan)
     sizes, rules = _allocation_table(best), _rules_table(best)
     charts = [_allocation_panel(column, sizes, rules, best, runs, plan) for column in PANELS]
     ends = plan.intervals.get("params")
@@ -99,7 +114,7 @@ def allocation(fit: Fit, plan: Plan) -> Figure:
         alt.hconcat(*charts, spacing=36),
         title,
         sizes,
-        law=fit.law,
+        law=name_of(source),
         level=text.level(best.level),
         slope=f"{best.exponent:.2f}",
     )
@@ -141,15 +156,15 @@ def penalty(plan: Plan) -> Figure:
         table,
         params=text.count(plan.params),
         flops=text.power(plan.total_flops),
-        law=plan.law,
+        law=f"the law {plan.law}" if plan.law != "forecast" else "the forecast, without a law",
         gap=gap,
     )
 
 
-def runs_of(fit: Fit, plan: Plan) -> pl.DataFrame | None:
-    """N, D, training FLOPs and loss of the runs behind the fit, counted as the plan counts."""
-    sizes = run_sizes(fit)
-    if sizes is None or fit.data is None:
+def runs_of(source: Source, plan: Plan) -> pl.DataFrame | None:
+    """N, D, training FLOPs and loss of the runs behind it, counted as the plan counts."""
+    sizes = run_sizes(source)
+    if sizes is None or source.data is None:
         return None
     params, tokens, executed = sizes
     return pl.DataFrame(
@@ -157,7 +172,7 @@ def runs_of(fit: Fit, plan: Plan) -> pl.DataFrame | None:
             "params": params,
             "tokens": tokens,
             "flops": plan.flops_per_token * executed * tokens,
-            "loss": np.array(fit.data.loss),
+            "loss": np.array(source.data.loss),
         }
     )
 

@@ -20,7 +20,7 @@ FONT = "Helvetica, Arial, Liberation Sans, sans-serif"
 INK, QUIET, GRID = "#1a1a1a", "#555555", "#e3e3e3"
 
 FAMILY_COLOURS = {"transformer": "#0072B2", "lstm": "#CC5500", "looped": "#00845f"}
-OTHER_COLOURS = ("#AA3377", "#8a6d00", "#332288", "#3f3f3f", "#7a4a2b")
+OTHER_COLOURS = ("#AA3377", "#3f3f3f", "#332288", "#8a6d00", "#7a4a2b")
 REAL, PREDICTED = "#0072B2", "#E69F00"
 RAMP = ("#2b0a6b", "#8f0da4", "#cc4778", "#f0843c")
 """From dark to bright along a continuous quantity, such as log N: the middle of the plasma map."""

@@ -1,7 +1,7 @@
 """Plans: what a law says to do. No torch."""
 
 from isoloss.plans.cost import PF_DAY, Hardware, gpus, hardware
-from isoloss.plans.curve import AllocationExponent, Optima, allocation_exponent, optima
+from isoloss.plans.curve import AllocationExponent, Optima, allocation_exponent, optima, surface_of
 from isoloss.plans.fixed_inputs import FixedInputs
 from isoloss.plans.heuristics import effective_tokens, epoch_value
 from isoloss.plans.penalty import Penalty
@@ -23,4 +23,5 @@ __all__ = [
     "hardware",
     "optima",
     "plan",
+    "surface_of",
 ]

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.cost import Rates
 from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes
+from isoloss.plans.forecast import Forecaster
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.stats import check_level
 
@@ -22,7 +23,8 @@ ALLOCATION_DRAWS = 4000
 
 @dataclass(frozen=True)
 class Optima:
-    """Arrays over F budgets. Ends are quantiles of the draws, ``band`` the interval of the law's mean loss.
+    """Arrays over F budgets. Ends are quantiles of the draws, ``band`` the interval of the law's mean loss,
+    of a forecast that of a new run.
 
     NaN where a budget has no optimum; ends and band are None for a fit without covariance.
     """
@@ -42,8 +44,15 @@ class Optima:
         return float(np.polyfit(np.log(self.flops_F), np.log(self.params_F), 1)[0])
 
 
+def surface_of(source: Fit | Forecaster, fixed: FixedInputs, draws: int, seed: int = 0) -> LossSurface:
+    """The loss over N and D of a fit, or of the forecast of a table. Raises InputError for other inputs."""
+    return (
+        loss_surface(source, fixed, draws, seed) if isinstance(source, Fit) else source.surface(draws, seed)
+    )
+
+
 def optima(
-    fit: Fit,
+    source: Fit | Forecaster,
     flops: ArrayLike,
     *,
     setting: FixedInputs | None = None,
@@ -60,15 +69,11 @@ def optima(
     if not (np.all(np.isfinite(flops_F)) and np.all(flops_F > 0)):
         raise InputError("a budget is not positive and finite", mend="give FLOPs")
     level, fixed = check_level(level), setting or FixedInputs()
-    surface = loss_surface(fit, fixed, draws, seed)
-    rates = Rates(flops_per_token, passes(fit.form, fixed))
+    surface = surface_of(source, fixed, draws, seed)
+    rates = Rates(flops_per_token, passes(source.form, fixed) if isinstance(source, Fit) else 1.0)
     log_n_FS, log_d_FS = _answers(surface, flops_F, rates)
     params_F, tokens_F = np.exp(log_n_FS[:, 0]), np.exp(log_d_FS[:, 0])
     loss_F = surface.loss(0, log_n_FS[:, 0], log_d_FS[:, 0])
-    band_2F, good_F = np.full((2, len(flops_F)), np.nan), np.isfinite(loss_F)
-    if bands := fit.covariance is not None and bool(good_F.any()):
-        inputs = law_inputs(fit.form, fixed, params_F[good_F], tokens_F[good_F])
-        band_2F[:, good_F] = fit.predict(level=level, **inputs).band
     return Optima(
         flops_F,
         params_F,
@@ -76,9 +81,28 @@ def optima(
         loss_F,
         _ends(log_n_FS[:, 1:], level),
         _ends(log_d_FS[:, 1:], level),
-        (band_2F[0], band_2F[1]) if bands else None,
+        _band(source, fixed, params_F, tokens_F, np.isfinite(loss_F), level),
         level,
     )
+
+
+def _band(
+    source: Fit | Forecaster,
+    fixed: FixedInputs,
+    params_F: Array,
+    tokens_F: Array,
+    good_F: NDArray[np.bool_],
+    level: float,
+) -> Ends | None:
+    if not good_F.any() or (isinstance(source, Fit) and source.covariance is None):
+        return None
+    band_2F = np.full((2, len(good_F)), np.nan)
+    N, D = params_F[good_F], tokens_F[good_F]
+    if isinstance(source, Fit):
+        band_2F[:, good_F] = source.predict(level=level, **law_inputs(source.form, fixed, N, D)).band
+    else:
+        band_2F[:, good_F] = source.at({"params": N, "tokens": D}, level).interval.T
+    return band_2F[0], band_2F[1]
 
 
 class AllocationExponent(NamedTuple):

@@ -1,12 +1,12 @@
 """What stands still while a plan moves N and D: loops, unique tokens; and how a law sees N and D then."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from isoloss.errors import InputError
-from isoloss.laws import Array, Fit, Form
+from isoloss.laws import Array, FitData, Form
 from isoloss.plans.heuristics import R_STAR, repeated_worth
 
 Values = float | Array
@@ -86,11 +86,18 @@ def passes(law: Form, fixed: FixedInputs) -> float:
     return 1 - fixed.looped_share + fixed.looped_share * fixed.loops
 
 
-def run_sizes(fit: Fit) -> tuple[Array, Array, Array] | None:
-    """N, D and executed N of the runs behind a fit; None where it has none."""
-    if fit.data is None:
+class HasRuns(Protocol):
+    """A fit, or the forecast of a table."""
+
+    @property
+    def data(self) -> FitData | None: ...
+
+
+def run_sizes(source: HasRuns) -> tuple[Array, Array, Array] | None:
+    """N, D and executed N of the runs behind a fit or a forecast; None where it has none."""
+    if source.data is None:
         return None
-    x = {name: np.array(column) for name, column in fit.data.inputs.items()}
+    x = {name: np.array(column) for name, column in source.data.inputs.items()}
     loops = x.get("recurrence", 1.0)
     if SPLIT[1] in x:
         return x["params_once"] + x["params_recurrent"], x["tokens"], x["params_once"] + loops * x[SPLIT[1]]

@@ -64,7 +64,7 @@ def _sections(
     misses = parts_of(fit, fit_residuals.real_against_predicted, fit_residuals.residuals)
     frontier = attempt(frontier_fit.figures, fit)
     hidden = attempt(lambda: backtest_figure.figure(hidden_runs(fit)))
-    methods = attempt(lambda: isoflop_figures.pictures(without_a_law(fit), fit.loss_unit))
+    methods = attempt(lambda: isoflop_figures.pictures(without_a_law(fit.data, fit.level), fit.loss_unit))
     other = attempt_with(refits, partial(fit_tables.sensitivity, fit))
     left = attempt_with(without, partial(fit_tables.influence, fit))
     return [

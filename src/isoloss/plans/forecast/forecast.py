@@ -109,6 +109,10 @@ class Forecaster:
         return "forecast"
 
     @property
+    def loss_unit(self) -> str:
+        return self.source.get("loss_unit", "nats per token")
+
+    @property
     def data(self) -> FitData:
         return self.runs.data()
 

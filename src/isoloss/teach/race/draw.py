@@ -50,7 +50,7 @@ def times(tables: Tables, setup: str, mode: str, layers: Sequence[Row]) -> Figur
 def referee(rows: Sequence[Row], set_ups: int) -> Figure:
     """Block over LSTM layer with intervals, a line a set-up: above 1 the LSTM layer is faster."""
     names = list(dict.fromkeys(row["setup"] for row in rows))
-    colours = (INK, OTHER_COLOURS[0], OTHER_COLOURS[1], QUIET)
+    colours = (INK, OTHER_COLOURS[0], OTHER_COLOURS[3], QUIET)
     dashes = ([1, 0], [7, 4], [2, 3], [9, 3, 2, 3])
     looks = {name: (colours[i % 4], marks.SHAPES[i % 4], dashes[i % 4]) for i, name in enumerate(names)}
     # Set-ups stand side by side, or their bars would hide each other.
