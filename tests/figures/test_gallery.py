@@ -93,7 +93,7 @@ def test_runs_to_buy_are_those_of_the_design(law):
     assert figure.table["params"].to_list() == [run.inputs["params"] for run in bought.runs]
     assert sum(figure.table["flops"]) == pytest.approx(bought.spent_flops)
     named = [row["label"] for layer in spec.of_mark(figure, "text") for row in spec.rows(figure, layer)]
-    assert sorted(", ".join(named[:-1]).split(", "), key=int) == [str(i + 1) for i in range(len(bought.runs))]
+    assert sorted("/".join(named[:-1]).split("/"), key=int) == [str(i + 1) for i in range(len(bought.runs))]
     share = 1 - bought.half_width_after / bought.half_width_now
     assert f"by {100 * share:.2g}%" in figure.title
 
@@ -192,6 +192,9 @@ def test_the_envelope_holds_the_lowest_loss_at_every_compute(ahead):
     for row in ends.iter_rows(named=True):
         assert row["loss"] >= lowest.filter(pl.col("flops_6nd") <= row["flops_6nd"])["loss"].min()
     assert f"{lowest['loss'][-1]:.3f}" in figure.title
+    last = lowest["x"][-1]
+    best = ahead.table().filter(pl.col("cooled") & (pl.col("flops_6nd") == last)).sort("loss")["label"][0]
+    assert figure.title.endswith(f"with {best}")
 
 
 def test_the_gallery_page_shows_what_there_is_and_says_what_is_not(law, monkeypatch):

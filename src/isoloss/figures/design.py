@@ -36,7 +36,7 @@ def figure(source: Source, bought: Design) -> Figure:
         | {"label": [str(i + 1) for i in range(len(bought.runs))]}
     )
     # One size may be bought several times.
-    sizes_bought = runs.group_by("params", "tokens", maintain_order=True).agg(pl.col("label").str.join(", "))
+    sizes_bought = runs.group_by("params", "tokens", maintain_order=True).agg(pl.col("label").str.join("/"))
     target = pl.DataFrame({name: [bought.target[name]] for name in ("params", "tokens")}).with_columns(
         label=pl.lit("to predict")
     )
@@ -50,7 +50,7 @@ def figure(source: Source, bought: Design) -> Figure:
         layers.append(marks.points(at_hand, x, y, colour=REAL, size=24, opacity=0.5))
     layers += [
         marks.points(sizes_bought, x, y, colour=PREDICTED, shape="diamond", size=150),
-        _named(sizes_bought, x, y, align="right", dx=-10, fontSize=12),
+        _named(sizes_bought, x, y, dy=-14, fontSize=12),
         marks.points(target, x, y, colour=INK, shape="cross", size=160),
         _named(target, x, y, align="right", dx=-12, fontSize=12),
     ]

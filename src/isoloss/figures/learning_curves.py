@@ -34,11 +34,12 @@ def figure(study: StudyData) -> Figure:
     ends = rows.filter(pl.col("cooled"))
     rows = rows.filter(pl.col("flops_6nd") >= marks.span(ends["flops_6nd"])[0] / START)
     families = rows["family"].unique(maintain_order=True).to_list()
-    looks = {
-        family: (family_colour(family, families), shape, [])
-        for family, shape in zip(families, itertools.cycle(marks.SHAPES))
-    }
-    rows = marks.with_looks(rows, "family", looks)
+    colours = {family: family_colour(family, families) for family in families}
+    shapes = dict(zip(families, itertools.cycle(marks.SHAPES)))
+    rows = rows.with_columns(
+        pl.col("family").replace_strict(colours).alias("colour"),
+        pl.col("family").replace_strict(shapes).alias("shape"),
+    )
     ends, curves = rows.filter(pl.col("cooled")), rows.filter(~pl.col("cooled"))
     lowest = envelope_of(ends)
     x = log_axis(
