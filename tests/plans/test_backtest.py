@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import form
+from isoloss.laws import fit, form
 from isoloss.plans.backtest import Standing, backtest
+from isoloss.plans.forecast import forecast_beside
 from isoloss.plans.holdout import rung_of
 from isoloss.plans.scores import interval_score
 
@@ -76,6 +77,21 @@ def test_the_forecast_wins_where_the_law_is_wrong_and_loses_where_its_interval_i
         better = found.forecast.intervals.winkler < found.intervals.winkler
         assert better == (winner == "forecast")
         assert f"The {winner} predicts better" in found.verdict()
+
+
+def test_loops_are_forecast_beside_their_law():
+    rng = np.random.default_rng(2)
+    sizes = {"params": 10 ** rng.uniform(7, 9, 60), "tokens": 10 ** rng.uniform(9, 11, 60)}
+    sizes["recurrence"] = rng.choice([1.0, 2.0, 4.0, 8.0], 60)
+    truth = {**LAW, "C": 0.3, "gamma": 0.8, "t1": 0.0, "t2": 0.0, "t3": 0.0}
+    loss = form("loop-total").loss(truth, sizes) * np.exp(2e-3 * rng.standard_normal(60))
+    found = backtest("loop-total", sizes, loss, holdout="largest-flops", share=0.3)
+    assert found.forecast.intervals.coverage.share > 0.7
+    assert found.forecast.score.mean_abs_error < 0.02
+    law = fit("loop-total", sizes, loss)
+    beside = forecast_beside(law, {"params": 5e9, "tokens": 4e11, "recurrence": 4})
+    low, high = beside.interval[0]
+    assert low < form("loop-total").loss(truth, {"params": 5e9, "tokens": 4e11, "recurrence": 4.0}) < high
 
 
 def test_there_is_no_forecast_of_other_inputs_and_a_refused_one_says_why():

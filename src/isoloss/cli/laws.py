@@ -149,7 +149,7 @@ def isoflop(
     read = columns_for(
         [], table, **columns.reading(), cluster=run, more=("flops", "params"), optional=("tokens",)
     )
-    with read.told():
+    with read.warnings_in_refusal():
         exponents = exponents_by_method(
             read.inputs["flops"],
             read.inputs["params"],

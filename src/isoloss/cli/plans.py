@@ -39,7 +39,7 @@ def compare(
 
     names = [name.strip() for name in laws.split(",") if name.strip()]
     read, inputs, hidden = _read(names, table, columns, holdout or "")
-    with read.told():
+    with read.warnings_in_refusal():
         comparison = ranked(
             names,
             inputs,
@@ -76,7 +76,7 @@ def backtest(
 
     read, inputs, hidden = _read([law], table, columns, holdout)
     options = objective.chosen | held.options() | {"source": read.source}
-    with read.told():
+    with read.warnings_in_refusal():
         result = judged(law, inputs, read.loss, holdout=hidden, rungs=rungs, cluster=read.cluster, **options)
     if out is not None:
         from isoloss.figures import backtest as figures

@@ -61,7 +61,7 @@ class Backtest:
     D where the inputs give them (a loop counted at each pass), else the column that was held out.
     ``rmse_in_noise`` is the law's RMSE over the seed noise, where seeds repeat. ``gain`` is the interval of
     the best baseline's mean absolute relative error minus the law's, by a paired t over points.
-    ``forecast`` is None for laws of other inputs than N, D or C, for weighted runs, and where it is refused.
+    ``forecast`` is None for laws whose inputs it does not take, for weighted runs, and where it is refused.
     """
 
     law: str

@@ -55,14 +55,14 @@ class Columns:
         return f"{row_words(rows.tolist())} (N = {text.count(params)})"
 
     @contextmanager
-    def told(self) -> Generator[None, None, None]:
-        """A Refusal in the block says first what was left out, and what else is wrong with the table."""
+    def warnings_in_refusal(self) -> Generator[None, None, None]:
+        """A Refusal in the block says under its reason what was left out, and what else is wrong here."""
         try:
             yield
         except Refusal as reason:
             if not self.warnings:
                 raise
-            what = "; ".join([*self.warnings, reason.what])
+            what = "\n  mind: ".join([reason.what, *self.warnings])
             raise Refusal(what, where=reason.where, mend=reason.mend) from None
 
     @property
@@ -238,7 +238,7 @@ def fit_table(
     inputs = {name: data.inputs[name] for name in law.inputs}
     options |= {"weights": data.weights, "cluster": data.cluster, "source": data.source}
     options |= {"allow_negative": allow_negative}
-    with data.told():
+    with data.warnings_in_refusal():
         if objective is None:
             fitted = _by_default(law, inputs, data.loss, options)
         else:

@@ -89,7 +89,7 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
 def forecast_beside(fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None) -> Forecast | None:
     """The forecast from the rows that ``fit`` carries, at the same inputs; None where there can be none.
 
-    That is: a fit without rows or with weights, a law of other inputs than N, D or C, a refused forecast.
+    That is: a fit without rows or with weights, a law whose inputs a forecast does not take, a refused one.
     """
     data = fit.data
     if data is None or not forecast_inputs(fit.form) or len(set(data.weights)) > 1 or fit.signed_floor:
@@ -120,7 +120,7 @@ def doubts_beside(prediction: Prediction, beside: Forecast | None) -> tuple[str,
 
 def best_form(fit: Fit) -> BaseFit | None:
     """The form that scatters least about the rows of ``fit``; None where there are no forms of its inputs."""
-    if fit.data is None or not forecast_inputs(fit.form):
+    if fit.data is None or not forecast_inputs(fit.form) or set(fit.form.inputs) & set(OTHERS):
         return None
     runs = log_runs(fit.data.inputs, fit.data.loss)
     bases = [base for base in bases_of(runs.names) if not base.tied]
@@ -128,8 +128,11 @@ def best_form(fit: Fit) -> BaseFit | None:
 
 
 def forecast_inputs(law: Form) -> bool:
-    """Whether a forecast takes the inputs of ``law``: N and D, or one of N, D and C."""
-    return law.gives == "loss" and set(law.inputs) in ({"params", "tokens"}, *({name} for name in SIZES))
+    """Whether a forecast takes the inputs of ``law``: N and D, or one of N, D and C, and more such sizes."""
+    sizes, others = set(law.inputs) & set(SIZES), set(law.inputs) - set(SIZES)
+    return (
+        law.gives == "loss" and others <= set(OTHERS) and (len(sizes) == 1 or sizes == {"params", "tokens"})
+    )
 
 
 def new_runs(
