@@ -1,5 +1,7 @@
 """What the runs of a fit say against it: each doubt there when it should be, and away when not."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -51,6 +53,22 @@ def test_rows_keep_the_numbers_of_their_table():
     said = doubts(table, where=where)
     assert "1 outlier, " in said
     assert "(row 41): without it" in said
+
+
+HIDDEN = "with its largest runs hidden"
+
+
+def test_hidden_runs_that_a_wrong_law_misses_are_counted():
+    said = doubts(frame(form="outer", noise=0.001), objective="squared-log")
+    assert HIDDEN in said
+    inside, count = map(int, re.search(rf"{HIDDEN}, (\d+) of (\d+) lay inside", said).groups())
+    assert inside < 0.8 * count
+
+
+def test_of_a_true_law_hidden_runs_are_seldom_doubted():
+    """At most one of a hundred by the rule: of twenty, three would be chance in a thousand."""
+    raised = sum(HIDDEN in doubts(frame(seed=seed), objective="squared-log") for seed in range(20))
+    assert raised <= 2
 
 
 def test_many_runs_off_the_law_are_no_outliers():

@@ -1,14 +1,17 @@
-"""What the runs of a fit say against it: outliers as a group, a form that fits better, a drift."""
+"""What the runs of a fit say against it: outliers, a form that fits better, a drift, hidden runs missed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import bdtr
 
 from isoloss import text
 from isoloss.analysis.fit_rows import exact, on_logs, rows, spread_words
 from isoloss.analysis.fit_tables import exponents
+from isoloss.analysis.refits import hidden_runs
 from isoloss.analysis.residual_bins import drift, drifts, means
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, descend, problem_of
 from isoloss.plans.forecast import best_form
 
@@ -24,6 +27,9 @@ _ONE_BUDGET = 0.03  # of log compute, from run to run of a budget
 _SIZES, _BUDGETS, _ONE_SIDE = 4, 3, 2 / 3
 _DELTA = 1e-3  # of Huber's function, on log losses
 _NAMED = 10
+_MOST_HIDDEN = 1000
+"""Of more rows than this the second fit, without the largest runs, would cost seconds."""
+_LUCK = 0.01
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,13 @@ def doubted(fit: Fit) -> Fit:
     """``fit`` with what its own runs say against it among its warnings."""
     if fit.data is None or len(fit.residuals) < FEWEST or exact(fit) or fit.form.gives != "loss":
         return fit
-    said = [_outlier_words(fit, outliers(fit)), _form_words(fit), _drift_words(fit), _side_words(fit)]
+    said = [
+        _outlier_words(fit, outliers(fit)),
+        _form_words(fit),
+        _drift_words(fit),
+        _hidden_words(fit),
+        _side_words(fit),
+    ]
     return replace(fit, warnings=(*fit.warnings, *filter(None, said)))
 
 
@@ -107,6 +119,23 @@ def _drift_words(fit: Fit) -> str:
     bins = means(fit, rows(fit))
     words = drift(fit, bins)
     return words[:1].lower() + words[1:] if drifts(bins) else ""
+
+
+def _hidden_words(fit: Fit) -> str:
+    """Where fewer of the largest runs, hidden from a second fit, lay in their interval than luck explains."""
+    if len(fit.residuals) > _MOST_HIDDEN or fit.covariance is None:
+        return ""
+    hidden = attempt(hidden_runs, fit, with_forecast=False)
+    if isinstance(hidden, Refusal) or hidden.coverage is None:
+        return ""
+    count = hidden.coverage.points
+    inside = round(hidden.coverage.share * count)
+    if float(bdtr(inside, count, fit.level)) > _LUCK:
+        return ""
+    return (
+        f"with its largest runs hidden, {inside} of {count} lay inside their {text.level(fit.level)} interval: "
+        "beyond the runs its intervals are too narrow"
+    )
 
 
 def _side_words(fit: Fit) -> str:

@@ -141,7 +141,7 @@ def _under(law: Fit, data: FitData, objective: str, delta: float) -> Fit | Refus
     )
 
 
-def hidden_runs(law: Fit) -> Backtest:
+def hidden_runs(law: Fit, with_forecast: bool = True) -> Backtest:
     """The law on its own largest runs, hidden. Raises Refusal where that cannot be asked."""
     data = law.data
     if data is None or law.status is FitStatus.PUBLISHED:
@@ -161,6 +161,7 @@ def hidden_runs(law: Fit) -> Backtest:
         fixed=law.fixed,
         tied=law.tied,
         source=law.source,
+        with_forecast=with_forecast,
     )
 
 

@@ -141,6 +141,7 @@ def backtest(
     weights: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
     level: float = 0.9,
+    with_forecast: bool = True,
     **options: Any,
 ) -> Backtest:
     """Fit ``law`` with the largest runs hidden, predict these, and score it beside simple baselines.
@@ -148,7 +149,8 @@ def backtest(
     ``holdout`` is "largest-NAME" for an input of the law or "largest-flops", or a mask that is true for the
     rows to hide. Values within 5% of the top of a rung belong to it; the fewest top rungs are hidden whose
     removal takes at least ``share`` of the column's range of logarithms, or as many as ``rungs`` says.
-    ``flops`` replaces the count 6 N D (a loop counted at each pass). Other ``options`` go to ``fit``.
+    ``flops`` replaces the count 6 N D (a loop counted at each pass). ``with_forecast`` scores the forecast of
+    the same runs too. Other ``options`` go to ``fit``.
 
     Raises InputError for columns that cannot be used, Refusal when the visible runs do not determine the law
     or nothing is left to hide.
@@ -158,10 +160,11 @@ def backtest(
     x_In, y_n = columns_of(law, inputs, loss)
     hidden = hide(law.inputs, x_In, holdout, share=share, rungs=rungs, flops=flops)
     x = dict(zip(law.inputs, x_In, strict=True))
-    return _judge(law, RunData(x, y_n, weights, cluster, options | {"level": level}), hidden)
+    data = RunData(x, y_n, weights, cluster, options | {"level": level})
+    return _judge(law, data, hidden, with_forecast)
 
 
-def _judge(law: Form, data: RunData, hidden: Holdout) -> Backtest:
+def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Backtest:
     x_In, level = np.stack([data.x[name] for name in law.inputs]), float(data.options["level"])
     see_n, hide_n = ~hidden.mask_n, hidden.mask_n
     points_n = points_of(x_In, data.cluster)
@@ -182,7 +185,7 @@ def _judge(law: Form, data: RunData, hidden: Holdout) -> Backtest:
     intervals = None
     if predicted.interval is not None:
         intervals = interval_score(np.array(predicted.interval), observed_h, points_h, level)
-    beside = forecast_score(law, data, hidden, points_n)
+    beside = forecast_score(law, data, hidden, points_n) if with_forecast else None
     refused = (f"no forecast beside it: {beside.what}",) if isinstance(beside, Refusal) else ()
     return Backtest(
         law=law.name,
