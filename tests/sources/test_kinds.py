@@ -376,14 +376,16 @@ def test_steps_logged_at_other_steps_after_a_restart_and_files_in_any_order():
     assert not any("logged twice" in reason for _, reason in out(taken(sets)))
 
 
-def test_a_refusal_says_first_what_was_left_out():
+def test_a_refusal_says_its_reason_and_under_it_what_was_left_out():
     table = cut(state=("crashed", "finished"))
     with pytest.raises(Refusal) as caught:
         fit("power", table, params="params")
-    assert caught.value.what.startswith("left out as unfinished: rows 1, 2, 3")
+    reason, left_out, *_ = caught.value.what.splitlines()
+    assert reason.startswith("power has 2 free parameters")
+    assert left_out.startswith("  mind: left out as unfinished: rows 1, 2, 3")
     with pytest.raises(Refusal) as caught:
         fit("power", grid()[:1])
-    assert caught.value.what.startswith("power has 2 free parameters")
+    assert caught.value.what.splitlines()[0].startswith("power has 2 free parameters")
 
 
 @pytest.mark.parametrize(

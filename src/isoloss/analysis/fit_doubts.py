@@ -132,9 +132,10 @@ def _hidden_words(fit: Fit) -> str:
     inside = round(hidden.coverage.share * count)
     if float(bdtr(inside, count, fit.level)) > _LUCK:
         return ""
+    level = text.level(fit.level)
     return (
-        f"with its largest runs hidden, {inside} of {count} lay inside their {text.level(fit.level)} interval: "
-        "beyond the runs its intervals are too narrow"
+        f"with its largest runs hidden, {inside} of {count} lay inside their {level} interval: beyond the runs "
+        "its intervals are too narrow"
     )
 
 
