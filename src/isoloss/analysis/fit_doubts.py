@@ -134,8 +134,8 @@ def _hidden_words(fit: Fit) -> str:
         return ""
     level = text.level(fit.level)
     return (
-        f"with its largest runs hidden, {inside} of {count} lay inside their {level} interval: beyond the runs "
-        "its intervals are too narrow"
+        f"with its largest runs hidden, {inside} of {count} lay inside their {level} interval: beyond the "
+        "runs its intervals are too narrow"
     )
 
 
