@@ -111,15 +111,15 @@ def measure(study: StudyData) -> ByPosition:
 
 def of_families(study: StudyData, by_size: by_params.ByParams, versus: Versus) -> FamilyPositions:
     """Raises Refusal if a family is missing, no two sizes are alike, or their losses were not measured so."""
-    found = by_size.pairs[versus]
-    if isinstance(found, Refusal):
-        raise found
-    points = by_size.points.filter(pl.col("curve").is_in([found.reference, found.rival]))
-    sizes = matched_sizes(points, found)
+    pair_curves = by_size.pairs[versus]
+    if isinstance(pair_curves, Refusal):
+        raise pair_curves
+    points = by_size.points.filter(pl.col("curve").is_in([pair_curves.reference, pair_curves.rival]))
+    sizes = matched_sizes(points, pair_curves)
     if points["context"].n_unique() > 1:
         raise Refusal("the two families were trained at different contexts", mend="use one context length")
     context = int(points["context"][0])
-    pairs, over = sliding_pairs(sliding_profiles(study, points), found, sizes)
+    pairs, over = sliding_pairs(sliding_profiles(study, points), pair_curves, sizes)
     return FamilyPositions(versus, by_size.tokens, context, pairs, over)
 
 

@@ -78,25 +78,25 @@ def outliers(fit: Fit) -> Outliers | None:
     if not out_n.any():
         return None
     numbers = np.arange(1, points.rows + 1) if fit.data is None or fit.data.rows is None else fit.data.rows
-    found = np.array(numbers)[points.first_n[out_n]]
+    out_rows = np.array(numbers)[points.first_n[out_n]]
     params = fit.form.plain(problem.model.unscale(problem.model.theta(phi)[None])[0]) | dict(fit.fixed)
     return Outliers(
-        tuple(sorted(found.tolist())), (float(off_n[out_n].min()), float(off_n[out_n].max())), params
+        tuple(sorted(out_rows.tolist())), (float(off_n[out_n].min()), float(off_n[out_n].max())), params
     )
 
 
-def _outlier_words(fit: Fit, found: Outliers | None) -> str:
-    if found is None:
+def _outlier_words(fit: Fit, group: Outliers | None) -> str:
+    if group is None:
         return ""
-    one = len(found.rows) == 1
-    named = ", ".join(map(str, found.rows[:_NAMED])) + (" ..." if len(found.rows) > _NAMED else "")
+    one = len(group.rows) == 1
+    named = ", ".join(map(str, group.rows[:_NAMED])) + (" ..." if len(group.rows) > _NAMED else "")
     moves = [
-        f"{name} {text.number(fit.params[name])} becomes {text.number(found.params[name])}"
+        f"{name} {text.number(fit.params[name])} becomes {text.number(group.params[name])}"
         for name in exponents(fit)
     ]
-    off = f"{found.off[0]:.2g}" if one else text.interval(found.off, lambda value: f"{value:.2g}")
+    off = f"{group.off[0]:.2g}" if one else text.interval(group.off, lambda value: f"{value:.2g}")
     return (
-        f"{text.plural(len(found.rows), 'outlier')}, {off} standard deviations off the law (row"
+        f"{text.plural(len(group.rows), 'outlier')}, {off} standard deviations off the law (row"
         f"{'' if one else 's'} {named}): without {'it' if one else 'them'} {text.listed(moves)}"
     )
 

@@ -117,11 +117,11 @@ def gaps_by_size(by_tokens: Mapping[int, FamilyPair]) -> dict[int, dict[int, Gap
         for gap in pair.gaps:
             gaps.setdefault((gap.params, gap.curve), {})[tokens] = gap
     best: dict[int, dict[int, Gap]] = {}
-    for (params, _), found in sorted(gaps.items()):
-        last = max(found)
+    for (params, _), gap in sorted(gaps.items()):
+        last = max(gap)
         other = best.get(params)
-        if len(found) > 1 and (other is None or beats(found[last], other.get(last))):
-            best[params] = found
+        if len(gap) > 1 and (other is None or beats(gap[last], other.get(last))):
+            best[params] = gap
     return best
 
 

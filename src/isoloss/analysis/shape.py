@@ -158,7 +158,7 @@ def curves_of(shapes: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame]]:
 
     A size has one of d_model / n_layer, and one of d_ff / d_model for each of n_head and d_head held fixed.
     """
-    found: dict[tuple[object, ...], tuple[str, str, pl.DataFrame]] = {}
+    by_place: dict[tuple[object, ...], tuple[str, str, pl.DataFrame]] = {}
     for panel, held in HELD if shapes.height else ():
         for key, runs in shapes.group_by("size", "kind", *held, maintain_order=True):
             x = pl.col(panel).cast(pl.Float64)
@@ -166,9 +166,9 @@ def curves_of(shapes: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame]]:
             mean_n = float(np.exp(rows["params"].log().to_numpy().mean()))
             name = f"N = {text.count(mean_n)}" if panel == ASPECT else f"{held[-1]} = {key[-1]}"
             place = (panel, *key[:2], {FF: held[-1], ASPECT: None, HEADS: key}[panel])
-            if rows.height >= max(FEWEST, found[place][2].height + 1 if place in found else 0):
-                found[place] = (panel, name, rows)
-    return list(found.values())
+            if rows.height >= max(FEWEST, by_place[place][2].height + 1 if place in by_place else 0):
+                by_place[place] = (panel, name, rows)
+    return list(by_place.values())
 
 
 def measure(study: StudyData) -> Shapes:

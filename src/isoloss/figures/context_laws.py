@@ -168,10 +168,10 @@ def octaves_by_size(sizes: tuple[ContextSize, ...]) -> pl.DataFrame:
 
 def short_words(data: Contexts) -> str:
     """How a model of a short context does where both can be compared."""
-    found = short_minus_long(data)
-    if found is None:
+    largest = short_minus_long(data)
+    if largest is None:
         return "No size was trained with a shorter context"
-    size, gap = found
+    size, gap = largest
     return (
         f"Dashed: trained with context {size.context}; at tokens {octave_words(*octaves(size.context)[-1])}, "
         f"{name_of(size)}, short minus long: {text.difference(gap)}"

@@ -49,9 +49,10 @@ def models_of(data: FamilyPositions) -> list[tuple[PositionCurve, str]]:
     """The models of both families, each once, with the shades of their family."""
     out: list[tuple[PositionCurve, str]] = []
     for family in (data.versus.reference, data.versus.rival):
-        found = {m.name: m for pair in data.pairs for m in (pair.reference, pair.rival) if m.family == family}
-        colours = shades(family_colour(family, data.versus.families), len(found))
-        out += list(zip(found.values(), colours, strict=True))
+        both = [m for pair in data.pairs for m in (pair.reference, pair.rival)]
+        models = {m.name: m for m in both if m.family == family}
+        colours = shades(family_colour(family, data.versus.families), len(models))
+        out += list(zip(models.values(), colours, strict=True))
     return out
 
 

@@ -62,7 +62,7 @@ def _fitted(chart: _Panels, pixels: float) -> str | None:
 
 def pdf(drawn: str) -> bytes:
     """The SVG as PDF. The converter takes a pixel for a point, 72 to the inch."""
-    points = re.sub(r'="([\d.]+)in"', lambda found: f'="{72 * float(found[1]):.2f}"', drawn, count=2)
+    points = re.sub(r'="([\d.]+)in"', lambda match: f'="{72 * float(match[1]):.2f}"', drawn, count=2)
     return vl_convert.svg_to_pdf(points)
 
 
@@ -118,15 +118,15 @@ def _resized(chart: _Panels, share: float) -> _Panels:
 
 
 def _widths(chart: _Panels) -> list[float]:
-    found: list[float] = []
+    widths: list[float] = []
 
     def note(part: _Panels) -> _Panels:
         if _is_panel(part):
-            found.append(float(part["width"]))
+            widths.append(float(part["width"]))
         return part
 
     _mapped(chart, note)
-    return found
+    return widths
 
 
 def _is_panel(part: _Panels) -> bool:
@@ -141,15 +141,15 @@ _SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
 
 
 def _width(drawn: str) -> float:
-    found = _SIZE.search(drawn)
-    return float(found[2]) if found else 0.0
+    match = _SIZE.search(drawn)
+    return float(match[2]) if match else 0.0
 
 
 def _in_inches(drawn: str, inches: float) -> str:
     """The same drawing; its width says inches, so that it prints at its size."""
     width = _width(drawn)
 
-    def sized(found: re.Match[str]) -> str:
-        return f'<svg {found[1]}width="{inches}in" height="{float(found[3]) / width * inches:.3f}in"'
+    def sized(match: re.Match[str]) -> str:
+        return f'<svg {match[1]}width="{inches}in" height="{float(match[3]) / width * inches:.3f}in"'
 
     return _SIZE.sub(sized, drawn, count=1)

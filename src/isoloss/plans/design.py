@@ -112,8 +112,8 @@ def design(
         width: _Width = _Band(candidate_set, now, level, source.df)
     else:
         candidate_set, x = _forecast_set(source, budget_flops, target, candidates, cost)
-        found, linear = source.at(target, level), candidate_set
-        loss, warnings = float(found.loss[0]), found.warnings
+        forecast, linear = source.at(target, level), candidate_set
+        loss, warnings = float(forecast.loss[0]), forecast.warnings
         width = _Reach(candidate_set, source.point(target), x, level)
     selection, _ = best_selection(candidate_set, v_gain, budget_flops, at_most)
     d_optimal, _ = best_selection(linear, d_gain, budget_flops, at_most)

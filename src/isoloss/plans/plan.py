@@ -165,13 +165,13 @@ class _Subject:
 
 def _law_subject(fit: Fit, fixed: FixedInputs, given: Mapping[str, float], draws: int, seed: int) -> _Subject:
     def says(N: float, D: float, level: float) -> _Said:
-        found = fit.predict(level=level, **law_inputs(fit.form, fixed, N, D))
+        prediction = fit.predict(level=level, **law_inputs(fit.form, fixed, N, D))
         factors = warnings.extrapolation(fit, N, D, passes(fit.form, fixed))
         epochs = None if "unique_tokens" not in given else D / given["unique_tokens"]
         out = warnings.fit_warnings(fit, factors)
         out.append(warnings.counting_warning(fit.source, given["flops_per_token"]))
         out += warnings.repeat_warnings(epochs, given.get("max_epochs"), repeats_assumed(fit.form, fixed))
-        return _Said(_pair(found.interval), _pair(found.band), factors, out)
+        return _Said(_pair(prediction.interval), _pair(prediction.band), factors, out)
 
     def doubts(question: AllocationQuestion) -> list[str]:
         rounding = warnings.rounding_warning(fit, fixed, question)
@@ -189,10 +189,10 @@ def _forecast_subject(known: Forecaster, given: Mapping[str, float], draws: int,
         )
 
     def says(N: float, D: float, level: float) -> _Said:
-        found = known.at({"params": N, "tokens": D}, level)
-        factors = {name: float(factor[0]) for name, factor in found.extrapolation.items()}
+        forecast = known.at({"params": N, "tokens": D}, level)
+        factors = {name: float(factor[0]) for name, factor in forecast.extrapolation.items()}
         counting = warnings.counting_warning(known.source, given["flops_per_token"])
-        return _Said(_pair(found.interval[0]), None, factors, [*found.warnings, counting])
+        return _Said(_pair(forecast.interval[0]), None, factors, [*forecast.warnings, counting])
 
     surface, factor = known.surface(draws, seed), known.rate.width_factor
     return _Subject("forecast", surface, says, lambda question: [], width_factor=factor)

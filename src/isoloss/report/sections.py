@@ -58,8 +58,8 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
         gaps, sizes = of_pair(analysis.gaps, pair), of_pair(analysis.by_params, pair)
         by_tokens += parts_of(gaps, gap_by_tokens.figure, gap_ends, level_sizes)
         by_size += parts_of(sizes, gaps_by_params, crossings, ratios)
-        found = of_pair(analysis.by_position, pair)
-        by_position += parts_of(found, loss_by_position.figure, gaps_by_position, context_uses)
+        of_this = of_pair(analysis.by_position, pair)
+        by_position += parts_of(of_this, loss_by_position.figure, gaps_by_position, context_uses)
     context = parts_of(
         analysis.contexts,
         context_laws.laws_figure,

@@ -134,8 +134,8 @@ def _start(base: Base, z_In: Array, y_n: Array, factor: float) -> Array:
     alpha_I = np.broadcast_to(np.exp(theta_p[first:last]), (len(z_In),))
     terms = np.exp(-alpha_I[:, None] * z_In)
     columns = np.vstack([np.ones_like(y_n), terms]) if base.floor else terms
-    found = not_negative((columns / np.exp(y_n))[None], np.ones_like(y_n))[0]
-    theta_p[:first] = np.log(np.maximum(found, 1e-3))
+    coefficients = not_negative((columns / np.exp(y_n))[None], np.ones_like(y_n))[0]
+    theta_p[:first] = np.log(np.maximum(coefficients, 1e-3))
     return theta_p
 
 

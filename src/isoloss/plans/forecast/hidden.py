@@ -30,9 +30,9 @@ def forecast_score(
     see_n, hide_n, level = ~hidden.mask_n, hidden.mask_n, float(data.options["level"])
     seen, new = ({name: data.x[name][rows_n] for name in law.inputs} for rows_n in (see_n, hide_n))
     cluster = None if data.cluster is None else np.asarray(data.cluster)[see_n]
-    found = attempt(forecast, seen, data.y_n[see_n], new, level=level, cluster=cluster)
-    if isinstance(found, Refusal):
-        return found
+    forecasts = attempt(forecast, seen, data.y_n[see_n], new, level=level, cluster=cluster)
+    if isinstance(forecasts, Refusal):
+        return forecasts
     observed_h, points_h = data.y_n[hide_n], points_n[hide_n]
-    score = score_of("forecast", found.loss, observed_h)
-    return ForecastScore(score, interval_score(found.interval.T, observed_h, points_h, level))
+    score = score_of("forecast", forecasts.loss, observed_h)
+    return ForecastScore(score, interval_score(forecasts.interval.T, observed_h, points_h, level))

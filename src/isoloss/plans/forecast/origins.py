@@ -68,8 +68,8 @@ def kriged_laws(runs: LogRuns) -> tuple[Kriged, ...]:
 
 
 def kriged_mean(laws: tuple[Kriged, ...], at_Iq: Array) -> KrigedMean:
-    found = [law.moments(at_Iq) for law in laws]
-    mean_bq, variance_bq = (np.array(part) for part in zip(*found, strict=True))
+    moments = [law.moments(at_Iq) for law in laws]
+    mean_bq, variance_bq = (np.array(part) for part in zip(*moments, strict=True))
     return KrigedMean(mean_bq, np.sqrt(variance_bq))
 
 
@@ -79,7 +79,7 @@ def error_rate(runs: LogRuns) -> ErrorRate:
     With e the errors and sd, h of the hidden runs, f = mean over origins of the 90 % quantile of |e| / z sd,
     at most 1, and the rate is the mean of the 90 % quantiles of (|e| - f z sd) / h, where positive.
     """
-    hidden = [found for hidden_n in _origins(runs) if (found := _hidden(runs, hidden_n)) is not None]
+    hidden = [miss for hidden_n in _origins(runs) if (miss := _hidden(runs, hidden_n)) is not None]
     if not hidden:
         return ErrorRate(_UNKNOWN_RATE, 1.0, 0, 0.0)
     factor = 1.0

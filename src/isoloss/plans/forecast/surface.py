@@ -64,9 +64,9 @@ def forecast_surface(runs: LogRuns, laws: tuple[Kriged, ...], draws: int, seed: 
 
     def losses(rows: Rows, log_n: Array, log_d: Array) -> Array:
         z_Iq = np.stack([log_n.ravel(), log_d.ravel()]) - runs.middle_I[:, None]
-        parts = range(0, rows.size, _AT_ONCE)
-        found = [log_losses(rows.ravel()[i : i + _AT_ONCE], z_Iq[:, i : i + _AT_ONCE]) for i in parts]
-        return np.exp(np.concatenate(found) + runs.middle_loss).reshape(rows.shape)
+        starts = range(0, rows.size, _AT_ONCE)
+        parts = [log_losses(rows.ravel()[i : i + _AT_ONCE], z_Iq[:, i : i + _AT_ONCE]) for i in starts]
+        return np.exp(np.concatenate(parts) + runs.middle_loss).reshape(rows.shape)
 
     return LossSurface(losses, np.zeros(draws + 1, dtype=bool))
 

@@ -94,8 +94,8 @@ def forecast_beside(fit: Fit, at: Mapping[str, ArrayLike], level: float | None =
     data = fit.data
     if data is None or not forecast_inputs(fit.form) or len(set(data.weights)) > 1 or fit.signed_floor:
         return None
-    found = attempt(forecast, data.inputs, data.loss, at, level=level or fit.level, cluster=data.cluster)
-    return None if isinstance(found, Refusal) else found
+    beside = attempt(forecast, data.inputs, data.loss, at, level=level or fit.level, cluster=data.cluster)
+    return None if isinstance(beside, Refusal) else beside
 
 
 def doubts_beside(prediction: Prediction, beside: Forecast | None) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def best_form(fit: Fit) -> BaseFit | None:
         return None
     runs = log_runs(fit.data.inputs, fit.data.loss)
     bases = [base for base in bases_of(runs.names) if not base.tied]
-    return min((fit_base(base, runs.z_In, runs.y_n) for base in bases), key=lambda found: found.scatter)
+    return min((fit_base(base, runs.z_In, runs.y_n) for base in bases), key=lambda fitted: fitted.scatter)
 
 
 def forecast_inputs(law: Form) -> bool:

@@ -129,21 +129,23 @@ def loss_table(
         logged = _evaluations(logged, key, last)
     elif last and names:
         raise InputError("a table with a row a run has no last rows", where="--last", mend="leave it out")
-    found = runs(logged, columns=taken, needed=[name for name in ("loss", "bits_per_byte") if name in taken])
-    whole, derived = found.frame, dict[str, str]()
+    run_table = runs(
+        logged, columns=taken, needed=[name for name in ("loss", "bits_per_byte") if name in taken]
+    )
+    whole, derived = run_table.frame, dict[str, str]()
     in_force = rules(bytes_per_token=bytes_per_token)
     for name in _DERIVED if "loss" in taken else ("loss", *_DERIVED):
         if step := derive(name, whole, in_force):
             whole, derived = step[0], derived | step[1]
-    behind = {name: _in_its_unit(name, column) for name, column in found.columns.items()}
+    behind = {name: _in_its_unit(name, column) for name, column in run_table.columns.items()}
     behind = {{"steps": "step"}.get(name, name): key for name, key in behind.items()}
     behind |= {name: rule.partition(" = ")[2] for name, rule in derived.items()}
-    notes += [note for note in found.source["notes"] if " is the column " not in note]
+    notes += [note for note in run_table.source["notes"] if " is the column " not in note]
     return LossTable(
-        _in_contract(whole, logged["origin"], behind, Path(path).name, found.loss_unit),
+        _in_contract(whole, logged["origin"], behind, Path(path).name, run_table.loss_unit),
         behind,
         tuple(notes),
-        tuple(issue.message for issue in found.findings),
+        tuple(issue.message for issue in run_table.findings),
     )
 
 

@@ -113,16 +113,16 @@ def recordings(panels: Sequence[Panel], own: Path | None) -> dict[str, Result]:
     result of these panels.
     """
     with resources.as_file(resources.files("isoloss.teach").joinpath("recorded")) as shipped:
-        found = _of_folder(panels, shipped)
+        results = _of_folder(panels, shipped)
     if own is None:
-        return found
+        return results
     if not own.exists():
         raise InputError("is not a folder", where=str(own), mend="isoloss demo all -o FOLDER makes one")
     brought = _of_folder(panels, own) if own.is_dir() else _of_export(panels, own)
     if not brought:
         mend = "isoloss demo all -o FOLDER makes one, and the deck's button Export a file"
         raise InputError("holds no result of a panel", where=str(own), mend=mend)
-    return found | brought
+    return results | brought
 
 
 def _of_folder(panels: Sequence[Panel], folder: Path) -> dict[str, Result]:
@@ -222,8 +222,8 @@ class Parts:
 
     def scoreboard(self, rows: Sequence[tuple[str, str, str]]) -> Markup:
         """Who is ahead where: a topic a row, with the panel and the key of the sentence that decides it."""
-        found = [(topic, name, key, self._sentence(name, key)) for topic, name, key in rows]
-        return fill("teach/deck/scoreboard.html", rows=found)
+        sentences = [(topic, name, key, self._sentence(name, key)) for topic, name, key in rows]
+        return fill("teach/deck/scoreboard.html", rows=sentences)
 
     def _sentence(self, name: str, key: str) -> Sentence | None:
         """None where it was not measured. Raises InputError for a panel that there is not."""

@@ -49,8 +49,8 @@ def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
     for pair in analysis.pairs:
         gaps = of_pair(analysis.gaps, pair)
         figures[f"gap{pair.suffix}"] = attempt_with(gaps, gap_by_tokens.figure)
-        found = of_pair(analysis.by_position, pair)
-        figures[f"positions{pair.suffix}"] = attempt_with(found, loss_by_position.figure)
+        of_this = of_pair(analysis.by_position, pair)
+        figures[f"positions{pair.suffix}"] = attempt_with(of_this, loss_by_position.figure)
     by_params = attempt_with(analysis.by_params, loss_by_params.figure)
     figures |= {f"families{pair.suffix}": by_params for pair in analysis.pairs}
     figures |= {
