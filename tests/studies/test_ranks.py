@@ -144,10 +144,12 @@ def test_ranks_of_a_run_get_devices_of_their_own(monkeypatch):
         runner.local_engine("auto", None, 16)
 
 
-def test_a_job_asks_for_a_gpu_a_rank():
+@pytest.mark.parametrize("engine", ["slurm", "ray"])
+def test_a_job_asks_for_a_gpu_and_a_core_a_rank(engine):
     scale = spec.scale_of(spec.read("looped"), "paper", ["ranks=8"])
-    job = engine_of("slurm", [], scale, None)
-    assert (job.gpu, job.run.args[0].gpus) == (True, 8)
+    for settings, expected in (([], (8, 8)), (["cpus=16", "gpus=0"], (16, 0))):
+        job = engine_of(engine, settings, scale, None)
+        assert (job.run.args[0].cpus, job.run.args[0].gpus) == expected
 
 
 def test_models_that_share_ranks_are_not_stacked(tiny):

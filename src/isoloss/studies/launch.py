@@ -132,6 +132,7 @@ def engine_of(name: str, changes: Sequence[str], scale: Scale, workers: int | No
     options = validate(module.Options, values, where="--engine-set", mend=mend, by_hand=True)
     if options.gpus is None and (scale.meant_for == "gpu" or scale.device.startswith("cuda")):
         options = options.model_copy(update={"gpus": scale.ranks})
+    options = options.model_copy(update={"cpus": max(options.cpus, scale.ranks)})
     return Engine(bool(options.gpus), partial(module.run, options, workers))
 
 

@@ -5,7 +5,7 @@ The first process claims the run's folders and writes to them; the one that star
 
 import logging
 import multiprocessing
-import tempfile
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
@@ -44,8 +44,8 @@ def launch(
     seen: Progress | None = None
     asked = multiprocessing.get_context("spawn").Event()
     # In a thread of its own the launcher leaves this process's signals alone.
-    with tempfile.TemporaryDirectory() as logs, ThreadPoolExecutor(1) as thread:
-        answers = thread.submit(elastic_launch(config(task, logs), rank), task, asked)
+    with ThreadPoolExecutor(1) as thread:
+        answers = thread.submit(elastic_launch(config(task), rank), task, asked)
         while not answers.done():
             if should_stop():
                 asked.set()
@@ -65,7 +65,7 @@ def launch(
         raise RunError(what, mend=mend) from None
 
 
-def config(task: Task, logs: str) -> Any:
+def config(task: Task) -> Any:
     """Of the launcher: the ranks meet on the loopback device, and one that dies is not started again."""
     from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
     from torch.distributed.launcher.api import LaunchConfig
@@ -82,5 +82,5 @@ def config(task: Task, logs: str) -> Any:
         rdzv_endpoint="localhost:0",
         local_addr="localhost",
         max_restarts=0,
-        logs_specs=DefaultLogsSpecs(log_dir=logs),
+        logs_specs=DefaultLogsSpecs(log_dir=os.devnull),  # what ranks print goes where this process's goes
     )

@@ -8,6 +8,7 @@ The parent sends a Task; messages back are tuples (kind, value): ("progress", Pr
 import gc
 import multiprocessing
 import os
+import signal
 import time
 import traceback
 from collections.abc import Callable
@@ -103,7 +104,9 @@ def train_rank(task: Task, asked: Any) -> tuple[str, str]:
     """Entry point of one process of several that train a run together; ``asked``: an event, to stop."""
     one_core()
     try:
-        with StopSignal() as stop, group(task.execution) as execution, ExitStack() as claims:
+        # Slurm sends what it sends a job to each of its processes.
+        asks = signal.SIGINT, signal.SIGTERM, signal.SIGUSR2
+        with StopSignal(asks) as stop, group(task.execution) as execution, ExitStack() as claims:
             answer = train_together(
                 replace(task, execution=execution), claims, lambda: stop.asked or asked.is_set()
             )
