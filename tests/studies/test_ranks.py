@@ -120,8 +120,8 @@ def test_a_study_says_what_its_runs_are_computed_with_and_none_is_another_run(ti
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        (["ranks=3"], "8 sequences cannot be divided among 3 ranks"),
-        (["shard=true"], "one rank has no other to share the model with"),
+        (["ranks=3"], "3 ranks cannot divide 8 sequences"),
+        (["shard=true"], "one rank cannot share a model"),
         (["ranks=0"], "greater than 0"),
         (["activation_checkpointing=layer"], "'none', 'block' or 'loop'"),
     ],

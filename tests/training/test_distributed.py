@@ -30,7 +30,7 @@ def pair(task_in, tmp_path_factory):
     place = tmp_path_factory.mktemp("ranks")
     execution = Execution(device="cpu", ranks=2, micro_batches=4)
     task = task_in(place, "transformer", folder="ddp", execution=execution, **RUN)
-    found = engine.launch(two_ranks.measure, task, lambda progress: None, lambda: True)
+    _, found = engine.launch(two_ranks.measure, task, lambda progress: None, lambda: True)
     return SimpleNamespace(found=found, ddp=task, sharded=two_ranks.sharded(task))
 
 
@@ -141,8 +141,8 @@ def test_what_is_checkpointed_is_computed_twice_with_the_same_gradients(every, c
         ("lstm", {"carry": True}, {"ranks": 2}, "a carried state cannot be kept over ranks"),
         ("lstm", {"dropout": 0.1}, {"ranks": 2}, "ranks would all drop out the same"),
         ("lstm", {"dropout": 0.1}, {"activation_checkpointing": "block"}, "would drop out anew"),
-        ("lstm", {}, {"ranks": 3}, "4 sequences cannot be divided among 3 ranks"),
-        ("lstm", {}, {"shard": True}, "one rank has no other to share the model with"),
+        ("lstm", {}, {"ranks": 3}, "3 ranks cannot divide 4 sequences"),
+        ("lstm", {}, {"shard": True}, "one rank cannot share a model"),
     ],
 )
 def test_what_ranks_cannot_do_is_refused_before_training(make_task, family, shape, execution, what):

@@ -31,7 +31,7 @@ def measure(task, asked):
         found["ended"] = loop.train(task)
         made = iter(range(1, 10_000))
         found["cut"] = not loop.train(sharded(task), should_stop=lambda: next(made) >= CUT)
-        return found
+        return "done", found
 
 
 def sharded(task):

@@ -124,36 +124,25 @@ def check_ranks(ranks: int, device: torch.device) -> None:
 
 
 def check_execution(
-    execution: Execution, shape: Shape, batch_size: int, *, where: str, members: int = 1
+    execution: Execution, shape: Shape, sequences: int, *, where: str, members: int = 1
 ) -> None:
     """Raises InputError for ranks, micro-batches or activation checkpointing that a run cannot have."""
     carry, dropout = bool(getattr(shape, "carry", False)), getattr(shape, "dropout", 0.0) > 0.0
-    ranks, several = execution.ranks, execution.ranks > 1
-    no_carry, no_dropout = "or carry = false", "or dropout = 0"
+    ranks, several, again = execution.ranks, execution.ranks > 1, execution.activation_checkpointing != "none"
+    no_carry = "set carry = false, or micro_batches and ranks to 1"
+    no_dropout = "set dropout = 0, or leave ranks and activation_checkpointing away"
     for wrong, what, mend in (
         (
             carry and execution.micro_batches > 1,
             "a carried state cannot be kept over micro-batches",
-            f"set micro_batches = 1, {no_carry}",
+            no_carry,
         ),
-        (carry and several, "a carried state cannot be kept over ranks", f"set ranks = 1, {no_carry}"),
-        (dropout and several, "ranks would all drop out the same", f"set ranks = 1, {no_dropout}"),
-        (
-            dropout and execution.activation_checkpointing != "none",
-            "what is computed again would drop out anew",
-            f'set activation_checkpointing = "none", {no_dropout}',
-        ),
-        (
-            batch_size % ranks,
-            f"{batch_size} sequences cannot be divided among {ranks} ranks",
-            f"set ranks to a divisor of {batch_size}",
-        ),
+        (carry and several, "a carried state cannot be kept over ranks", no_carry),
+        (dropout and several, "ranks would all drop out the same", no_dropout),
+        (dropout and again, "what is computed again would drop out anew", no_dropout),
+        (sequences % ranks, f"{ranks} ranks cannot divide {sequences} sequences", "use a number that does"),
         (members > 1 and several, f"{members} members cannot share ranks", "give each a cohort of its own"),
-        (
-            execution.shard and not several,
-            "one rank has no other to share the model with",
-            "set ranks, or shard = false",
-        ),
+        (execution.shard and not several, "one rank cannot share a model", "set ranks, or shard = false"),
     ):
         if wrong:
             raise InputError(what, where=where, mend=mend)

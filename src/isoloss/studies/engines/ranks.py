@@ -55,14 +55,15 @@ def launch(
                 report(progress)
             wait([answers], timeout=LOOK_SECONDS)
     try:
-        return answers.result()[0]
+        answer = answers.result()[0]
     except ChildFailedError as error:
-        if failure := read_failure(task.lead.folder):
-            return "failed", failure["reason"]
         number, death = error.get_first_failure()
-        what = f"rank {number} of {task.execution.ranks} ended with {cause(death.exitcode)}"
-        mend = "run the same command again: it goes on from its newest checkpoint"
-        raise RunError(what, mend=mend) from None
+        answer = "failed", f"rank {number} of {task.execution.ranks} ended with {cause(death.exitcode)}"
+    if answer[0] != "failed":
+        return answer
+    if failure := read_failure(task.lead.folder):
+        return "failed", failure["reason"]
+    raise RunError(answer[1], mend="run the same command again: it goes on from its newest checkpoint")
 
 
 def config(task: Task) -> Any:

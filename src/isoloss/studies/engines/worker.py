@@ -114,7 +114,8 @@ def train_rank(task: Task, asked: Any) -> tuple[str, str]:
         if not lost(error):
             fail(task, error)
             raise
-        answer = "failed", "a rank lost another"  # which is the reason, and is told by who started both
+        # Where another died that is the reason, which who started both will tell.
+        answer = "failed", f"the ranks lost each other: {error}"
     parent = multiprocessing.parent_process()
     if parent is not None and not parent.is_alive():
         raise SystemExit  # the launcher's own processes would wait for it for ever
