@@ -1,4 +1,4 @@
-"""A Slurm of one node with one core, for tests: Debian's own programs, everything else in a folder."""
+"""A Slurm of one node, for tests: Debian's own programs, everything else in a folder."""
 
 import getpass
 import os
@@ -38,7 +38,7 @@ StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
-NodeName={host} NodeAddr=127.0.0.1 CPUs=1 RealMemory=2000
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} RealMemory=2000
 PartitionName=short Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -57,7 +57,7 @@ def free_ports(count):
 
 
 @contextmanager
-def cluster(folder: Path, monkeypatch):
+def cluster(folder: Path, monkeypatch, cores=1):
     """Its commands work in the block, at whose end its daemons end."""
     host = socket.gethostname().split(".")[0]
     for name in ("state", "spool"):
@@ -65,7 +65,8 @@ def cluster(folder: Path, monkeypatch):
     key, conf = folder / "munge.key", folder / "slurm.conf"
     key.write_bytes(secrets.token_bytes(1024))
     key.chmod(0o400)
-    conf.write_text(CONF.format(host=host, folder=folder, user=getpass.getuser(), ports=free_ports(2)))
+    user, ports = getpass.getuser(), free_ports(2)
+    conf.write_text(CONF.format(host=host, folder=folder, user=user, ports=ports, cores=cores))
     monkeypatch.setenv("PATH", PATH)
     monkeypatch.setenv("SLURM_CONF", str(conf))
     munge = [f"--{name}-file={folder}/munge.{name}" for name in ("key", "pid", "log", "seed")]

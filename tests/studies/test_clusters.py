@@ -78,6 +78,12 @@ def measured(folder):
     return {record.run_id: {key: getattr(record, key) for key in kept} for record in load(folder).records}
 
 
+def began(out):
+    """How often a run of the folder has begun or gone on."""
+    events = [event for path in out.glob("runs/*/log.jsonl") for event in files.read_lines(path)]
+    return sum(event["kind"] in ("started", "resumed") for event in events)
+
+
 def run(study, out, *options):
     command = [sys.executable, "-m", "isoloss.cli", "run", study / "my.toml", "--out", out, "--json"]
     command += ["--family", study / "slow.py", "--checkpoint-seconds", "0.5", *options]
@@ -129,20 +135,37 @@ def test_slurm_trains_on_when_a_job_is_preempted_or_out_of_time(study, alone, tm
         assert process.poll() is None, process.communicate()
         return said("squeue", "--noheader", "--states=RUNNING", "--format=%i").split()
 
-    def began(attempts):
-        """Have as many begun to train, and does one?"""
-        events = [event for path in out.glob("runs/*/log.jsonl") for event in files.read_lines(path)]
-        return sum(event["kind"] != "finished" for event in events) >= attempts and running()
-
     with slurm_node.cluster(tmp_path, monkeypatch):
         process = run(study, out, "--engine", "slurm", "--engine-set", "memory=500MB")
-        wait_for(lambda: began(1))
+        wait_for(lambda: began(out) >= 1 and running())
         assert states(out) == {"running": 1, "queued": 2}
         said("scontrol", "requeue", *running())
-        wait_for(lambda: began(2))
+        wait_for(lambda: began(out) >= 2 and running())
         said("scancel", "--signal=USR2", *running())
         result = ended(process)
         assert states(out) == {"done": 3}
     assert (result["ended"], result["failed"]) == (3, {})
     assert attempts(out) == [2, 2], "each of the two was queued again and went on"
     assert measured(out) == measured(alone)
+
+
+@pytest.mark.timeout(400)
+def test_slurm_queues_a_run_of_two_ranks_again(study, alone, tmp_path, monkeypatch):
+    skip_unless(importlib.util.find_spec("submitit"), "no submitit: pip install 'isoloss[slurm]'")
+    skip_unless(slurm_node.missing() is None, f"no {slurm_node.missing()}: apt-get install slurm-wlm")
+    out, one = tmp_path / "out", 'models=[{family="my-slow", shapes=[{d_model=8}], learning_rates=[0.01]}]'
+    with slurm_node.cluster(tmp_path, monkeypatch, cores=2):
+        process = run(
+            study, out, "--engine", "slurm", "--engine-set", "memory=1500MB", "--set", "ranks=2",
+            "--set", one, "--set", "seeds=[0]", "--set", "tokens=[19200]",
+        )  # fmt: skip
+        wait_for(lambda: began(out) >= 1 or process.poll() is not None)
+        said("scancel", "--signal=USR2", *said("squeue", "--noheader", "--format=%i").split())
+        result = ended(process)
+    assert (result["ended"], result["failed"], attempts(out)) == (1, {}, [2])
+    (record,) = load(out).records
+    assert [event.detail for event in record.events if event.kind in ("started", "resumed")] == [
+        "2 ranks, DDP"
+    ] * 2
+    of_one = next(other for other in load(alone).records if other.run_id == record.run_id)
+    assert record.evaluations[-1].loss == pytest.approx(of_one.evaluations[-1].loss, abs=1e-3)

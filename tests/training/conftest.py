@@ -1,6 +1,7 @@
 """A text small enough to train on in a blink, and a function that makes tasks on it."""
 
 import random
+from functools import partial
 
 import pytest
 
@@ -33,45 +34,51 @@ def small_text(tmp_path_factory):
 
 
 @pytest.fixture
-def make_task(small_text, tmp_path):
+def make_task(task_in, tmp_path):
     """make_task(family, seeds=..., rates=..., shape={...}, ...) -> Task in a fresh folder."""
+    return partial(task_in, tmp_path)
 
-    def make(
-        family,
-        *,
-        seeds=(0,),
-        rates=(0.01,),
-        shape=None,
-        batch_size=4,
-        tokens=(1280, 2560),
-        folder="out",
-        recipe=None,
-        windows=8,
-        execution=None,
-    ):
-        values = SHAPES.get(family, {}) | (shape or {})
-        members = []
-        for seed in seeds:
-            for rate in rates:
-                settings = RunSettings(
-                    family=family,
-                    shape=shape_of(family, values).model_dump(mode="json"),
-                    corpus_hash=small_text.corpus_hash,
-                    tokenizer=f"bpe-{VOCAB}",
-                    vocab=VOCAB,
-                    context=CONTEXT,
-                    batch_size=batch_size,
-                    tokens=tuple(tokens),
-                    learning_rate=rate,
-                    seed=seed,
-                    recipe=recipe or Recipe(),
-                    evaluation=Evaluating(windows=windows, final_windows=windows, trace_windows=4),
-                )
-                place = tmp_path / folder / "runs" / settings.run_id
-                place.mkdir(parents=True, exist_ok=True)
-                members.append(Member(settings, family, place))
-        return Task(
-            "test", tuple(members), "small", small_text.tokenizer_path.parent, execution or Execution()
-        )
 
-    return make
+@pytest.fixture(scope="session")
+def task_in(small_text):
+    """As ``make_task``, in a given place."""
+    return partial(task_on, small_text)
+
+
+def task_on(
+    text,
+    place,
+    family,
+    *,
+    seeds=(0,),
+    rates=(0.01,),
+    shape=None,
+    batch_size=4,
+    tokens=(1280, 2560),
+    folder="out",
+    recipe=None,
+    windows=8,
+    execution=None,
+):
+    values = SHAPES.get(family, {}) | (shape or {})
+    members = []
+    for seed in seeds:
+        for rate in rates:
+            settings = RunSettings(
+                family=family,
+                shape=shape_of(family, values).model_dump(mode="json"),
+                corpus_hash=text.corpus_hash,
+                tokenizer=f"bpe-{VOCAB}",
+                vocab=VOCAB,
+                context=CONTEXT,
+                batch_size=batch_size,
+                tokens=tuple(tokens),
+                learning_rate=rate,
+                seed=seed,
+                recipe=recipe or Recipe(),
+                evaluation=Evaluating(windows=windows, final_windows=windows, trace_windows=4),
+            )
+            out = place / folder / "runs" / settings.run_id
+            out.mkdir(parents=True, exist_ok=True)
+            members.append(Member(settings, family, out))
+    return Task("test", tuple(members), "small", text.tokenizer_path.parent, execution or Execution())

@@ -97,12 +97,21 @@ class Injection(nn.Module):
         return self.mix(torch.cat([h_KBTD, first_KBTD], dim=-1))
 
 
+class Passes(nn.ModuleList):
+    """Blocks that are applied one after the other, as often as it is called."""
+
+    def forward(self, h_KBTD: Tensor) -> Tensor:
+        for block in self:
+            h_KBTD = block(h_KBTD)
+        return h_KBTD
+
+
 class Looped(nn.Module):
     def __init__(self, shape: LoopedShape, vocab: int, context: int):
         super().__init__()
 
-        def blocks(n: int) -> nn.ModuleList:
-            return nn.ModuleList(Block(shape, context, shape.executed_layers) for _ in range(n))
+        def blocks(n: int) -> Passes:
+            return Passes(Block(shape, context, shape.executed_layers) for _ in range(n))
 
         self.shape = shape
         self.vocabulary = Vocabulary(shape, vocab, context)
@@ -116,28 +125,22 @@ class Looped(nn.Module):
         self.dropout = Dropout(shape.dropout)
 
     def forward(self, x_KBT: Tensor) -> Output:
-        h_KBTD = apply(self.prelude, self.dropout(self.vocabulary.embed(x_KBT)))
+        h_KBTD = self.prelude(self.dropout(self.vocabulary.embed(x_KBT)))
         first_KBTD = h_KBTD
         logits: list[Tensor] = []
         odds: list[Tensor] = []
         for loop in range(1, self.shape.recurrence + 1):
             if self.injection is not None:
                 h_KBTD = self.injection(h_KBTD, first_KBTD)
-            h_KBTD = apply(self.stack, h_KBTD)
+            h_KBTD = self.stack(h_KBTD)
             last = loop == self.shape.recurrence
             if self.shape.exits == "every" or last:
-                logits.append(self.vocabulary.logits(apply(self.coda, h_KBTD)))
+                logits.append(self.vocabulary.logits(self.coda(h_KBTD)))
             if self.gate is not None and not last:
                 odds.append(self.gate(h_KBTD))
         if self.gate is None:
             return Output(logits)
         return Output(logits, exit_log_probabilities(odds), self.shape.entropy_weight)
-
-
-def apply(blocks: nn.ModuleList, h_KBTD: Tensor) -> Tensor:
-    for block in blocks:
-        h_KBTD = block(h_KBTD)
-    return h_KBTD
 
 
 def exit_log_probabilities(odds: list[Tensor]) -> list[Tensor]:

@@ -22,7 +22,6 @@ from isoloss.studies.spec import Scale, Study
 from isoloss.studies.stop import StopSignal
 from isoloss.training.check import check_family
 from isoloss.training.device import find
-from isoloss.training.settings import Execution
 
 REMOTE = {"ray": ray, "slurm": slurm}
 
@@ -93,11 +92,12 @@ def launch(
         arguments += [word for value in values for word in (option, str(value))]
     folder = Path(out) if out is not None else Path("studies") / f"{read.name}-{scale}"
     there = "cuda" if where.gpu else "cpu"
-    execution = Execution(
-        device=there if engine != "local" and chosen.device == "auto" else chosen.device,
-        micro_batches=chosen.micro_batches,
-        checkpoint_seconds=checkpoint_seconds,
-        keep_weights=keep_weights,
+    execution = chosen.execution.model_copy(
+        update={
+            "device": there if engine != "local" and chosen.device == "auto" else chosen.device,
+            "checkpoint_seconds": checkpoint_seconds,
+            "keep_weights": keep_weights,
+        }
     )
     return runner.run(
         read,
@@ -115,13 +115,13 @@ def launch(
 
 
 def engine_of(name: str, changes: Sequence[str], scale: Scale, workers: int | None) -> Engine:
-    """The engine with its KEY=VALUE settings; a study that is meant for GPUs takes one a cohort.
+    """The engine with its KEY=VALUE settings; a study that is meant for GPUs takes one a rank.
 
     Raises InputError for an engine or a setting that there is not.
     """
     values = dict(key_and_value(change, example="--engine-set gpus=1") for change in changes)
     if name == "local" and not values:
-        return runner.local_engine(scale.device, workers)
+        return runner.local_engine(scale.device, workers, scale.ranks)
     if name not in REMOTE:
         what = f"there is no engine {name!r}" if name != "local" else "the local engine has no settings"
         raise InputError(what, where="--engine", mend=f"use local, {' or '.join(REMOTE)}")
@@ -131,7 +131,8 @@ def engine_of(name: str, changes: Sequence[str], scale: Scale, workers: int | No
     mend = "see docs/clusters.md"
     options = validate(module.Options, values, where="--engine-set", mend=mend, by_hand=True)
     if options.gpus is None and (scale.meant_for == "gpu" or scale.device.startswith("cuda")):
-        options = options.model_copy(update={"gpus": 1})
+        options = options.model_copy(update={"gpus": scale.ranks})
+    options = options.model_copy(update={"cpus": max(options.cpus, scale.ranks)})
     return Engine(bool(options.gpus), partial(module.run, options, workers))
 
 

@@ -15,6 +15,7 @@ from isoloss.models.fixed_size import solved
 from isoloss.strict import validate
 from isoloss.studies import estimate
 from isoloss.studies.spec import KEYS, Models, Scale
+from isoloss.training.distributed import check_execution
 from isoloss.training.recipe import learning_rate
 from isoloss.training.settings import RunSettings
 from isoloss.units import Count
@@ -89,12 +90,7 @@ def runs_of_shape(
     kind = family(models.family)
     context, batch_size = sequences(scale, models)
     counts = count(kind, shape, text["vocab"], context)
-    if getattr(shape, "carry", False) and scale.micro_batches > 1:
-        raise InputError(
-            "a carried state cannot be kept over micro-batches",
-            where=f"models of family {models.family}",
-            mend="set micro_batches = 1, or carry = false",
-        )
+    check_execution(scale.execution, shape, batch_size, where=f"models of family {models.family}")
     rates = models.learning_rates or [learning_rate(models.family, counts.params, shape.model_dump())]
     for rate, seed in product(rates, models.seeds or scale.seeds):
         run = {

@@ -22,6 +22,7 @@ from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
 from isoloss.studies.stop import StopSignal
 from isoloss.training.device import find
+from isoloss.training.distributed import check_ranks
 from isoloss.training.settings import Execution
 from isoloss.training.task import Member, Progress, Task
 from isoloss.version import __version__
@@ -73,8 +74,8 @@ def run(
     ``engine``: by default this machine, with ``workers`` processes.
     """
     console = console or Console(stderr=True)
-    execution = execution or Execution(device=scale.device, micro_batches=scale.micro_batches)
-    engine = engine or local_engine(execution.device, workers)
+    execution = execution or scale.execution
+    engine = engine or local_engine(execution.device, workers, execution.ranks)
     refuse_other_study(folder, study)
     folders = {run.run_id: run_folder(folder.absolute(), run.run_id) for run in runs}
     there = {run_id: divergence(check(place)) for run_id, place in folders.items() if is_finished(place)}
@@ -89,7 +90,7 @@ def run(
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_against_text(runs, corpus)
     write_plan(folder, study, planned)
-    groups = groups_of(missing, gpu=engine.gpu)
+    groups = groups_of(missing, stacked=engine.gpu and execution.ranks == 1)
     tasks = [
         Task(
             study=study.name,
@@ -208,11 +209,11 @@ def check_against_text(runs: Sequence[PlannedRun], corpus: library.TokenizedCorp
             )
 
 
-def groups_of(missing: Sequence[PlannedRun], *, gpu: bool) -> list[list[PlannedRun]]:
-    """Cohorts, the biggest first."""
+def groups_of(missing: Sequence[PlannedRun], *, stacked: bool) -> list[list[PlannedRun]]:
+    """Cohorts, the biggest first; small models together where they are ``stacked``."""
     small = [run for run in missing if run.counts.params <= GPU_COHORT_PARAMS]
     large = [run for run in missing if run.counts.params > GPU_COHORT_PARAMS]
-    groups = cohorts(small, GPU_COHORT if gpu else 1) + cohorts(large, 1)
+    groups = cohorts(small, GPU_COHORT if stacked else 1) + cohorts(large, 1)
     return sorted(groups, key=lambda group: -sum(run.seconds for run in group))
 
 
@@ -234,14 +235,17 @@ def sentence(end: Ended) -> str:
     return f"{name_of(end.task)}: {words.get(end.outcome, end.outcome)}"
 
 
-def local_engine(device: str, workers: int | None) -> Engine:
+def local_engine(device: str, workers: int | None, ranks: int = 1) -> Engine:
     """This machine's cores or devices. Raises InputError for a device that is not here."""
-    places = devices(device, workers)
+    check_ranks(ranks, find(device))
+    places = devices(device, workers, ranks)
     return Engine(places[0].startswith("cuda"), partial(local.run, places))
 
 
-def devices(wanted: str, workers: int | None) -> list[str]:
+def devices(wanted: str, workers: int | None, ranks: int = 1) -> list[str]:
     """One entry a worker: every GPU in turn where any will do, else the one device, once a core.
+
+    With ranks a worker has as many GPUs, of which the first stands here, or as many cores.
 
     Raises InputError for less than one worker, which would wait for ever.
     """
@@ -249,10 +253,10 @@ def devices(wanted: str, workers: int | None) -> list[str]:
         raise InputError(f"{workers} workers train nothing", mend="give workers of 1 or more")
     kind = find(wanted).type
     if kind == "cuda" and ":" not in wanted:
-        count = workers or gpu_count()
-        return [f"cuda:{number % gpu_count()}" for number in range(count)]
+        groups = max(1, gpu_count() // ranks)
+        return [f"cuda:{number % groups * ranks}" for number in range(workers or groups)]
     device = wanted if ":" in wanted else kind
-    return [device] * (workers or (cores() if kind == "cpu" else 1))
+    return [device] * (workers or (max(1, cores() // ranks) if kind == "cpu" else 1))
 
 
 def cores() -> int:

@@ -12,6 +12,9 @@
     seeds = [0, 1]
     meant_for = "cpu"            # or "gpu": what --dry-run costs it for
     micro_batches = 1            # parts a batch is computed in; more where memory is short
+    ranks = 1                    # devices of one machine that train each run together
+    shard = false                # true: each of them holds a part of the model (FSDP2), not all of it (DDP)
+    activation_checkpointing = "none"   # or "block", "loop": compute these again backward, to save memory
 
     [[scale.mini.models]]
     family = "lstm"
@@ -38,7 +41,7 @@ from pydantic import Field, field_validator
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.strict import Strict, key_and_value, validate
-from isoloss.training.settings import Evaluating, Recipe
+from isoloss.training.settings import MOST_RANKS, ActivationCheckpointing, Evaluating, Execution, Recipe
 
 KEYS = "see docs/studies.md for the keys"
 
@@ -68,6 +71,9 @@ class Scale(Strict):
     device: str = "auto"
     meant_for: Literal["cpu", "gpu"] = "cpu"
     micro_batches: int = Field(default=1, gt=0)
+    ranks: int = Field(default=1, gt=0, le=MOST_RANKS)
+    shard: bool = False
+    activation_checkpointing: ActivationCheckpointing = "none"
     evaluation: Evaluating = Evaluating()
     recipe: Recipe = Recipe()
     models: list[Models] = Field(min_length=1)
@@ -78,6 +84,16 @@ class Scale(Strict):
         if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]{1,3})?", device):
             raise ValueError(f"{device!r} is not a device: write auto, cpu, mps, cuda or cuda:1")
         return device
+
+    @property
+    def execution(self) -> Execution:
+        return Execution(
+            device=self.device,
+            micro_batches=self.micro_batches,
+            ranks=self.ranks,
+            shard=self.shard,
+            activation_checkpointing=self.activation_checkpointing,
+        )
 
 
 class Study(Strict):

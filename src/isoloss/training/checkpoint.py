@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from isoloss import files
-from isoloss.errors import InputError
+from isoloss.errors import InputError, RunError
+from isoloss.training.distributed import ALONE, Ranks, gathered, parts
 from isoloss.training.evaluation import PositionSums
 from isoloss.training.state import Measured, State, beginning_with, put_back, tensors
 
@@ -23,11 +24,19 @@ SCALARS = ("segment", "step", "done", "diverged", "wall_seconds", "cpu_seconds")
 """Fields of the state that JSON holds as they are."""
 
 
-def save(folder: Path, state: State, run_ids: Sequence[str], notes: dict[str, Any]) -> None:
-    """Write ``folder/update-N``. ``notes`` are kept with it (attempt, events, environment)."""
+def save(
+    folder: Path, state: State, run_ids: Sequence[str], notes: dict[str, Any], ranks: Ranks = ALONE
+) -> None:
+    """Write ``folder/update-N``. ``notes`` are kept with it (attempt, events, environment).
+
+    Ranks must all call it; any number of them can go on from it.
+    """
     target = folder / f"update-{state.done:09d}"
+    arrays = tensors(state) | {f"trunk/{name}": tensor for name, tensor in (state.trunk or {}).items()}
+    arrays = gathered(arrays, ranks)
+    if not ranks.leads:
+        return
     if not target.exists():
-        arrays = tensors(state) | {f"trunk/{name}": tensor for name, tensor in (state.trunk or {}).items()}
         arrays["curve"] = torch.from_numpy(state.curve_UKP)
         measured = [describe(number, m, arrays) for number, m in enumerate(state.measured)]
         with files.new_folder(target) as part:
@@ -67,19 +76,27 @@ def describe(number: int, measured: Measured, arrays: dict[str, Tensor]) -> dict
     return {"step": measured.step, "branch": measured.branch, "members": members}
 
 
-def restore(folder: Path, state: State, run_ids: Sequence[str]) -> dict[str, Any] | None:
+def restore(
+    folder: Path, state: State, run_ids: Sequence[str], ranks: Ranks = ALONE
+) -> dict[str, Any] | None:
     """Put the newest usable checkpoint of these runs into ``state``; its notes, or None if there is none.
+
+    Ranks must all call it; RunError where they do not read the same.
 
     One that is damaged, of another format or of another cohort is removed: it could never be used, and would
     be taken for newer than those that this attempt is going to write.
     """
+    notes = None
     for saved in sorted(folder.glob("update-*"), reverse=True):
         if (content := read(saved, run_ids)) is not None:
             values, arrays = content
-            fill(state, values, arrays)
-            return values["notes"]
+            fill(state, values, arrays, ranks)
+            notes = values["notes"]
+            break
         files.remove_folder(saved)
-    return None
+    if ranks.any(float(ranks.mean(torch.tensor(float(state.done)))) != state.done):
+        raise RunError("its ranks read different checkpoints", where=str(folder), mend="run it again")
+    return notes
 
 
 def read(saved: Path, run_ids: Sequence[str]) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
@@ -94,9 +111,10 @@ def read(saved: Path, run_ids: Sequence[str]) -> tuple[dict[str, Any], dict[str,
     return None
 
 
-def fill(state: State, values: dict[str, Any], arrays: dict[str, Tensor]) -> None:
-    put_back(state, arrays)
-    state.trunk = beginning_with("trunk/", arrays) or None
+def fill(state: State, values: dict[str, Any], arrays: dict[str, Tensor], ranks: Ranks) -> None:
+    held = tensors(state)
+    put_back(state, parts(arrays, held, ranks))
+    state.trunk = parts(beginning_with("trunk/", arrays), held, ranks) or None
     state.curve_UKP = arrays["curve"].numpy().copy()
     for name in SCALARS:
         setattr(state, name, values[name])

@@ -75,7 +75,7 @@ def evaluate(
     was_training, state = model.training, carried_state(model)
     model.eval()
     total: list[PositionSums] = []
-    with torch.inference_mode():
+    with torch.no_grad():  # not inference_mode: FSDP2 would keep what it gathers there for training
         for first in range(0, len(x_MT), batch):
             # Every window starts from the zero state, so that no partition of the windows matters.
             restore_carried_state(model, {})

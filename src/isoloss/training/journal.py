@@ -25,14 +25,14 @@ class Journal:
 
     def __init__(self, setup: Setup, state: State):
         """Put the newest checkpoint, if there is one, into ``state``."""
-        self.setup, self.state = setup, state
+        self.setup, self.state, self.ranks = setup, state, setup.ranks
         self.run_ids = [member.run_id for member in setup.task.members]
         self.log = setup.task.lead.folder / "log.jsonl"
         self.checkpoints = setup.task.lead.folder / "checkpoints"
-        notes = checkpoint.restore(self.checkpoints, state, self.run_ids)
+        notes = checkpoint.restore(self.checkpoints, state, self.run_ids, self.ranks)
         self.attempt: int = (notes["attempt"] if notes else 0) + 1
         self.events = [Event(**event) for event in notes["events"]] if notes else []
-        self.note("resumed" if notes else "started")
+        self.note("resumed" if notes else "started", self.ranks.method)
         if notes:
             self.note_environment(notes["environment"])
         self.lap = time.monotonic(), time.process_time()
@@ -43,7 +43,8 @@ class Journal:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         event = Event(kind=kind, attempt=self.attempt, step=self.state.done, time=now, detail=detail)
         self.events.append(event)
-        files.append_line(self.log, event.model_dump())
+        if self.ranks.leads:
+            files.append_line(self.log, event.model_dump())
 
     def note_environment(self, before: dict[str, Any]) -> None:
         now = self.setup.environment.model_dump()
@@ -69,7 +70,7 @@ class Journal:
             due = self.state.done % execution.checkpoint_steps == 0
         else:
             due = time.monotonic() - self.last_save >= execution.checkpoint_seconds
-        if due:
+        if self.ranks.lead(due):
             self.save()
 
     def save(self) -> None:
@@ -79,14 +80,14 @@ class Journal:
             "events": [event.model_dump() for event in self.events],
             "environment": self.setup.environment.model_dump(),
         }
-        checkpoint.save(self.checkpoints, self.state, self.run_ids, notes)
+        checkpoint.save(self.checkpoints, self.state, self.run_ids, notes, self.ranks)
         self.last_save = time.monotonic()
 
     def set_clocks(self) -> None:
         """Add the wall and CPU seconds since the last lap to the state's."""
         (wall, cpu), self.lap = self.lap, (time.monotonic(), time.process_time())
         self.state.wall_seconds += self.lap[0] - wall
-        self.state.cpu_seconds += self.lap[1] - cpu
+        self.state.cpu_seconds += (self.lap[1] - cpu) * self.ranks.count
 
     def progress(self) -> Progress:
         state, settings = self.state, self.setup.settings

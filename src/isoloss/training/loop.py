@@ -6,6 +6,7 @@ from isoloss.corpus.batches import evaluation_windows, windows_before
 from isoloss.models.cohort import member_weights
 from isoloss.records.store import WEIGHTS
 from isoloss.training.checkpoint import write_tensors
+from isoloss.training.distributed import gathered
 from isoloss.training.evaluation import evaluate
 from isoloss.training.finish import write_records
 from isoloss.training.journal import Journal
@@ -25,7 +26,7 @@ def train(
 ) -> bool:
     """Train a cohort to its records, going on from its newest checkpoint. False if stopped before the end.
 
-    Hold the claims of the members' folders while calling it.
+    Hold the claims of the members' folders while calling it. With ranks each of them must call it.
     """
     setup = set_up(task)
     state = setup.first_state()
@@ -44,7 +45,7 @@ def train(
             journal.note_divergence(loss=means_KP[:, 0], gradient=norm_K)
             state.advance(means_KP.numpy())
             report(journal.progress())
-            if should_stop():
+            if setup.ranks.any(should_stop()):
                 journal.save()
                 return False
             journal.save_if_due()
@@ -54,7 +55,8 @@ def train(
             put_back(state, state.trunk)
             state.trunk = None
     journal.finish()
-    write_records(setup, state, journal)
+    if setup.ranks.leads:
+        write_records(setup, state, journal)
     return True
 
 
@@ -95,4 +97,6 @@ def keep_weights_if_last(setup: Setup, state: State, segment: Segment) -> None:
     """The weights just measured at the last D point, if wanted: the trunk is about to replace them."""
     if setup.task.execution.keep_weights and segment == setup.segments[-1]:
         for k, member in enumerate(setup.task.members):
-            write_tensors(member.folder / WEIGHTS, member_weights(state.model, k))
+            weights = gathered(member_weights(state.model, k), setup.ranks)
+            if setup.ranks.leads:
+                write_tensors(member.folder / WEIGHTS, weights)

@@ -55,11 +55,11 @@ class MemberAdamW:
         return [row for rows in self.rows for row in rows]
 
     def gradient_norms(self) -> Tensor:
-        """Norm of each member's gradient, (K,)."""
+        """Norm of each member's gradient, (K,); all ranks must ask."""
         for row in self.all_rows():
             row.weight.grad = row.gradient()
         gradients = [[row.weight.grad for row in rows if row.weight.grad is not None] for rows in self.rows]
-        return torch.stack([get_total_norm(of_member) for of_member in gradients])
+        return torch.stack([full(get_total_norm(of_member)) for of_member in gradients])
 
     def step(self, rates: Sequence[float], norm_K: Tensor, alive: list[bool]) -> None:
         """One update with gradients scaled to a norm of at most ``clip``, after ``gradient_norms``."""
@@ -89,12 +89,26 @@ class MemberAdamW:
 def rows_of(model: nn.Module, member: int) -> list[Row]:
     rows: list[Row] = []
     for name, parameter, number in member_parameters(model, member):
+        axes = parameter.dim() - (number is not None)
+        if is_part(parameter):
+            number = None  # all of it is the one member's, and a row of a part would be a copy
         weight = parameter.data if number is None else parameter.data[number]
-        rows.append(Row(parameter, number, weight, decays(name, weight)))
+        rows.append(Row(parameter, number, weight, decays(name, axes)))
     return rows
 
 
-def decays(name: str, weight: Tensor) -> bool:
+def decays(name: str, axes: int) -> bool:
     """Matrices decay; embeddings, biases and other vectors do not."""
     tables = ("embedding", "vocabulary.tokens", "vocabulary.positions")
-    return weight.dim() == 2 and not any(table in name for table in tables)
+    return axes == 2 and not any(table in name for table in tables)
+
+
+def is_part(tensor: Tensor) -> bool:
+    """Is it a DTensor, of which this rank holds a part? Tells without importing torch.distributed."""
+    return hasattr(tensor, "full_tensor")
+
+
+def full(tensor: Tensor) -> Tensor:
+    """The whole of a tensor of which ranks may hold parts; all must ask."""
+    gather = getattr(tensor, "full_tensor", None)
+    return tensor if gather is None else gather()

@@ -9,6 +9,8 @@ from isoloss.strict import Strict
 
 SETTINGS_VERSION = 1
 MOST_TOKENS = 10**16
+MOST_RANKS = 1024
+ActivationCheckpointing = Literal["none", "block", "loop"]
 
 
 class Evaluating(Strict):
@@ -114,11 +116,17 @@ class RunSettings(Strict):
 class Execution(Strict):
     """How to compute, which changes a number by rounding at most: device, micro-batches, safety saves.
 
+    ``ranks``: devices of one machine that train one run together (``training.distributed``), each with all
+    weights or, with ``shard``, a part of them. ``activation_checkpointing``: keep what goes into each block,
+    or into each pass of a loop, alone, and compute the inside again backward.
     ``keep_weights``: leave each member's weights at its last D point beside its record.
     """
 
     device: str = "auto"
     micro_batches: int = Field(default=1, gt=0)
+    ranks: int = Field(default=1, gt=0, le=MOST_RANKS)
+    shard: bool = False
+    activation_checkpointing: ActivationCheckpointing = "none"
     checkpoint_seconds: float = Field(default=30.0, ge=0.0)
     checkpoint_steps: int | None = Field(default=None, gt=0)
     keep_weights: bool = False

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 import torch
@@ -9,18 +10,18 @@ from torch import Tensor
 
 from isoloss.corpus.batches import lane_batch, train_batch
 from isoloss.corpus.library import TokenizedCorpus, open_tokenized
-from isoloss.errors import InputError
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import set_generators
 from isoloss.records.schema import Environment
-from isoloss.training import compiling
+from isoloss.training import compiling, distributed
 from isoloss.training.device import Device, choose, environment_of
+from isoloss.training.distributed import Averaged, Ranks
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.schedule import Segment, segments, trace_steps
 from isoloss.training.settings import RunSettings
 from isoloss.training.sliding import Sliding, sliding
 from isoloss.training.state import State
-from isoloss.training.step import StepOptions, forward
+from isoloss.training.step import Forward, StepOptions, forward
 from isoloss.training.task import Task
 
 
@@ -32,6 +33,7 @@ class Setup:
     """
 
     task: Task
+    ranks: Ranks
     corpus: TokenizedCorpus
     device: Device
     environment: Environment
@@ -49,10 +51,17 @@ class Setup:
     def options(self) -> StepOptions:
         return StepOptions(
             parts=self.parts,
-            micro_batches=self.task.execution.micro_batches,
+            # As many sequences at once on several ranks as on one.
+            micro_batches=ceil(self.task.execution.micro_batches / self.ranks.count),
             precision=self.device.precision,
-            forward=compiling.compiled(forward) if self.environment.compiled else forward,
+            forward=self.forward(),
+            over_ranks=self.ranks.mean,
         )
+
+    def forward(self) -> Forward:
+        if self.ranks.count > 1 and not self.ranks.shard:
+            return Averaged(self.settings.batch_size // self.ranks.count)
+        return compiling.compiled(forward) if self.environment.compiled else forward
 
     def first_state(self) -> State:
         """Where training begins: a pure function of the members' settings."""
@@ -61,6 +70,10 @@ class Setup:
         shape = shape_of(settings.family, settings.shape)
         model = build_cohort(family(settings.family), shape, settings.vocab, settings.context, seeds)
         model = model.to(device).train()
+        if (every := self.task.execution.activation_checkpointing) != "none":
+            distributed.checkpoint_activations(model, every)
+        if self.ranks.shard:
+            distributed.shard(model, self.ranks, device)
         # A stream of its own for the masks: the one that drew the weights is spent.
         generators = [torch.Generator(device).manual_seed(seed + 0x5EED) for seed in seeds]
         set_generators(model, generators)
@@ -88,7 +101,10 @@ class Setup:
         return None if self.carries else sliding(tokens, context, targets)
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:
-        """Inputs and targets of every member, each (K, B, T): a pure function of seed and step."""
+        """Inputs and targets of every member, each (K, B, T): a pure function of seed and step.
+
+        With ranks they are this one's part of the B sequences.
+        """
         draw = lane_batch if self.carries else train_batch
         pairs = [
             draw(
@@ -100,30 +116,34 @@ class Setup:
             )
             for member in self.task.members
         ]
-        x_KBT, y_KBT = (np.stack(side) for side in zip(*pairs, strict=True))
+        mine = self.ranks.part(self.settings.batch_size)
+        x_KBT, y_KBT = (np.stack(side)[:, mine] for side in zip(*pairs, strict=True))
         return torch.from_numpy(x_KBT).to(self.device.device), torch.from_numpy(y_KBT).to(self.device.device)
 
 
 def set_up(task: Task) -> Setup:
-    """Raises InputError for a device that is not there, or micro-batches of a state that carries on."""
-    settings = task.lead.settings
+    """Raises InputError for a device that is not there, or an execution that the run cannot have."""
+    settings, execution = task.lead.settings, task.execution
     shape = shape_of(settings.family, settings.shape)
     carries = bool(getattr(shape, "carry", False))
     corpus = open_tokenized(task.tokens, settings.corpus_hash)
-    if carries and task.execution.micro_batches > 1:
-        raise InputError(
-            "a carried state cannot be kept over micro-batches",
-            where=task.lead.label,
-            mend="set micro_batches = 1, or carry = false",
-        )
-    device = choose(task.execution.device, settings.family)
+    distributed.check_execution(
+        execution, shape, settings.batch_size, where=task.lead.label, members=len(task.members)
+    )
+    ranks = distributed.joined(execution)
+    device = choose(execution.device, settings.family)
+    plain = ranks.count == 1 and execution.activation_checkpointing == "none"
+    compiled = plain and compiling.pays(settings, shape, device.device.type)
+    environment = environment_of(device, len(task.members), compiled=compiled)
+    if ranks.count > 1:
+        name = f"{ranks.count} x {environment.device_name}"
+        environment = environment.model_copy(update={"device_name": name})
     return Setup(
         task=task,
+        ranks=ranks,
         corpus=corpus,
         device=device,
-        environment=environment_of(
-            device, len(task.members), compiled=compiling.pays(settings, shape, device.device.type)
-        ),
+        environment=environment,
         segments=segments(settings),
         trace=trace_steps(settings),
         carries=carries,

@@ -89,7 +89,7 @@ def evaluate_sliding(
     sum_KGN = np.zeros((members, groups * BLOCKS))
     was_training = model.training
     model.eval()
-    with torch.inference_mode():
+    with torch.no_grad():
         for stretch, starts_B, length, after in plan.windows():
             ids_BT = np.asarray(ids[starts_B[:, None] + np.arange(length + 1)], dtype=np.int64)
             x_KBT, y_KBT = (

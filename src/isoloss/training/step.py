@@ -10,9 +10,15 @@ from torch import Tensor, nn
 from isoloss.training.objective import Losses, losses, mean_over_all
 from isoloss.training.optimizer import MemberAdamW
 
+Forward = Callable[[nn.Module, Tensor, Tensor], Losses]
+
 
 def forward(model: nn.Module, x_KBT: Tensor, y_KBT: Tensor) -> Losses:
     return losses(model(x_KBT), y_KBT)
+
+
+def alone(means_KP: Tensor) -> Tensor:
+    return means_KP
 
 
 @dataclass(frozen=True)
@@ -22,14 +28,15 @@ class StepOptions:
     ``forward``: from model, inputs and targets to losses; compiled where that pays.
     ``mean``: from per-token losses and targets, each (K, B, T), to the mean of every member, (K,).
     ``micro_batches``: pieces of the batch that go through the model one after the other; the mean must then
-    be over all targets.
+    be over all targets. ``over_ranks``: from this rank's means to those of all ranks.
     """
 
     parts: Sequence[str] = ("total",)
     micro_batches: int = 1
     precision: Callable[[], AbstractContextManager[object]] = nullcontext
     mean: Callable[[Tensor, Tensor], Tensor] = mean_over_all
-    forward: Callable[[nn.Module, Tensor, Tensor], Losses] = forward
+    forward: Forward = forward
+    over_ranks: Callable[[Tensor], Tensor] = alone
 
 
 def train_step(
@@ -57,6 +64,7 @@ def train_step(
         (options.mean(loss.total, y_KbT).sum() * share).backward()
         parts_KP = torch.stack([options.mean(loss.part(p).detach(), y_KbT) for p in options.parts], dim=1)
         means_KP += share * parts_KP.cpu().double()
+    means_KP = options.over_ranks(means_KP)
     norm_K = optimizer.gradient_norms()
     norm_on_cpu_K = norm_K.cpu()
     finite_K = means_KP[:, 0].isfinite() & norm_on_cpu_K.isfinite()

@@ -5,7 +5,6 @@ memory or a crash ends one cohort and no other. The processes come from a fork s
 """
 
 import multiprocessing
-import signal
 import sys
 import time
 from collections import deque
@@ -17,7 +16,7 @@ from multiprocessing.process import BaseProcess
 
 from isoloss.errors import RunError
 from isoloss.records.store import write_failure
-from isoloss.studies.engines.messages import BUSY_SECONDS, GIVE_UP_SECONDS, Ended, Held, Message
+from isoloss.studies.engines.messages import BUSY_SECONDS, GIVE_UP_SECONDS, Ended, Held, Message, cause
 from isoloss.studies.engines.worker import is_last, work
 from isoloss.training.task import Progress, Task
 
@@ -195,11 +194,7 @@ def verdict(worker: Worker, task: Task, stopping: bool) -> Ended:
         return Ended(task, worker.outcome, worker.reason)
     if stopping:  # it had not come far enough to answer the signal
         return Ended(task, "stopped")
-    code = worker.process.exitcode or 0
-    name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    reason = f"its process ended with {name}"
-    if code == -signal.SIGKILL:
-        reason += "; out of memory is the usual cause"
+    reason = f"its process ended with {cause(worker.process.exitcode or 0)}"
     for member in task.members:
         with suppress(OSError):  # the reason is shown in any case
             write_failure(member.folder, reason)

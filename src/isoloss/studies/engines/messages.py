@@ -1,5 +1,6 @@
 """What an engine is, and what it says while cohorts train."""
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,13 @@ class Held:
 
 
 Message = Progress | Held | Ended
+
+
+def cause(code: int) -> str:
+    """What a process ended with, from its exit code."""
+    if code == -signal.SIGKILL:
+        return "SIGKILL; out of memory is the usual cause"
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 @dataclass(frozen=True)

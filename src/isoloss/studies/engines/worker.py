@@ -8,11 +8,14 @@ The parent sends a Task; messages back are tuples (kind, value): ("progress", Pr
 import gc
 import multiprocessing
 import os
+import signal
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from multiprocessing.connection import Connection
+from typing import Any
 
 import torch
 
@@ -22,8 +25,10 @@ from isoloss.models import load_file
 from isoloss.models.registry import users_line
 from isoloss.records.store import is_finished, read_record, write_failure
 from isoloss.studies import progress_file
+from isoloss.studies.engines import ranks
 from isoloss.studies.stop import StopSignal
 from isoloss.training.device import prepare_cpu
+from isoloss.training.distributed import group, joined, lost
 from isoloss.training.loop import train
 from isoloss.training.task import Progress, Task
 
@@ -89,8 +94,53 @@ def train_claimed(
     task: Task, claims: ExitStack, report: Callable[[Progress], None], should_stop: Callable[[], bool]
 ) -> tuple[str, str]:
     """Claim the folders and train what they lack; how it ended, and why if it diverged."""
+    if task.execution.ranks > 1:
+        return ranks.launch(train_rank, task, report, should_stop)
+    load_families(task)
+    return claim_folders(task, claims) or train_to_records(task, report, should_stop)
+
+
+def train_rank(task: Task, asked: Any) -> tuple[str, str]:
+    """Entry point of one process of several that train a run together; ``asked``: an event, to stop."""
+    one_core()
+    try:
+        # Slurm sends what it sends a job to each of its processes.
+        asks = signal.SIGINT, signal.SIGTERM, signal.SIGUSR2
+        with StopSignal(asks) as stop, group(task.execution) as execution, ExitStack() as claims:
+            answer = train_together(
+                replace(task, execution=execution), claims, lambda: stop.asked or asked.is_set()
+            )
+    except Exception as error:
+        if not lost(error):
+            fail(task, error)
+            raise
+        # Where another died that is the reason, which who started both will tell.
+        answer = "failed", f"the ranks lost each other: {error}"
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():
+        raise SystemExit  # the launcher's own processes would wait for it for ever
+    return answer
+
+
+def train_together(task: Task, claims: ExitStack, should_stop: Callable[[], bool]) -> tuple[str, str]:
+    """One rank's part of ``train_claimed``; rank 0 claims and says how it ended."""
+    place = joined(task.execution)
+    load_families(task)
+    answer = claim_folders(task, claims) if place.leads else None
+    if place.any(answer is not None):
+        return answer or ("elsewhere", "")
+    if place.leads:
+        return train_to_records(task, lambda progress: None, should_stop)
+    return "done" if train(task, should_stop=should_stop) else "stopped", ""
+
+
+def load_families(task: Task) -> None:
     for path in task.family_files:
         load_file(path)
+
+
+def claim_folders(task: Task, claims: ExitStack) -> tuple[str, str] | None:
+    """Claim the folders and make them ready; an answer where there is nothing to train here."""
     for member in task.members:
         member.folder.mkdir(parents=True, exist_ok=True)
         if not claims.enter_context(files.claim(member.folder / "claim.lock")):
@@ -100,6 +150,13 @@ def train_claimed(
     for member in task.members:
         files.remove_leftovers(member.folder)
         files.write_json(member.folder / "settings.json", member.settings.model_dump(mode="json"))
+    return None
+
+
+def train_to_records(
+    task: Task, report: Callable[[Progress], None], should_stop: Callable[[], bool]
+) -> tuple[str, str]:
+    """Train, saying in the folder how far it is; how it ended."""
     try:
         report = progress_file.noted(task.lead.folder, report)
         if not train(task, report=report, should_stop=should_stop):
