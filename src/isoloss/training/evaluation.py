@@ -1,7 +1,9 @@
 """Validation loss by position: float64 sums, sums of squares and counts, which merge by addition."""
 
 from dataclasses import dataclass
+from functools import reduce
 from math import sqrt
+from operator import add
 
 import numpy as np
 import torch
@@ -74,28 +76,25 @@ def evaluate(
         raise ValueError("evaluation needs at least one window")
     was_training, state = model.training, carried_state(model)
     model.eval()
-    total: list[PositionSums] = []
+    text = [torch.from_numpy(ids).to(device) for ids in (x_MT, y_MT, before_MT) if ids is not None]
+    parts: list[dict[str, torch.Tensor]] = []
     with torch.inference_mode():
         for first in range(0, len(x_MT), batch):
             # Every window starts from the zero state, so that no partition of the windows matters.
             restore_carried_state(model, {})
-            some = slice(first, first + batch)
-            if before_MT is not None:
-                model(torch.from_numpy(before_MT[some]).to(device).expand(members, -1, -1))
-            part = evaluate_batch(model, x_MT[some], y_MT[some], members, device)
-            total = [a + b for a, b in zip(total, part, strict=True)] if total else part
+            x_KBT, y_KBT, *before = (ids[first : first + batch].expand(members, -1, -1) for ids in text)
+            for before_KBT in before:
+                model(before_KBT)
+            parts.append(losses(model(x_KBT), y_KBT).parts())
     restore_carried_state(model, state)
     model.train(was_training)
-    return total
+    # Read together, so that a GPU is waited for once.
+    sums = [sums_of_members(part, members) for part in parts]
+    return [reduce(add, of_member) for of_member in zip(*sums, strict=True)]
 
 
-def evaluate_batch(
-    model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int, device: torch.device
-) -> list[PositionSums]:
-    x_KBT = torch.from_numpy(x_BT).to(device).expand(members, -1, -1)
-    y_KBT = torch.from_numpy(y_BT).to(device).expand(members, -1, -1)
-    parts = losses(model(x_KBT), y_KBT).parts()
-    arrays = {part: loss_KBT.cpu().double().numpy() for part, loss_KBT in parts.items()}
+def sums_of_members(losses_by_part: dict[str, torch.Tensor], members: int) -> list[PositionSums]:
+    arrays = {part: loss_KBT.cpu().double().numpy() for part, loss_KBT in losses_by_part.items()}
     return [sums_of({part: loss_KBT[k] for part, loss_KBT in arrays.items()}) for k in range(members)]
 
 
