@@ -16,6 +16,9 @@ from isoloss.errors import InputError
 from isoloss.records.schema import Environment
 from isoloss.version import __version__
 
+CPU_BYTES = 16 * 2.0**30
+"""Counted on for the logits of a run on a CPU, whatever it has."""
+
 
 @dataclass(frozen=True)
 class Device:
@@ -60,6 +63,13 @@ def choose(wanted: str, family: str) -> Device:
     device = find(wanted)
     bf16 = device.type == "cuda" and family != "lstm" and torch.cuda.is_bf16_supported()
     return Device(device, bf16)
+
+
+def memory_of(device: torch.device) -> float:
+    """Bytes: of a GPU what it has; elsewhere a fixed amount, so that no machine's rounding differs by it."""
+    if device.type == "cuda":
+        return float(torch.cuda.get_device_properties(device).total_memory)
+    return CPU_BYTES
 
 
 def prepare_cpu() -> None:

@@ -12,6 +12,9 @@ from torch import nn
 from isoloss.models.cohort import carried_state, restore_carried_state
 from isoloss.training.objective import losses
 
+EVALUATION_WINDOWS = 32
+"""Evaluated at once."""
+
 
 @dataclass(frozen=True)
 class PositionSums:
@@ -63,7 +66,7 @@ def evaluate(
     *,
     members: int,
     device: torch.device,
-    batch: int = 32,
+    batch: int = EVALUATION_WINDOWS,
 ) -> list[PositionSums]:
     """Sums of each member over the windows; the model's mode and recurrent state are left as found.
 

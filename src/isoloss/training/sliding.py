@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from isoloss.models.cohort import restore_carried_state
-from isoloss.training.objective import cross_entropy
+from isoloss.training.objective import last_exit
 
 STRETCHES, BLOCKS = 8, 16
 NEAR, GROUPS = 8, 64
@@ -98,7 +98,7 @@ def evaluate_sliding(
                 for side in (ids_BT[:, :-1], ids_BT[:, 1:])
             )
             restore_carried_state(model, {})
-            losses.append(cross_entropy(model(x_KBT).logits[-1], y_KBT))
+            losses.append(last_exit(model(x_KBT), y_KBT))
     model.train(was_training)
     # Read together, so that a GPU is waited for once.
     for (stretch, starts_B, length, after), loss in zip(plan.windows(), losses, strict=True):
