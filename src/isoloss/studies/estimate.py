@@ -84,20 +84,22 @@ def cost(
     settings: RunSettings, shape: Shape, counts: Count, micro_batches: int, machine: MachineRate
 ) -> tuple[float, float]:
     """Seconds and bytes of a run; an evaluation is a forward pass, a third of a training step."""
-    width = getattr(shape, "d_model", 64)
-    layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
     tokens = updates(settings) * settings.batch_tokens + evaluation_tokens(settings) / 3
-    return (
-        seconds(counts.flops_exact(tokens), width, machine),
-        memory_bytes(
-            counts.params_total,
-            width,
-            max(1, layers),
-            getattr(shape, "n_exit", 1) * settings.vocab,
-            settings.batch_tokens // micro_batches,
-            settings.context,
-            stacked=family(settings.family).stacked,
-        ),
+    taken = seconds(counts.flops_exact(tokens), getattr(shape, "d_model", 64), machine)
+    return taken, bytes_of(settings, shape, counts, micro_batches)
+
+
+def bytes_of(settings: RunSettings, shape: Shape, counts: Count, micro_batches: int) -> float:
+    """Of one member and its process at their peak."""
+    layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
+    return memory_bytes(
+        counts.params_total,
+        getattr(shape, "d_model", 64),
+        max(1, layers),
+        getattr(shape, "n_exit", 1) * settings.vocab,
+        settings.batch_tokens // micro_batches,
+        settings.context,
+        stacked=family(settings.family).stacked,
     )
 
 

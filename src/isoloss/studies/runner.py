@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from isoloss.records.schema import Record
 from isoloss.records.store import check, is_finished, read_plan, read_record, run_folder
 from isoloss.studies.engines import local
 from isoloss.studies.engines.messages import Ended, Engine, Held
+from isoloss.studies.gpu import calibrated, execution_on_gpu, members_at_once
 from isoloss.studies.plan import PlannedRun, cohorts
 from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
@@ -25,12 +26,6 @@ from isoloss.training.device import find
 from isoloss.training.settings import Execution
 from isoloss.training.task import Member, Progress, Task
 from isoloss.version import __version__
-
-GPU_COHORT = 8
-"""Members trained as one module on a GPU; on a CPU stacking gains nothing and cores are better used apart."""
-
-GPU_COHORT_PARAMS = 5_000_000
-"""Above this size one model fills the GPU by itself."""
 
 
 @dataclass(frozen=True)
@@ -89,18 +84,26 @@ def run(
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_against_text(runs, corpus)
     write_plan(folder, study, planned)
-    groups = groups_of(missing, gpu=engine.gpu)
-    tasks = [
-        Task(
+
+    def task_of(group: Sequence[PlannedRun]) -> Task:
+        return Task(
             study=study.name,
-            members=tuple(Member(run.settings, run.label, folders[run.run_id]) for run in group),
+            members=tuple(
+                Member(run.settings, run.label, run_folder(folder.absolute(), run.run_id)) for run in group
+            ),
             corpus=scale.corpus,
             tokens=corpus.tokenizer_path.parent.absolute(),
-            execution=execution,
+            execution=execution_on_gpu(group[0], execution) if engine.gpu else execution,
             family_files=tuple(family_files),
         )
-        for group in groups
-    ]
+
+    def most(run: PlannedRun) -> int:
+        if not engine.gpu:  # on a CPU stacking gains nothing, and cores are better used apart
+            return 1
+        return calibrated(run, task_of) if engine.here else members_at_once(run)
+
+    groups = groups_of(missing, most)
+    tasks = [task_of(group) for group in groups]
     seconds = {group[0].run_id: sum(run.seconds for run in group) for group in groups}
     total = sum(run.seconds for run in runs)
     ended: list[Ended] = []
@@ -208,12 +211,9 @@ def check_against_text(runs: Sequence[PlannedRun], corpus: library.TokenizedCorp
             )
 
 
-def groups_of(missing: Sequence[PlannedRun], *, gpu: bool) -> list[list[PlannedRun]]:
-    """Cohorts, the biggest first."""
-    small = [run for run in missing if run.counts.params <= GPU_COHORT_PARAMS]
-    large = [run for run in missing if run.counts.params > GPU_COHORT_PARAMS]
-    groups = cohorts(small, GPU_COHORT if gpu else 1) + cohorts(large, 1)
-    return sorted(groups, key=lambda group: -sum(run.seconds for run in group))
+def groups_of(missing: Sequence[PlannedRun], most: Callable[[PlannedRun], int]) -> list[list[PlannedRun]]:
+    """Cohorts of at most so many, the biggest first."""
+    return sorted(cohorts(missing, most), key=lambda group: -sum(run.seconds for run in group))
 
 
 def name_of(task: Task) -> str:
@@ -237,7 +237,7 @@ def sentence(end: Ended) -> str:
 def local_engine(device: str, workers: int | None) -> Engine:
     """This machine's cores or devices. Raises InputError for a device that is not here."""
     places = devices(device, workers)
-    return Engine(places[0].startswith("cuda"), partial(local.run, places))
+    return Engine(places[0].startswith("cuda"), partial(local.run, places), here=True)
 
 
 def devices(wanted: str, workers: int | None) -> list[str]:

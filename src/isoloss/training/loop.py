@@ -1,7 +1,7 @@
 """The training loop: one cohort, trunk and branches, from wherever it stands to its records."""
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -69,8 +69,7 @@ def attempt(
     journal = Journal(setup, state)
     for note in notes:
         journal.note("out of memory", note)
-    on_gpu = setup.device.device.type == "cuda"
-    update = Blocks(setup, state) if on_gpu else partial(single_update, setup, state)
+    update = update_of(setup, state)
     for number, segment in enumerate(setup.segments):
         if number < state.segment:
             continue
@@ -97,8 +96,14 @@ def attempt(
     return True
 
 
+def update_of(setup: Setup, state: State) -> Callable[[Segment], Iterable[tuple[Tensor, Tensor]]]:
+    """Makes the next update, on a GPU the next few; gives losses (K, P) and gradient norms (K,) of each."""
+    if setup.device.device.type == "cuda":
+        return Blocks(setup, state)
+    return partial(single_update, setup, state)
+
+
 def single_update(setup: Setup, state: State, segment: Segment) -> list[tuple[Tensor, Tensor]]:
-    """Losses (K, P) and gradient norms (K,) of the next update."""
     x_KBT, y_KBT = setup.batch(state.step)
     rates = [rate(member.settings, segment, state.step) for member in setup.task.members]
     means_KP, norm_K = train_step(
