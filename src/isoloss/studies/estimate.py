@@ -122,8 +122,13 @@ def memory_bytes(
 
     ``layers`` are executed ones, ``logits`` exits x vocabulary, ``tokens`` those of a micro-batch.
     """
-    per_layer, per_logit = STEP[stacked]
-    update = tokens * (per_layer * layers * d_model + per_logit * logits)
     at_once = max(FORWARD_WINDOWS * context, FORWARD_TOKENS)
     evaluation = at_once * (FORWARD[0] * d_model + FORWARD[1] * logits)
+    update = update_floats(d_model, layers, logits, tokens, stacked=stacked)
     return PROCESS_BYTES + 16.0 * params_total + 4.0 * max(update, evaluation)
+
+
+def update_floats(d_model: int, layers: int, logits: int, tokens: int, *, stacked: bool) -> float:
+    """Activations, and gradients of logits, at the peak of an update."""
+    per_layer, per_logit = STEP[stacked]
+    return tokens * (per_layer * layers * d_model + per_logit * logits)

@@ -24,8 +24,9 @@ MOST_SHAPES = 4096
 
 
 def compiled(function: Callable[P, R], backend: str = "inductor") -> Callable[P, R]:
-    """By this process alone: the other cores have runs of their own. Raises beyond ``MOST_SHAPES``."""
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    """On a CPU by this process alone: other cores have runs of their own. Raises beyond ``MOST_SHAPES``."""
+    if not torch.cuda.is_available():
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     _dynamo.config.recompile_limit = _dynamo.config.accumulated_recompile_limit = MOST_SHAPES
     _dynamo.config.fail_on_recompile_limit_hit = True
     return torch.compile(function, dynamic=False, backend=backend)

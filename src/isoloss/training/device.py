@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import os
 import platform
 import subprocess
 import sys
@@ -88,6 +89,14 @@ def prepare_cpu() -> None:
     libc = ctypes.CDLL(None)
     libc.mallopt(mmap_threshold, 1 << 30)
     libc.mallopt(trim_threshold, (1 << 31) - 1)
+
+
+def one_core() -> None:
+    """One process a core, one thread each: threads waiting for a taken core cost more than they give."""
+    if not torch.cuda.is_available():
+        torch.set_num_threads(1)
+        os.environ["OMP_NUM_THREADS"] = "1"
+    prepare_cpu()
 
 
 def environment_of(device: Device, cohort_size: int, *, compiled: bool = False) -> Environment:

@@ -2,15 +2,21 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from isoloss.training.loop import update_of
 from isoloss.training.setup import Setup, set_up
 from isoloss.training.task import Task
 
 
-def updater(task: Task) -> tuple[Setup, Callable[[], int]]:
-    """A function that makes the task's next updates, on a GPU a block of them, and says how many."""
+def updater(task: Task, *, compiled: bool | None = None) -> tuple[Setup, Callable[[], int]]:
+    """A function that makes the task's next updates, on a GPU a block of them, and says how many.
+
+    ``compiled``: whether or not that pays.
+    """
     setup = set_up(task)
+    if compiled is not None:
+        setup = replace(setup, environment=setup.environment.model_copy(update={"compiled": compiled}))
     state = setup.first_state()
     update, trunk = update_of(setup, state), setup.segments[0]
 

@@ -7,14 +7,11 @@ The parent sends a Task; messages back are tuples (kind, value): ("progress", Pr
 
 import gc
 import multiprocessing
-import os
 import time
 import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
-
-import torch
 
 from isoloss import files
 from isoloss.errors import IsolossError
@@ -23,7 +20,7 @@ from isoloss.models.registry import users_line
 from isoloss.records.store import is_finished, read_record, write_failure
 from isoloss.studies import progress_file
 from isoloss.studies.stop import StopSignal
-from isoloss.training.device import prepare_cpu
+from isoloss.training.device import one_core
 from isoloss.training.loop import train
 from isoloss.training.task import Progress, Task
 
@@ -126,11 +123,3 @@ def fail(task: Task, error: Exception) -> tuple[str, str]:
         except OSError as unwritable:
             sentence = f"{sentence} (and its folder cannot be written: {unwritable})"
     return "failed", sentence
-
-
-def one_core() -> None:
-    """One process a core, one thread each: threads waiting for a taken core cost more than they give."""
-    if not torch.cuda.is_available():
-        torch.set_num_threads(1)
-        os.environ["OMP_NUM_THREADS"] = "1"
-    prepare_cpu()
