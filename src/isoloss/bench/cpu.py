@@ -9,7 +9,8 @@ from isoloss.bench.loops import Design, loop, task_of
 from isoloss.bench.peers import lstm_alone, matmul, plain_gpt
 from isoloss.bench.rows import Row, rates
 from isoloss.models import shape_of
-from isoloss.studies.estimate import update_floats
+from isoloss.studies.estimate import HALF_SPEED_WIDTH, MachineRate, update_floats
+from isoloss.studies.estimate import seconds as estimated
 from isoloss.training.device import Device
 from isoloss.training.setup import set_up
 
@@ -28,20 +29,22 @@ def time_cpu(seconds: float) -> Iterator[Row]:
 
 
 def beside_peers(seconds: float) -> Iterator[Row]:
+    bound = matmul(MATMUL, torch.float32, CPU.device)
     for shape in GPTS:
         design = transformer(*shape)
         peer = plain_gpt(shape, VOCAB, SIZE, CPU, compiled=False)
-        bound = matmul(MATMUL, torch.float32, CPU.device)
         ours, theirs, peak = rates([loop(design, "cpu"), peer, bound], seconds, time.process_time)
         yield Row(design.label, ours, "tokens/s", "a plain GPT", theirs)
+        yield Row(design.label, ours, "tokens/s", "the estimate", expected(design, peak))
         yield Row(
             design.label, ours * design.flops_per_token() / 1e9, "GFLOP/s", "a large matmul", peak / 1e9
         )
     for n_layer, d_model in LSTMS:
         design = Design("lstm", {"n_layer": n_layer, "d_model": d_model}, VOCAB, SIZE)
         alone = lstm_alone(n_layer, d_model, SIZE, CPU.device)
-        ours, theirs = rates([loop(design, "cpu"), alone], seconds, time.process_time)
+        ours, theirs, peak = rates([loop(design, "cpu"), alone, bound], seconds, time.process_time)
         yield Row(design.label, ours, "tokens/s", "torch's LSTM alone", theirs)
+        yield Row(design.label, ours, "tokens/s", "the estimate", expected(design, peak))
 
 
 def growth(seconds: float) -> Iterator[Row]:
@@ -63,6 +66,12 @@ def growth(seconds: float) -> Iterator[Row]:
             what = f"{symbol}: {design.label}, {design.size[0]} x {design.size[1]}"
             yield Row(what, times[number], "x time", "its FLOPs", work)
             yield Row(what, memory[number], "x memory", "the estimate", expected[number])
+
+
+def expected(design: Design, matmul_rate: float) -> float:
+    """Tokens a second on which ``--dry-run`` counts, from that matmul."""
+    machine = MachineRate(matmul_rate, HALF_SPEED_WIDTH, "")
+    return 1.0 / estimated(design.flops_per_token(), design.shape["d_model"], machine)
 
 
 def longer(seconds: float) -> Iterator[Row]:

@@ -4,6 +4,7 @@ A rough guide: it knows matmuls and a width at which kernels reach half their sp
 assumption is printed with the estimate.
 """
 
+import os
 import time
 from dataclasses import dataclass
 from functools import cache
@@ -59,25 +60,36 @@ def machine_rate(gpu: bool) -> MachineRate:
             GPU_HALF_SPEED_WIDTH,
             "assumed: one H100 at 40% of its dense bf16 peak for wide models",
         )
-    rate = matmul_rate()
+    rates = [rate / 1e9 for rate in matmul_rates()]
+    best, load = max(rates), os.getloadavg()[0]
     return MachineRate(
-        rate, HALF_SPEED_WIDTH, f"measured now: {rate / 1e9:.0f} GFLOP/s for large matmuls on one core"
+        best * 1e9,
+        HALF_SPEED_WIDTH,
+        f"measured now: {best:.0f} GFLOP/s for large matmuls on one core, the best of {len(rates)} probes "
+        f"from {min(rates):.0f}; load {load:.1f}",
     )
 
 
-def matmul_rate(n: int = 512, seconds: float = 0.15) -> float:
-    """float32 FLOP/s of an n x n matmul on one core, best of a few: 2 n^3 / CPU time."""
+def matmul_rates(n: int = 512, seconds: float = 0.03, probes: int = 6) -> list[float]:
+    """float32 FLOP/s of an n x n matmul on one core in each of some probes, 2 n^3 / CPU time, their best.
+
+    A pause lies between them: a neighbour of a shared core slows a probe down, and goes.
+    """
     a, threads = torch.ones(n, n), torch.get_num_threads()
-    best, end = 0.0, time.perf_counter() + seconds
+    found: list[float] = []
     torch.set_num_threads(1)
     try:
-        while time.perf_counter() < end or best == 0.0:
-            begin = time.process_time()
-            a @ a
-            best = max(best, 2 * n**3 / max(1e-6, time.process_time() - begin))
+        for _ in range(probes):
+            best, end = 0.0, time.perf_counter() + seconds
+            while time.perf_counter() < end or best == 0.0:
+                begin = time.process_time()
+                a @ a
+                best = max(best, 2 * n**3 / max(1e-6, time.process_time() - begin))
+            found.append(best)
+            time.sleep(2 * seconds)
     finally:
         torch.set_num_threads(threads)
-    return best
+    return found
 
 
 def cost(
