@@ -19,9 +19,8 @@ from isoloss.training.blocks import Blocks
 from isoloss.training.device import choose, find
 from isoloss.training.loop import single_update
 from isoloss.training.setup import set_up
-from isoloss.training.task import Task
 
-UPDATES = 6
+UPDATES, RATE = 6, 5e-3
 ALLOWED = {"float32": 2e-4, "bfloat16 autocast": 3e-2}
 """Nats by which losses of a few updates may differ through rounding."""
 
@@ -37,6 +36,9 @@ def gpt(n_layer: int, d_model: int, n_head: int, vocab: int, size: tuple[int, in
     return Design("transformer", {"n_layer": n_layer, "d_model": d_model, "n_head": n_head}, vocab, size)
 
 
+READS_EVERY = 10
+"""Steps of the plain GPT, as its kind logs."""
+
 SMALL = [gpt(2, 32, 1, 4096, (32, 512)), gpt(4, 128, 2, 4096, (32, 512)), gpt(6, 256, 4, 4096, (32, 512))]
 """Trained eight together; goals 30, 13 and 6 million tokens a second of all."""
 
@@ -51,13 +53,13 @@ def check_exactness(device: str, designs: Sequence[Design]) -> Iterator[Row]:
     rows: list[Row] = []
     for design in designs:
         allowed = ALLOWED[choose(device, design.family).dtype]
-        together_UK, alone_UK = losses(task_of(design, 3, device)), losses(task_of(design, 1, device))
+        together_UK, alone_UK = losses(design, device, members=3), losses(design, device)
         others = {
             "alone, in a cohort": together_UK[:, :1],
-            "in blocks, one by one": losses(task_of(design, 1, device), blocks=False),
-            "whole, in two micro-batches": losses(task_of(design, 1, device, 2)),
-            "there, on the CPU": losses(task_of(design, 1, "cpu")),
-            "once, again": losses(task_of(design, 1, device)),
+            "in blocks, one by one": losses(design, device, blocks=False),
+            "whole, in two micro-batches": losses(design, device, micro_batches=2),
+            "there, on the CPU": losses(design, "cpu"),
+            "once, again": losses(design, device),
         }
         for what, other_UK in others.items():
             apart = float((alone_UK - other_UK).abs().max())
@@ -73,9 +75,12 @@ def check_exactness(device: str, designs: Sequence[Design]) -> Iterator[Row]:
         raise RunError(f"differs beyond rounding: {'; '.join(beyond)}", where=device, mend=mend)
 
 
-def losses(task: Task, *, blocks: bool = True) -> Tensor:
-    """Of the first updates, by member, (U, K)."""
-    setup = set_up(task)
+def losses(
+    design: Design, device: str, *, members: int = 1, micro_batches: int = 1, blocks: bool = True
+) -> Tensor:
+    """Of the first updates, at a rate that moves them, by member, (U, K)."""
+    sizes = {"micro_batches": micro_batches, "updates": 4 * UPDATES, "rate": RATE}
+    setup = set_up(task_of(design, members, device, **sizes))
     state, trunk, found = setup.first_state(), setup.segments[0], list[Tensor]()
     in_blocks = Blocks(setup, state) if blocks else None
     while len(found) < UPDATES:
@@ -107,7 +112,7 @@ def time_gpu(
 
     def peer_of(design: Design) -> Callable[[], float]:
         shape = (design.shape["n_layer"], design.shape["d_model"], design.shape["n_head"])
-        return plain_gpt(shape, design.vocab, design.size, where, compiled=compiles)
+        return plain_gpt(shape, design.vocab, design.size, where, compiled=compiles, reads_every=READS_EVERY)
 
     for design in small:
         sides = [loop(design, device, seeds=members), loop(design, device), peer_of(design)]

@@ -36,7 +36,15 @@ class Design:
         return self.count().flops_exact(1)
 
 
-def task_of(design: Design, seeds: int, device: str, micro_batches: int = 1) -> Task:
+def task_of(
+    design: Design,
+    seeds: int,
+    device: str,
+    *,
+    micro_batches: int = 1,
+    updates: int = UPDATES,
+    rate: float = 1e-3,
+) -> Task:
     """A cohort on the shipped text; a vocabulary beyond what that bears is counted and never met."""
     corpus = library.tokenize(CORPUS, min(design.vocab, MOST_WORDS))
     sequences, context = design.size
@@ -50,8 +58,8 @@ def task_of(design: Design, seeds: int, device: str, micro_batches: int = 1) -> 
                 vocab=design.vocab,
                 context=context,
                 batch_size=sequences,
-                tokens=(UPDATES * sequences * context,),
-                learning_rate=1e-3,
+                tokens=(updates * sequences * context,),
+                learning_rate=rate,
                 seed=seed,
             ),
             design.label,

@@ -51,24 +51,39 @@ class PlainGPT(nn.Module):
 
 
 def plain_gpt(
-    shape: tuple[int, int, int], vocab: int, size: tuple[int, int], where: Device, *, compiled: bool
+    shape: tuple[int, int, int],
+    vocab: int,
+    size: tuple[int, int],
+    where: Device,
+    *,
+    compiled: bool,
+    reads_every: int = 1,
 ) -> Callable[[], float]:
-    """A training step that gives its tokens: ``shape`` (n_layer, d_model, n_head), ``size`` (B, T)."""
+    """Training steps up to the next that reads its loss; gives their tokens.
+
+    ``shape``: n_layer, d_model, n_head. ``size``: B, T.
+    """
     model = PlainGPT(*shape, vocab, size[1]).to(where.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), fused=True)
     x_BT, y_BT = torch.randint(vocab, (2, *size), device=where.device)
     run = torch.compile(model, dynamic=False) if compiled else model
 
-    def step() -> float:
+    def step() -> Tensor:
         with where.precision():
             loss = run(x_BT, y_BT)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        return float(x_BT.numel()) if loss.isfinite() else 0.0  # reads the loss, as a log does
+        return loss
 
-    return step
+    def steps() -> float:
+        for _ in range(reads_every - 1):
+            step()
+        step().item()
+        return float(reads_every * x_BT.numel())
+
+    return steps
 
 
 def lstm_alone(n_layer: int, d: int, size: tuple[int, int], device: torch.device) -> Callable[[], float]:

@@ -5,6 +5,7 @@ behind ``STACK_TOKENS`` is that of a prototype: eight models of 16,384 tokens a 
 fast as one.
 """
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -97,5 +98,7 @@ def speed(run: PlannedRun, members: int, task_of: Callable[[Sequence[PlannedRun]
     try:
         return round(tokens_per_second(task_of([replace(run, settings=one) for one in settings]), SECONDS), 1)
     except torch.OutOfMemoryError:
-        torch.cuda.empty_cache()
         return 0.0
+    finally:
+        gc.collect()
+        torch.cuda.empty_cache()
