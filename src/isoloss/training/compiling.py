@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import torch
-from torch import _dynamo
 
 from isoloss.models import Shape, count, family
 from isoloss.training.schedule import updates
@@ -25,6 +24,8 @@ MOST_SHAPES = 4096
 
 def compiled(function: Callable[P, R], backend: str = "inductor") -> Callable[P, R]:
     """On a CPU by this process alone: other cores have runs of their own. Raises beyond ``MOST_SHAPES``."""
+    from torch import _dynamo  # slow to import, and most runs compile nothing
+
     if not torch.cuda.is_available():
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     _dynamo.config.recompile_limit = _dynamo.config.accumulated_recompile_limit = MOST_SHAPES

@@ -1,9 +1,9 @@
 """Validation loss by position: float64 sums, sums of squares and counts, which merge by addition."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from math import sqrt
-from operator import add
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -11,6 +11,8 @@ from torch import nn
 
 from isoloss.models.cohort import carried_state, restore_carried_state
 from isoloss.training.objective import losses
+
+T = TypeVar("T")
 
 EVALUATION_WINDOWS = 32
 """Evaluated at once."""
@@ -80,20 +82,29 @@ def evaluate(
     was_training, state = model.training, carried_state(model)
     model.eval()
     text = [torch.from_numpy(ids).to(device) for ids in (x_MT, y_MT, before_MT) if ids is not None]
-    parts: list[dict[str, torch.Tensor]] = []
-    with torch.inference_mode():
+
+    def sent() -> Iterator[dict[str, torch.Tensor]]:
         for first in range(0, len(x_MT), batch):
             # Every window starts from the zero state, so that no partition of the windows matters.
             restore_carried_state(model, {})
             x_KBT, y_KBT, *before = (ids[first : first + batch].expand(members, -1, -1) for ids in text)
             for before_KBT in before:
                 model(before_KBT)
-            parts.append(losses(model(x_KBT), y_KBT).parts())
+            yield losses(model(x_KBT), y_KBT).parts()
+
+    total: list[PositionSums] = []
+    with torch.inference_mode():
+        for part in read_late(sent(), device):
+            sums = sums_of_members(part, members)
+            total = [a + b for a, b in zip(total, sums, strict=True)] if total else sums
     restore_carried_state(model, state)
     model.train(was_training)
-    # Read together, so that a GPU is waited for once.
-    sums = [sums_of_members(part, members) for part in parts]
-    return [reduce(add, of_member) for of_member in zip(*sums, strict=True)]
+    return total
+
+
+def read_late(sent: Iterator[T], device: torch.device) -> Iterator[T]:
+    """On a GPU all are sent before the first is read; elsewhere in turn, so that none lies in memory."""
+    return iter(list(sent)) if device.type == "cuda" else sent
 
 
 def sums_of_members(losses_by_part: dict[str, torch.Tensor], members: int) -> list[PositionSums]:

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from isoloss.models.cohort import restore_carried_state
+from isoloss.training.evaluation import read_late
 from isoloss.training.objective import last_exit
 
 STRETCHES, BLOCKS = 8, 16
@@ -87,27 +88,29 @@ def evaluate_sliding(
     groups, blocks = len(plan.first_G), BLOCKS // STRETCHES
     group_T = np.searchsorted(plan.last_G, np.arange(1, plan.context + 1))
     sum_KGN = np.zeros((members, groups * BLOCKS))
-    losses: list[torch.Tensor] = []
-    was_training = model.training
-    model.eval()
-    with torch.inference_mode():
-        for _, starts_B, length, _ in plan.windows():
+
+    def sent() -> Iterator[tuple[tuple[int, np.ndarray, int, int], torch.Tensor]]:
+        for some in plan.windows():
+            _, starts_B, length, _ = some
             ids_BT = np.asarray(ids[starts_B[:, None] + np.arange(length + 1)], dtype=np.int64)
             x_KBT, y_KBT = (
                 torch.from_numpy(side).to(device).expand(members, -1, -1)
                 for side in (ids_BT[:, :-1], ids_BT[:, 1:])
             )
             restore_carried_state(model, {})
-            losses.append(last_exit(model(x_KBT), y_KBT))
+            yield some, last_exit(model(x_KBT), y_KBT)
+
+    was_training = model.training
+    model.eval()
+    with torch.inference_mode():
+        for (stretch, starts_B, length, after), loss in read_late(sent(), device):
+            loss_KBT = loss.cpu().double().numpy()
+            T = np.arange(1, length + 1)
+            offset_BT = starts_B[:, None] + T - plan.starts_S[stretch]
+            inside_BT = (offset_BT >= 0) & (offset_BT < plan.length) & (after < T)
+            block_BT = stretch * blocks + offset_BT * blocks // plan.length
+            cell = (group_T[:length] * BLOCKS + block_BT)[inside_BT]
+            for k in range(members):
+                sum_KGN[k] += np.bincount(cell, loss_KBT[k][inside_BT], minlength=groups * BLOCKS)
     model.train(was_training)
-    # Read together, so that a GPU is waited for once.
-    for (stretch, starts_B, length, after), loss in zip(plan.windows(), losses, strict=True):
-        loss_KBT = loss.cpu().double().numpy()
-        T = np.arange(1, length + 1)
-        offset_BT = starts_B[:, None] + T - plan.starts_S[stretch]
-        inside_BT = (offset_BT >= 0) & (offset_BT < plan.length) & (after < T)
-        block_BT = stretch * blocks + offset_BT * blocks // plan.length
-        cell = (group_T[:length] * BLOCKS + block_BT)[inside_BT]
-        for k in range(members):
-            sum_KGN[k] += np.bincount(cell, loss_KBT[k][inside_BT], minlength=groups * BLOCKS)
     return sum_KGN.reshape(members, groups, BLOCKS)
