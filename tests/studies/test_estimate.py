@@ -43,6 +43,16 @@ def test_memory_of_an_update_worked_by_hand():
         assert bytes_ == pytest.approx(estimate.PROCESS_BYTES + 16 * 1000 + 4 * 65536 * floats)
 
 
+def test_of_logits_in_pieces_one_piece_is_held():
+    whole, large = ({**BASE, "logits": logits} for logits in (2**13, 2**17))
+    piece = estimate.CPU_BYTES / 8
+    activations = 4 * 65536 * 28 * 2 * 64
+    said = estimate.memory_bytes(**large, stacked=True)
+    assert said == pytest.approx(estimate.PROCESS_BYTES + 16 * 1000 + activations + 2.7 * piece)
+    assert estimate.memory_bytes(**whole, stacked=True) == pytest.approx(said), "just whole"
+    assert estimate.memory_bytes(**large, stacked=False) > 10 * said, "LSTMs form all"
+
+
 def test_a_small_batch_takes_what_its_evaluation_takes():
     small, longer = ({**BASE, "tokens": 16, "context": context} for context in (16, 1024))
     floats = 14 * 64 + 1.9 * 1024

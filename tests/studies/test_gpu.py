@@ -58,9 +58,10 @@ def test_the_fewest_micro_batches_that_fit():
         micro_batches = gpu.execution_on_gpu(run, asked, memory).micro_batches
         found.append(micro_batches)
         if micro_batches < 64:
-            assert bytes_of(run.settings, shape, run.counts, micro_batches) <= gpu.SHARE * memory
+            assert bytes_of(run.settings, shape, run.counts, micro_batches, memory) <= gpu.SHARE * memory
         if micro_batches > 1:
-            assert bytes_of(run.settings, shape, run.counts, micro_batches // 2) > gpu.SHARE * memory
+            half = bytes_of(run.settings, shape, run.counts, micro_batches // 2, memory)
+            assert half > gpu.SHARE * memory
     assert found == sorted(found)
     assert found[0] == 1
     assert found[-1] == 64, "one sequence at a time, whatever the estimate says"

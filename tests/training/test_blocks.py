@@ -156,6 +156,15 @@ def test_tokens_beyond_the_signed_range_come_back(kind):
     assert unsigned(text[torch.arange(4)]).tolist() == ids.tolist()
 
 
+def test_a_gpu_makes_blocks_and_a_processor_single_updates(make_task, monkeypatch):
+    monkeypatch.setattr(loop, "Blocks", lambda setup, state: "blocks")
+    setup = set_up(make_task("transformer"))
+    there = replace(setup, device=Device(torch.device("cuda"), True))
+    assert loop.update_of(there, setup.first_state()) == "blocks"
+    state = setup.first_state()
+    assert len(loop.update_of(setup, state)(setup.segments[0])) == 1
+
+
 def test_what_is_captured_is_small_shipped_and_the_same_each_time(make_task, monkeypatch):
     def on_gpu(family, **shape):
         setup = set_up(make_task(family, shape=shape))

@@ -128,5 +128,6 @@ def said(design: Design) -> float:
     layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
     logits = getattr(shape, "n_exit", 1) * design.vocab
     tokens = design.size[0] * design.size[1]
-    floats = update_floats(design.shape["d_model"], layers, logits, tokens, stacked=design.family != "lstm")
+    stacked = design.family != "lstm"
+    floats = update_floats(design.shape["d_model"], layers, tokens, tokens * logits, stacked=stacked)
     return 16.0 * design.count().params_total + 4.0 * floats

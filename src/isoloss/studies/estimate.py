@@ -8,10 +8,13 @@ import os
 import time
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 
 import torch
 
 from isoloss.models import Shape, family
+from isoloss.training.device import CPU_BYTES
+from isoloss.training.objective import LOGITS_SHARE
 from isoloss.training.schedule import trace_steps, updates
 from isoloss.training.settings import RunSettings
 from isoloss.training.sliding import GROUPS, NEAR
@@ -101,8 +104,10 @@ def cost(
     return taken, bytes_of(settings, shape, counts, micro_batches)
 
 
-def bytes_of(settings: RunSettings, shape: Shape, counts: Count, micro_batches: int) -> float:
-    """Of one member and its process at their peak."""
+def bytes_of(
+    settings: RunSettings, shape: Shape, counts: Count, micro_batches: int, memory: float = CPU_BYTES
+) -> float:
+    """Of one member and its process at their peak, on a device with so much memory."""
     layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
     return memory_bytes(
         counts.params_total,
@@ -112,6 +117,7 @@ def bytes_of(settings: RunSettings, shape: Shape, counts: Count, micro_batches: 
         settings.batch_tokens // micro_batches,
         settings.context,
         stacked=family(settings.family).stacked,
+        memory=memory,
     )
 
 
@@ -128,19 +134,29 @@ def seconds(flops: float, d_model: int, machine: MachineRate) -> float:
 
 
 def memory_bytes(
-    params_total: int, d_model: int, layers: int, logits: int, tokens: int, context: int, *, stacked: bool
+    params_total: int,
+    d_model: int,
+    layers: int,
+    logits: int,
+    tokens: int,
+    context: int,
+    *,
+    stacked: bool,
+    memory: float = CPU_BYTES,
 ) -> float:
     """The process; weights, gradients and two moments; and the larger of an update and an evaluation.
 
-    ``layers`` are executed ones, ``logits`` exits x vocabulary, ``tokens`` those of a micro-batch.
+    ``layers`` are executed ones, ``logits`` exits x vocabulary, ``tokens`` those of a micro-batch. Of logits
+    that are formed in pieces one piece is held, which ``memory`` decides.
     """
+    piece = memory / (4.0 * LOGITS_SHARE) if stacked else inf
     at_once = max(FORWARD_WINDOWS * context, FORWARD_TOKENS)
-    evaluation = at_once * (FORWARD[0] * d_model + FORWARD[1] * logits)
-    update = update_floats(d_model, layers, logits, tokens, stacked=stacked)
+    evaluation = FORWARD[0] * at_once * d_model + FORWARD[1] * min(at_once * logits, piece)
+    update = update_floats(d_model, layers, tokens, min(tokens * logits, piece), stacked=stacked)
     return PROCESS_BYTES + 16.0 * params_total + 4.0 * max(update, evaluation)
 
 
-def update_floats(d_model: int, layers: int, logits: int, tokens: int, *, stacked: bool) -> float:
-    """Activations, and gradients of logits, at the peak of an update."""
+def update_floats(d_model: int, layers: int, tokens: int, logits: float, *, stacked: bool) -> float:
+    """Activations, and gradients of so many logits, at the peak of an update."""
     per_layer, per_logit = STEP[stacked]
-    return tokens * (per_layer * layers * d_model + per_logit * logits)
+    return per_layer * tokens * layers * d_model + per_logit * logits

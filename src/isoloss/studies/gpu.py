@@ -60,11 +60,11 @@ def members_at_once(run: PlannedRun, memory: float | None = None) -> int:
 def execution_on_gpu(run: PlannedRun, execution: Execution, memory: float | None = None) -> Execution:
     """With the fewest micro-batches, in powers of two times those asked for, whose estimate fits."""
     shape = shape_of(run.settings.family, run.settings.shape)
-    micro_batches, most = execution.micro_batches, SHARE * (memory or gpu_bytes())
+    micro_batches, there = execution.micro_batches, memory or gpu_bytes()
     while (
         2 * micro_batches <= run.settings.batch_size
         and not run.settings.shape.get("carry")
-        and bytes_of(run.settings, shape, run.counts, micro_batches) > most
+        and bytes_of(run.settings, shape, run.counts, micro_batches, there) > SHARE * there
     ):
         micro_batches *= 2
     return execution.model_copy(update={"micro_batches": micro_batches})
