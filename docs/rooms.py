@@ -18,6 +18,7 @@ WIDTH, HEIGHT, STEP_X, STEP_Y = 216, 56, 262, 84
 # Column and row of each room: what trains on the left, what reads and judges on the right.
 PLACES = {
     "cli": (0, 0),
+    "bench": (0, 1),
     "teach": (1, 0),
     "report": (1, 1),
     "figures": (1, 2),

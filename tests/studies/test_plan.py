@@ -235,12 +235,12 @@ def test_seconds_of_a_run_worked_by_hand(scale, monkeypatch):
 def test_a_cohort_differs_in_seed_and_rate_only(scale, study_text):
     text = study_text.replace("learning_rates = [0.01]", "learning_rates = [0.01, 0.02]")
     runs = plan.plan(scale("seeds=[0,1]", text=text), gpu=False)
-    groups = plan.cohorts(runs, 3)
+    groups = plan.cohorts(runs, lambda run: 3)
     assert sorted(len(group) for group in groups) == [1, 1, 1, 3, 3, 3]
     assert sorted(run.run_id for group in groups for run in group) == sorted(run.run_id for run in runs)
     for group in groups:
         assert len({(run.settings.family, str(run.settings.shape)) for run in group}) == 1
-    assert [len(group) for group in plan.cohorts(runs, 1)] == [1] * 12
+    assert [len(group) for group in plan.cohorts(runs, lambda run: 1)] == [1] * 12
 
 
 def test_estimated_wall_time_is_bounded_by_the_longest_run(scale):

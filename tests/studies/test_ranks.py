@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 from contextlib import ExitStack
+from functools import partial
 
 import polars as pl
 import pytest
@@ -152,7 +153,13 @@ def test_a_job_asks_for_a_gpu_and_a_core_a_rank(engine):
         assert (job.run.args[0].cpus, job.run.args[0].gpus) == expected
 
 
-def test_models_that_share_ranks_are_not_stacked(tiny):
+def test_models_that_share_ranks_are_not_stacked(tiny, monkeypatch):
     runs = shrunk("seeds=[0, 1]")[2]
-    assert [len(group) for group in runner.groups_of(runs, stacked=True)] == [2]
-    assert [len(group) for group in runner.groups_of(runs, stacked=False)] == [1, 1]
+    monkeypatch.setattr(runner, "members_at_once", lambda run: 8)
+
+    def groups(ranks):
+        how = {"engine": Engine(gpu=True, run=None), "execution": Execution(ranks=ranks), "task_of": None}
+        return [len(group) for group in runner.groups_of(runs, partial(runner.most_members, **how))]
+
+    assert groups(1) == [2]
+    assert groups(2) == [1, 1]

@@ -21,12 +21,14 @@ def settings_of(make_task, family="transformer", tokens=(1280, 2560)):
 
 
 @needs_compiler
-def test_only_long_runs_of_stacked_families_on_a_cpu_are_compiled(make_task, monkeypatch):
+def test_only_long_runs_of_stacked_families_are_compiled(make_task, monkeypatch):
     long = 64 * 10**7
     assert compiling.pays(*settings_of(make_task, tokens=(long,)), "cpu")
     assert not compiling.pays(*settings_of(make_task), "cpu")
     assert not compiling.pays(*settings_of(make_task, "lstm", (long,)), "cpu")
-    assert not compiling.pays(*settings_of(make_task, tokens=(long,)), "cuda")
+    assert not compiling.pays(*settings_of(make_task, tokens=(long,)), "cuda"), "a GPU is done sooner"
+    assert compiling.pays(*settings_of(make_task, tokens=(1000 * long,)), "cuda")
+    assert not compiling.pays(*settings_of(make_task, tokens=(1000 * long,)), "mps")
     monkeypatch.setenv("CXX", "no-such-compiler")
     assert not compiling.pays(*settings_of(make_task, tokens=(long,)), "cpu")
 
@@ -40,7 +42,7 @@ def curve(task, k=0):
 def test_a_compiled_cohort_trains_as_plainly_resumes_bitwise_and_says_so(make_task, monkeypatch):
     plain = make_task("transformer", seeds=(0, 1), folder="plain")
     train(plain)
-    monkeypatch.setattr(compiling, "ENOUGH_FLOPS", 0.0)
+    monkeypatch.setitem(compiling.ENOUGH_FLOPS, "cpu", 0.0)
     whole = make_task("transformer", seeds=(0, 1), folder="whole")
     train(whole)
     stopped = make_task(

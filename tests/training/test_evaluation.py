@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from isoloss import files
 from isoloss.corpus.batches import evaluation_windows, lane_batch, windows_before
 from isoloss.models import build_cohort, family, shape_of
-from isoloss.training.evaluation import evaluate, sums_of
+from isoloss.training.evaluation import evaluate, read_late, sums_of
 from isoloss.training.loop import train
 from isoloss.training.settings import Execution
 
@@ -143,3 +143,18 @@ def test_bits_per_byte_is_nats_over_bytes(make_task, small_text):
     assert e["bits_per_byte"] == pytest.approx(
         nats / np.log(2) / small_text.token_bytes[y_MT].sum(), rel=1e-9
     )
+
+
+@pytest.mark.parametrize(
+    ("device", "order"), [("cpu", "send read send read"), ("cuda", "send send read read")]
+)
+def test_a_gpu_is_sent_all_before_it_is_asked_and_a_processor_keeps_nothing(device, order):
+    seen = []
+
+    def sent():
+        for number in range(2):
+            seen.append("send")
+            yield number
+
+    assert [seen.append("read") or number for number in read_late(sent(), torch.device(device))] == [0, 1]
+    assert " ".join(seen) == order

@@ -36,7 +36,7 @@ def test_two_members_equal_two_optimizers(name):
     theirs = [torch_adamw(model, rate) for model, rate in zip(alone, RATES, strict=True)]
     for _ in range(8):
         backward(both, x_KBT)
-        ours.step(RATES, ours.gradient_norms(), [True, True])
+        ours.step(RATES, ours.gradient_norms(), torch.tensor([True, True]))
         for k, (model, optimizer) in enumerate(zip(alone, theirs, strict=True)):
             backward(model, x_KBT[k : k + 1])
             torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
@@ -67,7 +67,7 @@ def test_a_dead_member_stays_put_and_the_other_moves():
     backward(model, torch.randint(20, (2, 3, 6)))
     for p in model.parameters():
         p.grad[0] = float("nan")
-    optimizer.step(RATES, optimizer.gradient_norms(), [False, True])
+    optimizer.step(RATES, optimizer.gradient_norms(), torch.tensor([False, True]))
     assert all(torch.equal(p[0], b[0]) for p, b in zip(model.parameters(), before, strict=True))
     assert any(not torch.equal(p[1], b[1]) for p, b in zip(model.parameters(), before, strict=True))
     assert all(p.isfinite().all() for p in model.parameters())
@@ -77,7 +77,7 @@ def test_state_comes_back_whole():
     model = cohort("looped", [1, 2])
     optimizer = MemberAdamW(model, 2, Recipe())
     backward(model, torch.randint(20, (2, 3, 6)))
-    optimizer.step(RATES, optimizer.gradient_norms(), [True, True])
+    optimizer.step(RATES, optimizer.gradient_norms(), torch.tensor([True, True]))
     saved = {name: tensor.clone() for name, tensor in optimizer.state().items()}
     other = MemberAdamW(model, 2, Recipe())
     assert not all(torch.equal(other.state()[name], saved[name]) for name in saved)

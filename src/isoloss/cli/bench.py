@@ -1,34 +1,105 @@
 """`isoloss bench`: how fast, measured here, beside what else one could run."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isoloss.cli.app import AsJson, app, progress, respond
+from isoloss.cli.app import AsJson, app, say, show_json
 from isoloss.errors import InputError
+
+if TYPE_CHECKING:
+    from isoloss.bench.fit import Timing
+    from isoloss.bench.rows import Row
+
+KINDS = ("cpu", "gpu", "fit", "sweep", "report")
 
 
 @app.command()
 def bench(
-    what: Annotated[str, typer.Argument(help="Only 'fit' exists so far.")] = "fit",
+    what: Annotated[str, typer.Argument(help=f"One of {', '.join(KINDS)}.")] = "cpu",
+    seconds: Annotated[float, typer.Option(min=0.001, help="Of each turn that something timed gets.")] = 0.3,
+    quick: Annotated[bool, typer.Option("--quick", help="Tiny sizes, to see that it runs.")] = False,
+    device: Annotated[
+        str | None, typer.Option(help="For gpu and sweep. Default: cuda for gpu, cpu for sweep.")
+    ] = None,
+    runs: Annotated[
+        list[int] | None, typer.Option(help="For report: numbers of runs, rising. Default: 28, 112, 448.")
+    ] = None,
     table: Annotated[
         Path | None,
-        typer.Option(help="Runs with params, tokens or flops, and loss. Default: synthetic."),
+        typer.Option(help="For fit: runs with params, tokens or flops, and loss. Default: synthetic."),
     ] = None,
-    where: Annotated[str | None, typer.Option(help="Rows to keep, in SQL.")] = None,
-    starts: Annotated[int, typer.Option(help="Starts of the plain grid that it is compared with.")] = 4500,
-    refits: Annotated[int, typer.Option(help="Bootstrap refits to time.")] = 4000,
+    where: Annotated[str | None, typer.Option(help="For fit: rows to keep, in SQL.")] = None,
+    starts: Annotated[int, typer.Option(help="For fit: starts of the plain grid beside it.")] = 1500,
+    refits: Annotated[int, typer.Option(help="For fit: bootstrap refits to time.")] = 4000,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the JSON there too.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Time one fit and its bootstrap beside a plain SciPy grid of starts: CPU seconds and objective.
+    """Time the package on this machine, each number beside a peer or a bound of the same call.
 
-    isoloss bench fit
+    isoloss bench cpu
+    isoloss bench gpu -o gpu.json
+    isoloss bench sweep
+    isoloss bench report --runs 28 --runs 1000
     isoloss bench fit --starts 500 --table runs.csv
     """
-    from isoloss.cli.fit_benchmark import time_fit
+    if what not in KINDS:
+        raise InputError(f"there is no benchmark {what!r}", mend=f"use one of {', '.join(KINDS)}")
+    from isoloss import files
+    from isoloss.bench.rows import document
+    from isoloss.training.device import find, one_core
 
-    if what != "fit":
-        raise InputError(f"there is no benchmark {what!r} yet", mend="isoloss bench fit")
-    rows = time_fit(table, where=where, starts=starts, refits=refits, say=progress.print)
-    respond(as_json, rows, (row.line() for row in rows))
+    place = find(device or ("cuda" if what == "gpu" else "cpu"))
+    if place.type == "cpu":
+        one_core()
+    if quick:
+        seconds, runs, starts, refits = 0.005, runs or [28], 6, 100
+    sizes = runs or [28, 112, 448]
+    rows: list[Row | Timing] = []
+    try:
+        for row in measured(what, str(place), seconds, quick, sizes, (table, where, starts, refits)):
+            rows.append(row)
+            if not as_json:
+                say(row.line())
+    finally:
+        found = document(what, place, [row.to_json() for row in rows])
+        if out is not None and rows:
+            files.write_json(out, found)
+    if as_json:
+        show_json(found)
+
+
+def measured(
+    what: str,
+    device: str,
+    seconds: float,
+    quick: bool,
+    runs: list[int],
+    fit: tuple[Path | None, str | None, int, int],
+) -> "Iterator[Row | Timing]":
+    """Rows as they are found; each benchmark imports what it alone needs."""
+    if what == "cpu":
+        from isoloss.bench.cpu import time_cpu
+
+        yield from time_cpu(seconds)
+    elif what == "sweep":
+        from isoloss.bench.sweep import time_sweep
+
+        yield from time_sweep(device, seconds)
+    elif what == "report":
+        from isoloss.bench.report import time_report
+
+        yield from time_report(runs)
+    elif what == "fit":
+        from isoloss.bench.fit import time_fit
+
+        table, where, starts, refits = fit
+        yield from time_fit(table, where=where, starts=starts, refits=refits)
+    else:
+        from isoloss.bench import gpu
+
+        yield from gpu.check_exactness(device, gpu.TINY if quick else gpu.EXACT)
+        designs = (gpu.TINY[:1], gpu.TINY[:1], gpu.TINY[1:2]) if quick else (gpu.SMALL, gpu.LARGE, gpu.LSTMS)
+        yield from gpu.time_gpu(device, seconds, *designs)

@@ -45,9 +45,15 @@ def train_batch(
 
     Raises InputError if the text is shorter than one context, or an argument is negative.
     """
+    index_B = train_windows(tokens, seed=seed, step=step, batch_size=batch_size, context=context)
+    return windows(tokens, index_B, context)
+
+
+def train_windows(tokens: TokenFile, *, seed: int, step: int, batch_size: int, context: int) -> np.ndarray:
+    """index_B (int64) of the windows that ``train_batch`` reads."""
     _check_step(step, batch_size)
     n = _windows_of(tokens, context)
-    return windows(tokens, sample_windows(n, seed, step * batch_size, batch_size), context)
+    return sample_windows(n, seed, step * batch_size, batch_size)
 
 
 def lane_batch(
@@ -60,11 +66,17 @@ def lane_batch(
 
     Raises InputError as ``train_batch`` does.
     """
+    index_B = lane_windows(tokens, seed=seed, step=step, batch_size=batch_size, context=context)
+    return windows(tokens, index_B, context)
+
+
+def lane_windows(tokens: TokenFile, *, seed: int, step: int, batch_size: int, context: int) -> np.ndarray:
+    """index_B (int64) of the windows that ``lane_batch`` reads."""
     _check_step(step, batch_size)
     n = _windows_of(tokens, context)
     offset = int(_mix(np.array([seed], dtype=np.uint64))[0]) % n
     lanes_B = np.arange(batch_size, dtype=np.int64) * n // batch_size
-    return windows(tokens, (offset + lanes_B + step) % n, context)
+    return (offset + lanes_B + step) % n
 
 
 def _check_step(step: int, batch_size: int) -> None:

@@ -12,6 +12,7 @@ from isoloss.models.layers import Dropout, Embedding, Linear
 from isoloss.models.output import Output
 from isoloss.models.registry import Family, users_code
 from isoloss.models.shape import Shape
+from isoloss.models.transformer import Vocabulary
 from isoloss.units import Count
 
 
@@ -81,6 +82,13 @@ def set_generators(model: nn.Module, generators: list[torch.Generator]) -> None:
     for module in model.modules():
         if isinstance(module, Dropout):
             module.generators = generators
+
+
+def set_pieces(model: nn.Module, pieces: int) -> None:
+    """In how many pieces a shipped stacked family leaves its logits to be formed; others give them whole."""
+    for module in model.modules():
+        if isinstance(module, Vocabulary):
+            module.pieces = pieces
 
 
 def carriers(model: nn.Module) -> list[tuple[str, Carrying]]:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from isoloss import units
 from isoloss.models.layers import Dropout, Linear, rms_norm
-from isoloss.models.output import Output
+from isoloss.models.output import Output, Unformed
 from isoloss.models.shape import MOST
 from isoloss.models.transformer import Block, BlockShape, Vocabulary
 
@@ -128,6 +128,7 @@ class Looped(nn.Module):
         h_KBTD = self.prelude(self.dropout(self.vocabulary.embed(x_KBT)))
         first_KBTD = h_KBTD
         logits: list[Tensor] = []
+        unformed: list[Unformed] = []
         odds: list[Tensor] = []
         for loop in range(1, self.shape.recurrence + 1):
             if self.injection is not None:
@@ -135,12 +136,15 @@ class Looped(nn.Module):
             h_KBTD = self.stack(h_KBTD)
             last = loop == self.shape.recurrence
             if self.shape.exits == "every" or last:
-                logits.append(self.vocabulary.logits(self.coda(h_KBTD)))
+                out_KBTD = self.coda(h_KBTD)
+                if self.vocabulary.pieces > 1:
+                    unformed.append(self.vocabulary.unformed(out_KBTD))
+                else:
+                    logits.append(self.vocabulary.logits(out_KBTD))
             if self.gate is not None and not last:
                 odds.append(self.gate(h_KBTD))
-        if self.gate is None:
-            return Output(logits)
-        return Output(logits, exit_log_probabilities(odds), self.shape.entropy_weight)
+        log_p = None if self.gate is None else exit_log_probabilities(odds)
+        return Output(logits, log_p, self.shape.entropy_weight, unformed or None)
 
 
 def exit_log_probabilities(odds: list[Tensor]) -> list[Tensor]:

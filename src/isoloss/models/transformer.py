@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from isoloss import units
 from isoloss.models.layers import Dropout, Embedding, Linear, rms_norm, rotary_turns, rotate
-from isoloss.models.output import Output
+from isoloss.models.output import Output, Unformed
 from isoloss.models.shape import MOST, Shape
 
 
@@ -139,13 +139,17 @@ class Block(nn.Module):
 
 
 class Vocabulary(nn.Module):
-    """Both ends of the model: tokens to vectors (with learned positions if any), vectors to logits."""
+    """Both ends of the model: tokens to vectors (with learned positions if any), vectors to logits.
+
+    ``pieces``: more than 1 where logits would not fit into memory.
+    """
 
     def __init__(self, shape: BlockShape, vocab: int, context: int):
         super().__init__()
         self.tokens = Embedding(vocab, shape.d_model)
         self.positions = Embedding(context, shape.d_model) if shape.positions == "learned" else None
         self.head = None if shape.tied else Linear(shape.d_model, vocab, gain=0.02 * math.sqrt(shape.d_model))
+        self.pieces = 1
 
     def embed(self, x_KBT: Tensor) -> Tensor:
         h_KBTD = self.tokens(x_KBT)
@@ -157,6 +161,9 @@ class Vocabulary(nn.Module):
     def logits(self, h_KBTD: Tensor) -> Tensor:
         h_KBTD = rms_norm(h_KBTD)
         return self.tokens.unembed(h_KBTD) if self.head is None else self.head(h_KBTD)
+
+    def unformed(self, h_KBTD: Tensor) -> Unformed:
+        return Unformed(h_KBTD, self.logits, self.pieces)
 
 
 class Transformer(nn.Module):
@@ -170,4 +177,6 @@ class Transformer(nn.Module):
         h_KBTD = self.dropout(self.vocabulary.embed(x_KBT))
         for block in self.blocks:
             h_KBTD = block(h_KBTD)
+        if self.vocabulary.pieces > 1:
+            return Output([], unformed=[self.vocabulary.unformed(h_KBTD)])
         return Output(logits=[self.vocabulary.logits(h_KBTD)])

@@ -4,13 +4,17 @@ A rough guide: it knows matmuls and a width at which kernels reach half their sp
 assumption is printed with the estimate.
 """
 
+import os
 import time
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 
 import torch
 
 from isoloss.models import Shape, family
+from isoloss.training.device import CPU_BYTES
+from isoloss.training.objective import LOGITS_SHARE
 from isoloss.training.schedule import trace_steps, updates
 from isoloss.training.settings import RunSettings
 from isoloss.training.sliding import GROUPS, NEAR
@@ -59,45 +63,61 @@ def machine_rate(gpu: bool) -> MachineRate:
             GPU_HALF_SPEED_WIDTH,
             "assumed: one H100 at 40% of its dense bf16 peak for wide models",
         )
-    rate = matmul_rate()
+    rates = [rate / 1e9 for rate in matmul_rates()]
+    best, load = max(rates), os.getloadavg()[0]
     return MachineRate(
-        rate, HALF_SPEED_WIDTH, f"measured now: {rate / 1e9:.0f} GFLOP/s for large matmuls on one core"
+        best * 1e9,
+        HALF_SPEED_WIDTH,
+        f"measured now: {best:.0f} GFLOP/s for large matmuls on one core, the best of {len(rates)} probes "
+        f"from {min(rates):.0f}; load {load:.1f}",
     )
 
 
-def matmul_rate(n: int = 512, seconds: float = 0.15) -> float:
-    """float32 FLOP/s of an n x n matmul on one core, best of a few: 2 n^3 / CPU time."""
+def matmul_rates(n: int = 512, seconds: float = 0.03, probes: int = 6) -> list[float]:
+    """float32 FLOP/s of an n x n matmul on one core in each of some probes, 2 n^3 / CPU time, their best.
+
+    A pause lies between them: a neighbour of a shared core slows a probe down, and goes.
+    """
     a, threads = torch.ones(n, n), torch.get_num_threads()
-    best, end = 0.0, time.perf_counter() + seconds
+    found: list[float] = []
     torch.set_num_threads(1)
     try:
-        while time.perf_counter() < end or best == 0.0:
-            begin = time.process_time()
-            a @ a
-            best = max(best, 2 * n**3 / max(1e-6, time.process_time() - begin))
+        for _ in range(probes):
+            best, end = 0.0, time.perf_counter() + seconds
+            while time.perf_counter() < end or best == 0.0:
+                begin = time.process_time()
+                a @ a
+                best = max(best, 2 * n**3 / max(1e-6, time.process_time() - begin))
+            found.append(best)
+            time.sleep(2 * seconds)
     finally:
         torch.set_num_threads(threads)
-    return best
+    return found
 
 
 def cost(
     settings: RunSettings, shape: Shape, counts: Count, micro_batches: int, machine: MachineRate
 ) -> tuple[float, float]:
     """Seconds and bytes of a run; an evaluation is a forward pass, a third of a training step."""
-    width = getattr(shape, "d_model", 64)
-    layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
     tokens = updates(settings) * settings.batch_tokens + evaluation_tokens(settings) / 3
-    return (
-        seconds(counts.flops_exact(tokens), width, machine),
-        memory_bytes(
-            counts.params_total,
-            width,
-            max(1, layers),
-            getattr(shape, "n_exit", 1) * settings.vocab,
-            settings.batch_tokens // micro_batches,
-            settings.context,
-            stacked=family(settings.family).stacked,
-        ),
+    taken = seconds(counts.flops_exact(tokens), getattr(shape, "d_model", 64), machine)
+    return taken, bytes_of(settings, shape, counts, micro_batches)
+
+
+def bytes_of(
+    settings: RunSettings, shape: Shape, counts: Count, micro_batches: int, memory: float = CPU_BYTES
+) -> float:
+    """Of one member and its process at their peak, on a device with so much memory."""
+    layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
+    return memory_bytes(
+        counts.params_total,
+        getattr(shape, "d_model", 64),
+        max(1, layers),
+        getattr(shape, "n_exit", 1) * settings.vocab,
+        settings.batch_tokens // micro_batches,
+        settings.context,
+        stacked=family(settings.family).stacked,
+        memory=memory,
     )
 
 
@@ -114,14 +134,29 @@ def seconds(flops: float, d_model: int, machine: MachineRate) -> float:
 
 
 def memory_bytes(
-    params_total: int, d_model: int, layers: int, logits: int, tokens: int, context: int, *, stacked: bool
+    params_total: int,
+    d_model: int,
+    layers: int,
+    logits: int,
+    tokens: int,
+    context: int,
+    *,
+    stacked: bool,
+    memory: float = CPU_BYTES,
 ) -> float:
     """The process; weights, gradients and two moments; and the larger of an update and an evaluation.
 
-    ``layers`` are executed ones, ``logits`` exits x vocabulary, ``tokens`` those of a micro-batch.
+    ``layers`` are executed ones, ``logits`` exits x vocabulary, ``tokens`` those of a micro-batch. Of logits
+    that are formed in pieces one piece is held, which ``memory`` decides.
     """
-    per_layer, per_logit = STEP[stacked]
-    update = tokens * (per_layer * layers * d_model + per_logit * logits)
+    piece = memory / (4.0 * LOGITS_SHARE) if stacked else inf
     at_once = max(FORWARD_WINDOWS * context, FORWARD_TOKENS)
-    evaluation = at_once * (FORWARD[0] * d_model + FORWARD[1] * logits)
+    evaluation = FORWARD[0] * at_once * d_model + FORWARD[1] * min(at_once * logits, piece)
+    update = update_floats(d_model, layers, tokens, min(tokens * logits, piece), stacked=stacked)
     return PROCESS_BYTES + 16.0 * params_total + 4.0 * max(update, evaluation)
+
+
+def update_floats(d_model: int, layers: int, tokens: int, logits: float, *, stacked: bool) -> float:
+    """Activations, and gradients of so many logits, at the peak of an update."""
+    per_layer, per_logit = STEP[stacked]
+    return per_layer * tokens * layers * d_model + per_logit * logits

@@ -1,7 +1,7 @@
 """From a study's scale to its runs: settings, names, counts and estimates. Trains nothing."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -143,10 +143,14 @@ def label(settings: RunSettings) -> str:
     return f"{settings.family} {size}{loops}".strip()
 
 
-def cohorts(runs: Sequence[PlannedRun], most: int) -> list[list[PlannedRun]]:
-    """Runs that can train as one module (equal but for seed and rate), at most ``most`` together."""
+def cohorts(runs: Sequence[PlannedRun], most: Callable[[PlannedRun], int]) -> list[list[PlannedRun]]:
+    """Runs that can train as one module (equal but for seed and rate), at most ``most`` of the first."""
     alike: dict[str, list[PlannedRun]] = {}
     for run in runs:
         same = run.settings.model_copy(update={"seed": 0, "learning_rate": 1.0}).hash
         alike.setdefault(same, []).append(run)
-    return [group[i : i + most] for group in alike.values() for i in range(0, len(group), most)]
+    groups: list[list[PlannedRun]] = []
+    for group in alike.values():
+        size = most(group[0])
+        groups += [group[i : i + size] for i in range(0, len(group), size)]
+    return groups

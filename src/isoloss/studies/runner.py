@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from isoloss.records.schema import Record
 from isoloss.records.store import check, is_finished, read_plan, read_record, run_folder
 from isoloss.studies.engines import local
 from isoloss.studies.engines.messages import Ended, Engine, Held
+from isoloss.studies.gpu import calibrated, execution_on_gpu, members_at_once
 from isoloss.studies.plan import PlannedRun, cohorts
 from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
@@ -26,12 +27,6 @@ from isoloss.training.distributed import check_ranks
 from isoloss.training.settings import Execution
 from isoloss.training.task import Member, Progress, Task
 from isoloss.version import __version__
-
-GPU_COHORT = 8
-"""Members trained as one module on a GPU; on a CPU stacking gains nothing and cores are better used apart."""
-
-GPU_COHORT_PARAMS = 5_000_000
-"""Above this size one model fills the GPU by itself."""
 
 
 @dataclass(frozen=True)
@@ -90,18 +85,21 @@ def run(
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_against_text(runs, corpus)
     write_plan(folder, study, planned)
-    groups = groups_of(missing, stacked=engine.gpu and execution.ranks == 1)
-    tasks = [
-        Task(
+
+    def task_of(group: Sequence[PlannedRun]) -> Task:
+        return Task(
             study=study.name,
-            members=tuple(Member(run.settings, run.label, folders[run.run_id]) for run in group),
+            members=tuple(
+                Member(run.settings, run.label, run_folder(folder.absolute(), run.run_id)) for run in group
+            ),
             corpus=scale.corpus,
             tokens=corpus.tokenizer_path.parent.absolute(),
-            execution=execution,
+            execution=execution_on_gpu(group[0], execution) if engine.gpu else execution,
             family_files=tuple(family_files),
         )
-        for group in groups
-    ]
+
+    groups = groups_of(missing, partial(most_members, engine=engine, execution=execution, task_of=task_of))
+    tasks = [task_of(group) for group in groups]
     seconds = {group[0].run_id: sum(run.seconds for run in group) for group in groups}
     total = sum(run.seconds for run in runs)
     ended: list[Ended] = []
@@ -209,12 +207,22 @@ def check_against_text(runs: Sequence[PlannedRun], corpus: library.TokenizedCorp
             )
 
 
-def groups_of(missing: Sequence[PlannedRun], *, stacked: bool) -> list[list[PlannedRun]]:
-    """Cohorts, the biggest first; small models together where they are ``stacked``."""
-    small = [run for run in missing if run.counts.params <= GPU_COHORT_PARAMS]
-    large = [run for run in missing if run.counts.params > GPU_COHORT_PARAMS]
-    groups = cohorts(small, GPU_COHORT if stacked else 1) + cohorts(large, 1)
-    return sorted(groups, key=lambda group: -sum(run.seconds for run in group))
+def most_members(
+    run: PlannedRun,
+    *,
+    engine: Engine,
+    execution: Execution,
+    task_of: Callable[[Sequence[PlannedRun]], Task],
+) -> int:
+    """How many such runs make a cohort: one with ranks, and on a CPU, whose cores are better used apart."""
+    if not engine.gpu or execution.ranks > 1:
+        return 1
+    return calibrated(run, task_of) if engine.here else members_at_once(run)
+
+
+def groups_of(missing: Sequence[PlannedRun], most: Callable[[PlannedRun], int]) -> list[list[PlannedRun]]:
+    """Cohorts of at most so many, the biggest first."""
+    return sorted(cohorts(missing, most), key=lambda group: -sum(run.seconds for run in group))
 
 
 def name_of(task: Task) -> str:
@@ -239,7 +247,7 @@ def local_engine(device: str, workers: int | None, ranks: int = 1) -> Engine:
     """This machine's cores or devices. Raises InputError for a device that is not here."""
     check_ranks(ranks, find(device))
     places = devices(device, workers, ranks)
-    return Engine(places[0].startswith("cuda"), partial(local.run, places))
+    return Engine(places[0].startswith("cuda"), partial(local.run, places), here=True)
 
 
 def devices(wanted: str, workers: int | None, ranks: int = 1) -> list[str]:

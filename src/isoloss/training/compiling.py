@@ -14,24 +14,34 @@ from isoloss.training.settings import RunSettings
 P = ParamSpec("P")
 R = TypeVar("R")
 
-ENOUGH_FLOPS = 3e13
-"""About ten minutes of one core. Compiling takes up to a minute; a step is then 1.1 to 1.3 times as fast."""
+ENOUGH_FLOPS = {"cpu": 3e13, "cuda": 1e16}
+"""About ten minutes of one core, where compiling takes up to a minute and a step is then 1.1 to 1.3 times as
+fast; and some minutes of a GPU for the small models that use a tenth of it (computed, not measured)."""
+
+MOST_SHAPES = 4096
+"""Shapes that one process may compile; torch by itself stops at 8 and runs plainly, without a word."""
 
 
-def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """By this process alone: the other cores have runs of their own."""
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-    torch.compiler.reset()  # else the eighth shape of a process would be left uncompiled, without a word
-    return torch.compile(function, dynamic=False)
+def compiled(function: Callable[P, R], backend: str = "inductor") -> Callable[P, R]:
+    """On a CPU by this process alone: other cores have runs of their own. Raises beyond ``MOST_SHAPES``."""
+    from torch import _dynamo  # slow to import, and most runs compile nothing
+
+    if not torch.cuda.is_available():
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    _dynamo.config.recompile_limit = _dynamo.config.accumulated_recompile_limit = MOST_SHAPES
+    _dynamo.config.fail_on_recompile_limit_hit = True
+    return torch.compile(function, dynamic=False, backend=backend)
 
 
 def pays(settings: RunSettings, shape: Shape, device: str) -> bool:
-    """Whether to compile this run on a CPU: a function of the run and the machine, the same when resumed.
+    """Whether to compile this run: a function of the run and the machine, the same when resumed.
 
     Recurrent kernels are not compiled, so families that are not stacked gain nothing.
     """
     kind = family(settings.family)
-    if device != "cpu" or not kind.stacked or shutil.which(os.environ.get("CXX", "g++")) is None:
+    if device not in ENOUGH_FLOPS or not kind.stacked:
+        return False
+    if device == "cpu" and shutil.which(os.environ.get("CXX", "g++")) is None:
         return False
     counts = count(kind, shape, settings.vocab, settings.context)
-    return counts.flops_exact(updates(settings) * settings.batch_tokens) >= ENOUGH_FLOPS
+    return counts.flops_exact(updates(settings) * settings.batch_tokens) >= ENOUGH_FLOPS[device]

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import os
 import platform
 import subprocess
 import sys
@@ -15,6 +16,9 @@ from isoloss import cpu
 from isoloss.errors import InputError
 from isoloss.records.schema import Environment
 from isoloss.version import __version__
+
+CPU_BYTES = 16 * 2.0**30
+"""Counted on for the logits of a run on a CPU, whatever it has."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,13 @@ def choose(wanted: str, family: str) -> Device:
     return Device(device, bf16)
 
 
+def memory_of(device: torch.device) -> float:
+    """Bytes: of a GPU what it has; elsewhere a fixed amount, so that no machine's rounding differs by it."""
+    if device.type == "cuda":
+        return float(torch.cuda.get_device_properties(device).total_memory)
+    return CPU_BYTES
+
+
 def prepare_cpu() -> None:
     """Make this process fast on its processor: denormal numbers count as 0, and freed memory is kept.
 
@@ -78,6 +89,14 @@ def prepare_cpu() -> None:
     libc = ctypes.CDLL(None)
     libc.mallopt(mmap_threshold, 1 << 30)
     libc.mallopt(trim_threshold, (1 << 31) - 1)
+
+
+def one_core() -> None:
+    """One process a core, one thread each: threads waiting for a taken core cost more than they give."""
+    if not torch.cuda.is_available():
+        torch.set_num_threads(1)
+        os.environ["OMP_NUM_THREADS"] = "1"
+    prepare_cpu()
 
 
 def environment_of(device: Device, cohort_size: int, *, compiled: bool = False) -> Environment:

@@ -1,7 +1,9 @@
 """Validation loss by position: float64 sums, sums of squares and counts, which merge by addition."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -9,6 +11,11 @@ from torch import nn
 
 from isoloss.models.cohort import carried_state, restore_carried_state
 from isoloss.training.objective import losses
+
+T = TypeVar("T")
+
+EVALUATION_WINDOWS = 32
+"""Evaluated at once."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ def evaluate(
     *,
     members: int,
     device: torch.device,
-    batch: int = 32,
+    batch: int = EVALUATION_WINDOWS,
 ) -> list[PositionSums]:
     """Sums of each member over the windows; the model's mode and recurrent state are left as found.
 
@@ -74,28 +81,34 @@ def evaluate(
         raise ValueError("evaluation needs at least one window")
     was_training, state = model.training, carried_state(model)
     model.eval()
-    total: list[PositionSums] = []
-    with torch.no_grad():  # not inference_mode: FSDP2 would keep what it gathers there for training
+    text = [torch.from_numpy(ids).to(device) for ids in (x_MT, y_MT, before_MT) if ids is not None]
+
+    def sent() -> Iterator[dict[str, torch.Tensor]]:
         for first in range(0, len(x_MT), batch):
             # Every window starts from the zero state, so that no partition of the windows matters.
             restore_carried_state(model, {})
-            some = slice(first, first + batch)
-            if before_MT is not None:
-                model(torch.from_numpy(before_MT[some]).to(device).expand(members, -1, -1))
-            part = evaluate_batch(model, x_MT[some], y_MT[some], members, device)
-            total = [a + b for a, b in zip(total, part, strict=True)] if total else part
+            x_KBT, y_KBT, *before = (ids[first : first + batch].expand(members, -1, -1) for ids in text)
+            for before_KBT in before:
+                model(before_KBT)
+            yield losses(model(x_KBT), y_KBT).parts()
+
+    total: list[PositionSums] = []
+    with torch.no_grad():  # not inference_mode: FSDP2 would keep what it gathers there for training
+        for part in read_late(sent(), device):
+            sums = sums_of_members(part, members)
+            total = [a + b for a, b in zip(total, sums, strict=True)] if total else sums
     restore_carried_state(model, state)
     model.train(was_training)
     return total
 
 
-def evaluate_batch(
-    model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int, device: torch.device
-) -> list[PositionSums]:
-    x_KBT = torch.from_numpy(x_BT).to(device).expand(members, -1, -1)
-    y_KBT = torch.from_numpy(y_BT).to(device).expand(members, -1, -1)
-    parts = losses(model(x_KBT), y_KBT).parts()
-    arrays = {part: loss_KBT.cpu().double().numpy() for part, loss_KBT in parts.items()}
+def read_late(sent: Iterator[T], device: torch.device) -> Iterator[T]:
+    """On a GPU all are sent before the first is read; elsewhere in turn, so that none lies in memory."""
+    return iter(list(sent)) if device.type == "cuda" else sent
+
+
+def sums_of_members(losses_by_part: dict[str, torch.Tensor], members: int) -> list[PositionSums]:
+    arrays = {part: loss_KBT.cpu().double().numpy() for part, loss_KBT in losses_by_part.items()}
     return [sums_of({part: loss_KBT[k] for part, loss_KBT in arrays.items()}) for k in range(members)]
 
 

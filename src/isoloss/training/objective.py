@@ -1,12 +1,17 @@
 """From logits to losses: per token, per exit, in nats."""
 
 from dataclasses import dataclass
+from math import ceil
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from isoloss.models import Output
+from isoloss.models.output import Unformed
+
+LOGITS_SHARE = 8
 
 IGNORED = -1
 """A target that asks for nothing: its loss is 0."""
@@ -39,6 +44,7 @@ class Losses:
 
 def losses(output: Output, y_KBT: Tensor) -> Losses:
     exits = [cross_entropy(logits_KBTV, y_KBT) for logits_KBTV in output.logits]
+    exits += [cross_entropy_in_pieces(unformed, y_KBT) for unformed in output.unformed or []]
     if output.exit_log_p is None:
         return Losses(exits, False, exits[-1], torch.zeros_like(exits[-1]), exits[-1])
     log_p_XKBT = torch.stack(output.exit_log_p)
@@ -48,6 +54,13 @@ def losses(output: Output, y_KBT: Tensor) -> Losses:
     return Losses(exits, True, expected, entropy, expected - output.entropy_weight * entropy)
 
 
+def last_exit(output: Output, y_KBT: Tensor) -> Tensor:
+    """Cross-entropy at the model's full depth, (K, B, T)."""
+    if output.unformed:
+        return cross_entropy_in_pieces(output.unformed[-1], y_KBT)
+    return cross_entropy(output.logits[-1], y_KBT)
+
+
 def cross_entropy(logits_KBTV: Tensor, y_KBT: Tensor) -> Tensor:
     logits_NV = logits_KBTV.flatten(0, 2)
     if logits_NV.dtype in (torch.bfloat16, torch.float16):
@@ -55,6 +68,24 @@ def cross_entropy(logits_KBTV: Tensor, y_KBT: Tensor) -> Tensor:
     return F.cross_entropy(logits_NV, y_KBT.flatten(), reduction="none", ignore_index=IGNORED).view(
         y_KBT.shape
     )
+
+
+def cross_entropy_in_pieces(unformed: Unformed, y_KBT: Tensor) -> Tensor:
+    """The same, never holding all logits: each piece of positions forms its own, and again for the gradient.
+
+    The table's gradient is then a sum over pieces, in another order.
+    """
+
+    def of_piece(h_KBtD: Tensor, y_KBt: Tensor) -> Tensor:
+        return cross_entropy(unformed.head(h_KBtD), y_KBt)
+
+    pieces = zip(unformed.h_KBTD.chunk(unformed.pieces, 2), y_KBT.chunk(unformed.pieces, 2), strict=True)
+    return torch.cat([checkpoint(of_piece, *piece, use_reentrant=False) for piece in pieces], dim=2)
+
+
+def pieces_of_logits(logits_bytes: float, memory_bytes: float) -> int:
+    """In how many pieces to form them: whole up to an eighth of the memory, else in pieces as large."""
+    return max(1, ceil(LOGITS_SHARE * logits_bytes / memory_bytes))
 
 
 def mean_over_all(loss_KBT: Tensor, y_KBT: Tensor) -> Tensor:

@@ -11,11 +11,13 @@ from torch import Tensor
 from isoloss.corpus.batches import lane_batch, train_batch
 from isoloss.corpus.library import TokenizedCorpus, open_tokenized
 from isoloss.models import build_cohort, family, shape_of
-from isoloss.models.cohort import set_generators
+from isoloss.models.cohort import set_generators, set_pieces
 from isoloss.records.schema import Environment
 from isoloss.training import compiling, distributed
-from isoloss.training.device import Device, choose, environment_of
+from isoloss.training.device import Device, choose, environment_of, memory_of
 from isoloss.training.distributed import Averaged, Ranks
+from isoloss.training.evaluation import EVALUATION_WINDOWS
+from isoloss.training.objective import pieces_of_logits
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.schedule import Segment, segments, trace_steps
 from isoloss.training.settings import RunSettings
@@ -63,12 +65,21 @@ class Setup:
             return Averaged(self.settings.batch_size // self.ranks.count)
         return compiling.compiled(forward) if self.environment.compiled else forward
 
+    def pieces(self, exits: int) -> int:
+        """In how many pieces logits are formed, so that those of an update or an evaluation fit."""
+        settings, members = self.settings, len(self.task.members)
+        micro_batch = ceil(settings.batch_size / self.task.execution.micro_batches)
+        tokens = members * max(micro_batch, EVALUATION_WINDOWS) * settings.context
+        logits_bytes = 4.0 * tokens * exits * settings.vocab
+        return min(settings.context, pieces_of_logits(logits_bytes, memory_of(self.device.device)))
+
     def first_state(self) -> State:
         """Where training begins: a pure function of the members' settings."""
         settings, device = self.settings, self.device.device
         seeds = [member.settings.seed for member in self.task.members]
         shape = shape_of(settings.family, settings.shape)
         model = build_cohort(family(settings.family), shape, settings.vocab, settings.context, seeds)
+        set_pieces(model, self.pieces(getattr(shape, "n_exit", 1)))
         model = model.to(device).train()
         if (every := self.task.execution.activation_checkpointing) != "none":
             distributed.checkpoint_activations(model, every)

@@ -20,7 +20,8 @@ import torch
 from torch import nn
 
 from isoloss.models.cohort import restore_carried_state
-from isoloss.training.objective import cross_entropy
+from isoloss.training.evaluation import read_late
+from isoloss.training.objective import last_exit
 
 STRETCHES, BLOCKS = 8, 16
 NEAR, GROUPS = 8, 64
@@ -87,17 +88,23 @@ def evaluate_sliding(
     groups, blocks = len(plan.first_G), BLOCKS // STRETCHES
     group_T = np.searchsorted(plan.last_G, np.arange(1, plan.context + 1))
     sum_KGN = np.zeros((members, groups * BLOCKS))
-    was_training = model.training
-    model.eval()
-    with torch.no_grad():
-        for stretch, starts_B, length, after in plan.windows():
+
+    def sent() -> Iterator[tuple[tuple[int, np.ndarray, int, int], torch.Tensor]]:
+        for some in plan.windows():
+            _, starts_B, length, _ = some
             ids_BT = np.asarray(ids[starts_B[:, None] + np.arange(length + 1)], dtype=np.int64)
             x_KBT, y_KBT = (
                 torch.from_numpy(side).to(device).expand(members, -1, -1)
                 for side in (ids_BT[:, :-1], ids_BT[:, 1:])
             )
             restore_carried_state(model, {})
-            loss_KBT = cross_entropy(model(x_KBT).logits[-1], y_KBT).cpu().double().numpy()
+            yield some, last_exit(model(x_KBT), y_KBT)
+
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        for (stretch, starts_B, length, after), loss in read_late(sent(), device):
+            loss_KBT = loss.cpu().double().numpy()
             T = np.arange(1, length + 1)
             offset_BT = starts_B[:, None] + T - plan.starts_S[stretch]
             inside_BT = (offset_BT >= 0) & (offset_BT < plan.length) & (after < T)

@@ -1,4 +1,7 @@
-"""One training step of a cohort: forward, losses, backward, clip, AdamW."""
+"""One training step of a cohort: forward, losses, backward, clip, AdamW.
+
+Nothing in it waits for the device: no number of it is read, and no shape depends on one.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -44,17 +47,18 @@ def train_step(
     optimizer: MemberAdamW,
     x_KBT: Tensor,
     y_KBT: Tensor,
-    rates: Sequence[float],
+    rates: Sequence[float] | Tensor,
     alive_K: Tensor,
     options: StepOptions = StepOptions(),
 ) -> tuple[Tensor, Tensor]:
     """Update every member that is alive and whose loss and gradient are finite, at its own learning rate.
 
-    Returns mean losses by member and part, (K, P) in float64, and gradient norms before clipping, (K,); both
-    of the weights before the update, on the CPU.
+    Returns mean losses by member and part, (K, P), and gradient norms before clipping, (K,); both of the
+    weights before the update, on the device; the losses in float64 where it has that.
     """
     model.zero_grad()
-    means_KP = torch.zeros(len(x_KBT), len(options.parts), dtype=torch.float64)
+    exact = torch.float32 if x_KBT.device.type == "mps" else torch.float64
+    means_KP = torch.zeros(len(x_KBT), len(options.parts), dtype=exact, device=x_KBT.device)
     micro = options.micro_batches
     for x_KbT, y_KbT in zip(x_KBT.chunk(micro, dim=1), y_KBT.chunk(micro, dim=1), strict=True):
         with options.precision():
@@ -63,10 +67,8 @@ def train_step(
         # A sum over members: each one's gradient is then that of its own mean loss.
         (options.mean(loss.total, y_KbT).sum() * share).backward()
         parts_KP = torch.stack([options.mean(loss.part(p).detach(), y_KbT) for p in options.parts], dim=1)
-        means_KP += share * parts_KP.cpu().double()
+        means_KP += share * parts_KP.to(exact)
     means_KP = options.over_ranks(means_KP)
     norm_K = optimizer.gradient_norms()
-    norm_on_cpu_K = norm_K.cpu()
-    finite_K = means_KP[:, 0].isfinite() & norm_on_cpu_K.isfinite()
-    optimizer.step(rates, norm_K, (alive_K & finite_K).tolist())
-    return means_KP, norm_on_cpu_K
+    optimizer.step(rates, norm_K, alive_K & means_KP[:, 0].isfinite() & norm_K.isfinite())
+    return means_KP, norm_K

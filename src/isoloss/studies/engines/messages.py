@@ -42,11 +42,13 @@ def cause(code: int) -> str:
 
 @dataclass(frozen=True)
 class Engine:
-    """``gpu``: do cohorts get a GPU there? ``run``: trains tasks, the first ones first, and says how it goes.
+    """``gpu``: do cohorts get a GPU there? ``here``: is it this machine's?
 
-    ``run`` is also given how often it was asked to stop; it ends when every task has an ``Ended``, and raises
-    RunError or InputError where nothing can be trained at all.
+    ``run`` trains tasks, the first ones first, and says how it goes. It is also given how often it was asked
+    to stop, ends when every task has an ``Ended``, and raises RunError or InputError where nothing can be
+    trained at all.
     """
 
     gpu: bool
     run: Callable[[Sequence[Task], Callable[[], int]], Iterator[Message]]
+    here: bool = False

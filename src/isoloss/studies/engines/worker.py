@@ -7,7 +7,6 @@ The parent sends a Task; messages back are tuples (kind, value): ("progress", Pr
 
 import gc
 import multiprocessing
-import os
 import signal
 import time
 import traceback
@@ -17,8 +16,6 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-import torch
-
 from isoloss import files
 from isoloss.errors import IsolossError
 from isoloss.models import load_file
@@ -27,7 +24,7 @@ from isoloss.records.store import is_finished, read_record, write_failure
 from isoloss.studies import progress_file
 from isoloss.studies.engines import ranks
 from isoloss.studies.stop import StopSignal
-from isoloss.training.device import prepare_cpu
+from isoloss.training.device import one_core
 from isoloss.training.distributed import group, joined, lost
 from isoloss.training.loop import train
 from isoloss.training.task import Progress, Task
@@ -183,11 +180,3 @@ def fail(task: Task, error: Exception) -> tuple[str, str]:
         except OSError as unwritable:
             sentence = f"{sentence} (and its folder cannot be written: {unwritable})"
     return "failed", sentence
-
-
-def one_core() -> None:
-    """One process a core, one thread each: threads waiting for a taken core cost more than they give."""
-    if not torch.cuda.is_available():
-        torch.set_num_threads(1)
-        os.environ["OMP_NUM_THREADS"] = "1"
-    prepare_cpu()

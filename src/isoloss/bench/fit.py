@@ -1,8 +1,8 @@
 """One Chinchilla fit timed beside the usual recipe: a grid of starts, L-BFGS-B, finite differences."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,30 +27,28 @@ class Timing:
     alpha: float | None
     beta: float | None
 
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
     def line(self) -> str:
         objective = "" if self.objective is None else f"objective {self.objective:.11g}"
         law = "" if self.alpha is None else f"alpha {self.alpha:.4f}  beta {self.beta:.4f}"
         return f"{self.what:<44} {self.cpu_seconds:>9.3f} CPU-s  {objective}  {law}".rstrip()
 
 
-def time_fit(
-    table: Path | None, *, where: str | None, starts: int, refits: int, say: Callable[[str], object]
-) -> list[Timing]:
+def time_fit(table: Path | None, *, where: str | None, starts: int, refits: int) -> Iterator[Timing]:
     """Our fit, our bootstrap and the plain grid on the same runs, in one process."""
     N, D, y = _runs(table, where)
     inputs = {"params": N, "tokens": D}
     options = {"objective": "huber-log", "delta": DELTA}
     fit("chinchilla", inputs, y, **options)  # imports and caches
-    say(f"{len(y)} runs; fitting")
     ours, seconds = _with_cpu_seconds(lambda: fit("chinchilla", inputs, y, **options))
-    rows = [Timing("isoloss fit", seconds, ours.objective.value, ours.params["alpha"], ours.params["beta"])]
-    say(f"{refits} refits")
+    what = f"isoloss fit of {len(y)} runs"
+    yield Timing(what, seconds, ours.objective.value, ours.params["alpha"], ours.params["beta"])
     _, whole = _with_cpu_seconds(lambda: fit("chinchilla", inputs, y, bootstrap=refits, **options))
-    rows.append(Timing(f"isoloss fit with {refits} bootstrap refits", whole, None, None, None))
-    say(f"plain grid of {starts} starts (a minute or more for 4,500)")
+    yield Timing(f"isoloss fit with {refits} bootstrap refits", whole, None, None, None)
     (least, best), seconds = _with_cpu_seconds(lambda: plain_grid(N, D, y, starts))
-    rows.append(Timing(f"L-BFGS-B, grid of {starts} starts", seconds, least, best[3], best[4]))
-    return rows
+    yield Timing(f"L-BFGS-B, grid of {starts} starts", seconds, least, best[3], best[4])
 
 
 def plain_grid(N: Array, D: Array, y: Array, starts: int) -> tuple[float, Array]:

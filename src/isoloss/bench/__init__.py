@@ -1,0 +1,1 @@
+"""How fast, measured here: each number beside a peer or a bound that the same call measured."""

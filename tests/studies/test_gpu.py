@@ -1,0 +1,106 @@
+"""How a GPU trains a run, as a function of its memory alone."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from settings_of_a_run import run_settings
+
+from isoloss.models import count, family, shape_of
+from isoloss.studies import gpu, runner
+from isoloss.studies.estimate import PROCESS_BYTES, bytes_of
+from isoloss.studies.plan import PlannedRun
+from isoloss.training.settings import Execution
+
+
+def planned(d_model=32, *, name="transformer", context=512, batch_size=32, seed=0, vocab=4096, **shape):
+    heads = {} if name == "lstm" else {"n_head": 1}
+    values = {"n_layer": 2, "d_model": d_model, **heads, **shape}
+    settings = run_settings(
+        family=name,
+        shape=values,
+        vocab=vocab,
+        context=context,
+        batch_size=batch_size,
+        tokens=(20 * context * batch_size,),
+        seed=seed,
+    )
+    known = shape_of(name, values)
+    counts = count(family(name), known, vocab, context)
+    return PlannedRun(settings, name, counts, 1.0, bytes_of(settings, known, counts, 1))
+
+
+@pytest.mark.parametrize(
+    ("d_model", "batch_size", "gigabytes", "members"),
+    [
+        (32, 32, 80, 8),  # 16,384 tokens a step, as in the prototype
+        (32, 256, 80, 1),  # a step that is large by itself
+        (32, 1, 80, 64),
+        (1024, 32, 80, 1),  # 25M parameters fill it
+    ],
+)
+def test_members_by_tokens_and_size(d_model, batch_size, gigabytes, members):
+    assert gpu.members_at_once(planned(d_model, batch_size=batch_size), gigabytes * 1e9) == members
+
+
+def test_no_more_members_than_fit():
+    run = planned()
+    alone = run.memory_bytes - PROCESS_BYTES
+    assert gpu.members_at_once(run, (PROCESS_BYTES + 3.1 * alone) / gpu.SHARE) == 3
+    assert gpu.members_at_once(run, 1e6) == 1, "one is tried whatever the estimate says"
+
+
+def test_the_fewest_micro_batches_that_fit():
+    run, asked = planned(768, context=1024, batch_size=64, vocab=50304), Execution()
+    shape = shape_of("transformer", run.settings.shape)
+    found = []
+    for memory in (1e12, 80e9, 24e9, 1e9):
+        micro_batches = gpu.execution_on_gpu(run, asked, memory).micro_batches
+        found.append(micro_batches)
+        if micro_batches < 64:
+            assert bytes_of(run.settings, shape, run.counts, micro_batches, memory) <= gpu.SHARE * memory
+        if micro_batches > 1:
+            half = bytes_of(run.settings, shape, run.counts, micro_batches // 2, memory)
+            assert half > gpu.SHARE * memory
+    assert found == sorted(found)
+    assert found[0] == 1
+    assert found[-1] == 64, "one sequence at a time, whatever the estimate says"
+    assert gpu.execution_on_gpu(run, Execution(micro_batches=8), 1e12).micro_batches == 8
+
+
+def test_a_carried_state_has_no_micro_batches():
+    run = planned(name="lstm", carry=True)
+    assert gpu.execution_on_gpu(run, Execution(), 1e9).micro_batches == 1
+    assert gpu.execution_on_gpu(planned(name="lstm"), Execution(), 1e9).micro_batches > 1
+
+
+def test_a_gpu_gets_cohorts_and_a_processor_single_runs(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    gpu.gpu_bytes.cache_clear()
+    runs = [planned(seed=seed) for seed in range(10)] + [planned(1024, seed=seed) for seed in range(2)]
+    assert sorted(len(group) for group in runner.groups_of(runs, gpu.members_at_once)) == [1, 1, 2, 8]
+    assert [len(group) for group in runner.groups_of(runs, lambda run: 1)] == [1] * 12
+    longest = replace(runs[0], seconds=100.0)
+    assert runner.groups_of([*runs[1:], longest], lambda run: 1)[0] == [longest]
+
+
+def test_a_calibration_takes_the_fastest_and_is_made_once(monkeypatch, tmp_path):
+    speeds, asked = {4: 10.0, 8: 30.0}, []
+
+    def speed(task, seconds):
+        asked.append(len(task))
+        if len(task) == 16:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return speeds[len(task)]
+
+    monkeypatch.setenv("ISOLOSS_HOME", str(tmp_path))
+    monkeypatch.setattr(gpu, "tokens_per_second", speed)
+    monkeypatch.setattr(gpu, "gpu_bytes", lambda: 80e9)
+    run = replace(planned(), seconds=600.0)
+    assert gpu.calibrated(run, list) == 8
+    speeds[4] = 99.0
+    assert gpu.calibrated(replace(run, settings=run.settings.model_copy(update={"seed": 5})), list) == 8
+    assert asked == [4, 8, 16]
+    assert gpu.calibrated(replace(planned(d_model=40), seconds=600.0), list) == 4, "another shape is timed"
+    assert gpu.calibrated(replace(planned(d_model=48), seconds=1.0), list) == 8, "a short run is not"
+    assert len(asked) == 6
