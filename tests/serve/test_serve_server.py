@@ -100,8 +100,11 @@ def test_a_page_has_everything_at_once_and_then_what_changes(study):
     with serving(study.folder) as (port, board):
         status, headers, text = ask(port)
         assert (status, headers["cache-control"]) == (200, "no-store")
-        assert "3 of 28 runs done, 2 running, 22 waiting, 1 failed" in text
+        assert "3 of 28 runs done, 2 running, 1 failed, 22 waiting" in text
         assert str(escape(HOSTILE)) in text
+        first = (*study.running, study.failed)
+        places = [text.index(f'id="s0-run-{run}"') for run in (*first, *study.runs[:25])]
+        assert places[:3] == sorted(places)[:3], "what runs and what failed stands first"
         assert HOSTILE not in text
         with events(port, **{"Last-Event-ID": str(board.version)}) as heard:
             version, parts = heard(lambda parts: "s0" in parts)  # figures are new parts: the section is told
@@ -205,6 +208,14 @@ def test_the_policy_lets_the_pages_own_script_run_and_nothing_else(study):
     assert rules["connect-src"] == "'self'"
     assert rules["script-src"].startswith("'sha256-")
     assert "unsafe" not in rules["script-src"]
+
+
+def test_a_study_that_makes_no_sense_does_not_take_the_other_along(study, monkeypatch):
+    with serving(study.folder, study.source) as (port, board):
+        monkeypatch.setattr(board.views[0].watch, "look", lambda: 1 / 0)
+        text = ask(port)[2]
+    assert "Cannot be read now: ZeroDivisionError" in text
+    assert "28 of 28 runs done" in text
 
 
 def test_drawing_prints_the_figures_of_the_report(study):

@@ -24,7 +24,10 @@ class Board:
     def look(self) -> dict[str, dict[str, str]]:
         """Every part as it is now, by section. For a thread: it reads folders, and changes no version."""
         for view in self.views:
-            view.watch.look()
+            try:
+                view.watch.look()
+            except Exception as error:  # one study that makes no sense must not take the others along
+                view.watch.trouble = f"{type(error).__name__}: {error}"
         axes = axes_of([view.watch for view in self.views])
         return {view.id: view.parts(axes) for view in self.views}
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -23,7 +24,7 @@ from isoloss.serve.board import Board
 from isoloss.serve.view import View
 
 LOOK_SECONDS = 1.0
-LOOK_SHARE = 0.04
+LOOK_SHARE = 0.1
 """Of one core that looking may take: a study on a slow disk is looked at less often."""
 DRAW_SHARE = 0.1
 """Of one core that drawing may take: what trains needs the rest."""
@@ -142,10 +143,10 @@ class Live:
             if process.returncode is None:
                 process.kill()
                 await process.communicate()
-        if process.returncode == 0:
-            answer = json.loads(out)
-            view.drawing_trouble = answer["trouble"]
-            view.figures = answer["parts"] or view.figures
-        else:
+        try:
+            answer: dict[str, Any] = json.loads(out)
+        except ValueError:
             last = said.decode("utf-8", "replace").strip().splitlines()[-1:]
-            view.drawing_trouble = last[0] if last else f"the process ended with code {process.returncode}"
+            answer = {"trouble": (*last, f"the process ended with code {process.returncode}")[0], "parts": {}}
+        view.drawing_trouble = answer["trouble"]
+        view.figures = answer["parts"] or view.figures

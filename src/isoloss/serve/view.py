@@ -15,7 +15,8 @@ from isoloss.report.templates import environment, fill
 from isoloss.serve.watch import Run, Watch
 from isoloss.studies.progress import clock
 
-STATES = ("done", "running", "queued", "waiting", "failed", "diverged")
+STATES = ("running", "failed", "diverged", "queued", "waiting", "done")
+"""In the order in which rows stand when a page is opened; later they stay where they are."""
 SIDE = 1000
 """Of the square on which curves are drawn; the page stretches it."""
 START = 300.0
@@ -101,8 +102,9 @@ class View:
         return out | (self.figures if self.watch.recorded[1] else {})
 
     def section(self, parts: Mapping[str, str]) -> Markup:
-        """The whole section, of these parts."""
+        """The whole section, of these parts: rows of what runs come first, and its curves lie on top."""
         plan, looks = self.watch.plan, self.looks()
+        order = sorted(self.watch.runs.values(), key=lambda run: STATES.index(run.state))
         return fill(
             "serve/study.html",
             id=self.id,
@@ -113,8 +115,8 @@ class View:
             chosen="all" if len(self.watch.runs) <= FEW else "running",
             head=joined(parts, self._name("head")),
             axes=joined(parts, self._name("axes")),
-            curves=joined(parts, self._name("curve-")),
-            rows=joined(parts, self._name("run-")),
+            curves=joined(parts, *(self._name(f"curve-{run.run_id}") for run in reversed(order))),
+            rows=joined(parts, *(self._name(f"run-{run.run_id}") for run in order)),
             figures=joined(parts, *self.figures),
         )
 
@@ -172,9 +174,9 @@ def macro(name: str, *values: object) -> Markup:
     return vars(environment().get_template("serve/macros.html").module)[name](*values)
 
 
-def joined(parts: Mapping[str, str], *beginnings: str) -> Markup:
-    """The parts whose ids begin so, which escaped what they hold."""
-    return Markup("\n".join(html for name, html in parts.items() if name.startswith(beginnings)))  # noqa: S704
+def joined(parts: Mapping[str, str], *names: str) -> Markup:
+    """These parts, where they are there; each has escaped what it holds."""
+    return Markup("\n".join(parts[name] for name in names if name in parts))  # noqa: S704
 
 
 def points_of(run: Run, axes: Axes) -> str:

@@ -180,7 +180,7 @@ class Watch:
     def _ended(self, run: Run) -> Run:
         try:
             record, curve = ended(run_folder(self.folder, run.run_id))
-        except InputError as error:
+        except (InputError, OSError) as error:
             return replace(run, state="failed", reason=str(error))
         diverged = record.status == "diverged"
         last = max(record.evaluations, key=lambda e: (e.tokens, e.cooled), default=None)
