@@ -15,7 +15,7 @@ from halfway import HOSTILE, halfway
 from markupsafe import escape
 
 from isoloss import loopback
-from isoloss.serve import server
+from isoloss.serve import server, view
 from isoloss.serve.board import Board
 
 TOKEN = "a-token-of-this-test"  # noqa: S105
@@ -96,7 +96,7 @@ def brisk(monkeypatch):
     monkeypatch.setattr(server, "DRAW_SHARE", 1.0)
 
 
-def test_a_page_has_everything_at_once_and_then_what_changes(study):
+def test_a_page_has_everything_at_once_and_then_what_changes(study, monkeypatch):
     with serving(study.folder) as (port, board):
         status, headers, text = ask(port)
         assert (status, headers["cache-control"]) == (200, "no-store")
@@ -122,6 +122,9 @@ def test_a_page_has_everything_at_once_and_then_what_changes(study):
                 version, parts = heard(lambda parts: "s0-chapter" in parts)
             assert "4 drawn" in parts["s0-chapter"]
             study.die()
+            _, parts = heard(lambda parts: " running" not in parts.get("s0-head", "2 running"))
+            assert "Nothing trains it now" not in parts["s0-head"], "its next worker may be on its way"
+            monkeypatch.setattr(view, "IDLE_SECONDS", 0.0)
             version, parts = heard(said("Nothing trains it now"))
             assert "isoloss run architectures --scale mini" in parts["s0-head"]
         with events(port, **{"Last-Event-ID": str(version - 1)}) as heard:  # a line that was lost

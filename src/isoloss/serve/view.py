@@ -25,6 +25,8 @@ STEP = 1.05
 """The floor of the loss axis falls by this factor: rarely, since all curves move with it."""
 DASHES = ("", "7 4", "2 4", "10 3 2 3")
 LOSS_TICKS = (0.1, 0.2, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10, 12)
+IDLE_SECONDS = 30.0
+"""Without a running run and without a change: workers take a while to start."""
 FEW = 40
 """Runs that are all shown at first; of more, those that run."""
 
@@ -153,7 +155,8 @@ class View:
         others = "".join(
             f", {number} {state}" for state, number in count.items() if number and state != "done"
         )
-        idle = count["waiting"] and not count["running"] + count["queued"] and not watch.trouble
+        idle = count["waiting"] and not count["running"] + count["queued"]
+        left_alone = idle and watch.quiet_seconds > IDLE_SECONDS
         share, left = work_left(watch)
         return str(
             macro(
@@ -164,7 +167,7 @@ class View:
                 f"{count['done']} of {text.plural(total, 'run')} done{others}" if total else "",
                 share,
                 f"about {clock(left)} left at this speed" if left else "",
-                command(watch.plan) if idle else "",
+                command(watch.plan) if left_alone else "",
             )
         )
 

@@ -110,6 +110,11 @@ class Watch:
         self._jobs: dict[str, str] = {}
         self._asked = -QUEUE_SECONDS
 
+    @property
+    def quiet_seconds(self) -> float:
+        """Since anything changed in the study's plan or in the folder of a run, by the clock of its disk."""
+        return time.time() - max([*self._plan_stamp[:1], *self._stamps.values()], default=0) / 1e9
+
     def of_state(self, *states: str) -> list[Run]:
         return [run for run in self.runs.values() if run.state in states]
 
