@@ -81,13 +81,15 @@ class Halfway:
         }
         files.write_json(self.folder / "runs" / run_id / "progress.json", progress)
 
-    def save(self, run_id: str, done: int) -> None:
-        curve_UKP = np.full((len(self.losses(run_id)), 1, 1), np.nan)
-        curve_UKP[:done, 0, 0] = self.losses(run_id)[:done]
+    def save(self, run_id: str, done: int, *others: str) -> None:
+        """A checkpoint in the folder of the first member of a cohort."""
+        members = (run_id, *others)
+        curve_UKP = np.stack([self.losses(member) for member in members], axis=1)[:, :, None]
+        curve_UKP[done:] = np.nan
         place = self.folder / "runs" / run_id / "checkpoints" / f"update-{done:09d}"
         place.mkdir(parents=True)
         save_file({"curve": curve_UKP}, place / "state.safetensors")
-        (place / "state.json").write_text(json.dumps({"run_ids": [run_id]}), "utf-8")
+        (place / "state.json").write_text(json.dumps({"run_ids": members}), "utf-8")
 
     def die(self) -> None:
         """The workers' process ends, and with it its claims."""

@@ -197,8 +197,9 @@ def test_no_other_path_answers(study, path):
         assert ask(port, "/", method="POST")[0] == 403
 
 
-def test_a_version_that_makes_no_sense_gets_everything(study):
-    with serving(study.folder) as (port, _), events(port, **{"Last-Event-ID": "-1 or so"}) as heard:
+@pytest.mark.parametrize("version", ["-1", "1 or so", "9" * 9, "9" * 9999])
+def test_a_version_that_there_never_was_gets_everything(study, version):
+    with serving(study.folder) as (port, _), events(port, **{"Last-Event-ID": version}) as heard:
         assert "s0" in heard()[1]
 
 

@@ -98,6 +98,21 @@ def test_records_alone_make_figures_anew(study):
     assert watch.runs[study.runs[0]].state == "waiting"
 
 
+def test_members_of_a_cohort_have_the_progress_of_the_first_and_curves_of_their_own(study):
+    lead, member = study.running
+    place = study.folder / "runs" / member
+    shutil.rmtree(place / "checkpoints")
+    (place / "progress.json").unlink()
+    watch = looked(study)
+    assert (watch.runs[member].state, watch.runs[member].progress) == ("running", None)
+    study.save(lead, 145, member)
+    watch.look()
+    assert watch.runs[member].progress == watch.runs[lead].progress
+    last = study.losses(member)[144]
+    assert watch.runs[member].curve.loss[-1] == pytest.approx(last, abs=0.3)
+    assert watch.runs[member].curve != watch.runs[lead].curve
+
+
 def test_when_its_process_dies_a_run_waits_and_keeps_its_curve(study):
     watch = looked(study)
     curve = watch.runs[study.running[0]].curve

@@ -7,6 +7,7 @@ GET /events   server-sent events: {id: HTML} of what has changed since
 import asyncio
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -83,8 +84,10 @@ class Live:
         return HTMLResponse(self.board.page())
 
     async def events(self, request: Request) -> Response:
+        """From the version that the page has; one that there never was gets everything."""
         seen = request.headers.get("last-event-id") or request.query_params.get("since", "")
-        return loopback.event_stream(self._stream(int(seen) if seen.isdecimal() else 0))
+        version = int(seen) if re.fullmatch("[0-9]{1,12}", seen) else 0
+        return loopback.event_stream(self._stream(version if version <= self.board.version else 0))
 
     async def _stream(self, version: int) -> AsyncIterator[str]:
         async def hear() -> str:
