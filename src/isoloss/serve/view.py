@@ -12,7 +12,8 @@ from isoloss.analysis.families import name_of
 from isoloss.figures.style import family_colour, log_ticks
 from isoloss.report.tables import command
 from isoloss.report.templates import environment, fill
-from isoloss.serve.watch import Run, Watch
+from isoloss.serve.run import Run
+from isoloss.serve.watch import Watch
 from isoloss.studies.progress import clock
 
 STATES = ("running", "failed", "diverged", "queued", "waiting", "done")
