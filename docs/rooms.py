@@ -18,8 +18,9 @@ WIDTH, HEIGHT, STEP_X, STEP_Y = 216, 56, 262, 84
 # Column and row of each room: what trains on the left, what reads and judges on the right.
 PLACES = {
     "cli": (0, 0),
-    "bench": (0, 1),
+    "bench": (0, 2),
     "teach": (1, 0),
+    "serve": (0, 1),
     "report": (1, 1),
     "figures": (1, 2),
     "analysis": (1, 3),
@@ -32,7 +33,9 @@ PLACES = {
     "models": (0, 6),
     "corpus": (1, 6),
 }
-GROUND = "amounts, captions, errors, files, stats, strict, table, text, units: the ground floor of all"
+GROUND = (
+    "amounts, captions, errors, files, loopback, stats, strict, table, text, units: the ground floor of all"
+)
 
 
 def rooms() -> list[str]:

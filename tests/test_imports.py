@@ -53,7 +53,7 @@ def test_imports_without_torch(module):
     assert done.returncode == 0, done.stderr
 
 
-READING = ("records", "laws", "sources", "plans", "analysis", "figures", "report", "cli")
+READING = ("records", "laws", "sources", "plans", "analysis", "figures", "report", "serve", "cli")
 
 
 def test_every_module_of_the_rooms_that_read_imports_without_torch():

@@ -334,6 +334,7 @@ def test_the_commands_are_these():
         "predict",
         "report",
         "run",
+        "serve",
         "status",
     }
 

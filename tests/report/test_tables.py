@@ -175,7 +175,7 @@ def test_provenance_says_where_numbers_come_from(ahead):
     assert number(times["CPU seconds, all runs"]) == 55 * len(ahead.records)
     assert tables.times([]) == [("Runs recorded", 0)]
     assert tables.distinct("Nothing", []).rows == (("no run has left a record yet",),)
-    assert tables.command(ahead).endswith("--scale mini")
+    assert tables.command(ahead.plan).endswith("--scale mini")
 
 
 def test_every_figure_of_a_section_has_its_texts_and_numbers(analysis):

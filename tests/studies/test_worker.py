@@ -5,6 +5,7 @@ import signal
 import socket
 from dataclasses import replace
 from multiprocessing import Pipe
+from threading import Event, Thread, Timer
 from types import SimpleNamespace
 
 import pytest
@@ -93,6 +94,23 @@ def test_a_cohort_of_which_another_process_holds_one_run_is_left_alone(task):
     assert [path.name for path in held.iterdir()] == ["claim.lock"]
     with files.claim(task.members[0].folder / "claim.lock") as mine:
         assert mine, "the claims it had got are free again"
+
+
+def test_who_only_looks_at_a_claim_is_waited_for(task, monkeypatch):
+    monkeypatch.setattr(worker, "LOOK_SECONDS", 60.0)
+    looking, looked = Event(), Event()
+
+    def look():
+        with files.claim(task.members[1].folder / "claim.lock"):
+            looking.set()
+            looked.wait()
+
+    looker = Thread(target=look)
+    looker.start()
+    looking.wait()
+    Timer(0.2, looked.set).start()
+    assert answers(task) == [("done", "")]
+    looker.join()
 
 
 def test_what_another_process_finished_is_not_trained_again(task):

@@ -1,4 +1,4 @@
-"""`isoloss run`, `isoloss status` and `isoloss report`."""
+"""`isoloss run`, `isoloss status`, `isoloss serve` and `isoloss report`."""
 
 import json
 import signal
@@ -209,6 +209,25 @@ def status(
         elif run.state == "failed":
             lines.append(f"failed: {run.run_id}: {run.reason}")
     respond(as_json, count | {"runs": [run.to_json() for run in runs]}, lines)
+
+
+@app.command()
+def serve(
+    folders: Annotated[
+        list[str] | None,
+        typer.Argument(help="Studies' folders. Default: all in ./studies and ./runs.", metavar="[DIR]..."),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser; print the address.")] = False,
+) -> None:
+    """Watch studies while they train, on a live page of this machine alone. Ctrl-C ends it.
+
+    isoloss serve studies/architectures-mini
+    isoloss serve studies/architectures-mini studies/looped-mini
+    """
+    from isoloss.serve import find, server
+
+    server.serve(find.studies(folders or []), port, open_browser=not no_open)
 
 
 @app.command()

@@ -46,7 +46,7 @@ def page(analysis: StudyAnalysis) -> Page:
         "runs": runs_table(study),
         "recipe": [recipe_table(study), *sweep_tables(study)],
         "provenance": provenance_tables(study),
-        "command": command(study),
+        "command": command(study.plan),
     }
     explored = attempt(interactive.page, study)
     beside = {} if isinstance(explored, Refusal) else {interactive.NAME: explored}

@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -173,7 +173,7 @@ def times(records: Sequence[Record]) -> list[tuple[str, Any]]:
     ]
 
 
-def command(study: StudyData) -> str:
+def command(plan: Mapping[str, Any]) -> str:
     """The command that makes the study again, from the folder in which it was given."""
-    arguments = study.plan.get("arguments") or [study.plan["study"], "--scale", study.plan["scale"]]
+    arguments = plan.get("arguments") or [plan["study"], "--scale", plan["scale"]]
     return shlex.join(["isoloss", "run", *arguments])

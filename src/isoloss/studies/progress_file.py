@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.training.task import Progress
@@ -13,6 +15,8 @@ NAME = "progress.json"
 
 WRITE_SECONDS = 2.0
 """Between two writes; a run that is shorter writes none."""
+
+PROGRESS = TypeAdapter(Progress)
 
 
 def noted(folder: Path, report: Callable[[Progress], None]) -> Callable[[Progress], None]:
@@ -32,8 +36,8 @@ def noted(folder: Path, report: Callable[[Progress], None]) -> Callable[[Progres
 def read(folder: Path) -> Progress | None:
     """The newest progress, None where there is none or it cannot be read: it decides nothing."""
     try:
-        return Progress(**files.read_json(folder / NAME))
-    except (InputError, TypeError):
+        return PROGRESS.validate_python(files.read_json(folder / NAME))
+    except (InputError, ValidationError):
         return None
 
 

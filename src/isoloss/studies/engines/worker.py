@@ -30,6 +30,8 @@ from isoloss.training.loop import train
 from isoloss.training.task import Progress, Task
 
 REPORT_SECONDS = 0.25
+LOOK_SECONDS = 0.5
+"""Who looks whether a run is claimed (`isoloss status`, `isoloss serve`) has its claim for a moment."""
 
 
 class Parent:
@@ -140,7 +142,8 @@ def claim_folders(task: Task, claims: ExitStack) -> tuple[str, str] | None:
     """Claim the folders and make them ready; an answer where there is nothing to train here."""
     for member in task.members:
         member.folder.mkdir(parents=True, exist_ok=True)
-        if not claims.enter_context(files.claim(member.folder / "claim.lock")):
+        claim = files.claim(member.folder / "claim.lock", wait_seconds=LOOK_SECONDS)
+        if not claims.enter_context(claim):
             return "busy", ""
     if all(is_finished(member.folder) for member in task.members):
         return "elsewhere", ""

@@ -10,35 +10,27 @@ POST /run-all
 
 import asyncio
 import json
-import secrets
-import socket
-import sys
-import threading
-import webbrowser
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
-import uvicorn
 from pydantic import Field
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from isoloss import loopback
 from isoloss.errors import InputError, IsolossError, Refusal
+from isoloss.loopback import Guard, event_stream, events
 from isoloss.strict import Strict, validate
-from isoloss.teach.deck.guard import Guard
 from isoloss.teach.deck.jobs import Jobs
 from isoloss.teach.deck.process import COMMAND
 from isoloss.teach.panel import Panel
 from isoloss.teach.panels import PANELS
 from isoloss.teach.result import Result
 
-HOST = "127.0.0.1"
 LARGEST_BODY = 200_000
-HEARTBEAT_SECONDS = 10.0
-LOOK_SECONDS = 0.5
 GRACE_SECONDS = 5.0
 """A reload takes a moment; a page that stays away this long has been closed, and its jobs end."""
 
@@ -62,41 +54,14 @@ def serve(
     command: Sequence[str] = COMMAND,
 ) -> None:
     """Show the live page ``html`` until Ctrl-C. Raises InputError if the port is taken."""
-    with listen(port) as ear:
-        port = ear.getsockname()[1]
-        token = secrets.token_urlsafe(24)
-        address = f"http://{HOST}:{port}/?token={token}"
-        print(f"The deck is at {address}\nCtrl-C ends it, and every measurement with it.", file=sys.stderr)
-        if open_browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        _run(ear, html, Jobs(panels, command=command), token, save)
-    print("The deck has ended.", file=sys.stderr)
-
-
-def listen(port: int) -> socket.socket:
-    try:
-        return socket.create_server((HOST, port))
-    except OSError as error:
-        raise InputError(
-            f"port {port} is taken", where=HOST, mend="leave --port out for a free one"
-        ) from error
-
-
-def _run(ear: socket.socket, html: str, jobs: Jobs, token: str, save: Save) -> None:
-    """Serve until a signal. uvicorn raises it again when all has ended, which is no error here."""
-    app = application(html, jobs, token=token, save=save, ending=lambda: server.should_exit)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_level="critical",
-            access_log=False,
-            server_header=False,
-            ws="none",
-            timeout_graceful_shutdown=2,
-        )
+    jobs = Jobs(panels, command=command)
+    loopback.serve(
+        lambda token, ending: application(html, jobs, token=token, save=save, ending=ending),
+        port,
+        name="The deck",
+        last_words=", and every measurement with it",
+        open_browser=open_browser,
     )
-    with suppress(KeyboardInterrupt):
-        server.run(sockets=[ear])
 
 
 def application(
@@ -168,11 +133,7 @@ class Routes:
         return Response(status_code=202)
 
     async def events(self, request: Request) -> Response:
-        return StreamingResponse(
-            self._stream(),
-            media_type="text/event-stream",
-            headers={"Connection": "close"},
-        )
+        return event_stream(self._stream())
 
     async def _order(self, request: Request) -> Order:
         body = bytearray()
@@ -192,21 +153,14 @@ class Routes:
 
     async def _stream(self) -> AsyncIterator[str]:
         view = self.jobs.join()
+
+        async def hear() -> str | None:
+            message = await view.get()
+            return None if message is None else f"data: {json.dumps(message)}"
+
         try:
-            yield "retry: 1000\n\n"
-            quiet = 0.0
-            while not self.ending():
-                try:
-                    message = await asyncio.wait_for(view.get(), LOOK_SECONDS)
-                except TimeoutError:
-                    quiet += LOOK_SECONDS
-                    if quiet >= HEARTBEAT_SECONDS:
-                        quiet = 0.0
-                        yield ": still here\n\n"
-                    continue
-                if message is None:
-                    return
-                yield f"data: {json.dumps(message)}\n\n"
+            async for line in events(hear, self.ending):
+                yield line
         finally:
             self.jobs.leave(view)
             asyncio.get_running_loop().call_later(self.grace, self._end_if_alone)

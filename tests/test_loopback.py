@@ -1,10 +1,11 @@
-"""Who may speak to the deck: each rule by itself, without a server."""
+"""Who may speak to a page of this machine: each rule by itself, without a server; and where it listens."""
 
 import asyncio
 
 import pytest
 
-from isoloss.teach.deck.guard import HEADERS, Guard
+from isoloss.errors import InputError
+from isoloss.loopback import HEADERS, Guard, listen
 
 TOKEN = "right-täken"  # noqa: S105 - made up, and not all ASCII
 PORT = 4711
@@ -102,3 +103,10 @@ def test_what_acts_needs_the_token_where_only_the_page_can_put_it():
 def test_what_is_no_request_passes_through():
     status, headers, _ = ask(kind="lifespan", query="", host="")
     assert (status, headers) == (200, {})
+
+
+def test_it_listens_on_this_machine_only_and_says_that_a_port_is_taken():
+    with listen(0) as ear:
+        assert ear.getsockname()[0] == "127.0.0.1"
+        with pytest.raises(InputError, match="is taken"):
+            listen(ear.getsockname()[1])

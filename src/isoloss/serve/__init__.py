@@ -1,0 +1,1 @@
+"""A live page: studies watched while they train, on this machine alone."""
