@@ -6,6 +6,7 @@ import isoloss
 from isoloss.analysis.study import analyse
 from isoloss.errors import InputError, IsolossError
 from isoloss.figures import gallery, paper, render
+from isoloss.plans.forecast import forecaster_of
 from isoloss.records import load, reference
 
 FAULTS = """() => {
@@ -86,6 +87,12 @@ def test_figures_of_a_study_of_everything(faults, ahead):
 def test_figures_of_fits_of_public_tables(faults, run_tables, table):
     law = isoloss.fit("chinchilla", run_tables / table, columns=COLUMNS[table])
     check(faults, made(gallery.FIT, law, []))
+
+
+def test_figures_of_a_table_without_a_law(faults, run_tables):
+    table = "gadre-overtraining/runs_104.csv"
+    known = forecaster_of(run_tables / table, columns=COLUMNS[table])
+    check(faults, made({kind: gallery.FIT[kind] for kind in gallery.WITHOUT_A_LAW}, known, []))
 
 
 def test_names_on_each_other_and_cut_off_are_seen(faults):
