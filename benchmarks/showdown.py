@@ -1,11 +1,12 @@
-"""Train the showdown's checkpoints and pack them: about eleven CPU-minutes.
+"""Train the showdown's checkpoints and pack them: eleven CPU-minutes, and eighty for the pair that is shown.
 
-    python benchmarks/showdown.py DIR
+    python benchmarks/showdown.py DIR [small|shown]
 
-DIR holds the studies, whose finished runs are not trained again. Writes ``teach/showdown/checkpoints``:
-weights in float16, a card, a manifest.
+DIR holds the studies, whose finished runs are not trained again. Writes ``teach/showdown/checkpoints``, and
+``checkpoints/shown``: weights in float16, a card, a manifest.
 """
 
+import lzma
 import sys
 from importlib import resources
 from pathlib import Path
@@ -27,11 +28,31 @@ SHOWDOWN = Path(str(resources.files("isoloss.teach.showdown")))
 DECIMALS = 4
 
 
-def main(folder: str) -> None:
-    places = [trained(scale, Path(folder) / scale) for scale in ("packaged", "rates")]
-    tokenizer = library.tokenize(library.STARTER, library.VOCABULARY).tokenizer_path
-    for path in pack(*places, tokenizer, SHOWDOWN / "checkpoints"):
-        print(f"{path.stat().st_size:>9,} bytes  {path.name}")
+AUTHOR, PART = "Jane Austen", "austen"
+"""The pair that is shown reads six novels of one hand: so small a model writes better of one world."""
+
+SETS = {
+    "small": (("packaged", "rates"), (library.STARTER, library.VOCABULARY), SHOWDOWN / "checkpoints"),
+    "shown": (("shown", "shown-rates"), (PART, 4096), SHOWDOWN / "checkpoints" / "shown"),
+}
+
+
+def main(folder: str, *sets: str) -> None:
+    for name in sets or SETS:
+        scales, text, out = SETS[name]
+        add_part(Path(folder) / PART)
+        places = [trained(scale, Path(folder) / scale) for scale in scales]
+        for path in pack(*places, library.tokenize(*text).tokenizer_path, out):
+            print(f"{path.stat().st_size:>9,} bytes  {path.name}")
+
+
+def add_part(folder: Path) -> None:
+    """The starter's documents of one author as a corpus of their own."""
+    text = lzma.decompress(resources.files("isoloss.corpus.starter").joinpath("books.txt.xz").read_bytes())
+    documents = [part for part in text.decode("utf-8").split("\n\n\n") if AUTHOR in part[:200]]
+    for number, document in enumerate(documents):
+        files.write_text(folder / f"{number}.txt", document)
+    library.add(PART, [folder])
 
 
 def trained(scale: str, out: Path) -> Path:
@@ -59,7 +80,7 @@ def pack(study: Path, rates: Path, tokenizer: Path, out: Path) -> list[Path]:
         write_tensors(target, load_file(check_file(folder, record, WEIGHTS)), torch.float16)
         runs.append(run_of(record, folder, target.name))
         written.append(target)
-    about = card(records[0], runs, [other_rate(record) for record in load(rates).records])
+    about = card(records[0], runs, [other_rate(record, records[0].tokens) for record in load(rates).records])
     files.write_json(out / CARD, about.model_dump(mode="json"))
     files.write_json(out / MANIFEST, {"sha256": {path.name: files.sha256(path) for path in written}})
     return [*written, out / MANIFEST]
@@ -89,8 +110,8 @@ def run_of(record: Record, folder: Path, name: str) -> Trained:
     )
 
 
-def other_rate(record: Record) -> Tried:
-    """What the card says of a run at another learning rate than the recipe's."""
+def other_rate(record: Record, tokens: int) -> Tried:
+    """What the card says of a run at another rate, with its tokens where they are not as many."""
     last = record.evaluations[-1]
     return Tried(
         family=record.family,
@@ -98,6 +119,7 @@ def other_rate(record: Record) -> Tried:
         seed=record.seed,
         loss=last.loss,
         loss_se=last.loss_se,
+        tokens=record.tokens if record.tokens != tokens else None,
     )
 
 

@@ -1,7 +1,9 @@
 """What the showdown rests on: decoding, n-grams of the training text, packaged checkpoints."""
 
+import importlib.util
 import shutil
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +22,8 @@ from isoloss.teach.showdown.settings import MODEL_SEEDS
 from isoloss.teach.showdown.writing import chances, dice, next_tokens
 from isoloss.training.evaluation import evaluate
 
-MOST_BYTES = 2_500_000
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+MOST_BYTES, MOST_SHOWN_BYTES = 2_500_000, 8_000_000
 ROUNDING = 0.002
 """Nats: what float16 weights may move a mean loss; other weights move the loss by position far more."""
 
@@ -163,14 +166,35 @@ def test_the_two_sides_are_of_one_size_and_one_budget(about):
     assert about.corpus_hash == library.info("starter").corpus_hash
 
 
-def test_every_packaged_file_is_in_the_manifest_and_they_are_small():
-    folder = checkpoints.package_folder()
-    there = {path.name: len(path.read_bytes()) for path in folder.iterdir()}
+@pytest.mark.parametrize(
+    ("folder", "most"),
+    [(checkpoints.package_folder(), MOST_BYTES), (checkpoints.shown_folder(), MOST_SHOWN_BYTES)],
+    ids=["small", "shown"],
+)
+def test_every_packaged_file_is_in_the_manifest_and_they_are_small(folder, most):
+    there = {path.name: len(path.read_bytes()) for path in folder.iterdir() if path.is_file()}
     listed = files.read_json(folder / checkpoints.MANIFEST)["sha256"]
     assert there.keys() == listed.keys() | {checkpoints.MANIFEST}
-    assert sum(there.values()) <= MOST_BYTES
+    assert sum(there.values()) <= most
+    assert max(there.values()) <= 4_000_000
     for name in listed:
         checkpoints.verified_bytes(name, folder)
+
+
+def test_the_pair_that_is_shown_is_of_one_size_budget_and_effort():
+    folder = checkpoints.shown_folder()
+    about = checkpoints.card(folder)
+    assert Counter(run.family for run in about.runs) == dict.fromkeys(FAMILIES, 1)
+    sizes = [run.params_total for run in about.runs]
+    assert max(sizes) / min(sizes) <= 1.02
+    assert min(sizes) > 1_400_000
+    assert tokenizer_hash(checkpoints.tokenizer(folder)) == about.tokenizer_hash
+    tried = {name: [row for row in about.other_rates if row.family == name] for name in FAMILIES}
+    assert len({len(rows) for rows in tried.values()}) == 1
+    for run in about.runs:  # the rate was the best of those tried, at one and the same budget
+        best = min(tried[run.family], key=lambda row: row.loss)
+        assert best.learning_rate == run.learning_rate
+        assert best.tokens < about.tokens
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -226,6 +250,45 @@ def held_out_windows(about, tmp_path_factory):
         corpus_hash=about.corpus_hash,
     )
     return evaluation_windows(open_tokens(place), count=about.runs[0].windows, context=about.context)
+
+
+@pytest.fixture(scope="module")
+def packing():
+    """``benchmarks/showdown.py`` as a module."""
+    spec = importlib.util.spec_from_file_location("packing", BENCHMARKS / "showdown.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_shown_pair_gives_its_recorded_losses_on_text_held_out_of_its_novels(
+    packing, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("ISOLOSS_HOME", str(tmp_path / "home"))
+    packing.add_part(tmp_path / "novels")
+    folder = checkpoints.shown_folder()
+    about = checkpoints.card(folder)
+    assert library.info(packing.PART).corpus_hash == about.corpus_hash
+    documents = library.load(packing.PART).validation
+    place = tmp_path / "validation.tokens"
+    write_tokens(
+        place,
+        encode(checkpoints.tokenizer(folder), [document.text for document in documents]),
+        split="validation",
+        vocabulary=about.vocab,
+        documents=len(documents),
+        text_bytes=sum(map(text_bytes, documents)),
+        tokenizer_hash=about.tokenizer_hash,
+        corpus_hash=about.corpus_hash,
+    )
+    for run in about.runs:
+        x_MT, y_MT = evaluation_windows(open_tokens(place), count=run.windows, context=about.context)
+        model = checkpoints.cohort(about, run.family, [0], folder)
+        sums = evaluate(model, x_MT[:64], y_MT[:64], members=1, device=torch.device("cpu"))[0]
+        recorded = np.array(run.sum_T) / run.windows
+        # A part of the windows: float16 weights move the mean far less than the choice of windows does.
+        assert abs(sums.mean("exit_1") - recorded.mean()) < 4 * sums.standard_error("exit_1")
+        assert sums.mean("exit_1") < np.log(about.vocab) - 3
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -81,13 +81,13 @@ def _place(package: Traversable, name: str) -> tuple[Traversable, str] | None:
 
 
 def _data(folder: Traversable, text: str) -> Iterator[bytes]:
-    """The content of the file of that name, or of the files in the folder of that name."""
+    """The content of the file of that name, or of the files in the folder of that name, however deep."""
     place = folder.joinpath(text)
     if place.is_file():
         yield place.read_bytes()
     elif place.is_dir() and not place.joinpath("__init__.py").is_file():
-        for file in sorted(place.iterdir(), key=lambda file: file.name):
-            yield file.read_bytes()
+        for inner in sorted(place.iterdir(), key=lambda inner: inner.name):
+            yield from _data(place, inner.name)
 
 
 @cache

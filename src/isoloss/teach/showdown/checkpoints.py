@@ -1,9 +1,13 @@
 """The packaged checkpoints: what their card says, and models with their weights, each file checked.
 
+Three small models of each family stand for what can be counted; ``shown`` holds the larger pair, one of each
+family, that writes what a room reads.
+
 checkpoints/manifest.json            sha256 of every file beside it
 checkpoints/card.json                how they were trained, and their held-out losses
 checkpoints/tokenizer.json           byte-level BPE of the starter corpus
 checkpoints/FAMILY-SEED.safetensors  weights in float16
+checkpoints/shown/                   the same of the pair
 """
 
 import hashlib
@@ -52,19 +56,23 @@ class Trained(Strict):
 
 
 class Tried(Strict):
-    """A run of seed 0 at another learning rate than the recipe's: held-out loss, nats per token."""
+    """A run of seed 0 at another learning rate: held-out loss, nats per token.
+
+    ``tokens``: it was trained on, where that is not as many as the runs.
+    """
 
     family: str
     learning_rate: float
     seed: int
     loss: float
     loss_se: float
+    tokens: int | None = None
 
 
 class Card(Strict):
     """``tokens``: trained on, of ``train_tokens`` of text; ``epochs`` is their ratio.
 
-    ``other_rates``: what half and twice the recipe's rate gave, with all else the same.
+    ``other_rates``: what other learning rates gave.
     """
 
     version: Literal[1] = 1
@@ -94,6 +102,10 @@ class Card(Strict):
 
 def package_folder() -> Traversable:
     return resources.files("isoloss.teach.showdown") / "checkpoints"
+
+
+def shown_folder() -> Traversable:
+    return package_folder() / "shown"
 
 
 def verified_bytes(name: str, folder: Traversable) -> bytes:

@@ -1,18 +1,23 @@
-"""Two texts from one prompt, written live by the packaged models, and what is known of their writers.
+"""Two texts from one prompt, written live by the packaged pair, and what is known of their kind.
+
+The pair writes what is shown; three small models of each family, of one more size and budget, are counted.
 
 steps       what each text was about to say, token by token
 texts       the two texts shown, as A and B
 order       who is A and who is B: drawn from the operating system's randomness, last to be given out
-samples     of every text that was written: copied and distinct n-grams
+samples     of every text of the small models: copied and distinct n-grams
 novelty     their means, beside held-out text of people
-held_out    recorded losses of the trained models
+real        of the pair's texts: share of words that the training books hold, beside held-out text of people
+held_out    recorded losses of the small models
 positions   the same by position in the context
 rates       recorded losses at half and twice the learning rate, and at the recipe's, of seed 0
-recorded    how they were trained
+recorded    how the small models were trained
+shown       how the pair was trained, with its losses and those at other rates
 """
 
 import secrets
 from collections.abc import Callable, Sequence
+from importlib.resources.abc import Traversable
 from math import sqrt
 
 import numpy as np
@@ -32,16 +37,22 @@ SHARES = ("copied_4", "copied_8", "distinct_1", "distinct_2")
 
 def measure(settings: ShowdownSettings, report: Report) -> Tables:
     report(0.0, "checking and loading the models")
-    about, tokenizer = checkpoints.card(), checkpoints.tokenizer()
-    writers = writers_of(settings, about, tokenizer)
+    small, shown = checkpoints.package_folder(), checkpoints.shown_folder()
+    about, pair_about = checkpoints.card(small), checkpoints.card(shown)
+    pair, tokenizer = writers_of(settings, pair_about, shown, 1), checkpoints.tokenizer(shown)
     order = random_order()
-    tables = write(settings, tokenizer, writers, order, report)
+    tables = write(settings, tokenizer, pair, order, report)
+    report(0.7, "letting the small models write")
+    writers, small_tokenizer = writers_of(settings, about, small, MODEL_SEEDS), checkpoints.tokenizer(small)
+    for step in range(settings.tokens):
+        write_token(settings, writers, step)
     report(0.9, "reading the training text")
     copying.training_words()
     report(0.95, "comparing with the training text")
-    samples = counts(tokenizer, writers)
+    samples = counts(small_tokenizer, writers)
     return {
         **tables,
+        "real": real_words(tokenizer, pair),
         "order": [{"label": label, "family": name} for label, name in order.items()],
         "samples": [{"side": name, **row} for name, rows in samples.items() for row in rows],
         "novelty": novelty(samples),
@@ -49,16 +60,19 @@ def measure(settings: ShowdownSettings, report: Report) -> Tables:
         "positions": positions(about),
         "rates": rates(about),
         "recorded": [recipe_row(about)],
+        "shown": shown_rows(pair_about),
     }
 
 
-def writers_of(settings: ShowdownSettings, about: Card, tokenizer: Tokenizer) -> dict[str, Writer]:
-    prompt, seeds = prompt_ids(tokenizer, settings.prompt), range(MODEL_SEEDS)
+def writers_of(
+    settings: ShowdownSettings, about: Card, folder: Traversable, members: int
+) -> dict[str, Writer]:
+    prompt = prompt_ids(checkpoints.tokenizer(folder), settings.prompt)
     return {
         name: Writer(
-            checkpoints.cohort(about, name, seeds),
+            checkpoints.cohort(about, name, range(members), folder),
             prompt,
-            members=MODEL_SEEDS,
+            members=members,
             samples=settings.samples,
             context=about.context,
         )
@@ -80,33 +94,55 @@ def write(
     report: Report,
 ) -> Tables:
     """Both sides in turn, a token each, with the same dice; reports name A and B only."""
-    dice_KBT = dice(settings.seed, MODEL_SEEDS, settings.samples, settings.tokens)
     steps: list[Row] = []
     texts: list[Row] = []
     for step in range(settings.tokens):
         latest: list[Row] = []
         texts = []
+        chance_KBV = write_token(settings, writers, step)
         for label, name in order.items():
-            writer = writers[name]
-            chance_KBV = writer.write(
-                dice_KBT[..., step], temperature=settings.temperature, top_k=settings.top_k
-            )
-            written = writer.ids_of(settings.model_seed, 0)
-            pieces = candidates(tokenizer, chance_KBV[settings.model_seed, 0], written[-1])
+            written = writers[name].ids_of(0, 0)
+            pieces = candidates(tokenizer, chance_KBV[name][0, 0], written[-1])
             latest += [{"label": label, "step": step + 1, **row} for row in pieces]
             text = tokenizer.decode(written)
             texts.append({"label": label, "prompt": as_utf8(settings.prompt), "text": text})
         steps += latest
         done, text = (step + 1) / settings.tokens, f"token {step + 1} of {settings.tokens}"
-        report(0.05 + 0.85 * done, text, {"steps": latest, "texts": texts})
+        report(0.05 + 0.6 * done, text, {"steps": latest, "texts": texts})
     return {"steps": steps, "texts": texts}
+
+
+def write_token(settings: ShowdownSettings, writers: dict[str, Writer], step: int) -> dict[str, np.ndarray]:
+    """A token of every text by every side, with the same dice; the chances p_KBV that each drew from."""
+    how = {"temperature": settings.temperature, "top_k": settings.top_k}
+    K, B, _ = next(iter(writers.values())).ids_KBT.shape
+    dice_KB = dice(settings.seed, K, B, settings.tokens)[..., step]
+    return {name: writer.write(dice_KB, **how) for name, writer in writers.items()}
+
+
+def real_words(tokenizer: Tokenizer, writers: dict[str, Writer]) -> list[Row]:
+    """Share of a text's words that the training books hold: mean over texts by side, with its interval."""
+    words = {name: written_words(tokenizer, writer) for name, writer in writers.items()}
+    words[PEOPLE] = passages_like(words)
+    known = set(copying.training_words())
+    rows: list[Row] = []
+    for side, texts in words.items():
+        held = [sum(word in known for word in text) / len(text) for text in texts if text]
+        if len(held) > 1:
+            rows.append({"side": side, "words": sum(map(len, texts)), **over_texts(held, True)})
+    return rows
+
+
+def passages_like(words: dict[str, list[copying.Words]]) -> list[copying.Words]:
+    """As many passages of held-out text as a side wrote, as long as a middling text."""
+    lengths = [len(text) for texts in words.values() for text in texts]
+    return copying.held_out_passages(len(lengths) // len(words), max(1, int(np.median(lengths))))
 
 
 def counts(tokenizer: Tokenizer, writers: dict[str, Writer]) -> dict[str, list[Row]]:
     """A row a text of each side, and of as many passages of held-out text, as long as a middling text."""
     words = {name: written_words(tokenizer, writer) for name, writer in writers.items()}
-    lengths = [len(text) for texts in words.values() for text in texts]
-    words[PEOPLE] = copying.held_out_passages(len(lengths) // len(writers), max(1, int(np.median(lengths))))
+    words[PEOPLE] = passages_like(words)
     every = [text for texts in words.values() for text in texts]
     overlaps = iter(copying.overlaps(every, copying.training_words()))
     return {
@@ -218,6 +254,31 @@ def span(run: Trained, first: int, last: int) -> float:
 def recipe_row(about: Card) -> Row:
     cpu = sum(run.cpu_seconds for run in about.runs)
     return {**about.model_dump(exclude={"runs", "other_rates"}), "cpu_seconds": round(cpu, 1)}
+
+
+def shown_rows(about: Card) -> list[Row]:
+    """The pair, a row a family, then what it gave at other rates and fewer tokens."""
+    rows: list[Row] = [
+        {
+            "family": run.family,
+            "params_total": run.params_total,
+            "tokens": about.tokens,
+            "learning_rate": run.learning_rate,
+            "loss": run.loss,
+        }
+        for run in about.runs
+    ]
+    tried: list[Row] = [
+        {
+            "family": other.family,
+            "params_total": None,
+            "tokens": other.tokens,
+            "learning_rate": other.learning_rate,
+            "loss": other.loss,
+        }
+        for other in about.other_rates
+    ]
+    return rows + tried
 
 
 def rates(about: Card) -> list[Row]:

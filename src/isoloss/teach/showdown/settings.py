@@ -1,9 +1,9 @@
-"""Slide 12: two small language models of one size and one budget go on from the user's prompt, unnamed."""
+"""Slide 12: two language models of one size and one budget go on from the user's prompt, unnamed."""
 
 from isoloss.teach.settings import Settings, described
 
 MODEL_SEEDS = 3
-"""Packaged checkpoints of each family: seeds 0, 1 and 2."""
+"""Small models of each family: seeds 0, 1 and 2."""
 
 EARLY = 8
 """Positions 1 to 8 of a window are early; its second half is late."""
@@ -16,5 +16,4 @@ class ShowdownSettings(Settings):
     temperature: float
     top_k: int
     seed: int
-    model_seed: int
     samples: int

@@ -18,7 +18,8 @@ from isoloss.teach.result import Row, Sentence, Tables, frame, sentence
 from isoloss.teach.showdown import draw
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
 from isoloss.teach.versus import Versus, family_of
-from isoloss.text import interval, percent, signed
+from isoloss.text import count as count_of
+from isoloss.text import interval, listed, percent, signed
 
 HERO, BADGES, say = True, {"loss-by-position": "RECORDED"}, partial(say_of, "showdown")
 """The texts are what a slide shows; the losses were measured when the models were trained."""
@@ -52,6 +53,8 @@ def sentences(settings: ShowdownSettings, tables: Tables) -> list[Sentence]:
     first = f"A was the {NAMES[tables['order'][0]['family']]}."
     return [
         sentence("reveal-identities", identities(settings, tables), first, exact=True),
+        sentence("reveal-words", real_words(tables), real_words_short(tables)),
+        sentence("reveal-pair", pair(tables), recorded=True),
         sentence("reveal-loss", loss(tables), lower, family_of(losses.winner), recorded=True),
         sentence("reveal-rates", tuning(tables), recorded=True),
         sentence("reveal-positions", context(tables), more, family_of(gains.winner), recorded=True),
@@ -63,6 +66,42 @@ def sentences(settings: ShowdownSettings, tables: Tables) -> list[Sentence]:
 def identities(settings: ShowdownSettings, tables: Tables) -> str:
     who = " and ".join(f"{row['label']} by the {NAMES[row['family']]}" for row in tables["order"])
     return say("identities", who=who, **settings.model_dump())
+
+
+def pair(tables: Tables) -> str:
+    """Size, budget and recorded loss of the two that wrote, and the rates that they were tried at before."""
+    rows = {name: frame(tables, "shown", family=name).to_dicts() for name in NAMES}
+    first = {name: row for name, (row, *_) in rows.items()}
+    tried = "; ".join(
+        f"{NAMES[name]} " + ", ".join(f"{row['learning_rate']:g}: {row['loss']:.3f}" for row in others)
+        for name, (_, *others) in rows.items()
+    )
+    return say(
+        "pair",
+        params=listed([f"{NAMES[name]} {count_of(row['params_total'])}" for name, row in first.items()]),
+        tokens=count_of(first["lstm"]["tokens"]),
+        losses=", ".join(f"{NAMES[name]} {row['loss']:.3f}" for name, row in first.items()),
+        before=count_of(rows["lstm"][1]["tokens"]),
+        tried=tried,
+    )
+
+
+def real_of(tables: Tables) -> dict[str, Row]:
+    """Shares of real words by side; none unless both families wrote enough."""
+    rows = {str(row["side"]): row for row in tables["real"]}
+    return rows if NAMES.keys() <= rows.keys() else {}
+
+
+def real_words(tables: Tables) -> str:
+    rows = real_of(tables)
+    return say("words", shares=mean_shares(rows)) if rows else TOO_SHORT
+
+
+def real_words_short(tables: Tables) -> str:
+    rows = real_of(tables)
+    if not rows:
+        return ""
+    return f"At least {percent(min(rows[name]['value'] for name in NAMES))} of their words are real words."
 
 
 def copies_short(tables: Tables) -> str:
@@ -219,8 +258,8 @@ def reveal_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
     return [
         *("", " · ".join(f"{row['label']} = {NAMES[row['family']]}" for row in tables["order"]), ""),
         *table.lines(table.text_table("", ("mean over texts", *SIDES.values()), rows, numeric=True)),
-        f"Trained on {about['tokens'] / 1e6:.2f} M tokens, {about['epochs']:.2f} of the "
-        f"training text, {about['made']}, {about['machine']}; held-out text: as many passages by people.",
+        f"Counted: trained on {about['tokens'] / 1e6:.2f} M tokens, "
+        f"{about['epochs']:.2f} of the training text, {about['made']}, {about['machine']}; held-out text: as many passages by people.",
     ]
 
 
