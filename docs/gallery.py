@@ -32,29 +32,30 @@ def example() -> Fit:
     return fit_arrays("chinchilla", {"params": params, "tokens": tokens}, loss)
 
 
-def examples() -> dict[str, Figure | Refusal]:
-    """Of every kind a figure, or why there is none."""
+def examples() -> dict[str, tuple[str, Figure | Refusal]]:
+    """Of every kind its source's name, and a figure or why there is none."""
     law, beside = example(), [isoloss.published(name) for name in BESIDE]
-    studies = [isoloss.load(reference.folder(name)) for name in reference.names()[1:]]
-    out: dict[str, Figure | Refusal] = {}
+    studies = {name: isoloss.load(reference.folder(name)) for name in reference.names()[1:]}
+    out: dict[str, tuple[str, Figure | Refusal]] = {}
     for kind in gallery.FIT:
         others = beside if kind == "tokens-per-param" else []
-        out[kind] = attempt(lambda kind, others: gallery.fit_figures_of(law, kind, others)[0], kind, others)
+        made = attempt(lambda kind, others: gallery.fit_figures_of(law, kind, others)[0], kind, others)
+        out[kind] = " ".join(["fit.json", *BESIDE]) if others else "fit.json", made
     for kind in gallery.STUDY:
-        tries = [
-            attempt(lambda study, kind: gallery.study_figures(study, kind)[0], study, kind)
-            for study in studies
-        ]
-        out[kind] = next((each for each in tries if isinstance(each, Figure)), tries[0])
+        tries = {
+            name: attempt(lambda study, kind: gallery.study_figures(study, kind)[0], study, kind)
+            for name, study in studies.items()
+        }
+        drawn = {name: each for name, each in tries.items() if isinstance(each, Figure)}
+        out[kind] = next(iter((drawn or tries).items()))
     return out
 
 
-def page(figures: dict[str, Figure | Refusal]) -> str:
+def page(figures: dict[str, tuple[str, Figure | Refusal]]) -> str:
     kinds = gallery.STUDY | gallery.FIT
     parts = []
-    for kind, figure in figures.items():
+    for kind, (source, figure) in figures.items():
         head = f"<h2>{kind}</h2><p>{escape(kinds[kind].shows)}</p>"
-        source = "reference" if kind in gallery.STUDY else "fit.json"
         line = f"<pre>isoloss plot {kind} {source}</pre>"
         shown = f"<p>{escape(figure.what)}</p>" if isinstance(figure, Refusal) else render.svg(figure)
         parts.append(f"{head}{line}{shown}")

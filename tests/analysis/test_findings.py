@@ -98,7 +98,7 @@ def test_the_loop_sentence_sets_the_entropy_bonus_apart(ahead_findings):
 def test_a_fall_that_is_all_bonus_is_called_so(told):
     loops = replace(story.LoopLaw(), C=0.13, entropy_weight=0.2)
     few = replace(story.FEW, transformer_widths=(), lstm_widths=(), loops=(1, 2, 4), looped=loops)
-    assert "explains the whole fall of the total, and more" in " ".join(by_key(told(few))["loops"].caveats)
+    assert "more than the whole fall of the total" in " ".join(by_key(told(few))["loops"].caveats)
 
 
 def formatted(number):

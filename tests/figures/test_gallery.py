@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 import spec
 
-from isoloss import published
+from isoloss import published, text
 from isoloss.analysis import refits
+from isoloss.analysis.families import name_of
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import (
     design,
@@ -193,8 +194,9 @@ def test_the_envelope_holds_the_lowest_loss_at_every_compute(ahead):
         assert row["loss"] >= lowest.filter(pl.col("flops_6nd") <= row["flops_6nd"])["loss"].min()
     assert f"{lowest['loss'][-1]:.3f}" in figure.title
     last = lowest["x"][-1]
-    best = ahead.table().filter(pl.col("cooled") & (pl.col("flops_6nd") == last)).sort("loss")["label"][0]
-    assert figure.title.endswith(f"with {best}")
+    best = ahead.table().filter(pl.col("cooled") & (pl.col("flops_6nd") == last)).sort("loss")
+    family, params = best.select("family", "params").row(0)
+    assert figure.title.endswith(f"with the {name_of(family)} of N = {text.count(params)}")
 
 
 def test_the_gallery_page_shows_what_there_is_and_says_what_is_not(law, monkeypatch):
@@ -202,8 +204,9 @@ def test_the_gallery_page_shows_what_there_is_and_says_what_is_not(law, monkeypa
     import gallery as examples
 
     (figure,) = gallery.fit_figures_of(law, "law")
-    page = examples.page({"law": figure, "shape": Refusal("no shapes were trained", mend="train some")})
+    missing = Refusal("no shapes were trained", mend="train some")
+    page = examples.page({"law": ("fit.json", figure), "shape": ("reference/shape", missing)})
     assert page.count("<svg") == 1
     assert "isoloss plot law fit.json" in page
-    assert "isoloss plot shape reference" in page
+    assert "isoloss plot shape reference/shape" in page
     assert "no shapes were trained" in page

@@ -168,7 +168,7 @@ def test_methods_that_disagree_say_so(found):
     C, N, loss = table()
     other = budget_frontier(isoflop(C, N * (C / 1e20) ** 0.2, loss, noise=0.003))
     assert "do not all overlap" in frontier_figure([one, other]).title
-    assert "share a value" in frontier_figure([one, one]).title
+    assert "intervals overlap" in frontier_figure([one, one]).title
     assert "At C = 1e22 N* is" in frontier_figure([one, other]).shows
     assert "to the power" in frontier_figure([one]).title
 

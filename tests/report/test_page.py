@@ -9,6 +9,7 @@ import story
 
 from isoloss import files, report
 from isoloss.errors import InputError
+from isoloss.figures import gallery
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
@@ -139,6 +140,29 @@ def test_every_picture_has_a_name_a_description_and_a_table(page, written):
     assert all(a["role"] == "img" and a["aria-labelledby"] and a["aria-describedby"] for a in pictures)
     for name in result.figures:
         assert f"Numbers behind {name} (" in html
+
+
+def test_a_mark_says_its_numbers_to_a_pointer(written):
+    """A title inside a path is what a browser shows where a pointer rests."""
+    titles = re.findall(r"<path[^>]*><title>([^<]*)</title></path>", written[1])
+    assert len(titles) > 50
+    assert any(re.search(r"LSTM; Parameters N [\d.]+K; Validation loss \d\.\d+", title) for title in titles)
+    assert not [title for title in titles if "undefined" in title or "None" in title]
+
+
+def test_no_name_of_the_code_is_in_a_sentence_and_the_page_is_small(written):
+    _, page = written
+    shown = re.sub(r"<(script|style|svg|code|pre|dt|td|th)\b.*?</\1>", "", page, flags=re.S)
+    words = re.sub(r"<[^>]+>", " ", shown)
+    assert not re.findall(
+        r"\b(?:shifted_\w+|params_\w+|does not fall with (?:params|tokens|recurrence))\b", words
+    )
+    assert len(page.encode("utf-8")) <= 1_000_000
+
+
+def test_every_picture_of_a_report_is_a_kind_to_plot(written):
+    kinds = gallery.STUDY.keys() | gallery.FIT.keys()
+    assert not [name for name in written[0].figures if not any(name.startswith(kind) for kind in kinds)]
 
 
 def test_tables_have_captions_and_scoped_headers(page):

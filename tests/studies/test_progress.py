@@ -79,6 +79,13 @@ def test_control_a_terminal_gets_a_live_picture():
     assert "█▄▁" in plain
 
 
+@pytest.mark.parametrize("widgets", [None, object()])
+def test_a_notebook_redraws_where_it_can_and_gets_lines_where_not(monkeypatch, widgets):
+    monkeypatch.setattr(progress, "find_spec", lambda name: widgets)
+    console = Console(file=io.StringIO(), force_terminal=False, force_jupyter=True)
+    assert (Board(console, {}, 0.0, 1.0).live is None) == (widgets is None)
+
+
 def test_plain_lines_come_now_and_then(time):
     shown, text = board(False)
     for _ in range(100):

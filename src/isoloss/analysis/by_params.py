@@ -234,13 +234,22 @@ def crossover(meets: Crossing | Refusal, pair: FamilyPair, rival: str) -> str:
         return f"the two fitted curves do not cross at any size near those trained{open_crossing(meets)}"
     where = f"N = {text.count(meets.value)} ({text.interval(meets.interval or (None, None), text.count)})"
     if meets.outcome is CrossingOutcome.CROSSES_INSIDE:
-        return f"the fitted laws cross inside the data, at {where}"
+        return f"the fitted laws cross inside the data, at {where}{sides(pair, rival)}"
     side = (
         "no size is shared"
         if meets.overlap is None
         else f"the shared sizes are {text.counts(*meets.overlap)}"
     )
     return f"the fitted laws would cross at {where}, which lies outside the data ({side}): an extrapolation"
+
+
+def sides(pair: FamilyPair, rival: str) -> str:
+    """Who is ahead below a crossing and above it, where the measured differences say so."""
+    gaps = sorted((gap.params, gap.difference.value) for gap in pair.gaps if gap.curve == rival)
+    if not gaps or gaps[0][1] * gaps[-1][1] >= 0:
+        return ""
+    small, large = (rival, pair.reference) if gaps[0][1] > 0 else (pair.reference, rival)
+    return f": below it the {small} is ahead, above it the {large}"
 
 
 def open_crossing(missed: Crossing) -> str:

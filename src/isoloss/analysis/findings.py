@@ -287,7 +287,7 @@ def bonus_words(gain: LoopGain) -> str:
         return f"{bonus}, which does not clearly fall"
     share = gain.bonus / -gain.total.value
     if share >= 1:
-        return f"{bonus}: it explains the whole fall of the total, and more"
+        return f"{bonus}: more than the whole fall of the total"
     return f"{bonus}: it explains {text.percent(share)} of the total's fall"
 
 

@@ -24,8 +24,10 @@ def findings(fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal)
 
 def _law(fit: Fit) -> Finding:
     origin = fit.source.get("citation") or row_words(fit)
-    sentence = f"{fit.formula()}, from {origin}. Status: {fit.status.value}"
-    sentence += "." if fit.reason == fit.status.value else f"; {fit.reason}."
+    sentence = f"{fit.formula()}, from {origin}."
+    if fit.status not in (FitStatus.CONVERGED, FitStatus.PUBLISHED):
+        why = "" if fit.reason == fit.status.value else f"; {fit.reason}"
+        sentence += f" Status: {fit.status.value}{why}."
     form = f"The form is {fit.form.formula} ({fit.form.source})."
     return Finding("law", "The law", sentence, {"params": dict(fit.params)}, (form,))
 
@@ -125,7 +127,7 @@ def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
     ]
     sentence = (
         f"The run at {run_words(worst)} moves the law most: without it the law shifts by {worst.moved:.2f} "
-        f"standard deviations of a run, {text.listed(moves)}."
+        f"times the noise of one run. {text.capital(text.listed(moves))}."
     )
     numbers = {"left_out": run_words(worst), "moved": worst.moved, "params": dict(worst.params)}
     return Finding("influence", title, sentence, numbers, ())

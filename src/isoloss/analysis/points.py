@@ -31,11 +31,18 @@ class Curve:
     @property
     def label(self) -> str:
         """Its name with what its law says of the last doubling of N: its constants say nothing by eye."""
+        return self.name + (
+            "" if self.change is None else f": {text.signed_percent(self.change)} per doubling of N"
+        )
+
+    @property
+    def change(self) -> float | None:
+        """Of the loss over the last doubling of N, a share; None without a law."""
         if isinstance(self.fit, Refusal):
-            return self.name
+            return None
         most = float(self.points["params"].to_numpy().max())
         half, whole = (float(self.fit.predict(params=params).loss) for params in (most / 2, most))
-        return f"{self.name}: {text.signed_percent(whole / half - 1)} per doubling of N"
+        return whole / half - 1
 
 
 def curve_of() -> pl.Expr:

@@ -136,7 +136,6 @@ def steps_figure(data: Contexts) -> Figure:
         rows,
         params=text.count(data.steps.params),
         seeds=text.plural(data.steps.seeds, "seed"),
-        level=LEVEL_WORDS,
     )
 
 

@@ -68,7 +68,11 @@ def law(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
     if len(inputs) == 1:
         chart, table, how = _with_one_input(fit, points, inputs[0], others)
     elif others:
-        raise InputError("is of several inputs", where=fit.law, mend="draw others beside a law of one input")
+        raise InputError(
+            "is of several inputs",
+            where=fit.law,
+            mend="draw others beside a law of one input, or as tokens-per-param or iso-loss",
+        )
     elif len(inputs) == 2 and len(fit.form.inputs) == 2:
         chart, table, how = _with_two_inputs(fit, points, inputs)
     else:

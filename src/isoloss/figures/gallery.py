@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import altair as alt
 
 from isoloss.analysis import refits
+from isoloss.analysis.loops import LoopedStudy
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import (
@@ -63,6 +64,14 @@ def _of(part: str, draw: Callable[[Any], Figure]) -> Callable[[StudyAnalysis], l
 def _of_pairs(part: str, draw: Callable[[Any], Figure]) -> Callable[[StudyAnalysis], list[Figure]]:
     """A figure for each pair of families."""
     return lambda analysis: [draw(_there(of_pair(getattr(analysis, part), pair))) for pair in analysis.pairs]
+
+
+def _grid_of(part: str) -> Callable[[LoopedStudy], Figure]:
+    return lambda data: looped_grid.grid_figure(data, part)
+
+
+def _linear_grid(data: LoopedStudy) -> Figure:
+    return looped_grid.grid_figure(data, log=False)
 
 
 def _there(data: Data | Refusal | None) -> Data:
@@ -141,6 +150,10 @@ STUDY = {
     "looped-grid": Kind(
         "total loss over tokens, T_m by N, real and predicted", _of("loops", looped_grid.grid_figure)
     ),
+    "looped-grid-linear": Kind("the same over linear tokens", _of("loops", _linear_grid)),
+    "looped-grid-expected": Kind("the same of expected cross-entropy", _of("loops", _grid_of("expected"))),
+    "looped-grid-last-exit": Kind("the same of the last exit", _of("loops", _grid_of("last_exit"))),
+    "looped-residuals": Kind("real minus predicted total loss", _of("loops", looped_grid.residual_figure)),
     "looped-exits": Kind("what loops change in each loss", _of("loops", looped_grid.exits_figure)),
     "loop-worth": Kind("loops at equal depth, and phi", _of("loops", loop_worth.study_figure)),
     "shape": Kind("loss increase over three ratios of shape", _of("shape", shape.figure)),

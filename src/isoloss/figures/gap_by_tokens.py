@@ -27,6 +27,7 @@ def figure(data: PairByTokens) -> Figure:
     colours = along_ramp(np.linspace(0, 1, len(data.sizes)))
     drawn = [(size, colour) for size, colour in zip(data.sizes, colours, strict=True)]
     title = ". ".join(part for part in (text.capital(verdict(data)), crossing_words(data)) if part)
+    crossed = any(size.zero is not None for size in data.sizes)
     made = captioned(
         "gap-by-tokens",
         chart(drawn, f"{data.versus.words} (nats per token)"),
@@ -36,6 +37,7 @@ def figure(data: PairByTokens) -> Figure:
         rival=name_of(data.versus.rival),
         pairing=PAIRING,
         level=LEVEL_WORDS,
+        zeros=f" Diamonds: where a line is zero, with its {LEVEL_WORDS} interval." if crossed else "",
         slopes="one slope for all sizes" if data.shared else "a slope for each size",
         rivals=text.listed([f"{size.curve} at N = {text.count(size.params)}" for size in data.sizes]),
     )

@@ -32,6 +32,7 @@ def figure(outcome: Backtest) -> Figure:
         law=outcome.law,
         rule=text.capital(outcome.rule),
         level=text.level(outcome.level),
+        crosses="" if table["inside"].all() else "; crosses: runs outside it",
         worst=f"{text.signed_percent(worst['error'] / 100)} at {worst['run']}",
         shown="" if shown.height == table.height else f" The {ROWS} largest are drawn on the right.",
     )

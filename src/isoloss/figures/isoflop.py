@@ -143,15 +143,28 @@ def _verdict(frontiers: Sequence[MethodFrontier]) -> str:
     if len(intervals) < len(frontiers):
         return f"{len(frontiers)} methods read the exponent of N*(C) as {numbers}; not all give an interval"
     shared = max(low for low, _ in intervals) <= min(high for _, high in intervals)
-    words = "their intervals share a value" if shared else "their intervals do not all overlap"
-    return f"{len(frontiers)} methods read the exponent of N*(C) as {numbers}; {words}"
+    words = "their intervals overlap" if shared else "their intervals do not all overlap"
+    sizes = _sizes_at_the_end(frontiers)[1]
+    apart = (
+        f", but their sizes differ {max(sizes) / min(sizes):.2g}-fold"
+        if max(sizes) > 1.2 * min(sizes)
+        else ""
+    )
+    return f"{len(frontiers)} methods read the exponent of N*(C) as {numbers}; {words}{apart}"
+
+
+def _sizes_at_the_end(frontiers: Sequence[MethodFrontier]) -> tuple[float, list[float]]:
+    """The largest compute that all laws reach, and N* there."""
+    laws = [frontier.law for frontier in frontiers]
+    C = min(law["flops"][-1] for law in laws)
+    return C, [
+        float(np.exp(np.interp(np.log(C), np.log(law["flops"]), np.log(law["params"])))) for law in laws
+    ]
 
 
 def _at_the_end(frontiers: Sequence[MethodFrontier]) -> str:
     """N* at the largest compute that all laws reach: equal exponents may still differ in size."""
-    laws = [frontier.law for frontier in frontiers]
-    C = min(law["flops"][-1] for law in laws)
-    sizes = [np.exp(np.interp(np.log(C), np.log(law["flops"]), np.log(law["params"]))) for law in laws]
+    C, sizes = _sizes_at_the_end(frontiers)
     return f"At C = {text.power(C)} N* is {text.listed([text.count(size) for size in sizes])}."
 
 

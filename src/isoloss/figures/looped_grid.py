@@ -119,7 +119,7 @@ BONUS = (
 def grid_figure(data: LoopedStudy, part: str = "total", *, log: bool = True) -> Figure:
     """The grid over log or linear tokens; with total loss also what the law says of a T_m it has not seen."""
     rows = with_predictions(data, part)
-    title = fit_words(data) if part == "total" else f"{PARTS[part]} over training, each T_m and N"
+    title = fit_words(data) if part == "total" else fallen(data.curves, part)
     drawn = captioned(
         "looped-grid",
         grid(rows, part, log),
@@ -132,6 +132,13 @@ def grid_figure(data: LoopedStudy, part: str = "total", *, log: bool = True) -> 
         bonus=f" {BONUS}" if part == "total" else "",
     )
     return replace(drawn, name=STEMS[part] if log else f"{STEMS[part]}-linear")
+
+
+def fallen(curves: pl.DataFrame, part: str) -> str:
+    """Which panel ends lowest."""
+    last = curves.filter(pl.col("tokens") == pl.col("tokens").max()).sort(part).row(0, named=True)
+    where = f"N = {text.count(last['size_params'])} and T_m = {last['recurrence']:g}"
+    return f"The lowest {PARTS[part]} is {text.loss(last[part])}, with {where}"
 
 
 def residual_figure(data: LoopedStudy) -> Figure:

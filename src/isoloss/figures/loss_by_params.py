@@ -17,7 +17,7 @@ from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import INK, family_colour, linear_axis, log_axis, shades
-from isoloss.laws import Crossing, CrossingOutcome
+from isoloss.laws import Crossing, CrossingOutcome, Fit
 
 WIDTH, HEIGHT = 560, 400
 GRID_POINTS = 60
@@ -35,7 +35,7 @@ def figure(data: ByParams) -> Figure:
     return captioned(
         "loss-by-params",
         marks.panel(drawn, WIDTH, HEIGHT),
-        f"At D = {text.count(data.tokens)} tokens {verdict(pair) if pair else laws}",
+        f"At D = {text.count(data.tokens)} tokens {verdict(pair) if pair else alone(data.curves)}",
         pl.concat(_table(curve) for curve in data.curves),
         tokens=text.count(data.tokens),
         seeds=seeds_phrase(data.points),
@@ -43,6 +43,14 @@ def figure(data: ByParams) -> Figure:
         curves=laws,
         crossover="" if pair is None or crossing is None else f" {crossed(crossing, pair)}.",
     )
+
+
+def alone(curves: Sequence[Curve]) -> str:
+    """Of curves that nothing is set against: the one that falls most with N."""
+    fitted = [curve for curve in curves if isinstance(curve.fit, Fit)]
+    if not fitted:
+        return "no law of N could be fitted"
+    return min((curve.change, curve.label) for curve in fitted)[1]
 
 
 def crossed(crossing: Crossing | Refusal, pair: FamilyPair) -> str:

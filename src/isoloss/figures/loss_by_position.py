@@ -38,6 +38,7 @@ def figure(data: FamilyPositions) -> Figure:
         table(models),
         pairs=text.listed([f"{p.reference.name} with {p.rival.name}" for p in data.pairs]),
         tokens=text.count(data.tokens),
+        diamond=" Diamond: no later token gains." if flat_from(models).height else "",
         start=f"{START // 2 + 1}–{START}",
         over=f"bars: {LEVEL_WORDS} t intervals over {data.over}",
         stops="; ".join(f"{model.name} {use_words(model.context_use)}" for model, _ in models),

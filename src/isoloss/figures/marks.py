@@ -4,6 +4,7 @@ A table holds what a mark draws; ``x`` and ``y`` are the axes it is drawn on. A 
 rows, or the column of that name (``COLOUR``), or a scale of its own; so are a ``shape`` and a ``dash``.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from isoloss import text
 from isoloss.figures.style import COUNTS, INK, RAMP, Axis, along_ramp, label_format, log_ticks, spread
 
 Channel = TypeVar("Channel", alt.Color, alt.Shape, alt.StrokeDash)
@@ -21,6 +23,8 @@ COLOUR, SHAPE = alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=No
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", STAR)
 Look = tuple[str, str, list[int]]
 """A colour, a shape of points and a dash of lines."""
+MOST_NAMED = 500
+"""Marks of one layer that say their numbers; of more the page would grow by more than it tells."""
 EDGE = alt.XValue("width")
 """The right side of a panel."""
 LINE_HEIGHT = 1.3
@@ -53,6 +57,7 @@ def repeatable(
     bare = [layer.copy() for layer in layers]
     for layer in bare:
         layer.data = alt.Undefined
+        layer.encoding.description = alt.Undefined  # of words that the shared table has not
     return alt.LayerChart(data=_inline(table), layer=bare, width=width, height=height)
 
 
@@ -147,11 +152,46 @@ def points(
     opacity: float = 1.0,
     clip: bool = False,
 ) -> alt.Chart:
-    """A filled mark at each row."""
-    dots = chart_of(table).mark_point(filled=True, size=size, opacity=opacity, clip=clip)
+    """A filled mark at each row, which says its numbers where a pointer rests on it."""
+    says = table.height <= MOST_NAMED
+    rows = named(table, x, y) if says else table
+    dots = chart_of(rows).mark_point(filled=True, size=size, opacity=opacity, clip=clip)
     return dots.encode(
-        x, y, color=_colour(colour), shape=alt.ShapeValue(shape) if isinstance(shape, str) else shape
+        x,
+        y,
+        color=_colour(colour),
+        shape=alt.ShapeValue(shape) if isinstance(shape, str) else shape,
+        description=alt.Description("words:N") if says else alt.Undefined,
     )
+
+
+def named(table: pl.DataFrame, x: alt.X, y: alt.Y) -> pl.DataFrame:
+    """With ``words`` that say each row: its label, or run, and its numbers by the names of the axes."""
+    names = [name for name in ("label", "curve", "run_id", "run") if name in table.columns][:1]
+    axes = [(column_of(axis), title_of(axis)) for axis in (x, y)]
+
+    def words(row: Mapping[str, Any]) -> str:
+        return "; ".join(
+            [str(row[name]) for name in names] + [f"{title} {_short(row[column])}" for column, title in axes]
+        )
+
+    return table.with_columns(
+        pl.Series("words", [words(row) for row in table.iter_rows(named=True)], pl.String)
+    )
+
+
+def title_of(axis: alt.X | alt.Y) -> str:
+    """What an axis shows, without its unit."""
+    title = _specification(axis).get("title") or column_of(axis)
+    return re.split(r"[(,]", title if isinstance(title, str) else " ".join(title))[0].strip()
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, int | float):
+        return str(value)
+    if abs(value) >= 1e16:
+        return text.power(value)
+    return text.count(value) if abs(value) >= 1e4 else text.number(value, 4)
 
 
 def seeds_and_median(

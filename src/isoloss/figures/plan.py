@@ -10,8 +10,8 @@ from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import INK, POWERS, PREDICTED, QUIET, REAL, linear_axis, log_axis
 from isoloss.laws import Fit
-from isoloss.plans import FixedInputs, Optima, Plan, optima
-from isoloss.plans.fixed_inputs import run_sizes
+from isoloss.plans import Optima, Plan, optima
+from isoloss.plans.fixed_inputs import held_inputs, run_sizes
 from isoloss.plans.forecast import Forecaster
 from isoloss.plans.heuristics import kaplan, twenty_tokens
 
@@ -44,17 +44,10 @@ def optimal_sizes(source: Source, plan: Plan) -> Optima:
     return optima(
         source,
         np.geomspace(low, 3 * high, points),
-        setting=fixed_inputs(plan),
+        setting=held_inputs(plan.given),
         flops_per_token=plan.flops_per_token,
         level=plan.level,
         draws=draws,
-    )
-
-
-def fixed_inputs(plan: Plan) -> FixedInputs:
-    given = plan.given
-    return FixedInputs(
-        given.get("unique_tokens", np.inf), given.get("recurrence"), given.get("recurrent_share")
     )
 
 

@@ -20,6 +20,10 @@ from isoloss.figures.style import configured, title_of
 VEGA_LITE = "6.4"
 PNG_SCALE = 2.0
 
+_NAMED_MARK = re.compile(
+    r'<path aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="[^"]*"([^>]*)/>'
+)
+"""A mark with a description, which a browser shows as a title inside it."""
 _ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)|(xlink:href|href)="#([^"]+)"')
 
 
@@ -38,7 +42,8 @@ def render(figure: Figure) -> Picture:
 
 def svg(figure: Figure) -> str:
     """The picture as SVG, its ids beginning with the figure's name."""
-    return number_ids(vl_convert.vegalite_to_svg(specification(figure), vl_version=VEGA_LITE), figure.name)
+    drawn = vl_convert.vegalite_to_svg(specification(figure), vl_version=VEGA_LITE)
+    return number_ids(_NAMED_MARK.sub(r"<path\2><title>\1</title></path>", drawn), figure.name)
 
 
 def specification(figure: Figure) -> dict[str, Any]:

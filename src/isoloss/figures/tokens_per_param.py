@@ -20,6 +20,8 @@ WIDTH, HEIGHT = 560, 360
 DECADES = 2.0
 """Of compute drawn on both sides of the largest run."""
 RULE = 20.0
+DASHES = ([1, 0], [7, 3], [2, 3], [7, 3, 2, 3], [12, 4], [4, 4])
+"""One a law, so that a grey print tells them apart."""
 
 
 def figure(fit: Fit, beside: Sequence[Fit] = ()) -> Figure:
@@ -37,6 +39,8 @@ def figure(fit: Fit, beside: Sequence[Fit] = ()) -> Figure:
         ratios(law, flops_F).with_columns(label=pl.lit(name), colour=pl.lit(colour))
         for law, name, colour in zip(laws, names, colours, strict=False)
     )
+    looks = alt.Scale(domain=names, range=[DASHES[i] for i in range(len(names))])
+    dashes = alt.StrokeDash("label:N", scale=looks, legend=None)
     x = log_axis(alt.X, "flops", "Training compute C, FLOPs", *marks.span(flops_F), labels=POWERS)
     y = axis(alt.Y, "ratio", "Training tokens a parameter, D / N", [*table["ratio"], RULE], room=1.4)
     rule = pl.DataFrame({"flops": flops_F, "ratio": np.full(POINTS, RULE)})
@@ -48,7 +52,7 @@ def figure(fit: Fit, beside: Sequence[Fit] = ()) -> Figure:
         named.encode(x, y=alt.value(12), text="label:N"),
         marks.line(rule, x, y, colour=INK, width=1.2, dash=[5, 4]),
         marks.band(table, x, y, by="label", opacity=0.15, clip=True),
-        marks.line(table, x, y, by="label", width=2.4, clip=True),
+        marks.line(table, x, y, by="label", width=2.4, dash=dashes, clip=True),
         marks.end_labels(ends, marks.EDGE, y, HEIGHT),
     ]
     at = float(np.interp(np.log(flops), np.log(flops_F), ratios(fit, flops_F)["ratio"].to_numpy()))

@@ -1,5 +1,6 @@
 """What stands still while a plan moves N and D: loops, unique tokens; and how a law sees N and D then."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,6 +32,12 @@ class FixedInputs:
     def looped_share(self) -> float:
         """Without a split the whole stack is run again, as in Ouro."""
         return 1.0 if self.recurrent_share is None else self.recurrent_share
+
+
+def held_inputs(given: Mapping[str, float]) -> FixedInputs:
+    """What a question of a plan holds fixed."""
+    unique = given.get("unique_tokens", np.inf)
+    return FixedInputs(unique, given.get("recurrence"), given.get("recurrent_share"))
 
 
 def check_fixed_inputs(law: Form, fixed: FixedInputs) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 
 import numpy as np
 from rich.console import Console, Group
@@ -25,9 +26,9 @@ class Board:
         self.running: dict[str, Progress] = {}
         self.losses: dict[str, deque[float]] = {}
         self.begin, self.last_line, self.ended = time.monotonic(), 0.0, 0
-        self.live = (
-            Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
-        )
+        # In a notebook rich draws anew by ipywidgets alone; without them lines are printed.
+        redraws = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+        self.live = Live(console=console, refresh_per_second=4, transient=True) if redraws else None
 
     def __enter__(self) -> "Board":
         if self.live:

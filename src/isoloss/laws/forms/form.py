@@ -35,9 +35,24 @@ class Nested:
     mend: str
 
 
+WORDS = {
+    "params": "N",
+    "params_effective": "N",
+    "params_recurrent": "N inside the loop",
+    "tokens": "D",
+    "flops": "C",
+    "recurrence": "the number of loops",
+    "unique_tokens": "unique tokens",
+    "batch_tokens": "the batch",
+    "position": "the position",
+}
+"""What a sentence calls an input; others by their names."""
+
+
 def flat_in(inputs: str, fixed: Mapping[str, float]) -> Nested:
     """The form in which the loss does not fall with ``inputs``."""
-    inputs = inputs.replace("shifted_", "")  # as its users know it
+    names = (name.removeprefix("shifted_") for name in inputs.split(", "))
+    inputs = " and ".join(WORDS.get(name, name.replace("_", " ")) for name in names)
     reason = f"the loss does not fall with {inputs} by more than its noise"
     return Nested(fixed, reason, f"add runs over a wider range of {inputs}, or more seeds")
 

@@ -259,7 +259,8 @@ def reveal_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
         *("", " · ".join(f"{row['label']} = {NAMES[row['family']]}" for row in tables["order"]), ""),
         *table.lines(table.text_table("", ("mean over texts", *SIDES.values()), rows, numeric=True)),
         f"Counted: trained on {about['tokens'] / 1e6:.2f} M tokens, "
-        f"{about['epochs']:.2f} of the training text, {about['made']}, {about['machine']}; held-out text: as many passages by people.",
+        f"{about['epochs']:.2f} of the training text, {about['made']}, {about['machine']}; "
+        "held-out text: as many passages by people.",
     ]
 
 
