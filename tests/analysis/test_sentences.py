@@ -11,6 +11,8 @@ from isoloss.records import load, reference
 INTERVAL = re.compile(r"\([^()]*\d[^()]* (?:to|and) [^()]*\)")
 NUMBER = re.compile(r"(?<![\w-])[+−]?\d[\d.,]*(?:[–-]\d+)?%?[KMBT]?(?![\w-]*layer)(?!-fold)")
 WORDS, NUMBERS = 30, 3
+WHOLE = 25
+"""Words of a whole finding of a study that ships."""
 
 
 def sentences(text):
@@ -34,6 +36,7 @@ def too_much(text):
 def test_recorded_studies_speak_shortly(name):
     for finding in findings(load(reference.folder(name))):
         assert too_much(finding.sentence) == [], finding.key
+        assert len(finding.sentence.split()) <= WHOLE, finding.key
 
 
 @pytest.mark.parametrize("name", [name for name, one in vars(story).items() if isinstance(one, story.Story)])

@@ -260,6 +260,8 @@ def test_the_share_of_real_words_is_of_the_worse_side():
     assert tell.real_words_short(tables) == "At least 92% of their words are real words."
     assert "Transformer 99.0%, LSTM 92.0%, held-out text 98.5%" in tell.real_words(tables)
     assert tell.real_words_short({"real": []}) == ""
+    nearly = real([1.0, 1.0, 0.998], [0.99, 1.0, 0.997])
+    assert tell.real_words_short(nearly) == "At least 99% of their words are real words."
 
 
 def test_words_that_no_book_holds_are_not_real(monkeypatch):

@@ -205,8 +205,7 @@ def verdict(pair: FamilyPair) -> str:
             f"difference {text.signed(min(values))} to {text.signed(max(values))} nats at {len(gaps)} sizes)"
         )
     clauses: list[str] = []
-    called = {curve: name_of(curve) if curve in pair.versus.families else curve for curve in pair.fits}
-    reference, rival = (f"the {called[curve]}" for curve in (pair.reference, pair.rival))
+    reference, rival = (f"the {called(curve, pair)}" for curve in (pair.reference, pair.rival))
     for name, sign in ((rival, 1), (reference, -1), ("neither", 0)):
         ahead = [gap.difference.sign == sign for gap in gaps]
         if any(ahead):
@@ -215,6 +214,11 @@ def verdict(pair: FamilyPair) -> str:
             first = f"is ahead at {which} compared" if not clauses else f"at {sum(ahead)}"
             clauses.append(f"{name} {first} (N = {sizes_words([gap.params for gap in gaps], ahead)})")
     return ", ".join(clauses)
+
+
+def called(curve: str, pair: FamilyPair) -> str:
+    """As a sentence calls a curve: a user's family is a model."""
+    return name_of(curve) if curve in pair.versus.families else curve
 
 
 def sizes_words(sizes: Sequence[int], chosen: Sequence[bool]) -> str:

@@ -7,13 +7,13 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.by_params import FamilyPair, crossover
+from isoloss.analysis.by_params import FamilyPair, called, crossover
 from isoloss.analysis.by_params import verdict as params_verdict
 from isoloss.analysis.by_position import START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.conditions import left_out
 from isoloss.analysis.contexts import Contexts, late_words, law_verdict, trend_words
-from isoloss.analysis.gap_by_tokens import PairByTokens, crossing_words
+from isoloss.analysis.gap_by_tokens import PairByTokens, crossing_words, size_words
 from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
 from isoloss.analysis.loop_worth import phi_words, worth_words
 from isoloss.analysis.loops import LoopedStudy, LoopGain, fewer_loops_words, loops_verdict
@@ -149,11 +149,22 @@ def gap(data: PairByTokens) -> Parts:
 
 def families(data: FamilyPair) -> Parts:
     gaps = data.headline_gaps
-    sentence = f"at D = {text.count(data.tokens)} {params_verdict(data)}."
-    crossing = data.crossings[data.rival]
     judged = bool(gaps) and not isinstance(data.noise, Refusal)
+    sides = {gap.difference.sign for gap in gaps}
+    if judged and len(sides) == 1 and 0 not in sides:
+        last = gaps[-1]
+        ahead = data.rival if last.difference.sign == 1 else data.reference
+        which = "the one size compared" if len(gaps) == 1 else "every size compared"
+        sentence = (
+            f"at D = {text.count(data.tokens)} the {called(ahead, data)} is ahead at {which}, by "
+            f"{size_words(last.difference)} at N = {text.count(last.params)}."
+        )
+    else:
+        sentence = f"at D = {text.count(data.tokens)} {params_verdict(data)}."
+    crossing = data.crossings[data.rival]
     words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in gaps]
-    sentence += f" {data.reference} minus {data.rival} is {words[-1]}." if judged else ""
+    if judged and (len(sides) > 1 or 0 in sides):
+        sentence += f" {data.reference} minus {data.rival} is {words[-1]}."
     meets = f"{text.capital(crossover(crossing, data, data.rival))}." if gaps else ""
     crosses = isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE
     if crosses:
@@ -167,8 +178,8 @@ def families(data: FamilyPair) -> Parts:
         "crossing_inside": None if not isinstance(crossing, Crossing) else crossing.inside,
     }
     caveats = [] if crosses or not meets else [meets]
-    if judged and len(gaps) > 1:
-        caveats.append(f"{data.reference} minus {data.rival} is {text.listed(words[:-1])}.")
+    if judged:
+        caveats.append(f"{data.reference} minus {data.rival} is {text.listed(words)}.")
     caveats += [
         range_words(data.noise, "spread of the differences between seeds"),
         "N leaves out embeddings. Where no size matches, the loss is read between the two nearest.",
@@ -183,7 +194,6 @@ def positions(data: FamilyPositions) -> Parts:
     models = (pair.reference, pair.rival)
     uses = {m.name: use_words(m.context_use) for m in models}
     uses = {"either": use_words(models[0].context_use)} if len(set(uses.values())) == 1 else uses
-    sentence += "".join(f" {text.capital(name)} {use}." for name, use in uses.items())
     numbers: dict[str, Any] = {"tokens": data.tokens}
     numbers |= {f"{model.family}_params": model.params for model in models}
     numbers |= {
@@ -193,6 +203,7 @@ def positions(data: FamilyPositions) -> Parts:
         "stops": {model.family: flat_by(model) for model in models},
     }
     caveats = [
+        *(f"{text.capital(name)} {use}." for name, use in uses.items()),
         f"Ranges are {text.level(LEVEL)} t intervals over {data.over}; every index and model read the same "
         "tokens, and another text may differ.",
         f"The largest of {text.plural(len(data.pairs), 'pair')} of like size (N ratio {pair.ratio:.2f}); "
@@ -205,18 +216,16 @@ def positions(data: FamilyPositions) -> Parts:
 
 def loops(data: LoopedStudy) -> Parts:
     worth = data.worth
-    sentence = f"{loops_verdict(data)}. "
-    if isinstance(worth, Refusal):
-        sentence += "What a loop is worth at equal depth is not answered."
-    else:
-        sentence += f"{text.capital(worth_words(worth))}."
+    sentence = f"{loops_verdict(data)}."
+    if not isinstance(worth, Refusal):
+        sentence += f" {text.capital(worth_words(worth))}."
     numbers: dict[str, Any] = {"tokens": data.tokens, "beta": data.beta}
     caveats = [
         f"{text.capital(seeds_phrase(data.points))}. {range_words(data.noise)}",
         "At equal N, more loops execute more parameters and cost more compute for each token.",
     ]
     if isinstance(worth, Refusal):
-        caveats.append(f"{text.capital(worth.what)}.")
+        caveats.append(f"What a loop is worth at equal depth is not answered: {worth.what}.")
     if data.mean_gains:
         most = data.mean_gains[-1]
         numbers |= {

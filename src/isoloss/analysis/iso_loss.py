@@ -35,7 +35,7 @@ def contours(source: Fit | Forecaster, plan: Plan, best: Optima, losses: Array) 
     for loss in losses:
         reached_N = [np.interp(-loss, -row_B, log_flops_B, np.nan, np.nan) for row_B in loss_NB]
         parts.append(pl.DataFrame({"loss": loss, "params": np.exp(log_n_N), "flops": np.exp(reached_N)}))
-    return pl.concat(parts).filter(pl.col("flops").is_finite() & (pl.col("flops") >= least))
+    return pl.concat(parts).filter(pl.col("flops").is_finite() & (pl.col("flops") >= float(least)))
 
 
 def levels(low: float, high: float) -> Array:

@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from math import floor
 from typing import Any, Literal
 
 import polars as pl
@@ -101,7 +102,8 @@ def real_words_short(tables: Tables) -> str:
     rows = real_of(tables)
     if not rows:
         return ""
-    return f"At least {percent(min(rows[name]['value'] for name in NAMES))} of their words are real words."
+    least = min(rows[name]["value"] for name in NAMES)
+    return f"At least {floor(100 * least)}% of their words are real words."
 
 
 def copies_short(tables: Tables) -> str:

@@ -68,7 +68,7 @@ def crossing(rows: Sequence[Row]) -> str:
 
 def crossing_short(rows: Sequence[Row]) -> str:
     if family := family_at_all(rows):
-        return f"Writing one more word is always cheaper for the {family}."
+        return f"At every length measured one more word is cheaper for the {family}."
     if any(winner(row, BLOCK.name, LSTM.name) == LSTM.name for row in rows):
         return "After enough words, one more is cheaper for the LSTM."
     return "No clear difference in the price of one more word."
