@@ -8,6 +8,8 @@ import pytest
 
 import isoloss
 from isoloss.analysis.fit_doubts import outliers
+from isoloss.analysis.fit_findings import findings
+from isoloss.errors import Refusal
 from isoloss.sources import fit_table
 
 
@@ -55,18 +57,32 @@ def test_rows_keep_the_numbers_of_their_table():
     assert "(row 41): without it" in said
 
 
+def test_the_page_begins_with_what_speaks_against_the_law():
+    fitted = isoloss.fit("chinchilla", frame(spoilt=(3, 40, 41)), objective="huber-log", curve_only=True)
+    missing = Refusal("not asked", mend="ask")
+    first, law, sure = findings(fitted, missing, missing)[:3]
+    assert (first.key, law.key) == ("against", "law")
+    assert "outliers" in first.sentence
+    assert any("(rows 4, 41, 42)" in caveat for caveat in first.caveats)
+    assert not any("outlier" in caveat for caveat in sure.caveats)
+    sound = isoloss.fit("chinchilla", frame(), objective="squared-log")
+    assert findings(sound, missing, missing)[0].key == "law"
+
+
 HIDDEN = "with its largest runs hidden"
 
 
 def test_hidden_runs_that_a_wrong_law_misses_are_counted():
-    said = doubts(frame(form="outer", noise=0.001), objective="squared-log")
+    largest = pl.col("params") > 5e8
+    table = frame().with_columns(loss=pl.when(largest).then(1.06 * pl.col("loss")).otherwise("loss"))
+    said = doubts(table, objective="squared-log", curve_only=True)
     assert HIDDEN in said
     inside, count = map(int, re.search(rf"{HIDDEN}, (\d+) of (\d+) lay inside", said).groups())
-    assert inside < 0.8 * count
+    assert inside < 0.5 * count
 
 
 def test_of_a_true_law_hidden_runs_are_seldom_doubted():
-    """At most one of a hundred by the rule: of twenty, three would be chance in a thousand."""
+    """At most one of fifty by the rule: of twenty, three would be chance in a hundred."""
     raised = sum(HIDDEN in doubts(frame(seed=seed), objective="squared-log") for seed in range(20))
     assert raised <= 2
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import bdtr
 
 from isoloss import text
 from isoloss.analysis.fit_rows import exact, on_logs, rows, spread_words
@@ -29,7 +28,7 @@ _DELTA = 1e-3  # of Huber's function, on log losses
 _NAMED = 10
 _MOST_HIDDEN = 1000
 """Of more rows than this the second fit, without the largest runs, would cost seconds."""
-_LUCK = 0.01
+_WIDE = 0.99
 
 
 @dataclass(frozen=True)
@@ -43,16 +42,21 @@ class Outliers:
 
 def doubted(fit: Fit) -> Fit:
     """``fit`` with what its own runs say against it among its warnings."""
+    return replace(fit, warnings=(*fit.warnings, *doubts(fit).values()))
+
+
+def doubts(fit: Fit) -> dict[str, str]:
+    """What its own runs say against a fit, by what it is called; empty where they cannot be asked."""
     if fit.data is None or len(fit.residuals) < FEWEST or exact(fit) or fit.form.gives != "loss":
-        return fit
-    said = [
-        _outlier_words(fit, outliers(fit)),
-        _form_words(fit),
-        _drift_words(fit),
-        _hidden_words(fit),
-        _side_words(fit),
-    ]
-    return replace(fit, warnings=(*fit.warnings, *filter(None, said)))
+        return {}
+    said = {
+        "outliers": _outlier_words(fit, outliers(fit)),
+        "another form that fits better": _form_words(fit),
+        "a drift": _drift_words(fit),
+        "hidden runs missed": _hidden_words(fit),
+        "runs on one side of the best sizes": _side_words(fit),
+    }
+    return {name: words for name, words in said.items() if words}
 
 
 def outliers(fit: Fit) -> Outliers | None:
@@ -122,20 +126,20 @@ def _drift_words(fit: Fit) -> str:
 
 
 def _hidden_words(fit: Fit) -> str:
-    """Where fewer of the largest runs, hidden from a second fit, lay in their interval than luck explains."""
+    """Where less than half of the largest runs, hidden from a second fit, lay in their wide interval.
+
+    Their misses come together, as they share one law. Yet of a true law a share of 1 - level misses on
+    average, so by Markov's inequality half of them do with a chance of at most 2 (1 - level).
+    """
     if len(fit.residuals) > _MOST_HIDDEN or fit.covariance is None:
         return ""
-    hidden = attempt(hidden_runs, fit, with_forecast=False)
-    if isinstance(hidden, Refusal) or hidden.coverage is None:
+    hidden = attempt(hidden_runs, fit, level=_WIDE, with_forecast=False)
+    if isinstance(hidden, Refusal) or hidden.coverage is None or hidden.coverage.share >= 0.5:
         return ""
     count = hidden.coverage.points
-    inside = round(hidden.coverage.share * count)
-    if float(bdtr(inside, count, fit.level)) > _LUCK:
-        return ""
-    level = text.level(fit.level)
     return (
-        f"with its largest runs hidden, {inside} of {count} lay inside their {level} interval: beyond the "
-        "runs its intervals are too narrow"
+        f"with its largest runs hidden, {round(hidden.coverage.share * count)} of {count} lay inside their "
+        f"{text.level(_WIDE)} interval: beyond the runs its intervals are too narrow"
     )
 
 

@@ -1,9 +1,11 @@
 """A fit in sentences: the law, how sure it is, what the objective and single runs do to it."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from isoloss import text
 from isoloss.analysis.findings import Finding, unanswered
+from isoloss.analysis.fit_doubts import doubts
 from isoloss.analysis.fit_rows import row_words, spread_words
 from isoloss.analysis.fit_tables import exponents, run_words
 from isoloss.analysis.refits import LeaveOneOut, Refits
@@ -14,12 +16,22 @@ from isoloss.plans.curve import AllocationExponent
 
 
 def findings(fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal) -> tuple[Finding, ...]:
-    out = [_law(fit), _certainty(fit)]
+    against = doubts(fit)
+    out = [*_against(against), _law(fit), _certainty(fit, against)]
     if (exponent := allocation_exponent(fit)) is not None:
         out.append(_allocation(exponent))
     if fit.law == "loop-total":
         out.append(_bonus(fit))
     return (*out, _objective(fit, refits), _influence(fit, without))
+
+
+def _against(against: Mapping[str, str]) -> list[Finding]:
+    """What the runs say against the law, before the law."""
+    if not against:
+        return []
+    sentence = f"The runs speak against this law: {text.listed(list(against))}."
+    caveats = tuple(f"{text.capital(words)}." for words in against.values())
+    return [Finding("against", "What speaks against it", sentence, {"doubts": list(against)}, caveats)]
 
 
 def _law(fit: Fit) -> Finding:
@@ -32,7 +44,7 @@ def _law(fit: Fit) -> Finding:
     return Finding("law", "The law", sentence, {"params": dict(fit.params)}, (form,))
 
 
-def _certainty(fit: Fit) -> Finding:
+def _certainty(fit: Fit, against: Mapping[str, str]) -> Finding:
     intervals = {name: fit.intervals[name] for name in exponents(fit) if fit.intervals[name] is not None}
     numbers = {"intervals": intervals, "level": fit.level}
     if not intervals:
@@ -53,7 +65,8 @@ def _certainty(fit: Fit) -> Finding:
             f" The spread between seeds, {spread_words(fit, fit.seeds.sd)}, {seen} that the law misses "
             f"(p = {fit.seeds.p:.2g})."
         )
-    return Finding("certainty", "How sure it is", sentence, numbers, fit.warnings)
+    others = tuple(warning for warning in fit.warnings if warning not in against.values())
+    return Finding("certainty", "How sure it is", sentence, numbers, others)
 
 
 def _why(fit: Fit) -> str:

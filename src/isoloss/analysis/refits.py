@@ -141,8 +141,11 @@ def _under(law: Fit, data: FitData, objective: str, delta: float) -> Fit | Refus
     )
 
 
-def hidden_runs(law: Fit, with_forecast: bool = True) -> Backtest:
-    """The law on its own largest runs, hidden. Raises Refusal where that cannot be asked."""
+def hidden_runs(law: Fit, *, level: float | None = None, with_forecast: bool = True) -> Backtest:
+    """The law on its own largest runs, hidden, by default at its own level.
+
+    Raises Refusal where that cannot be asked.
+    """
     data = law.data
     if data is None or law.status is FitStatus.PUBLISHED:
         raise Refusal("a published law brings no runs to hide", mend="fit it to runs")
@@ -155,7 +158,7 @@ def hidden_runs(law: Fit, with_forecast: bool = True) -> Backtest:
         holdout=f"largest-{column}",
         weights=np.array(data.weights),
         cluster=None if data.cluster is None else np.array(data.cluster),
-        level=law.level,
+        level=level or law.level,
         objective=law.objective.name,
         delta=law.objective.delta or 1e-3,
         fixed=law.fixed,
