@@ -78,7 +78,7 @@ def test_a_slurm_that_is_not_here_or_does_not_answer_is_said(tmp_path, monkeypat
 
 def test_a_gpu_is_asked_for_where_the_study_is_meant_for_one():
     def gpu(settings, **scale):
-        scale = SimpleNamespace(**{"meant_for": "cpu", "device": "auto"} | scale)
+        scale = SimpleNamespace(**{"meant_for": "cpu", "device": "auto", "ranks": 1} | scale)
         return launch.engine_of("slurm", settings, scale, None).gpu
 
     assert [gpu([]), gpu([], meant_for="gpu"), gpu([], device="cuda")] == [False, True, True]

@@ -55,7 +55,7 @@ def test_it_trains_from_python_beside_a_transformer_and_an_lstm(glr_file, here):
     assert (found["file"], found["causal"]) == ("glr.py", "checked")
     (families,) = tables.family_tables(study)
     assert "causal: checked" in str(families)
-    again = shlex.split(tables.command(study))
+    again = shlex.split(tables.command(study.plan))
     assert again == shlex.split("isoloss run vs.toml --scale mini --family glr.py")
     ended = command(*again[1:])
     assert ended.returncode == 0, ended.stderr
@@ -147,6 +147,6 @@ def test_a_recipe_that_there_is_not_is_refused_with_its_keys(glr_file, change):
 def test_a_plan_of_before_names_its_study_and_says_not_checked(ran):
     study = isoloss.load(ran.folder)
     assert not {"arguments", "families"} & files.read_json(ran.folder / "study.json").keys()
-    assert tables.command(study) == "isoloss run tiny-study --scale mini"
+    assert tables.command(study.plan) == "isoloss run tiny-study --scale mini"
     (families,) = tables.family_tables(study)
     assert str(families).count("not checked") == 4

@@ -219,12 +219,15 @@ def serve(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser; print the address.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Watch studies while they train, on a live page of this machine alone. Ctrl-C ends it.
 
     isoloss serve studies/architectures-mini
     isoloss serve studies/architectures-mini studies/looped-mini
     """
+    if as_json:
+        raise InputError("a live page has no result", where="--json", mend="use isoloss status DIR --json")
     from isoloss.serve import find, server
 
     server.serve(find.studies(folders or []), port, open_browser=not no_open)

@@ -277,7 +277,7 @@ def html(settings: ShowdownSettings, tables: Tables) -> Markup:
         {
             "label": text["label"],
             "prompt": visible(text["prompt"]).split("\n"),
-            "lines": visible(text["text"]).split("\n"),
+            "lines": [line for line in visible(text["text"]).split("\n") if line.strip()],
             "candidates": [{**row, "token": spell(row["token"])} for row in steps(tables, text, last)],
         }
         for text in tables.get("texts", [])
