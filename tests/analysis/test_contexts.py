@@ -108,7 +108,7 @@ def test_a_law_that_the_data_leave_open_has_no_formula():
 
 @pytest.mark.parametrize(
     ("late", "words"),
-    [(-0.2, " nats more at"), (0.2, " nats less at"), (0.0, "is not shown to be worth more at")],
+    [(-0.2, ") more at"), (0.2, ") less at"), (0.0, "is not shown to be worth more at")],
 )
 def test_what_size_gives_late_tokens_has_its_sign(measured, late, words):
     rng = np.random.default_rng(4)

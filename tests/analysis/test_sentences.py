@@ -45,6 +45,11 @@ def test_made_up_studies_speak_shortly(told, name):
         assert too_much(finding.sentence) == [], finding.key
 
 
+def test_the_trend_of_context_is_said_with_its_interval():
+    (finding,) = findings(load(reference.folder("reference/context")))
+    assert re.search(r"−0\.\d+ \(−0\.\d+ to −0\.\d+\) for tenfold N", finding.sentence)
+
+
 def test_a_long_sentence_and_one_of_many_numbers_are_found():
     assert too_much("word " * 31 + "end.")
     assert too_much("It is 0.1 at 1K, 0.2 at 2K and 0.3 at 3K.")

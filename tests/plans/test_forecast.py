@@ -187,7 +187,7 @@ def test_the_error_rate_grows_where_hidden_runs_were_missed():
 def test_too_few_designs_are_refused_however_many_rows():
     N, D, loss = runs_of(7)
     seeds = [np.concatenate([column, column]) for column in (N, D)]
-    with pytest.raises(Refusal, match="7 different sets of params and tokens are too few"):
+    with pytest.raises(Refusal, match="7 different sets of params and tokens: too few"):
         asked(*seeds, np.concatenate([loss, 1.001 * loss]))
 
 

@@ -16,6 +16,7 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.context_steps import ContextSteps, steps_of
 from isoloss.analysis.fit_rows import law_at
+from isoloss.analysis.gap_by_tokens import size_words
 from isoloss.analysis.points import cooled_points, main_tokens, of_families
 from isoloss.analysis.sliding import (
     SlidingProfile,
@@ -258,7 +259,8 @@ def law_verdict(data: Contexts) -> str:
     if not data.trend.decided:
         return "the exponent of context is not shown to change with N"
     grows = "grows" if data.trend.value > 0 else "falls"
-    return f"the exponent of context {grows} with N: {text.signed(data.trend.value)} for tenfold N"
+    change = f"{text.signed(data.trend.value)} ({text.interval(data.trend.ends, text.signed)})"
+    return f"the exponent of context {grows} with N: {change} for tenfold N"
 
 
 def sizes_verdict(data: Contexts) -> str:
@@ -270,7 +272,7 @@ def sizes_verdict(data: Contexts) -> str:
     if not data.late.decided:
         return f"tenfold N is not shown to be worth more {where}"
     more = "more" if data.late.value < 0 else "less"
-    return f"tenfold N is worth {text.loss(abs(data.late.value))} nats {more} {where}"
+    return f"tenfold N is worth {size_words(data.late)} {more} {where}"
 
 
 def slope_words(slope: Interval | Refusal, of: str) -> str:

@@ -49,7 +49,7 @@ class LogRuns:
         if designs < LEAST_DESIGNS:
             inputs = text.listed(self.names)
             raise Refusal(
-                f"{text.plural(designs, 'different set')} of {inputs} are too few for a forecast",
+                f"{text.plural(designs, 'different set')} of {inputs}: too few for a forecast",
                 mend=f"add runs until there are {LEAST_DESIGNS}",
             )
         for name, span in zip(self.names, np.ptp(self.z_In, axis=1), strict=True):
