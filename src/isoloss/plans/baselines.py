@@ -1,7 +1,6 @@
 """What anyone could predict without a law: the bar that a law has to clear."""
 
 import numpy as np
-import scipy
 
 from isoloss.laws import Array
 from isoloss.plans.holdout import Holdout, rung_of
@@ -44,12 +43,12 @@ def baselines(names: tuple[str, ...], x_In: Array, y_n: Array, hidden: Holdout) 
 
 
 def _nearest(seen_Iv: Array, target_v: Array, hidden_Ih: Array) -> Array:
-    width_I = np.ptp(seen_Iv, axis=1, keepdims=True)
-    width_I = np.where(width_I > 0, width_I, 1.0)
-    tree, hidden_hI = scipy.spatial.KDTree((seen_Iv / width_I).T), (hidden_Ih / width_I).T
+    width_I1 = np.ptp(seen_Iv, axis=1, keepdims=True)
+    width_I1 = np.where(width_I1 > 0, width_I1, 1.0)
+    seen_vI, hidden_hI = (seen_Iv / width_I1).T, (hidden_Ih / width_I1).T
+    far_hv = (np.linalg.norm(seen_vI - hidden_I, axis=1) for hidden_I in hidden_hI)
     # What is equally near, such as the seeds of one point, counts alike: their mean.
-    reach_h = tree.query(hidden_hI)[0] + 1e-9
-    return np.array([target_v[near].mean() for near in tree.query_ball_point(hidden_hI, reach_h)])
+    return np.array([target_v[far_v <= far_v.min() + 1e-9].mean() for far_v in far_hv])
 
 
 def _design(z_In: Array) -> Array:
