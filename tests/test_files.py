@@ -323,3 +323,11 @@ def test_no_accepted_name_leaves_its_folder(name):
     assert child.parent == folder
     assert child.name == name
     assert Path(os.path.normpath(child)) == child
+
+
+@pytest.mark.parametrize("inner", ["fit.json", "deeper/fit.json"])
+def test_a_file_where_a_folder_should_be_is_named_with_a_way_out(tmp_path, inner):
+    (tmp_path / "taken").write_text("a file", encoding="utf-8")
+    with pytest.raises(InputError, match=r"taken.*a file is in the way(.|\n)*name another place"):
+        files.write_text(tmp_path / "taken" / inner, "new")
+    assert (tmp_path / "taken").read_text(encoding="utf-8") == "a file"

@@ -75,6 +75,16 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it; one that is there is left. Raises InputError where a file is in the way."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InputError(
+            "no folder can be made: a file is in the way", where=error.filename, mend="name another place"
+        ) from None
+
+
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     """Call ``write(temporary path)``, then move the result over ``path`` in one step.
 
@@ -82,7 +92,7 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     """
     if path.exists() and not path.is_file():
         raise InputError("is no regular file", where=str(path), mend="name a file to write")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)
     temporary = Path(name)
@@ -252,7 +262,7 @@ def new_folder(path: Path) -> Generator[Path, None, None]:
 
     Raises InputError if ``path`` exists when the block ends.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
     try:
         yield temporary
@@ -309,7 +319,7 @@ def read_lines(path: Path) -> list[Any]:
 @contextmanager
 def claim(path: Path, *, wait_seconds: float = 0.0) -> Generator[bool, None, None]:
     """Hold ``path`` exclusively; yields False if another live process holds it after ``wait_seconds``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     lock = FileLock(path, timeout=wait_seconds)
     try:
         lock.acquire()
