@@ -77,8 +77,12 @@ def train(study: str, folder: Path, given: argparse.Namespace, end: float) -> bo
 
 
 def ship(folder: Path, package: Path) -> None:
-    """Copy the plan and every finished run that is not there yet."""
+    """Copy the plan and every finished run; those of another plan are removed."""
     study = load(folder)
+    planned = {run["run_id"] for run in study.plan["runs"]}
+    for old in package.glob("runs/*"):
+        if old.name not in planned:
+            files.remove_folder(old)
     files.write_json(package / "study.json", dict(study.plan))
     for record in study.records:
         source, place = run_folder(folder, record.run_id), run_folder(package, record.run_id)

@@ -76,7 +76,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; one that is there is left. Raises InputError where a file is in the way."""
+    """Make a folder and those above it. Raises InputError where a file is in the way."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:

@@ -35,18 +35,23 @@ def with_rates(study, **rates):
 def test_runs_of_one_precision_say_it_once(study):
     assert conditions(study, BOTH) == ("All runs here were trained in float32.",)
     compiled = changed(study, lambda record: True, compiled=True)
-    assert conditions(compiled, BOTH) == ("All runs here were trained in float32, compiled.",)
+    assert conditions(compiled, BOTH) == conditions(study, BOTH)
 
 
-@pytest.mark.parametrize(
-    ("environment", "words"),
-    [({"dtype": "bfloat16 autocast"}, "bfloat16 autocast"), ({"compiled": True}, "compiled")],
-)
-def test_members_that_differ_are_named_where_both_are_drawn_and_nowhere_else(study, environment, words):
-    mixed = changed(study, lambda record: record.label == "transformer 2x200", **environment)
+def test_runs_compiled_beside_others_are_named_by_seed_and_their_precision_is_the_same(study):
+    mixed = changed(study, lambda run: (run.label, run.seed) == ("transformer 2x200", 1), compiled=True)
+    assert conditions(mixed, BOTH) == (
+        "All runs here were trained in float32.",
+        "Compiled, so rounded otherwise: transformer 2x200 (seed 1).",
+    )
+    assert conditions(mixed, ["lstm"]) == conditions(study, ["lstm"])
+
+
+def test_precisions_that_differ_are_named_where_both_are_drawn_and_nowhere_else(study):
+    mixed = changed(study, lambda run: run.label == "transformer 2x200", dtype="bfloat16 autocast")
     (note,) = conditions(mixed, BOTH)
     assert note.startswith("Precision differs")
-    assert f"transformer 2x200 in {words}" in note.replace("float32, ", "")
+    assert "transformer 2x200 in bfloat16 autocast" in note
     assert note.endswith("the rest in float32.")
     assert conditions(mixed, ["lstm"]) == ("All runs here were trained in float32.",)
     assert conditions(mixed, ["looped"]) == ()

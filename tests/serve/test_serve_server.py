@@ -100,7 +100,8 @@ def test_a_page_has_everything_at_once_and_then_what_changes(study, monkeypatch)
     with serving(study.folder) as (port, board):
         status, headers, text = ask(port)
         assert (status, headers["cache-control"]) == (200, "no-store")
-        assert "3 of 28 runs done, 2 running, 1 failed, 22 waiting" in text
+        count = len(study.runs)
+        assert f"3 of {count} runs done, 2 running, 1 failed, {count - 6} waiting" in text
         assert str(escape(HOSTILE)) in text
         first = (*study.running, study.failed)
         places = [text.index(f'id="s0-run-{run}"') for run in (*first, *study.runs[:25])]
@@ -219,7 +220,7 @@ def test_a_study_that_makes_no_sense_does_not_take_the_other_along(study, monkey
         monkeypatch.setattr(board.views[0].watch, "look", lambda: 1 / 0)
         text = ask(port)[2]
     assert "Cannot be read now: ZeroDivisionError" in text
-    assert "28 of 28 runs done" in text
+    assert f"{len(study.runs)} of {len(study.runs)} runs done" in text
 
 
 def test_drawing_prints_the_figures_of_the_report(study):

@@ -33,16 +33,19 @@ def train(study, out, package, *options):
 def test_a_study_stopped_by_the_clock_goes_on_and_is_shipped(tiny, study_file, study_text, tmp_path):
     study = study_file(text=study_text.replace("final_windows = 8", "final_windows = 8, targets = 64"))
     folder, package = tmp_path / "runs", tmp_path / "package"
+    other = package / study.stem / "runs" / "of-another-plan"
     code, said = train(study, folder, package, "--minutes", "0")
     assert code == 1
     assert "call this again" in said
     assert not package.exists()
+    other.mkdir(parents=True)
     code, said = train(study, folder, package)
     assert code == 0, said
     whole, shipped = load(folder / study.stem), load(package / study.stem)
     assert whole.table().equals(shipped.table())
     assert whole.curves().equals(shipped.curves())
     assert whole.sliding().equals(shipped.sliding())
+    assert not other.exists()
     assert shipped.sliding().height
     assert whole.positions().height
     assert not shipped.positions().height
@@ -52,7 +55,9 @@ def test_a_study_stopped_by_the_clock_goes_on_and_is_shipped(tiny, study_file, s
 def test_every_reference_is_whole_and_named():
     for name in reference.names():
         study = load(reference.folder(name))
-        assert study.records, name
+        planned = {run["run_id"] for run in study.plan["runs"]}
+        assert {record.run_id for record in study.records} == planned, name
+        assert {path.name for path in (reference.folder(name) / "runs").iterdir()} == planned, name
         assert all(record.environment.device_name for record in study.records)
 
 

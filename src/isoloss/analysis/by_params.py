@@ -71,7 +71,7 @@ class ByParams:
 
 
 def measure(study: StudyData) -> ByParams:
-    """At the largest D that most sizes reached. Raises Refusal without a finished run, or a shared D."""
+    """At the D of ``main_tokens``. Raises Refusal without a finished run, or a shared D."""
     points, families = family_points(study)
     return at_tokens(points, families, main_tokens(points))
 
@@ -238,7 +238,8 @@ def crossover(meets: Crossing | Refusal, pair: FamilyPair, rival: str) -> str:
         return f"the two fitted curves do not cross at any size near those trained{open_crossing(meets)}"
     where = f"N = {text.count(meets.value)} ({text.interval(meets.interval or (None, None), text.count)})"
     if meets.outcome is CrossingOutcome.CROSSES_INSIDE:
-        return f"the fitted laws cross inside the data, at {where}{sides(pair, rival)}"
+        who = sides(pair, rival)
+        return f"the fitted laws cross inside the data, at {where}{f': {who}' if who else ''}"
     side = (
         "no size is shared"
         if meets.overlap is None
@@ -253,7 +254,7 @@ def sides(pair: FamilyPair, rival: str) -> str:
     if not gaps or gaps[0][1] * gaps[-1][1] >= 0:
         return ""
     small, large = (rival, pair.reference) if gaps[0][1] > 0 else (pair.reference, rival)
-    return f": below it the {small} is ahead, above it the {large}"
+    return f"below it the {called(small, pair)} is ahead, above it the {called(large, pair)}"
 
 
 def open_crossing(missed: Crossing) -> str:

@@ -31,20 +31,19 @@ def conditions(study: StudyData, families: Sequence[str]) -> tuple[str, ...]:
 
 
 def precision_words(records: Sequence[Record]) -> list[str]:
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[str, dict[str, None]] = {}
     for record in records:
-        labels = kinds.setdefault(precision(record), [])
-        labels += [record.label] if record.label not in labels else []
-    if len(kinds) == 1:
-        return [f"All runs here were trained in {next(iter(kinds))}."]
+        kinds.setdefault(record.environment.dtype, {})[record.label] = None
     rest = max(kinds, key=lambda kind: len(kinds[kind]))
-    others = [f"{text.listed(labels)} in {kind}" for kind, labels in kinds.items() if kind != rest]
-    return [f"Precision differs, and losses may with it: {text.listed(others)}, the rest in {rest}."]
-
-
-def precision(record: Record) -> str:
-    environment = record.environment
-    return environment.dtype + (", compiled" if environment.compiled else "")
+    others = [f"{text.listed(list(labels))} in {kind}" for kind, labels in kinds.items() if kind != rest]
+    said = [f"All runs here were trained in {rest}."]
+    if others:
+        said = [f"Precision differs, and losses may with it: {text.listed(others)}, the rest in {rest}."]
+    compiled = {record.environment.compiled for record in records}
+    if compiled == {False, True}:
+        labels = dict.fromkeys(f"{r.label} (seed {r.seed})" for r in records if r.environment.compiled)
+        said.append(f"Compiled, so rounded otherwise: {text.listed(list(labels))}.")
+    return said
 
 
 def rate_words(study: StudyData, records: Sequence[Record]) -> list[str]:

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.by_params import FamilyPair, called, crossover
+from isoloss.analysis.by_params import FamilyPair, called, crossover, sides
 from isoloss.analysis.by_params import verdict as params_verdict
 from isoloss.analysis.by_position import START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.conditions import left_out
 from isoloss.analysis.contexts import Contexts, late_words, law_verdict, trend_words
-from isoloss.analysis.gap_by_tokens import PairByTokens, crossing_words, size_words
+from isoloss.analysis.families import Versus
+from isoloss.analysis.gap_by_tokens import PairByTokens, beyond_words, crossing_words, size_words
 from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
 from isoloss.analysis.loop_worth import phi_words, worth_words
 from isoloss.analysis.loops import LoopedStudy, LoopGain, fewer_loops_words, loops_verdict
@@ -66,7 +68,7 @@ def findings_of(analysis: StudyAnalysis) -> list[Finding]:
                 f"families{pair.suffix}",
                 f"Which family is ahead, and where the curves cross{of}",
                 of_pair(analysis.by_params, pair),
-                families,
+                partial(families, level=level_of(analysis, pair)),
             ),
             (
                 f"positions{pair.suffix}",
@@ -121,13 +123,6 @@ def unanswered(key: str, title: str, reason: Refusal) -> Finding:
 def gap(data: PairByTokens) -> Parts:
     ends = crossing_words(data)
     sentence = f"{gap_verdict(data)}." + (f" {ends}." if ends else "")
-    last = max(max(size.gaps) for size in data.sizes)
-    if last in data.level_at:
-        level = data.level_at[last]
-        sentence += (
-            f" At D = {text.count(last)} the two are level at N = {text.count(level.value)} "
-            f"({text.interval(level.ends, text.count)})."
-        )
     numbers = {
         "nats_per_doubling": difference_numbers(data.slope),
         "one_slope": data.shared,
@@ -143,15 +138,33 @@ def gap(data: PairByTokens) -> Parts:
         "sizes, and from how far the points lie from their lines. Another text or recipe may differ.",
         "A straight line in log D is assumed. Each size meets the rival's best curve at its last D, at equal "
         "N: where no size matches, between the two nearest.",
+        *filter(None, [beyond_words(data)]),
     ]
     return sentence, numbers, caveats
 
 
-def families(data: FamilyPair) -> Parts:
+def level_of(analysis: StudyAnalysis, pair: Versus) -> Interval | None:
+    """The N at which both families are level at the D where they are compared; None where it is not known."""
+    gaps, params = of_pair(analysis.gaps, pair), of_pair(analysis.by_params, pair)
+    known = isinstance(gaps, PairByTokens) and isinstance(params, FamilyPair)
+    return gaps.level_at.get(params.tokens) if known else None
+
+
+def families(data: FamilyPair, level: Interval | None = None) -> Parts:
     gaps = data.headline_gaps
     judged = bool(gaps) and not isinstance(data.noise, Refusal)
-    sides = {gap.difference.sign for gap in gaps}
-    if judged and len(sides) == 1 and 0 not in sides:
+    signs = {gap.difference.sign for gap in gaps}
+    crossing = data.crossings[data.rival]
+    crosses = isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE
+    meets = f"{text.capital(crossover(crossing, data, data.rival))}." if gaps else ""
+    who = sides(data, data.rival)
+    at_level = level if judged and who else None
+    if at_level:
+        sentence = (
+            f"at D = {text.count(data.tokens)} the curves cross at N = {text.count(at_level.value)} "
+            f"({text.interval(at_level.ends, text.count)}): {who}."
+        )
+    elif judged and len(signs) == 1 and 0 not in signs:
         last = gaps[-1]
         ahead = data.rival if last.difference.sign == 1 else data.reference
         which = "the one size compared" if len(gaps) == 1 else "every size compared"
@@ -161,23 +174,22 @@ def families(data: FamilyPair) -> Parts:
         )
     else:
         sentence = f"at D = {text.count(data.tokens)} {params_verdict(data)}."
-    crossing = data.crossings[data.rival]
     words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in gaps]
-    if judged and (len(sides) > 1 or 0 in sides):
-        sentence += f" {data.reference} minus {data.rival} is {words[-1]}."
-    meets = f"{text.capital(crossover(crossing, data, data.rival))}." if gaps else ""
-    crosses = isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE
-    if crosses:
+    in_sentence = crosses and not at_level
+    if in_sentence:
         sentence += f" {meets}"
     numbers = {
         "tokens": data.tokens,
         "rival": data.rival,
         "gaps": [{"params": g.params} | difference_numbers(g.difference) for g in gaps],
+        "level": None if level is None else difference_numbers(level),
         "crossing": None if not isinstance(crossing, Crossing) else crossing.value,
         "crossing_interval": None if not isinstance(crossing, Crossing) else crossing.interval,
         "crossing_inside": None if not isinstance(crossing, Crossing) else crossing.inside,
     }
-    caveats = [] if crosses or not meets else [meets]
+    caveats = [] if in_sentence or not meets else [meets]
+    if at_level:
+        caveats.append(f"By size, {params_verdict(data)}.")
     if judged:
         caveats.append(f"{data.reference} minus {data.rival} is {text.listed(words)}.")
     caveats += [

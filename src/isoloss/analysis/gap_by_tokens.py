@@ -1,6 +1,6 @@
 """How the difference between two families changes with training tokens D, and where it is gone.
 
-At each N the difference of the losses is a line in log2 D, fitted seed by seed:
+At each N the difference of the losses is a line in log2 D, fitted seed by seed to the D that they share:
 
     gap(D) = a + b (log2 D - middle)        b: nats per doubling of D
 
@@ -34,14 +34,15 @@ FAR = 4.0
 class SizeGaps:
     """The gaps of one size of the reference against the best curve of the rival, by D.
 
-    ``line``: against log2 D. ``zero``: the D where it is zero, None where its interval has no end, or where
-    it is not in sight of the tokens trained.
+    ``line``: against log2 D, up to ``fitted``: a longer D of fewer seeds stands beside it. ``zero``: the D
+    where it is zero, None where its interval has no end, or where it is not in sight of the tokens trained.
     """
 
     params: int
     curve: str
     gaps: Mapping[int, Gap]
     line: Line
+    fitted: int
 
     @property
     def zero(self) -> Interval | None:
@@ -75,7 +76,7 @@ class PairByTokens:
 
 @dataclass(frozen=True)
 class GapByTokens:
-    """``each``: the comparison at every D that all families reached, ascending."""
+    """``each``: the comparison at every D that two families reached, ascending."""
 
     each: tuple[ByParams, ...]
     pairs: Mapping[Versus, PairByTokens | Refusal]
@@ -84,27 +85,36 @@ class GapByTokens:
 def measure(study: StudyData) -> GapByTokens:
     """Raises Refusal without a finished run, or a shared D."""
     points, families = family_points(study)
-    each = tuple(at_tokens(points, families, tokens) for tokens in shared_tokens(points))
+    reached = reached_by_two(points) or shared_tokens(points)
+    each = tuple(at_tokens(points, families, tokens) for tokens in reached)
     return GapByTokens(each, {versus: attempt(pair_of, each, versus) for versus in pairs(families)})
+
+
+def reached_by_two(points: pl.DataFrame) -> list[int]:
+    """Every D that two families reached, ascending: a third one takes nothing from their comparison."""
+    families = points.group_by("tokens").agg(pl.col("family").n_unique())
+    return families.filter(pl.col("family") > 1)["tokens"].sort().to_list()
 
 
 def pair_of(each: tuple[ByParams, ...], versus: Versus) -> PairByTokens:
     """Raises Refusal if a family is missing, or no size has two D."""
     by_tokens = {data.tokens: data.pairs[versus] for data in each}
-    if refused := [pair for pair in by_tokens.values() if isinstance(pair, Refusal)]:
-        raise refused[0]
     known = {tokens: pair for tokens, pair in by_tokens.items() if isinstance(pair, FamilyPair)}
+    for refused in by_tokens.values() if not known else ():
+        if isinstance(refused, Refusal):
+            raise refused
     chosen = gaps_by_size(known)
     if not chosen:
         raise Refusal(
             f"no size of the {versus.reference} is compared with the {versus.rival} at two numbers of tokens",
             mend="give the study two D points or more, and sizes that match",
         )
-    lines = fitted_lines([(np.log2(list(gaps)), by_seed(gaps)) for gaps in chosen.values()])
+    seeds = [by_seed(gaps) for gaps in chosen.values()]
+    lines = fitted_lines([(np.log2(tokens), gaps_SK) for tokens, gaps_SK in seeds])
     common = one_slope(lines)
     sizes = tuple(
-        SizeGaps(params, next(iter(gaps.values())).curve, gaps, line)
-        for (params, gaps), line in zip(chosen.items(), common or lines, strict=True)
+        SizeGaps(params, next(iter(gaps.values())).curve, gaps, line, tokens[-1])
+        for (params, gaps), line, (tokens, _) in zip(chosen.items(), common or lines, seeds, strict=True)
     )
     level_at = {tokens: level for tokens in known if (level := level_size(sizes, tokens)) is not None}
     return PairByTokens(versus, sizes, average_slope(lines, common), common is not None, level_at)
@@ -118,23 +128,30 @@ def gaps_by_size(by_tokens: Mapping[int, FamilyPair]) -> dict[int, dict[int, Gap
             gaps.setdefault((gap.params, gap.curve), {})[tokens] = gap
     best: dict[int, dict[int, Gap]] = {}
     for (params, _), gap in sorted(gaps.items()):
-        last = max(gap)
-        other = best.get(params)
-        if len(gap) > 1 and (other is None or beats(gap[last], other.get(last))):
+        if len(gap) > 1 and (params not in best or longest(gap) > longest(best[params])):
             best[params] = gap
     return best
 
 
-def beats(gap: Gap, other: Gap | None) -> bool:
-    return other is None or gap.difference.value > other.difference.value
+def longest(gaps: Mapping[int, Gap]) -> tuple[int, float]:
+    """The last D and the gap there: a rival that stops earlier must not hide one that goes on."""
+    return max(gaps), gaps[max(gaps)].difference.value
 
 
-def by_seed(gaps: Mapping[int, Gap]) -> np.ndarray:
-    """Gaps (S, K) of the seeds that every D has; of their means if they have none in common."""
-    seeds = sorted(set.intersection(*(set(gap.by_seed) for gap in gaps.values())))
-    if not seeds:
-        return np.array([[gap.difference.value for gap in gaps.values()]])
-    return np.array([[gap.by_seed[seed] for gap in gaps.values()] for seed in seeds])
+def by_seed(gaps: Mapping[int, Gap]) -> tuple[list[int], np.ndarray]:
+    """The D from the first to one that the most seeds share, counted seeds x D, and their gaps (S, K).
+
+    Of the means, where no two D share a seed.
+    """
+    tokens = sorted(gaps)
+    seeds = {
+        n: set.intersection(*(set(gaps[D].by_seed) for D in tokens[:n])) for n in range(2, len(gaps) + 1)
+    }
+    most = max(seeds, key=lambda n: (n * len(seeds[n]), n))
+    if not seeds[most]:
+        return tokens, np.array([[gaps[D].difference.value for D in tokens]])
+    used = tokens[:most]
+    return used, np.array([[gaps[D].by_seed[seed] for D in used] for seed in sorted(seeds[most])])
 
 
 def average_slope(lines: tuple[Line, ...], common: tuple[Line, ...] | None) -> Interval:
@@ -188,7 +205,7 @@ def verdict(pair: PairByTokens) -> str:
         moves = "falls" if pair.change < 0 else "rises"
         return f"{names} {moves} by {size_words(pair.slope)} per doubling of D"
     moves = "grows" if pair.change == pair.lead else "shrinks"
-    return f"the {ahead}'s lead {moves} by {size_words(pair.slope)} per doubling of D"
+    return f"the {ahead}'s lead {moves} {size_words(pair.slope)} per doubling of D"
 
 
 def size_words(slope: Interval) -> str:
@@ -201,15 +218,27 @@ def crossing_words(pair: PairByTokens) -> str:
     """Where a lead that shrinks is gone, as a sentence without its full stop; empty where none shrinks."""
     if not pair.change or pair.change != -pair.lead:
         return ""
-    most = max(max(size.gaps) for size in pair.sizes)
+    most = max(size.fitted for size in pair.sizes)
     zeros = [(size.zero, size) for size in pair.sizes if size.zero is not None]
     if not zeros:
-        return f"At no size is it gone by D = {text.count(most)}"
+        return f"It ends at no size by {text.count(most)} tokens"
     zero, size = min(zeros, key=lambda each: each[0].value)
-    where = f"D = {text.count(zero.value)} ({text.interval(zero.ends, text.count)})"
+    where = f"{text.count(zero.value)} tokens ({text.interval(zero.ends, text.count)})"
     if zero.value <= max(size.gaps):
-        return f"At N = {text.count(size.params)} it is gone at {where}"
-    return f"At N = {text.count(size.params)} its line ends at {where}, beyond the tokens trained"
+        return f"At N = {text.count(size.params)} it ends at {where}"
+    return f"At N = {text.count(size.params)} its line ends at {where}, beyond those trained"
+
+
+def beyond_words(pair: PairByTokens) -> str:
+    """How far from their lines the gaps lie that stand beside them, as a sentence; empty without any."""
+    off = [
+        f"{text.difference(gap.difference)} at N = {text.count(size.params)} and D = {text.count(tokens)}, "
+        f"where the line says {text.signed(float(size.line.at(np.log2(tokens))))}"
+        for size in pair.sizes
+        for tokens, gap in size.gaps.items()
+        if tokens > size.fitted
+    ]
+    return f"Beside the lines, since fewer seeds trained so long: {text.listed(off)}." if off else ""
 
 
 def gaps_table(pair: PairByTokens) -> pl.DataFrame:

@@ -113,30 +113,31 @@ def of_families(points: pl.DataFrame, *families: str) -> pl.DataFrame:
     missing = [family for family in families if points.filter(pl.col("family") == family).is_empty()]
     if missing:
         raise Refusal(
-            f"the study holds no finished {' and no '.join(missing)} run",
-            mend=f"add {' and '.join(missing)} runs to the study, or let them finish without diverging",
+            f"the study holds no finished {' and no '.join(missing)} run to compare",
+            mend=f"add {' and '.join(missing)} runs of the same D, or let them finish without diverging",
         )
     return points.filter(pl.col("family").is_in(families))
 
 
 def shared_tokens(points: pl.DataFrame, column: str = "family") -> list[int]:
-    """Every D that all values of ``column`` reached, ascending. Raises Refusal if they share none."""
-    groups = points[column].n_unique()
-    shared = points.group_by("tokens").agg(pl.col(column).n_unique()).filter(pl.col(column) == groups)
-    if shared.is_empty():
-        names = ", ".join(map(str, points[column].unique().sort()))
+    """Every D that most values of ``column`` reached, ascending. Raises Refusal if no two share one."""
+    reached = points.group_by("tokens").agg(pl.col(column).n_unique().alias("values"))
+    most = int(reached["values"].to_numpy().max())
+    if most < min(2, points[column].n_unique()):
+        names = text.listed(list(map(str, points[column].unique().sort())))
         raise Refusal(
-            f"no number of training tokens is shared by all of {names}",
+            f"no number of training tokens is shared by two of {names}",
             mend="give every run of the study the same D points",
         )
-    return shared["tokens"].sort().to_list()
+    return reached.filter(pl.col("values") == most)["tokens"].sort().to_list()
 
 
 def main_tokens(points: pl.DataFrame, column: str = "family") -> int:
-    """Of the shared D, the largest that most sizes reached: some sizes may have trained for longer."""
+    """Of the shared D, the largest that more than half as many sizes reached as any: some stop earlier."""
     shared = points.filter(pl.col("tokens").is_in(shared_tokens(points, column)))
     sizes = shared.group_by("tokens").agg(pl.struct("curve", "params").n_unique().alias("sizes"))
-    return int(sizes.sort("sizes", "tokens")["tokens"][-1])
+    most = sizes.filter(2 * pl.col("sizes") > pl.col("sizes").max())
+    return int(most["tokens"].sort()[-1])
 
 
 def noise_by_size(points: pl.DataFrame, value: str = "loss") -> dict[Key, Noise] | Refusal:

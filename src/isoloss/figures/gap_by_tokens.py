@@ -89,8 +89,8 @@ def zero_of(size: SizeGaps, colour: str) -> pl.DataFrame:
 
 
 def line_of(size: SizeGaps, colour: str, zeros: pl.DataFrame) -> pl.DataFrame:
-    """The fitted line over its own D and, as ``beyond``, on to its crossing."""
-    own, last = list(size.gaps), max(size.gaps)
+    """The fitted line over the D that it was fitted to and, as ``beyond``, on to its crossing."""
+    own, last = list(size.gaps), size.fitted
     ends = [end for end in zeros.filter(pl.col("colour") == colour)["tokens"] if end > last]
     tokens = np.array([min(own), last, *(end for end in ends for end in (last, end))], dtype=float)
     return pl.DataFrame(
