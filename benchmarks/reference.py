@@ -20,6 +20,7 @@ from isoloss import files
 from isoloss.records import load
 from isoloss.records.reference import FOLDER
 from isoloss.records.store import CURVE, SLIDING, run_folder
+from isoloss.training.recipe import swept
 
 STUDIES = ("architectures", "shape", "context", "looped")
 STOPPING = 20.0
@@ -83,7 +84,8 @@ def ship(folder: Path, package: Path) -> None:
     for old in package.glob("runs/*"):
         if old.name not in planned:
             files.remove_folder(old)
-    files.write_json(package / "study.json", dict(study.plan))
+    plan = {"swept": swept(), **study.plan}  # plans of before do not say it
+    files.write_json(package / "study.json", plan)
     for record in study.records:
         source, place = run_folder(folder, record.run_id), run_folder(package, record.run_id)
         kept = {name: record.files[name] for name in (CURVE, SLIDING) if name in record.files}

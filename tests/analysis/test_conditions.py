@@ -71,6 +71,20 @@ def test_rates_given_by_hand_are_named_and_swept_ones_are_not(study):
     assert conditions(by_hand, ["transformer"]) == conditions(study, ["transformer"])
 
 
+def test_sizes_beyond_the_sweep_are_named_with_the_sizes_that_were_tried(study):
+    wide = replace(study, plan={**study.plan, "swept": {"transformer": (1, 10**9), "lstm": (1, 10**9)}})
+    assert conditions(wide, BOTH) == conditions(study, BOTH)
+    swept = {**study.plan, "swept": {"transformer": (900, 10_000), "lstm": (1, 10**9)}}
+    named = conditions(replace(study, plan=swept), BOTH)[1:]
+    beyond = "transformer 2x40, transformer 2x64, transformer 2x112 and transformer 2x200"
+    assert named == (
+        f"The learning rate of {beyond} follows from the recipe's sweep of other sizes (N = 900 to 10K).",
+    )
+    assert conditions(replace(study, plan=swept), ["lstm"]) == conditions(study, ["lstm"])
+    by_hand = with_rates(replace(study, plan=swept), transformer=[0.004])
+    assert len(conditions(by_hand, ["transformer"])) == 2, "by hand, and not said twice"
+
+
 def diverged(study, which):
     reason = "its loss ends at 923 nats"
     records = [

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from isoloss import text
 from isoloss.records import Record, StudyData
 
+NEAR = 1.1
+"""A size within this factor of a swept one has its rate."""
+
 
 def condition(study: StudyData) -> str:
     """What a reader must know before any finding: how many models, how large, and how long they trained."""
@@ -47,15 +50,32 @@ def precision_words(records: Sequence[Record]) -> list[str]:
 
 
 def rate_words(study: StudyData, records: Sequence[Record]) -> list[str]:
-    """Whose one rate the study file gives; others come from the recipe's sweep or from one of the study."""
+    """Whose one rate the study file gives, and whose size lies beyond those that the recipe's sweep tried."""
     given = {
         (models["family"], models["learning_rates"][0])
         for models in study.plan["spec"].get("models", [])
         if len(models.get("learning_rates") or []) == 1
     }
     by_hand = [record for record in records if (record.family, record.learning_rate) in given]
-    if not by_hand:
-        return []
-    labels = list(dict.fromkeys(record.label for record in by_hand))
-    whose = "all runs here" if len(by_hand) == len(records) else text.listed(labels)
-    return [f"The learning rate of {whose} was given by hand, not swept."]
+    said = (
+        [f"The learning rate of {whose(by_hand, records)} was given by hand, not swept."] if by_hand else []
+    )
+    swept = study.plan.get("swept", {})
+    beyond = [
+        record
+        for record in records
+        if record not in by_hand and record.family in swept
+        if not swept[record.family][0] / NEAR <= record.counts.params <= swept[record.family][1] * NEAR
+    ]
+    if beyond:
+        tried = dict.fromkeys(text.counts(*swept[record.family]) for record in beyond)
+        said.append(
+            f"The learning rate of {whose(beyond, records)} follows from the recipe's sweep of other sizes "
+            f"(N = {text.listed(list(tried))})."
+        )
+    return said
+
+
+def whose(some: Sequence[Record], records: Sequence[Record]) -> str:
+    labels = list(dict.fromkeys(record.label for record in some))
+    return "all runs here" if len(some) == len(records) else text.listed(labels)

@@ -137,7 +137,8 @@ class StudyPlan(Strict):
     """study.json: what a study's folder is meant to hold. ``spec`` is the scale as the study file has it.
 
     ``arguments``: of the `isoloss run` that made it. ``families``: each family of the user's, with its file
-    and what was checked of it before training.
+    and what was checked of it before training. ``swept``: of each family whose rates come from the recipe,
+    the least and the most parameters that its rates were swept at.
     """
 
     study: str
@@ -146,6 +147,7 @@ class StudyPlan(Strict):
     isoloss: str
     arguments: list[str] = Field(default_factory=list[str])
     families: dict[str, dict[str, str]] = Field(default_factory=dict[str, dict[str, str]])
+    swept: dict[str, tuple[int, int]] = Field(default_factory=dict[str, tuple[int, int]])
     spec: dict[str, Any]
     runs: list[RunPlan]
 

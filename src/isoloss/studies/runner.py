@@ -24,6 +24,7 @@ from isoloss.studies.spec import Scale, Study
 from isoloss.studies.stop import StopSignal
 from isoloss.training.device import find
 from isoloss.training.distributed import check_ranks
+from isoloss.training.recipe import swept
 from isoloss.training.settings import Execution
 from isoloss.training.task import Member, Progress, Task
 from isoloss.version import __version__
@@ -151,11 +152,13 @@ def divergence(record: Record) -> str | None:
 
 def plan_json(study: Study, scale_name: str, scale: Scale, runs: Sequence[PlannedRun]) -> dict[str, object]:
     """study.json: what the folder is meant to hold."""
+    by_recipe = {models.family for models in scale.models if models.learning_rates is None}
     return {
         "study": study.name,
         "title": study.title,
         "scale": scale_name,
         "isoloss": __version__,
+        "swept": {family: sizes for family, sizes in swept().items() if family in by_recipe},
         "spec": scale.model_dump(mode="json"),
         "runs": [
             {
@@ -196,7 +199,7 @@ def refuse_other_study(folder: Path, study: Study) -> None:
 
 def check_against_text(runs: Sequence[PlannedRun], corpus: library.TokenizedCorpus) -> None:
     """Refuse before training what the text cannot give: a context, or two validation windows."""
-    context = runs[0].settings.context
+    context = max(run.settings.context for run in runs)
     for tokens, windows in ((corpus.train, 1), (corpus.validation, 2)):
         if tokens.tokens < windows * context + 1:
             raise InputError(

@@ -45,6 +45,14 @@ def learning_rate(family: str, params: int, shape: dict[str, Any]) -> float:
     return round(float(f"{interpolate(points, params):.3g}"), 10)
 
 
+def swept() -> dict[str, list[int]]:
+    """Of each family, the least and the most parameters that its rates were swept at."""
+    sizes: dict[str, list[int]] = {}
+    for row in table()["rates"]:
+        sizes.setdefault(row["family"], []).append(row["params"])
+    return {family: [min(params), max(params)] for family, params in sizes.items()}
+
+
 def variant_of(family: str, shape: dict[str, Any]) -> int:
     """What besides size the sweep tells apart: depth of LSTMs, recurrence of looped models."""
     key = {"lstm": "n_layer", "looped": "recurrence"}.get(family)
