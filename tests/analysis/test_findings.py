@@ -168,10 +168,26 @@ def test_a_family_that_was_planned_and_is_missing_is_named_and_what_would_answer
 
 
 @pytest.mark.parametrize(
-    ("left_out", "keys"), [({"lstm_widths": ()}, ["context"]), ({"transformer_widths": ()}, [])]
+    ("left_out", "keys"), [({"lstm_widths": ()}, ["context"]), ({"transformer_widths": ()}, ["size"])]
 )
 def test_no_finding_speaks_of_a_family_that_was_never_planned(told, left_out, keys):
     assert [found.key for found in findings(told(replace(story.FEW, **left_out)))] == keys
+
+
+@pytest.mark.parametrize(
+    ("exponent", "words"),
+    [(0.05, "falls 0."), (-0.05, "rises 1."), (0.0, "No change of the loss of the 1-layer LSTM")],
+)
+def test_a_study_of_one_family_says_what_size_buys(told, exponent, words):
+    alone = replace(story.FEW, transformer_widths=(), lstm=replace(story.FEW.lstm, a=exponent))
+    (found,) = findings(told(alone))
+    assert words in found.sentence
+    small, large = found.numbers["params"]
+    law, tokens = alone.lstm, story.D_POINTS[-1]
+    low, high = found.numbers["fall"]["interval"]
+    assert low < law.loss(small, tokens) - law.loss(large, tokens) < high
+    (silent,) = findings(told(replace(alone, seeds=1)))
+    assert silent.sentence.startswith("No verdict")
 
 
 def test_two_sizes_give_gaps_but_no_crossover(told):

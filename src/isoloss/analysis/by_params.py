@@ -9,7 +9,14 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.families import Versus, compared, name_of, of_pair, pairs
-from isoloss.analysis.points import Curve, best_curve, cooled_points, curves_of, main_tokens
+from isoloss.analysis.points import (
+    Curve,
+    best_curve,
+    cooled_points,
+    curves_of,
+    main_tokens,
+    of_families,
+)
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Crossing, CrossingOutcome, Fit, crossing
 from isoloss.noise import Key, nested_noise
@@ -175,6 +182,21 @@ def moved(losses: Losses, params: int) -> dict[int, float]:
     return {
         seed: loss + share * (losses[far].get(seed, middle) - loss) for seed, loss in losses[near].items()
     }
+
+
+def fall(data: ByParams, family: str) -> tuple[str, int, int, Interval]:
+    """A family's best curve, its smallest and largest N, and by how many nats the loss falls between them.
+
+    Seeds are paired as in ``seed_gaps``. Raises Refusal for a family without two sizes.
+    """
+    points = of_families(data.points, family)
+    curve = best_curve(points, family)
+    losses = losses_of(points, curve)
+    small, large = min(losses), max(losses)
+    if small == large:
+        raise Refusal(f"{curve} has one size alone", mend="train two sizes or more")
+    falls = seed_gaps({large: losses[small]}, {large: losses[large]})[large]
+    return curve, small, large, mean(list(falls.values()))
 
 
 def mean_gap(by_seed: Mapping[int, float], noise: dict[Key, Noise] | Refusal, key: Key) -> Interval:

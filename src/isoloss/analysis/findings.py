@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.by_params import FamilyPair, called, crossover, sides
+from isoloss.analysis.by_params import ByParams, FamilyPair, called, crossover, fall, sides
 from isoloss.analysis.by_params import verdict as params_verdict
 from isoloss.analysis.by_position import START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.conditions import left_out
 from isoloss.analysis.contexts import Contexts, late_words, law_verdict, trend_words
-from isoloss.analysis.families import Versus
+from isoloss.analysis.families import Versus, name_of
 from isoloss.analysis.gap_by_tokens import PairByTokens, beyond_words, crossing_words, size_words
 from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
 from isoloss.analysis.loop_worth import phi_words, worth_words
@@ -22,7 +22,7 @@ from isoloss.analysis.loops import LoopedStudy, LoopGain, fewer_loops_words, loo
 from isoloss.analysis.points import seeds_phrase, sweeps
 from isoloss.analysis.shape import Shapes, compute_words, fold_words
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
-from isoloss.errors import Refusal
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import Crossing, CrossingOutcome
 from isoloss.noise import Key, pooled_words
 from isoloss.records import StudyData
@@ -81,6 +81,10 @@ def findings_of(analysis: StudyAnalysis) -> list[Finding]:
         parts.append(("loops", "What loops buy", analysis.loops, loops))
     elif analysis.planned == ("transformer",) and analysis.shape is None:
         parts.append(("context", "How context is used", analysis.contexts, context))
+    elif len(analysis.planned) == 1 and analysis.shape is None:
+        parts.append(
+            ("size", "What size buys", analysis.by_params, partial(size, family=analysis.planned[0]))
+        )
     if analysis.shape is not None:
         parts.append(("shape", "How much the shape matters at one size", analysis.shape, shape))
     said = [finding(key, title, data, say, tuned) for key, title, data, say in parts]
@@ -111,7 +115,10 @@ def tuning_words(swept: pl.DataFrame) -> list[str]:
 def finding(key: str, title: str, data: Any, say: Callable[..., Parts], tuned: list[str]) -> Finding:
     if isinstance(data, Refusal):
         return unanswered(key, title, data)
-    sentence, numbers, caveats = say(data)
+    answer = attempt(say, data)
+    if isinstance(answer, Refusal):
+        return unanswered(key, title, answer)
+    sentence, numbers, caveats = answer
     return Finding(key, title, text.capital(sentence), numbers, (*caveats, *tuned))
 
 
@@ -199,6 +206,30 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
     if len(data.fits) > 2:
         caveats.append(f"The {data.rival} is the one with the lowest mean loss; the table has the others.")
     return sentence, numbers, caveats
+
+
+def size(data: ByParams, family: str) -> Parts:
+    """Of a study of one family: by how much its loss falls with N."""
+    curve, small, large, change = fall(data, family)
+    where = f"from N = {text.count(small)} to {text.count(large)} at D = {text.count(data.tokens)}"
+    who = f"the {name_of(curve)}" if curve == family else f"the {curve}"
+    if change.sign is None:
+        sentence = (
+            f"no verdict on what size buys {who}: the two ends share no two seeds (measured "
+            f"{text.signed(-change.value)} nats {where})"
+        )
+    elif change.sign:
+        moves = "falls" if change.sign > 0 else "rises"
+        sentence = f"the loss of {who} {moves} {size_words(change)} {where}"
+    else:
+        sentence = f"no change of the loss of {who} is shown {where}: {text.difference(change)}"
+    laws = [f"{each.label} ({each.law})." for each in data.curves]
+    caveats = [
+        *laws,
+        f"Ranges are {text.level(LEVEL)} t intervals from pairs of one seed. Another text may differ.",
+    ]
+    numbers = {"tokens": data.tokens, "params": [small, large], "fall": difference_numbers(change)}
+    return f"{sentence}.", numbers, caveats
 
 
 def positions(data: FamilyPositions) -> Parts:
