@@ -4,7 +4,9 @@ import json
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 import isoloss
@@ -27,7 +29,9 @@ def here(tiny, tmp_path, monkeypatch, study_text):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "_families", dict(registry._families))
     two = study_text[: study_text.index('[[scale.mini.models]]\nfamily = "looped"')]
-    (tmp_path / "vs.toml").write_text(two.replace("[640, 1280]", "[640]") + GLR)
+    (tmp_path / "vs.toml").write_text(
+        two.replace("context = 16\nbatch_size = 4", "context = 32\nbatch_size = 2") + GLR
+    )
     return tmp_path
 
 
@@ -60,6 +64,20 @@ def test_it_trains_from_python_beside_a_transformer_and_an_lstm(glr_file, here):
     ended = command(*again[1:])
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("Nothing to do"), "it makes the same runs"
+    assert_the_report_has_it(here / "studies" / "tiny-study-mini")
+
+
+def assert_the_report_has_it(folder):
+    ended = command("report", str(folder), "--out", "page")
+    assert ended.returncode == 0, ended.stderr
+    page = Path("page", "index.html").read_text("utf-8")
+    for pair in ("Transformer minus glr model", "LSTM minus glr model"):
+        assert pair in page
+    figures = Path("page", "figures")
+    assert "glr" in set(pl.read_csv(figures / "loss-by-params.csv")["curve"])
+    for pair in ("transformer-glr", "lstm-glr"):
+        assert "glr" in set(pl.read_csv(figures / f"loss-by-position-{pair}.csv")["curve"])
+        assert pl.read_csv(figures / f"gap-by-tokens-{pair}.csv")["tokens"].to_list() == [640, 1280]
 
 
 def test_a_forgotten_file_is_named_in_the_error(glr_file):
