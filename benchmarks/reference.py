@@ -73,7 +73,10 @@ def train(study: str, folder: Path, given: argparse.Namespace, end: float) -> bo
         return running.wait(None if left == float("inf") else max(0.0, left)) == 0
     except subprocess.TimeoutExpired:
         running.send_signal(signal.SIGINT)
-        running.wait()
+        try:
+            running.wait(STOPPING)
+        except subprocess.TimeoutExpired:
+            running.kill()  # the last checkpoint stands
         return False
 
 

@@ -195,8 +195,8 @@ def verdict(pair: PairByTokens) -> str:
     names = pair.versus.words
     if pair.change is None:
         return (
-            f"no verdict on how {names} changes with D: no size has two seeds, so the seed noise is unknown "
-            f"(measured {text.signed(pair.slope.value)} nats per doubling of D)"
+            f"no verdict on how {names} changes with D: no size has two seeds of both, so the seed noise is "
+            f"unknown (measured {text.signed(pair.slope.value)} nats per doubling of D)"
         )
     if not pair.change:
         return f"no change of {names} with D is shown: {text.difference(pair.slope)} per doubling of D"
