@@ -60,6 +60,14 @@ def shipped(tmp_path_factory):
     return path.as_uri()
 
 
+@pytest.fixture(scope="session")
+def shipped_live(tmp_path_factory):
+    """The same as its server shows it, with forms; nothing answers them."""
+    path = tmp_path_factory.mktemp("shipped") / "live.html"
+    path.write_text(deck_page.build(live=True), "utf-8")
+    return path.as_uri()
+
+
 @pytest.fixture
 def deck_opened(browser, request):
     """A function that opens a page and closes it; nothing outside was asked for, nothing went wrong."""

@@ -27,6 +27,16 @@ class Deck(Watched):
                 return pressed
         raise AssertionError(f"{key} does not get away from {before[0]}")
 
+    def steps(self):
+        """Every step of the slide that is shown, by its number, each reached by one more key press."""
+        here = "document.querySelector('section.present')"
+        self.page.evaluate(f"stage.stand({here}, 0)")
+        for number in range(self.page.evaluate(f"stage.lastStep({here})") + 1):
+            if number > 0:
+                self.page.keyboard.press("PageDown")
+            assert self.page.evaluate(f"stage.reached.get({here})") == number
+            yield number
+
     def show(self):
         """Every step of the slide, so that what it has can be seen."""
         label = self.page.inner_text(".counter")
@@ -61,30 +71,38 @@ class Deck(Watched):
         return self.page.evaluate("document.activeElement.textContent")
 
 
+NO_SERVER = "window.EventSource = class { close() {} };"
+
+
 def open_deck(browser, address, hash="", **context):
+    """A live page from a file has no server to hear."""
     context = {"viewport": {"width": 1280, "height": 720}, "reduced_motion": "reduce"} | context
-    deck = watched(browser, address, hash, Deck, **context)
+    script = NO_SERVER if address.startswith("file://") else ""
+    deck = watched(browser, address, hash, Deck, script, **context)
     if context.get("java_script_enabled", True):
         deck.page.wait_for_selector("html.ready")
     return deck
 
 
-def axe(page):
-    """Faults that are more than minor.
+def axe(page, rules=()):
+    """Faults that are more than minor. ``rules``: these alone.
 
     A picture is one image to a screen reader; its hundreds of parts would take most of the time.
     """
-    found = violations(page, context={"exclude": [["figure svg > g"]]})
+    options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
+    found = violations(page, context={"exclude": [["figure svg > g"]]}, options=options)
     return [(name, html) for name, impact, html in found if impact != "minor"]
 
 
 @contextmanager
-def other_slides_empty(page):
-    """axe reads the whole document at every call, the hidden slides' thousands of cells too."""
+def only_what_axe_reads(page):
+    """axe goes through the whole document at every call: the hidden slides' cells, and parts of pictures."""
     page.evaluate(
-        """() => { window.away = [...document.querySelectorAll('.slides > section:not(.present)')].map(
-            slide => [slide, [...slide.childNodes]]);
-            window.away.forEach(([slide]) => slide.replaceChildren()); }"""
+        """() => {
+            const heavy = '.slides > section:not(.present), section.present figure svg > g';
+            window.heavy = [...document.querySelectorAll(heavy)].map(part => [part, [...part.childNodes]]);
+            window.heavy.forEach(([part]) => part.replaceChildren());
+        }"""
     )
     yield
-    page.evaluate("window.away.forEach(([slide, parts]) => slide.replaceChildren(...parts))")
+    page.evaluate("window.heavy.forEach(([part, children]) => part.replaceChildren(...children))")

@@ -45,8 +45,8 @@ class Watched:
     dialogs: list = field(default_factory=list)
 
 
-def watched(browser, address, hash="", kind=Watched, **context):
-    """``address`` opened in a context of its own. ``kind``: the class of what is returned."""
+def watched(browser, address, hash="", kind=Watched, script="", **context):
+    """``address`` in a context of its own. ``kind``: the class of what is returned; ``script`` runs first."""
     context = {"viewport": {"width": 1280, "height": 900}} | context
     page = browser.new_context(**context).new_page()
     opened = kind(page, address)
@@ -63,7 +63,7 @@ def watched(browser, address, hash="", kind=Watched, **context):
     page.on("console", lambda said: opened.errors.append(said.text) if said.type == "error" else None)
     page.on("pageerror", lambda error: opened.errors.append(str(error)))
     page.on("dialog", lambda dialog: (opened.dialogs.append(dialog.message), dialog.dismiss()))
-    page.add_init_script(VIOLATIONS)
+    page.add_init_script(VIOLATIONS + ";" + script)
     page.set_default_timeout(PATIENCE)
     expect.set_options(timeout=PATIENCE)
     page.goto(address + hash)

@@ -98,12 +98,63 @@ def test_the_presenters_window_has_notes_and_turns_the_page(deck_opened):
     assert window.get_by_role("button", name="Run").count() == 0, "a file measures nothing"
 
 
+def test_the_presenters_window_shows_what_one_more_press_brings(deck_opened):
+    deck = deck_opened("built", "#/2")
+    with deck.page.expect_popup() as popup:
+        deck.page.keyboard.press("w")
+    ahead = popup.value.frame_locator("iframe")
+    expect(ahead.locator(".share")).to_have_text("50%")  # the cell, a step further than on the screen
+    expect(deck.page.locator("section.present .share")).to_have_text("100%")
+    deck.slide(3)
+    for shown, hidden in (("show", "headline"), ("headline", "beware"), ("beware", "guess")):
+        expect(ahead.locator(f"[data-part={shown}]").first).to_be_visible()
+        expect(ahead.locator(f"[data-part={hidden}]").first).to_be_hidden()
+        deck.page.keyboard.press("PageDown")
+    expect(ahead.locator("h2")).to_have_text("Slide 4: words & more")
+    letters = "part => parseFloat(getComputedStyle(part).fontSize) / innerHeight"
+    there, here = ahead.locator("h2").evaluate(letters), deck.page.locator("h2").nth(2).evaluate(letters)
+    assert abs(there - here) < 0.002, "the same stage, made small"
+    assert ahead.locator("section").evaluate("part => part.inert")
+    deck.page.keyboard.press("End")
+    expect(popup.value.locator("iframe")).to_be_hidden()
+    expect(popup.value.locator(".next")).to_have_text("Next: the end")
+
+
 def test_the_presenters_window_runs_what_the_slide_shows(deck_opened):
     deck = deck_opened("served", "#/3")
     with deck.page.expect_popup() as popup:
         deck.page.keyboard.press("w")
     popup.value.get_by_role("button", name="Run").click()
-    expect(popup.value.locator("header ~ p")).to_contain_text(["", "done"])
+    expect(popup.value.locator("header ~ p span")).to_have_text("done")
+
+
+def test_a_clicker_turns_wherever_the_focus_is(deck_opened):
+    deck = deck_opened("served", "#/3")
+    at = "stage.reached.get(document.querySelector('section.present'))"
+    for place in ("h2", "[data-guess]", "[data-hands]", "[name=prompt]", ".run"):
+        for key, step in (("PageDown", 1), ("PageUp", 0)):
+            deck.page.locator(f"section.present {place}").first.focus()
+            deck.page.keyboard.press(key)
+            assert deck.page.evaluate(at) == step, (place, key)
+    expect(deck.panel("quick").locator("[name=prompt]")).to_have_value("We propose a")
+    deck.page.locator("section.present [data-guess]").first.focus()
+    deck.page.keyboard.press("ArrowRight")
+    assert deck.page.evaluate(at) == 1, "arrows, from a button"
+
+
+def test_a_slider_leaves_a_clickers_other_keys_alone(deck_opened):
+    """Nothing is typed into it: of the keys that a clicker may have only the arrows are its own."""
+    deck = deck_opened("built", "#/7")
+    slider = deck.page.get_by_label("Temperature")
+    slider.focus()
+    for dark in (True, False):
+        deck.page.keyboard.press("b")
+        assert (deck.page.locator("html.blank").count() == 1) == dark
+    deck.page.keyboard.press("ArrowRight")
+    expect(deck.page.locator(".counter")).to_have_text("7 / 13")
+    expect(slider).to_have_value("1.1")
+    deck.page.keyboard.press("Space")
+    expect(deck.page.locator(".counter")).to_have_text("8 / 13")
 
 
 def test_a_clicker_works_with_a_dialog_open_and_can_darken_the_screen(deck_opened):

@@ -9,13 +9,20 @@ from isoloss.figures.marks import chart_of
 from isoloss.figures.style import GRID, INK
 
 SCHEME = ["#ffffff", "#0072B2"]
+PALE = ["#ffffff", "#7dbfe6"]
+"""Dark letters stand out on all of it, and light ones on what the dark theme makes of it."""
 
 
 def heat_map(
-    weights: pl.DataFrame, labels: Sequence[str], *, top: float = 1.0, angle: float = -90
+    weights: pl.DataFrame,
+    labels: Sequence[str],
+    *,
+    top: float = 1.0,
+    angle: float = -90,
+    scheme: Sequence[str] = SCHEME,
 ) -> alt.Chart:
     """Cells of ``looks``, ``looks at``, ``weight``: white at 0, blue at ``top``."""
-    scale = alt.Scale(domain=[0, top], range=SCHEME, clamp=True, interpolate="rgb")
+    scale = alt.Scale(domain=[0, top], range=list(scheme), clamp=True, interpolate="rgb")
     x = alt.X("looks at:N", title="looked at", sort=list(labels), scale=alt.Scale(domain=list(labels)))
     y = alt.Y("looks:N", title="looks", sort=list(labels), scale=alt.Scale(domain=list(labels)))
     legend = alt.Legend(title="weight", gradientLength=90)
@@ -31,11 +38,10 @@ def heat_map(
 
 
 def numbered_map(weights: pl.DataFrame, labels: Sequence[str], *, size: int = 12) -> alt.LayerChart:
-    """The same with the number in each cell, dark or light by the cell's shade."""
-    base = heat_map(weights, labels, angle=-40)
+    """The same with the number in each cell."""
+    base = heat_map(weights, labels, angle=-40, scheme=PALE)
     numbers = base.mark_text(fontSize=size).encode(
-        text=alt.Text("weight:Q", format=".2f"),
-        color=alt.condition("datum.weight > 0.92", alt.value("white"), alt.value(INK)),
+        text=alt.Text("weight:Q", format=".2f"), color=alt.value(INK)
     )
     return alt.LayerChart(layer=[base, numbers])
 

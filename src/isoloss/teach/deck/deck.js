@@ -65,7 +65,8 @@
 
   function stand(slide, step, aloud) {
     const fresh = window.stage.stand(slide, step);
-    if (slide === current()) window.presenter.show(slide, slides[slides.indexOf(slide) + 1], step, lastStep(slide));
+    const to = slides.indexOf(slide) + 1;
+    if (slide === current()) window.presenter.show(slide, to === thirteen ? undefined : slides[to], step, lastStep(slide));
     if (aloud && fresh.length) announce(fresh.map((part) => part.innerText).join(" ").trim());
   }
 
@@ -164,8 +165,8 @@
     if (dialog) dialog.close();
     const field = place.closest("input, select, textarea, [contenteditable]");
     if (field && event.key === "Escape") return field.blur();
-    // A clicker sends PageUp and PageDown: they turn the page wherever the focus is.
-    if (field && !clicker) return;
+    // A clicker sends PageUp and PageDown: they turn the page wherever the focus is. Nothing is typed into a slider.
+    if (field && !clicker && (field.type !== "range" || /^(Arrow|Home|End)/.test(event.key))) return;
     if (event.key === " " && place.closest("button, a, summary, [role=button]")) return;
     if (letters.checked && /^[1-3]$/.test(event.key)) return actions.pick(Number(event.key));
     if (event.key.startsWith("Arrow") && scrolls(place.closest(".scroll"))) return;

@@ -4,7 +4,8 @@
 
   const STYLE = "body{font:1.25rem/1.4 system-ui,sans-serif;margin:1.5rem;color:#f1f3f5;background:#10141b}" +
     "h1{font-size:1.6rem;margin:0.5rem 0}button{font:inherit;padding:0.3rem 1rem;margin-right:0.5rem}" +
-    "header{display:flex;gap:2rem;font-variant-numeric:tabular-nums}.next{color:#aab2bb;border-top:1px solid #3a424c;padding-top:0.6rem}kbd{font:inherit}";
+    "header{display:flex;gap:2rem;font-variant-numeric:tabular-nums}iframe{width:1280px;height:720px;border:3px solid #3a424c;float:right;" +
+    "pointer-events:none;transform:scale(0.35);transform-origin:0 0;margin:0 -832px -456px 1rem}.next{clear:both;color:#aab2bb;border-top:1px solid #3a424c;padding-top:0.6rem}kbd{font:inherit}";
   const TURNS = ["ArrowRight", "ArrowLeft", "PageDown", "PageUp", " "];
   let other = null, began = 0, parts = {};
 
@@ -35,10 +36,11 @@
     page.title = "Presenter · " + document.title;
     page.head.replaceChildren(part("style", STYLE));
     parts = Object.fromEntries(["clock", "step", "state"].map((name) => [name, part("span")]));
-    Object.assign(parts, { title: part("h1"), notes: part("main"), next: part("p") });
+    Object.assign(parts, { title: part("h1"), notes: part("main"), next: part("p"), preview: part("iframe") });
+    parts.preview.title = "What comes next";
     parts.next.className = "next";
     const runs = live ? [button("Run", actions.run), button("Cancel", actions.cancel), parts.state] : [];
-    page.body.replaceChildren(part("header", parts.clock, parts.step), parts.title, parts.notes, parts.next,
+    page.body.replaceChildren(part("header", parts.clock, parts.step), parts.title, parts.preview, parts.notes, parts.next,
       part("p", button("Back", actions.previous), button("Next", actions.next), ...runs));
     other.addEventListener("keydown", function (event) {
       if (TURNS.includes(event.key) && event.target.localName !== "button") event.preventDefault();
@@ -61,7 +63,22 @@
     const notes = slide.querySelector(".notes");
     parts.notes.innerHTML = notes ? notes.innerHTML : "";
     parts.next.textContent = next ? "Next: " + words(next, "h2") + " – " + words(next, ".lead") : "Next: the end";
+    parts.preview.hidden = step === last && !next;
+    if (!parts.preview.hidden) preview(step < last ? slide : next, step < last ? step + 1 : 0);
     state(slide);
+  }
+
+  /** What one more press brings: a copy of the slide at that step, on a stage of its own made small. */
+  function preview(slide, step) {
+    const page = parts.preview.contentDocument, copy = slide.cloneNode(true), stage = part("div", copy);
+    page.documentElement.className = "js ready";
+    page.documentElement.dataset.theme = document.documentElement.dataset.theme || "";
+    page.head.replaceChildren(part("style", document.querySelector("style").textContent));
+    Object.assign(copy, { className: "present", hidden: false, inert: true });
+    stage.className = "slides";
+    window.machines.mount(copy);
+    window.stage.stand(copy, step, false);
+    page.body.replaceChildren(stage);
   }
 
   function state(slide) {

@@ -17,7 +17,7 @@
   function timetable(slide) {
     const own = all("[data-at], [data-gone]", slide).filter((part) => !part.matches(".panel")).map((part) =>
       [part, Number(part.dataset.at || 0), Number(part.dataset.gone || FOREVER)]);
-    return own.concat(...all(".panel", slide).map(function (panel) {
+    const plan = own.concat(...all(".panel", slide).map(function (panel) {
       const at = Number(panel.dataset.at), shows = all(".output [data-part=show]", panel), told = at + Math.max(1, shows.length);
       const rows = shows.map((part, i) => [part, at + i, i < shows.length - 1 ? at + i + 1 : FOREVER]);
       const shownBefore = all("[data-part=example] [data-at]", panel).length;
@@ -30,6 +30,10 @@
         rows.push([panel, Number(panel.dataset.since || 0), Number(panel.dataset.until || FOREVER)]);
       return rows;
     }));
+    // The lead asks what the verdict answers: it makes room for the first doubt, but not on paper.
+    const doubts = plan.filter(([part]) => part.matches("[data-part=beware]")).map(([, first]) => first);
+    if (doubts.length && !printing) all(".lead", slide).forEach((lead) => plan.push([lead, 0, Math.min(...doubts)]));
+    return plan;
   }
 
   function lastStep(slide) {
@@ -40,9 +44,8 @@
   }
 
   /** Show a slide as it is at its step; what is not there yet keeps its room, so that nothing jumps. What is new. */
-  function stand(slide, step) {
+  function stand(slide, step, whole = flat()) {
     reached.set(slide, step);
-    const whole = flat();
     const fresh = [];
     timetable(slide).forEach(function ([part, first, gone]) {
       const there = whole || (step >= first && step < gone);
@@ -51,7 +54,9 @@
       part.classList.toggle("over", !whole && step >= gone);
       part.classList.toggle("early", !whole && step < first);
     });
-    all("[data-machine]", slide).forEach((part) => window.machines.step(part, step - Number(part.dataset.from || 0)));
+    // One column has no steps: a machine is drawn to its end.
+    const column = !printing && !staged.matches;
+    all("[data-machine]", slide).forEach((part) => window.machines.step(part, column && whole ? FOREVER : step - Number(part.dataset.from || 0)));
     return fresh;
   }
 

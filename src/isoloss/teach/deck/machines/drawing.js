@@ -78,8 +78,17 @@
     const machine = kinds[place.dataset.machine](place, arrays);
     if (machine === null) return;  // nothing was recorded: the words without a script stay
     place.classList.add("machine");
+    frame(place);
     drawn.set(place, machine);
     machine.step(at);
+  }
+
+  /** On a phone a drawing scrolls sideways, by keys too, and its knobs stay where they are. */
+  function frame(place) {
+    const svg = place.querySelector("svg");
+    const box = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Drawing: " + place.dataset.machine, "data-prevent-swipe": "" });
+    svg.replaceWith(box);
+    box.append(svg);
   }
 
   function step(place, n) {

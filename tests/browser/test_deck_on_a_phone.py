@@ -1,0 +1,72 @@
+"""The deck at 360 x 640: one column without steps; what is wider scrolls by itself, and can be seen to."""
+
+import io
+
+import numpy as np
+import pytest
+from deck import EVERY
+from PIL import Image
+from playwright.sync_api import expect
+
+PHONE = {"width": 360, "height": 640}
+BROAD = "part => part.scrollWidth > part.clientWidth + 16 && part.checkVisibility()"
+UNSEEN = 0.03
+"""A shade that differs from the paper by less of the range from black to white is not counted on."""
+
+
+def test_a_phone_reads_one_column_without_steps(deck_opened):
+    deck = deck_opened("shipped_live", viewport=PHONE)
+    small = """() => [...document.querySelectorAll('section.present :not(svg *, .visually-hidden)')].filter(
+        (part) => [...part.childNodes].some((one) => one.nodeType === 3 && one.textContent.trim())
+            && part.checkVisibility() && parseFloat(getComputedStyle(part).fontSize) < 14
+        ).map((part) => part.outerHTML.slice(0, 80))"""
+    for number in EVERY:
+        deck.slide(number)
+        assert deck.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], number
+        assert deck.page.locator("section.present .away").count() == 0, number
+        assert deck.page.evaluate(small) == [], number
+
+
+def test_a_phone_sees_the_cell_at_the_end_of_the_word(deck_opened):
+    """Without steps nothing would bring the ink along; a slider still does what it does on the stage."""
+    deck = deck_opened("built", "#/2", viewport=PHONE)
+    cell = deck.page.locator("[data-machine=cell]")
+    expect(cell.locator(".share")).to_have_text("6%")  # 0.5 ** 4
+    assert cell.locator("circle.ink").count() == 5
+    cell.get_by_label("Forget").fill("0.95")
+    expect(cell.locator(".share")).to_have_text("81%")
+    moved = cell.locator(".scroll").evaluate("part => { part.scrollLeft = 999; return part.scrollLeft; }")
+    assert moved > 0
+    assert cell.get_by_label("Forget").bounding_box()["x"] >= 0, "its knobs stay where they are"
+
+
+def shaded(page, box):
+    """How much of the right and of the left edge of a box is not paper."""
+    grey = np.asarray(Image.open(io.BytesIO(page.screenshot(animations="disabled"))).convert("L")) / 255
+    bar = page.locator(".bar").bounding_box()["y"]
+    at = box.bounding_box()
+    rows = slice(max(0, round(at["y"]) + 2), min(round(bar), round(at["y"] + at["height"])) - 2)
+    paper = grey[2, 2]
+    edges = (round(at["x"] + at["width"]) - 2, round(at["x"]) + 1)
+    return [float(np.mean(np.abs(grey[rows, column] - paper) > UNSEEN)) for column in edges]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_broader_than_the_phone_is_reached_by_keys_and_shaded_where_it_goes_on(deck_opened, scheme):
+    deck = deck_opened("shipped", viewport=PHONE, color_scheme=scheme)
+    found = 0
+    for number in EVERY:
+        deck.slide(number)
+        for box in deck.page.locator("section.present .scroll").all():
+            if not box.evaluate(BROAD):
+                continue
+            found += 1
+            name = box.get_attribute("aria-label")
+            assert (box.get_attribute("tabindex"), box.get_attribute("role")) == ("0", "region"), name
+            box.evaluate("part => part.scrollIntoView({block: 'center'})")
+            right, _ = shaded(deck.page, box)
+            box.evaluate("part => { part.scrollLeft = 1e5; }")
+            gone, left = shaded(deck.page, box)
+            assert min(right, left) > 0.7, (number, name, right, left)
+            assert gone < right - 0.3, (number, name, "no shade where nothing follows")
+    assert found > 12

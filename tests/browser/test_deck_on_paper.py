@@ -1,0 +1,66 @@
+"""Paper: how large the smallest letters are, on slides printed two a page and on the handout."""
+
+import pytest
+
+POINT = 96 / 72
+SLIDE = (320, 180)
+"""Millimetres, as print.css has them; A4 upright with 5 mm at each side takes two, 200 mm wide."""
+TWO_A_PAGE = 200 / SLIDE[0]
+LEAST = 7
+
+LETTERS = """() => {
+  const slides = document.querySelector('.slides'), found = [];
+  const walker = document.createTreeWalker(slides, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const part = node.parentElement, said = node.textContent.trim();
+    if (!said || part.closest('.visually-hidden, desc, title, option')) continue;
+    if (!part.checkVisibility({visibilityProperty: true})) continue;
+    const to = part.closest('svg') ? part.getScreenCTM() : {a: 1, b: 0};
+    const size = parseFloat(getComputedStyle(part).fontSize) * Math.hypot(to.a, to.b);
+    const slide = part.closest('section').dataset.label;
+    found.push([size, slide, said.slice(0, 40), part.closest('.notes') !== null]);
+  }
+  return found;
+}"""
+
+
+def printed(deck, *, handout=False):
+    """[size in points, slide, what is said, whether in the notes] of all on paper, smallest first."""
+    if handout:
+        deck.page.keyboard.press("p")
+    deck.page.emulate_media(media="print")
+    deck.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    return sorted([size / POINT, *rest] for size, *rest in deck.page.evaluate(LETTERS))
+
+
+@pytest.fixture
+def paper(deck_opened):
+    """The deck as wide as the page it is printed on, which decides about its columns."""
+    return deck_opened("shipped", viewport={"width": round(SLIDE[0] * 96 / 25.4), "height": 680})
+
+
+def test_two_slides_a_page_have_no_letters_below_seven_points(paper):
+    letters = printed(paper)
+    assert [one for one in letters if one[0] * TWO_A_PAGE < LEAST] == []
+    assert len({slide for _, slide, *_ in letters}) == 18
+    assert not any(notes for *_, notes in letters)
+    broken = "all => all.filter(one => one.scrollHeight > one.clientHeight + 2).map(one => one.dataset.label)"
+    assert paper.page.locator(".slides > section").evaluate_all(broken) == []
+
+
+def test_the_handout_has_notes_and_exercises_that_can_be_read(paper):
+    letters = printed(paper, handout=True)
+    assert [one for one in letters if one[0] < LEAST] == []
+    notes = [one for one in letters if one[3]]
+    assert len({slide for _, slide, *_ in notes}) == 18
+    assert min(notes)[0] > 8
+    lie = "[...document.querySelectorAll('.notes')].map(one => getComputedStyle(one).position)"
+    assert set(paper.page.evaluate(lie)) == {"static"}, "below their slide, not over another"
+    assert sum(said.startswith("Exercise") for _, _, said, _ in notes) >= 12
+
+
+def test_a_small_letter_on_paper_is_seen(paper):
+    """Negative control, in a text and in a picture."""
+    paper.page.add_style_tag(content=".lead { font-size: 0.6rem; } .drawing text { font-size: 12px; }")
+    small = {said for size, _, said, _ in printed(paper) if size * TWO_A_PAGE < LEAST}
+    assert {"Two ways to remember a sentence", "attention"} <= small
