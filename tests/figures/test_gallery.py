@@ -1,7 +1,5 @@
 """Every kind of figure: made from a fit or a study that allows it, refused in words where none does."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -10,6 +8,7 @@ import spec
 from isoloss import published, text
 from isoloss.analysis import refits
 from isoloss.analysis.families import name_of
+from isoloss.analysis.loop_worth import worth_of
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import (
     design,
@@ -199,14 +198,14 @@ def test_the_envelope_holds_the_lowest_loss_at_every_compute(ahead):
     assert figure.title.endswith(f"with the {name_of(family)} of N = {text.count(params)}")
 
 
-def test_the_gallery_page_shows_what_there_is_and_says_what_is_not(law, monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs")
-    import gallery as examples
+def test_the_gallery_has_an_example_of_every_kind(examples, page):
+    assert set(examples) == set(gallery.STUDY | gallery.FIT)
+    assert all(figure.name.startswith(kind) for kind, (_, figure) in examples.items())
+    shown = page.page({"law": examples["law"]})
+    assert shown.count("<svg") == 1
+    assert "isoloss plot law fit.json" in shown
 
-    (figure,) = gallery.fit_figures_of(law, "law")
-    missing = Refusal("no shapes were trained", mend="train some")
-    page = examples.page({"law": ("fit.json", figure), "shape": ("reference/shape", missing)})
-    assert page.count("<svg") == 1
-    assert "isoloss plot law fit.json" in page
-    assert "isoloss plot shape reference/shape" in page
-    assert "no shapes were trained" in page
+
+def test_made_up_loops_are_worth_what_was_planted(page):
+    phi = worth_of(page.equal_depth()).phi
+    assert phi.low < 0.46 < phi.high

@@ -162,9 +162,10 @@ def families(data: FamilyPair) -> Parts:
     else:
         sentence = f"at D = {text.count(data.tokens)} {params_verdict(data)}."
     crossing = data.crossings[data.rival]
+    minus = f"{data.reference} minus {data.rival} is"
     words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in gaps]
     if judged and (len(sides) > 1 or 0 in sides):
-        sentence += f" {data.reference} minus {data.rival} is {words[-1]}."
+        sentence += f" {minus} {words[-1]}."
     meets = f"{text.capital(crossover(crossing, data, data.rival))}." if gaps else ""
     crosses = isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE
     if crosses:
@@ -179,7 +180,7 @@ def families(data: FamilyPair) -> Parts:
     }
     caveats = [] if crosses or not meets else [meets]
     if judged:
-        caveats.append(f"{data.reference} minus {data.rival} is {text.listed(words)}.")
+        caveats.append(" ".join([f"{minus} {words[0]}.", *(f"It is {each}." for each in words[1:])]))
     caveats += [
         range_words(data.noise, "spread of the differences between seeds"),
         "N leaves out embeddings. Where no size matches, the loss is read between the two nearest.",
@@ -225,7 +226,7 @@ def loops(data: LoopedStudy) -> Parts:
         "At equal N, more loops execute more parameters and cost more compute for each token.",
     ]
     if isinstance(worth, Refusal):
-        caveats.append(f"What a loop is worth at equal depth is not answered: {worth.what}.")
+        caveats.append(f"Loops at equal depth: {worth.what}.")
     if data.mean_gains:
         most = data.mean_gains[-1]
         numbers |= {
@@ -306,6 +307,6 @@ def difference_numbers(value: Interval) -> dict[str, Any]:
 
 def range_words(noises: Mapping[Key, Noise] | Refusal, of: str = "spread between seeds") -> str:
     """What the intervals of a sentence hold, and over what their noise is pooled."""
-    over = "" if isinstance(noises, Refusal) else f", {pooled_words(noises.values())}"
+    over = "" if isinstance(noises, Refusal) else f". It is {pooled_words(noises.values())}"
     kind = f"{text.level(LEVEL)} t intervals"
     return f"Ranges are {kind} from the {of}{over}. Another text or recipe may differ."

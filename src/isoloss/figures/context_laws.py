@@ -60,7 +60,7 @@ def joint_words(data: Contexts) -> str:
     joint = data.joint
     return (
         "One law for all sizes, E + A N^-alpha + B N^-eta T^-p, fitted without the largest, misses its curve "
-        f"by {joint.error:.3f} nats; the next smaller size's curve misses it by {joint.nearest:.3f}"
+        f"by {joint.error:.3f} nats. The next smaller size's curve misses it by {joint.nearest:.3f}"
     )
 
 

@@ -274,9 +274,9 @@ def _with_many_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) 
             layers.append(marks.points(dots, x, y, colour=REAL, size=20, opacity=0.45))
         panels.append(marks.panel(layers, PANEL, PANEL))
     middles = ", ".join(amount(name, value) for name, value in centre.items())
-    how = f"each panel moves one input and holds the others at {middles}"
+    how = f"a panel an input, the others at {middles}"
     if points is not None:
-        how += "; rows are moved there along the law, each keeping its residual"
+        how += "; rows moved there along the law with their residuals"
     return in_rows(panels), pl.concat(shown.values()), how
 
 

@@ -209,7 +209,13 @@ def study_figures(study: StudyData, kind: str) -> Sequence[Figure]:
 
     Raises InputError for an unknown kind, Refusal where the study's runs do not allow it.
     """
-    figures = _known(STUDY, kind, "a study").make(analyse(study))
+    _known(STUDY, kind, "a study")
+    return figures_of(analyse(study), kind)
+
+
+def figures_of(analysis: StudyAnalysis, kind: str) -> Sequence[Figure]:
+    """The same of a study that was analysed."""
+    figures = _known(STUDY, kind, "a study").make(analysis)
     if not figures:
         raise Refusal("the study compares no two families", mend="choose another kind of figure")
     return figures

@@ -41,7 +41,7 @@ def figure(data: FamilyPositions) -> Figure:
         diamond=" Diamond: no later token gains." if flat_from(models).height else "",
         start=f"{START // 2 + 1}–{START}",
         over=f"bars: {LEVEL_WORDS} t intervals over {data.over}",
-        stops="; ".join(f"{model.name} {use_words(model.context_use)}" for model, _ in models),
+        stops=". ".join(f"{model.name} {use_words(model.context_use)}" for model, _ in models),
     )
     return replace(made, name=made.name + data.versus.suffix)
 

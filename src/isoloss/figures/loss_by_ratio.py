@@ -63,6 +63,6 @@ def title_of(lines: pl.DataFrame, size: float) -> str:
     line = lines.filter(pl.col("params") == size)
     (least, most), (low, high) = marks.span(line["ratio"]), marks.span(line["law"])
     return (
-        f"From {least:.2g} to {most:.3g} tokens a parameter the loss of N = {text.count(size)} falls "
-        f"from {text.loss(high)} to {text.loss(low)}"
+        f"{text.count(most / least)} times the tokens a parameter lower the loss of N = {text.count(size)} by "
+        f"{text.loss(high - low)} nats"
     )

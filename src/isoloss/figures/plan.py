@@ -75,7 +75,7 @@ def frontier(source: Source, plan: Plan) -> Figure:
         marks.panel(layers, WIDTH, HEIGHT),
         title,
         table,
-        points="" if runs is None else f"points: the {runs.height} runs used; ",
+        points="" if runs is None else f"; points: the {runs.height} runs",
         law=name_of(source),
         rule=f"{plan.flops_per_token:g}",
         band=_band_name(source, plan),
@@ -87,8 +87,8 @@ def _band_name(source: Source, plan: Plan) -> str:
         return "the fit supports no interval"
     level = text.level(plan.level)
     if isinstance(source, Fit):
-        return f"band: {level} interval of the law's mean; bar: of one new run"
-    return f"band and bar: {level} interval of one new run"
+        return f"band: {level} interval of its mean, bar: of a run"
+    return f"band and bar: {level} interval of a run"
 
 
 def allocation(source: Source, plan: Plan) -> Figure:
