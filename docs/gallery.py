@@ -42,7 +42,7 @@ def equal_depth() -> pl.DataFrame:
     noise, rows = np.random.default_rng(0), []
     for width, loops, tokens in product((24, 36, 52, 80), (1, 2, 4), (1e6, 2e6, 4e6)):
         once, inside = 48 * width**2, 48 * width**2 / loops
-        loss = 1.57 + 20 * (once + loops**0.46 * inside) ** -0.2 + 900 * tokens**-0.37
+        loss = 1.57 + 20 * (once + loops**0.46 * inside) ** -0.2 + 250 * tokens**-0.37
         sizes = {"n_layer": 4 + 4 // loops, "d_model": width, "recurrence": loops, "params": once + inside}
         executed = {"params_executed": once + loops * inside, "tokens": tokens}
         names = {"family": "looped", "curve": f"looped, T_m = {loops}", "seed": 0}
@@ -59,7 +59,8 @@ def examples(studies: Mapping[str, StudyAnalysis]) -> dict[str, tuple[str, Figur
         source = " ".join(["fit.json", *BESIDE[: len(others)]])
         out[kind] = source, gallery.fit_figures_of(law, kind, others)[0]
     for kind in gallery.STUDY:
-        for name, analysis in studies.items():
+        own_first = sorted(studies.items(), key=lambda named: not kind.startswith(named[0].split("/")[-1]))
+        for name, analysis in own_first:
             made = attempt(gallery.figures_of, analysis, kind)
             if not isinstance(made, Refusal):
                 out[kind] = name, made[0]

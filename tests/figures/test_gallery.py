@@ -11,6 +11,7 @@ from isoloss.analysis.families import name_of
 from isoloss.analysis.loop_worth import worth_of
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import (
+    compared_laws,
     design,
     exponents,
     frontier_fit,
@@ -99,8 +100,8 @@ def test_runs_to_buy_are_those_of_the_design(law):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in gallery.STUDY if kind not in ("loop-worth", "shape")])
-def test_every_kind_of_a_study_is_drawn(ahead, kind):
-    assert all(figure.name.startswith(kind) for figure in gallery.study_figures(ahead, kind))
+def test_every_kind_of_a_study_is_drawn(figures_of, kind):
+    assert all(figure.name.startswith(kind) for figure in figures_of("LSTM_AHEAD")[kind])
 
 
 @pytest.mark.parametrize(("kind", "why"), [("shape", "planned nothing"), ("loop-worth", "equal depth")])
@@ -148,6 +149,22 @@ def test_hidden_runs_stand_with_their_errors(law):
     inside = (table["low"] < 0) == (table["high"] > 0)
     assert inside.to_list() == table["inside"].to_list()
     assert figure.title.startswith(f"{sum(table['inside'])} of {table.height} hidden runs")
+
+
+def test_laws_are_compared_by_their_errors_on_hidden_runs(law):
+    outcome = refits.compared(law)
+    table = compared_laws.figure(outcome).table
+    for split in ("largest", "folds"):
+        rows = {row["law"]: row for row in table.filter(split=split).iter_rows(named=True)}
+        least = min(getattr(entry, split) for entry in outcome.entries)
+        for entry in outcome.entries:
+            row, behind = rows[entry.law], getattr(entry, f"behind_{split}")
+            assert row["error"] == pytest.approx(100 * getattr(entry, split))
+            ends = (None, None) if behind is None else 100 * (least + np.array(behind.interval))
+            assert [row["low"], row["high"]] == pytest.approx(list(ends))
+    assert {"chinchilla", "kaplan-nd", "power"} < set(table["law"])
+    with pytest.raises(Refusal, match="no other law"):
+        refits.compared(published("chinchilla-epoch"))
 
 
 def test_exponents_under_each_objective_are_those_of_its_fit(law):

@@ -13,6 +13,7 @@ from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import (
     backtest,
+    compared_laws,
     context_laws,
     correlations,
     design,
@@ -180,6 +181,10 @@ FIT = {
     ),
     "hidden-runs": Kind(
         "hidden runs one by one, with errors", _alone(lambda fit: hidden_runs.figure(refits.hidden_runs(fit)))
+    ),
+    "compared-laws": Kind(
+        "laws of the same inputs on hidden runs",
+        _alone(lambda fit: compared_laws.figure(refits.compared(fit))),
     ),
     "tokens-per-param": Kind("best D / N over compute, several laws", _with_others(tokens_per_param.figure)),
     "loss-by-ratio": Kind("loss over tokens a parameter", _alone(loss_by_ratio.figure)),
