@@ -45,7 +45,7 @@ def test_outliers_are_named_by_row_with_the_law_without_them(objective):
     found = outliers(fitted)
     assert found.rows == (4, 41, 42)
     assert found.params["beta"] == pytest.approx(alone.params["beta"], rel=1e-3)
-    words = f"(rows 4, 41, 42): without them alpha {fitted.params['alpha']:.4g} becomes"
+    words = f"(rows 4, 41, 42). Without them alpha {fitted.params['alpha']:.4g} becomes"
     assert words in " ".join(fitted.warnings)
 
 
@@ -54,7 +54,7 @@ def test_rows_keep_the_numbers_of_their_table():
     where = "index > 9"
     said = doubts(table, where=where)
     assert "1 outlier, " in said
-    assert "(row 41): without it" in said
+    assert "(row 41). Without it" in said
 
 
 def test_the_page_begins_with_what_speaks_against_the_law():

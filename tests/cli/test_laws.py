@@ -3,6 +3,7 @@
 import html
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -156,7 +157,9 @@ def test_compare_ranks(isoloss):
     found = json.loads(said)
     assert found["entries"][0]["law"] == "chinchilla"
     assert "verdict" in found
-    assert "chinchilla" in isoloss("compare", "runs.csv", "--laws", "chinchilla,kaplan-nd", *NAMES)[1]
+    names = ("chinchilla,kaplan-nd", *NAMES, "--out", "figures")
+    assert "chinchilla" in isoloss("compare", "runs.csv", "--laws", *names)[1]
+    assert Path("figures/compared-laws.svg").read_text("utf-8").startswith("<svg")
 
 
 def test_backtest_hides_the_largest_or_what_it_is_told(isoloss, here):

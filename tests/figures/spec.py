@@ -35,6 +35,23 @@ def _marked(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _marked(part["spec"])
 
 
+def panels(drawn: Any) -> list[list[dict[str, Any]]]:
+    """The layers of each panel, with the panel's data where they have none of their own."""
+    return list(_panels(specification(drawn)))
+
+
+def _panels(part: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
+    if "layer" in part or "mark" in part:
+        shared = {"data": part["data"]} if "data" in part else {}
+        yield [shared | layer for layer in part.get("layer", [part])]
+    for inner in [*(part[name] for name in ("spec",) if name in part), *_beside(part)]:
+        yield from _panels(inner)
+
+
+def _beside(part: dict[str, Any]) -> list[dict[str, Any]]:
+    return [inner for name in ("hconcat", "vconcat", "concat") for inner in part.get(name, [])]
+
+
 def of_mark(drawn: Any, kind: str) -> list[dict[str, Any]]:
     """The layers of one mark: line, area, point, rule, text."""
     return [layer for layer in layers(drawn) if layer["mark"]["type"] == kind]

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 import spec
@@ -40,12 +41,26 @@ def test_no_formula_is_printed_where_the_data_leave_it_open(contexts):
 def test_measured_curve_and_law_of_a_size_share_its_colour(contexts):
     figure = context_laws.laws_figure(contexts)
     solid, law = spec.of_mark(figure, "line")
-    assert solid["encoding"]["color"] == law["encoding"]["color"]
+    (names,) = spec.of_mark(figure, "text")
+    assert {row["colour"] for row in spec.rows(figure, law)} == {
+        row["colour"] for row in spec.rows(figure, names)
+    }
     assert law["mark"]["strokeDash"] == [5, 4]
     assert sorted(row["loss"] for row in spec.rows(figure, solid)) == sorted(figure.table["loss"])
     low, high = solid["encoding"]["color"]["scale"]["domain"]
     sizes = [size.params for size in contexts.sizes]
     assert (low, high) == (min(sizes), max(sizes))
+
+
+def test_the_shade_runs_from_the_lowest_seed_to_the_highest(contexts):
+    figure = context_laws.laws_figure(contexts)
+    (shade,) = spec.of_mark(figure, "area")
+    size, rows = contexts.sizes[0], spec.rows(figure, shade)
+    seeds = np.array([profile.loss_GB.mean(axis=1) for profile in size.profiles])
+    drawn = [row for row in rows if row["params"] == size.params]
+    assert [row["lowest_seed"] for row in drawn] == pytest.approx(seeds.min(axis=0).tolist())
+    assert [row["highest_seed"] for row in drawn] == pytest.approx(seeds.max(axis=0).tolist())
+    assert len(seeds) > 1
 
 
 def test_steps_are_drawn_on_a_log_axis_one_curve_an_octave(contexts):

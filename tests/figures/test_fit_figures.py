@@ -17,6 +17,7 @@ from isoloss.figures import fit as figures
 from isoloss.figures.render import render
 from isoloss.laws import FORMS, FitStatus, fit
 from isoloss.sources.published import published
+from isoloss.text import count
 
 
 @pytest.fixture(scope="module")
@@ -231,8 +232,13 @@ def test_the_picture_of_a_law_draws_its_rows_and_its_curve(law):
     points = spec.rows(drawn, curve)
     inputs = {name: np.array([row[name] for row in points]) for name in law.form.inputs}
     np.testing.assert_allclose([row["law"] for row in points], law.predict(**inputs).loss)
-    assert curve["encoding"]["x"]["scale"]["type"] == "log"
-    assert "log scale" in curve["encoding"]["x"]["title"]
+    for axis in ("x", "y"):
+        assert curve["encoding"][axis]["scale"]["type"] == "log"
+        assert "log scale" in curve["encoding"][axis]["title"]
+    assert curve["encoding"]["color"]["legend"]["type"] == "gradient"
+    (names,) = spec.of_mark(drawn, "text")
+    labels = [row["label"] for row in spec.rows(drawn, names)]
+    assert labels == [f"D = {count(tokens)}" for tokens in sorted({row["tokens"] for row in points})]
 
 
 def test_rows_outside_their_interval_differ_in_colour_and_shape(law):

@@ -1,7 +1,5 @@
 """Every kind of figure: made from a fit or a study that allows it, refused in words where none does."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -10,8 +8,10 @@ import spec
 from isoloss import published, text
 from isoloss.analysis import refits
 from isoloss.analysis.families import name_of
+from isoloss.analysis.loop_worth import worth_of
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import (
+    compared_laws,
     design,
     exponents,
     frontier_fit,
@@ -100,8 +100,8 @@ def test_runs_to_buy_are_those_of_the_design(law):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in gallery.STUDY if kind not in ("loop-worth", "shape")])
-def test_every_kind_of_a_study_is_drawn(ahead, kind):
-    assert all(figure.name.startswith(kind) for figure in gallery.study_figures(ahead, kind))
+def test_every_kind_of_a_study_is_drawn(figures_of, kind):
+    assert all(figure.name.startswith(kind) for figure in figures_of("LSTM_AHEAD")[kind])
 
 
 @pytest.mark.parametrize(("kind", "why"), [("shape", "planned nothing"), ("loop-worth", "equal depth")])
@@ -149,6 +149,22 @@ def test_hidden_runs_stand_with_their_errors(law):
     inside = (table["low"] < 0) == (table["high"] > 0)
     assert inside.to_list() == table["inside"].to_list()
     assert figure.title.startswith(f"{sum(table['inside'])} of {table.height} hidden runs")
+
+
+def test_laws_are_compared_by_their_errors_on_hidden_runs(law):
+    outcome = refits.compared(law)
+    table = compared_laws.figure(outcome).table
+    for split in ("largest", "folds"):
+        rows = {row["law"]: row for row in table.filter(split=split).iter_rows(named=True)}
+        least = min(getattr(entry, split) for entry in outcome.entries)
+        for entry in outcome.entries:
+            row, behind = rows[entry.law], getattr(entry, f"behind_{split}")
+            assert row["error"] == pytest.approx(100 * getattr(entry, split))
+            ends = (None, None) if behind is None else 100 * (least + np.array(behind.interval))
+            assert [row["low"], row["high"]] == pytest.approx(list(ends))
+    assert {"chinchilla", "kaplan-nd", "power"} < set(table["law"])
+    with pytest.raises(Refusal, match="no other law"):
+        refits.compared(published("chinchilla-epoch"))
 
 
 def test_exponents_under_each_objective_are_those_of_its_fit(law):
@@ -199,14 +215,14 @@ def test_the_envelope_holds_the_lowest_loss_at_every_compute(ahead):
     assert figure.title.endswith(f"with the {name_of(family)} of N = {text.count(params)}")
 
 
-def test_the_gallery_page_shows_what_there_is_and_says_what_is_not(law, monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs")
-    import gallery as examples
+def test_the_gallery_has_an_example_of_every_kind(examples, page):
+    assert set(examples) == set(gallery.STUDY | gallery.FIT)
+    assert all(figure.name.startswith(kind) for kind, (_, figure) in examples.items())
+    shown = page.page({"law": examples["law"]})
+    assert shown.count("<svg") == 1
+    assert "isoloss plot law fit.json" in shown
 
-    (figure,) = gallery.fit_figures_of(law, "law")
-    missing = Refusal("no shapes were trained", mend="train some")
-    page = examples.page({"law": ("fit.json", figure), "shape": ("reference/shape", missing)})
-    assert page.count("<svg") == 1
-    assert "isoloss plot law fit.json" in page
-    assert "isoloss plot shape reference/shape" in page
-    assert "no shapes were trained" in page
+
+def test_made_up_loops_are_worth_what_was_planted(page):
+    phi = worth_of(page.equal_depth()).phi
+    assert phi.low < 0.46 < phi.high

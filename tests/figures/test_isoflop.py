@@ -8,6 +8,7 @@ import pytest
 import spec
 
 from isoloss.errors import InputError
+from isoloss.figures import style
 from isoloss.figures.isoflop import (
     budget_frontier,
     envelope_frontier,
@@ -73,9 +74,12 @@ def test_left_out_minima_are_open_marks_with_their_reason(found):
     assert [row["params"] for row in used] == [one.params for one in found.budgets if one.used]
     assert [row["params"] for row in left_out] == [one.params for one in found.budgets if not one.used]
     assert len(left_out) == 3
-    assert {row["why"] for row in left_out} == {"edge"}
-    words = [row["why"] for layer in spec.of_mark(figure, "text") for row in spec.rows(figure, layer)]
-    assert words == ["edge"] * 6  # each over its white shade
+    assert all(row["why"].endswith(": edge") for row in left_out)
+    rows = [row for layer in spec.of_mark(figure, "text") for row in spec.rows(figure, layer)]
+    words = [row["why"] for row in rows if "why" in row]
+    assert sorted(words) == sorted(2 * [row["why"] for row in left_out])  # each over its white shade
+    named = [row["flops"] for row in rows if "label" in row]
+    assert named == [row["flops"] for row in used]
 
 
 def test_no_left_out_minimum_leaves_no_open_mark():
@@ -84,17 +88,19 @@ def test_no_left_out_minimum_leaves_no_open_mark():
     assert diamonds(whole, filled=False) == []
 
 
-def test_points_and_curves_share_one_colour_scale_with_one_bar(found):
+def test_points_curves_and_names_of_a_budget_share_its_colour_from_dark_to_bright(found):
     figure = curves_figure(found)
-    colours = [
-        layer["encoding"]["color"]
-        for layer in spec.layers(figure)
-        if "field" in layer["encoding"].get("color", {})
-    ]
-    assert len(colours) == 2
-    assert colours[0]["scale"] == colours[1]["scale"]
-    assert [colour["legend"] is None for colour in colours] == [False, True]
-    assert colours[0]["scale"]["domain"] == [found.budgets[0].flops, found.budgets[-1].flops]
+    rows = [row for layer in spec.layers(figure) for row in spec.rows(figure, layer)]
+    colours = {(row["flops"], row["colour"]) for row in rows if "colour" in row}
+    assert len(colours) == len(found.budgets)
+    assert {style.RAMP[0], style.RAMP[-1]} <= {colour for _, colour in colours}
+
+
+def test_a_bar_is_one_standard_error_of_the_minimum(found):
+    figure = curves_figure(found)
+    (layer,) = spec.of_mark(figure, "rule")
+    for row, budget in zip(spec.rows(figure, layer), [b for b in found.budgets if b.log_se], strict=True):
+        assert np.log(row["high"] / row["low"]) == pytest.approx(2 * budget.log_se)
 
 
 def test_losses_far_above_every_minimum_are_not_drawn(found):

@@ -1,53 +1,85 @@
 """For print: the column's width, 8 points, no title; a column that is too narrow is refused."""
 
 import re
-from dataclasses import replace
 
 import altair as alt
-import fitted
 import polars as pl
 import pytest
-import story
 
 from isoloss.errors import InputError
 from isoloss.figures import export, gallery, paper, render
 from isoloss.figures.figure import Figure
 
+GRIDS = {kind for kind in gallery.STUDY if kind.startswith("looped")}
+"""Of more panels abreast than one column holds."""
+
 
 @pytest.fixture(scope="module")
-def figures(ahead):
-    law = fitted.fitted("chinchilla")
-    made = [gallery.fit_figures_of(law, kind)[0] for kind in ("law", "plan-allocation", "loss-by-ratio")]
-    return [
-        *made,
-        *gallery.study_figures(ahead, "loss-by-params"),
-        *gallery.study_figures(ahead, "gap-by-tokens"),
-    ]
+def printed(examples):
+    """Every kind of figure as a paper prints it, by column and kind; or why it is refused."""
+    return {
+        column: {kind: _drawn(figure, column) for kind, (_, figure) in examples.items()}
+        for column in paper.COLUMNS
+    }
+
+
+def _drawn(figure, column):
+    try:
+        return paper.svg(figure, column)
+    except InputError as error:
+        return error
+
+
+def points(drawn, inches):
+    """The sizes of its letters at this width."""
+    pixels = float(re.search(r'viewBox="0 0 ([\d.]+)', drawn)[1])
+    sizes = {float(size) for size in re.findall(r'font-size="([\d.]+)px"', drawn)}
+    return [72 * inches * size / pixels for size in sizes]
 
 
 @pytest.mark.parametrize(("column", "inches"), paper.COLUMNS.items())
-def test_every_text_is_of_eight_points_at_the_columns_width(figures, column, inches):
-    for figure in figures:
-        drawn = paper.svg(figure, column)
+def test_every_text_of_every_kind_is_of_eight_points_at_the_columns_width(examples, printed, column, inches):
+    refused = {kind for kind, drawn in printed[column].items() if isinstance(drawn, InputError)}
+    assert refused == (GRIDS if column == "single" else set())
+    for kind in printed[column].keys() - refused:
+        drawn = printed[column][kind]
         assert f'width="{inches}in"' in drawn
-        pixels = float(re.search(r'viewBox="0 0 ([\d.]+)', drawn)[1])
-        sizes = {float(size) for size in re.findall(r'font-size="([\d.]+)px"', drawn)}
-        points = [72 * inches * size / pixels for size in sizes]
-        assert points == pytest.approx([8.0] * len(points), rel=0.02)
-        assert figure.title[:20] not in drawn
+        sizes = points(drawn, inches)
+        assert sizes == pytest.approx([8.0] * len(sizes), rel=0.02), kind
+        assert examples[kind][1].title[:20] not in drawn
 
 
-def test_on_a_screen_the_title_is_there_and_letters_are_larger(figures):
-    drawn = render.svg(figures[0])
-    assert figures[0].title.split()[0] in drawn
+def not_embedded(pdf):
+    """Names of fonts that the file does not bring along: those without the tag of a part of a font."""
+    fonts = set(re.findall(rb"/BaseFont ?/([^\s/]+)", pdf))
+    known = {font for font in fonts if re.match(rb"[A-Z]{6}\+", font)}
+    return (fonts - known) or (fonts if pdf.count(b"/FontFile") < len(known) else set())
+
+
+def test_every_kind_brings_its_fonts_along(printed):
+    for kind, drawn in printed["double"].items():
+        pdf = paper.pdf(drawn)
+        assert b"/BaseFont" in pdf
+        assert not not_embedded(pdf), kind
+
+
+def test_the_checks_of_letters_and_fonts_can_fail(examples):
+    screen = render.svg(examples["law"][1])
+    assert max(points(screen, 3.25)) < 6
+    assert not_embedded(b"<< /BaseFont /Helvetica >>") == {b"Helvetica"}
+    assert not_embedded(b"<< /BaseFont /ABCDEF+Arial >>") == {b"ABCDEF+Arial"}
+
+
+def test_on_a_screen_the_title_is_there_and_letters_are_larger(examples):
+    drawn = render.svg(examples["law"][1])
+    assert examples["law"][1].title.split()[0] in drawn
     assert "8px" not in set(re.findall(r'font-size="([\d.]+px)"', drawn))
 
 
-def test_panels_side_by_side_stand_below_each_other_in_one_column(figures):
-    by_name = {figure.name: figure for figure in figures}
+def test_panels_side_by_side_stand_below_each_other_in_one_column(printed):
     height = {
-        column: float(re.search(r'height="([\d.]+)in"', paper.svg(by_name["plan-allocation"], column))[1])
-        for column in paper.COLUMNS
+        column: float(re.search(r'height="([\d.]+)in"', drawn["plan-allocation"])[1])
+        for column, drawn in printed.items()
     }
     assert height["single"] > 1.5 * height["double"]
 
@@ -64,8 +96,8 @@ def test_a_figure_of_many_panels_asks_for_two_columns():
         paper.svg(figure)
 
 
-def test_files_are_of_their_format_with_the_caption_beside_them(figures, tmp_path):
-    figure = figures[0]
+def test_files_are_of_their_format_with_the_caption_beside_them(examples, tmp_path):
+    _, figure = examples["law"]
     written = export.write(figure, tmp_path / "law.pdf", "paper")
     assert [path.name for path in written] == ["law.pdf", "law.txt"]
     box = re.search(rb"/MediaBox \[0 0 ([\d.]+)", written[0].read_bytes())
@@ -84,9 +116,9 @@ def test_files_are_of_their_format_with_the_caption_beside_them(figures, tmp_pat
             export.write(figure, tmp_path / path, style, column)
 
 
-def test_families_and_depths_have_shapes_of_their_own(told):
+def test_families_and_depths_have_shapes_of_their_own(figures_of):
     """What a grey printer cannot part by colour has another shape."""
-    (figure,) = gallery.study_figures(told(replace(story.LSTM_AHEAD, hostile=False)), "loss-by-params")
+    (figure,) = figures_of("LSTM_AHEAD")["loss-by-params"]
     drawn = figure.chart.to_dict(validate=False)
     shapes = re.findall(r'"shape": ?"([a-z-]+)"', str(drawn).replace("'", '"').replace('\\"', '"'))
     assert len(set(shapes)) == figure.table["curve"].n_unique() >= 4

@@ -12,6 +12,7 @@ from isoloss.figures import plan as figures
 from isoloss.figures.render import render
 from isoloss.laws import fit
 from isoloss.plans import plan
+from isoloss.sources.published import published
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +97,22 @@ def test_each_rule_has_a_dash_of_its_own(fitted, planned):
     drawn = figures.allocation(fitted, planned)
     dashes = [layer["encoding"].get("strokeDash") for layer in spec.of_mark(drawn, "line")]
     scale = next(dash for dash in dashes if dash)["scale"]
-    assert scale["domain"] == list(figures.RULES)
-    assert len({tuple(dash) for dash in scale["range"]}) == len(figures.RULES)
+    assert scale["domain"] == [*figures.RULES, *figures.PRINTED]
+    assert len({tuple(dash) for dash in scale["range"]}) == len(scale["domain"])
+
+
+def test_lines_of_printed_laws_are_their_best_models(fitted, planned):
+    """C = 6 N D holds on each, and N grows as beta / (alpha + beta) of the law."""
+    drawn = figures.allocation(fitted, planned)
+    lines = [
+        spec.rows(drawn, layer) for layer in spec.of_mark(drawn, "line") if "strokeDash" in layer["encoding"]
+    ]
+    for name, law in figures.PRINTED.items():
+        N, D = ([row for row in rows if row["rule"] == name] for rows in lines)
+        for n, d in zip(N, D, strict=True):
+            assert 6 * n["value"] * d["value"] == pytest.approx(n["flops"])
+        grown = np.log(N[-1]["value"] / N[0]["value"]) / np.log(N[-1]["flops"] / N[0]["flops"])
+        assert grown == pytest.approx(published(law).allocation()["a"], rel=1e-4)
 
 
 def test_both_panels_of_an_allocation_are_logarithmic_on_both_axes(fitted, planned):

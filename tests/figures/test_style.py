@@ -8,7 +8,7 @@ import spec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoloss.figures import gallery, marks, style
+from isoloss.figures import marks, style
 
 TO_LIGHT = np.array([0.2126, 0.7152, 0.0722])
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
@@ -55,29 +55,77 @@ def test_the_check_of_colours_can_fail():
     assert apart(red, green, DEUTERANOPE) < APART
 
 
-def same_but_for_colour(figure):
-    """Pairs of colours of one shape and dash in a layer of points, which a grey print leaves to light."""
+FORMS = {"point": ("shape", "filled"), "line": ("strokeDash", "strokeWidth")}
+"""What tells marks of one kind apart besides colour."""
+
+
+def look(layer, channel, row):
+    """A row's look in one channel: of its column, of its name on a scale, or the mark's; None on a ramp."""
+    given = layer["encoding"].get(channel, {})
+    if "field" not in given:
+        return str(given.get("value", layer["mark"].get(channel)))
+    value, scale = row[given["field"]], given.get("scale")
+    if scale is None:
+        return value
+    by_name = dict(zip(scale["domain"], scale["range"], strict=False))
+    return str(by_name[value]) if given["type"] == "nominal" else None
+
+
+def same_but_for_colour(drawn):
+    """Pairs of colours that a grey print takes for one: of one form and light, and not named at their ends.
+
+    Colours along the ramp say a quantity, by their light too.
+    """
     out = set()
-    for layer in spec.of_mark(figure, "point"):
-        color, shape = (layer["encoding"].get(name, {}) for name in ("color", "shape"))
-        if color.get("field") != "colour":
-            continue
-        looks = {(row["colour"], row.get(shape.get("field"))) for row in spec.rows(figure, layer)}
-        out |= {(a, b) for (a, form), (b, other) in combinations(sorted(looks, key=str), 2) if form == other}
-    return {pair for pair in out if apart(*pair, GREY) < APART}
+    for layers in spec.panels(drawn):
+        texts = [layer for layer in layers if layer["mark"]["type"] == "text"]
+        named = {row.get("colour") for layer in texts for row in spec.rows(drawn, layer)}
+        for kind, forms in FORMS.items():
+            looks = {
+                (look(layer, "color", row), *(look(layer, form, row) for form in forms))
+                for layer in layers
+                if layer["mark"]["type"] == kind
+                for row in spec.rows(drawn, layer)
+            }
+            looks = {(colour, *form) for colour, *form in looks if str(colour).startswith("#")}
+            for (a, *form), (b, *other) in combinations(sorted(looks), 2):
+                if form == other and a != b and not {a, b} <= named and not (on_ramp(a) and on_ramp(b)):
+                    out |= {(a, b)} if apart(a, b, GREY) < APART else set()
+    return out
 
 
-@pytest.mark.parametrize("kind", [kind for kind in gallery.STUDY if kind not in ("loop-worth", "shape")])
-def test_points_differ_by_more_than_colour_in_grey(ahead, kind):
-    for figure in gallery.study_figures(ahead, kind):
-        assert not same_but_for_colour(figure), figure.name
+def channels(colour):
+    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
 
 
-def test_the_check_of_points_can_fail():
+RAMP = np.stack([channels(colour) for colour in style.along_ramp(np.linspace(0, 1, 2000))])
+
+
+def on_ramp(colour):
+    return np.abs(RAMP - channels(colour)).max(axis=1).min() <= 1
+
+
+def test_the_ramp_grows_lighter_all_the_way():
+    light = [lab(colour, GREY)[0] for colour in style.along_ramp(np.linspace(0, 1, 20))]
+    assert np.all(np.diff(light) > 1)
+
+
+def test_marks_differ_by_more_than_colour_in_grey(examples, figures_of):
+    drawn = [figure for _, figure in examples.values()]
+    drawn += [figure for figures in figures_of("LSTM_AHEAD").values() for figure in figures]
+    assert {figure.name: pairs for figure in drawn if (pairs := same_but_for_colour(figure))} == {}
+
+
+@pytest.mark.parametrize("mark", [marks.points, marks.line])
+def test_the_check_of_grey_can_fail(mark):
     table = pl.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0], "colour": ["#0072B2", "#CC5500"]})
+    table = table.with_columns(label="colour")
     x, y = (style.log_axis(channel, name, name, 1, 2) for channel, name in ((alt.X, "x"), (alt.Y, "y")))
-    drawn = alt.layer(marks.points(table, x, y))
-    assert same_but_for_colour(drawn) == {("#0072B2", "#CC5500")}
+    drawn = mark(table, x, y)
+    assert same_but_for_colour(alt.layer(drawn)) == {("#0072B2", "#CC5500")}
+    assert not same_but_for_colour(alt.layer(drawn, marks.end_labels(table, x, y, 100)))
+    other = mark(table[1:], x, y, **({"shape": "cross"} if mark is marks.points else {"dash": [4, 2]}))
+    assert not same_but_for_colour(alt.layer(mark(table[:1], x, y), other))
 
 
 def contrast_with_white(colour):

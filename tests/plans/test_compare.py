@@ -48,12 +48,12 @@ def test_averaging_beats_choosing_where_no_form_is_right_and_the_verdict_says_so
     bent = law * (1 + 0.02 * np.sin(np.log(sizes["params"] * sizes["tokens"]) / 3))
     found = compare(["chinchilla", "kaplan-nd"], sizes, bent, holdout="largest-flops", share=0.3)
     assert found.forecast < found.best.largest
-    assert "averaging beats choosing: the forecast errs by" in found.verdict()
+    assert "Averaging beats choosing: the forecast errs by" in found.verdict()
 
 
 def test_averaging_is_not_praised_where_it_is_not_better(compared):
     better = compared.forecast < compared.best.largest
-    assert ("averaging beats choosing" in compared.verdict()) == better
+    assert ("Averaging beats choosing" in compared.verdict()) == better
     assert compared.forecast == compared.to_json()["forecast"]
 
 

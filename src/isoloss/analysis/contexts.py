@@ -74,11 +74,15 @@ class ContextSize:
 
     @cached_property
     def curve(self) -> pl.DataFrame:
-        """By group of positions: first, last, position (geometric middle), loss, and its ``weight``."""
+        """By group of positions: first, last, position (geometric middle), loss, and its ``weight``.
+
+        ``lowest_seed`` and ``highest_seed`` are the losses of one seed.
+        """
         one = self.profiles[0]
         columns = {"first": one.first_G, "last": one.last_G, "position": one.position_G}
-        loss_G = np.mean([profile.loss_GB for profile in self.profiles], axis=(0, 2))
-        return pl.DataFrame({**columns, "loss": loss_G, "weight": log_width(one)})
+        loss_SG = np.array([profile.loss_GB.mean(axis=1) for profile in self.profiles])
+        ends = {"lowest_seed": loss_SG.min(axis=0), "highest_seed": loss_SG.max(axis=0)}
+        return pl.DataFrame({**columns, "loss": loss_SG.mean(axis=0), "weight": log_width(one), **ends})
 
 
 @dataclass(frozen=True)

@@ -181,6 +181,7 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
         )
     else:
         sentence = f"at D = {text.count(data.tokens)} {params_verdict(data)}."
+    minus = f"{data.reference} minus {data.rival} is"
     words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in gaps]
     in_sentence = crosses and not at_level
     if in_sentence:
@@ -198,7 +199,7 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
     if at_level:
         caveats.append(f"By size, {params_verdict(data)}.")
     if judged:
-        caveats.append(f"{data.reference} minus {data.rival} is {text.listed(words)}.")
+        caveats.append(" ".join([f"{minus} {words[0]}.", *(f"It is {each}." for each in words[1:])]))
     caveats += [
         range_words(data.noise, "spread of the differences between seeds"),
         "N leaves out embeddings. Where no size matches, the loss is read between the two nearest.",
@@ -268,7 +269,7 @@ def loops(data: LoopedStudy) -> Parts:
         "At equal N, more loops execute more parameters and cost more compute for each token.",
     ]
     if isinstance(worth, Refusal):
-        caveats.append(f"What a loop is worth at equal depth is not answered: {worth.what}.")
+        caveats.append(f"Loops at equal depth: {worth.what}.")
     if data.mean_gains:
         most = data.mean_gains[-1]
         numbers |= {
@@ -349,6 +350,6 @@ def difference_numbers(value: Interval) -> dict[str, Any]:
 
 def range_words(noises: Mapping[Key, Noise] | Refusal, of: str = "spread between seeds") -> str:
     """What the intervals of a sentence hold, and over what their noise is pooled."""
-    over = "" if isinstance(noises, Refusal) else f", {pooled_words(noises.values())}"
+    over = "" if isinstance(noises, Refusal) else f". It is {pooled_words(noises.values())}"
     kind = f"{text.level(LEVEL)} t intervals"
     return f"Ranges are {kind} from the {of}{over}. Another text or recipe may differ."

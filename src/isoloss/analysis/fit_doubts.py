@@ -101,7 +101,7 @@ def _outlier_words(fit: Fit, group: Outliers | None) -> str:
     off = f"{group.off[0]:.2g}" if one else text.interval(group.off, lambda value: f"{value:.2g}")
     return (
         f"{text.plural(len(group.rows), 'outlier')}, {off} standard deviations off the law (row"
-        f"{'' if one else 's'} {named}): without {'it' if one else 'them'} {text.listed(moves)}"
+        f"{'' if one else 's'} {named}). Without {'it' if one else 'them'} {text.listed(moves)}"
     )
 
 

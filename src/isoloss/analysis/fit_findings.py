@@ -14,6 +14,9 @@ from isoloss.laws import OURO_BETA, Fit, FitStatus, entropy_share
 from isoloss.plans import allocation_exponent
 from isoloss.plans.curve import AllocationExponent
 
+HARDLY = 0.25
+"""Of the noise of one run: a smaller shift of the law is none to speak of."""
+
 
 def findings(fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal) -> tuple[Finding, ...]:
     against = doubts(fit)
@@ -40,7 +43,7 @@ def _law(fit: Fit) -> Finding:
     if fit.status not in (FitStatus.CONVERGED, FitStatus.PUBLISHED):
         why = "" if fit.reason == fit.status.value else f"; {fit.reason}"
         sentence += f" Status: {fit.status.value}{why}."
-    form = f"The form is {fit.form.formula} ({fit.form.source})."
+    form = f"The form is {fit.form.formula}. Its source: {fit.form.source}."
     return Finding("law", "The law", sentence, {"params": dict(fit.params)}, (form,))
 
 
@@ -54,9 +57,9 @@ def _certainty(fit: Fit, against: Mapping[str, str]) -> Finding:
             f"{name} = {text.number(fit.params[name])} ({text.interval(ends)})"
             for name, ends in intervals.items()
         ]
-        by = f" ({fit.intervals_by}), {text.plural(fit.df, 'degree')} of freedom"
-        by = ", as printed" if fit.status is FitStatus.PUBLISHED else by
-        sentence = f"{text.listed(each)}: {text.level(fit.level)} intervals{by}."
+        by = f" by {fit.intervals_by} with {text.plural(fit.df, 'degree')} of freedom"
+        by = " as printed" if fit.status is FitStatus.PUBLISHED else by
+        sentence = f"{text.listed(each)}. Brackets hold {text.level(fit.level)} intervals{by}."
     if fit.sigma is not None:
         sentence += f" One run scatters by {spread_words(fit, fit.sigma)} about the law."
     if fit.seeds is not None:
@@ -102,18 +105,20 @@ def _objective(fit: Fit, refits: Refits | Refusal) -> Finding:
         sentence = "Losses at or below 0 have no logarithm: squared is the only objective for them."
         return Finding("objective", title, sentence, {}, ())
     out: list[str] = []
+    beyond: list[str] = []
     numbers: dict[str, dict[str, float]] = {}
     for name in exponents(fit):
         numbers[name] = {objective: law.params[name] for objective, law in solved}
         values = list(numbers[name].values())
         ends = fit.intervals[name]
-        words = f"{name} from {text.number(min(values))} to {text.number(max(values))}"
+        out.append(f"{name} goes from {text.number(min(values))} to {text.number(max(values))}")
         low, high = ends or (None, None)
-        if low is not None and high is not None:
-            stays = low <= min(values) and max(values) <= high
-            words += f" ({'inside' if stays else 'beyond'} its interval)"
-        out.append(words)
+        if low is not None and high is not None and not low <= min(values) <= max(values) <= high:
+            beyond.append(name)
     sentence = f"Over {len(solved)} objectives {text.listed(out)}."
+    if beyond:
+        each = "each of " if len(beyond) > 1 else ""
+        sentence += f" Here {each}{text.listed(beyond)} moves beyond its interval."
     if refused:
         sentence += f" {refused} more refuse the data."
     caveat = "An interval holds for its own objective: it does not cover the choice of another."
@@ -135,12 +140,13 @@ def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
         sentence += "." if lost == 1 else f"; so with {lost} of {len(without.each)} runs."
         return Finding("influence", title, sentence, {"left_out": run_words(worst), "moved": None}, ())
     moves = [
-        f"{name} {text.number(fit.params[name])} to {text.number(worst.params[name])}"
+        f"{name} {text.number(fit.params[name])} becomes {text.number(worst.params[name])}"
         for name in exponents(fit)
     ]
+    hardly = "hardly changes the law:" if worst.moved < HARDLY else "shifts the law"
     sentence = (
-        f"The run at {run_words(worst)} moves the law most: without it the law shifts by {worst.moved:.2f} "
-        f"times the noise of one run. {text.capital(text.listed(moves))}."
+        f"The run at {run_words(worst)} moves the law most. Leaving it out {hardly} by {worst.moved:.2f} "
+        f"times the noise of one run. Without it {text.listed(moves)}."
     )
     numbers = {"left_out": run_words(worst), "moved": worst.moved, "params": dict(worst.params)}
     return Finding("influence", title, sentence, numbers, ())

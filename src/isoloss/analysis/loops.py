@@ -162,21 +162,22 @@ def loops_verdict(data: LoopedStudy) -> str:
 
 def fewer_loops_words(data: LoopedStudy) -> str:
     """The changes with fewer loops than the most; empty where there are none."""
-    changes = [f"{text.difference(gain.last_exit)} with {gain.loops}" for gain in data.mean_gains[:-1]]
-    return f"Against one loop, the last exit changes by {text.listed(changes)} loops" if changes else ""
+    changes = [(gain.loops, text.difference(gain.last_exit)) for gain in data.mean_gains[:-1]]
+    return ". ".join(f"Against one loop, {loops} loops change the last exit by {by}" for loops, by in changes)
 
 
 def fit_words(data: LoopedStudy) -> str:
-    """How well the one law does on what it was fitted to and on what was left out, or why there is none."""
+    """How well the one law does where it was fitted and on the worst of what was left out; or why none."""
     law = data.fits["total"]
     if isinstance(law, Refusal):
         return f"one law over all panels is refused: {law.what}"
     errors = errors_by_kind(data.judged)
-    unseen = [f"{text.percent(error)} with {kind}" for kind, error in errors.items() if kind != FITTED]
-    words = f"one law misses total loss by {text.percent(errors[FITTED])} where it was fitted"
+    unseen = [(error, kind) for kind, error in errors.items() if kind != FITTED]
+    words = f"one formula misses total loss by {text.percent(errors[FITTED])} where it was fitted"
     if unseen:
-        words += f", by {text.listed(unseen)}"
-    return f"{words}; only a curve: {law.reason}" if law.status is FitStatus.CURVE_ONLY else words
+        error, kind = max(unseen)
+        words += f", by {'at most ' if len(unseen) > 1 else ''}{text.percent(error)} with {kind}"
+    return f"{words}; its constants stay open" if law.status is FitStatus.CURVE_ONLY else words
 
 
 def gains_table(data: LoopedStudy) -> pl.DataFrame:

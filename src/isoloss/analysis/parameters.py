@@ -37,7 +37,7 @@ def pair_verdict(pairs: list[tuple[str, str, float]]) -> str:
     strong = sum(abs(value) > STRONG for _, _, value in pairs)
     if not strong:
         return f"No pair of parameters hides another: {second} and {first} most, {correlation_words(worst)}"
-    more = f"; {strong} of {len(pairs)} pairs exceed {STRONG}" if strong > 1 else ""
+    more = f"; {strong} pairs exceed {STRONG}" if strong > 1 else ""
     return f"{second} and {first} move together (correlation {_exact(worst)}){more}"
 
 

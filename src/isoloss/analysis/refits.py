@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from isoloss.analysis.fit_rows import exact, on_logs
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import (
+    FORMS,
     WORST_CONDITION,
     Array,
     Fit,
@@ -23,6 +24,7 @@ from isoloss.laws import (
     problem_of,
 )
 from isoloss.plans.backtest import Backtest, backtest
+from isoloss.plans.compare import Comparison, compare
 from isoloss.plans.methods import ExponentsByMethod, exponents_by_method, refuse_rows
 
 Indices = NDArray[np.integer]
@@ -165,6 +167,34 @@ def hidden_runs(law: Fit, *, level: float | None = None, with_forecast: bool = T
         tied=law.tied,
         source=law.source,
         with_forecast=with_forecast,
+    )
+
+
+def compared(law: Fit) -> Comparison:
+    """The law beside every form of loss that takes its inputs or some of them, on its own rows.
+
+    Raises Refusal where there is no other form, or no rows.
+    """
+    names = [
+        form.name
+        for form in FORMS.values()
+        if form.gives == "loss" and set(form.inputs) <= set(law.form.inputs) and form.name != law.law
+    ]
+    if law.data is None or not names:
+        raise Refusal(
+            "there is no other law to compare on these rows", mend="fit a law of N and D to a table"
+        )
+    data = law.data
+    return refuse_rows(
+        compare,
+        [law.form, *names],
+        {name: np.array(values) for name, values in data.inputs.items()},
+        np.array(data.loss),
+        weights=np.array(data.weights),
+        cluster=None if data.cluster is None else np.array(data.cluster),
+        level=law.level,
+        objective=law.objective.name,
+        delta=law.objective.delta or 1e-3,
     )
 
 

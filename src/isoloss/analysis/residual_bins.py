@@ -112,8 +112,8 @@ def drift(fit: Fit, bins: pl.DataFrame) -> str:
     index = int(np.abs(z).argmax())
     errors = abs(z[index])
     worst = bins.row(index, named=True)
-    where = amount(worst["input"], worst["from"], worst["to"])
+    where = amount(worst["input"], worst["at"])
     size = f"{'+' if worst['mean'] > 0 else '−'}{spread_words(fit, abs(unit * worst['mean']))}"
     if drifts(bins):
-        return f"The law drifts off its runs: they average {size} at {where} ({errors:.1f} s.e.)"
-    return f"No drift is seen: the largest bin mean is {size}, at {where} ({errors:.1f} s.e.)"
+        return f"The law drifts off its runs: they average {size} about {where} ({errors:.1f} s.e.)"
+    return f"No drift is seen: the largest bin mean is {size}, about {where} ({errors:.1f} s.e.)"

@@ -155,9 +155,9 @@ def comparison_parts(comparison: "Comparison") -> Parts:
     ]
     caption = (
         f"held out: {comparison.rule}; {comparison.fold_count} folds over {comparison.groups} groups; "
-        f"{comparison.objective}"
+        f"{comparison.objective}; {comparison.criterion}"
     )
-    columns = ("law", "hidden", "folds", f"behind in {comparison.criterion}", "behind the best, hidden")
+    columns = ("law", "hidden", "folds", "AICc gap", "behind the best, hidden")
     yield text_table(caption, columns, rows, numeric=True)
     for law, reason in comparison.refused:
         yield f"{law}: refused: {reason}"

@@ -11,6 +11,7 @@ from isoloss.cli.app import AsJson, app, progress, respond, say
 from isoloss.errors import InputError
 
 if TYPE_CHECKING:
+    from isoloss.figures.figure import Figure
     from isoloss.laws import Array, Fit
     from isoloss.plans.forecast import Forecaster
     from isoloss.plans.holdout import Mask
@@ -28,6 +29,7 @@ def compare(
     columns: o.ColumnOptions,
     holdout: Annotated[str | None, HOLDOUT] = None,
     objective: o.ObjectiveOptions,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the figure.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Rank laws by their error on held-out runs, beside an information criterion.
@@ -48,6 +50,10 @@ def compare(
             cluster=read.cluster,
             **objective.chosen,
         )
+    if out is not None:
+        from isoloss.figures import compared_laws
+
+        _draw(compared_laws.figure(comparison), out)
     warnings = [*read.warnings, *comparison.warnings]
     respond(as_json, comparison, comparison_parts(comparison), warnings, verbose=columns.verbose)
 
@@ -80,13 +86,17 @@ def backtest(
         result = judged(law, inputs, read.loss, holdout=hidden, rungs=rungs, cluster=read.cluster, **options)
     if out is not None:
         from isoloss.figures import backtest as figures
-        from isoloss.figures import render
 
-        picture = figures.figure(result)
-        for path in render.write(picture, render.render(picture), out):
-            progress.print(str(path))
+        _draw(figures.figure(result), out)
     warnings = [*read.warnings, *result.warnings]
     respond(as_json, result, backtest_parts(result), warnings, verbose=columns.verbose)
+
+
+def _draw(figure: "Figure", out: Path) -> None:
+    from isoloss.figures import render
+
+    for path in render.write(figure, render.render(figure), out):
+        progress.print(str(path))
 
 
 def _read(
@@ -247,9 +257,6 @@ def design(
     result = designed(known, budget_flops=budget, target=target, at_most=at_most, seed=seed)
     if out is not None:
         from isoloss.figures import design as figures
-        from isoloss.figures import render
 
-        picture = figures.figure(known, result)
-        for path in render.write(picture, render.render(picture), out):
-            progress.print(str(path))
+        _draw(figures.figure(known, result), out)
     respond(as_json, result, design_parts(result), result.warnings, verbose=verbose)

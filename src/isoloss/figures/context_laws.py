@@ -60,7 +60,7 @@ def joint_words(data: Contexts) -> str:
     joint = data.joint
     return (
         "One law for all sizes, E + A N^-alpha + B N^-eta T^-p, fitted without the largest, misses its curve "
-        f"by {joint.error:.3f} nats; the next smaller size's curve misses it by {joint.nearest:.3f}"
+        f"by {joint.error:.3f} nats. The next smaller size's curve misses it by {joint.nearest:.3f}"
     )
 
 
@@ -71,7 +71,11 @@ def laws_chart(data: Contexts) -> alt.LayerChart:
     y = linear_axis("loss", LOSS, *marks.span(rows["loss"]))
     span = marks.span(rows["params"])
     colour = marks.colour_bar("params", "Parameters N", *span)
-    layers = [marks.line(rows, x, y, colour=colour, by="params")]
+    coloured = rows.with_columns(marks.on_ramp(rows["params"], *span))
+    layers = [
+        marks.band(coloured, x, y, ("lowest_seed", "highest_seed"), by="params", opacity=0.15),
+        marks.line(rows, x, y, colour=colour, by="params"),
+    ]
     T = np.geomspace(1, data.context, 60)
     laws = [
         pl.DataFrame({"position": T, "loss": law_at(size.known, {"position": T})}).with_columns(
@@ -82,12 +86,13 @@ def laws_chart(data: Contexts) -> alt.LayerChart:
     ]
     if laws:
         dashed = pl.concat(laws)
-        layers.append(marks.line(dashed, x, y, colour=colour, dash=DASH, width=1.3, by="params", clip=True))
+        dashed = dashed.with_columns(marks.on_ramp(dashed["params"], *span))
+        layers.append(marks.line(dashed, x, y, dash=DASH, width=1.3, by="params", clip=True))
     names = [": ".join(filter(None, (name_of(size), size.formula))) for size in data.sizes]
     ends = rows.group_by("params", maintain_order=True).last()
     ends = ends.with_columns(pl.Series("label", names), marks.on_ramp(ends["params"], *span))
     layers.append(marks.end_labels(ends, marks.EDGE, y, HEIGHT))
-    return marks.panel(layers, WIDTH, HEIGHT)
+    return marks.panel(layers, WIDTH, HEIGHT).resolve_scale(color="independent")
 
 
 def laws_table(data: Contexts) -> pl.DataFrame:
@@ -98,6 +103,7 @@ def laws_table(data: Contexts) -> pl.DataFrame:
         if size.known:
             law = pl.Series(law_at(size.known, {"position": size.curve["position"].to_numpy()}))
         columns = [pl.col("first").alias("from_token"), pl.col("last").alias("to_token"), "position", "loss"]
+        columns += ["lowest_seed", "highest_seed"]
         named = [law.alias("law_loss"), pl.lit(size.formula).alias("law")]
         parts.append(size.curve.select(pl.lit(size.params).alias("params"), *columns, *named))
     return pl.concat(parts)

@@ -32,10 +32,8 @@ from isoloss.figures.style import (
     INK,
     PREDICTED,
     QUIET,
-    RAMP,
     REAL,
     axis,
-    label_format,
     number_format,
 )
 from isoloss.laws import Array, Fit, FitStatus
@@ -174,7 +172,8 @@ def _law_layers(
     line = marks.line(curve, x, marks.renamed(y, "law"), colour=colour, width=width, by=by, clip=True)
     if fit.covariance is None:
         return [line]
-    return [marks.band(curve, x, y, MEAN, colour=colour, opacity=opacity, by=by, clip=True), line]
+    plain = colour if by is None else marks.COLOUR
+    return [marks.band(curve, x, y, MEAN, colour=plain, opacity=opacity, by=by, clip=True), line]
 
 
 def _over_residuals(
@@ -184,10 +183,11 @@ def _over_residuals(
     title = "Residual, %" if on_logs(fit) else "Residual"
     y = axis(alt.Y, "residual", title, [*points["residual"], 0.0], log=False, narrow=True)
     # Altair copies inline data at every step: only what is drawn goes in.
-    shown = points.select(*fit.form.inputs, "residual")
+    shown = points.select(*fit.form.inputs, "residual", *[c for c in points.columns if c == "colour"])
     dots = marks.points(shown, x, y, colour=colour, size=24, opacity=0.7)
     strip = marks.panel([*levels_of(fit, y), dots], WIDTH, STRIP)
-    return alt.vconcat(marks.panel(layers, WIDTH, HEIGHT), strip, spacing=14)
+    panel = marks.panel(layers, WIDTH, HEIGHT).resolve_scale(color="independent")
+    return alt.vconcat(panel, strip, spacing=14)
 
 
 def levels_of(fit: Fit, y: alt.Y) -> list[alt.Chart]:
@@ -212,29 +212,24 @@ def _with_two_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) -
     )
     x = axis(alt.X, along, words(along), table[along] if points is None else points[along])
     losses = table["law"] if points is None else pl.concat([table["law"], points["observed"]])
-    y = axis(alt.Y, "observed", value_words(fit), losses, log=False)
-    colour = _colour(by, fit.ranges[by], [level for level, _, _ in levels])
-    layers = _law_layers(fit, table.select(along, by, "law", *MEAN), x, y, colour, by)
+    y = axis(alt.Y, "observed", value_words(fit), losses, log=marks.span(losses)[0] > 0, room=1.03)
+    low, high = fit.ranges[by]
+    bar = marks.colour_bar(by, words(by), low, high, labels=number_format(low, high))
+    table = table.with_columns(marks.on_ramp(table[by], low, high))
+    layers = _law_layers(fit, table.select(along, by, "law", *MEAN, "colour"), x, y, bar, by)
+    ends = table.group_by(by, maintain_order=True).last()
+    ends = ends.with_columns(pl.Series("label", [amount(by, level) for level in ends[by]]), observed="law")
+    layers.append(marks.end_labels(ends, x, y, HEIGHT, size=11))
     how = f"lines: the law at {len(levels)} values of {symbol(by)}"
     if points is None:
-        return marks.panel(layers, WIDTH, HEIGHT), table, how
+        panel = marks.panel(layers, WIDTH, HEIGHT).resolve_scale(color="independent")
+        return panel, table.drop("colour"), how
     how += ", each over the rows near it"
     if fit.covariance is not None:
         how += f", with the {text.level(fit.level)} band of its mean"
-    shown = points.select(along, by, "observed")
-    layers.append(marks.points(shown, x, y, colour=colour, size=34, opacity=0.85))
-    return _over_residuals(fit, points, layers, x, colour), points.drop("label"), how
-
-
-def _colour(by: str, ends: tuple[float, float], levels: list[float]) -> alt.Color:
-    """From dark to bright along the logarithm of an input; the legend shows the lines' own values."""
-    look = {"type": "symbol", "symbolOpacity": 1, "orient": "bottom", "values": levels}
-    labels = label_format(number_format(min(levels), max(levels)))
-    return alt.Color(
-        f"{by}:Q",
-        scale=alt.Scale(type="log", range=list(RAMP), domain=list(ends)),
-        legend=alt.Legend.from_dict({"title": words(by), **look, **labels}),
-    )
+    points = points.with_columns(marks.on_ramp(points[by], low, high))
+    layers.append(marks.points(points.select(along, "observed", "colour"), x, y, size=34, opacity=0.85))
+    return _over_residuals(fit, points, layers, x, marks.COLOUR), points.drop("label", "colour"), how
 
 
 def _levels(fit: Fit, points: pl.DataFrame | None, along: str, by: str) -> list[tuple[float, float, float]]:
@@ -274,9 +269,9 @@ def _with_many_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) 
             layers.append(marks.points(dots, x, y, colour=REAL, size=20, opacity=0.45))
         panels.append(marks.panel(layers, PANEL, PANEL))
     middles = ", ".join(amount(name, value) for name, value in centre.items())
-    how = f"each panel moves one input and holds the others at {middles}"
+    how = f"a panel an input, the others at {middles}"
     if points is not None:
-        how += "; rows are moved there along the law, each keeping its residual"
+        how += "; rows moved there along the law with their residuals"
     return in_rows(panels), pl.concat(shown.values()), how
 
 

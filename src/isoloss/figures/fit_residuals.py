@@ -7,6 +7,7 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.fit_rows import (
+    inside_words,
     median_miss,
     residual_words,
     row_words,
@@ -38,15 +39,12 @@ def real_against_predicted(fit: Fit) -> Figure:
         pl.when(hit).then(pl.lit(REAL)).otherwise(pl.lit(OUTSIDE)).alias("colour"),
         pl.when(hit).then(pl.lit("circle")).otherwise(pl.lit("cross")).alias("shape"),
     )
-    error = median_miss(fit, points)
+    off = spread_words(fit, median_miss(fit, points))
     if known:
-        title = (
-            f"{inside.sum()} of {points.height} rows lie inside their {text.level(fit.level)} interval; the "
-            f"median row is {spread_words(fit, error)} off"
-        )
+        title = inside_words("rows", int(inside.sum()), points.height, fit.level)
         how = f"bars: {text.level(fit.level)} interval of one new run; crosses: rows outside it"
     else:
-        title = f"The median of {points.height} rows is {spread_words(fit, error)} off the law"
+        title = f"The median of {points.height} rows is {off} off the law"
         how = "the fit supports no interval"
     log = fit.form.gives != "loss"
     both = pl.concat([points["law"], points["observed"]])
@@ -62,7 +60,9 @@ def real_against_predicted(fit: Fit) -> Figure:
     shown = points.select("law", "observed", "colour", "shape")
     layers.append(marks.points(shown, x, y, shape=marks.SHAPE, size=34, opacity=0.85, clip=True))
     chart, table = marks.panel(layers, 440, 440), points.drop("colour", "shape", "label")
-    return captioned("real-against-predicted", chart, title, table, rows=row_words(fit), marks=how)
+    return captioned(
+        "real-against-predicted", chart, title, table, rows=row_words(fit), off=f"median {off} off", marks=how
+    )
 
 
 def residuals(fit: Fit) -> Figure:

@@ -13,6 +13,7 @@ from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import (
     backtest,
+    compared_laws,
     context_laws,
     correlations,
     design,
@@ -181,6 +182,10 @@ FIT = {
     "hidden-runs": Kind(
         "hidden runs one by one, with errors", _alone(lambda fit: hidden_runs.figure(refits.hidden_runs(fit)))
     ),
+    "compared-laws": Kind(
+        "laws of the same inputs on hidden runs",
+        _alone(lambda fit: compared_laws.figure(refits.compared(fit))),
+    ),
     "tokens-per-param": Kind("best D / N over compute, several laws", _with_others(tokens_per_param.figure)),
     "loss-by-ratio": Kind("loss over tokens a parameter", _alone(loss_by_ratio.figure)),
     "parameter-cloud": Kind("pairs of exponents that the runs allow", _alone(parameter_cloud.figure)),
@@ -209,7 +214,13 @@ def study_figures(study: StudyData, kind: str) -> Sequence[Figure]:
 
     Raises InputError for an unknown kind, Refusal where the study's runs do not allow it.
     """
-    figures = _known(STUDY, kind, "a study").make(analyse(study))
+    _known(STUDY, kind, "a study")
+    return figures_of(analyse(study), kind)
+
+
+def figures_of(analysis: StudyAnalysis, kind: str) -> Sequence[Figure]:
+    """The same of a study that was analysed."""
+    figures = _known(STUDY, kind, "a study").make(analysis)
     if not figures:
         raise Refusal("the study compares no two families", mend="choose another kind of figure")
     return figures

@@ -39,9 +39,18 @@ def figure(data: PairByTokens) -> Figure:
         level=LEVEL_WORDS,
         zeros=f" Diamonds: where a line is zero, with its {LEVEL_WORDS} interval." if crossed else "",
         slopes="one slope for all sizes" if data.shared else "a slope for each size",
-        rivals=text.listed([f"{size.curve} at N = {text.count(size.params)}" for size in data.sizes]),
+        rivals=rival_words(data),
     )
     return replace(made, name=made.name + data.versus.suffix)
+
+
+def rival_words(data: PairByTokens) -> str:
+    """Which curve each size meets."""
+    of_curve = {size.curve: [s for s in data.sizes if s.curve == size.curve] for size in data.sizes}
+    return " and ".join(
+        f"{curve} at N = {text.listed([text.count(size.params) for size in sizes])}"
+        for curve, sizes in of_curve.items()
+    )
 
 
 def chart(sizes: list[tuple[SizeGaps, str]], y_title: str) -> alt.LayerChart:

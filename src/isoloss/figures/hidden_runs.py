@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.fit_rows import symbol
+from isoloss.analysis.fit_rows import inside_words, symbol
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import PREDICTED, QUIET, REAL, linear_axis
@@ -18,11 +18,11 @@ OUTSIDE = "#CC5500"
 def figure(outcome: Backtest) -> Figure:
     """Left the hidden losses against the law's, right the error of each, the smallest run on top."""
     table = rows_of(outcome)
-    held = table["inside"].sum() if table["inside"].null_count() == 0 else None
+    held = int(table["inside"].sum()) if table["inside"].null_count() == 0 else None
     worst = table.sort(pl.col("error").abs()).row(-1, named=True)
     title = f"The farthest miss is {text.signed_percent(worst['error'] / 100)}, at {worst['run']}"
     if held is not None:
-        title = f"{held} of {table.height} hidden runs lie in their {text.level(outcome.level)} interval"
+        title = inside_words("hidden runs", held, table.height, outcome.level)
     shown = table.sort("scale").tail(ROWS)
     return captioned(
         "hidden-runs",

@@ -57,6 +57,7 @@ def figure(source: Source, plan: Plan, beside: Source | None = None) -> Figure:
         lines,
         law=name_of(source),
         rule=f"{plan.flops_per_token:g}",
+        flops=text.power(plan.flops),
         unit=source.loss_unit,
         points="" if runs is None else f"; dots: the {runs.height} runs used",
         beside="" if beside is None else f"; dashed: {name_of(beside)}",
@@ -88,5 +89,4 @@ def title_of(plan: Plan) -> str:
         return f"The best model for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
     low, high = (plan.params * end for end in ends if end is not None)
     sizes = text.interval((low, high), text.count)
-    flops = text.power(plan.flops)
-    return f"At {flops} FLOPs, sizes from {sizes} cost at most 10% more compute than the best"
+    return f"Sizes from {sizes} cost at most 10% more compute than the best"

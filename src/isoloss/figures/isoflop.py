@@ -141,7 +141,7 @@ def _verdict(frontiers: Sequence[MethodFrontier]) -> str:
         return f"The optimal size grows as {frontiers[0].label.replace(': a = ', ', C to the power ')}"
     intervals = [frontier.interval for frontier in frontiers if frontier.interval is not None]
     if len(intervals) < len(frontiers):
-        return f"{len(frontiers)} methods read the exponent of N*(C) as {numbers}; not all give an interval"
+        return f"The methods read the exponent of N*(C) as {numbers}; not all give an interval"
     shared = max(low for low, _ in intervals) <= min(high for _, high in intervals)
     words = "their intervals overlap" if shared else "their intervals do not all overlap"
     sizes = _sizes_at_the_end(frontiers)[1]
@@ -150,7 +150,7 @@ def _verdict(frontiers: Sequence[MethodFrontier]) -> str:
         if max(sizes) > 1.2 * min(sizes)
         else ""
     )
-    return f"{len(frontiers)} methods read the exponent of N*(C) as {numbers}; {words}{apart}"
+    return f"The methods read the exponent of N*(C) as {numbers}; {words}{apart}"
 
 
 def _sizes_at_the_end(frontiers: Sequence[MethodFrontier]) -> tuple[float, list[float]]:

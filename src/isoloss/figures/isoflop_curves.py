@@ -9,7 +9,7 @@ import polars as pl
 from isoloss import text
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
-from isoloss.figures.style import INK, POWERS, QUIET, linear_axis, log_axis, spread
+from isoloss.figures.style import INK, QUIET, linear_axis, log_axis, spread
 from isoloss.laws.isoflop import Budget, Flag, IsoFlop, Method, curve
 
 WIDTH, HEIGHT = 560, 400
@@ -54,7 +54,7 @@ def curves_figure(isoflop: IsoFlop, *, counting: str = "", loss_unit: str = "nat
 
 def _left_out_words(budget: Budget) -> str:
     why = "; ".join(flag.value.removeprefix("discarded: ") for flag in budget.flags if flag.discards)
-    return f"C = {text.power(budget.flops)} is left out: {why}."
+    return f"{_name(budget.flops)} is left out: {why}."
 
 
 def _chart(isoflop: IsoFlop, loss_unit: str) -> alt.LayerChart:
@@ -63,25 +63,46 @@ def _chart(isoflop: IsoFlop, loss_unit: str) -> alt.LayerChart:
     minima = _minima(isoflop)
     smallest, largest = marks.span(sizes["params"])
     x = log_axis(alt.X, "params", "Parameters N", smallest, largest, room=_room(minima, smallest, largest))
-    lowest, _ = marks.span(sizes["loss"], minima["loss"])
+    lowest, top = marks.span(sizes["loss"], minima["loss"])
     y = linear_axis("loss", f"Loss ({loss_unit})", lowest, top)
-    first, last = marks.span(minima["flops"])
-    colour = marks.colour_bar("flops", "Training compute C, FLOP", first, last, labels=POWERS)
+    span = marks.span(minima["flops"])
+    curves, sizes, minima = (
+        table.with_columns(marks.on_ramp(table["flops"], *span))
+        for table in (_curves(isoflop, top), sizes, minima)
+    )
     used, left_out = minima.filter("used"), minima.filter(~pl.col("used"))
+    ends = curves.join(used, on="flops", how="semi").group_by("flops", maintain_order=True).last()
+    ends = ends.with_columns(pl.Series("label", [_name(flops) for flops in ends["flops"]], pl.String))
     gap = 16 * (top - lowest) / HEIGHT
+    right = left_out.filter("right")
+    placed = pl.Series("loss", spread([*ends["loss"], *right["loss"]], gap), pl.Float64)
+    ends, right = ends.with_columns(placed[: ends.height]), right.with_columns(placed[ends.height :])
     layers = [
-        marks.line(_curves(isoflop, top), x, y, colour=colour, width=1.5, opacity=0.75, by="flops"),
+        marks.line(curves, x, y, width=1.5, opacity=0.75, by="flops"),
         *_reasons(left_out.filter(~pl.col("right")), "right", gap, x, y),
-        *_reasons(left_out.filter("right"), "left", gap, x, y),
-        marks.points(sizes, x, y, colour=colour.copy().legend(None), size=22, opacity=0.8),
+        *_reasons(right, "left", gap, x, y),
+        marks.points(sizes, x, y, size=22, opacity=0.8),
+        _errors(minima, x, y),
         marks.line(used, x, y, colour=INK, dash=[5, 4], width=1.2),
         marks.points(used, x, y, colour=INK, shape="diamond", size=110),
         marks.chart_of(left_out)
         .mark_point(filled=False, shape="diamond", size=130, stroke=INK, strokeWidth=1.8, opacity=1)
         .encode(x, y),
+        marks.end_labels(ends, x, y, HEIGHT, size=11),
     ]
-    # Points that shared the lines' scale would turn the colour bar into a row of dots.
-    return marks.panel(layers, WIDTH, HEIGHT).resolve_scale(color="independent")
+    return marks.panel(layers, WIDTH, HEIGHT)
+
+
+def _name(flops: float) -> str:
+    return f"C = {text.power(flops)}"
+
+
+def _errors(minima: pl.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
+    """One standard error of log N* on either side of each minimum where it is known."""
+    size, error = pl.col("params"), pl.col("log_se")
+    rows = minima.drop_nulls("log_se").with_columns(low=size * (-error).exp(), high=size * error.exp())
+    rules = marks.chart_of(rows).mark_rule(color=INK, strokeWidth=1.5, clip=True)
+    return rules.encode(marks.renamed(x, "low"), y, x2="high:Q")
 
 
 def _room(minima: pl.DataFrame, smallest: float, largest: float) -> float:
@@ -103,19 +124,22 @@ def _curves(isoflop: IsoFlop, top: float) -> pl.DataFrame:
 
 
 def _minima(isoflop: IsoFlop) -> pl.DataFrame:
-    """A row a budget; ``why``: what discards it; ``right``: it lies in the right half of its sizes."""
+    """A row a budget; ``why``: its name and what discards it; ``right``: in the right half of its sizes."""
     return pl.DataFrame(
         [
             {
                 "flops": budget.flops,
                 "params": budget.params,
                 "loss": budget.loss,
+                "log_se": budget.log_se,
                 "used": budget.used,
-                "why": " + ".join(SHORT[flag] for flag in budget.flags if flag.discards),
+                "why": f"{_name(budget.flops)}: "
+                + " + ".join(SHORT[flag] for flag in budget.flags if flag.discards),
                 "right": budget.params**2 > budget.sizes[0] * budget.sizes[-1],
             }
             for budget in isoflop.budgets
-        ]
+        ],
+        schema_overrides={"log_se": pl.Float64},
     )
 
 

@@ -1,5 +1,7 @@
 """Loops at equal depth: loss against the parameters that a model has, and against those that it is worth."""
 
+from itertools import cycle
+
 import altair as alt
 import numpy as np
 import polars as pl
@@ -15,6 +17,7 @@ from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import FAMILY_COLOURS, linear_axis, log_axis, shades
 
 WIDTH, HEIGHT = 360, 300
+DASHES = ([1, 0], [5, 3], [1.5, 2], [7, 3, 2, 3])
 
 
 def study_figure(data: LoopedStudy) -> Figure:
@@ -33,6 +36,7 @@ def figure(data: LoopWorth) -> Figure:
     colours = shades(FAMILY_COLOURS["looped"], len(names))
     colour = marks.key(alt.Color, "loops", dict(zip(names, colours, strict=True)))
     shape = marks.key(alt.Shape, "loops", dict(zip(names, marks.SHAPES, strict=False)))
+    dash = marks.key(alt.StrokeDash, "loops", dict(zip(names, cycle(DASHES)))).legend(None)
     rows = rows.with_columns(
         pl.Series("effective", effective),
         law_losses(data.law, rows).alias("law"),
@@ -44,7 +48,7 @@ def figure(data: LoopWorth) -> Figure:
     for column, title in (("params", "Parameters N"), ("effective", "N_once + r^φ N_rec")):
         x = log_axis(alt.X, column, title, low, high, room=1.4)
         layers = [
-            marks.line(rows, x, marks.renamed(y, "law"), colour=colour, width=1.2, dash=[5, 3]),
+            marks.line(rows, x, marks.renamed(y, "law"), colour=colour, width=1.2, dash=dash),
             marks.points(rows, x, y, colour=colour, shape=shape, size=60),
         ]
         sides.append(marks.panel(layers, WIDTH, HEIGHT))

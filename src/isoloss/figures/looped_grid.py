@@ -101,18 +101,25 @@ def grid(rows: pl.DataFrame, part: str, log: bool) -> alt.FacetChart:
 
 
 def law_words(law: Fit | Refusal) -> str:
-    """Its formula, or that it is only a curve or refused."""
+    """Its formula, or that it was refused; of a curve whose constants stay open the form alone."""
     if isinstance(law, Refusal):
         return "no law, the fit was refused"
     if law.status is FitStatus.CURVE_ONLY:
-        return f"E + A N^-α + B D^-β + C T_m^-γ as a curve only ({law.reason})"
+        return "E + A N^-α + B D^-β + C T_m^-γ as a curve only"
     return law.formula()
+
+
+def open_words(law: Fit | Refusal) -> str:
+    """Why the constants of a curve stay open; nothing of a law."""
+    if isinstance(law, Refusal) or law.status is not FitStatus.CURVE_ONLY:
+        return ""
+    return f" No constant of the curve is reported: {law.reason}."
 
 
 STEMS = {"total": "looped-grid", "expected": "looped-grid-expected", "last_exit": "looped-grid-last-exit"}
 BONUS = (
-    "Total loss is expected cross-entropy minus beta times the entropy of the exits, a bonus of up to "
-    "beta log T_m that no better prediction has earned."
+    "Total loss is expected cross-entropy minus beta times the entropy of the exits: a bonus of up to "
+    "beta log T_m, which no better prediction has earned."
 )
 
 
@@ -129,6 +136,7 @@ def grid_figure(data: LoopedStudy, part: str = "total", *, log: bool = True) -> 
         start=text.percent(EARLY),
         part=PARTS[part],
         axis=" on a log axis" if log else "",
+        open=open_words(data.fits[part]),
         bonus=f" {BONUS}" if part == "total" else "",
     )
     return replace(drawn, name=STEMS[part] if log else f"{STEMS[part]}-linear")

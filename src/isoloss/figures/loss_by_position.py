@@ -16,6 +16,7 @@ from isoloss.analysis.by_position import (
     use_words,
     verdict,
 )
+from isoloss.analysis.families import name_of
 from isoloss.analysis.points import LEVEL_WORDS
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
@@ -30,7 +31,8 @@ APART = 1.05
 def figure(data: FamilyPositions) -> Figure:
     """A curve a model of each pair; beside it the change of each pair's difference, where it was measured."""
     models = models_of(data)
-    chart = alt.hconcat(curves(models, data.context), changes(data), spacing=30)
+    families = {data.versus.reference: [1, 0], data.versus.rival: [6, 3]}
+    chart = alt.hconcat(curves(models, data.context, families), changes(data), spacing=30)
     made = captioned(
         "loss-by-position",
         chart,
@@ -39,9 +41,10 @@ def figure(data: FamilyPositions) -> Figure:
         pairs=text.listed([f"{p.reference.name} with {p.rival.name}" for p in data.pairs]),
         tokens=text.count(data.tokens),
         diamond=" Diamond: no later token gains." if flat_from(models).height else "",
+        rival=name_of(data.versus.rival),
         start=f"{START // 2 + 1}–{START}",
         over=f"bars: {LEVEL_WORDS} t intervals over {data.over}",
-        stops="; ".join(f"{model.name} {use_words(model.context_use)}" for model, _ in models),
+        stops=". ".join(f"{model.name} {use_words(model.context_use)}" for model, _ in models),
     )
     return replace(made, name=made.name + data.versus.suffix)
 
@@ -57,18 +60,25 @@ def models_of(data: FamilyPositions) -> list[tuple[PositionCurve, str]]:
     return out
 
 
-def curves(models: list[tuple[PositionCurve, str]], context: int) -> alt.LayerChart:
-    """Measured curves with the range of their seeds, named at their ends with where they are flat."""
+def curves(
+    models: list[tuple[PositionCurve, str]], context: int, families: dict[str, list[int]]
+) -> alt.LayerChart:
+    """Measured curves with the range of their seeds, named at their ends with where they are flat.
+
+    ``families``: the dash of each.
+    """
     drawn = [
-        model.rows.with_columns(model=pl.lit(model.name), colour=pl.lit(colour)) for model, colour in models
+        model.rows.with_columns(model=pl.lit(model.name), family=pl.lit(model.family), colour=pl.lit(colour))
+        for model, colour in models
     ]
+    dash = marks.key(alt.StrokeDash, "family", families).legend(None)
     rows, labels = pl.concat(drawn), [label_of(model) for model, _ in models]
     x = log_axis(alt.X, "position", "Token index in the context T", 1, context, room=1.05)
     y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(rows["loss"]))
     ends = pl.concat(curve[-1:] for curve in drawn).with_columns(pl.Series("label", labels))
     layers = [
         marks.band(rows, x, y, by="model", opacity=0.12, clip=True),
-        marks.line(rows, x, y, by="model"),
+        marks.line(rows, x, y, by="model", dash=dash),
         marks.points(flat_from(models), x, y, shape="diamond", size=120),
         marks.end_labels(ends, marks.EDGE, y, HEIGHT),
     ]

@@ -35,14 +35,15 @@ def figure(fit: Fit) -> Figure:
     ends = ends.with_columns(marks.on_ramp(ends["params"], low, high), observed="law").with_columns(
         pl.Series("label", [f"N = {text.count(size)}" for size in ends["params"]])
     )
+    coloured = points.with_columns(marks.on_ramp(points["params"], low, high))
     layers = [
-        marks.points(points, x, y, colour=colour, size=30, opacity=0.7),
+        marks.points(coloured, x, y, size=30, opacity=0.7),
         marks.line(lines, x, marks.renamed(y, "law"), colour=colour, by="params", width=1.8),
         marks.end_labels(ends, x, y, HEIGHT, size=11),
     ]
     return captioned(
         "loss-by-ratio",
-        marks.panel(layers, WIDTH, HEIGHT),
+        marks.panel(layers, WIDTH, HEIGHT).resolve_scale(color="independent"),
         title_of(lines, float(chosen[len(chosen) // 2])),
         points.select("params", "tokens", "ratio", "observed", "law"),
         rows=row_words(fit),
@@ -63,6 +64,6 @@ def title_of(lines: pl.DataFrame, size: float) -> str:
     line = lines.filter(pl.col("params") == size)
     (least, most), (low, high) = marks.span(line["ratio"]), marks.span(line["law"])
     return (
-        f"From {least:.2g} to {most:.3g} tokens a parameter the loss of N = {text.count(size)} falls "
-        f"from {text.loss(high)} to {text.loss(low)}"
+        f"{text.count(most / least)} times the tokens a parameter lower the loss of "
+        f"N = {text.count(size)} by {text.loss(high - low)} nats"
     )

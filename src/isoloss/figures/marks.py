@@ -266,10 +266,12 @@ def _apart(ends: pl.DataFrame, y: alt.Y, height: float, size: float) -> pl.DataF
 def colour_bar(column: str, title: str, low: float, high: float, *, labels: str = COUNTS) -> alt.Color:
     """From dark to bright along the logarithm of a column, with its bar under the panel.
 
-    ``labels`` as an axis takes them.
+    One layer of a panel takes it, the others ``on_ramp`` with colours resolved apart: scales that layers
+    share make a row of dots of the bar. ``labels`` as an axis takes them.
     """
     high = max(high, low * 1.001)
     look = {"type": "gradient", "orient": "bottom", "direction": "horizontal", "gradientLength": 320}
+    look |= {"gradientOpacity": 1}
     bar = {"title": f"{title} (log scale)", **look, "values": log_ticks(low, high), **label_format(labels)}
     scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high])
     return alt.Color(f"{column}:Q", scale=scale, legend=alt.Legend.from_dict(bar))

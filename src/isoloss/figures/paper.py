@@ -21,6 +21,9 @@ NARROWEST = 100.0
 HEIGHT = 0.75
 """Panels are this share of their height on a screen: labels of 12 pixels are 10.7 here, and still part."""
 
+NEAR = 0.015
+"""A drawing whose width misses the column by less has letters of the size that they should have."""
+
 FINER = {"strokeWidth": 0.7, "size": 0.5}
 """Lines and points are this share of their size on a screen."""
 
@@ -49,7 +52,7 @@ def svg(figure: Figure, column: str = "single", *, name: str = "") -> str:
 
 def _fitted(chart: _Panels, pixels: float) -> str | None:
     """Drawn with panels as wide as the labels leave room for; None where that is too narrow."""
-    widest, abreast, share = max(_widths(chart)), max(1, len(chart.get("hconcat", ()))), 1.0
+    widest, abreast, share = max(_widths(chart)), _abreast(chart), 1.0
     for _ in range(4):  # labels keep their size, so the whole is not proportional to its panels
         drawn = _drawn(_resized(chart, share))
         if abs(over := _width(drawn) - pixels) < 1:
@@ -57,7 +60,14 @@ def _fitted(chart: _Panels, pixels: float) -> str | None:
         share -= over / (widest * abreast)
         if share * widest < NARROWEST:
             return None
-    return drawn
+    return drawn if abs(_width(drawn) / pixels - 1) < NEAR else None  # a legend may be wider
+
+
+def _abreast(chart: _Panels) -> int:
+    """How many panels stand side by side, in the fullest row; of a grid one for each column's name."""
+    columns = chart.get("facet", {}).get("column", {}).get("sort", ())
+    row = sum(map(_abreast, chart.get("hconcat", ())))
+    return max(1, len(columns), row, *map(_abreast, chart.get("vconcat", ())))
 
 
 def pdf(drawn: str) -> bytes:

@@ -14,6 +14,7 @@ from isoloss.plans import Optima, Plan, optima
 from isoloss.plans.fixed_inputs import held_inputs, run_sizes
 from isoloss.plans.forecast import Forecaster
 from isoloss.plans.heuristics import kaplan, twenty_tokens
+from isoloss.sources.published import published
 
 Source = Fit | Forecaster
 """What a plan rests on: a law, or the forecast of a table."""
@@ -27,6 +28,9 @@ DECADES = 2.0
 """How far the curves go below the plan's budget where there are no data."""
 PANELS = {"params": "Parameters N", "tokens": "Training tokens D"}
 RULES = {"Kaplan et al. 2020, Table 6": kaplan, "20 tokens a parameter": twenty_tokens}
+PRINTED = {"Hoffmann et al. 2022, eq. 10": "chinchilla", "Besiroglu et al. 2024": "chinchilla-epoch"}
+"""Laws by the names under which papers printed them."""
+DASHES = dict(zip([*RULES, *PRINTED], ([7, 4], [2, 3], [7, 3, 2, 3], [12, 3]), strict=True))
 
 
 def name_of(source: Source) -> str:
@@ -75,7 +79,7 @@ def frontier(source: Source, plan: Plan) -> Figure:
         marks.panel(layers, WIDTH, HEIGHT),
         title,
         table,
-        points="" if runs is None else f"points: the {runs.height} runs used; ",
+        points="" if runs is None else f"; points: the {runs.height} runs",
         law=name_of(source),
         rule=f"{plan.flops_per_token:g}",
         band=_band_name(source, plan),
@@ -87,14 +91,14 @@ def _band_name(source: Source, plan: Plan) -> str:
         return "the fit supports no interval"
     level = text.level(plan.level)
     if isinstance(source, Fit):
-        return f"band: {level} interval of the law's mean; bar: of one new run"
-    return f"band and bar: {level} interval of one new run"
+        return f"band: {level} interval of its mean, bar: of a run"
+    return f"band and bar: {level} interval of a run"
 
 
 def allocation(source: Source, plan: Plan) -> Figure:
-    """The best N and D over compute, with intervals, beside two rules that papers print."""
+    """The best N and D over compute, with intervals, beside rules and laws that papers print."""
     best, runs = optimal_sizes(source, plan), runs_of(source, plan)
-    sizes, rules = _allocation_table(best), _rules_table(best)
+    sizes, rules = _allocation_table(best), _rules_table(best, plan.flops_per_token)
     charts = [_allocation_panel(column, sizes, rules, best, runs, plan) for column in PANELS]
     ends = plan.intervals.get("params")
     model = "plan" if plan.penalty is None else "best model"
@@ -110,6 +114,7 @@ def allocation(source: Source, plan: Plan) -> Figure:
         law=name_of(source),
         level=text.level(best.level),
         slope=f"{best.exponent:.2f}",
+        printed=text.listed(list(DASHES)),
     )
 
 
@@ -190,15 +195,19 @@ def _allocation_table(best: Optima) -> pl.DataFrame:
     return _finite(pl.concat(parts))
 
 
-def _rules_table(best: Optima) -> pl.DataFrame:
-    """What printed rules say: panel, flops, value, rule."""
-    rows = [
-        {"panel": panel, "flops": float(flops), "value": float(value), "rule": name}
-        for name, rule in RULES.items()
-        for flops in best.flops_F
-        for panel, value in zip(PANELS, rule(flops), strict=True)
-    ]
-    return pl.DataFrame(rows)
+def _rules_table(best: Optima, flops_per_token: float) -> pl.DataFrame:
+    """What printed rules and laws say: panel, flops, value, rule."""
+    sizes = {name: np.array([rule(flops) for flops in best.flops_F]).T for name, rule in RULES.items()}
+    for name, law in PRINTED.items():
+        printed = optima(published(law), best.flops_F, flops_per_token=flops_per_token, draws=DRAWS)
+        sizes[name] = np.array([printed.params_F, printed.tokens_F])
+    return pl.concat(
+        pl.DataFrame({"flops": best.flops_F, "value": value_F}).with_columns(
+            panel=pl.lit(panel), rule=pl.lit(name)
+        )
+        for name, size_2F in sizes.items()
+        for panel, value_F in zip(PANELS, size_2F, strict=True)
+    )
 
 
 def _finite(table: pl.DataFrame) -> pl.DataFrame:
@@ -220,9 +229,8 @@ def _allocation_panel(
     x = _flops_axis(best, None)
     low, high = marks.span(sizes["low"], sizes["high"], rules["value"])
     y = log_axis(alt.Y, "value", PANELS[column], low, high, room=1.5)
-    dashes = dict(zip(RULES, ([7, 4], [2, 3]), strict=True))
     look = {"orient": "bottom", "symbolStrokeColor": QUIET, "symbolSize": 700}
-    dash = marks.key(alt.StrokeDash, "rule", dashes, **look)
+    dash = marks.key(alt.StrokeDash, "rule", DASHES, **look)
     layers: list[alt.Chart] = []
     if runs is not None:
         inside = runs.filter(pl.col("flops") >= best.flops_F.min())

@@ -135,8 +135,9 @@ def log_axis(
     low, high = low / room, high * room
     values = list(log_ticks(low, high) if ticks is None else ticks)
     some = {"tickCount": 3} if ticks is None and len(values) < 2 else {"values": values}
+    said = f"{title[:-1]}, log scale)" if title.endswith(")") else f"{title} (log scale)"
     return (
-        channel(f"{column}:Q", title=f"{title} (log scale)")
+        channel(f"{column}:Q", title=said)
         .scale(type="log", domain=[low, high], nice=False)
         .axis(alt.Axis.from_dict({**some, "labelFlush": False, **label_format(labels)}))
     )

@@ -56,9 +56,8 @@ def entropy_share(fit: Fit, beta: float, recurrence: float | None = None) -> Ent
     share = min(bonus / fall, 1.0) if fall > 0 else 1.0
     enough = max(fall, 0.0) / float(np.log(recurrence / least))
     sentence = (
-        f"From {least:g} to {recurrence:g} loops the law falls by {fall:.3f} nats; an entropy bonus of "
-        f"weight {beta:g} alone could lower the total objective by up to {bonus:.3f} nats, "
-        f"{percent(share, 0)} of that, without better predictions; a weight of {enough:.3g} could explain "
-        "all of it."
+        f"From {least:g} to {recurrence:g} loops the law falls by {fall:.3f} nats. An entropy bonus of "
+        f"weight {beta:g} alone could give {bonus:.3f} nats, {percent(share, 0)} of that, without better "
+        f"predictions. A weight of {enough:.3g} could explain all of it."
     )
     return EntropyShare(float(recurrence), float(least), float(beta), fall, bonus, share, enough, sentence)

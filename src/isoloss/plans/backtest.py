@@ -100,28 +100,25 @@ class Backtest:
         return f"{self.law_verdict()} {words}; the forecast misses by {text.percent(error)}."
 
     def law_verdict(self) -> str:
-        """The law against the best baseline, and its interval, in one sentence."""
+        """The miss of the law, that of the best baseline, and whether its interval held: a sentence each."""
         best, runs = self.best_baseline, text.plural(len(self.runs), "hidden run")
         errors = (
-            f"{self.law} misses {runs} by {text.percent(self.score.mean_abs_error)}"
-            f" on average, the best of {len(self.baselines)} baselines ({best.name}) by "
-            f"{text.percent(best.mean_abs_error)}: {self.standing.value}"
+            f"{self.law} misses {runs} by {text.percent(self.score.mean_abs_error)} on average. The best of "
+            f"{len(self.baselines)} baselines ({best.name}) misses by {text.percent(best.mean_abs_error)}: "
+            f"{self.standing.value}."
         )
         if self.coverage is None:
-            return f"{errors}; the fit supports no interval."
-        share, (low, _) = self.coverage.share, self.coverage.interval
-        held = (
-            f"the {text.level(self.level)} interval held {text.percent(share, 0)} of "
-            f"{self.coverage.points} hidden points"
-        )
-        hits = round(share * self.coverage.points)
-        if bdtr(hits, self.coverage.points, self.level) < _UNLIKELY:
-            return f"{errors}; {held}: it is too narrow."
-        if low > self.level:
-            return f"{errors}; {held}: it is wider than it says."
-        if self.coverage.points < _FEW:
-            return f"{errors}; {held}, too few to judge it."
-        return f"{errors}; {held}, which agrees with its level."
+            return f"{errors} The fit supports no interval."
+        points, (low, _) = self.coverage.points, self.coverage.interval
+        hits = round(self.coverage.share * points)
+        if bdtr(hits, points, self.level) < _UNLIKELY:
+            judged = ": it is too narrow"
+        elif low > self.level:
+            judged = ": it is wider than it says"
+        else:
+            judged = ", too few to judge it" if points < _FEW else ", which agrees with its level"
+        held = f"The {text.level(self.level)} interval held {hits} of {points} hidden points"
+        return f"{errors} {held}{judged}."
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON, with the verdict."""

@@ -97,13 +97,13 @@ class Comparison:
         words = f"{best.law} errs least on the hidden runs"
         words += f" ({100 * best.largest:.2g}%)" if best.largest is not None else ""
         equal = [law.law for law in rest if law.behind_largest and not law.behind_largest.told_apart]
-        words += f"; not told apart from it: {', '.join(equal)}" if equal else ""
-        for prefers, score in (("the folds prefer", "folds"), (f"{self.criterion} prefers", "criterion")):
+        words += f". Not told apart from it: {', '.join(equal)}" if equal else ""
+        for prefers, score in (("The folds prefer", "folds"), (f"{self.criterion} prefers", "criterion")):
             scored = [law for law in self.entries if getattr(law, score) is not None]
             first = min(scored, key=attrgetter(score), default=best)
-            words += "" if first is best else f"; {prefers} {first.law}"
+            words += "" if first is best else f". {prefers} {first.law}"
         if self.forecast is not None and best.largest is not None and self.forecast < best.largest:
-            words += f"; averaging beats choosing: the forecast errs by {text.percent(self.forecast)}"
+            words += f". Averaging beats choosing: the forecast errs by {text.percent(self.forecast)}"
         return f"{words}."
 
     def to_json(self) -> dict[str, Any]:

@@ -1,0 +1,122 @@
+"""What a reader meets first is short: at most 30 words and three numbers a sentence, in every case."""
+
+import re
+
+import fitted
+import numpy as np
+import pytest
+import story
+
+from isoloss.analysis import refits
+from isoloss.analysis.findings import findings_of
+from isoloss.analysis.fit_findings import findings as fit_findings
+from isoloss.errors import attempt
+from isoloss.figures import gallery
+from isoloss.laws import fit
+from isoloss.plans.compare import compare
+from isoloss.records import reference
+
+SHIPPED = reference.names()[1:]
+STORIES = [name for name, one in vars(story).items() if isinstance(one, story.Story)]
+
+INTERVAL = re.compile(r"\([^()]*\d[^()]* (?:to|and) [^()]*\)")
+FORMULA = re.compile(r"\b\w+ = [^,;]*\^[^,;]*")
+NUMBER = re.compile(r"(?<![\w-])[+−]?\d[\d.,]*(?:[–-]\d+)?%?[KMBT]?(?![\w-]*layer)(?!-fold)")
+WORDS, NUMBERS = 30, 3
+WHOLE = 25
+"""Words of a whole finding of a study that ships."""
+
+
+def sentences(text):
+    return re.split(r"(?<=[.?!]) ", text)
+
+
+def numbers(sentence):
+    """Each with its interval in brackets is one, and so is a formula; '2-layer' is a name."""
+    return NUMBER.findall(FORMULA.sub("1", INTERVAL.sub("", sentence)))
+
+
+def too_long(text):
+    return [sentence for sentence in sentences(text) if len(sentence.split()) > WORDS]
+
+
+def too_much(text):
+    return too_long(text) + [sentence for sentence in sentences(text) if len(numbers(sentence)) > NUMBERS]
+
+
+def of_figure(figure):
+    """Sentences that say too much: of its title, of its caption and of the paragraphs beside it."""
+    beside = (figure.subtitle, figure.shows.removeprefix(figure.title), figure.would_change)
+    return too_much(figure.title) + [sentence for text in beside for sentence in too_long(text)]
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, *STORIES])
+def test_findings_of_studies_are_short(analysed, name):
+    for finding in findings_of(analysed(name)):
+        assert too_much(finding.sentence) == [], finding.key
+        if name in SHIPPED:
+            assert len(finding.sentence.split()) <= WHOLE, finding.key
+        if finding.key != "left-out":  # whose caveats hold what a user wrote
+            assert [s for caveat in finding.caveats for s in too_much(sentences(caveat)[0])] == []
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, *STORIES])
+def test_words_of_study_figures_are_short(figures_of, name):
+    drawn = figures_of(name)
+    assert len(drawn) >= 3
+    for figure in (figure for figures in drawn.values() for figure in figures):
+        assert of_figure(figure) == [], figure.name
+
+
+def test_the_trend_of_context_is_said_with_its_interval(analysed):
+    (finding,) = findings_of(analysed("reference/context"))
+    assert re.search(r"−0\.\d+ \(−0\.\d+ to −0\.\d+\) for tenfold N", finding.sentence)
+
+
+@pytest.fixture(scope="module")
+def laws():
+    """Every form fitted to its own runs, and two with some of their losses spoilt."""
+    out = {law: fitted.fitted(law) for law in fitted.TRUTH}
+    for law in ("chinchilla", "data-constrained"):
+        inputs, loss = fitted.runs_of(law)
+        spoilt = np.where(np.arange(len(loss)) % 20 == 3, 1.3 * loss, loss)
+        out[f"{law}, spoilt"] = fit(law, inputs, spoilt, curve_only=True)
+    return out
+
+
+def test_findings_of_fits_are_short(laws):
+    """Of every parameter they give a number: only their words are counted."""
+    seen = set()
+    for name, law in laws.items():
+        found = fit_findings(law, [("squared", None, law)] * 2, attempt(refits.leave_one_out, law))
+        seen |= {finding.key for finding in found}
+        for finding in found:
+            texts = (finding.sentence, *(sentences(caveat)[0] for caveat in finding.caveats))
+            assert [sentence for text in texts for sentence in too_long(text)] == [], (name, finding.key)
+    assert {"against", "certainty", "entropy-bonus", "objective", "influence"} <= seen
+
+
+@pytest.mark.parametrize("kind", ["law", "real-against-predicted", "residuals"])
+def test_words_about_every_law_are_short(laws, kind):
+    for name, law in laws.items():
+        (figure,) = gallery.fit_figures_of(law, kind)
+        assert of_figure(figure) == [], name
+
+
+def test_words_of_the_gallery_are_short(examples):
+    for kind, (_, figure) in examples.items():
+        assert of_figure(figure) == [], kind
+
+
+def test_verdicts_on_hidden_runs_are_short():
+    law = fitted.fitted("chinchilla")
+    assert too_much(refits.hidden_runs(law).verdict()) == []
+    ranked = compare(["chinchilla", "kaplan-nd", "power"], law.data.inputs, law.data.loss)
+    assert too_much(ranked.verdict()) == []
+
+
+def test_a_long_sentence_and_one_of_many_numbers_are_found():
+    assert too_much("word " * 31 + "end.")
+    assert too_much("It is 0.1 at 1K, 0.2 at 2K and 0.3 at 3K.")
+    assert not too_much("The 4-layer LSTM is ahead by 0.1 nats (0.05 to 0.15) at N = 1K. It is so at D = 2K.")
+    assert not too_much("L = 1.8 + 480 N^-0.34 + 2000 D^-0.37, runs scatter 0.1%")
