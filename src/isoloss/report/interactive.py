@@ -20,6 +20,16 @@ from isoloss.report.templates import fill, text
 NAME = "interactive.html"
 TABLE = ("curve", "params", "tokens", "flops_6nd", "seed", "loss", "low", "high", "run_id")
 NAMES = explorer.TOOLTIPS | {"low": "from", "high": "to"}
+OUTLINES = {
+    "circle": "M-.8,0A.8,.8,0,1,1,.8,0A.8,.8,0,1,1,-.8,0Z",
+    "square": "M-.75,-.75H.75V.75H-.75Z",
+    "triangle-up": "M0,-.85L.95,.8H-.95Z",
+    "diamond": "M0,-1L.7,0L0,1L-.7,0Z",
+    "cross": "M-.9,-.35H-.35V-.9H.35V-.35H.9V.35H.35V.9H-.35V.35H-.9Z",
+    "triangle-down": "M0,.85L.95,-.8H-.95Z",
+    "triangle-right": "M.85,0L-.8,.95V-.95Z",
+}
+"""Vega's shapes as paths; its other shapes are paths already."""
 
 
 def page(study: StudyData) -> str:
@@ -42,6 +52,10 @@ def page(study: StudyData) -> str:
         title=study.plan["title"],
         condition=condition(study),
         axes=explorer.AXES,
+        looks={
+            curve: (colour, OUTLINES.get(shape, shape))
+            for curve, (colour, shape) in explorer.looks_of(rows).items()
+        },
         tokens=data["tokens"],
         policy=policy(*scripts),
         style=Markup(text("report/interactive.css")),  # noqa: S704 - our own file
