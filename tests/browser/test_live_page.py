@@ -71,6 +71,17 @@ def test_a_worker_that_dies_leaves_its_runs_waiting(opened, studies):
     expect(row(page, two.running[0], "s1").locator(".state")).to_have_text("waiting")
 
 
+def test_what_would_show_nothing_is_no_choice_but_where_it_was_chosen(opened):
+    def offered(place):
+        return opened.page.locator(f"#{place} .runs label:visible").all_inner_texts()
+
+    everything = ["all", "running", "waiting", "ended", "failed"]
+    assert [word.strip() for word in offered("s0")] == everything
+    assert [word.strip() for word in offered("s1")] == everything, "running is chosen, of so many runs"
+    opened.page.check("input[name=s1-shown][value=all]")
+    assert [word.strip() for word in offered("s1")] == ["all", "waiting", "ended", "failed"]
+
+
 def test_by_keyboard_the_runs_shown_are_chosen_and_stay_chosen(opened, studies):
     page, (one, _) = opened.page, studies
     page.locator("input[name=s0-shown][value=all]").focus()

@@ -4,13 +4,14 @@ from itertools import pairwise
 
 import pytest
 import story
+import telling
 from pages import violations, watched
 from printed import printed
 
 
 @pytest.fixture(scope="module")
 def written(told):
-    return story.reported(told(story.LSTM_AHEAD).folder)
+    return telling.reported(told(story.LSTM_AHEAD).folder)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 import story
+import telling
 
 from isoloss import files, report
 from isoloss.errors import InputError
@@ -46,7 +47,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def written(ahead):
-    result = story.reported(ahead.folder)
+    result = telling.reported(ahead.folder)
     return result, result.path.read_text("utf-8")
 
 
@@ -251,7 +252,7 @@ def test_a_folder_that_is_no_study_is_refused_and_nothing_is_written(tmp_path):
 
 
 def test_a_torn_record_is_refused_and_nothing_is_written(told, tmp_path):
-    study = story.write(tmp_path / "study", replace(story.FEW, transformer_widths=(20,), lstm_widths=()))
+    study = telling.write(tmp_path / "study", replace(story.FEW, transformer_widths=(20,), lstm_widths=()))
     record = next((study / "runs").glob("*/record.json"))
     record.write_text(record.read_text("utf-8")[:200], "utf-8")
     with pytest.raises(InputError, match="is not JSON"):
