@@ -47,7 +47,7 @@ def test_every_chart_is_drawn(opened, written):
             [...svg.querySelectorAll(':is(.mark-line, .mark-area, .mark-rect) path, .mark-symbol > *')]
             .filter(mark => mark.getBoundingClientRect().width > 0).length)"""
     )
-    assert len(drawn) == len(written.figures) == 6
+    assert len(drawn) == len(written.figures) == 8
     assert min(drawn) >= 4
 
 

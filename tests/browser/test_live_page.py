@@ -51,7 +51,7 @@ def test_it_shows_the_law_and_its_band_beside_the_other_study(opened):
     assert page.locator("#s0-params .wide .mark-area path").count() > 0
     left, right = (page.locator(f"#{name}").bounding_box() for name in ("s0", "s1"))
     assert left["x"] + left["width"] <= right["x"]
-    assert page.locator("#s0 polyline").count() == 28
+    assert page.locator("#s0 .plot polyline").count() == 28
 
 
 def test_what_changes_is_put_in_place_and_the_rest_is_left_alone(opened, studies):

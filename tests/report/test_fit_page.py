@@ -102,7 +102,8 @@ def test_every_form_has_a_report(law, undrawn, monkeypatch, tmp_path):
         expected.append("correlations")
         if found.clusters is None:
             expected.append("profiles")
-    expected += ["parameter-cloud"] * (sized and {"alpha", "beta"} <= set(found.params))
+    plain = sized and found.allocation() is not None and {"alpha", "beta"} <= set(found.params)
+    expected += ["parameter-cloud"] * plain
     if law in WITH_FRONTIER:
         # What a loop costs is on no axis of the lines of equal loss.
         expected += [] if "loop" in law else ["iso-loss"]

@@ -36,7 +36,7 @@ def compact(svg: str, name: str, *, titles: bool = True) -> str:
         (_CLASS, r'class="\1"'),
         (_STROKE, r"\1"),
         (_COLOUR, _hex),
-        (_TAG, lambda tag: _NUMBER.sub(_round, tag[0])),
+        (_TAG, _rounded),
     ):
         svg = pattern.sub(short, svg)
     looks = Counter(mark[3] + mark[4] for mark in _MARK.finditer(svg))
@@ -72,6 +72,10 @@ def compact(svg: str, name: str, *, titles: bool = True) -> str:
 
 def _hex(colour: re.Match[str]) -> str:
     return "#" + "".join(f"{int(value):02x}" for value in colour.groups())
+
+
+def _rounded(tag: re.Match[str]) -> str:
+    return _NUMBER.sub(_round, tag[0])
 
 
 def _round(number: re.Match[str]) -> str:

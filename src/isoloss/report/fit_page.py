@@ -26,6 +26,7 @@ from isoloss.figures import hidden_runs as hidden_figure
 from isoloss.figures import isoflop as isoflop_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
+from isoloss.plans.backtest import Backtest
 from isoloss.report import cache
 from isoloss.report.publish import Page, ReportResult, publish
 from isoloss.report.sections import Section, attempt_with, parts_of, section
@@ -73,22 +74,26 @@ def _sections(
     ratios = [attempt(tokens_per_param.figure, fit, beside)] if sizes else []
     law = attempt(fit_figures.law, fit, () if sizes else beside)
     misses = parts_of(fit, fit_residuals.real_against_predicted, fit_residuals.residuals)
-    hidden = parts_of(attempt(hidden_runs, fit), backtest_figure.figure, hidden_figure.figure)
+    trial: Backtest | Refusal = attempt(hidden_runs, fit)
+    hidden = parts_of(trial, backtest_figure.figure, hidden_figure.figure)
     methods = attempt(lambda: isoflop_figures.pictures(without_a_law(fit.data, fit.level), fit.loss_unit))
     objectives = parts_of(refits, partial(exponents.figure, fit), partial(fit_tables.sensitivity, fit))
     left = attempt_with(without, partial(fit_tables.influence, fit))
-    of_sizes = partial(parts_of, fit) if sizes else lambda *_: []
+    by_ratio, cloud, bought = (
+        [attempt(draw, fit)] if sizes else []
+        for draw in (loss_by_ratio.figure, parameter_cloud.figure, _next_runs)
+    )
     return [
-        section("parameters", "The law", law, *of_sizes(loss_by_ratio.figure), fit_tables.parameters(fit)),
+        section("parameters", "The law", law, *by_ratio, fit_tables.parameters(fit)),
         section("misses", "Where it misses", *misses),
         section(
             "doubts",
             "Its parameters",
             *parts_of(fit, correlations.figure, profiles.figure),
-            *of_sizes(parameter_cloud.figure),
+            *cloud,
         ),
         section("frontier", "Compute", *_each(attempt(frontier_fit.figures, fit)), *ratios),
-        *([section("next", "Which runs to buy next", *of_sizes(_next_runs))] if sizes else []),
+        *([section("next", "Which runs to buy next", *bought)] if sizes else []),
         section("trial", "On runs it did not see", *hidden),
         section("opinions", "Without a law", *_each(methods)),
         section("refits", "Other objectives, fewer runs", *objectives, left),

@@ -6,12 +6,16 @@ Vega's interpreter stands in for eval, and the policy names the hash of each scr
 import base64
 import hashlib
 import json
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 
 import vl_convert
 from markupsafe import Markup
 
+from isoloss import files
 from isoloss.analysis.conditions import condition
+from isoloss.errors import InputError
 from isoloss.figures import explorer
 from isoloss.figures.render import VEGA_LITE
 from isoloss.records import StudyData
@@ -67,10 +71,15 @@ def page(study: StudyData) -> str:
 
 @cache
 def library() -> str:
-    """Vega, Vega-Lite and vega-embed as one script."""
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE).replace(
-        "</script", "<\\/script"
-    )
+    """Vega, Vega-Lite and vega-embed as one script. Bundling takes seconds: the user's folder keeps it."""
+    kept = files.home() / f"vega-{VEGA_LITE}-{version('vl-convert-python')}.js"
+    if kept.is_file():
+        return files.read_bytes(kept).decode("utf-8")
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
+    script = script.replace("</script", "<\\/script")
+    with suppress(OSError, InputError):  # where nothing can be kept it is bundled each time
+        files.write_text(kept, script)
+    return script
 
 
 def policy(*scripts: str) -> str:
