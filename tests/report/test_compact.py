@@ -70,3 +70,11 @@ def test_titles_stay_or_go():
     svg = f"<svg>{TITLED * 3}</svg>"
     assert compact(svg, "a").count("<title>N 1.2345</title>") == 3
     assert "title" not in compact(svg, "a", titles=False)
+
+
+def test_a_gradient_keeps_its_direction():
+    """Where a line that says nothing ends at 0, a gradient ends at the other side."""
+    ramp = '<linearGradient id="g" x1="0" x2="0" y1="1" y2="0"><stop offset="0.25"/></linearGradient>'
+    small = compact(f'<svg>{ramp}<line x2="40" y2="0" stroke="#000"/></svg>', "a")
+    assert ramp in small
+    assert '<line x2="40" stroke="#000"/>' in small

@@ -9,9 +9,10 @@ _TAG = re.compile(r"<[^>]+>")
 """Numbers of words stay as they are."""
 _IDLE = re.compile(
     r' (?:aria-hidden="true"|aria-label="[^"]*"|pointer-events="none"|font-family="[^"]*"|opacity="1"'
-    r'|role="[^"]*"|aria-roledescription="[^"]*"|[xy]2="0"|stroke-width="1"|font-weight="normal"|class="mark-group[^"]*")'
+    r'|role="[^"]*"|aria-roledescription="[^"]*"|stroke-width="1"|font-weight="normal"|class="mark-group[^"]*")'
 )
 """What is so anyway: a picture has one name and one description, its letters are of the page's one font."""
+_FLAT = re.compile(r'(<line [^>]*?) [xy]2="0"')
 _EMPTY = re.compile(r'<path class="(?:foreground|background)"[^>]* d="(?:M0,0h0v0h0Z)?"[^>]*/>')
 _CLASS = re.compile(r'class="(mark-\w+)[^"]*"')
 _STROKE = re.compile(r'(<path transform="[^"]*" d="[^"]*" fill="[^"]*") stroke-width="[^"]*"')
@@ -32,6 +33,7 @@ def compact(svg: str, name: str, *, titles: bool = True) -> str:
     """
     for pattern, short in (
         (_IDLE, ""),
+        (_FLAT, r"\1"),
         (_EMPTY, ""),
         (_CLASS, r'class="\1"'),
         (_STROKE, r"\1"),
