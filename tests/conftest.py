@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import story
+import telling
 from hypothesis import settings
 
 # Time limits on single examples fail on a busy machine and say nothing about the code.
@@ -79,7 +80,7 @@ def told(tmp_path_factory):
 
     def tell(one):
         if one not in loaded:
-            loaded[one] = load(story.on_disk(tmp_path_factory.getbasetemp(), one))
+            loaded[one] = load(telling.on_disk(tmp_path_factory.getbasetemp(), one))
         return loaded[one]
 
     return tell

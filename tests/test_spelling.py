@@ -6,6 +6,7 @@ from pathlib import Path
 import fitted
 import pytest
 import story
+import telling
 
 from isoloss import text
 from isoloss.report import fit_page
@@ -52,7 +53,7 @@ def shown(path):
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    return story.reported(story.on_disk(tmp_path_factory.mktemp("story"), story.LSTM_AHEAD))
+    return telling.reported(telling.on_disk(tmp_path_factory.mktemp("story"), story.LSTM_AHEAD))
 
 
 def test_a_report_and_its_figures_keep_to_it(report):

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import story
+import telling
 
 from isoloss import text
 from isoloss.analysis.findings import LEFT_OUT, findings
@@ -159,8 +160,8 @@ def test_a_family_that_was_planned_and_is_missing_is_named_and_what_would_answer
     runs = story.planned(few)
     for run in runs:
         if run["settings"]["family"] != missing:
-            story.write_run(tmp_path, "some", few, run, np.random.default_rng(0))
-    story.write_plan(tmp_path, "some", "Some", runs)
+            telling.write_run(tmp_path, "some", few, run, np.random.default_rng(0))
+    telling.write_plan(tmp_path, "some", "Some", runs)
     found = by_key(load(tmp_path))[key]
     assert found.sentence.startswith("Not answered")
     assert f"no finished {missing} run" in found.sentence
@@ -210,8 +211,8 @@ def test_rates_chosen_by_their_outcome_are_a_caveat(told, tmp_path):
         run["settings"]["learning_rate"] *= 1 + run["settings"]["seed"]
     folder = tmp_path / "swept"
     for number, run in enumerate(runs):
-        story.write_run(folder, "swept", few, run, np.random.default_rng(number))
-    story.write_plan(folder, "swept", "Swept", runs)
+        telling.write_run(folder, "swept", few, run, np.random.default_rng(number))
+    telling.write_plan(folder, "swept", "Swept", runs)
     found = by_key(load(folder))["families"]
     assert "4 sizes were trained at several learning rates" in found.caveats[-1]
     assert "no verdict" in found.sentence

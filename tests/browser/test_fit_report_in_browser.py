@@ -44,10 +44,10 @@ def test_every_chart_is_drawn(opened, written):
     page = opened.page
     drawn = page.evaluate(
         """() => [...document.querySelectorAll('figure .scroll svg')].map(svg =>
-            [...svg.querySelectorAll('.mark-line path, .mark-symbol path, .mark-area path, .mark-rect path')]
+            [...svg.querySelectorAll(':is(.mark-line, .mark-area, .mark-rect) path, .mark-symbol > *')]
             .filter(mark => mark.getBoundingClientRect().width > 0).length)"""
     )
-    assert len(drawn) == len(written.figures) == 6
+    assert len(drawn) == len(written.figures) == 8
     assert min(drawn) >= 4
 
 
@@ -75,13 +75,12 @@ def test_headings_are_in_order_and_the_contents_lead_to_them(opened):
     )
 
 
-def test_it_fits_a_phone_and_prints(browser, written):
+def test_it_fits_a_phone(browser, written):
     page = browser.new_page(viewport={"width": 360, "height": 740})
     page.goto(written.path.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
-    assert page.pdf().startswith(b"%PDF")
     page.close()
 
 

@@ -51,7 +51,7 @@ def test_it_shows_the_law_and_its_band_beside_the_other_study(opened, studies):
     assert page.locator("#s0-params .wide .mark-area path").count() > 0
     left, right = (page.locator(f"#{name}").bounding_box() for name in ("s0", "s1"))
     assert left["x"] + left["width"] <= right["x"]
-    assert page.locator("#s0 polyline").count() == len(studies[0].runs)
+    assert page.locator("#s0 .plot polyline").count() == len(studies[0].runs)
 
 
 def test_what_changes_is_put_in_place_and_the_rest_is_left_alone(opened, studies):
@@ -69,6 +69,17 @@ def test_a_worker_that_dies_leaves_its_runs_waiting(opened, studies):
     expect(row(page, two.running[0], "s1").locator(".state")).to_have_text("running")
     two.die()
     expect(row(page, two.running[0], "s1").locator(".state")).to_have_text("waiting")
+
+
+def test_what_would_show_nothing_is_no_choice_but_where_it_was_chosen(opened):
+    def offered(place):
+        return opened.page.locator(f"#{place} .runs label:visible").all_inner_texts()
+
+    everything = ["all", "running", "waiting", "ended", "failed"]
+    assert [word.strip() for word in offered("s0")] == everything
+    assert [word.strip() for word in offered("s1")] == everything, "running is chosen, of so many runs"
+    opened.page.check("input[name=s1-shown][value=all]")
+    assert [word.strip() for word in offered("s1")] == ["all", "waiting", "ended", "failed"]
 
 
 def test_by_keyboard_the_runs_shown_are_chosen_and_stay_chosen(opened, studies):

@@ -4,12 +4,14 @@ from itertools import pairwise
 
 import pytest
 import story
+import telling
 from pages import violations, watched
+from printed import printed
 
 
 @pytest.fixture(scope="module")
 def written(told):
-    return story.reported(told(story.LSTM_AHEAD).folder)
+    return telling.reported(told(story.LSTM_AHEAD).folder)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def test_the_watch_sees_a_page_that_does_all_that(browser, tmp_path):
 def test_every_chart_is_drawn(opened, written):
     sizes = opened.page.evaluate(
         """() => [...document.querySelectorAll('figure .scroll svg')].map(svg => {
-            const marks = [...svg.querySelectorAll('.mark-line path, .mark-symbol path, .mark-area path')];
+            const marks = [...svg.querySelectorAll(':is(.mark-line, .mark-area) path, .mark-symbol > *')];
             const boxes = marks.map(mark => mark.getBoundingClientRect());
             return {width: svg.getBoundingClientRect().width,
                     drawn: boxes.filter(b => b.width * b.height > 0).length,
@@ -120,10 +122,52 @@ def test_the_keyboard_reaches_the_skip_link_first_and_opens_a_table(browser, wri
     page.close()
 
 
-def test_the_page_prints(browser, written):
+def test_printed_no_heading_ends_a_page_and_figures_stand_in_twos(browser, written):
     page = watched(browser, written.path.as_uri()).page
-    assert page.pdf().startswith(b"%PDF")
-    page.close()
+    found = printed(page)
+    places = found.places
+    assert len(places["heading"]) > 20
+    assert places["heading"] == places["text"]
+    assert places["figure"] == places["end"]
+    assert len(set(places["figure"].values())) <= len(written.figures) / 2 + 1
+    assert found.pages <= 15
+    page.context.close()
+
+
+def test_a_page_that_breaks_anywhere_is_seen(browser, written):
+    """Negative control."""
+    page = watched(browser, written.path.as_uri()).page
+    anywhere = "* { break-after: auto !important; break-inside: auto !important; }"
+    places = printed(page, anywhere + "figure svg { max-height: none !important; }").places
+    assert places["heading"] != places["text"]
+    assert places["figure"] != places["end"]
+    assert len(set(places["figure"].values())) > len(written.figures) / 2 + 1
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_wide_table_shows_that_it_scrolls_and_the_keyboard_scrolls_it(browser, written, scheme):
+    page = watched(browser, written.path.as_uri(), color_scheme=scheme).page
+    region = page.get_by_role("region", name="runs of the study")
+    assert region.evaluate("e => e.scrollWidth > e.clientWidth")
+    region.evaluate("e => e.scrollIntoView()")
+    edge = region.bounding_box()
+    strip = {"x": edge["x"] + edge["width"] - 6, "y": edge["y"] + 2, "width": 6, "height": 8}
+
+    def shade():
+        """The strip beside the caption, where no word stands."""
+        return page.screenshot(clip=strip)
+
+    more = shade()
+    region.focus()
+    for _ in range(80):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function(
+        "e => e.scrollLeft + e.clientWidth >= e.scrollWidth - 1", arg=region.element_handle()
+    )
+    region.evaluate("e => e.blur()")
+    assert shade() != more
+    page.context.close()
 
 
 def test_axe_finds_no_fault_of_accessibility(opened):

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import story
+import telling
 
 from isoloss import report
 from isoloss.report import cache
@@ -13,7 +14,7 @@ from isoloss.report import cache
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A study's folder, and the result of the first report on it."""
-    folder = story.write(tmp_path_factory.mktemp("fresh") / "study", story.FEW)
+    folder = telling.write(tmp_path_factory.mktemp("fresh") / "study", story.FEW)
     return folder, report.write(folder)
 
 

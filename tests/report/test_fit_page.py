@@ -19,13 +19,12 @@ from isoloss.plans.methods import exponents_by_method
 from isoloss.report import fit_page, publish
 from isoloss.sources.published import published
 
-TRIALS = ("backtest", "isoflop-curves", "compute-frontier")
+TRIALS = ("design", "backtest", "hidden-runs", "isoflop-curves", "compute-frontier")
 WITH_FRONTIER = {
     "chinchilla", "data-constrained", "kaplan-nd", "loop-equivalence", "loop-step", "loop-total",
     "outer-exponent", "pearce-song",
 }  # fmt: skip
 HOSTILE = "<script>alert('x')</script>&\"{{ 7 * 7 }}"
-KEPT = ("law", "real-against-predicted", "residuals")
 
 
 def sourced(found):
@@ -97,24 +96,31 @@ def test_every_form_has_a_report(law, undrawn, monkeypatch, tmp_path):
     undrawn.clear()
     found = fitted.fitted(law)
     result = fit_page.write(found, tmp_path)
-    expected = [*KEPT]
+    sized = set(found.form.inputs) == {"params", "tokens"}
+    expected = ["law", *["loss-by-ratio"] * sized, "real-against-predicted", "residuals"]
     if found.covariance is not None:
         expected.append("correlations")
         if found.clusters is None:
             expected.append("profiles")
+    plain = sized and found.allocation() is not None and {"alpha", "beta"} <= set(found.params)
+    expected += ["parameter-cloud"] * plain
     if law in WITH_FRONTIER:
         # What a loop costs is on no axis of the lines of equal loss.
         expected += [] if "loop" in law else ["iso-loss"]
         expected += ["plan-frontier", "plan-allocation"]
-        expected += ["tokens-per-param"] if set(found.form.inputs) == {"params", "tokens"} else []
+        expected += ["tokens-per-param"] * sized
+    expected += ["exponents"] * bool(found.form.limits)
     tried = [name for name in result.figures if name in TRIALS]
     assert [name for name in result.figures if name not in TRIALS] == expected
     # What the law was not tried on is said, with the reason.
-    assert (len(tried) == len(TRIALS)) or "Missing here" in result.path.read_text("utf-8")
+    assert len(tried) == len(TRIALS) or "Missing here" in result.path.read_text("utf-8")
     assert "backtest" in tried or law not in WITH_FRONTIER
     for name, spec in undrawn.items():
         json.dumps(spec, allow_nan=False)
-        if not name.startswith("plan-") and name not in TRIALS:  # those have tests of their own
+        if not name.startswith("plan-") and name not in (
+            *TRIALS,
+            "exponents",
+        ):  # those have tests of their own
             # What is not finite becomes null on its way to JSON.
             rows = data_of(spec)
             assert rows

@@ -4,8 +4,10 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import polars as pl
 import pytest
 import story
+import telling
 
 from isoloss import files, report
 from isoloss.errors import InputError
@@ -45,7 +47,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def written(ahead):
-    result = story.reported(ahead.folder)
+    result = telling.reported(ahead.folder)
     return result, result.path.read_text("utf-8")
 
 
@@ -76,7 +78,9 @@ def test_what_to_mind_stands_beside_the_figures_of_every_question(written):
 def test_the_page_runs_nothing_and_fetches_nothing(page, written):
     assert not [tag for tag, _ in page.tags if tag in ("script", "iframe", "object", "embed", "base", "form")]
     assert not [name for _, attributes in page.tags for name in attributes if name.startswith("on")]
-    assert all(link.startswith(("#", "data:", "figures/", "interactive.html")) for link in page.links)
+    assert all(
+        link.startswith(("#", "data:", "figures/", "interactive.html", "runs.csv")) for link in page.links
+    )
     policy = next(a["content"] for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
     assert policy == "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     assert "@import" not in written[1]
@@ -88,6 +92,9 @@ def test_every_file_is_linked_and_there(written, page):
     linked = {link for link in page.links if link.startswith("figures/")}
     files_there = {f"figures/{path.name}" for path in (result.path.parent / "figures").iterdir()}
     assert linked == files_there
+    runs = pl.read_csv(result.path.parent / "runs.csv")
+    assert "runs.csv" in page.links
+    assert runs.height == len(set(runs["run_id"])) == len(rows_after(written[1], "runs of the study"))
 
 
 def test_the_page_begins_with_what_was_trained_and_says_each_doubt_once(written, ahead):
@@ -144,7 +151,7 @@ def test_every_picture_has_a_name_a_description_and_a_table(page, written):
 
 def test_a_mark_says_its_numbers_to_a_pointer(written):
     """A title inside a path is what a browser shows where a pointer rests."""
-    titles = re.findall(r"<path[^>]*><title>([^<]*)</title></path>", written[1])
+    titles = re.findall(r"<(?:path|use)[^>]*><title>([^<]*)</title></(?:path|use)>", written[1])
     assert len(titles) > 50
     assert any(re.search(r"LSTM; Parameters N [\d.]+K; Validation loss \d\.\d+", title) for title in titles)
     assert not [title for title in titles if "undefined" in title or "None" in title]
@@ -245,7 +252,7 @@ def test_a_folder_that_is_no_study_is_refused_and_nothing_is_written(tmp_path):
 
 
 def test_a_torn_record_is_refused_and_nothing_is_written(told, tmp_path):
-    study = story.write(tmp_path / "study", replace(story.FEW, transformer_widths=(20,), lstm_widths=()))
+    study = telling.write(tmp_path / "study", replace(story.FEW, transformer_widths=(20,), lstm_widths=()))
     record = next((study / "runs").glob("*/record.json"))
     record.write_text(record.read_text("utf-8")[:200], "utf-8")
     with pytest.raises(InputError, match="is not JSON"):

@@ -1,24 +1,21 @@
 """The live page over loopback: who may see it, what is told and when, and what drawing may do to it."""
 
 import asyncio
-import http.client
 import json
 import sys
-import threading
 import time
 from contextlib import contextmanager
 from html import unescape
 
 import pytest
-import uvicorn
+import speaking
 from halfway import HOSTILE, halfway
 from markupsafe import escape
+from speaking import TOKEN
 
-from isoloss import loopback
 from isoloss.serve import server, view
 from isoloss.serve.board import Board
 
-TOKEN = "a-token-of-this-test"  # noqa: S105
 DRAWN = """
 import json, sys
 from pathlib import Path
@@ -33,54 +30,22 @@ def said(words):
 
 
 def ask(port, path="/", token=TOKEN, method="GET", **headers):
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    line.request(method, f"{path}?token={token}", headers=headers)
-    answer = line.getresponse()
-    found = answer.status, dict(answer.getheaders()), answer.read().decode()
-    line.close()
-    return found
+    return speaking.ask(port, method, f"{path}?token={token}", **headers)
 
 
-@contextmanager
 def events(port, **headers):
-    """An open page: a function that waits for the next message that fits; gives its id and its parts."""
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    line.request("GET", f"/events?token={TOKEN}&since=0", headers=headers)
-    answer = line.getresponse()
-    assert answer.getheader("content-type").startswith("text/event-stream")
-
-    def heard(fits=lambda parts: True):
-        version, end = None, time.monotonic() + 60
-        while text := answer.readline():
-            assert time.monotonic() < end
-            if text.startswith(b"id: "):
-                version = int(text[4:])
-            if text.startswith(b"data: ") and fits(parts := json.loads(text[6:])):
-                return version, parts
-        raise AssertionError("the stream ended")
-
-    try:
-        yield heard
-    finally:
-        answer.close()
-        line.close()
+    return speaking.hearing(port, f"/events?token={TOKEN}&since=0", **headers)
 
 
 @contextmanager
 def serving(*folders, draw=(sys.executable, "-c", DRAWN)):
-    ear = loopback.listen(0)
     board = Board(folders)
-    app = server.application(board, token=TOKEN, ending=lambda: running.should_exit, draw=draw)
-    running = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none", server_header=False))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [ear]}, daemon=True)
-    thread.start()
-    try:
-        yield ear.getsockname()[1], board
-    finally:
-        running.should_exit = True
-        thread.join(20)
-        ear.close()
-        assert not thread.is_alive()
+
+    def make(ending):
+        return server.application(board, token=TOKEN, ending=ending, draw=draw)
+
+    with speaking.served(make) as port:
+        yield port, board
 
 
 @pytest.fixture
@@ -107,7 +72,7 @@ def test_a_page_has_everything_at_once_and_then_what_changes(study, monkeypatch)
         places = [text.index(f'id="s0-run-{run}"') for run in (*first, *study.runs[:25])]
         assert places[:3] == sorted(places)[:3], "what runs and what failed stands first"
         assert HOSTILE not in text
-        with events(port, **{"Last-Event-ID": str(board.version)}) as heard:
+        with events(port, Last_Event_ID=str(board.version)) as heard:
             version, parts = heard(lambda parts: "s0" in parts)  # figures are new parts: the section is told
             assert "3 drawn" in parts["s0"]
             study.go_on(study.running[0], 300)
@@ -128,9 +93,18 @@ def test_a_page_has_everything_at_once_and_then_what_changes(study, monkeypatch)
             monkeypatch.setattr(view, "IDLE_SECONDS", 0.0)
             version, parts = heard(said("Nothing trains it now"))
             assert "isoloss run architectures --scale mini" in parts["s0-head"]
-        with events(port, **{"Last-Event-ID": str(version - 1)}) as heard:  # a line that was lost
+        with events(port, Last_Event_ID=str(version - 1)) as heard:  # a line that was lost
             assert heard() == (version, board.since(version - 1))
         assert "4 drawn" in ask(port)[2], "a reload has it all"
+
+
+@pytest.mark.parametrize("state", ["running", "all"])
+def test_of_many_runs_those_that_run_are_shown_or_all_where_none_does(tmp_path, state):
+    with halfway(tmp_path / "study", "reference/shape", ended=2) as study:
+        if state == "all":
+            study.die()
+        with serving(study.folder) as (port, _):
+            assert f'value="{state}" checked' in ask(port)[2]
 
 
 def test_a_study_that_is_planned_while_the_page_is_open_appears(study, tmp_path):
@@ -184,7 +158,7 @@ def test_nothing_is_served_without_the_token_or_from_elsewhere(study, path):
     with serving(study.folder) as (port, _):
         for token in ("", "wrong", TOKEN + "x"):
             assert ask(port, path, token)[0] == 403
-        for headers in ({"Host": "page.example.org"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
+        for headers in ({"Host": "page.example.org"}, {"Origin": "null"}, {"Sec_Fetch_Site": "cross-site"}):
             assert ask(port, path, **headers)[0] == 403
         assert ask(port, "/")[0] == 200  # the control
 
@@ -200,7 +174,7 @@ def test_no_other_path_answers(study, path):
 
 @pytest.mark.parametrize("version", ["-1", "1 or so", "9" * 9, "9" * 9999])
 def test_a_version_that_there_never_was_gets_everything(study, version):
-    with serving(study.folder) as (port, _), events(port, **{"Last-Event-ID": version}) as heard:
+    with serving(study.folder) as (port, _), events(port, Last_Event_ID=version) as heard:
         assert "s0" in heard()[1]
 
 

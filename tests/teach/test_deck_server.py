@@ -1,26 +1,23 @@
 """The deck's server over loopback: who may speak to it, what it refuses, and what ends with the page."""
 
-import http.client
 import json
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import fake_panels
 import pytest
-import uvicorn
+import speaking
 from fake_panels import LIGHT, PANELS, recorded
+from speaking import TOKEN
 
-from isoloss import loopback
 from isoloss.teach.deck import server
 from isoloss.teach.deck.jobs import Jobs, JobState
 
-TOKEN = "a-token-of-this-test"  # noqa: S105
 PAGE = "<!doctype html><title>The page</title>"
 LONG = {"seconds": 500.0}
 
@@ -31,20 +28,13 @@ class Deck:
     jobs: Jobs
 
     def ask(self, method, path, *, token=TOKEN, body=None, **headers):
-        """Status, headers and text. Header names are written with underscores."""
-        sent = {"Host": f"127.0.0.1:{self.port}"}
-        if method == "POST" and token:
-            sent["X-Isoloss-Token"] = token
+        """Status, headers and text."""
         if method == "GET" and token:
             path += f"?token={token}"
-        sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        if method == "POST" and token:
+            headers = {"X_Isoloss_Token": token} | headers
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        line.request(method, path, body=data, headers=sent)
-        answer = line.getresponse()
-        found = answer.status, dict(answer.getheaders()), answer.read().decode()
-        line.close()
-        return found
+        return speaking.ask(self.port, method, path, body=data, **headers)
 
     def status(self, *args, **values):
         return self.ask(*args, **values)[0]
@@ -52,23 +42,8 @@ class Deck:
     @contextmanager
     def page(self):
         """An open page: yields a function that waits for the next message that fits."""
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        line.request("GET", f"/events?token={TOKEN}")
-        answer = line.getresponse()
-        assert answer.getheader("content-type").startswith("text/event-stream")
-        assert answer.readline() == b"retry: 1000\n"
-
-        def heard(fits):
-            while text := answer.readline():
-                if text.startswith(b"data: ") and fits(message := json.loads(text[6:])):
-                    return message
-            raise AssertionError("the stream ended")
-
-        try:
-            yield heard
-        finally:
-            answer.close()
-            line.close()
+        with speaking.hearing(self.port, f"/events?token={TOKEN}") as heard:
+            yield lambda fits: heard(fits)[1]
 
 
 def until(true, seconds=20.0):
@@ -84,20 +59,13 @@ def saved(measured):
 
 @pytest.fixture(scope="module")
 def deck():
-    ear = loopback.listen(0)
-    port = ear.getsockname()[1]
     jobs = Jobs(PANELS, command=LIGHT)
-    app = server.application(
-        PAGE, jobs, token=TOKEN, save=saved, ending=lambda: running.should_exit, grace=0.3
-    )
-    running = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none", server_header=False))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [ear]})
-    thread.start()
-    yield Deck(port, jobs)
-    running.should_exit = True
-    thread.join(20)
-    ear.close()
-    assert not thread.is_alive()
+
+    def make(ending):
+        return server.application(PAGE, jobs, token=TOKEN, save=saved, ending=ending, grace=0.3)
+
+    with speaking.served(make) as port:
+        yield Deck(port, jobs)
 
 
 def test_the_page_is_served_with_headers_that_keep_it_to_itself(deck):

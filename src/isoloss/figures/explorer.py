@@ -10,7 +10,7 @@ from isoloss.figures.marks import SHAPES
 from isoloss.figures.style import COUNTS, configured, family_colour, shades
 from isoloss.records import StudyData
 
-WIDTH, HEIGHT = 760, 440
+HEIGHT = 440
 AXES = {
     "params": "Parameters N, non-embedding",
     "params_total": "All parameters",
@@ -25,10 +25,11 @@ TOOLTIPS = {
     "flops_6nd": "FLOPs",
     "seed": "seed",
     "loss": "loss",
-    "low": "from (two standard errors over text)",
+    "low": "from (two s.e.)",
     "high": "to",
     "run_id": "run",
 }
+FORMATS = {"params": ",", "tokens": ",", "flops_6nd": ".3~e", "loss": ".4f", "low": ".4f", "high": ".4f"}
 COLUMNS = ("family", "curve", *AXES, "seed", "loss", "low", "high", "run_id")
 
 
@@ -43,24 +44,15 @@ def rows_of(study: StudyData) -> pl.DataFrame:
 
 
 def specification(rows: pl.DataFrame) -> dict[str, Any]:
-    """Points with bars of two standard errors, native hover, a legend to click, zoom. Rows are the page's.
+    """Points with bars of two standard errors, native hover, zoom; as wide as its place. Rows are the page's.
 
-    ``chosen`` names the run that the table points at. What stands on x, and both scales, the page changes.
+    ``chosen`` names the run that the table points at, ``left`` the curves that the legend on the page
+    has not faded. What stands on x, and both scales, the page changes.
     """
     looks = looks_of(rows)
-    scale = {"domain": list(looks)}
-    colour = alt.Color(
-        "curve:N",
-        title="Model: click to fade the rest",
-        scale=alt.Scale(**scale, range=[c for c, _ in looks.values()]),
-    )
-    shape = alt.Shape(
-        "curve:N",
-        title="Model: click to fade the rest",
-        scale=alt.Scale(**scale, range=[s for _, s in looks.values()]),
-    )
-    clicked = alt.selection_point(name="clicked", fields=["curve"], bind="legend")
-    chosen = alt.param(name="chosen", value="")
+    colours, shapes = zip(*looks.values(), strict=True)
+    colour = alt.Color("curve:N", legend=None).scale(domain=list(looks), range=colours)
+    shape = alt.Shape("curve:N", legend=None).scale(domain=list(looks), range=shapes)
     x = alt.X(
         "params:Q",
         title=AXES["params"],
@@ -75,20 +67,28 @@ def specification(rows: pl.DataFrame) -> dict[str, Any]:
         opacity=_opacity(0.5, 0.05),
     )
     points = base.mark_point(filled=True, size=70, aria=False).encode(
-        y=y,
-        shape=shape,
-        tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in TOOLTIPS.items()],
-        opacity=_opacity(0.95, 0.08),
+        y=y, shape=shape, tooltip=_tooltips(), opacity=_opacity(0.95, 0.08)
     )
+    params = alt.param(name="left", value=[]), alt.param(name="chosen", value="")
     zoom = alt.selection_interval(name="zoom", bind="scales")
-    chart = alt.layer(bars, points.add_params(clicked, chosen, zoom)).properties(width=WIDTH, height=HEIGHT)
+    chart = alt.layer(bars, points.add_params(*params, zoom)).properties(width="container", height=HEIGHT)
     return configured(chart).to_dict(validate=False)
 
 
+def _tooltips() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip(f"{field}:Q", title=title, format=FORMATS[field])
+        if field in FORMATS
+        else alt.Tooltip(f"{field}:N", title=title)
+        for field, title in TOOLTIPS.items()
+    ]
+
+
 def _opacity(full: float, faint: float) -> dict[str, Any]:
-    """Faint what the legend has not left, and what the table does not point at."""
-    pointed = {"or": ["chosen === ''", "datum.run_id === chosen"]}
-    return {"condition": {"test": {"and": [{"param": "clicked"}, pointed]}, "value": full}, "value": faint}
+    """Faint what the legend has faded, and what the table does not point at."""
+    left = "(length(left) === 0 || indexof(left, datum.curve) >= 0)"
+    pointed = "(chosen === '' || datum.run_id === chosen)"
+    return {"condition": {"test": f"{left} && {pointed}", "value": full}, "value": faint}
 
 
 def looks_of(rows: pl.DataFrame) -> dict[str, tuple[str, str]]:

@@ -10,11 +10,23 @@ from isoloss.analysis.fit_findings import findings
 from isoloss.analysis.refits import LeaveOneOut, Refits, hidden_runs, leave_one_out, objectives, without_a_law
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.figures import backtest as backtest_figure
-from isoloss.figures import correlations, fit_residuals, frontier_fit, profiles, tokens_per_param
+from isoloss.figures import (
+    correlations,
+    design,
+    exponents,
+    fit_residuals,
+    frontier_fit,
+    loss_by_ratio,
+    parameter_cloud,
+    profiles,
+    tokens_per_param,
+)
 from isoloss.figures import fit as fit_figures
+from isoloss.figures import hidden_runs as hidden_figure
 from isoloss.figures import isoflop as isoflop_figures
 from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
+from isoloss.plans.backtest import Backtest
 from isoloss.report import cache
 from isoloss.report.publish import Page, ReportResult, publish
 from isoloss.report.sections import Section, attempt_with, parts_of, section
@@ -58,26 +70,40 @@ def _place_beside(source: str | Path | Fit) -> Path:
 def _sections(
     fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal, beside: Sequence[Fit]
 ) -> list[Section]:
-    sizes = set(fit.form.inputs) == {"params", "tokens"}
-    ratios = [attempt(tokens_per_param.figure, fit, beside)] if sizes and fit.form.gives == "loss" else []
-    law = attempt(fit_figures.law, fit, () if ratios else beside)
+    sizes = set(fit.form.inputs) == {"params", "tokens"} and fit.form.gives == "loss"
+    ratios = [attempt(tokens_per_param.figure, fit, beside)] if sizes else []
+    law = attempt(fit_figures.law, fit, () if sizes else beside)
     misses = parts_of(fit, fit_residuals.real_against_predicted, fit_residuals.residuals)
-    frontier = attempt(frontier_fit.figures, fit)
-    hidden = attempt(lambda: backtest_figure.figure(hidden_runs(fit)))
+    trial: Backtest | Refusal = attempt(hidden_runs, fit)
+    hidden = parts_of(trial, backtest_figure.figure, hidden_figure.figure)
     methods = attempt(lambda: isoflop_figures.pictures(without_a_law(fit.data, fit.level), fit.loss_unit))
-    other = attempt_with(refits, partial(fit_tables.sensitivity, fit))
+    objectives = parts_of(refits, partial(exponents.figure, fit), partial(fit_tables.sensitivity, fit))
     left = attempt_with(without, partial(fit_tables.influence, fit))
+    by_ratio, cloud, bought = (
+        [attempt(draw, fit)] if sizes else []
+        for draw in (loss_by_ratio.figure, parameter_cloud.figure, _next_runs)
+    )
     return [
-        section("parameters", "The law", law, fit_tables.parameters(fit)),
+        section("parameters", "The law", law, *by_ratio, fit_tables.parameters(fit)),
         section("misses", "Where it misses", *misses),
-        section("doubts", "Its parameters", *parts_of(fit, correlations.figure, profiles.figure)),
-        section("frontier", "Compute", *_each(frontier), *ratios),
-        section("trial", "On runs it did not see", hidden),
+        section(
+            "doubts",
+            "Its parameters",
+            *parts_of(fit, correlations.figure, profiles.figure),
+            *cloud,
+        ),
+        section("frontier", "Compute", *_each(attempt(frontier_fit.figures, fit)), *ratios),
+        *([section("next", "Which runs to buy next", *bought)] if sizes else []),
+        section("trial", "On runs it did not see", *hidden),
         section("opinions", "Without a law", *_each(methods)),
-        section("refits", "Other objectives, fewer runs", other, left),
+        section("refits", "Other objectives, fewer runs", *objectives, left),
         section("solution", "How it was solved", fit_tables.solution(fit)),
         section("source", "Where the rows come from", *fit_tables.source(fit)),
     ]
+
+
+def _next_runs(fit: Fit) -> Figure:
+    return design.figure(fit, frontier_fit.next_runs(fit))
 
 
 def _each(figures: Sequence[Figure] | Refusal) -> Sequence[Figure | Refusal]:

@@ -6,12 +6,16 @@ Vega's interpreter stands in for eval, and the policy names the hash of each scr
 import base64
 import hashlib
 import json
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 
 import vl_convert
 from markupsafe import Markup
 
+from isoloss import files
 from isoloss.analysis.conditions import condition
+from isoloss.errors import InputError
 from isoloss.figures import explorer
 from isoloss.figures.render import VEGA_LITE
 from isoloss.records import StudyData
@@ -20,6 +24,16 @@ from isoloss.report.templates import fill, text
 NAME = "interactive.html"
 TABLE = ("curve", "params", "tokens", "flops_6nd", "seed", "loss", "low", "high", "run_id")
 NAMES = explorer.TOOLTIPS | {"low": "from", "high": "to"}
+OUTLINES = {
+    "circle": "M-.8,0A.8,.8,0,1,1,.8,0A.8,.8,0,1,1,-.8,0Z",
+    "square": "M-.75,-.75H.75V.75H-.75Z",
+    "triangle-up": "M0,-.85L.95,.8H-.95Z",
+    "diamond": "M0,-1L.7,0L0,1L-.7,0Z",
+    "cross": "M-.9,-.35H-.35V-.9H.35V-.35H.9V.35H.35V.9H-.35V.35H-.9Z",
+    "triangle-down": "M0,.85L.95,-.8H-.95Z",
+    "triangle-right": "M.85,0L-.8,.95V-.95Z",
+}
+"""Vega's shapes as paths; its other shapes are paths already."""
 
 
 def page(study: StudyData) -> str:
@@ -42,6 +56,10 @@ def page(study: StudyData) -> str:
         title=study.plan["title"],
         condition=condition(study),
         axes=explorer.AXES,
+        looks={
+            curve: (colour, OUTLINES.get(shape, shape))
+            for curve, (colour, shape) in explorer.looks_of(rows).items()
+        },
         tokens=data["tokens"],
         policy=policy(*scripts),
         style=Markup(text("report/interactive.css")),  # noqa: S704 - our own file
@@ -53,10 +71,15 @@ def page(study: StudyData) -> str:
 
 @cache
 def library() -> str:
-    """Vega, Vega-Lite and vega-embed as one script."""
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE).replace(
-        "</script", "<\\/script"
-    )
+    """Vega, Vega-Lite and vega-embed as one script. Bundling takes seconds: the user's folder keeps it."""
+    kept = files.home() / f"vega-{VEGA_LITE}-{version('vl-convert-python')}.js"
+    if kept.is_file():
+        return files.read_bytes(kept).decode("utf-8")
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
+    script = script.replace("</script", "<\\/script")
+    with suppress(OSError, InputError):  # where nothing can be kept it is bundled each time
+        files.write_text(kept, script)
+    return script
 
 
 def policy(*scripts: str) -> str:

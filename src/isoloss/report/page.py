@@ -6,6 +6,7 @@ from isoloss.analysis.conditions import condition
 from isoloss.analysis.findings import findings_of
 from isoloss.analysis.study import StudyAnalysis, analyse
 from isoloss.errors import Refusal, attempt
+from isoloss.figures import render
 from isoloss.records import load
 from isoloss.report import cache, interactive
 from isoloss.report.publish import Page, ReportResult, publish
@@ -13,17 +14,20 @@ from isoloss.report.sections import sections
 from isoloss.report.tables import (
     command,
     fits_table,
+    last_evaluations,
     provenance_tables,
     recipe_table,
     runs_table,
     sweep_tables,
 )
 
+RUNS = "runs.csv"
+
 
 def write(folder: str | Path, out: str | Path | None = None) -> ReportResult:
     """Report on the study in ``folder``: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
 
-    Beside it lies OUT/interactive.html, the runs to explore; it alone has scripts.
+    Beside it lie OUT/runs.csv and OUT/interactive.html, the runs to explore; it alone has scripts.
 
     ``out`` is FOLDER/report by default. A report of the same records there is left as it is. The same records
     give the same bytes, but for the order of fonts in the PDFs. Raises InputError for a folder that holds no
@@ -37,18 +41,22 @@ def write(folder: str | Path, out: str | Path | None = None) -> ReportResult:
 def page(analysis: StudyAnalysis) -> Page:
     """What the page of an analysed study says."""
     study = analysis.study
+    last = last_evaluations(study)
     values = {
         "study": study.plan["study"],
         "title": study.plan["title"],
         "scale": study.plan["scale"],
         "condition": condition(study),
         "fits": fits_table(analysis),
-        "runs": runs_table(study),
+        "runs": runs_table(last),
+        "runs_file": RUNS,
         "recipe": [recipe_table(study), *sweep_tables(study)],
         "provenance": provenance_tables(study),
         "command": command(study.plan),
     }
     explored = attempt(interactive.page, study)
-    beside = {} if isinstance(explored, Refusal) else {interactive.NAME: explored}
-    values["interactive"] = next(iter(beside), None)
+    beside = {RUNS: render.csv(last).decode()}
+    if not isinstance(explored, Refusal):
+        beside[interactive.NAME] = explored
+    values["interactive"] = interactive.NAME if interactive.NAME in beside else None
     return Page("study.html", tuple(findings_of(analysis)), tuple(sections(analysis)), values, beside)

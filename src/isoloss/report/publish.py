@@ -14,9 +14,13 @@ from isoloss.errors import InputError
 from isoloss.figures import paper, render
 from isoloss.figures.figure import Figure
 from isoloss.report import cache
+from isoloss.report.compact import compact
 from isoloss.report.sections import Section
 from isoloss.report.templates import fill, inline
-from isoloss.table import table_of
+from isoloss.table import Table, table_of
+
+LISTED = 30
+"""Rows of the numbers behind a figure that the page lists."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,13 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResul
         f"report/{page.template}",
         findings=page.findings,
         sections=page.sections,
-        inline={figure.name: inline(figure, pictures[figure.name].svg) for figure in figures},
+        inline={
+            name: inline(figure, compact(pictures[name].svg, name))
+            for figure in figures
+            for name in [figure.name]
+        },
         narrow=dict(phone_pictures(figures)),
-        numbers={each.name: table_of(f"Numbers behind: {each.title}", each.table) for each in figures},
+        numbers=dict(map(numbers_of, figures)),
         **page.values,
     )
     for name, other in page.beside.items():
@@ -81,12 +89,20 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResul
     return ReportResult(path, page.findings, names)
 
 
+def numbers_of(figure: Figure) -> tuple[str, tuple[Table, str]]:
+    """A figure's name, the numbers behind it as far as a page lists them, and how many there are."""
+    rows = figure.table.height
+    count = f"{rows:,} rows" if rows <= LISTED else f"the first {LISTED} of {rows:,} rows, all of them as CSV"
+    return figure.name, (table_of(f"Numbers behind: {figure.title}", figure.table.head(LISTED)), count)
+
+
 def phone_pictures(figures: Sequence[Figure]) -> Iterator[tuple[str, Markup]]:
     """Of each figure that fits a phone its picture as wide as one: names at its lines are on the screen."""
     for figure in figures:
         with suppress(InputError):
-            drawn = paper.svg(figure, name=f"{figure.name}-narrow")
-            yield figure.name, inline(figure, drawn, f"{figure.name}-narrow")
+            name = f"{figure.name}-narrow"
+            drawn = compact(paper.svg(figure, name=name), name, titles=False)  # no pointer rests on a phone
+            yield figure.name, inline(figure, drawn, name)
 
 
 def remove_stale(folder: Path, names: Sequence[str]) -> None:

@@ -37,15 +37,25 @@ RUN_COLUMNS = {
 }
 
 
-def runs_table(study: StudyData) -> Table:
-    """Every planned run, failures included, with its last evaluation."""
+LISTED = 400
+"""Rows of one table on a page; of more there is the file beside it."""
+
+
+def last_evaluations(study: StudyData) -> pl.DataFrame:
+    """Every planned run with its last evaluation: those that failed first, those that finished last."""
     evaluations = study.table().group_by("run_id", maintain_order=True)
     last = evaluations.agg(pl.all().sort_by("tokens", "cooled", nulls_last=False).last())
-    last = last.with_columns(pl.col("reason").replace("", None))
+    asked = pl.col("status").cast(pl.Enum(["failed", "diverged", "running", "finished"]))
+    return last.with_columns(pl.col("reason").replace("", None)).sort(asked, maintain_order=True)
+
+
+def runs_table(last: pl.DataFrame) -> Table:
+    """Of ``last_evaluations`` the first."""
     counts = dict(last.group_by("status").len().sort("status").iter_rows())
     states = text.listed([f"{number} {status}" for status, number in counts.items()]) if counts else "none"
-    caption = f"All {last.height} runs of the study ({states}), each with its last evaluation"
-    return table_of(caption, last.select(*RUN_COLUMNS), list(RUN_COLUMNS.values()))
+    listed = f"; the first {LISTED} are listed" if last.height > LISTED else ""
+    caption = f"All {last.height:,} runs of the study ({states}), each with its last evaluation{listed}"
+    return table_of(caption, last.select(*RUN_COLUMNS).head(LISTED), list(RUN_COLUMNS.values()))
 
 
 FIT_COLUMNS = (

@@ -115,7 +115,7 @@ class View:
             study=f"{plan['study']}, scale {plan['scale']}" if plan else "no study yet",
             folder=self.watch.folder,
             looks=list(looks.values()),
-            chosen="all" if len(self.watch.runs) <= FEW else "running",
+            chosen="running" if self.watch.of_state("running") and len(order) > FEW else "all",
             head=joined(parts, self._name("head")),
             axes=joined(parts, self._name("axes")),
             curves=joined(parts, *(self._name(f"curve-{run.run_id}") for run in reversed(order))),

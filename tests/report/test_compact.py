@@ -1,0 +1,80 @@
+"""A compact picture draws what the whole one drew: the same marks at the same places, the same words."""
+
+import re
+
+import altair as alt
+import polars as pl
+import pytest
+
+from isoloss.figures.render import number_ids
+from isoloss.figures.style import configured
+from isoloss.report.compact import compact
+
+TITLED = '<path transform="translate(1.23,4.56)" d="M1,0Z" fill="#000000"><title>N 1.2345</title></path>'
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """Points of one look and points of several, a line, and words with long numbers."""
+    import vl_convert
+
+    rows = pl.DataFrame({"x": [i / 7 for i in range(40)], "y": [(i * 37 % 40) / 3 for i in range(40)]})
+    base = alt.Chart(rows).encode(x="x:Q", y="y:Q")
+    looks = alt.Color("y:Q", legend=None).scale(range=["#123456", "#fedcba"])
+    chart = alt.layer(
+        base.mark_line(), base.mark_point(filled=True), base.mark_point(filled=True).encode(color=looks)
+    )
+    spec = configured(chart.properties(title="L = 1.8913 + 495.73 N")).to_dict(validate=False)
+    return number_ids(vl_convert.vegalite_to_svg(spec), "here")
+
+
+def places(svg):
+    """Where marks stand, in order of x and y."""
+    corners = [
+        pair
+        for line in re.findall(r'points="([^"]+)"', svg)
+        for pair in re.findall(r"([\d.]+),([\d.]+)", line)
+    ]
+    used = re.findall(r'<use href="#[^"]+" x="([\d.]+)" y="([\d.]+)"', svg)
+    whole = re.findall(r'<path[^>]* transform="translate\(([\d.]+),([\d.]+)\)" d="M[\d.]+,0A', svg)
+    return sorted((float(x), float(y)) for x, y in [*corners, *used, *whole])
+
+
+def test_marks_stand_where_they_stood_in_a_fraction_of_the_bytes(drawn):
+    small = compact(drawn, "here")
+    assert len(places(small)) == len(places(drawn)) == 80
+    for (x, y), (x_2, y_2) in zip(places(drawn), places(small), strict=True):
+        assert abs(x - x_2) <= 0.051
+        assert abs(y - y_2) <= 0.051
+    assert len(small) < 0.6 * len(drawn)
+    assert "<polyline" in small
+
+
+def test_words_keep_their_digits(drawn):
+    words = re.findall(r">([^<>]+)</text>", drawn)
+    assert "L = 1.8913 + 495.73 N" in words
+    assert re.findall(r">([^<>]+)</text>", compact(drawn, "here")) == words
+
+
+def test_every_reference_leads_to_an_id_and_two_pictures_share_none(drawn):
+    ids = []
+    for name in ("here", "there"):
+        small = compact(drawn.replace('"here-', f'"{name}-').replace("#here-", f"#{name}-"), name)
+        own = re.findall(r' id="([^"]+)"', small)
+        assert set(re.findall(r'(?:href="|url\()#([^")]+)', small)) <= set(own)
+        ids += own
+    assert len(ids) == len(set(ids)) > 4
+
+
+def test_titles_stay_or_go():
+    svg = f"<svg>{TITLED * 3}</svg>"
+    assert compact(svg, "a").count("<title>N 1.2345</title>") == 3
+    assert "title" not in compact(svg, "a", titles=False)
+
+
+def test_a_gradient_keeps_its_direction():
+    """Where a line that says nothing ends at 0, a gradient ends at the other side."""
+    ramp = '<linearGradient id="g" x1="0" x2="0" y1="1" y2="0"><stop offset="0.25"/></linearGradient>'
+    small = compact(f'<svg>{ramp}<line x2="40" y2="0" stroke="#000"/></svg>', "a")
+    assert ramp in small
+    assert '<line x2="40" stroke="#000"/>' in small
