@@ -57,7 +57,9 @@ def models_of(data: FamilyPositions) -> list[tuple[PositionCurve, str]]:
     return out
 
 
-def curves(models: list[tuple[PositionCurve, str]], context: int) -> alt.LayerChart:
+def curves(
+    models: list[tuple[PositionCurve, str]], context: int, plane: tuple[float, float] = (WIDTH, HEIGHT)
+) -> alt.LayerChart:
     """Measured curves with the range of their seeds, named at their ends with where they are flat."""
     drawn = [
         model.rows.with_columns(model=pl.lit(model.name), colour=pl.lit(colour)) for model, colour in models
@@ -70,9 +72,9 @@ def curves(models: list[tuple[PositionCurve, str]], context: int) -> alt.LayerCh
         marks.band(rows, x, y, by="model", opacity=0.12, clip=True),
         marks.line(rows, x, y, by="model"),
         marks.points(flat_from(models), x, y, shape="diamond", size=120),
-        marks.end_labels(ends, marks.EDGE, y, HEIGHT),
+        marks.end_labels(ends, marks.EDGE, y, plane[1]),
     ]
-    return marks.panel(layers, WIDTH, HEIGHT)
+    return marks.panel(layers, *plane)
 
 
 def label_of(model: PositionCurve) -> str:

@@ -10,11 +10,13 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
 from markupsafe import Markup
 
+from isoloss.analysis.study import StudyAnalysis
 from isoloss.errors import InputError, IsolossError
 from isoloss.report.templates import environment, fill, text
 from isoloss.teach import result
@@ -27,7 +29,7 @@ from isoloss.teach.panels import panel as panel_named
 from isoloss.teach.result import Result, Sentence
 
 TITLE = "The Great Shift"
-MACHINES = ("drawing.js", "cell.js", "web.js", "dictionary.js", "blame.js")
+MACHINES = ("drawing.js", "cell.js", "web.js", "dictionary.js", "blame.js", "race.js")
 STAGE = ("stage.js", "tally.js", "presenter.js", "panels.js", "deck.js")
 SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), *STAGE)
 APPENDIX = "A"
@@ -169,7 +171,7 @@ def _readable(panel: Panel) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a slide's template may call: ``panel``, ``machine``, ``verdict``, ``study_findings``."""
+    """What a slide's template may call: ``panel``, ``machine``, ``scoreboard``, ``study_evidence``, and so on."""
 
     panels: Sequence[Panel]
     results: Mapping[str, Result]
@@ -231,9 +233,18 @@ class Parts:
         sentences = self.results[name].sentences if name in self.results else []
         return next((sentence for sentence in sentences if sentence.key == key), None)
 
+    @cached_property
+    def analysis(self) -> StudyAnalysis:
+        """Of the user's study, else of the one that ships."""
+        return study.analysis_of(self.study)
+
     def study_findings(self) -> Markup:
-        """What a scaling study found, with its figures: the user's, else the one that ships."""
-        return study.section(self.study)
+        """What a scaling study found, with its figures."""
+        return study.section(self.analysis, shipped=self.study is None)
+
+    def study_evidence(self, key: str, at: int, gone: int | None = None) -> Markup:
+        """One of its findings, there from step ``at`` of the slide to step ``gone``."""
+        return study.evidence(self.analysis, key, {"at": at, "gone": gone})
 
 
 def _slide(number: int, label: str, source: str, parts: Parts) -> Slide:
@@ -244,6 +255,7 @@ def _slide(number: int, label: str, source: str, parts: Parts) -> Slide:
         "scoreboard": parts.scoreboard,
         "verdict": parts.verdict,
         "study_findings": parts.study_findings,
+        "study_evidence": parts.study_evidence,
     }
     html = environment().from_string(source).render(calls).strip()
     heading = _HEADING.match(html)
