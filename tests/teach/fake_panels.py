@@ -145,7 +145,7 @@ def fake(name, **values):
 
 
 PANELS = (
-    fake("quick"),
+    fake("quick", stops=True),
     fake("second"),
     fake("timed"),
     fake("capped", cap_seconds=1.0),

@@ -192,6 +192,36 @@ def made(transformer, lstm, *, seeds=3, floor=0.4, end=0.42, hits=(70, 70), prom
     return tables
 
 
+def stopped_at(update, losses):
+    """Tables of a run that was stopped while the LSTM trained."""
+    tables = made((2.5, 2.0, 2.1, 2.3, 2.6), losses)
+    runs = [row for row in tables["runs"] if row["side"] != "LSTM" or row["update"] <= update]
+    return tables | {"losses": [], "runs": runs}
+
+
+@pytest.mark.parametrize(
+    ("update", "said"),
+    [
+        (0, "Stopped before anything was learned."),
+        (10, "Stopped early: the LSTM was still getting better on new sentences."),
+        (30, "Stopped in time: the LSTM is about at its best on new sentences."),
+        (40, "Stopped late: on new sentences the LSTM was best after 20 updates."),
+    ],
+)
+def test_a_run_that_the_class_stopped_says_whether_that_was_early_or_late(update, said):
+    settings, losses = panel("training").settings(), (3.0, 2.4, 2.0, 2.02, 2.6)
+    first, floor = tell.sentences(settings, stopped_at(update, losses))
+    assert (first.key, floor.key) == ("stopped", "floor")
+    assert first.short == said
+    assert f"Stopped after {update} of 100 updates: the LSTM" in first.text
+    assert "(mean of 3 runs)" in first.text
+    (other, _) = tell.sentences(settings, swapped(stopped_at(update, losses)))
+    assert other.short == said.replace("LSTM", "Transformer"), "either side may be in training"
+    assert tell.figures(settings, stopped_at(update, losses))
+    # Control: a run that went to its end says nothing of a stop.
+    assert "stopped" not in [one.key for one in tell.sentences(settings, made(losses, losses))]
+
+
 def swapped(tables):
     other = {"Transformer": "LSTM", "LSTM": "Transformer"}
     return {

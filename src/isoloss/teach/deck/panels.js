@@ -67,6 +67,12 @@
       post("cancel", { panel: panel.dataset.panel }).catch((error) => problem(panel, error.message));
     }
 
+    /** The class says stop: what was measured so far is the result. */
+    function stop(panel) {
+      if (panel.dataset.state !== "running" || one(".stop", panel) === null) return;
+      post("stop", { panel: panel.dataset.panel }).catch((error) => problem(panel, error.message));
+    }
+
     function nextSeeds(panel) {
       const first = one("input[name=first_seed], input[name=seed]", panel);
       if (first === null) return false;
@@ -262,7 +268,7 @@
     const runAll = () => post("run-all", {}).catch((error) => announce(error.message));
     const seed = () => chosen().forEach((panel) => { if (nextSeeds(panel)) run(panel); });
     if (live) listen();
-    return { run: () => chosen().forEach(run), cancel: () => chosen().forEach(cancel), cancelOf: cancel, seed, runAll,
+    return { run: () => chosen().forEach(run), cancel: () => chosen().forEach(cancel), cancelOf: cancel, stop: () => chosen().forEach(stop), stopOf: stop, seed, runAll,
       exportResults, saveFile, pickHand, voted };
   };
 })();

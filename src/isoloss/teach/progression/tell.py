@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from statistics import median
 
+import polars as pl
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
@@ -26,7 +27,7 @@ from isoloss.teach.progression.curves import (
 )
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.prose import say as say_of
-from isoloss.teach.result import Row, Sentence, Tables, sentence
+from isoloss.teach.result import Row, Sentence, Tables, frame, sentence
 from isoloss.teach.shares import gap
 from isoloss.teach.versus import Told, Versus, family_of
 from isoloss.text import percent, plural
@@ -45,7 +46,7 @@ def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
         "floor", say("floor", **corpus), "Even a flawless memory stays above this line.", exact=True
     )
     if not complete(tables):
-        return [floor]
+        return [sentence("stopped", *stopped(settings, tables)), floor] if tables["runs"] else [floor]
     sides = curves(tables)
     each = (
         sentence(f"memorising-{side.lower()}", *memorising(side, losses, tables))
@@ -53,6 +54,26 @@ def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
     )
     copied = sentence("copied", copied_sentence(tables, corpus), copied_short(tables))
     return [*each, floor, sentence("best", *best(sides, corpus)), copied]
+
+
+def stopped(settings: TrainingSettings, tables: Tables) -> Told:
+    """Of the models in training when the class said stop: was their best on new sentences behind them?"""
+    held_out = frame(tables, "runs", which=HELD_OUT)
+    side, update = held_out.select("side", "update").row(-1)
+    last = pl.col("update").max().over("seed", "rate") == update
+    means = held_out.filter(side=side).filter(last).group_by("update").agg(pl.col("value").mean(), pl.len())
+    losses = dict(means.sort("update").select("update", "value").iter_rows())
+    turn = min(losses, key=lambda at: losses[at])
+    words = {"side": side, "update": update, "turn": turn, "updates": settings.updates}
+    seeds = plural(means["len"].max(), "run")
+    text = say("stopped", now=losses[update], least=losses[turn], seeds=seeds, **words)
+    if len(losses) == 1:
+        return Told(text, "Stopped before anything was learned.")
+    if losses[update] - losses[turn] > NEAR:
+        return Told(text, f"Stopped late: on new sentences the {side} was best after {turn} updates.")
+    if turn == update:
+        return Told(text, f"Stopped early: the {side} was still getting better on new sentences.")
+    return Told(text, f"Stopped in time: the {side} is about at its best on new sentences.")
 
 
 def memorising(side: str, losses: Curves, tables: Tables) -> Told:
