@@ -21,6 +21,7 @@ from isoloss.errors import InputError, IsolossError
 from isoloss.report.templates import environment, fill, text
 from isoloss.teach import result
 from isoloss.teach.amnesia.reach import tell as reach
+from isoloss.teach.attention.right_slot import tell as right_slot
 from isoloss.teach.attention.trained import tell as trained
 from isoloss.teach.deck import fragment, study
 from isoloss.teach.panel import Panel
@@ -34,9 +35,8 @@ STAGE = ("stage.js", "tally.js", "presenter.js", "panels.js", "deck.js")
 SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), *STAGE)
 APPENDIX = "A"
 
-ARRAYS = {"blame": ("reach", reach.arrays)}
-READS = ("trained", trained.arrays)
-"""The panel whose recorded tables a drawing shows, and what it takes of them; ``ARRAYS``: by its kind."""
+ARRAYS = {"reach": reach.arrays, "trained": trained.arrays, "right-slot": right_slot.arrays}
+"""What a drawing takes of a panel's recorded tables."""
 
 _HEADING = re.compile(r"<h2>(.*?)</h2>", re.DOTALL)
 
@@ -201,12 +201,12 @@ class Parts:
             "teach/deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output, **steps
         )
 
-    def machine(self, kind: str, otherwise: str, **options: object) -> Markup:
-        """A drawing that a script makes of recorded arrays; ``otherwise``: what to read without one."""
-        reader, arrays_of = ARRAYS.get(kind, READS)
-        recording = self.results.get(reader)
-        arrays = arrays_of(recording.tables) if recording else None
-        return fill("teach/deck/machine.html", kind=kind, otherwise=otherwise, arrays=arrays, options=options)
+    def machine(self, kind: str, otherwise: str, of: str = "", **options: object) -> Markup:
+        """A drawing that a script makes, ``of`` a panel's recorded arrays; ``otherwise``: without a script."""
+        recording = self.results.get(of)
+        arrays = ARRAYS[of](recording.tables) if recording else None
+        values = {"otherwise": otherwise, "of": of, "arrays": arrays, "options": options}
+        return fill("teach/deck/machine.html", kind=kind, **values)
 
     def verdict(self, name: str, key: str) -> Markup:
         """One sentence of a panel, wherever it is quoted: grey until measured, live once it has run."""

@@ -147,7 +147,7 @@
       prepare(place);
       window.machines.mount(place);
       const shown = one("[data-arrays]", place);
-      if (shown) all("[data-arrays]:not([data-machine=blame])").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
+      if (shown) all("[data-of=" + shown.dataset.of + "]").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
       stand(slide, Math.min(Math.max(reached.get(slide) || 0, slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
       const voted = panel.dataset.voted, votes = all("[data-vote]", place);
       if (voted && votes.length) reveal(votes.find((button) => button.dataset.vote === voted), panel);

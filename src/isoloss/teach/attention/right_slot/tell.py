@@ -3,10 +3,16 @@
 from functools import partial
 from itertools import product
 from statistics import fmean
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
 
 from isoloss import table
 from isoloss.figures.figure import Figure
+from isoloss.report.templates import fill
 from isoloss.stats import mean
+from isoloss.teach.amnesia.contest.tell import name_of_key
 from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
 from isoloss.teach.attention.right_slot.draw import maps_figure, progress_figure
 from isoloss.teach.attention.right_slot.outcomes import (
@@ -24,6 +30,7 @@ from isoloss.teach.attention.right_slot.outcomes import (
 )
 from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import RightSlotSettings
+from isoloss.teach.attention.trained.tell import nested
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Sentence, Tables, frame, sentence
 from isoloss.teach.shares import ENOUGH, span
@@ -184,6 +191,31 @@ def lines(settings: RightSlotSettings, tables: Tables) -> list[str]:
     ablation = frame(tables, "ablation").select("state", "forced", "seed", "value", "low", "high", "n")
     caption = "accuracy on unseen strings, 95% Wilson; a layer forced to look evenly at the past"
     return [*table.lines(table.table_of(caption, ablation)), "", *map_lines(tables)]
+
+
+def arrays(tables: Tables) -> dict[str, Any]:
+    """What the drawing of attention takes: one string as cards and questions, weights[kind][layer][head]."""
+    rows = frame(tables, "map").sort("state", "layer", "place", "looks_at")
+    rows = rows.with_columns(pl.col("value").round(3), head=pl.lit(1))
+    states, apart = {"trained": "trained", "random": "untrained"}, 360 * baselines(tables)["guessing"]
+    read = [(row["role"], int(row["token"].strip("kv?"))) for row in tables["string"]]
+    names = {"key": name_of_key, "value": lambda n: str(n + 1), "query": lambda n: f"{name_of_key(n)}?"}
+    return {
+        "tokens": [names[role](number) for role, number in read],
+        "hues": [round(apart * number) if role == "value" else None for role, number in read],
+        "weights": {
+            kind: nested(rows.filter(state=state), "layer", "head", "place") for kind, state in states.items()
+        },
+    }
+
+
+def html(settings: RightSlotSettings, tables: Tables) -> Markup:
+    """The drawing once more, among what stands behind; from here a live run feeds the slides."""
+    if not any(row["state"] == "trained" for row in tables.get("map", [])):
+        return Markup("")
+    values = {"kind": "web", "of": "right-slot", "options": {"rows": "trained random"}}
+    otherwise = "Each question looks back at the cards read before it."
+    return fill("teach/deck/machine.html", arrays=arrays(tables), otherwise=otherwise, **values)
 
 
 def map_lines(tables: Tables) -> list[str]:
