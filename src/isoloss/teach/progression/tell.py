@@ -30,7 +30,7 @@ from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Row, Sentence, Tables, frame, sentence
 from isoloss.teach.shares import gap
 from isoloss.teach.versus import Told, Versus, family_of
-from isoloss.text import percent, plural
+from isoloss.text import capital, percent, plural
 
 HERO, say = True, partial(say_of, "progression")
 
@@ -121,6 +121,10 @@ def best(sides: Mapping[str, Curves], corpus: Row) -> Told:
     versus = draw.best_versus(sides)
     short = versus.short("Stopped in time, the {winner} is better on new sentences.")
     where = f"on the {corpus['held_out']} held-out sentences"
+    if versus.few:
+        ends = ((side, sorted(losses.best_losses)) for side, losses in sides.items())
+        spans = ", ".join(f"{side} {values[0]:.2f} to {values[-1]:.2f}" for side, values in ends)
+        return Told(f"{capital(versus.few)} who is lower {where}, stopped at its best: {spans} nats a word.", short)
     if (apart := versus.difference) is None:
         text = f"Stopped at its best {where}: {points}. One seed a side gives no interval and no verdict."
         return Told(text, short)
@@ -152,6 +156,8 @@ def copying_verdict(tables: Tables, update: int) -> str:
     versus = Versus(*SIDES, gap(*by_side))
     if versus.difference is None:
         return "one seed gives no verdict between them"
+    if versus.few:
+        return f"{versus.few} which copies more"
     seeds = plural(versus.difference.n, "seed")
     if versus.winner is None:
         return f"no clear difference over {seeds}"

@@ -17,7 +17,7 @@ from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.result import Family, Row, Sentence, Tables, frame, sentence
-from isoloss.teach.versus import Told
+from isoloss.teach.versus import Told, family_of
 from isoloss.text import capital, interval, power
 from isoloss.text import count as count_of
 
@@ -30,10 +30,9 @@ def count(settings: RaceSettings, tables: Tables) -> int:
 
 def sentences(settings: RaceSettings, tables: Tables) -> list[Sentence]:
     first = next(iter(setups(tables)), "")
-    layers = pair(tables, first, BLOCK, LSTM, BOTH)
     told = {
-        "whole-training": Told(_layers(layers), _layers_short(layers), family_at_all(layers)),
-        "whole-forward": Told(_layers(pair(tables, first, BLOCK, LSTM, FORWARD)), ""),
+        "whole-training": _layers(pair(tables, first, BLOCK, LSTM, BOTH)),
+        "whole-forward": _layers(pair(tables, first, BLOCK, LSTM, FORWARD), aloud=False),
         "same-function": Told(_same_function(pair(tables, first, NAIVE, LSTM, BOTH, FORWARD)), ""),
         "opponents": Told(_opponents(tables, first), ""),
         **_threads(tables),
@@ -63,29 +62,23 @@ def setups(tables: Tables) -> list[str]:
     return list(dict.fromkeys(row["setup"] for row in rows))
 
 
-def _layers(rows: Sequence[Row]) -> str:
-    """Layer against layer, as both are trained."""
-    verdict = judge(rows, BLOCK.name, LSTM.name, "length")
-    return say("layers", verdict=verdict, **rows[0]) if rows else ""
-
-
-def _layers_short(rows: Sequence[Row]) -> str:
-    """The verdict at every length, or that there is not one."""
-    faster = {winner(row, BLOCK.name, LSTM.name) for row in rows}
-    if len(faster) != 1:
-        return "Who is faster depends on the length." if faster else ""
+def _layers(rows: Sequence[Row], *, aloud: bool = True) -> Told:
+    """Layer against layer, as both are trained: where each is faster, and whether one is everywhere."""
+    if not rows:
+        return Told("", "")
+    text = say("layers", verdict=judge(rows, BLOCK.name, LSTM.name, "length"), **rows[0])
+    if not aloud:
+        return Told(text, "")
+    family, open_everywhere = at_all(rows)
     where = "On one core" if rows[0]["setup"] == "1 CPU thread" else "Here"
-    family = family_at_all(rows)
-    return f"{where} the {family} layer is faster." if family else "No clear difference."
+    short = "No clear difference." if open_everywhere else "Who is faster depends on the length."
+    return Told(text, f"{where} the {family} layer is faster." if family else short, family)
 
 
-def family_at_all(rows: Sequence[Row]) -> Family:
-    """The family that is faster at every length."""
+def at_all(rows: Sequence[Row]) -> tuple[Family, bool]:
+    """The family that is faster in every row, if one is; whether no row tells."""
     faster = {winner(row, BLOCK.name, LSTM.name) for row in rows}
-    return FAMILIES.get(faster.pop(), "") if len(faster) == 1 else ""
-
-
-FAMILIES: dict[str | None, Family] = {LSTM.name: "LSTM", BLOCK.name: "Transformer"}
+    return family_of(faster.pop()) if len(faster) == 1 else "", faster == {None}
 
 
 def _same_function(rows: Sequence[Row]) -> str:

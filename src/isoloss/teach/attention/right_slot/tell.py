@@ -49,8 +49,8 @@ def count(settings: RightSlotSettings, tables: Tables) -> int:
 def sentences(settings: RightSlotSettings, tables: Tables) -> list[Sentence]:
     return [
         sentence("change", change_text(settings, tables)),
-        sentence("mass", mass_text(settings, tables), mass_short(tables)),
-        sentence("ablation", ablation_text(tables), ablation_short(tables)),
+        sentence("mass", *mass(settings, tables)),
+        sentence("ablation", *ablation(tables)),
         sentence("control", control_text(tables)),
         sentence("verdict", *verdict(tables)),
     ]
@@ -73,9 +73,14 @@ def of_seeds(tables: Tables) -> str:
     return f"the {seeds} that learned it" if solvers(tables) else f"all {seeds}, none of which learned it"
 
 
-def mass_text(settings: RightSlotSettings, tables: Tables) -> str:
+def mass(settings: RightSlotSettings, tables: Tables) -> Told:
+    """How much weight came to the right slots; aloud of the layer that answers."""
     clauses = [mass_clause(settings, tables, layer) for layer in LAYERS]
-    return f"Weight on the right slot in {of_seeds(tables)}: {'; '.join(clauses)}."
+    text, last = f"Weight on the right slot in {of_seeds(tables)}: {'; '.join(clauses)}.", LAYERS[-1]
+    if change_of_mass(tables, last) != 1:
+        return Told(text, "")
+    weight = fmean(masses(tables, last, "last")[seed] for seed in subjects(tables))
+    return Told(text, f"Trained, {percent(weight, 0)} of its gaze is on the right card.")
 
 
 def mass_clause(settings: RightSlotSettings, tables: Tables, layer: int) -> str:
@@ -97,9 +102,10 @@ def mass_clause(settings: RightSlotSettings, tables: Tables, layer: int) -> str:
     )
 
 
-def ablation_text(tables: Tables) -> str:
+def ablation(tables: Tables) -> Told:
+    """What is left of the answers with a layer forced even; aloud of the layer that answers."""
     clauses, levels = [ablation_clause(tables, layer) for layer in LAYERS], baselines(tables)
-    return say(
+    text = say(
         "slot-ablation",
         clauses="; ".join(clauses),
         n=frame(tables, "ablation")["n"][0],
@@ -107,6 +113,10 @@ def ablation_text(tables: Tables) -> str:
         frequent=percent(levels["value set"], 1),
         guessing=percent(levels["guessing"], 1),
     )
+    if effect_of(tables, LAYERS[-1]) != -1:
+        return Told(text, "")
+    after = fmean(share.value for share in shares(tables, f"layer {LAYERS[-1]}"))
+    return Told(text, f"Blur its gaze, and {percent(after, 0)} of its answers are right.")
 
 
 EFFECTS = {
@@ -121,22 +131,6 @@ def ablation_clause(tables: Tables, layer: int) -> str:
     means = (fmean(share.value for share in shares(tables, forced)) for forced in ("none", f"layer {layer}"))
     ends = [percent(mean, 1) for mean in means]
     return f"layer {layer} {EFFECTS[effect_of(tables, layer)].format(*ends)}"
-
-
-def mass_short(tables: Tables) -> str:
-    """Of the layer that answers."""
-    last = LAYERS[-1]
-    if change_of_mass(tables, last) != 1:
-        return ""
-    weight = fmean(masses(tables, last, "last")[seed] for seed in subjects(tables))
-    return f"Trained, {percent(weight, 0)} of its gaze is on the right card."
-
-
-def ablation_short(tables: Tables) -> str:
-    if effect_of(tables, LAYERS[-1]) != -1:
-        return ""
-    after = fmean(share.value for share in shares(tables, f"layer {LAYERS[-1]}"))
-    return f"Blur its gaze, and {percent(after, 0)} of its answers are right."
 
 
 def control_text(tables: Tables) -> str:
