@@ -103,7 +103,7 @@
         one(".cancel", panel).disabled = !busy;
         if (held && held.disabled) one(busy ? ".cancel" : ".run", panel).focus();
         one("progress", panel).value = message.done;
-        one(".state", panel).textContent = failed ? "failed" : stateText(message);
+        one(".state", panel).textContent = one(".state", panel).title = failed ? "failed" : stateText(message);
         problem(panel, failed ? "This measurement failed: " + message.text : "");
         const ended = message.state === "cancelled" || failed;
         if (message.html) output(panel, message.html);

@@ -177,7 +177,7 @@ def figures(settings: TrainingSettings, tables: Tables) -> list[Figure]:
     runs, copies = at_chosen_rate(tables, "runs"), at_chosen_rate(tables, "copies")
     return [
         *([draw.losses(tables, runs, settings.updates)] if runs else []),
-        *([draw.copying(tables, copies)] if copies else []),
+        *([draw.copying(tables, copies, settings.updates)] if copies else []),
     ]
 
 

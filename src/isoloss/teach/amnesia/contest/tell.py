@@ -125,7 +125,7 @@ class Contest:
         told = self.verdicts(first).get(next(iter(self.pairs)))
         finding = told.text.split(": ")[0] if told else "so far"
         levels = [(first.first[column], label) for column, label in self.baselines.items()]
-        drawing = draw.curves(first.curves, levels)
+        drawing = draw.curves(first.curves, levels, settings.cap)
         figures = [self.figure("", drawing, first.first, finding=finding)]
         if first.distances is not None:
             drawing, ends = draw.by_distance(first.distances, levels), _farthest(first.distances)
