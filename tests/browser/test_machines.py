@@ -133,13 +133,25 @@ def test_a_live_run_moves_nothing_while_it_streams(deck_opened):
     panel.locator(".run").click()
     expect(panel.locator(".so-far")).to_be_attached()
     assert deck.page.evaluate(BOXES) == before
-    deck.page.focus("section.present h2")
-    deck.page.keyboard.press("e")  # the class says stop
-    expect(panel.locator(".state")).to_have_text("done")
-    expect(panel.locator(".told .badge").first).to_have_text("LIVE")
-    points = int(panel.locator(".told .sentence").nth(1).inner_text().split()[3])
-    assert 0 < points < 10_000
+    panel.locator(".cancel").click()
+    expect(panel.locator(".state")).to_have_text("cancelled")
     assert deck.page.evaluate(BOXES) == before
     # Control: the boxes do see what moves.
     deck.page.evaluate("document.querySelector('section.present .lead').style.marginBottom = '40px'")
     assert deck.page.evaluate(BOXES) != before
+
+
+def test_the_class_stops_a_run_and_keeps_what_was_measured(deck_opened):
+    deck = deck_opened("served", "#/4")
+    panel = deck.panel("timed")
+    deck.set("timed", seconds=500)
+    expect(panel.locator(".stop")).to_be_hidden()
+    expect(deck.panel("second").locator(".stop")).to_have_count(0)
+    panel.locator(".run").focus()
+    deck.page.keyboard.press("Enter")
+    expect(panel.locator(".so-far")).to_be_attached()
+    deck.page.keyboard.press("e")
+    expect(panel.locator(".state")).to_have_text("done")
+    expect(panel.locator(".told .badge").first).to_have_text("LIVE")
+    points = int(panel.locator(".told .sentence").nth(1).inner_text().split()[3])
+    assert 0 < points < 10_000, "less than the whole run"

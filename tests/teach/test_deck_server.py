@@ -213,12 +213,12 @@ def test_a_page_runs_cancels_and_hears_of_it_and_a_second_page_sees_the_same(dec
 
 def test_a_page_stops_what_can_be_told_by_half_and_nothing_else(deck):
     with deck.page() as heard:
-        for name in ("quick", "second"):
+        for name in ("timed", "second"):
             deck.status("POST", "/run", body={"panel": name, "settings": LONG})
         heard(lambda message: message.get("html") == "<p>so far</p>")
         assert deck.status("POST", "/stop", body={"panel": "second"}) == 409
-        assert deck.status("POST", "/stop", body={"panel": "quick"}) == 202
-        assert heard(lambda message: message["state"] == "done")["panel"] == "quick"
+        assert deck.status("POST", "/stop", body={"panel": "timed"}) == 202
+        assert heard(lambda message: message["state"] == "done")["panel"] == "timed"
         deck.status("POST", "/cancel", body={"panel": "second"})
         heard(lambda message: message["state"] == "cancelled")
 

@@ -29,6 +29,8 @@ PROGRESS_SECONDS = 0.2
 PICTURE_SECONDS = 2.0
 PICTURE_SHARE = 40
 """Pictures on the way: at most one in so many seconds, and at most a fortieth of the time."""
+PACE_SECONDS, FOLLOWED_SECONDS = 0.25, 0.7
+"""Of a run that a class may stop: how long each look stays, and how often it is drawn, so that eyes can follow."""
 
 
 def main(panels: Sequence[Panel] = PANELS) -> None:
@@ -108,7 +110,10 @@ class Reporter:
         if tables is not None and wall >= self.next_picture:
             self.say("partial", html=fragment.partial_output(self.panel, self.settings, tables))
             cost = time.monotonic() - wall
-            self.next_picture = wall + max(PICTURE_SECONDS, PICTURE_SHARE * cost)
+            seldom = FOLLOWED_SECONDS if self.panel.stops else max(PICTURE_SECONDS, PICTURE_SHARE * cost)
+            self.next_picture = wall + seldom
+        if tables is not None and self.panel.stops:
+            self.enough.wait(PACE_SECONDS)
         self.wall_seconds += time.monotonic() - wall
         self.cpu_seconds += time.process_time() - cpu
         if tables is not None and self.enough.is_set():

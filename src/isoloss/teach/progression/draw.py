@@ -82,7 +82,7 @@ def _panel(tables: Tables, side: str, rows: pl.DataFrame, top: float, last: int)
     ]
     if len(rows):
         layers += _curves(rows, COLOURS[side], x, y, last)
-    if side in (sides := curves(tables)):
+    if side in (sides := curves(tables)) and sides[side].updates[-1] == last:
         layers += _best(sides[side], x, y)
     title = alt.TitleParams(_name(tables, side), color=COLOURS[side], fontSize=14)
     return marks.panel(layers, WIDTH, HEIGHT, title)

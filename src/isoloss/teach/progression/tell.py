@@ -57,11 +57,16 @@ def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
 
 
 def stopped(settings: TrainingSettings, tables: Tables) -> Told:
-    """Of the models in training when the class said stop: was their best on new sentences behind them?"""
+    """Of the side in training when the class said stop: was its best on new sentences behind it?
+
+    By the seeds that came farthest.
+    """
     held_out = frame(tables, "runs", which=HELD_OUT)
-    side, update = held_out.select("side", "update").row(-1)
+    side = held_out["side"][-1]
+    own = held_out.filter(side=side)
+    update = own["update"].max()
     last = pl.col("update").max().over("seed", "rate") == update
-    means = held_out.filter(side=side).filter(last).group_by("update").agg(pl.col("value").mean(), pl.len())
+    means = own.filter(last).group_by("update").agg(pl.col("value").mean(), pl.len())
     losses = dict(means.sort("update").select("update", "value").iter_rows())
     turn = min(losses, key=lambda at: losses[at])
     words = {"side": side, "update": update, "turn": turn, "updates": settings.updates}
