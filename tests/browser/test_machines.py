@@ -48,6 +48,26 @@ def test_the_race_is_at_its_end_at_once_where_motion_is_not_wanted_and_is_read_a
     assert "136 boxes, all in the first round" in said
 
 
+def test_one_column_shows_how_every_drawing_ends(deck_opened):
+    deck = deck_opened("shipped", "#/11", viewport={"width": 360, "height": 640})
+    race = deck.page.locator("section.present [data-machine=race]")
+    assert counts(race) == ["8 boxes, 8 rounds", "36 boxes, 1 round"]
+    deck.slide(8)
+    web = deck.page.locator("section.present [data-machine=web]").first
+    last = json.loads(web.get_attribute("data-arrays"))["tokens"][-1]
+    expect(web.locator(".sentence")).to_contain_text(f"“{last}” looks most")
+
+
+def test_paper_has_the_scoreboard_and_the_results_of_panels(deck_opened):
+    deck = deck_opened("shipped", "#/13")
+    deck.page.emulate_media(media="print")
+    deck.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    visible = "one => document.querySelector(one).checkVisibility({visibilityProperty: true})"
+    parts = [".scoreboard", ".answer", ".proof", ".alone", ".panel[data-panel=binding] .output figure"]
+    seen = [deck.page.evaluate(visible, part) for part in parts]
+    assert seen == [True, True, False, False, True]
+
+
 def test_the_arrow_key_asks_card_by_card_and_play_reads_on(deck_opened):
     deck = deck_opened("shipped", "#/8")
     web = deck.page.locator("section.present [data-machine=web]").first

@@ -220,8 +220,10 @@ def test_a_run_that_the_class_stopped_says_whether_that_was_early_or_late(update
     assert tell.figures(settings, stopped_at(update, losses))
     # Seeds that have only begun say nothing beside one that came farther.
     one_ahead = stopped_at(update, losses)
-    one_ahead["runs"] = [row for row in one_ahead["runs"] if row["side"] == "Transformer" or not row["seed"]]
-    one_ahead["runs"] += [row for row in stopped_at(0, losses)["runs"] if row["side"] == "LSTM" and row["seed"]]
+    one_ahead["runs"] = [
+        *(row for row in one_ahead["runs"] if row["side"] == "Transformer" or not row["seed"]),
+        *(row for row in stopped_at(0, losses)["runs"] if row["side"] == "LSTM" and row["seed"]),
+    ]
     assert tell.sentences(settings, one_ahead)[0].short == said
     # Control: a run that went to its end says nothing of a stop.
     assert "stopped" not in [one.key for one in tell.sentences(settings, made(losses, losses))]

@@ -44,9 +44,7 @@ def figure(data: PairByTokens, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> 
     return replace(made, name=made.name + data.versus.suffix)
 
 
-def chart(
-    sizes: list[tuple[SizeGaps, str]], y_title: str, plane: tuple[float, float]
-) -> alt.LayerChart:
+def chart(sizes: list[tuple[SizeGaps, str]], y_title: str, plane: tuple[float, float]) -> alt.LayerChart:
     """Lines are drawn to a crossing that is not far beyond the most tokens."""
     middle = (len(sizes) - 1) / 2
     points = pl.concat(

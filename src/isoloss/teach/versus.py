@@ -56,7 +56,7 @@ class Versus:
 
     @property
     def few(self) -> str:
-        """"'three seeds are too few to tell': so few that leave it open give no interval; else empty."""
+        """ "'three seeds are too few to tell': so few that leave it open give no interval; else empty."""
         if self.sign != 0 or self.difference is None or self.difference.n > FEW_SEEDS:
             return ""
         return f"{NUMBERS[self.difference.n]} {self.of} are too few to tell"
@@ -81,7 +81,7 @@ class Versus:
         return won.format(winner=self.winner, loser=self.loser)
 
     def sentence(self, won: str, undecided: str, *, few: str = "", wins: str = "is ahead of") -> str:
-        """``won``: what follows on the winner's name, ``undecided``, and ``few`` of a few seeds: on both names."""
+        """``won``: what follows on the winner's name; ``undecided``, or ``few`` of a few seeds: on both."""
         if self.sign is None:
             return f"{self.a} against {self.b}: {self.clause('', '')}."
         if self.few:

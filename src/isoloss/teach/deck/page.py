@@ -171,7 +171,7 @@ def _readable(panel: Panel) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a slide's template may call: ``panel``, ``machine``, ``scoreboard``, ``study_evidence``, and so on."""
+    """What a slide's template may call."""
 
     panels: Sequence[Panel]
     results: Mapping[str, Result]
@@ -202,7 +202,7 @@ class Parts:
         )
 
     def machine(self, kind: str, otherwise: str, of: str = "", **options: object) -> Markup:
-        """A drawing that a script makes, ``of`` a panel's recorded arrays; ``otherwise``: without a script."""
+        """A drawing by a script, ``of`` a panel's recorded arrays; ``otherwise``: what to read without."""
         recording = self.results.get(of)
         arrays = ARRAYS[of](recording.tables) if recording else None
         values = {"otherwise": otherwise, "of": of, "arrays": arrays, "options": options}

@@ -51,7 +51,7 @@
       part.classList.toggle("over", !whole && step >= gone);
       part.classList.toggle("early", !whole && step < first);
     });
-    all("[data-machine]", slide).forEach((part) => window.machines.step(part, step - Number(part.dataset.from || 0)));
+    all("[data-machine]", slide).forEach((part) => window.machines.step(part, whole ? FOREVER : step - Number(part.dataset.from || 0)));
     return fresh;
   }
 

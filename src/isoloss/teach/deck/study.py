@@ -62,9 +62,8 @@ def evidence(analysis: StudyAnalysis, key: str, steps: Mapping[str, int | None])
     else:
         said, shown = "This study does not compare two families so.", None
     behind = [finding for finding in findings_of(analysis) if finding.key == key]
-    drawn = shown and picture(shown, "why")
-    values = {"said": said, "picture": drawn, "behind": behind, "basis": basis(analysis.study)}
-    return fill("teach/deck/evidence.html", **values, **steps)
+    values = {"said": said, "behind": behind, "basis": basis(analysis.study), **steps}
+    return fill("teach/deck/evidence.html", picture=shown and picture(shown, "why"), **values)
 
 
 def gap_said(pair: gaps_of.PairByTokens) -> str:

@@ -1,7 +1,8 @@
 """A process that measures panels, one after another, so that torch is imported once.
 
-JSON lines: an order on stdin {"panel", "settings"}, or {"stop": true} while it runs; on stdout {"event": "progress" | "partial" | "result" |
-"failed", ...} with markup that is ready to show. The process ends when its stdin does, whatever it is doing.
+JSON lines: an order on stdin {"panel", "settings"}, or {"stop": true} while it runs; on stdout
+{"event": "progress" | "partial" | "result" | "failed", ...} with markup that is ready to show. The process
+ends when its stdin does, whatever it is doing.
 """
 
 import json
@@ -30,7 +31,7 @@ PICTURE_SECONDS = 2.0
 PICTURE_SHARE = 40
 """Pictures on the way: at most one in so many seconds, and at most a fortieth of the time."""
 PACE_SECONDS, FOLLOWED_SECONDS = 0.25, 0.7
-"""Of a run that a class may stop: how long each look stays, and how often it is drawn, so that eyes can follow."""
+"""Of a run that a class may stop: how long a look stays, and how often it is drawn; eyes must follow."""
 
 
 def main(panels: Sequence[Panel] = PANELS) -> None:

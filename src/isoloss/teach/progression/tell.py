@@ -64,13 +64,12 @@ def stopped(settings: TrainingSettings, tables: Tables) -> Told:
     held_out = frame(tables, "runs", which=HELD_OUT)
     side = held_out["side"][-1]
     own = held_out.filter(side=side)
-    update = own["update"].max()
-    last = pl.col("update").max().over("seed", "rate") == update
-    means = own.filter(last).group_by("update").agg(pl.col("value").mean(), pl.len())
-    losses = dict(means.sort("update").select("update", "value").iter_rows())
-    turn = min(losses, key=lambda at: losses[at])
+    farthest = pl.col("update").max().over("seed", "rate") == pl.col("update").max()
+    means = own.filter(farthest).group_by("update").agg(pl.col("value").mean())
+    losses: dict[int, float] = dict(means.sort("update").iter_rows())
+    update, turn = max(losses), min(losses, key=lambda at: losses[at])
     words = {"side": side, "update": update, "turn": turn, "updates": settings.updates}
-    seeds = plural(means["len"].max(), "run")
+    seeds = plural(len(own.filter(update=update)), "run")
     text = say("stopped", now=losses[update], least=losses[turn], seeds=seeds, **words)
     if len(losses) == 1:
         return Told(text, "Stopped before anything was learned.")
@@ -129,7 +128,8 @@ def best(sides: Mapping[str, Curves], corpus: Row) -> Told:
     if versus.few:
         ends = ((side, sorted(losses.best_losses)) for side, losses in sides.items())
         spans = ", ".join(f"{side} {values[0]:.2f} to {values[-1]:.2f}" for side, values in ends)
-        return Told(f"{capital(versus.few)} who is lower {where}, stopped at its best: {spans} nats a word.", short)
+        few = f"{capital(versus.few)} who is lower {where}, stopped at its best"
+        return Told(f"{few}: {spans} nats a word.", short)
     if (apart := versus.difference) is None:
         text = f"Stopped at its best {where}: {points}. One seed a side gives no interval and no verdict."
         return Told(text, short)

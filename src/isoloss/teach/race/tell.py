@@ -33,10 +33,10 @@ def sentences(settings: RaceSettings, tables: Tables) -> list[Sentence]:
     told = {
         "whole-training": _layers(pair(tables, first, BLOCK, LSTM, BOTH)),
         "whole-forward": _layers(pair(tables, first, BLOCK, LSTM, FORWARD), aloud=False),
-        "same-function": Told(_same_function(pair(tables, first, NAIVE, LSTM, BOTH, FORWARD)), ""),
+        "same-function": Told(judged("same-function", pair(tables, first, NAIVE, LSTM, BOTH, FORWARD)), ""),
         "opponents": Told(_opponents(tables, first), ""),
         **_threads(tables),
-        "whole-gpu": Told(_gpu(pair(tables, "GPU", BLOCK, LSTM, BOTH, FORWARD)), ""),
+        "whole-gpu": Told(judged("gpu", pair(tables, "GPU", BLOCK, LSTM, BOTH, FORWARD)), ""),
         "not-run": Told(_not_run(tables), ""),
     }
     T = max(settings.lengths)
@@ -64,27 +64,25 @@ def setups(tables: Tables) -> list[str]:
 
 def _layers(rows: Sequence[Row], *, aloud: bool = True) -> Told:
     """Layer against layer, as both are trained: where each is faster, and whether one is everywhere."""
-    if not rows:
-        return Told("", "")
-    text = say("layers", verdict=judge(rows, BLOCK.name, LSTM.name, "length"), **rows[0])
-    if not aloud:
+    text = judged("layers", rows)
+    if not rows or not aloud:
         return Told(text, "")
-    family, open_everywhere = at_all(rows)
-    where = "On one core" if rows[0]["setup"] == "1 CPU thread" else "Here"
-    short = "No clear difference." if open_everywhere else "Who is faster depends on the length."
-    return Told(text, f"{where} the {family} layer is faster." if family else short, family)
+    if family := at_all(rows):
+        where = "On one core" if rows[0]["setup"] == "1 CPU thread" else "Here"
+        return Told(text, f"{where} the {family} layer is faster.", family)
+    told = any(winner(row, BLOCK.name, LSTM.name) for row in rows)
+    return Told(text, "Who is faster depends on the length." if told else "No clear difference.")
 
 
-def at_all(rows: Sequence[Row]) -> tuple[Family, bool]:
-    """The family that is faster in every row, if one is; whether no row tells."""
+def at_all(rows: Sequence[Row]) -> Family:
+    """The family that is faster in every row, if one is."""
     faster = {winner(row, BLOCK.name, LSTM.name) for row in rows}
-    return family_of(faster.pop()) if len(faster) == 1 else "", faster == {None}
+    return family_of(faster.pop()) if len(faster) == 1 else ""
 
 
-def _same_function(rows: Sequence[Row]) -> str:
-    """The cost of the loop itself: the LSTM layer computes the same from the same weights."""
-    verdict = judge(rows, NAIVE.name, LSTM.name, "length")
-    return say("same-function", verdict=verdict, **rows[0]) if rows else ""
+def judged(name: str, rows: Sequence[Row]) -> str:
+    """A sentence on the two runners of these rows; empty if they did not both run."""
+    return say(name, verdict=judge(rows, rows[0]["a"], rows[0]["b"], "length"), **rows[0]) if rows else ""
 
 
 def _opponents(tables: Tables, setup: str) -> str:
@@ -132,11 +130,6 @@ def _gains(block: Row, lstm: Row) -> Told:
         f"the {row['runner']}: {words[winner(row, 'before', 'now')]} ({factor(row)})" for row in (block, lstm)
     )
     return Told(say("gains", sides=sides, more=more, **block), short, ahead)
-
-
-def _gpu(rows: Sequence[Row]) -> str:
-    verdict = judge(rows, BLOCK.name, LSTM.name, "length")
-    return say("gpu", verdict=verdict, **rows[0]) if rows else ""
 
 
 def _not_run(tables: Tables) -> str:

@@ -1,7 +1,6 @@
 """What the trained attention carries: weight on the right slot, accuracy with and without each layer."""
 
 from functools import partial
-from itertools import product
 from statistics import fmean
 from typing import Any
 
@@ -13,8 +12,7 @@ from isoloss.figures.figure import Figure
 from isoloss.report.templates import fill
 from isoloss.stats import mean
 from isoloss.teach.amnesia.contest.tell import name_of_key
-from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
-from isoloss.teach.attention.right_slot.draw import maps_figure, progress_figure
+from isoloss.teach.attention.right_slot.draw import ablation_figure, progress_figure
 from isoloss.teach.attention.right_slot.outcomes import (
     LAYERS,
     LOOKS,
@@ -28,7 +26,6 @@ from isoloss.teach.attention.right_slot.outcomes import (
     subjects,
     uniform_mass,
 )
-from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.attention.trained.tell import nested
 from isoloss.teach.prose import say as say_of
@@ -176,15 +173,15 @@ def figures(settings: RightSlotSettings, tables: Tables) -> list[Figure]:
     if len({row["update"] for row in tables.get("accuracy", [])}) > 1:
         figures.append(progress_figure(settings, tables))
     if any(row["state"] == "trained" for row in tables.get("ablation", [])):
-        figures.append(maps_figure(tables))
+        figures.append(ablation_figure(tables))
     return figures
 
 
 def lines(settings: RightSlotSettings, tables: Tables) -> list[str]:
-    """Accuracy by what is forced; the first seed's maps of one string."""
+    """Accuracy by what is forced."""
     ablation = frame(tables, "ablation").select("state", "forced", "seed", "value", "low", "high", "n")
     caption = "accuracy on unseen strings, 95% Wilson; a layer forced to look evenly at the past"
-    return [*table.lines(table.table_of(caption, ablation)), "", *map_lines(tables)]
+    return [*table.lines(table.table_of(caption, ablation))]
 
 
 def arrays(tables: Tables) -> dict[str, Any]:
@@ -193,9 +190,11 @@ def arrays(tables: Tables) -> dict[str, Any]:
     rows = rows.with_columns(pl.col("value").round(3), head=pl.lit(1))
     states, apart = {"trained": "trained", "random": "untrained"}, 360 * baselines(tables)["guessing"]
     read = [(row["role"], int(row["token"].strip("kv?"))) for row in tables["string"]]
-    names = {"key": name_of_key, "value": lambda n: str(n + 1), "query": lambda n: f"{name_of_key(n)}?"}
     return {
-        "tokens": [names[role](number) for role, number in read],
+        "tokens": [
+            str(number + 1) if role == "value" else name_of_key(number) + "?" * (role == "query")
+            for role, number in read
+        ],
         "hues": [round(apart * number) if role == "value" else None for role, number in read],
         "weights": {
             kind: nested(rows.filter(state=state), "layer", "head", "place") for kind, state in states.items()
@@ -210,15 +209,3 @@ def html(settings: RightSlotSettings, tables: Tables) -> Markup:
     values = {"kind": "web", "of": "right-slot", "options": {"rows": "trained random"}}
     otherwise = "Each question looks back at the cards read before it."
     return fill("teach/deck/machine.html", arrays=arrays(tables), otherwise=otherwise, **values)
-
-
-def map_lines(tables: Tables) -> list[str]:
-    labels, lines = labels_of(tables["string"], "token"), list[str]()
-    for state, layer in product(("untrained", "trained"), LAYERS):
-        rows = frame(tables, "map", state=state, layer=layer)
-        cells: Cells = [[0.0] * len(labels) for _ in labels]
-        for place, looks_at, value in rows.select("place", "looks_at", "value").iter_rows():
-            cells[place][looks_at] = value
-        caption = f"{state}, layer {layer}, seed {rows['seed'][0]}: weights of one unseen string"
-        lines += lines_of(Matrix(caption, labels, labels, cells))
-    return lines

@@ -9,10 +9,7 @@
 
   kinds.race = function (place) {
     const { svg, say } = picture(WIDTH, HEIGHT, "");
-    const words = slider("Words", 4, 16, 1, 8, function () {
-      stop();
-      draw(Infinity);
-    });
+    const words = slider("Words", 4, 16, 1, 8, () => { stop(); draw(Infinity); });
     const again = button("Play", () => run());
     const sentence = element("p", { class: "sentence" });
     let timer = null, before = null;

@@ -19,7 +19,7 @@
     if (arrays === null) return null;
     const plain = place.dataset.plain !== undefined, { tokens } = arrays, last = tokens.length - 1;
     const rows = (place.dataset.rows || "trained").split(" ").filter((name) => arrays.weights[name]);
-    const tall = arrays.next && rows.length > 1 ? 138 : 158;  // what is said below needs room
+    const tall = plain ? 158 : rows.length === 1 ? 290 : arrays.next ? 138 : 158;  // what is said below needs room
     const trained = arrays.weights.trained, heads = trained[0].length;
     const { svg, say } = picture(WIDTH, rows.length * tall + 10, "");
     if (!plain) svg.setAttribute("role", "group");
@@ -57,16 +57,11 @@
       if (!plain) parts.push(text(16, n * tall + 26, NAMES[name], { class: "name", "text-anchor": "start", "font-size": 26 }));
       tokens.forEach(function (token, t) {
         const state = t === looking ? " looking" : t === best ? " best" : t > looking ? " ahead" : "";
-        const pill = shape("g", { class: "pill" + state },
+        const focus = plain || n > 0 ? {} : { tabindex: 0, role: "button", "aria-pressed": String(t === looking),
+          "aria-label": token + ", token " + (t + 1) + ": looks most at " + most(weights[t]) };
+        const pill = shape("g", { class: "pill" + state, ...focus },
           shape("rect", { x: at(t) - wide / 2, y: base, width: wide, height: PILL, rx: 10 }), ...written(token, t, base));
-        if (!plain && n === 0) {
-          fillIn(pill, { tabindex: 0, role: "button", "aria-pressed": String(t === looking),
-            "aria-label": token + ", token " + (t + 1) + ": looks most at " + most(weights[t]) });
-        }
-        ["pointerenter", "focus", "click"].forEach((name) => pill.addEventListener(name, function () {
-          stop();
-          look(t);
-        }));
+        ["pointerenter", "focus", "click"].forEach((name) => pill.addEventListener(name, () => { stop(); look(t); }));
         parts.push(pill);
       });
       return shape("g", { class: "row" }, ...parts);
@@ -79,8 +74,6 @@
       return [shape("circle", { class: "card", cx: at(t) - 18, cy: base + PILL / 2, r: 13, fill: "hsl(" + hue + " 65% 52%)" }),
         text(at(t) + 16, base + 31, token, { "font-size": size })];
     }
-
-    const fillIn = (part, attributes) => Object.entries(attributes).forEach(([key, value]) => part.setAttribute(key, value));
 
     function look(t) {
       if (t === looking || plain) return;

@@ -45,9 +45,8 @@ def sentences(settings: BillSettings, tables: Tables) -> list[Sentence]:
 
 def crossing(rows: Sequence[Row]) -> Told:
     """Whose next word is cheaper, and from which length on."""
-    family, _ = at_all(rows)
     short = "After enough words, one more is cheaper for the LSTM."
-    if family:
+    if family := at_all(rows):
         short = f"At every length measured one more word is cheaper for the {family}."
     elif all(winner(row, BLOCK.name, LSTM.name) != LSTM.name for row in rows):
         short = "No clear difference in the price of one more word."
