@@ -147,7 +147,7 @@ def fake(name, **values):
 PANELS = (
     fake("quick"),
     fake("second"),
-    fake("timed"),
+    fake("timed", stops=True),
     fake("capped", cap_seconds=1.0),
     fake("taste", tell=BLIND, fresh=True, guess="", guesses=()),
 )

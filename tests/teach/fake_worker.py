@@ -4,7 +4,8 @@ import json
 import os
 import sys
 import threading
-import time
+
+enough = threading.Event()
 
 
 def say(**event):
@@ -19,7 +20,7 @@ def obey(settings):
         os._exit(7)
     say(event="progress", done=0.5, text=f"half way in {os.getpid()}")
     say(event="partial", html="<p>so far</p>")
-    time.sleep(settings["seconds"])
+    enough.wait(settings["seconds"])
     if settings["end"] == "raise":
         say(event="failed", message="it met a wall")
     else:
@@ -28,8 +29,13 @@ def obey(settings):
 
 def main():
     for line in sys.stdin:
+        order = json.loads(line)
+        if "stop" in order:
+            enough.set()
+            continue
+        enough.clear()
         # A thread, so that the end of stdin ends the process in the middle of a job.
-        threading.Thread(target=obey, args=(json.loads(line)["settings"],), daemon=True).start()
+        threading.Thread(target=obey, args=(order["settings"],), daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -91,8 +91,12 @@ def test_the_order_of_the_sides_does_not_decide():
 
 
 def test_overlap_is_no_clear_difference():
-    a, b = one(ATTENTION, (0.6, 0.2, 0.4)), one(BIAS_1, (0.5, 0.4, 0.3))
+    a, b = one(ATTENTION, (0.6, 0.2, 0.4, 0.4)), one(BIAS_1, (0.5, 0.4, 0.3, 0.4))
     assert verdict(a, b).startswith("No clear difference")
+    few = verdict(one(ATTENTION, (0.6, 0.2, 0.4)), one(BIAS_1, (0.5, 0.4, 0.3)))
+    assert few.startswith(f"Three seeds are too few to tell {ATTENTION} from {BIAS_1} within {CAP} updates: ")
+    assert "ended at 20.0% to 60.0%" in few
+    assert "interval" not in few
     # Control: the same means without the spread are told apart.
     assert not verdict(one(ATTENTION, (0.4,) * 3), one(BIAS_1, (0.3,) * 3)).startswith("No clear")
 
@@ -104,7 +108,8 @@ def test_sides_that_both_arrive_are_compared_by_updates():
     assert verdict(late, early) == verdict(early, late)
     # Control: one look apart is what looking every 50 updates leaves open.
     close = one(BIAS_1, (0.999,) * 3, arrive=100)
-    assert verdict(early, close).startswith("No clear difference")
+    assert verdict(early, close).startswith("Three seeds are too few to tell")
+    assert "in 3 of 3 seeds (median 100 updates)" in verdict(early, close)
 
 
 def test_where_the_shares_leave_it_open_the_order_of_arrival_decides():
@@ -118,7 +123,7 @@ def test_where_the_shares_leave_it_open_the_order_of_arrival_decides():
     assert verdict(late, early) == text
     # Controls: three seeds a side are too few for it, and arrivals that mix decide nothing.
     few = verdict(one(ATTENTION, (0.995,) * 3, arrive=50), one(BIAS_1, (0.995, 0.995, 0.7), arrive=200))
-    assert few.startswith("No clear difference")
+    assert few.startswith("Three seeds are too few to tell")
     mixed = one(BIAS_1, (0.995, 0.7, 0.995, 0.7, 0.995), arrive=50)
     assert verdict(one(ATTENTION, (0.995,) * 4 + (0.7,), arrive=50), mixed).startswith("No clear difference")
 

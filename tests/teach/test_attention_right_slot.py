@@ -194,7 +194,7 @@ def test_figures_of_parts_and_of_all(tables):
     start["mass"] = [row for row in tables["mass"] if row["update"] == 0]
     assert right_slot_tell.figures(SETTINGS, start) == []
     names = [figure.name for figure in right_slot_tell.figures(SETTINGS, tables)]
-    assert names == ["progress", "maps"]
+    assert names == ["progress", "ablation"]
     half = {**tables, "ablation": start["ablation"]}
     assert [f.name for f in right_slot_tell.figures(SETTINGS, half)] == ["progress"]
     assert any("trained" in line and "layer 2" in line for line in right_slot_tell.lines(SETTINGS, tables))

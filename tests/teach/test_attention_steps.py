@@ -257,9 +257,9 @@ def test_html_escapes_labels():
 def test_untrained_seeds_differ_and_the_sentence_says_so():
     settings = UntrainedSettings()
     found = untrained.measure(settings, silent)
-    assert "at most 2 of 5 agree" in untrained_tell.strongest_text(found)
+    assert "at most 2 of 5 agree" in untrained_tell.strongest_looks(found).text
     same = [{**row, "seed": seed} for seed in range(5) for row in found["map"] if row["seed"] == 0]
-    assert "all agree" in untrained_tell.strongest_text({**found, "map": same})
+    assert "all agree" in untrained_tell.strongest_looks({**found, "map": same}).text
     rows = untrained_tell.last_rows(found)
     assert all(sum(weights) == pytest.approx(1, abs=1e-6) for weights in rows.values())
 

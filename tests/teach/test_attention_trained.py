@@ -9,10 +9,13 @@ import torch
 from torch import nn
 
 from isoloss.models.lstm import initialise
+from isoloss.teach.attention.right_slot import tell as right_slot_tell
 from isoloss.teach.attention.settings import TrainedSettings
 from isoloss.teach.attention.trained import tell
 from isoloss.teach.attention.trained.gates import left_of, trace
 from isoloss.teach.attention.trained.measure import measure
+from isoloss.teach.deck import page
+from isoloss.teach.panels import PANELS
 
 SETTINGS = TrainedSettings(sentence="the man said that he was in the house")
 
@@ -113,6 +116,26 @@ def test_the_drawing_gets_the_tables_numbers(tables):
         assert nested[row["looks_at"] - 1] == pytest.approx(row["value"], abs=6e-4)
     assert [len(ink) for ink in arrays["ink"][0]] == list(range(T, 0, -1))
     assert arrays["ink"][0][0][0] == 1.0
+    said = {row["flattened"]: row.get("said") for row in arrays["next"] if row["model"] == "transformer"}
+    assert said == {0: None} | {layer: tell.flat(tables, layer).short for layer in (1, 2)}
+
+
+def test_the_drawing_of_the_cards_gets_the_recorded_strings_weights_and_right_slots():
+    held = page.recordings(PANELS, None)["right-slot"].tables
+    arrays = right_slot_tell.arrays(held)
+    assert len(arrays["tokens"]) == len(held["string"]) == 12
+    assert [hue is not None for hue in arrays["hues"]] == [row["role"] == "value" for row in held["string"]]
+    for row in held["map"]:
+        kind = {"trained": "trained", "untrained": "random"}[row["state"]]
+        weights = arrays["weights"][kind][row["layer"] - 1][0][row["place"]]
+        assert len(weights) == row["place"] + 1, "backwards only"
+        assert weights[row["looks_at"]] == pytest.approx(row["value"], abs=6e-4)
+    # A question has the name of the key that it asks for, and no other token has.
+    for n, row in enumerate(held["string"]):
+        asked = arrays["tokens"][n].rstrip("?")
+        if row["role"] == "query":
+            keys = [held["string"][at]["token"] for at, name in enumerate(arrays["tokens"]) if name == asked]
+            assert keys == [row["token"].rstrip("?")]
 
 
 def test_without_a_script_the_last_tokens_weights_are_a_table(tables):

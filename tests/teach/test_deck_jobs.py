@@ -318,6 +318,34 @@ def test_the_real_worker_measures_tells_and_survives_an_error():
     assert "ValueError: the measurement met a wall" in failed
 
 
+def test_a_run_that_is_stopped_keeps_what_it_measured_and_the_next_one_runs_to_its_end():
+    async def go(jobs):
+        jobs.run("timed", {"points": 50, "seconds": 100.0})
+        await until(lambda: jobs.states["timed"].done > 0, 60)
+        await jobs.stop("timed")
+        await until(lambda: state(jobs, "timed") == "done", 60)
+        stopped = jobs.states["timed"].result
+        jobs.run("timed", {"points": 3})
+        await until(lambda: state(jobs, "timed") == "done", 60)
+        return stopped, jobs.states["timed"].result
+
+    stopped, whole = in_a_loop(go, command=COMMAND)
+    assert 0 < len(stopped["tables"]["points"]) < 2000
+    assert stopped["sentences"][1]["text"] == f"There are {len(stopped['tables']['points'])} points."
+    assert len(whole["tables"]["points"]) == 3, "control: the stop was for one run"
+
+
+def test_what_cannot_be_told_by_half_is_not_stopped():
+    async def go(jobs):
+        jobs.run("second", LONG)
+        await until(lambda: state(jobs, "second") == "running")
+        with pytest.raises(Refusal, match="told whole or not at all"):
+            await jobs.stop("second")
+        await jobs.stop("timed")  # nothing runs there, nothing happens
+
+    in_a_loop(go)
+
+
 @pytest.mark.parametrize("how", ["cancelled", "failed"])
 def test_a_run_that_does_not_end_well_gives_back_what_was_measured(how):
     jobs = Jobs(PANELS)

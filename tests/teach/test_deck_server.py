@@ -89,7 +89,7 @@ def test_nothing_is_served_without_the_token(deck, path, token):
 
 def test_a_post_needs_the_token_in_its_header(deck):
     with deck.page():
-        for path in ("/run", "/cancel", "/run-all"):
+        for path in ("/run", "/cancel", "/stop", "/run-all"):
             assert deck.status("POST", path, token=None, body={"panel": "quick"}) == 403
             assert deck.status("POST", f"{path}?token={TOKEN}", token=None, body={"panel": "quick"}) == 403
         assert deck.jobs.states.get("quick") is None
@@ -177,6 +177,18 @@ def test_a_page_runs_cancels_and_hears_of_it_and_a_second_page_sees_the_same(dec
         assert deck.status("POST", "/run-all") == 202
         for _ in PANELS:
             heard(lambda message: message["state"] == "done")
+
+
+def test_a_page_stops_what_can_be_told_by_half_and_nothing_else(deck):
+    with deck.page() as heard:
+        for name in ("timed", "second"):
+            deck.status("POST", "/run", body={"panel": name, "settings": LONG})
+        heard(lambda message: message.get("html") == "<p>so far</p>")
+        assert deck.status("POST", "/stop", body={"panel": "second"}) == 409
+        assert deck.status("POST", "/stop", body={"panel": "timed"}) == 202
+        assert heard(lambda message: message["state"] == "done")["panel"] == "timed"
+        deck.status("POST", "/cancel", body={"panel": "second"})
+        heard(lambda message: message["state"] == "cancelled")
 
 
 def test_closing_the_page_ends_its_jobs_and_a_reload_does_not(deck):

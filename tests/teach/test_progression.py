@@ -192,6 +192,43 @@ def made(transformer, lstm, *, seeds=3, floor=0.4, end=0.42, hits=(70, 70), prom
     return tables
 
 
+def stopped_at(update, losses):
+    """Tables of a run that was stopped while the LSTM trained."""
+    tables = made((2.5, 2.0, 2.1, 2.3, 2.6), losses)
+    runs = [row for row in tables["runs"] if row["side"] != "LSTM" or row["update"] <= update]
+    return tables | {"losses": [], "runs": runs}
+
+
+@pytest.mark.parametrize(
+    ("update", "said"),
+    [
+        (0, "Stopped before anything was learned."),
+        (10, "Stopped early: the LSTM was still getting better on new sentences."),
+        (30, "Stopped in time: the LSTM is about at its best on new sentences."),
+        (40, "Stopped late: on new sentences the LSTM was best after 20 updates."),
+    ],
+)
+def test_a_run_that_the_class_stopped_says_whether_that_was_early_or_late(update, said):
+    settings, losses = panel("training").settings(), (3.0, 2.4, 2.0, 2.02, 2.6)
+    first, floor = tell.sentences(settings, stopped_at(update, losses))
+    assert (first.key, floor.key) == ("stopped", "floor")
+    assert first.short == said
+    assert f"Stopped after {update} of 100 updates: the LSTM" in first.text
+    assert "(mean of 3 runs)" in first.text
+    (other, _) = tell.sentences(settings, swapped(stopped_at(update, losses)))
+    assert other.short == said.replace("LSTM", "Transformer"), "either side may be in training"
+    assert tell.figures(settings, stopped_at(update, losses))
+    # Seeds that have only begun say nothing beside one that came farther.
+    one_ahead = stopped_at(update, losses)
+    one_ahead["runs"] = [
+        *(row for row in one_ahead["runs"] if row["side"] == "Transformer" or not row["seed"]),
+        *(row for row in stopped_at(0, losses)["runs"] if row["side"] == "LSTM" and row["seed"]),
+    ]
+    assert tell.sentences(settings, one_ahead)[0].short == said
+    # Control: a run that went to its end says nothing of a stop.
+    assert "stopped" not in [one.key for one in tell.sentences(settings, made(losses, losses))]
+
+
 def swapped(tables):
     other = {"Transformer": "LSTM", "LSTM": "Transformer"}
     return {
@@ -216,9 +253,13 @@ def test_the_verdict_flips_when_the_sides_are_swapped():
 
 
 def test_overlapping_intervals_give_no_clear_difference():
-    tables = made(LOW, HIGH, noise=1.0)
+    tables = made(LOW, HIGH, noise=1.0, seeds=5)
     for each in (tables, swapped(tables)):
         assert "no clear difference" in said(each, "best")
+    few = said(made(LOW, HIGH, noise=1.0), "best")
+    assert few.startswith("Three seeds are too few to tell who is lower on the 20 held-out sentences")
+    assert "Transformer 1.00 to 3.00, LSTM 1.50 to 3.50 nats" in few
+    for each in (tables, swapped(tables)):
         assert "no clear difference" in tell.figures(TrainingSettings(), each)[0].title
 
 
@@ -226,7 +267,8 @@ def test_who_copies_more_flips_too():
     tables = made(LOW, HIGH, hits=(78, 40))
     assert "the Transformer copies more" in said(tables, "copied")
     assert "the LSTM copies more" in said(swapped(tables), "copied")
-    assert "no clear difference" in said(made(LOW, HIGH, hits=(70, 68)), "copied")
+    assert "no clear difference" in said(made(LOW, HIGH, hits=(70, 68), seeds=5), "copied")
+    assert "three seeds are too few to tell which" in said(made(LOW, HIGH, hits=(70, 68)), "copied")
 
 
 def test_the_turn_is_told_only_where_there_is_one():
@@ -260,7 +302,7 @@ def test_a_prompt_that_begins_no_training_sentence_is_told():
 
 def test_nothing_is_claimed_of_a_run_that_goes_on():
     tables = made(LOW, HIGH) | {"losses": []}
-    assert [s.key for s in tell.sentences(TrainingSettings(), tables)] == ["floor"]
+    assert [s.key for s in tell.sentences(TrainingSettings(), tables)] == ["stopped", "floor"]
     titles = [figure.title for figure in tell.figures(TrainingSettings(), tables)]
     assert all(title.endswith("so far") for title in titles)
 

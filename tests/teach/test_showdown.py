@@ -232,9 +232,12 @@ def test_the_verdict_on_loss_follows_the_numbers():
 
 
 def test_overlapping_intervals_are_no_clear_difference():
-    close = losses([3.50, 3.60, 3.55], [3.52, 3.58, 3.57])
+    close = losses([3.50, 3.60, 3.55, 3.55], [3.52, 3.58, 3.57, 3.55])
     assert tell.loss(close).endswith("no clear difference.")
     assert tell.context(close).endswith("no clear difference.")
+    few = tell.loss(losses([3.50, 3.60, 3.55], [3.52, 3.58, 3.57]))
+    assert few.endswith("three seeds are too few to tell them apart.")
+    assert "interval" not in few
 
 
 def test_a_side_tuned_worse_is_said_to_be():

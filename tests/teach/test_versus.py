@@ -23,9 +23,9 @@ def test_the_winner_is_whoever_is_better_and_turns_round(better, ahead):
 
 
 def test_what_overlaps_has_no_winner_and_keeps_its_sign():
-    one = versus((1.0, 3.0, 2.0), (1.5, 3.0, 2.5), scale=100)
+    one = versus((1.0, 3.0, 1.0, 3.0, 2.0), (1.5, 3.0, 1.5, 3.0, 2.5), scale=100)
     assert (one.sign, one.winner, one.loser) == (0, None, None)
-    assert one.clause("points", "n = 3").startswith("-33.3 points (95% t interval -")
+    assert one.clause("points", "n = 3").startswith("-30.0 points (95% t interval -")
     assert one.sentence("no", " here") == "No clear difference between a and b here."
     # Control: without the spread the same means are told apart.
     assert versus((2.0, 2.0, 2.0), (2.3, 2.3, 2.3)).winner == "b"
@@ -48,6 +48,18 @@ def test_what_is_said_in_the_room_follows_the_same_verdict():
     assert open_with_five.short(won) == "No clear difference."
     assert open_with_five.short(won, "Alike.") == "Alike."
     assert Versus("a", "b", None).short(won) == "One seed is too few to tell."
+
+
+def test_three_seeds_that_leave_it_open_give_no_interval():
+    spread = (1.0, 3.0, 2.0), (1.5, 3.0, 2.5)
+    assert versus(*spread).sentence("no", " at +3 (-9 to 15)", few=": a 1 to 3, b 1.5 to 3") == (
+        "Three seeds are too few to tell a from b: a 1 to 3, b 1.5 to 3."
+    )
+    assert versus(*spread, of="texts").short("") == "Three texts are too few to tell."
+    # Controls: five seeds have their interval, and three that tell are believed.
+    five = versus((1.0, 3.0, 2.0, 2.1, 1.9), (1.5, 3.0, 2.5, 2.0, 2.2))
+    assert five.sentence("no", " at all", few=": few") == "No clear difference between a and b at all."
+    assert versus(HIGH, LOW).sentence("clear", "", few=": few") == "a is ahead of b: clear."
 
 
 def test_an_lstm_by_any_start_is_an_lstm():

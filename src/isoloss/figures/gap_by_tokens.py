@@ -22,7 +22,7 @@ SHAPES = tuple(shape for shape in marks.SHAPES if shape != "diamond")
 """Of sizes; the diamond is a zero."""
 
 
-def figure(data: PairByTokens) -> Figure:
+def figure(data: PairByTokens, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> Figure:
     """Gaps with their intervals, the fitted line of each size, and a diamond where it is zero."""
     colours = along_ramp(np.linspace(0, 1, len(data.sizes)))
     drawn = [(size, colour) for size, colour in zip(data.sizes, colours, strict=True)]
@@ -30,7 +30,7 @@ def figure(data: PairByTokens) -> Figure:
     crossed = any(size.zero is not None for size in data.sizes)
     made = captioned(
         "gap-by-tokens",
-        chart(drawn, f"{data.versus.words} (nats per token)"),
+        chart(drawn, f"{data.versus.words} (nats per token)", plane),
         title,
         gaps_table(data),
         words=data.versus.words,
@@ -53,7 +53,7 @@ def rival_words(data: PairByTokens) -> str:
     )
 
 
-def chart(sizes: list[tuple[SizeGaps, str]], y_title: str) -> alt.LayerChart:
+def chart(sizes: list[tuple[SizeGaps, str]], y_title: str, plane: tuple[float, float]) -> alt.LayerChart:
     """Lines are drawn to a crossing that is not far beyond the most tokens."""
     middle = (len(sizes) - 1) / 2
     points = pl.concat(
@@ -75,9 +75,9 @@ def chart(sizes: list[tuple[SizeGaps, str]], y_title: str) -> alt.LayerChart:
         .mark_rule(strokeWidth=5, opacity=0.35, clip=True)
         .encode(marks.renamed(x, "low"), y, x2="high:Q", color=marks.COLOUR),
         marks.points(zeros, x, y, shape="diamond", size=130),
-        marks.end_labels(lines.group_by("label", maintain_order=True).last(), marks.EDGE, y, HEIGHT),
+        marks.end_labels(lines.group_by("label", maintain_order=True).last(), marks.EDGE, y, plane[1]),
     ]
-    return marks.panel(layers, WIDTH, HEIGHT)
+    return marks.panel(layers, *plane)
 
 
 def points_of(size: SizeGaps, colour: str, place: float) -> pl.DataFrame:

@@ -31,8 +31,7 @@ APART = 1.05
 def figure(data: FamilyPositions) -> Figure:
     """A curve a model of each pair; beside it the change of each pair's difference, where it was measured."""
     models = models_of(data)
-    families = {data.versus.reference: [1, 0], data.versus.rival: [6, 3]}
-    chart = alt.hconcat(curves(models, data.context, families), changes(data), spacing=30)
+    chart = alt.hconcat(curves(data), changes(data), spacing=30)
     made = captioned(
         "loss-by-position",
         chart,
@@ -60,29 +59,28 @@ def models_of(data: FamilyPositions) -> list[tuple[PositionCurve, str]]:
     return out
 
 
-def curves(
-    models: list[tuple[PositionCurve, str]], context: int, families: dict[str, list[int]]
-) -> alt.LayerChart:
+def curves(data: FamilyPositions, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> alt.LayerChart:
     """Measured curves with the range of their seeds, named at their ends with where they are flat.
 
-    ``families``: the dash of each.
+    The rival's are dashed. ``plane``: width and height in pixels.
     """
+    models, families = models_of(data), {data.versus.reference: [1, 0], data.versus.rival: [6, 3]}
     drawn = [
         model.rows.with_columns(model=pl.lit(model.name), family=pl.lit(model.family), colour=pl.lit(colour))
         for model, colour in models
     ]
     dash = marks.key(alt.StrokeDash, "family", families).legend(None)
     rows, labels = pl.concat(drawn), [label_of(model) for model, _ in models]
-    x = log_axis(alt.X, "position", "Token index in the context T", 1, context, room=1.05)
+    x = log_axis(alt.X, "position", "Token index in the context T", 1, data.context, room=1.05)
     y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(rows["loss"]))
     ends = pl.concat(curve[-1:] for curve in drawn).with_columns(pl.Series("label", labels))
     layers = [
         marks.band(rows, x, y, by="model", opacity=0.12, clip=True),
         marks.line(rows, x, y, by="model", dash=dash),
         marks.points(flat_from(models), x, y, shape="diamond", size=120),
-        marks.end_labels(ends, marks.EDGE, y, HEIGHT),
+        marks.end_labels(ends, marks.EDGE, y, plane[1]),
     ]
-    return marks.panel(layers, WIDTH, HEIGHT)
+    return marks.panel(layers, *plane)
 
 
 def label_of(model: PositionCurve) -> str:

@@ -31,6 +31,13 @@ class Report(Protocol):
     def __call__(self, done: float, text: str, tables: Tables | None = None) -> None: ...
 
 
+class Stopped(Exception):
+    """Raised by a report: enough. ``tables``: what there is."""
+
+    def __init__(self, tables: Tables):
+        self.tables = tables
+
+
 @runtime_checkable
 class Telling(Protocol):
     """The module that tells a panel's tables."""
@@ -155,9 +162,15 @@ def panel_of(folder: str, name: str, settings: type[Settings], measured_by: str,
 
 
 def run(panel: Panel, settings: Settings, report: Report) -> Result:
-    """Run a panel here and now, in this process: its tables, with the sentences that they carry."""
+    """Run a panel here and now, in this process: its tables, with the sentences that they carry.
+
+    A report that raises Stopped ends it with the tables of that moment.
+    """
     wall, cpu = time.monotonic(), time.process_time()
-    tables = panel.measure(settings, report)
+    try:
+        tables = panel.measure(settings, report)
+    except Stopped as stopped:
+        tables = stopped.tables
     wall, cpu = time.monotonic() - wall, time.process_time() - cpu
     report(1.0, "putting it into words")
     return Result(

@@ -31,7 +31,8 @@ class PanelWords(Strict):
 
     ``doubt``: what this does not show; ``beware``: the same in one breath. ``guess``: what the room is asked
     before it sees the answer, and ``guesses`` the buttons; ``front``: settings that stand on the slide
-    itself; ``fresh``: a seed is drawn for each run, unless somebody chose one. ``full``: settings of the
+    itself; ``fresh``: a seed is drawn for each run, unless somebody chose one; ``stops``: a run may be
+    stopped and told as far as it came. ``full``: settings of the
     recording that ships, larger than the defaults, which are the deck's live sizes. ``cap_seconds``: wall
     time after which a live run is ended.
     """
@@ -47,6 +48,7 @@ class PanelWords(Strict):
     guesses: tuple[str, ...] = Field(default=(), strict=False)
     front: tuple[str, ...] = Field(default=(), strict=False)
     fresh: bool = False
+    stops: bool = False
     full: dict[str, Any] = Field(default_factory=dict)
     cap_seconds: float = 180.0
     threads: int = 1

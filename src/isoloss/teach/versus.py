@@ -5,9 +5,10 @@ from typing import Literal, NamedTuple
 
 from isoloss.stats import Interval
 from isoloss.teach.result import Family
+from isoloss.text import capital
 
 FEW_SEEDS = 3
-NUMBERS = {1: "One", 2: "Two", 3: "Three"}
+NUMBERS = {1: "one", 2: "two", 3: "three"}
 
 
 class Told(NamedTuple):
@@ -27,7 +28,8 @@ def family_of(side: str | None) -> Family:
 class Versus:
     """``a`` against ``b``: the difference a - b, None or without an interval where one seed gives none.
 
-    ``better``: the larger number or the smaller. ``number`` writes one, times ``scale``.
+    ``better``: the larger number or the smaller. ``number`` writes one, times ``scale``. ``of``: what the
+    difference is over.
     """
 
     a: str
@@ -36,6 +38,7 @@ class Versus:
     better: Literal["more", "less"] = "more"
     number: str = ",.0f"
     scale: float = 1.0
+    of: str = "seeds"
 
     @property
     def sign(self) -> int | None:
@@ -51,6 +54,13 @@ class Versus:
     def loser(self) -> str | None:
         return {1: self.b, -1: self.a}.get(self.sign or 0)
 
+    @property
+    def few(self) -> str:
+        """ "'three seeds are too few to tell': so few that leave it open give no interval; else empty."""
+        if self.sign != 0 or self.difference is None or self.difference.n > FEW_SEEDS:
+            return ""
+        return f"{NUMBERS[self.difference.n]} {self.of} are too few to tell"
+
     def clause(self, unit: str, basis: str) -> str:
         """The difference in this unit with its interval: by how much the winner leads, else with its sign."""
         if self.difference is None or self.sign is None:
@@ -64,17 +74,18 @@ class Versus:
 
     def short(self, won: str, undecided: str = "No clear difference.") -> str:
         """For the room: ``won`` with {winner} and {loser}; a few seeds that leave it open are called few."""
-        if self.sign is None or self.difference is None:
+        if self.sign is None:
             return "One seed is too few to tell."
         if self.winner is None:
-            few = self.difference.n <= FEW_SEEDS
-            return f"{NUMBERS[self.difference.n]} seeds are too few to tell." if few else undecided
+            return f"{capital(self.few)}." if self.few else undecided
         return won.format(winner=self.winner, loser=self.loser)
 
-    def sentence(self, won: str, undecided: str, *, wins: str = "is ahead of") -> str:
-        """``won``: what follows on the winner's name, ``undecided``: on both names."""
+    def sentence(self, won: str, undecided: str, *, few: str = "", wins: str = "is ahead of") -> str:
+        """``won``: what follows on the winner's name; ``undecided``, or ``few`` of a few seeds: on both."""
         if self.sign is None:
             return f"{self.a} against {self.b}: {self.clause('', '')}."
+        if self.few:
+            return f"{capital(self.few)} {self.a} from {self.b}{few}."
         if self.winner is None:
             return f"No clear difference between {self.a} and {self.b}{undecided}."
         return f"{self.winner} {wins} {self.loser}: {won}."

@@ -119,6 +119,7 @@
     run: () => panels.run(),
     cancel: () => panels.cancel(),
     seed: () => panels.seed(),
+    stop: () => panels.stop(),
     "run-all": () => panels.runAll(),
     export: () => panels.exportResults(),
     save: () => panels.saveFile(),
@@ -141,7 +142,7 @@
     Home: "first", End: "last", Escape: "close", "?": "help", ".": "blank",
   };
   const LETTERS = {
-    g: "goto", o: "overview", p: "notes", w: "presenter", b: "blank", t: "behind", d: "theme", ...(live && { r: "run", x: "cancel", s: "seed" }),
+    g: "goto", o: "overview", p: "notes", w: "presenter", b: "blank", t: "behind", d: "theme", ...(live && { r: "run", x: "cancel", e: "stop", s: "seed" }),
   };
   const letters = one("#letters");
 
@@ -204,6 +205,7 @@
     const guess = event.target.closest("[data-guess]");
     if (guess) window.tally.guess(guess);
     if (event.target.closest(".cancel")) panels.cancelOf(event.target.closest(".panel"));
+    if (event.target.closest(".stop")) panels.stopOf(event.target.closest(".panel"));
   });
 
   // --- paper: the stage again, with everything that its steps bring ----------------------------------------

@@ -87,6 +87,13 @@ class Jobs:
             self._queue = deque(order for order in self._queue if order[0] != name)
             self._end(name, "cancelled", "cancelled before it began")
 
+    async def stop(self, name: str) -> None:
+        """Let a job that runs end with what it has measured. Raises Refusal where half is not told."""
+        if not self.panels[name].stops:
+            raise Refusal(f"{name} is told whole or not at all", mend="cancel it")
+        if self._worker is not None and self.active(name) and self.states[name].state == "running":
+            await self._worker.stop()
+
     def cancel_all(self) -> None:
         for name in list(self.states):
             self.cancel(name)

@@ -10,15 +10,18 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
 from markupsafe import Markup
 
+from isoloss.analysis.study import StudyAnalysis
 from isoloss.errors import InputError, IsolossError
 from isoloss.report.templates import environment, fill, text
 from isoloss.teach import result
 from isoloss.teach.amnesia.reach import tell as reach
+from isoloss.teach.attention.right_slot import tell as right_slot
 from isoloss.teach.attention.trained import tell as trained
 from isoloss.teach.deck import fragment, study
 from isoloss.teach.panel import Panel
@@ -27,14 +30,13 @@ from isoloss.teach.panels import panel as panel_named
 from isoloss.teach.result import Result, Sentence
 
 TITLE = "The Great Shift"
-MACHINES = ("drawing.js", "cell.js", "web.js", "dictionary.js", "blame.js")
+MACHINES = ("drawing.js", "cell.js", "web.js", "dictionary.js", "blame.js", "race.js")
 STAGE = ("stage.js", "tally.js", "presenter.js", "panels.js", "deck.js")
 SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), *STAGE)
 APPENDIX = "A"
 
-ARRAYS = {"blame": ("reach", reach.arrays)}
-READS = ("trained", trained.arrays)
-"""The panel whose recorded tables a drawing shows, and what it takes of them; ``ARRAYS``: by its kind."""
+ARRAYS = {"reach": reach.arrays, "trained": trained.arrays, "right-slot": right_slot.arrays}
+"""What a drawing takes of a panel's recorded tables."""
 
 _HEADING = re.compile(r"<h2>(.*?)</h2>", re.DOTALL)
 
@@ -169,7 +171,7 @@ def _readable(panel: Panel) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a slide's template may call: ``panel``, ``machine``, ``verdict``, ``study_findings``."""
+    """What a slide's template may call."""
 
     panels: Sequence[Panel]
     results: Mapping[str, Result]
@@ -199,12 +201,12 @@ class Parts:
             "teach/deck/panel.html", panel=panel, live=self.live, fields=fields, recorded=output, **steps
         )
 
-    def machine(self, kind: str, otherwise: str, **options: object) -> Markup:
-        """A drawing that a script makes of recorded arrays; ``otherwise``: what to read without one."""
-        reader, arrays_of = ARRAYS.get(kind, READS)
-        recording = self.results.get(reader)
-        arrays = arrays_of(recording.tables) if recording else None
-        return fill("teach/deck/machine.html", kind=kind, otherwise=otherwise, arrays=arrays, options=options)
+    def machine(self, kind: str, otherwise: str, of: str = "", **options: object) -> Markup:
+        """A drawing by a script, ``of`` a panel's recorded arrays; ``otherwise``: what to read without."""
+        recording = self.results.get(of)
+        arrays = ARRAYS[of](recording.tables) if recording else None
+        values = {"otherwise": otherwise, "of": of, "arrays": arrays, "options": options}
+        return fill("teach/deck/machine.html", kind=kind, **values)
 
     def verdict(self, name: str, key: str) -> Markup:
         """One sentence of a panel, wherever it is quoted: grey until measured, live once it has run."""
@@ -231,9 +233,18 @@ class Parts:
         sentences = self.results[name].sentences if name in self.results else []
         return next((sentence for sentence in sentences if sentence.key == key), None)
 
+    @cached_property
+    def analysis(self) -> StudyAnalysis:
+        """Of the user's study, else of the one that ships."""
+        return study.analysis_of(self.study)
+
     def study_findings(self) -> Markup:
-        """What a scaling study found, with its figures: the user's, else the one that ships."""
-        return study.section(self.study)
+        """What a scaling study found, with its figures."""
+        return study.section(self.analysis, shipped=self.study is None)
+
+    def study_evidence(self, key: str, at: int, gone: int | None = None) -> Markup:
+        """One of its findings, there from step ``at`` of the slide to step ``gone``."""
+        return study.evidence(self.analysis, key, {"at": at, "gone": gone})
 
 
 def _slide(number: int, label: str, source: str, parts: Parts) -> Slide:
@@ -244,6 +255,7 @@ def _slide(number: int, label: str, source: str, parts: Parts) -> Slide:
         "scoreboard": parts.scoreboard,
         "verdict": parts.verdict,
         "study_findings": parts.study_findings,
+        "study_evidence": parts.study_evidence,
     }
     html = environment().from_string(source).render(calls).strip()
     heading = _HEADING.match(html)

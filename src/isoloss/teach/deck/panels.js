@@ -67,6 +67,12 @@
       post("cancel", { panel: panel.dataset.panel }).catch((error) => problem(panel, error.message));
     }
 
+    /** The class says stop: what was measured so far is the result. */
+    function stop(panel) {
+      if (panel.dataset.state !== "running" || one(".stop", panel) === null) return;
+      post("stop", { panel: panel.dataset.panel }).catch((error) => problem(panel, error.message));
+    }
+
     function nextSeeds(panel) {
       const first = one("input[name=first_seed], input[name=seed]", panel);
       if (first === null) return false;
@@ -97,7 +103,7 @@
         one(".cancel", panel).disabled = !busy;
         if (held && held.disabled) one(busy ? ".cancel" : ".run", panel).focus();
         one("progress", panel).value = message.done;
-        one(".state", panel).textContent = failed ? "failed" : stateText(message);
+        one(".state", panel).textContent = one(".state", panel).title = failed ? "failed" : stateText(message);
         problem(panel, failed ? "This measurement failed: " + message.text : "");
         const ended = message.state === "cancelled" || failed;
         if (message.html) output(panel, message.html);
@@ -141,7 +147,7 @@
       prepare(place);
       window.machines.mount(place);
       const shown = one("[data-arrays]", place);
-      if (shown) all("[data-arrays]:not([data-machine=blame])").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
+      if (shown) all("[data-of=" + shown.dataset.of + "]").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
       stand(slide, Math.min(Math.max(reached.get(slide) || 0, slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
       const voted = panel.dataset.voted, votes = all("[data-vote]", place);
       if (voted && votes.length) reveal(votes.find((button) => button.dataset.vote === voted), panel);
@@ -262,7 +268,7 @@
     const runAll = () => post("run-all", {}).catch((error) => announce(error.message));
     const seed = () => chosen().forEach((panel) => { if (nextSeeds(panel)) run(panel); });
     if (live) listen();
-    return { run: () => chosen().forEach(run), cancel: () => chosen().forEach(cancel), cancelOf: cancel, seed, runAll,
+    return { run: () => chosen().forEach(run), cancel: () => chosen().forEach(cancel), cancelOf: cancel, stop: () => chosen().forEach(stop), stopOf: stop, seed, runAll,
       exportResults, saveFile, pickHand, voted };
   };
 })();

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 COMMAND = (sys.executable, "-m", "isoloss.teach.deck.worker")
@@ -60,8 +61,7 @@ class Worker:
     async def measure(self, panel: str, settings: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """The events of one job, the last of which is its result or its failure. Raises WorkerDied."""
         try:
-            self._orders.write(json.dumps({"panel": panel, "settings": settings}).encode() + b"\n")
-            await self._orders.drain()
+            await self._order({"panel": panel, "settings": settings})
             while line := await self._events.readline():
                 event = json.loads(line)
                 yield event
@@ -72,6 +72,15 @@ class Worker:
         await self._process.wait()
         await self._hearing
         raise WorkerDied("\n".join(self._stderr) or ended(self._process.returncode or 0))
+
+    async def stop(self) -> None:
+        """The job under way ends with what it has, at its next report."""
+        with suppress(OSError):  # a dead process is the job's to tell
+            await self._order({"stop": True})
+
+    async def _order(self, order: dict[str, Any]) -> None:
+        self._orders.write(json.dumps(order).encode() + b"\n")
+        await self._orders.drain()
 
     async def kill(self) -> None:
         """End it and everything that it started."""

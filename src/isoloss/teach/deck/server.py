@@ -1,10 +1,11 @@
-"""The live deck's server: this machine only, a token, six routes, no file of anybody's.
+"""The live deck's server: this machine only, a token, seven routes, no file of anybody's.
 
 GET  /         the page
 GET  /file     the deck as one file, with what was measured here
 GET  /events   server-sent events: how every panel stands, then what changes
 POST /run      {"panel": name, "settings": {...}}
 POST /cancel   {"panel": name}
+POST /stop     {"panel": name}   what was measured so far is the result
 POST /run-all
 """
 
@@ -91,6 +92,7 @@ def application(
             Route("/events", routes.events, methods=["GET"]),
             Route("/run", routes.run, methods=["POST"]),
             Route("/cancel", routes.cancel, methods=["POST"]),
+            Route("/stop", routes.stop, methods=["POST"]),
             Route("/run-all", routes.run_all, methods=["POST"]),
         ],
         exception_handlers={IsolossError: refusal},
@@ -125,6 +127,11 @@ class Routes:
     async def cancel(self, request: Request) -> Response:
         order = await self._order(request)
         self.jobs.cancel(order.panel)
+        return Response(status_code=202)
+
+    async def stop(self, request: Request) -> Response:
+        order = await self._order(request)
+        await self.jobs.stop(order.panel)
         return Response(status_code=202)
 
     async def run_all(self, request: Request) -> Response:

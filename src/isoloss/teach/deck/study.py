@@ -1,5 +1,6 @@
-"""A scaling study on the last slide: loss against N, loss by position, the looped grid, and what they say."""
+"""A scaling study in the deck: the evidence of the last slide, and all that it found in the appendix."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,10 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
+from isoloss import text
+from isoloss.analysis import by_position
+from isoloss.analysis import gap_by_tokens as gaps_of
+from isoloss.analysis.families import name_of
 from isoloss.analysis.findings import findings_of
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
@@ -19,6 +24,9 @@ from isoloss.teach import provenance
 from isoloss.teach.deck.fragment import picture
 
 WIDTH, HEIGHT = 340, 240
+BESIDE = (330, 205)
+"""Of a picture with words beside and below it."""
+TWO_CURVES = "Loss against token index on a log axis: the largest model of each of the two families."
 
 
 def experiment() -> str:
@@ -26,21 +34,74 @@ def experiment() -> str:
     return provenance.experiment("isoloss.training.loop")
 
 
-def section(folder: Path | None) -> Markup:
-    """The findings of the study in ``folder``, or of the one that ships, each with its figure.
+def analysis_of(folder: Path | None) -> StudyAnalysis:
+    """Of the study in ``folder``, else of the one that ships.
 
     Raises InputError for a folder that holds no study or records that cannot be trusted.
     """
-    if folder is not None:
-        return _findings(folder, shipped=False)
-    return _findings(reference.folder(reference.PREFIX), shipped=True)
+    return analyse(load(reference.folder(reference.PREFIX) if folder is None else folder))
 
 
-def _findings(folder: Path, *, shipped: bool) -> Markup:
-    analysis = analyse(load(folder))
-    return fill(
-        "teach/deck/study.html", questions=questions(analysis), basis=basis(analysis.study), shipped=shipped
-    )
+def section(analysis: StudyAnalysis, *, shipped: bool) -> Markup:
+    """All findings, each with its figure."""
+    values = {"questions": questions(analysis), "basis": basis(analysis.study), "shipped": shipped}
+    return fill("teach/deck/study.html", **values)
+
+
+def evidence(analysis: StudyAnalysis, key: str, steps: Mapping[str, int | None]) -> Markup:
+    """One finding on the two families that the study compares first: a picture and a sentence for the room.
+
+    ``key``: "gap", against training tokens, or "positions", against the place in the context.
+    """
+    pair = next(iter(analysis.pairs), None)
+    found = None if pair is None else of_pair(analysis.gaps if key == "gap" else analysis.by_position, pair)
+    if isinstance(found, gaps_of.PairByTokens):
+        said, shown = gap_said(found), gap_by_tokens.figure(found, BESIDE)
+    elif isinstance(found, by_position.FamilyPositions):
+        said, shown = positions_said(found), largest_pair(found)
+    else:
+        said, shown = "This study does not compare two families so.", None
+    behind = [finding for finding in findings_of(analysis) if finding.key == key]
+    values = {"said": said, "behind": behind, "basis": basis(analysis.study), **steps}
+    return fill("teach/deck/evidence.html", picture=shown and picture(shown, "why"), **values)
+
+
+def gap_said(pair: gaps_of.PairByTokens) -> str:
+    """What longer training does to the lead, and whether that ends it at some size."""
+    ahead = name_of(pair.versus.rival if pair.lead > 0 else pair.versus.reference)
+    if pair.change is None:
+        return "One seed is too few to tell."
+    if not pair.change:
+        return "Trained longer, the gap shows no clear change."
+    if not pair.lead:
+        gains = pair.versus.reference if pair.change < 0 else pair.versus.rival
+        return f"Training longer helps the {name_of(gains)} more."
+    if pair.change == pair.lead:
+        return f"Trained longer, the {ahead}'s lead grows."
+    gone = [size.params for size in pair.sizes if size.zero and size.zero.value <= max(size.gaps)]
+    ending = f": gone at {text.count(gone[0])} parameters" if gone else ""
+    return f"Trained longer, the {ahead}'s lead shrinks{ending}."
+
+
+def positions_said(data: by_position.FamilyPositions) -> str:
+    """Of the largest pair: who gains more from the words before, and who is ahead at the end of them."""
+    pair, of_sign = data.pairs[-1], {-1: data.versus.reference, 1: data.versus.rival}
+    if pair.change.sign is None:
+        return "One text is too few to tell."
+    more, ahead = of_sign.get(pair.change.sign), of_sign.get(pair.ends[-1].sign or 0)
+    if more is None:
+        return f"After token {by_position.START} neither clearly gains more."
+    gains = f"After token {by_position.START} the {name_of(more)} gains more"
+    if ahead is None:
+        return f"{gains}."
+    return f"{gains} and leads." if more == ahead else f"{gains}; the {name_of(ahead)} still leads."
+
+
+def largest_pair(data: by_position.FamilyPositions) -> Figure:
+    """The curves of the two largest models alone."""
+    two = replace(data, pairs=data.pairs[-1:])
+    chart = loss_by_position.curves(two, BESIDE)
+    return replace(loss_by_position.figure(two), chart=chart, description=TWO_CURVES)
 
 
 def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:

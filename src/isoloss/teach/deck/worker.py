@@ -1,7 +1,8 @@
 """A process that measures panels, one after another, so that torch is imported once.
 
-JSON lines: an order on stdin {"panel", "settings"}; on stdout {"event": "progress" | "partial" | "result" |
-"failed", ...} with markup that is ready to show. The process ends when its stdin does, whatever it is doing.
+JSON lines: an order on stdin {"panel", "settings"}, or {"stop": true} while it runs; on stdout
+{"event": "progress" | "partial" | "result" | "failed", ...} with markup that is ready to show. The process
+ends when its stdin does, whatever it is doing.
 """
 
 import json
@@ -17,7 +18,7 @@ from typing import Any, TextIO
 from isoloss.errors import IsolossError
 from isoloss.teach import start
 from isoloss.teach.deck import fragment
-from isoloss.teach.panel import Panel, run
+from isoloss.teach.panel import Panel, Stopped, run
 from isoloss.teach.panels import PANELS
 from isoloss.teach.panels import panel as panel_named
 from isoloss.teach.result import Tables
@@ -29,16 +30,19 @@ PROGRESS_SECONDS = 0.2
 PICTURE_SECONDS = 2.0
 PICTURE_SHARE = 40
 """Pictures on the way: at most one in so many seconds, and at most a fortieth of the time."""
+PACE_SECONDS, FOLLOWED_SECONDS = 0.25, 0.7
+"""Of a run that a class may stop: how long a look stays, and how often it is drawn; eyes must follow."""
 
 
 def main(panels: Sequence[Panel] = PANELS) -> None:
     say = _speaker(_own_stdout())
     orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+    enough = threading.Event()
+    threading.Thread(target=_listen, args=(orders, enough), daemon=True).start()
     start.warm()
     while True:
         order = orders.get()
-        _obey(panel_named(order["panel"], panels), order["settings"], say)
+        _obey(panel_named(order["panel"], panels), order["settings"], say, enough)
 
 
 def _own_stdout() -> TextIO:
@@ -56,18 +60,23 @@ def _speaker(pipe: TextIO) -> Say:
     return say
 
 
-def _listen(orders: "queue.SimpleQueue[dict[str, Any]]") -> None:
+def _listen(orders: "queue.SimpleQueue[dict[str, Any]]", enough: threading.Event) -> None:
     for line in sys.stdin:
-        orders.put(json.loads(line))
+        order = json.loads(line)
+        if "stop" in order:
+            enough.set()
+        else:
+            enough.clear()  # of the job before, if it ended by itself
+            orders.put(order)
     os._exit(0)  # the server has gone: nobody waits for the rest
 
 
-def _obey(panel: Panel, values: dict[str, Any], say: Say) -> None:
+def _obey(panel: Panel, values: dict[str, Any], say: Say, enough: threading.Event) -> None:
     """Measure and tell. An error fails the job, not the process."""
     try:
         start.prepare(panel)
         settings = panel.settings_from(values)
-        reporter = Reporter(panel, settings, say)
+        reporter = Reporter(panel, settings, say, enough)
         result = run(panel, settings, reporter)
         costs = {
             "wall_seconds": result.wall_seconds - reporter.wall_seconds,
@@ -83,10 +92,13 @@ def _obey(panel: Panel, values: dict[str, Any], say: Say) -> None:
 
 
 class Reporter:
-    """Hears a measurement often, passes on what a reader can follow, and knows what that cost."""
+    """Hears a measurement often, passes on what a reader can follow, and knows what that cost.
 
-    def __init__(self, panel: Panel, settings: Settings, say: Say):
-        self.panel, self.settings, self.say = panel, settings, say
+    ``enough``: set when the class says stop.
+    """
+
+    def __init__(self, panel: Panel, settings: Settings, say: Say, enough: threading.Event):
+        self.panel, self.settings, self.say, self.enough = panel, settings, say, enough
         self.wall_seconds = self.cpu_seconds = 0.0
         self.next_progress = 0.0
         self.next_picture = time.monotonic() + PICTURE_SECONDS / 2
@@ -99,9 +111,14 @@ class Reporter:
         if tables is not None and wall >= self.next_picture:
             self.say("partial", html=fragment.partial_output(self.panel, self.settings, tables))
             cost = time.monotonic() - wall
-            self.next_picture = wall + max(PICTURE_SECONDS, PICTURE_SHARE * cost)
+            seldom = FOLLOWED_SECONDS if self.panel.stops else max(PICTURE_SECONDS, PICTURE_SHARE * cost)
+            self.next_picture = wall + seldom
+        if tables is not None and self.panel.stops:
+            self.enough.wait(PACE_SECONDS)
         self.wall_seconds += time.monotonic() - wall
         self.cpu_seconds += time.process_time() - cpu
+        if tables is not None and self.enough.is_set():
+            raise Stopped(tables)
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def _panel(tables: Tables, side: str, rows: pl.DataFrame, top: float, last: int)
     ]
     if len(rows):
         layers += _curves(rows, COLOURS[side], x, y, last)
-    if side in (sides := curves(tables)):
+    if side in (sides := curves(tables)) and sides[side].updates[-1] == last:
         layers += _best(sides[side], x, y)
     title = alt.TitleParams(_name(tables, side), color=COLOURS[side], fontSize=14)
     return marks.panel(layers, WIDTH, HEIGHT, title)
@@ -123,7 +123,8 @@ def _best(losses: Curves, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     return [marks.points(best, x, y, colour=INK, size=50), words.encode(x, y, text="label:N")]
 
 
-def copying(tables: Tables, copies: Sequence[Row]) -> Figure:
+def copying(tables: Tables, copies: Sequence[Row], last: int) -> Figure:
+    """``last`` as for ``losses``."""
     pooled = [
         {"side": side, "update": update, **share.row()}
         for side in SIDES
@@ -132,7 +133,7 @@ def copying(tables: Tables, copies: Sequence[Row]) -> Figure:
     each, table = (pl.DataFrame(rows, infer_schema_length=None) for rows in (copies, pooled))
     seeds, n = plural(each["seed"].n_unique(), "seed"), f"{table['n'].max():,}"
     words = {"title": copy_title(tables, pooled), "n": n, "seeds": seeds}
-    return figure("progression", "training_copies", _copy_chart(each, table), table, **words)
+    return figure("progression", "training_copies", _copy_chart(each, table, last), table, **words)
 
 
 def copy_title(tables: Tables, pooled: Sequence[Row]) -> str:
@@ -144,8 +145,8 @@ def copy_title(tables: Tables, pooled: Sequence[Row]) -> str:
     return f"Copied after {last} updates: {shares} of n = {ends[0]['n']:,} samples"
 
 
-def _copy_chart(copies: pl.DataFrame, pooled: pl.DataFrame) -> alt.LayerChart:
-    x = alt.X("update:Q", title="Updates")
+def _copy_chart(copies: pl.DataFrame, pooled: pl.DataFrame, last: int) -> alt.LayerChart:
+    x = alt.X("update:Q", title="Updates").scale(domain=[0, last], nice=False)
     y = alt.Y("value:Q", title="Copied from training").scale(domain=[0, 1]).axis(format=".0%")
     thin, whole = (marks.with_looks(table, "side", LOOKS) for table in (copies, pooled))
     dash = alt.StrokeDash("side:N", legend=None).scale(
@@ -155,6 +156,6 @@ def _copy_chart(copies: pl.DataFrame, pooled: pl.DataFrame) -> alt.LayerChart:
     layers = [
         marks.bars(whole, x, y),
         *marks.seeds_and_median(thin, x, y, dash=dash, shape=marks.SHAPE, by="side", middle=whole),
-        marks.end_labels(ends, x, y, 260),
+        marks.end_labels(ends, marks.EDGE, y, 260),
     ]
     return marks.panel(layers, 560, 260)

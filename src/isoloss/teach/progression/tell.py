@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from statistics import median
 
+import polars as pl
 from markupsafe import Markup
 
 from isoloss.figures.figure import Figure
@@ -26,10 +27,10 @@ from isoloss.teach.progression.curves import (
 )
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.prose import say as say_of
-from isoloss.teach.result import Row, Sentence, Tables, sentence
+from isoloss.teach.result import Row, Sentence, Tables, frame, sentence
 from isoloss.teach.shares import gap
 from isoloss.teach.versus import Told, Versus, family_of
-from isoloss.text import percent, plural
+from isoloss.text import capital, percent, plural
 
 HERO, say = True, partial(say_of, "progression")
 
@@ -45,7 +46,7 @@ def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
         "floor", say("floor", **corpus), "Even a flawless memory stays above this line.", exact=True
     )
     if not complete(tables):
-        return [floor]
+        return [sentence("stopped", *stopped(settings, tables)), floor] if tables["runs"] else [floor]
     sides = curves(tables)
     each = (
         sentence(f"memorising-{side.lower()}", *memorising(side, losses, tables))
@@ -53,6 +54,30 @@ def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
     )
     copied = sentence("copied", copied_sentence(tables, corpus), copied_short(tables))
     return [*each, floor, sentence("best", *best(sides, corpus)), copied]
+
+
+def stopped(settings: TrainingSettings, tables: Tables) -> Told:
+    """Of the side in training when the class said stop: was its best on new sentences behind it?
+
+    By the seeds that came farthest.
+    """
+    held_out = frame(tables, "runs", which=HELD_OUT)
+    side = held_out["side"][-1]
+    own = held_out.filter(side=side)
+    farthest = pl.col("update").max().over("seed", "rate") == pl.col("update").max()
+    means = own.filter(farthest).group_by("update").agg(pl.col("value").mean())
+    losses: dict[int, float] = dict(means.sort("update").iter_rows())
+    update, turn = max(losses), min(losses, key=lambda at: losses[at])
+    words = {"side": side, "update": update, "turn": turn, "updates": settings.updates}
+    seeds = plural(len(own.filter(update=update)), "run")
+    text = say("stopped", now=losses[update], least=losses[turn], seeds=seeds, **words)
+    if len(losses) == 1:
+        return Told(text, "Stopped before anything was learned.")
+    if losses[update] - losses[turn] > NEAR:
+        return Told(text, f"Stopped late: on new sentences the {side} was best after {turn} updates.")
+    if turn == update:
+        return Told(text, f"Stopped early: the {side} was still getting better on new sentences.")
+    return Told(text, f"Stopped in time: the {side} is about at its best on new sentences.")
 
 
 def memorising(side: str, losses: Curves, tables: Tables) -> Told:
@@ -100,6 +125,11 @@ def best(sides: Mapping[str, Curves], corpus: Row) -> Told:
     versus = draw.best_versus(sides)
     short = versus.short("Stopped in time, the {winner} is better on new sentences.")
     where = f"on the {corpus['held_out']} held-out sentences"
+    if versus.few:
+        ends = ((side, sorted(losses.best_losses)) for side, losses in sides.items())
+        spans = ", ".join(f"{side} {values[0]:.2f} to {values[-1]:.2f}" for side, values in ends)
+        few = f"{capital(versus.few)} who is lower {where}, stopped at its best"
+        return Told(f"{few}: {spans} nats a word.", short)
     if (apart := versus.difference) is None:
         text = f"Stopped at its best {where}: {points}. One seed a side gives no interval and no verdict."
         return Told(text, short)
@@ -131,6 +161,8 @@ def copying_verdict(tables: Tables, update: int) -> str:
     versus = Versus(*SIDES, gap(*by_side))
     if versus.difference is None:
         return "one seed gives no verdict between them"
+    if versus.few:
+        return f"{versus.few} which copies more"
     seeds = plural(versus.difference.n, "seed")
     if versus.winner is None:
         return f"no clear difference over {seeds}"
@@ -150,7 +182,7 @@ def figures(settings: TrainingSettings, tables: Tables) -> list[Figure]:
     runs, copies = at_chosen_rate(tables, "runs"), at_chosen_rate(tables, "copies")
     return [
         *([draw.losses(tables, runs, settings.updates)] if runs else []),
-        *([draw.copying(tables, copies)] if copies else []),
+        *([draw.copying(tables, copies, settings.updates)] if copies else []),
     ]
 
 

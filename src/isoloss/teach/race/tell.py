@@ -17,7 +17,7 @@ from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.result import Family, Row, Sentence, Tables, frame, sentence
-from isoloss.teach.versus import Told
+from isoloss.teach.versus import Told, family_of
 from isoloss.text import capital, interval, power
 from isoloss.text import count as count_of
 
@@ -30,14 +30,13 @@ def count(settings: RaceSettings, tables: Tables) -> int:
 
 def sentences(settings: RaceSettings, tables: Tables) -> list[Sentence]:
     first = next(iter(setups(tables)), "")
-    layers = pair(tables, first, BLOCK, LSTM, BOTH)
     told = {
-        "whole-training": Told(_layers(layers), _layers_short(layers), family_at_all(layers)),
-        "whole-forward": Told(_layers(pair(tables, first, BLOCK, LSTM, FORWARD)), ""),
-        "same-function": Told(_same_function(pair(tables, first, NAIVE, LSTM, BOTH, FORWARD)), ""),
+        "whole-training": _layers(pair(tables, first, BLOCK, LSTM, BOTH)),
+        "whole-forward": _layers(pair(tables, first, BLOCK, LSTM, FORWARD), aloud=False),
+        "same-function": Told(judged("same-function", pair(tables, first, NAIVE, LSTM, BOTH, FORWARD)), ""),
         "opponents": Told(_opponents(tables, first), ""),
         **_threads(tables),
-        "whole-gpu": Told(_gpu(pair(tables, "GPU", BLOCK, LSTM, BOTH, FORWARD)), ""),
+        "whole-gpu": Told(judged("gpu", pair(tables, "GPU", BLOCK, LSTM, BOTH, FORWARD)), ""),
         "not-run": Told(_not_run(tables), ""),
     }
     T = max(settings.lengths)
@@ -63,35 +62,27 @@ def setups(tables: Tables) -> list[str]:
     return list(dict.fromkeys(row["setup"] for row in rows))
 
 
-def _layers(rows: Sequence[Row]) -> str:
-    """Layer against layer, as both are trained."""
-    verdict = judge(rows, BLOCK.name, LSTM.name, "length")
-    return say("layers", verdict=verdict, **rows[0]) if rows else ""
+def _layers(rows: Sequence[Row], *, aloud: bool = True) -> Told:
+    """Layer against layer, as both are trained: where each is faster, and whether one is everywhere."""
+    text = judged("layers", rows)
+    if not rows or not aloud:
+        return Told(text, "")
+    if family := at_all(rows):
+        where = "On one core" if rows[0]["setup"] == "1 CPU thread" else "Here"
+        return Told(text, f"{where} the {family} layer is faster.", family)
+    told = any(winner(row, BLOCK.name, LSTM.name) for row in rows)
+    return Told(text, "Who is faster depends on the length." if told else "No clear difference.")
 
 
-def _layers_short(rows: Sequence[Row]) -> str:
-    """The verdict at every length, or that there is not one."""
+def at_all(rows: Sequence[Row]) -> Family:
+    """The family that is faster in every row, if one is."""
     faster = {winner(row, BLOCK.name, LSTM.name) for row in rows}
-    if len(faster) != 1:
-        return "Who is faster depends on the length." if faster else ""
-    where = "On one core" if rows[0]["setup"] == "1 CPU thread" else "Here"
-    family = family_at_all(rows)
-    return f"{where} the {family} layer is faster." if family else "No clear difference."
+    return family_of(faster.pop()) if len(faster) == 1 else ""
 
 
-def family_at_all(rows: Sequence[Row]) -> Family:
-    """The family that is faster at every length."""
-    faster = {winner(row, BLOCK.name, LSTM.name) for row in rows}
-    return FAMILIES.get(faster.pop(), "") if len(faster) == 1 else ""
-
-
-FAMILIES: dict[str | None, Family] = {LSTM.name: "LSTM", BLOCK.name: "Transformer"}
-
-
-def _same_function(rows: Sequence[Row]) -> str:
-    """The cost of the loop itself: the LSTM layer computes the same from the same weights."""
-    verdict = judge(rows, NAIVE.name, LSTM.name, "length")
-    return say("same-function", verdict=verdict, **rows[0]) if rows else ""
+def judged(name: str, rows: Sequence[Row]) -> str:
+    """A sentence on the two runners of these rows; empty if they did not both run."""
+    return say(name, verdict=judge(rows, rows[0]["a"], rows[0]["b"], "length"), **rows[0]) if rows else ""
 
 
 def _opponents(tables: Tables, setup: str) -> str:
@@ -139,11 +130,6 @@ def _gains(block: Row, lstm: Row) -> Told:
         f"the {row['runner']}: {words[winner(row, 'before', 'now')]} ({factor(row)})" for row in (block, lstm)
     )
     return Told(say("gains", sides=sides, more=more, **block), short, ahead)
-
-
-def _gpu(rows: Sequence[Row]) -> str:
-    verdict = judge(rows, BLOCK.name, LSTM.name, "length")
-    return say("gpu", verdict=verdict, **rows[0]) if rows else ""
 
 
 def _not_run(tables: Tables) -> str:

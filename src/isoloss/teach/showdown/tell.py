@@ -116,7 +116,8 @@ def versus_of(tables: Tables, name: str, column: str, measure: str, better: Bett
     """Transformer minus LSTM, unpaired, with the noise pooled over both."""
     groups = by_side(tables, name, column, measure)
     apart = difference(groups["transformer"], groups["lstm"], pooled_noise(groups.values()))
-    return Versus(NAMES["transformer"], NAMES["lstm"], apart, better)
+    of = "seeds" if name == "held_out" else "texts"
+    return Versus(NAMES["transformer"], NAMES["lstm"], apart, better, of=of)
 
 
 def loss(tables: Tables) -> str:
@@ -192,6 +193,8 @@ def apart(versus: Versus, wins: str, write: Callable[[float], str], unit: str = 
     gap = versus.difference
     if gap is None:
         raise ValueError("two sides of several values have a difference")
+    if versus.few:
+        return f"Transformer minus LSTM {write(gap.value)}{unit}; {versus.few} them apart"
     verdict = f"the {versus.winner} {wins}" if versus.winner else "no clear difference"
     numbers = f"{write(gap.value)}{unit} (95% t interval {interval(gap.interval, write)})"
     return f"Transformer minus LSTM {numbers}: {verdict}"

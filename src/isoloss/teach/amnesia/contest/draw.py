@@ -27,10 +27,12 @@ def with_looks(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def curves(rows: pl.DataFrame, levels: Sequence[tuple[float, str]]) -> Drawing:
-    """Accuracy against updates of one cell, a rate a side. ``levels``: height and name of each baseline."""
-    _, last = marks.span(rows["update"])
-    x = alt.X("update:Q", title="Updates").scale(domain=[0, int(last)], nice=False)
+def curves(rows: pl.DataFrame, levels: Sequence[tuple[float, str]], last: int) -> Drawing:
+    """Accuracy against updates of one cell, a rate a side. ``levels``: height and name of each baseline.
+
+    ``last``: the update at which training ends, so that the axis stands still while it runs.
+    """
+    x = alt.X("update:Q", title="Updates").scale(domain=[0, last], nice=False).axis(tickCount=6)
     return _over(x, rows, levels)
 
 
@@ -60,11 +62,15 @@ def _over(x: alt.X, rows: pl.DataFrame, levels: Sequence[tuple[float, str]]) -> 
         schema={"value": pl.Float64, "label": pl.String, "colour": pl.String},
     )
     ends = middle.group_by("side", maintain_order=True).last().rename({"side": "label"})
-    labels = pl.concat([ends.select(baselines.columns), baselines])
+    far = pl.lit(marks.domain(x)[1], pl.Float64).alias(across)
+    labels = pl.concat(
+        [ends.select(*baselines.columns, pl.col(across).cast(pl.Float64)), baselines.with_columns(far)]
+    )
     layers = [
         marks.chart_of(baselines).mark_rule(strokeDash=[3, 3], color=QUIET).encode(y),
         marks.bars(table, x, y, width=1, opacity=0.5),
         *marks.seeds_and_median(table, x, y, dash=DASH, shape=marks.SHAPE, by="side", middle=middle),
+        *marks.leaders(labels, x, y, HEIGHT),
         marks.end_labels(labels, marks.EDGE, y, HEIGHT),
     ]
     return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape")

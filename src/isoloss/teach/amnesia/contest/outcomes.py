@@ -147,6 +147,7 @@ def verdict(a: Outcome, b: Outcome) -> Told:
         text = versus.sentence(
             f"both reached 99%, it did so {versus.clause('updates sooner', basis)}",
             f": both reached 99%, {versus.clause('updates apart', basis)}",
+            few=f": both reached 99%, {a.side} in {a.arrivals}, {b.side} in {b.arrivals} ({basis})",
         )
         won = f"Both learn it; the {{winner}} {abs(sooner.value):.0f} updates sooner."
         return Told(text, aloud(versus, won, "Both learn it, alike."), between(a, b, versus.winner))
@@ -163,6 +164,7 @@ def verdict(a: Outcome, b: Outcome) -> Told:
     text = versus.sentence(
         versus.clause(f"points more right within {within}", basis),
         f" within {within}: {versus.clause('points of accuracy', basis)}",
+        few=f" within {within}: {a.side} ended at {a.span}, {b.side} at {b.span} ({basis})",
     )
     ahead = a if versus.winner == a.side else b
     won = f"The {{winner}} wins: {percent(ahead.mean, 0)} right; the {{loser}} lags."

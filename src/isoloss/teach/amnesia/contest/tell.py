@@ -125,7 +125,7 @@ class Contest:
         told = self.verdicts(first).get(next(iter(self.pairs)))
         finding = told.text.split(": ")[0] if told else "so far"
         levels = [(first.first[column], label) for column, label in self.baselines.items()]
-        drawing = draw.curves(first.curves, levels)
+        drawing = draw.curves(first.curves, levels, settings.cap)
         figures = [self.figure("", drawing, first.first, finding=finding)]
         if first.distances is not None:
             drawing, ends = draw.by_distance(first.distances, levels), _farthest(first.distances)
@@ -177,10 +177,14 @@ def sign_of(token: int, cell: MeasuredCell) -> dict[str, Any]:
     if keys is None:
         return {"text": "?*"[token - QUESTION] if token >= QUESTION else chr(ord("A") + token)}
     if token < keys:
-        consonant, vowel = divmod(token % 64, 4)
-        return {"text": f"{'BDFGHJKLMNPRSTVZ'[consonant]}{'aeio'[vowel]}n"}
+        return {"text": name_of_key(token)}
     value = token - keys
     return {"text": str(value + 1), "hue": round(360 * value / cell.first["values"])}
+
+
+def name_of_key(key: int) -> str:
+    consonant, vowel = divmod(key % 64, 4)
+    return f"{'BDFGHJKLMNPRSTVZ'[consonant]}{'aeio'[vowel]}n"
 
 
 def against_chance(cell: MeasuredCell) -> Texts:

@@ -49,6 +49,7 @@ def orders(a: dict[str, Any], b: dict[str, Any]) -> Told:
     text = versus.sentence(
         versus.clause(f"orders of magnitude more of its gradient {back}", basis),
         f" {back} ({basis})",
+        few=f" {back} ({basis})",
         wins="reaches farther than",
     )
     times = rounded(10 ** abs(a["log10"] - b["log10"]))

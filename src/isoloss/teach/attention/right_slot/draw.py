@@ -1,6 +1,5 @@
-"""Figures of the right-slot panel: the change by update; maps before and after beside their ablation."""
+"""Figures of the right-slot panel: the change by update, and what each layer is needed for."""
 
-from dataclasses import replace
 from statistics import fmean
 
 import altair as alt
@@ -10,7 +9,6 @@ from isoloss.figures import marks
 from isoloss.figures.figure import Figure
 from isoloss.figures.style import INK, QUIET, family_colour
 from isoloss.teach import prose
-from isoloss.teach.attention.draw import cells_of, heat_map
 from isoloss.teach.attention.right_slot.outcomes import (
     LAYERS,
     baselines,
@@ -20,12 +18,11 @@ from isoloss.teach.attention.right_slot.outcomes import (
     solvers,
     uniform_mass,
 )
-from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import RightSlotSettings
 from isoloss.teach.result import Tables, frame
 from isoloss.text import percent
 
-BLUE, RIGHT = family_colour("transformer"), "#CC5500"
+BLUE = family_colour("transformer")
 UNIT = alt.Scale(domain=[0, 1])
 
 
@@ -82,50 +79,29 @@ def references(levels: dict[str, float], *, right: bool = True) -> list[alt.Char
     return [base.mark_rule(strokeDash=[6, 4], color=QUIET), words.encode(side, text="label:N")]
 
 
-def maps_figure(tables: Tables) -> Figure:
-    """Both layers' maps before and after, right slots outlined, beside what flattening a layer does."""
-    labels, ablation = labels_of(tables["string"], "token"), frame(tables, "ablation")
-    side = max(150, 12 * len(labels))
-    columns = [
-        alt.vconcat(*(one_map(tables, state, layer, labels, side) for state in ("untrained", "trained")))
-        for layer in LAYERS
-    ]
-    maps = alt.hconcat(*columns).resolve_scale(color="shared")
-    chart = alt.hconcat(maps, ablation_chart(ablation, baselines(tables), 2 * side), spacing=24)
+def ablation_figure(tables: Tables) -> Figure:
+    """What flattening a layer does to the answers, before and after training."""
+    ablation = frame(tables, "ablation")
     whole, first, second = (
         percent(fmean(share.value for share in shares(tables, forced)), 1)
         for forced in ("none", "layer 1", "layer 2")
     )
     learned = f"{len(solvers(tables))} of {seed_count(tables)} seeds learned it"
-    figure = prose.figure(
+    return prose.figure(
         "attention",
-        "right-slot-maps",
-        chart.resolve_scale(color="independent", shape="independent"),
+        "ablation",
+        ablation_chart(ablation, baselines(tables)),
         ablation,
         whole=whole,
         first=first,
         second=second,
         learned=learned if solvers(tables) else "no seed learned it",
         n=ablation["n"][0],
-        seed=tables["map"][0]["seed"],
         seeds=seed_count(tables),
     )
-    return replace(figure, name="maps")
 
 
-def one_map(tables: Tables, state: str, layer: int, labels: list[str], side: int) -> alt.LayerChart:
-    rows = frame(tables, "map", state=state, layer=layer)
-    weights = cells_of(rows, ("place", "looks_at"), labels, 0).with_columns(rows["right"])
-    outline = (
-        marks.chart_of(weights.filter("right"))
-        .mark_rect(filled=False, stroke=RIGHT, strokeWidth=1.6)
-        .encode(alt.X("looks at:N", sort=labels), alt.Y("looks:N", sort=labels))
-    )
-    title = panel_title(f"Layer {layer}, {state}")
-    return marks.panel([heat_map(weights, labels), outline], side, side, title)
-
-
-def ablation_chart(ablation: pl.DataFrame, levels: dict[str, float], height: int) -> alt.LayerChart:
+def ablation_chart(ablation: pl.DataFrame, levels: dict[str, float]) -> alt.LayerChart:
     names = {"none": "as it is", "layer 1": "layer 1 even", "layer 2": "layer 2 even"}
     table = ablation.with_columns(pl.col("forced").replace_strict(names), pl.col("seed").cast(pl.String))
     states = ["trained", "untrained"]
@@ -140,4 +116,4 @@ def ablation_chart(ablation: pl.DataFrame, levels: dict[str, float], height: int
         shape=alt.Shape("state:N", scale=alt.Scale(domain=states, range=["circle", "square"]), legend=None),
     )
     layers = [*references(levels, right=False), bars, dots]
-    return marks.panel(layers, 210, height).resolve_scale(color="shared")
+    return marks.panel(layers, 300, 240).resolve_scale(color="shared")

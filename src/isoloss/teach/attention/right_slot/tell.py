@@ -1,14 +1,18 @@
 """What the trained attention carries: weight on the right slot, accuracy with and without each layer."""
 
 from functools import partial
-from itertools import product
 from statistics import fmean
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
 
 from isoloss import table
 from isoloss.figures.figure import Figure
+from isoloss.report.templates import fill
 from isoloss.stats import mean
-from isoloss.teach.attention.matrices import Cells, Matrix, lines_of
-from isoloss.teach.attention.right_slot.draw import maps_figure, progress_figure
+from isoloss.teach.amnesia.contest.tell import name_of_key
+from isoloss.teach.attention.right_slot.draw import ablation_figure, progress_figure
 from isoloss.teach.attention.right_slot.outcomes import (
     LAYERS,
     LOOKS,
@@ -22,8 +26,8 @@ from isoloss.teach.attention.right_slot.outcomes import (
     subjects,
     uniform_mass,
 )
-from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import RightSlotSettings
+from isoloss.teach.attention.trained.tell import nested
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Sentence, Tables, frame, sentence
 from isoloss.teach.shares import ENOUGH, span
@@ -42,8 +46,8 @@ def count(settings: RightSlotSettings, tables: Tables) -> int:
 def sentences(settings: RightSlotSettings, tables: Tables) -> list[Sentence]:
     return [
         sentence("change", change_text(settings, tables)),
-        sentence("mass", mass_text(settings, tables), mass_short(tables)),
-        sentence("ablation", ablation_text(tables), ablation_short(tables)),
+        sentence("mass", *mass(settings, tables)),
+        sentence("ablation", *ablation(tables)),
         sentence("control", control_text(tables)),
         sentence("verdict", *verdict(tables)),
     ]
@@ -66,9 +70,14 @@ def of_seeds(tables: Tables) -> str:
     return f"the {seeds} that learned it" if solvers(tables) else f"all {seeds}, none of which learned it"
 
 
-def mass_text(settings: RightSlotSettings, tables: Tables) -> str:
+def mass(settings: RightSlotSettings, tables: Tables) -> Told:
+    """How much weight came to the right slots; aloud of the layer that answers."""
     clauses = [mass_clause(settings, tables, layer) for layer in LAYERS]
-    return f"Weight on the right slot in {of_seeds(tables)}: {'; '.join(clauses)}."
+    text, last = f"Weight on the right slot in {of_seeds(tables)}: {'; '.join(clauses)}.", LAYERS[-1]
+    if change_of_mass(tables, last) != 1:
+        return Told(text, "")
+    weight = fmean(masses(tables, last, "last")[seed] for seed in subjects(tables))
+    return Told(text, f"Trained, {percent(weight, 0)} of its gaze is on the right card.")
 
 
 def mass_clause(settings: RightSlotSettings, tables: Tables, layer: int) -> str:
@@ -90,9 +99,10 @@ def mass_clause(settings: RightSlotSettings, tables: Tables, layer: int) -> str:
     )
 
 
-def ablation_text(tables: Tables) -> str:
+def ablation(tables: Tables) -> Told:
+    """What is left of the answers with a layer forced even; aloud of the layer that answers."""
     clauses, levels = [ablation_clause(tables, layer) for layer in LAYERS], baselines(tables)
-    return say(
+    text = say(
         "slot-ablation",
         clauses="; ".join(clauses),
         n=frame(tables, "ablation")["n"][0],
@@ -100,6 +110,10 @@ def ablation_text(tables: Tables) -> str:
         frequent=percent(levels["value set"], 1),
         guessing=percent(levels["guessing"], 1),
     )
+    if effect_of(tables, LAYERS[-1]) != -1:
+        return Told(text, "")
+    after = fmean(share.value for share in shares(tables, f"layer {LAYERS[-1]}"))
+    return Told(text, f"Blur its gaze, and {percent(after, 0)} of its answers are right.")
 
 
 EFFECTS = {
@@ -114,22 +128,6 @@ def ablation_clause(tables: Tables, layer: int) -> str:
     means = (fmean(share.value for share in shares(tables, forced)) for forced in ("none", f"layer {layer}"))
     ends = [percent(mean, 1) for mean in means]
     return f"layer {layer} {EFFECTS[effect_of(tables, layer)].format(*ends)}"
-
-
-def mass_short(tables: Tables) -> str:
-    """Of the layer that answers."""
-    last = LAYERS[-1]
-    if change_of_mass(tables, last) != 1:
-        return ""
-    weight = fmean(masses(tables, last, "last")[seed] for seed in subjects(tables))
-    return f"Trained, {percent(weight, 0)} of its gaze is on the right card."
-
-
-def ablation_short(tables: Tables) -> str:
-    if effect_of(tables, LAYERS[-1]) != -1:
-        return ""
-    after = fmean(share.value for share in shares(tables, f"layer {LAYERS[-1]}"))
-    return f"Blur its gaze, and {percent(after, 0)} of its answers are right."
 
 
 def control_text(tables: Tables) -> str:
@@ -175,24 +173,39 @@ def figures(settings: RightSlotSettings, tables: Tables) -> list[Figure]:
     if len({row["update"] for row in tables.get("accuracy", [])}) > 1:
         figures.append(progress_figure(settings, tables))
     if any(row["state"] == "trained" for row in tables.get("ablation", [])):
-        figures.append(maps_figure(tables))
+        figures.append(ablation_figure(tables))
     return figures
 
 
 def lines(settings: RightSlotSettings, tables: Tables) -> list[str]:
-    """Accuracy by what is forced; the first seed's maps of one string."""
+    """Accuracy by what is forced."""
     ablation = frame(tables, "ablation").select("state", "forced", "seed", "value", "low", "high", "n")
     caption = "accuracy on unseen strings, 95% Wilson; a layer forced to look evenly at the past"
-    return [*table.lines(table.table_of(caption, ablation)), "", *map_lines(tables)]
+    return [*table.lines(table.table_of(caption, ablation))]
 
 
-def map_lines(tables: Tables) -> list[str]:
-    labels, lines = labels_of(tables["string"], "token"), list[str]()
-    for state, layer in product(("untrained", "trained"), LAYERS):
-        rows = frame(tables, "map", state=state, layer=layer)
-        cells: Cells = [[0.0] * len(labels) for _ in labels]
-        for place, looks_at, value in rows.select("place", "looks_at", "value").iter_rows():
-            cells[place][looks_at] = value
-        caption = f"{state}, layer {layer}, seed {rows['seed'][0]}: weights of one unseen string"
-        lines += lines_of(Matrix(caption, labels, labels, cells))
-    return lines
+def arrays(tables: Tables) -> dict[str, Any]:
+    """What the drawing of attention takes: one string as cards and questions, weights[kind][layer][head]."""
+    rows = frame(tables, "map").sort("state", "layer", "place", "looks_at")
+    rows = rows.with_columns(pl.col("value").round(3), head=pl.lit(1))
+    states, apart = {"trained": "trained", "random": "untrained"}, 360 * baselines(tables)["guessing"]
+    read = [(row["role"], int(row["token"].strip("kv?"))) for row in tables["string"]]
+    return {
+        "tokens": [
+            str(number + 1) if role == "value" else name_of_key(number) + "?" * (role == "query")
+            for role, number in read
+        ],
+        "hues": [round(apart * number) if role == "value" else None for role, number in read],
+        "weights": {
+            kind: nested(rows.filter(state=state), "layer", "head", "place") for kind, state in states.items()
+        },
+    }
+
+
+def html(settings: RightSlotSettings, tables: Tables) -> Markup:
+    """The drawing once more, among what stands behind; from here a live run feeds the slides."""
+    if not any(row["state"] == "trained" for row in tables.get("map", [])):
+        return Markup("")
+    values = {"kind": "web", "of": "right-slot", "options": {"rows": "trained random"}}
+    otherwise = "Each question looks back at the cards read before it."
+    return fill("teach/deck/machine.html", arrays=arrays(tables), otherwise=otherwise, **values)

@@ -87,6 +87,7 @@ def arrays(tables: Tables) -> dict[str, Any]:
         "ink": nested(frame(tables, "ink").with_columns(pl.col("value").round(3)), "layer", "token"),
         "next": [
             {"model": model, "flattened": flattened}
+            | ({"said": flat(tables, flattened).short} if flattened else {})
             | {"likeliest": [[shown(token), chance] for token, chance in rows["token", "chance"].iter_rows()]}
             for (model, flattened), rows in steps.partition_by("model", "flattened", as_dict=True).items()
         ],

@@ -17,6 +17,7 @@ from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import UntrainedSettings
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Sentence, Tables, frame, sentence
+from isoloss.teach.versus import Told
 
 FOLDED, say = ("maps",), partial(say_of, "attention")
 """Figures whose letters are too small for a slide: they stand behind it."""
@@ -39,26 +40,21 @@ def strongest(weights: list[float]) -> int:
 
 def sentences(settings: UntrainedSettings, tables: Tables) -> list[Sentence]:
     return [
-        sentence("strongest", strongest_text(tables), strongest_short(tables)),
+        sentence("strongest", *strongest_looks(tables)),
         sentence("cell", cell_text(tables)),
     ]
 
 
-def strongest_text(tables: Tables) -> str:
-    """Do the seeds agree on where the last word looks most?"""
+def strongest_looks(tables: Tables) -> Told:
+    """Do the seeds agree on where the last word looks most? One favourite each: many are noise."""
     places = [strongest(weights) for weights in last_rows(tables).values()]
     favourite, votes = Counter(places).most_common(1)[0]
     words = {"words": len(tables["words"]), "listed": ", ".join(map(str, places)), "networks": len(places)}
     agree = "untrained-all" if votes == len(places) else "untrained-some"
-    return say("untrained", **words) + say(agree, favourite=favourite, votes=votes, **words)
-
-
-def strongest_short(tables: Tables) -> str:
-    """One favourite a network: many different ones are noise."""
-    places = {strongest(weights) for weights in last_rows(tables).values()}
-    if len(places) == 1:
-        return "All random networks agree here, by luck: try other seeds."
-    return f"Random networks, {len(places)} different favourites: noise."
+    text = say("untrained", **words) + say(agree, favourite=favourite, votes=votes, **words)
+    if votes == len(places):
+        return Told(text, "All random networks agree here, by luck: try other seeds.")
+    return Told(text, f"Random networks, {len(set(places))} different favourites: noise.")
 
 
 def cell_text(tables: Tables) -> str:

@@ -3,14 +3,14 @@
 (function () {
   "use strict";
 
-  const { kinds, shape, text, picture, calm } = window.machines;
+  const { kinds, element, shape, text, picture, calm, badge } = window.machines;
   const WIDTH = 800, ROW = 112, RADIUS = 18, EDGE = 24, PACE = 70;
 
   kinds.blame = function (place, arrays) {
     if (arrays === null || arrays.length === 0) return null;
     const { svg, say } = picture(WIDTH, arrays.length * ROW, "");
     let timer = null;
-    place.replaceChildren(svg);
+    place.replaceChildren(svg, element("p", { class: "sentence" }, "Each disc: the blame that arrives. ", badge(place.dataset.badge || "RECORDED")));
 
     function draw(reached) {
       svg.replaceChildren(...arrays.flatMap(function ({ name, family, shares }, n) {

@@ -1,14 +1,15 @@
 /* The attention web: tokens in a row, arcs from one of them back to those that it looks at, as wide as the
-   weight. Backwards only. A row for trained weights, one for random weights of the same shape. */
+   weight. Backwards only. A row for trained weights, one for random weights of the same shape. Play reads on from
+   the first token; with data-steps an arrow key goes on to the next of the last tokens. */
 (function () {
   "use strict";
 
-  const { kinds, element, shape, text, percent, badge, picture, choice } = window.machines;
-  const WIDTH = 1200, EDGE = 60, PILL = 44, ROW = 158, WIDEST = 30;
+  const { kinds, element, shape, text, percent, badge, picture, choice, button, calm } = window.machines;
+  const WIDTH = 1200, EDGE = 60, PILL = 44, WIDEST = 30, PACE = 700;
   const NAMES = { trained: "trained weights", random: "random weights, same shape" };
 
-  function arc(from, to, base, weight) {
-    const high = Math.min(ROW - PILL - 40, 26 + 0.36 * (from - to));
+  function arc(from, to, base, weight, room) {
+    const high = Math.min(room, 26 + 0.36 * (from - to));
     const d = from === to ? "M" + (from - 12) + " " + base + "c-16 -44 40 -44 24 0"
       : "M" + from + " " + base + "C" + from + " " + (base - 1.33 * high) + " " + to + " " + (base - 1.33 * high) + " " + to + " " + base;
     return shape("path", { class: "arc", d, "stroke-width": Math.max(0.8, WIDEST * weight), opacity: 0.22 + 0.78 * weight });
@@ -18,19 +19,24 @@
     if (arrays === null) return null;
     const plain = place.dataset.plain !== undefined, { tokens } = arrays, last = tokens.length - 1;
     const rows = (place.dataset.rows || "trained").split(" ").filter((name) => arrays.weights[name]);
+    const tall = plain ? 158 : rows.length === 1 ? 290 : arrays.next ? 138 : 158;  // what is said below needs room
     const trained = arrays.weights.trained, heads = trained[0].length;
-    const { svg, say } = picture(WIDTH, rows.length * ROW + 10, "");
+    const { svg, say } = picture(WIDTH, rows.length * tall + 10, "");
     if (!plain) svg.setAttribute("role", "group");
     const gap = last > 0 ? Math.min(150, (WIDTH - 2 * EDGE) / last) : 0, begin = (WIDTH - gap * last) / 2;
     const at = (t) => begin + gap * t, wide = Math.min(130, 0.92 * (gap || 130));
-    let looking = last, shown = rows.length;
+    const steps = Number(place.dataset.steps || 0);
+    let looking = last, playing = null;
     const given = { layer: Number(place.dataset.layer) - 1, head: Number(place.dataset.head) - 1 };
     const start = trained[given.layer] && trained[given.layer][given.head] ? given : strongest();
     const layer = choice("Layer", trained.map((_, n) => String(n + 1)), start.layer, draw);
     const head = choice("Head", trained[0].map((_, n) => String(n + 1)), start.head, draw);
-    const blurs = arrays.next.filter((row) => row.model === "transformer");
+    const play = button("Play", () => (playing === null ? run() : stop()));
+    const blurs = (arrays.next || [{ likeliest: [] }]).filter((row) => row.model !== "lstm");
     const blur = choice("Blur", blurs.map((row) => (row.flattened ? "layer " + row.flattened : "nothing")), 0, draw);
     const next = element("span", { class: "next" }), sentence = element("p", { class: "sentence" });
+    const verdict = element("p", { class: "sentence" });
+    const source = () => badge(place.dataset.badge || "RECORDED");
 
     /** The layer and head whose last token looks most at another one. */
     function strongest() {
@@ -45,28 +51,29 @@
     }
 
     function row(name, n) {
-      const base = n * ROW + ROW - PILL, weights = arrays.weights[name][layer.at()][head.at()], own = weights[looking];
-      const parts = own.map((weight, s) => [weight, s]).sort((a, b) => a[0] - b[0]).map(([weight, s]) => arc(at(looking), at(s), base, weight));
+      const base = n * tall + tall - PILL, weights = arrays.weights[name][layer.at()][head.at()], own = weights[looking];
+      const parts = own.map((weight, s) => [weight, s]).sort((a, b) => a[0] - b[0]).map(([weight, s]) => arc(at(looking), at(s), base, weight, tall - PILL - 40));
       const best = own.indexOf(Math.max(...own));
-      if (!plain) parts.push(text(16, n * ROW + 26, NAMES[name], { class: "name", "text-anchor": "start", "font-size": 26 }));
+      if (!plain) parts.push(text(16, n * tall + 26, NAMES[name], { class: "name", "text-anchor": "start", "font-size": 26 }));
       tokens.forEach(function (token, t) {
         const state = t === looking ? " looking" : t === best ? " best" : t > looking ? " ahead" : "";
-        const pill = shape("g", { class: "pill" + state },
-          shape("rect", { x: at(t) - wide / 2, y: base, width: wide, height: PILL, rx: 10 }),
-          text(at(t), base + 31, token, { "font-size": Math.max(18, Math.min(26, 1.5 * wide / Math.max(2, token.length))) }));
-        if (!plain && n === 0) {
-          fillIn(pill, { tabindex: 0, role: "button", "aria-pressed": String(t === looking),
-            "aria-label": token + ", token " + (t + 1) + ": looks most at " + most(weights[t]) });
-        }
-        pill.addEventListener("pointerenter", () => look(t));
-        pill.addEventListener("focus", () => look(t));
-        pill.addEventListener("click", () => look(t));
+        const focus = plain || n > 0 ? {} : { tabindex: 0, role: "button", "aria-pressed": String(t === looking),
+          "aria-label": token + ", token " + (t + 1) + ": looks most at " + most(weights[t]) };
+        const pill = shape("g", { class: "pill" + state, ...focus },
+          shape("rect", { x: at(t) - wide / 2, y: base, width: wide, height: PILL, rx: 10 }), ...written(token, t, base));
+        ["pointerenter", "focus", "click"].forEach((name) => pill.addEventListener(name, () => { stop(); look(t); }));
         parts.push(pill);
       });
-      return shape("g", { class: "row" + (n >= shown ? " away" : "") }, ...parts);
+      return shape("g", { class: "row" }, ...parts);
     }
 
-    const fillIn = (part, attributes) => Object.entries(attributes).forEach(([key, value]) => part.setAttribute(key, value));
+    /** A token in its pill: its letters, or a card's number with its colour. */
+    function written(token, t, base) {
+      const hue = arrays.hues ? arrays.hues[t] : null, size = Math.max(18, Math.min(26, 1.5 * wide / Math.max(2, token.length)));
+      if (hue === null) return [text(at(t), base + 31, token, { "font-size": size })];
+      return [shape("circle", { class: "card", cx: at(t) - 18, cy: base + PILL / 2, r: 13, fill: "hsl(" + hue + " 65% 52%)" }),
+        text(at(t) + 16, base + 31, token, { "font-size": size })];
+    }
 
     function look(t) {
       if (t === looking || plain) return;
@@ -76,23 +83,42 @@
       if (held) svg.querySelectorAll("[tabindex]")[t].focus();
     }
 
+    function stop() {
+      clearInterval(playing);
+      playing = null;
+      play.textContent = "Play";
+    }
+
+    function run() {
+      look(calm() ? last : 0);
+      if (calm()) return;
+      play.textContent = "Stop";
+      playing = setInterval(function () {
+        if (looking >= last || !place.isConnected) return stop();
+        look(looking + 1);
+      }, PACE);
+    }
+
     function draw() {
       svg.replaceChildren(...rows.map(row));
       const own = arrays.weights[rows[0]][layer.at()][head.at()][looking];
       say("Attention of layer " + (layer.at() + 1) + ", head " + (head.at() + 1) + ": “" + tokens[looking] + "” looks most at " + most(own) + ".");
-      sentence.replaceChildren("“" + tokens[looking] + "” looks most at " + most(own) + ". ", badge(place.dataset.badge || "RECORDED"));
+      sentence.replaceChildren("“" + tokens[looking] + "” looks most at " + most(own) + ". ", source());
+      const before = blurs[0].likeliest.map(([token]) => token);
       next.replaceChildren("Next: ", ...blurs[blur.at()].likeliest.slice(0, 4).flatMap(([token, chance]) =>
-        [element("b", {}, token), " " + percent(chance) + " "]));
+        [element("b", before.includes(token) ? {} : { class: "new" }, token), " " + percent(chance) + " "]));
+      verdict.replaceChildren(...(blurs[blur.at()].said ? [blurs[blur.at()].said + " ", source()] : []));
     }
 
     place.replaceChildren(svg);
     if (!plain) {
-      place.append(element("div", { class: "knobs" }, layer.row, heads > 1 ? head.row : "", sentence),
-        element("div", { class: "knobs" }, blur.row, next));
+      place.append(element("div", { class: "knobs" }, layer.row, heads > 1 ? head.row : "", arrays.next ? "" : play, sentence));
+      if (arrays.next) place.append(element("div", { class: "knobs" }, play, blur.row, next, verdict));
     }
     return {
       step: function (n) {
-        shown = place.dataset.steps === undefined ? rows.length : Math.max(1, Math.min(rows.length, n + 1));
+        stop();
+        if (steps && n <= steps) looking = Math.max(0, last - steps + Math.max(0, n));
         draw();
       },
     };

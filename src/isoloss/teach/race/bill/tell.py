@@ -14,8 +14,9 @@ from isoloss.teach.race import draw
 from isoloss.teach.race.counts import BLOCK, LSTM
 from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import BillSettings
-from isoloss.teach.race.tell import family_at_all, say
+from isoloss.teach.race.tell import at_all, say
 from isoloss.teach.result import Row, Sentence, Tables, sentence
+from isoloss.teach.versus import Told
 from isoloss.text import capital, size
 
 WIDTH, HEIGHT = 350, 250
@@ -36,13 +37,23 @@ def sentences(settings: BillSettings, tables: Tables) -> list[Sentence]:
     verdict = judge(rows, BLOCK.name, LSTM.name, "n_before")
     return [
         sentence("step", say("step", verdict=verdict, n=rows[0]["n"])),
-        sentence("crossing", f"{capital(crossing(rows))}.", crossing_short(rows), family_at_all(rows)),
+        sentence("crossing", *crossing(rows)),
         sentence("growth", f"{_growth(tables['growth'])}."),
         sentence("memory", _memory(settings, tables["memory"]), kept, exact=True),
     ]
 
 
-def crossing(rows: Sequence[Row]) -> str:
+def crossing(rows: Sequence[Row]) -> Told:
+    """Whose next word is cheaper, and from which length on."""
+    short = "After enough words, one more is cheaper for the LSTM."
+    if family := at_all(rows):
+        short = f"At every length measured one more word is cheaper for the {family}."
+    elif all(winner(row, BLOCK.name, LSTM.name) != LSTM.name for row in rows):
+        short = "No clear difference in the price of one more word."
+    return Told(f"{capital(dearer_from(rows))}.", short, family)
+
+
+def dearer_from(rows: Sequence[Row]) -> str:
     """Between which n the block becomes the dearer of the two, as far as the intervals decide.
 
     "Dearer from n on" asks that it is decided there and at every larger n measured.
@@ -64,14 +75,6 @@ def crossing(rows: Sequence[Row]) -> str:
         return f"the block's step is the dearer one from n = {end} on; below that it is not decided"
     begin = f"{rows[before[-1]]['n_before']:,}"
     return f"the block's step becomes the dearer one between n = {begin} and {end}"
-
-
-def crossing_short(rows: Sequence[Row]) -> str:
-    if family := family_at_all(rows):
-        return f"At every length measured one more word is cheaper for the {family}."
-    if any(winner(row, BLOCK.name, LSTM.name) == LSTM.name for row in rows):
-        return "After enough words, one more is cheaper for the LSTM."
-    return "No clear difference in the price of one more word."
 
 
 def _growth(rows: Sequence[Row]) -> str:

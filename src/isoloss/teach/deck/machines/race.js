@@ -1,0 +1,71 @@
+/* The race without a clock: an LSTM's updates, each of which waits for the one before, against the looks of
+   attention, which wait for nothing. Counted, not timed: T boxes in T rounds, T (T + 1) / 2 boxes in one. */
+(function () {
+  "use strict";
+
+  const { kinds, element, shape, text, picture, slider, button, badge, calm } = window.machines;
+  const WIDTH = 800, HEIGHT = 380, LEFT = 10, TOP = 46, UNDER = 152, ROOM = 560, PACE = 420;
+  const many = (n, one, more) => n + " " + (n === 1 ? one : more);
+
+  kinds.race = function (place) {
+    const { svg, say } = picture(WIDTH, HEIGHT, "");
+    const words = slider("Words", 4, 16, 1, 8, () => { stop(); draw(Infinity); });
+    const again = button("Play", () => run());
+    const sentence = element("p", { class: "sentence" });
+    let timer = null, before = null;
+    place.replaceChildren(svg, sentence, element("div", { class: "knobs" }, words.row, again));
+
+    function box(x, y, wide, high, round, now, family) {
+      const done = round <= now;
+      return shape("rect", { class: "lap " + (done ? family : ""), x, y, width: wide, height: high, rx: 4 });
+    }
+
+    /** The line of a side: its name, and what it has done so far. */
+    const counted = (y, name, family, boxes, rounds) =>
+      [text(LEFT, y, name, { class: "name", "text-anchor": "start", "font-size": 28 }),
+        text(WIDTH, y, many(boxes, "box", "boxes") + ", " + many(rounds, "round", "rounds"), { class: "count " + family, "text-anchor": "end", "font-size": 28 })];
+
+    /** What is done after so many rounds: a row of boxes, one a round, and a triangle, all in the first. */
+    function draw(now) {
+      const T = words.value(), wide = Math.min(ROOM / T, 66), high = (HEIGHT - UNDER - 18) / T;
+      const row = Array.from({ length: T }, (_, t) => box(LEFT + wide * t, TOP, 0.88 * wide, 52, t + 1, now, "lstm"));
+      const triangle = Array.from({ length: T }, (_, t) => Array.from({ length: t + 1 }, (_, s) =>
+        box(LEFT + wide * s, UNDER + 18 + high * t, 0.88 * wide, 0.82 * high, 1, now, "transformer"))).flat();
+      const laps = Math.min(now, T), looks = now > 0 ? T * (T + 1) / 2 : 0;
+      svg.replaceChildren(...counted(30, "LSTM: each waits for the last", "lstm", laps, laps), ...row,
+        ...counted(UNDER, "Attention: all at once", "transformer", looks, Math.min(now, 1)), ...triangle);
+      const ended = now >= T;
+      sentence.replaceChildren(ended ? "More boxes, fewer rounds. " : "", ...(ended ? [badge("EXACT")] : ["\u00a0"]));
+      say(now === 0 ? "Empty boxes: a row of " + T + " for the LSTM, a triangle of " + T * (T + 1) / 2 + " for attention."
+        : "For " + T + " words the LSTM fills " + laps + " of " + T + " boxes in as many rounds, one after another. Attention fills " +
+          T * (T + 1) / 2 + " boxes, all in the first round.");
+    }
+
+    function stop() {
+      clearInterval(timer);
+      timer = null;
+    }
+
+    function run() {
+      stop();
+      if (calm()) return draw(Infinity);
+      let now = 0;
+      draw(now);
+      timer = setInterval(function () {
+        now += 1;
+        draw(now);
+        if (now >= words.value() || !place.isConnected) stop();
+      }, PACE);
+    }
+
+    return {
+      step: function (n) {
+        if (n === before) return;  // a live run draws the slide again and again
+        before = n;
+        stop();
+        if (n === 1) run();
+        else draw(n < 1 ? 0 : Infinity);
+      },
+    };
+  };
+})();

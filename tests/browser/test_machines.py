@@ -1,0 +1,177 @@
+"""The drawings that move, the last slide's evidence, and a live run that moves nothing."""
+
+import json
+
+from playwright.sync_api import expect
+
+BOXES = """() => Object.fromEntries(['h2', '.lead', '.panel .run', '.panel .foot', '.panel .beware',
+    '.panel .state', '.panel [data-part=show] svg'].map((selector) => {
+    const box = document.querySelector('section.present ' + selector).getBoundingClientRect();
+    return [selector, [box.x, box.y, box.width].map(Math.round)];
+}))"""
+
+
+def counts(race):
+    return race.locator("text.count").all_text_contents()
+
+
+def filled(race, family):
+    return race.locator(f"rect.lap.{family}").count()
+
+
+def test_the_race_fills_a_row_box_by_box_and_a_triangle_at_once(deck_opened):
+    deck = deck_opened("shipped", "#/11", reduced_motion="no-preference")
+    race = deck.page.locator("section.present [data-machine=race]")
+    assert counts(race) == ["0 boxes, 0 rounds", "0 boxes, 0 rounds"]
+    deck.page.keyboard.press("ArrowRight")
+    expect(race.locator("text.count").first).to_have_text("2 boxes, 2 rounds")
+    assert (filled(race, "lstm"), filled(race, "transformer")) == (2, 36)
+    expect(race.locator(".sentence")).not_to_contain_text("rounds")
+    expect(race.locator("text.count").first).to_have_text("8 boxes, 8 rounds")
+    assert counts(race)[1] == "36 boxes, 1 round"
+    expect(race.locator(".sentence")).to_have_text("More boxes, fewer rounds. EXACT")
+
+
+def test_the_race_is_at_its_end_at_once_where_motion_is_not_wanted_and_is_read_aloud(deck_opened):
+    deck = deck_opened("shipped", "#/11")
+    race = deck.page.locator("section.present [data-machine=race]")
+    name = race.locator("svg").first
+    expect(name).to_have_attribute(
+        "aria-label", "Empty boxes: a row of 8 for the LSTM, a triangle of 36 for attention."
+    )
+    deck.page.keyboard.press("ArrowRight")
+    assert counts(race) == ["8 boxes, 8 rounds", "36 boxes, 1 round"]
+    race.get_by_role("slider", name="Words").fill("16")
+    assert counts(race) == ["16 boxes, 16 rounds", "136 boxes, 1 round"]
+    said = name.get_attribute("aria-label")
+    assert "fills 16 of 16 boxes in as many rounds" in said
+    assert "136 boxes, all in the first round" in said
+
+
+def test_one_column_shows_how_every_drawing_ends(deck_opened):
+    deck = deck_opened("shipped", "#/11", viewport={"width": 360, "height": 640})
+    race = deck.page.locator("section.present [data-machine=race]")
+    assert counts(race) == ["8 boxes, 8 rounds", "36 boxes, 1 round"]
+    deck.slide(8)
+    web = deck.page.locator("section.present [data-machine=web]").first
+    last = json.loads(web.get_attribute("data-arrays"))["tokens"][-1]
+    expect(web.locator(".sentence")).to_contain_text(f"“{last}” looks most")
+
+
+def test_paper_has_the_scoreboard_and_the_results_of_panels(deck_opened):
+    deck = deck_opened("shipped", "#/13")
+    deck.page.emulate_media(media="print")
+    deck.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    visible = "one => document.querySelector(one).checkVisibility({visibilityProperty: true})"
+    parts = [".scoreboard", ".answer", ".proof", ".alone", ".panel[data-panel=binding] .output figure"]
+    seen = [deck.page.evaluate(visible, part) for part in parts]
+    assert seen == [True, True, False, False, True]
+
+
+def test_the_arrow_key_asks_card_by_card_and_play_reads_on(deck_opened):
+    deck = deck_opened("shipped", "#/8")
+    web = deck.page.locator("section.present [data-machine=web]").first
+    arrays = json.loads(web.get_attribute("data-arrays"))
+    last, tokens = len(arrays["tokens"]) - 1, arrays["tokens"]
+    while web.is_hidden():
+        deck.page.keyboard.press("ArrowRight")
+    for place in range(last - 3, last + 1):
+        weights = max(
+            (head for layer in arrays["weights"]["trained"] for head in layer),
+            key=lambda rows: max(rows[last][:last]),
+        )[place]
+        best = weights.index(max(weights))
+        expect(web.locator(".sentence")).to_contain_text(f"“{tokens[place]}” looks most at {tokens[best]}")
+        deck.page.keyboard.press("ArrowRight")
+    deck.page.keyboard.press("ArrowLeft")
+    assert deck.page.inner_text(".counter").startswith("8 /")
+    web.locator(".pill[tabindex]").nth(1).focus()
+    expect(web.locator(".sentence")).to_contain_text(f"“{tokens[1]}” looks most")
+    web.get_by_text("Play").click()  # with reduced motion it ends at once
+    expect(web.locator(".sentence")).to_contain_text(f"“{tokens[last]}” looks most")
+
+
+def test_play_goes_from_token_to_token(deck_opened):
+    deck = deck_opened("shipped", "#/9", reduced_motion="no-preference")
+    web = deck.panel("trained").locator("[data-machine=web]").first
+    tokens = json.loads(web.get_attribute("data-arrays"))["tokens"]
+    web.get_by_text("Play").click()
+    for token in tokens[:2]:
+        expect(web.locator(".sentence").first).to_contain_text(f"“{token}” looks most")
+    web.get_by_text("Stop").click()
+    expect(web.get_by_text("Play")).to_be_visible()
+
+
+def test_what_blurring_a_layer_does_is_said_beside_the_list_that_it_changes(deck_opened):
+    deck = deck_opened("shipped", "#/9")
+    panel = deck.panel("trained")
+    web = panel.locator("[data-machine=web]").first
+    rows = json.loads(web.get_attribute("data-arrays"))["next"]
+    before = web.locator(".next").inner_text()
+    for row in (row for row in rows if row["flattened"]):
+        web.get_by_role("group", name="Blur").get_by_text(f"layer {row['flattened']}").click()
+        expect(web.locator(".sentence").last).to_contain_text(row["said"])
+        assert web.locator(".next").inner_text() != before
+    web.get_by_role("group", name="Blur").get_by_text("nothing").click()
+    expect(web.locator(".sentence").last).to_have_text("")
+    deck.show()
+    expect(panel.locator(".headline p")).to_have_count(2)
+    expect(panel.locator(".headline p").last).to_be_visible()
+
+
+def test_the_last_slide_shows_one_picture_then_the_answer_then_its_own_evidence(deck_opened):
+    deck = deck_opened("shipped", "#/13")
+    score = deck.page.locator("section.present .scoreboard")
+    proofs, answer = deck.page.locator("section.present .proof"), deck.page.locator(".answer")
+    seen = []
+    for _ in range(5):
+        proof = [proofs.nth(number).is_visible() for number in range(2)]
+        seen.append((score.is_visible(), answer.is_visible(), *proof))
+        deck.page.keyboard.press("ArrowRight")
+    assert seen == [
+        (False, False, False, False),
+        (True, False, False, False),
+        (True, True, False, False),
+        (False, True, True, False),
+        (False, True, False, True),
+    ]
+    expect(answer.locator(".badge")).to_have_text("CITED")
+    expect(proofs.locator(".badge")).to_have_text(["RECORDED", "RECORDED"])
+    expect(proofs.locator("figure svg")).to_have_count(2)
+    for row in score.locator("tbody tr").all():
+        sides = {name: row.locator(f".side.{name.lower()} span") for name in ("LSTM", "Transformer")}
+        shown = [name for name, bar in sides.items() if bar.evaluate("bar => bar.checkVisibility()")]
+        assert shown == [name for name in sides if name == row.get_attribute("data-ahead")]
+
+
+def test_a_live_run_moves_nothing_while_it_streams(deck_opened):
+    deck = deck_opened("served", "#/3")
+    deck.show()
+    before = deck.page.evaluate(BOXES)
+    deck.set("quick", seconds=500)
+    panel = deck.panel("quick")
+    panel.locator(".run").click()
+    expect(panel.locator(".so-far")).to_be_attached()
+    assert deck.page.evaluate(BOXES) == before
+    panel.locator(".cancel").click()
+    expect(panel.locator(".state")).to_have_text("cancelled")
+    assert deck.page.evaluate(BOXES) == before
+    # Control: the boxes do see what moves.
+    deck.page.evaluate("document.querySelector('section.present .lead').style.marginBottom = '40px'")
+    assert deck.page.evaluate(BOXES) != before
+
+
+def test_the_class_stops_a_run_and_keeps_what_was_measured(deck_opened):
+    deck = deck_opened("served", "#/4")
+    panel = deck.panel("timed")
+    deck.set("timed", seconds=500)
+    expect(panel.locator(".stop")).to_be_hidden()
+    expect(deck.panel("second").locator(".stop")).to_have_count(0)
+    panel.locator(".run").focus()
+    deck.page.keyboard.press("Enter")
+    expect(panel.locator(".so-far")).to_be_attached()
+    deck.page.keyboard.press("e")
+    expect(panel.locator(".state")).to_have_text("done")
+    expect(panel.locator(".told .badge").first).to_have_text("LIVE")
+    points = int(panel.locator(".told .sentence").nth(1).inner_text().split()[3])
+    assert 0 < points < 10_000, "less than the whole run"
