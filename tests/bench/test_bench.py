@@ -16,6 +16,7 @@ from isoloss.bench.report import write_copies
 from isoloss.errors import RunError
 from isoloss.records import load
 from isoloss.training import compiling
+from isoloss.training.device import Device
 
 DOCUMENT = {"bench", "machine", "cores", "load", "threads", "isoloss", "versions", "rows"}
 ROW = {"what", "value", "unit", "beside", "other", "ratio"}
@@ -101,6 +102,26 @@ def test_a_device_that_computes_otherwise_is_told_off_after_all_rows(small_text,
     with pytest.raises(RunError, match="transformer: in blocks, one by one") as caught:
         seen += gpu.check_exactness("cpu", [replace(gpu.TINY[0])])
     assert "alone, in a cohort" not in str(caught.value)
+
+
+@pytest.mark.parametrize("found", [1.0, math.nan])
+def test_weights_that_do_not_move_prove_nothing(small_text, monkeypatch, found):
+    monkeypatch.setattr(gpu, "losses", lambda *_, members=1, **__: torch.full((gpu.UPDATES, members), found))
+    with pytest.raises(RunError, match=f"transformer: moved by {gpu.UPDATES} updates"):
+        list(gpu.check_exactness("cpu", gpu.TINY[:1]))
+
+
+def test_on_a_gpu_all_transformers_are_compiled_as_their_peers_are(monkeypatch):
+    made = []
+    monkeypatch.setattr(gpu, "choose", lambda *_: Device(torch.device("cpu"), autocast=False))
+    monkeypatch.setattr(gpu, "find", lambda device: torch.device(device))
+    for name in ("matmul", "lstm_alone"):
+        monkeypatch.setattr(gpu, name, lambda *_, **__: None)
+    monkeypatch.setattr(gpu, "rates", lambda sides, *_: [1.0] * len(sides))
+    for name in ("loop", "plain_gpt"):
+        monkeypatch.setattr(gpu, name, lambda first, *_, compiled=False, **__: made.append((first, compiled)))
+    list(gpu.time_gpu("cuda", 0.1, gpu.SMALL, gpu.LARGE, gpu.LSTMS))
+    assert [compiled for _, compiled in made] == [True] * 3 * 3 + [True] * 2 * 2 + [False] * 2
 
 
 def test_a_sweep_is_set_beside_the_compiled_loop(isoloss, small_text, monkeypatch):

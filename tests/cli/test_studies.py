@@ -78,6 +78,15 @@ def test_the_plan_for_people_shows_every_run_and_its_basis(isoloss, here, tiny, 
     assert {path.name for path in here.iterdir()} == {"my.toml"}
 
 
+def test_a_long_plan_is_cut_and_says_so(isoloss, tiny, study_text, here):
+    (here / "my.toml").write_text(study_text)
+    code, out, _ = isoloss("run", "my.toml", "--dry-run", "--set", f"seeds={list(range(200))}")
+    assert code == 0
+    assert "tiny-study, scale mini: 402 runs" in out
+    assert out.count("lstm 1x8") + out.count("looped 1x8") + out.count("transformer 1x8") == 300
+    assert "\nand 102 more runs: --json lists all\n" in out
+
+
 # The installed command, as a process
 
 
@@ -92,6 +101,36 @@ def test_stdout_is_the_result_and_stderr_the_talk(tiny, study_text, here):
     assert "\x1b" not in first.stdout + first.stderr
     assert (here / "studies" / "tiny-study-mini" / "study.json").is_file()
     assert said["folder"] == "studies/tiny-study-mini"
+
+
+INTERRUPTED_EARLY = """
+import signal, sys
+module, *sys.argv[1:] = sys.argv[1:]
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name == module:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                if name != "torch":  # which loses it in its own imports
+                    raise
+sys.meta_path.insert(0, Interrupts())
+from isoloss.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["typer", "laws"], ["torch", "run", "architectures", "--dry-run"]],
+    ids=lambda value: value[0],
+)
+def test_a_ctrl_c_while_the_command_is_imported_ends_it_in_words(here, arguments):
+    command = [sys.executable, "-c", INTERRUPTED_EARLY, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("isoloss: stopped.")
+    assert "Traceback" not in done.stderr
 
 
 def test_a_finished_study_says_that_there_is_nothing_to_do(isoloss, ran, family_file, here, tmp_path):
@@ -208,7 +247,10 @@ BAD = [
     ([*RUN, "--family", "my.toml"], "my.toml"),
     ([*RUN, "--family", "empty.py"], "registers no family"),
     ([*RUN, "--out", "my.toml"], "my.toml: is not a folder"),
+    ([*RUN, "--out", "s3://bucket/study"], "--out s3:/bucket/study: is an address, not a folder"),
+    ([*RUN, "--set", f"seeds={'[' * 5000}"], "--set: seeds: Input should be a valid list"),
     (["run", "broken.toml"], "broken.toml: is not TOML"),
+    (["run", "deep.toml"], "deep.toml: is not TOML"),
     (["run", "bytes.toml"], "bytes.toml, line 1: is not UTF-8"),
     (["run", "typo.toml"], "typo.toml: scale.mini.contxt: Extra inputs"),
     (["run", "hostile.toml"], "hostile.toml: name: String should match pattern"),
@@ -229,6 +271,7 @@ BAD = [
 def bad_files(here, study_text):
     (here / "my.toml").write_text(study_text)
     (here / "broken.toml").write_text("name = \n")
+    (here / "deep.toml").write_text(f"name = {'[' * 5000}\n")
     (here / "bytes.toml").write_bytes(b"name = '\xff'\n")
     (here / "typo.toml").write_text(study_text.replace("context = 16", "context = 16\ncontxt = 16"))
     (here / "hostile.toml").write_text(study_text.replace("tiny-study", "../../<script>"))
@@ -238,7 +281,7 @@ def bad_files(here, study_text):
 
 @pytest.mark.usefixtures("bad_files")
 @pytest.mark.parametrize(
-    ("arguments", "what"), BAD, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+    ("arguments", "what"), BAD, ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else ""
 )
 def test_bad_input_is_exit_code_2_and_leaves_nothing(isoloss, tiny, tree, isoloss_home, arguments, what):
     before = tree()

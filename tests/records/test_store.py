@@ -36,6 +36,12 @@ def edit_of_before(path, change):
     edit(path, lambda record: change(record) or record.pop("digest"))
 
 
+def edit_without_positions(path, change):
+    """The same of one that has no positions beside it to tell."""
+    edit_of_before(path, change)
+    edit(path, lambda record: record["files"].pop("positions.parquet"))
+
+
 def refused(path, match, read):
     with pytest.raises(InputError, match=match) as caught:
         read()
@@ -114,7 +120,7 @@ def test_a_record_of_before_diverged_was_judged_is_held_to_the_rule(copy, run):
         return set(getattr(load(copy), name)().filter(run_id=run.name)["status"])
 
     assert status("table") == status("curves") == {"finished"}, "negative control"
-    edit_of_before(run / "record.json", lambda record: record["evaluations"][-1].update(loss=923.0))
+    edit_without_positions(run / "record.json", lambda record: record["evaluations"][-1].update(loss=923.0))
     assert status("table") == status("curves") == {"diverged"}
 
 
@@ -146,6 +152,27 @@ def test_a_table_that_the_record_does_not_name_is_refused(copy, run):
 def test_a_record_that_was_edited_is_not_believed(copy, run, change):
     edit(run / "record.json", change)
     refused(run / "record.json", "was edited after it was written", lambda: load(copy))
+
+
+@pytest.mark.parametrize("digest", [None, ""])
+@pytest.mark.parametrize("read", [load, lambda copy: check(next((copy / "runs").glob("lstm-*")))])
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda record: None, None),
+        (lambda record: record["evaluations"][3].update(loss=0.5), "updates, 0.5, is not that of positions"),
+        (lambda record: record["evaluations"][-1].update(step=7), "is not that of positions.parquet, inf"),
+        (lambda record: record["settings"].update(seed=99), "not those that its name is the hash of"),
+    ],
+)
+def test_an_edit_is_seen_without_a_digest_too(copy, run, digest, read, change, what):
+    edit(run / "record.json", lambda record: change(record) or record.update(digest=digest or ""))
+    if digest is None:
+        edit(run / "record.json", lambda record: record.pop("digest"))
+    if what is None:
+        read(copy)
+    else:
+        refused(run / "record.json", what, lambda: read(copy))
 
 
 def test_control_a_record_written_anew_in_another_layout_is_believed(copy, run):

@@ -62,7 +62,7 @@ def write_run(folder, study, story, run, rng, diverged_at=None):
     if story.slides and run["settings"]["family"] != "looped":
         sliding = pl.concat(sliding_table(story, run, shift, e.step, e.cooled, rng) for e in evaluations)
         hashes["sliding.parquet"] = write_parquet(place / "sliding.parquet", sliding)
-    record = record_of(study, run, evaluations, hashes, steps, diverged_at)
+    record = record_of(study, run, evaluations, hashes, steps, diverged_at).sealed()
     files.write_json(place / "record.json", record.model_dump(mode="json"))
 
 

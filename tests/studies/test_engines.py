@@ -93,7 +93,8 @@ def task(ran):
     """One of the study ``ran``, finished; a ``copy`` of its folder may be written to."""
     folder = ran.folder / "runs" / ran.ids["lstm"]
     member = SimpleNamespace(run_id=folder.name, folder=folder, label="lstm 1x8")
-    return SimpleNamespace(lead=member, members=[member], tokens=ran.folder)
+    where = {"tokens": ran.folder, "execution": SimpleNamespace(device="cpu")}
+    return SimpleNamespace(lead=member, members=[member], **where)
 
 
 def test_a_node_that_does_not_see_the_folders_says_which(task, tmp_path):
@@ -154,7 +155,7 @@ def test_after_a_stop_nothing_is_submitted_and_jobs_are_asked_to_end(task, tmp_p
 def test_on_a_node_a_claim_is_waited_for_and_a_failure_is_written(task, monkeypatch):
     answers, waits = iter([("busy", ""), ("done", "")]), []
     monkeypatch.setattr(remote.time, "sleep", waits.append)
-    monkeypatch.setattr(worker, "one_core", lambda: None)
+    monkeypatch.setattr(worker, "one_core", lambda device: None)
     monkeypatch.setattr(worker, "train_claimed", lambda *_: next(answers))
     monkeypatch.setattr(worker, "fail", lambda task, error: ("failed", repr(error)))
     with StopSignal() as stop:

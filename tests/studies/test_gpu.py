@@ -1,15 +1,18 @@
 """How a GPU trains a run, as a function of its memory alone."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 from settings_of_a_run import run_settings
 
 from isoloss.models import count, family, shape_of
-from isoloss.studies import gpu, runner
+from isoloss.studies import gpu, launch, plan, runner, spec
+from isoloss.studies.engines.messages import Engine
 from isoloss.studies.estimate import PROCESS_BYTES, bytes_of
 from isoloss.studies.plan import PlannedRun
+from isoloss.training.compiling import pays
 from isoloss.training.settings import Execution
 
 
@@ -45,9 +48,34 @@ def test_members_by_tokens_and_size(d_model, batch_size, gigabytes, members):
 
 def test_no_more_members_than_fit():
     run = planned()
-    alone = run.memory_bytes - PROCESS_BYTES
-    assert gpu.members_at_once(run, (PROCESS_BYTES + 3.1 * alone) / gpu.SHARE) == 3
+    alone = run.memory_bytes - PROCESS_BYTES[True]
+    assert gpu.members_at_once(run, (PROCESS_BYTES[True] + 3.1 * alone) / gpu.SHARE) == 3
     assert gpu.members_at_once(run, 1e6) == 1, "one is tried whatever the estimate says"
+
+
+def test_those_that_share_a_gpu_share_its_memory(monkeypatch):
+    run, sequence = planned(), planned(768, context=1024, batch_size=64, vocab=50304)
+    memory = (PROCESS_BYTES[True] + 4.1 * (run.memory_bytes - PROCESS_BYTES[True])) / gpu.SHARE
+    assert [gpu.members_at_once(run, sharers * memory, sharers) for sharers in (1, 4)] == [4, 4]
+    assert gpu.members_at_once(run, memory, 4) < 4
+    pair = [gpu.execution_on_gpu(sequence, Execution(), 80e9, sharers).micro_batches for sharers in (1, 4)]
+    assert pair[1] > pair[0]
+
+    monkeypatch.setattr(gpu, "gpu_bytes", lambda: memory)
+    monkeypatch.setattr(gpu, "speed", lambda *_: pytest.fail("another's speed"))
+    long = replace(run, seconds=600.0)
+    for engine in (Engine(True, run, here=True, sharers=4), Engine(True, run, sharers=4)):
+        most = runner.most_members(long, engine=engine, execution=Execution(), task_of=list)
+        assert most == gpu.members_at_once(run, memory, 4)
+
+
+def test_engines_say_how_many_share_a_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert [runner.local_engine("auto", workers).sharers for workers in (None, 2, 3, 8)] == [1, 1, 2, 4]
+    scale = spec.read("architectures").scale["gpu"]
+    shares = [launch.engine_of("ray", [f"gpus={gpus}"], scale, None).sharers for gpus in (0, 0.25, 1, 2)]
+    assert shares == [1, 4, 1, 1]
 
 
 def test_the_fewest_micro_batches_that_fit():
@@ -104,3 +132,18 @@ def test_a_calibration_takes_the_fastest_and_is_made_once(monkeypatch, tmp_path)
     assert gpu.calibrated(replace(planned(d_model=40), seconds=600.0), list) == 4, "another shape is timed"
     assert gpu.calibrated(replace(planned(d_model=48), seconds=1.0), list) == 8, "a short run is not"
     assert len(asked) == 6
+
+
+@pytest.mark.parametrize("study", ["architectures", "looped"])
+def test_cohorts_that_fill_a_gpu_for_a_minute_are_compiled(study):
+    runs = plan.plan(spec.read(study).scale["gpu"], gpu=True)
+    groups = runner.groups_of(runs, partial(gpu.members_at_once, memory=80e9))
+    found = {}
+    for group in groups:
+        settings = group[0].settings
+        shape = shape_of(settings.family, settings.shape)
+        long = sum(run.seconds for run in group) > 60
+        found.setdefault((settings.family, long), []).append(pays(settings, shape, "cuda", len(group)))
+    assert all(all(compiled) for (family, long), compiled in found.items() if long and family != "lstm")
+    assert sum(len(compiled) for (family, long), compiled in found.items() if long and family != "lstm") > 3
+    assert not any(found.get(("lstm", True), [])), "control"

@@ -1,5 +1,7 @@
 """A study by name or file, costed before it starts: what it would take, where, and what speaks against it."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -91,8 +93,9 @@ def test_a_launch_goes_to_its_own_folder_with_its_own_options(path, tmp_path, mo
     assert not any(tmp_path.glob("studies"))
 
 
-@pytest.mark.parametrize(("load", "said"), [(0.2, 0), (6.8, 1)])
+@pytest.mark.parametrize(("load", "said"), [(0.2, []), (6.8, ["count on 4.4 times as long, 7:20"])])
 def test_a_busy_machine_is_said_beside_the_estimate(monkeypatch, load, said):
     monkeypatch.setattr(launch.os, "getloadavg", lambda: (load, 9.0, 0.0))
     monkeypatch.setattr(launch.runner, "cores", lambda: 2)
-    assert len(launch.load_warnings()) == said
+    runs = [SimpleNamespace(seconds=seconds) for seconds in (100.0, 60.0, 40.0)]
+    assert [line.partition(": ")[2] for line in launch.load_warnings(runs, 2)] == said

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -128,6 +129,11 @@ def test_a_stop_asked_before_the_study_began_trains_nothing(tiny, study_file, tm
         )
     assert outcome.stopped
     assert not list((tmp_path / "out").glob("runs/*/log.jsonl"))
+
+
+def test_a_study_in_a_thread_hears_no_signals_and_breaks_nothing():
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(StopSignal).result().before == []
 
 
 class Flaky:

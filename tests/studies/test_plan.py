@@ -260,7 +260,7 @@ def test_every_shipped_scale_can_be_planned(study, name):
 MACHINE = MachineRate(98e9, 100, "two cores of a rented server")
 
 
-@pytest.mark.parametrize("study", ["context", "looped", "shape"])
+@pytest.mark.parametrize("study", ["architectures", "context", "looped", "shape"])
 @pytest.mark.parametrize(("name", "minutes"), [("mini", 8), ("evening", 180)])
 def test_a_study_fits_its_time_on_two_cores(study, name, minutes, monkeypatch):
     monkeypatch.setattr(estimate, "machine_rate", lambda gpu: MACHINE)

@@ -155,7 +155,7 @@ def test_a_job_asks_for_a_gpu_and_a_core_a_rank(engine):
 
 def test_models_that_share_ranks_are_not_stacked(tiny, monkeypatch):
     runs = shrunk("seeds=[0, 1]")[2]
-    monkeypatch.setattr(runner, "members_at_once", lambda run: 8)
+    monkeypatch.setattr(runner, "members_at_once", lambda run, sharers: 8)
 
     def groups(ranks):
         how = {"engine": Engine(gpu=True, run=None), "execution": Execution(ranks=ranks), "task_of": None}

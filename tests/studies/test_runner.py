@@ -1,7 +1,9 @@
 """A study from end to end: what runs, what is left alone, what fails, what is stopped and goes on."""
 
 import io
+import os
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +15,9 @@ from isoloss.records import load
 from isoloss.records.store import read_failure
 from isoloss.studies import plan, runner, spec
 from isoloss.studies.engines import local
+from isoloss.studies.engines.messages import Ended, Engine, Held
+from isoloss.studies.status import holder
+from isoloss.training.settings import RunSettings
 
 
 def events(folder):
@@ -89,6 +94,40 @@ def test_a_whole_study_is_left_alone(ran, tmp_path):
     assert (outcome.planned, outcome.already, outcome.ended, outcome.failed) == (4, 4, 0, {})
     assert text.getvalue() == ""
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "runs").rglob("*")} == before
+
+
+def attempt_with(engine, ran, folder, runs=None):
+    study, said = spec.read(str(ran.file)), io.StringIO()
+    engine, console = Engine(False, engine), Console(file=said, width=200)
+    outcome = runner.run(
+        study, "mini", study.scale["mini"], runs or ran.runs, folder, engine=engine, console=console
+    )
+    return outcome, said.getvalue()
+
+
+def test_what_is_missing_is_found_without_comparing_settings(ran, copy, monkeypatch):
+    """Which would take the square of the number of runs."""
+    compared = []
+    monkeypatch.setattr(RunSettings, "__eq__", lambda one, other: compared.append(1) or one is other)
+    outcome, _ = attempt_with(lambda tasks, _: [Ended(task, "stopped") for task in tasks], ran, copy)
+    assert (outcome.already, outcome.ended) == (6, 0)
+    assert compared == []
+
+
+def test_who_holds_a_run_is_named_by_its_number(ran, tmp_path, monkeypatch):
+    def held(tasks, _):
+        (tasks[0].lead.folder).mkdir(parents=True)
+        with files.claim(tasks[0].lead.folder / "claim.lock"):
+            yield Held(tasks[0])
+        yield from (Ended(task, "stopped") for task in tasks)
+
+    number = f"process {os.getpid()} of this machine" if Path("/proc/locks").exists() else "another process"
+    _, said = attempt_with(held, ran, tmp_path / "one", ran.runs[:1])
+    assert f"{number} trains it; waiting for it to end" in said
+    monkeypatch.setattr(runner, "holder", lambda folder: None)
+    _, said = attempt_with(held, ran, tmp_path / "two", ran.runs[:1])
+    assert "another process trains it; waiting for it to end" in said
+    assert holder(tmp_path / "two") is None
 
 
 # Nothing is written on bad input

@@ -29,6 +29,8 @@ def test_only_long_runs_of_stacked_families_are_compiled(make_task, monkeypatch)
     assert not compiling.pays(*settings_of(make_task, tokens=(long,)), "cuda"), "a GPU is done sooner"
     assert compiling.pays(*settings_of(make_task, tokens=(1000 * long,)), "cuda")
     assert not compiling.pays(*settings_of(make_task, tokens=(1000 * long,)), "mps")
+    assert not compiling.pays(*settings_of(make_task, tokens=(2 * long,)), "cuda")
+    assert compiling.pays(*settings_of(make_task, tokens=(2 * long,)), "cuda", 64), "a cohort is so many runs"
     monkeypatch.setenv("CXX", "no-such-compiler")
     assert not compiling.pays(*settings_of(make_task, tokens=(long,)), "cpu")
 

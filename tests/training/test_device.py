@@ -1,5 +1,6 @@
 """Where to compute and in what precision; what is not there is refused before anything runs."""
 
+import os
 import platform
 
 import pytest
@@ -8,17 +9,20 @@ import torch
 from isoloss import cpu
 from isoloss.errors import InputError
 from isoloss.training import device
-from isoloss.training.device import Device, choose, find
+from isoloss.training.device import Device, choose, find, one_core, prepare_gpu
 
 
 @pytest.fixture
 def machine(monkeypatch):
-    """machine(cuda=2, bf16=True): as if this one had so many GPUs, which know bf16, ..."""
+    """machine(cuda=2, bf16=True): as if this one had so many GPUs, which know bf16 or emulate it, ..."""
 
     def make(*, cuda=0, mps=False, bf16=False):
+        def supported(including_emulation=True):
+            return bf16 or including_emulation
+
         monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
         monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
-        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: bf16)
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
 
     return make
@@ -74,6 +78,43 @@ def test_lstms_stay_in_float32_on_a_gpu_whatever_it_can(machine):
     assert choose("auto", "lstm").dtype == "float32"
     machine(cuda=1, bf16=False)
     assert choose("auto", "transformer").dtype == "float32"
+
+
+@pytest.fixture
+def current(monkeypatch):
+    """Which GPUs were made the current one; cuDNN rounds as it does by itself."""
+    made = []
+    monkeypatch.setattr(torch.cuda, "set_device", made.append)
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    return made
+
+
+def test_the_gpu_trained_on_is_the_current_one_and_rounds_nothing(current):
+    prepare_gpu(torch.device("cpu"))
+    assert current == []
+    assert torch.backends.cudnn.allow_tf32, "negative control"
+    prepare_gpu(torch.device("cuda"))  # the current one already, which set_device would refuse to hear
+    assert current == []
+    assert not torch.backends.cudnn.allow_tf32
+    prepare_gpu(torch.device("cuda:1"))
+    assert current == [torch.device("cuda:1")]
+
+
+@pytest.mark.parametrize(("there", "wanted", "threads"), [(0, "cpu", 1), (2, "cpu", 1), (2, "cuda:1", 3)])
+def test_a_processor_gives_a_worker_one_thread_whatever_else_is_there(
+    machine, monkeypatch, there, wanted, threads
+):
+    before = torch.get_num_threads()
+    machine(cuda=there)
+    monkeypatch.setattr(device, "prepare_cpu", lambda: None)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    torch.set_num_threads(3)
+    try:
+        one_core(wanted)
+        assert torch.get_num_threads() == threads
+        assert os.environ["OMP_NUM_THREADS"] == str(threads)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_the_precision_named_is_the_precision_used():

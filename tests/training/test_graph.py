@@ -7,6 +7,7 @@ from torch._dynamo.utils import counters
 
 from isoloss.models import build_cohort, cohort, family, registry, shape_of
 from isoloss.models.registry import Family
+from isoloss.studies import spec
 from isoloss.training.compiling import compiled
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.settings import Recipe
@@ -106,6 +107,15 @@ def test_a_large_shape_takes_a_step_that_allocates_nothing(name):
         counts = cohort.count(family(name), shape_of(name, LARGE[name]), 50304, 1024)
         assert sum(p.numel() for p in model.parameters()) == counts.params_total
         assert counts.params_total == pytest.approx(124e6, rel=0.01)
+
+
+def test_the_largest_model_of_a_paper_takes_a_step_too():
+    scale = spec.read("looped").scale["paper"]
+    models = scale.models[3]
+    shape = models.shape | models.shapes[-1]
+    model, (means_KP, _) = meta_step("looped", shape, vocab=scale.vocabulary, context=scale.context)
+    assert means_KP.shape == (1, 1)
+    assert sum(p.numel() for p in model.parameters()) > 1.4e9
 
 
 def test_control_a_step_that_reads_a_number_fails_on_the_meta_device(counting):

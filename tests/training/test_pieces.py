@@ -5,6 +5,7 @@ import torch
 
 from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import set_pieces
+from isoloss.training.distributed import checkpoint_activations
 from isoloss.training.objective import last_exit, losses, pieces_of_logits
 from isoloss.training.setup import set_up
 from isoloss.training.step import forward
@@ -70,6 +71,32 @@ def test_pieces_are_part_of_the_one_graph():
     x_KBT, y_KBT = torch.randint(VOCAB, (2, 1, 3, CONTEXT), generator=torch.Generator().manual_seed(0))
     whole = torch.compile(forward, fullgraph=True, dynamic=False, backend="eager")
     torch.testing.assert_close(whole(model, x_KBT, y_KBT).total, losses(model(x_KBT), y_KBT).total)
+
+
+def looks_at_generators(monkeypatch, *, every="none", draws=False):
+    """How often a step asks for the state of torch's own generators, which no CUDA graph can hold."""
+    asked = []
+
+    def state(genuine=torch.get_rng_state):
+        asked.append(1)
+        return genuine()
+
+    model = build_cohort(family("looped"), shape_of("looped", SHAPES["looped"]), VOCAB, CONTEXT, [0])
+    set_pieces(model, 3)
+    if every != "none":
+        checkpoint_activations(model, every, draws=draws)
+    x_KBT = torch.zeros(1, 2, CONTEXT, dtype=torch.long)
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "get_rng_state", state)
+        losses(model(x_KBT), x_KBT).total.mean().backward()
+    return len(asked)
+
+
+@pytest.mark.parametrize("every", ["none", "block", "loop"])
+def test_what_is_computed_again_can_be_captured(monkeypatch, every):
+    assert looks_at_generators(monkeypatch, every=every) == 0
+    if every != "none":
+        assert looks_at_generators(monkeypatch, every=every, draws=True) > 0, "control: as a user's family"
 
 
 @pytest.mark.parametrize(

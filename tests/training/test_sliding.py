@@ -54,6 +54,14 @@ def test_every_position_is_as_if_cut_out(kind):
     np.testing.assert_allclose(sums_KGN[0], expected_GN, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("members", "most"), [(1, 1024), (64, 1023), (100_000, 1)])
+def test_a_batch_of_all_members_has_a_grid_on_a_gpu(members, most):
+    plan = sliding(3_000_000, 256, targets=STRETCHES * 3000)
+    batches = [starts_B for _, starts_B, _, _ in plan.windows(members)]
+    assert max(map(len, batches)) == most
+    assert sum(map(len, batches)) == sum(len(starts_B) for _, starts_B, _, _ in plan.windows(1))
+
+
 def test_in_a_group_every_target_occurs_once():
     """A model that knows nothing of context has the same loss at every T: so has every group, and exactly."""
     ids = text(30_000)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 
 from isoloss.models import build_cohort, count, family, shape_of
+from isoloss.models.cohort import set_pieces
 from isoloss.studies import spec
 from isoloss.training import distributed, loop
 from isoloss.training.distributed import Averaged
@@ -48,8 +49,10 @@ def gradients(name, ranks):
     x, y = (torch.randint(0, VOCAB, (1, SEQUENCES, CONTEXT), generator=draw) for _ in range(2))
     mine = ranks.part(SEQUENCES)
 
-    def built():
-        return build_cohort(family(name), shape_of(name, SHAPES[name]), VOCAB, CONTEXT, [0]).double()
+    def built(pieces=1):
+        model = build_cohort(family(name), shape_of(name, SHAPES[name]), VOCAB, CONTEXT, [0]).double()
+        set_pieces(model, pieces)
+        return model
 
     def backward(model, forward, rows):
         loss = forward(model, x[:, rows], y[:, rows]).total.mean()
@@ -69,15 +72,15 @@ def gradients(name, ranks):
         of_rank = backward(model, Averaged(SEQUENCES // ranks.count), rows)
         found[method] = away(model)
         found[f"loss, {method}"] = abs(float(ranks.mean(of_rank) - loss))
-    for every in ("none", "block", "loop"):
-        model = built()
+    for every, pieces in (("none", 1), ("block", 1), ("loop", 1), ("none", 3), ("loop", 3)):
+        model = built(pieces)
         if every != "none":
             distributed.checkpoint_activations(model, every)
         distributed.shard(model, replace(ranks, shard=True), torch.device("cpu"))
         with torch.no_grad():
             forward(model, x, y)  # an evaluation before must leave nothing behind
         backward(model, forward, mine)
-        found[f"FSDP2, {every}"] = away(model)
+        found[f"FSDP2, {every}, {pieces}"] = away(model)
     return found
 
 

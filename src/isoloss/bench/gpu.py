@@ -49,8 +49,11 @@ LSTMS = [Design("lstm", {"n_layer": n, "d_model": d}, 4096, (256, 512)) for n, d
 
 
 def check_exactness(device: str, designs: Sequence[Design]) -> Iterator[Row]:
-    """Largest differences of losses beside what rounding may do. In the end RunError if one is beyond."""
-    rows: list[Row] = []
+    """Largest differences of losses beside what rounding may do.
+
+    In the end RunError if one is beyond, or if the weights did not move by more.
+    """
+    rows, unmoved = list[Row](), list[str]()
     for design in designs:
         allowed = ALLOWED[choose(device, design.family).dtype]
         together_UK, alone_UK = losses(design, device, members=3), losses(design, device)
@@ -66,10 +69,15 @@ def check_exactness(device: str, designs: Sequence[Design]) -> Iterator[Row]:
             rows.append(Row(f"{design.family}: {what}", apart, "nats", "allowed", allowed))
             yield rows[-1]
         moved = float((together_UK[0] - together_UK[-1]).abs().min())
-        yield Row(f"{design.family}: moved by {UPDATES} updates", moved, "nats", "allowed apart", allowed)
+        what = f"{design.family}: moved by {UPDATES} updates"
+        unmoved += [what] * (not moved > allowed)
+        yield Row(what, moved, "nats", "allowed apart", allowed)
     yield (number := Row("lstm: an output number", lstm_bytes(device), "bytes", "float32", 4.0))
     beyond = [row.what for row in rows if not row.value <= row.other]
     beyond += [number.what] * (number.value != number.other)
+    if unmoved:
+        mend = "give the check more updates or a higher rate: weights that stand still all agree"
+        raise RunError(f"nothing was learned: {'; '.join(unmoved)}", where=device, mend=mend)
     if beyond:
         mend = "do not train on this device; please report it with the JSON"
         raise RunError(f"differs beyond rounding: {'; '.join(beyond)}", where=device, mend=mend)
@@ -115,7 +123,8 @@ def time_gpu(
         return plain_gpt(shape, design.vocab, design.size, where, compiled=compiles, reads_every=READS_EVERY)
 
     for design in small:
-        sides = [loop(design, device, seeds=members), loop(design, device), peer_of(design)]
+        ours = (loop(design, device, seeds=count, compiled=compiles) for count in (members, 1))
+        sides = [*ours, peer_of(design)]
         together, alone, plain = rates(sides, seconds, clock)
         yield Row(f"{design.label}, {members} together", together, "tokens/s", peer, plain)
         yield Row(f"{design.label}, alone", alone, "tokens/s", peer, plain)

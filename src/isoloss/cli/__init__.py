@@ -8,9 +8,12 @@ import sys
 from io import TextIOWrapper
 from typing import NoReturn
 
-from isoloss.cli import studies, plot, laws, plans, logs, teaching, bench, data, corpus  # isort: skip (order of the help)
-from isoloss.cli.app import app, plain
-from isoloss.errors import IsolossError
+from isoloss.studies.stop import StopSignal
+
+with StopSignal() as early:  # imports take a moment, in which a Ctrl-C would print a traceback
+    from isoloss.cli import studies, plot, laws, plans, logs, teaching, bench, data, corpus  # isort: skip (order of the help)
+    from isoloss.cli.app import app, plain
+    from isoloss.errors import IsolossError
 
 __all__ = ["app", "bench", "corpus", "data", "laws", "logs", "main", "plans", "plot", "studies", "teaching"]
 
@@ -25,6 +28,8 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         try:
+            if early.asked:
+                sys.exit(INTERRUPTED)
             app()
         finally:
             sys.stdout.flush()  # here, where a reader who has gone is no error

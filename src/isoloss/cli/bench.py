@@ -53,7 +53,7 @@ def bench(
 
     place = find(device or ("cuda" if what == "gpu" else "cpu"))
     if place.type == "cpu":
-        one_core()
+        one_core("cpu")
     if quick:
         seconds, runs, starts, refits = 0.005, runs or [28], 6, 100
     sizes = runs or [28, 112, 448]

@@ -78,8 +78,10 @@ def run(
     if gpus and not dry_run:
         raise InputError("--gpu only costs a plan", where="--gpu", mend="add --dry-run")
     if dry_run:
-        from isoloss.studies import launch
-
+        with StopSignal() as stop:  # as below
+            from isoloss.studies import launch
+        if stop.asked:
+            raise KeyboardInterrupt
         cost = launch.dry_run(study, scale, changes or [], families or [], gpu=bool(gpus))
         show_plan(cost, hours_on(cost, gpus or [], price_per_gpu_hour), workers, as_json)
         return

@@ -18,6 +18,7 @@ A run folder belongs to whoever holds its ``claim.lock``.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf, isclose
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +96,32 @@ def is_finished(folder: Path) -> bool:
 def check(folder: Path) -> Record:
     """The record of a finished run. Raises InputError if it or a file beside it is damaged."""
     record = read_record(folder)
+    check_unsealed(folder, record)
     for name in {CURVE, *record.files}:
         check_file(folder, record, name)
     return record
+
+
+def check_unsealed(folder: Path, record: Record) -> None:
+    """Raises InputError if a record without a digest was edited: what it says is also said beside it.
+
+    Its name ends in the hash of its settings; its losses are the means over positions of the last exit.
+    """
+    if record.digest:
+        return
+    where, mend = str(folder / "record.json"), "delete the run's folder; run again"
+    if not record.run_id.endswith(files.hash_of(record.settings)[:12]):
+        raise InputError("its settings are not those that its name is the hash of", where=where, mend=mend)
+    if POSITIONS not in record.files:
+        return
+    sums = pl.read_parquet(check_file(folder, record, POSITIONS)).group_by("step", "cooled", "part")
+    means = sums.agg(pl.col("sum").sum() / pl.col("count").sum())
+    said = {(step, cooled, part): mean for step, cooled, part, mean in means.iter_rows()}
+    for one in record.evaluations:
+        mean = said.get((one.step, one.cooled, f"exit_{len(one.exits)}"), inf)
+        if not isclose(one.loss, mean, rel_tol=1e-9):
+            what = f"its loss after {one.step} updates, {one.loss}, is not that of {POSITIONS}, {mean}"
+            raise InputError(what, where=where, mend=mend)
 
 
 def write_parquet(path: Path, table: pl.DataFrame) -> str:
@@ -247,7 +271,8 @@ def load(folder: str | Path) -> StudyData:
     for run in plan["runs"]:
         run_path = run_folder(folder, run["run_id"])
         if is_finished(run_path):
-            records.append(read_record(run_path))
+            records.append(record := read_record(run_path))
+            check_unsealed(run_path, record)
         elif failure := read_failure(run_path):
             failures[run["run_id"]] = failure
     with_curve = [record for record in records if CURVE in record.files]

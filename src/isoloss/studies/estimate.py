@@ -13,6 +13,7 @@ from math import inf
 import torch
 
 from isoloss.models import Shape, family
+from isoloss.training.compiling import GPU_HALF_SPEED_WIDTH
 from isoloss.training.device import CPU_BYTES
 from isoloss.training.objective import LOGITS_SHARE
 from isoloss.training.schedule import trace_steps, updates
@@ -21,7 +22,7 @@ from isoloss.training.sliding import GROUPS, NEAR
 from isoloss.units import Count
 
 HALF_SPEED_WIDTH = 100
-"""d_model at which the training step reaches half the matmul rate (CPU, measured over widths 24 to 320)."""
+"""Width at which the training step reaches half the matmul rate (CPU, measured over widths 24 to 320)."""
 
 GPU_MFU = 0.4
 """Share of its dense bf16 peak that a GPU is assumed to reach on wide models."""
@@ -29,17 +30,15 @@ GPU_MFU = 0.4
 GPU_PEAK = 989e12
 """Dense bf16 peak in FLOP/s of the GPU assumed where none is here, an H100."""
 
-GPU_HALF_SPEED_WIDTH = 1000
-"""The same on a GPU, where small models wait for launches (from measured 0.3% to 46% of peak)."""
+PROCESS_BYTES = {True: 380e6, False: 310e6}
+"""A worker that has trained: Python, torch, what its kernels keep, and the token file's pages; by whether the
+family is stacked, as all that follows."""
 
-PROCESS_BYTES = 380e6
-"""A worker that has trained: Python, torch, what its kernels keep, and the token file's pages."""
+STEP = {True: (28.0, 2.7), False: (20.0, 7.0)}
+"""Floats a token that an update keeps, for each of layers x d_model and of exits x vocabulary. Measured on a
+CPU: benchmarks/memory.py."""
 
-STEP = {True: (28.0, 2.7), False: (20.0, 5.8)}
-"""Floats a token that an update keeps, for each of layers x d_model and of exits x vocabulary, by whether the
-family is stacked. Measured on a CPU: benchmarks/memory.py."""
-
-FORWARD = (14.0, 1.9)
+FORWARD = {True: (14.0, 1.9), False: (10.0, 2.3)}
 """The same of an evaluation, for d_model and for exits x vocabulary."""
 
 FORWARD_WINDOWS, FORWARD_TOKENS = 32, 8192
@@ -48,11 +47,12 @@ FORWARD_WINDOWS, FORWARD_TOKENS = 32, 8192
 
 @dataclass(frozen=True)
 class MachineRate:
-    """``rate``: FLOP/s of large matmuls; ``width``: d_model of half speed; ``basis``: said to the user."""
+    """``rate``: FLOP/s of large matmuls; ``width``: that of half speed; ``basis``: said to the user."""
 
     rate: float
     width: float
     basis: str
+    gpu: bool = False
 
 
 @cache
@@ -62,6 +62,7 @@ def machine_rate(gpu: bool) -> MachineRate:
             GPU_MFU * GPU_PEAK,
             GPU_HALF_SPEED_WIDTH,
             "assumed: one H100 at 40% of its dense bf16 peak for wide models",
+            gpu=True,
         )
     rates = [rate / 1e9 for rate in matmul_rates()]
     best, load = max(rates), os.getloadavg()[0]
@@ -100,7 +101,7 @@ def cost(
 ) -> tuple[float, float]:
     """Seconds and bytes of a run; an evaluation is a forward pass, a third of a training step."""
     tokens = updates(settings) * settings.batch_tokens + evaluation_tokens(settings) / 3
-    taken = seconds(counts.flops_exact(tokens), getattr(shape, "d_model", 64), machine)
+    taken = seconds(counts.flops_exact(tokens), width_of(shape, gpu=machine.gpu), machine)
     return taken, bytes_of(settings, shape, counts, micro_batches)
 
 
@@ -129,8 +130,16 @@ def evaluation_tokens(settings: RunSettings) -> int:
     return count * settings.context + targets * (NEAR + min(settings.context, GROUPS))
 
 
-def seconds(flops: float, d_model: int, machine: MachineRate) -> float:
-    return flops / (machine.rate * d_model / (d_model + machine.width))
+def width_of(shape: Shape, *, gpu: bool = False) -> int:
+    """What decides the speed: d_model; on a CPU the narrowest of it, d_ff and two heads."""
+    d_model = getattr(shape, "d_model", 64)
+    if gpu:
+        return d_model
+    return min(d_model, getattr(shape, "d_ff", d_model), 2 * getattr(shape, "d_head", d_model))
+
+
+def seconds(flops: float, width: int, machine: MachineRate) -> float:
+    return flops / (machine.rate * width / (width + machine.width))
 
 
 def memory_bytes(
@@ -151,9 +160,10 @@ def memory_bytes(
     """
     piece = memory / (4.0 * LOGITS_SHARE) if stacked else inf
     at_once = max(FORWARD_WINDOWS * context, FORWARD_TOKENS)
-    evaluation = FORWARD[0] * at_once * d_model + FORWARD[1] * min(at_once * logits, piece)
+    per_width, per_logit = FORWARD[stacked]
+    evaluation = per_width * at_once * d_model + per_logit * min(at_once * logits, piece)
     update = update_floats(d_model, layers, tokens, min(tokens * logits, piece), stacked=stacked)
-    return PROCESS_BYTES + 16.0 * params_total + 4.0 * max(update, evaluation)
+    return PROCESS_BYTES[stacked] + 16.0 * params_total + 4.0 * max(update, evaluation)
 
 
 def update_floats(d_model: int, layers: int, tokens: int, logits: float, *, stacked: bool) -> float:

@@ -13,7 +13,7 @@ from functools import cache
 import torch
 
 from isoloss import files
-from isoloss.models import shape_of
+from isoloss.models import family, shape_of
 from isoloss.studies.estimate import PROCESS_BYTES, bytes_of
 from isoloss.studies.plan import PlannedRun
 from isoloss.training.device import device_name, find, memory_of
@@ -47,36 +47,39 @@ def gpu_bytes() -> float:
     return memory_of(torch.device("cuda")) if torch.cuda.is_available() else REMOTE_BYTES
 
 
-def members_at_once(run: PlannedRun, memory: float | None = None) -> int:
-    """As many as make a step large enough, and fit."""
+def members_at_once(run: PlannedRun, memory: float | None = None, sharers: float = 1.0) -> int:
+    """As many as make a step large enough, and fit beside those of the others that share the GPU."""
     if run.counts.params > LARGEST_PARAMS:
         return 1
-    alone = run.memory_bytes - PROCESS_BYTES
-    fit = int((SHARE * (memory or gpu_bytes()) - PROCESS_BYTES) / alone)
+    process = PROCESS_BYTES[family(run.settings.family).stacked]
+    fit = int((SHARE * (memory or gpu_bytes()) / sharers - process) / (run.memory_bytes - process))
     wanted = -(-STACK_TOKENS // run.settings.batch_tokens)
     return max(1, min(wanted, fit, MOST_MEMBERS))
 
 
-def execution_on_gpu(run: PlannedRun, execution: Execution, memory: float | None = None) -> Execution:
+def execution_on_gpu(
+    run: PlannedRun, execution: Execution, memory: float | None = None, sharers: float = 1.0
+) -> Execution:
     """With the fewest micro-batches, in powers of two times those asked for, whose estimate fits."""
     shape = shape_of(run.settings.family, run.settings.shape)
     micro_batches, there = execution.micro_batches, memory or gpu_bytes()
     while (
         2 * micro_batches <= run.settings.batch_size
         and not run.settings.shape.get("carry")
-        and bytes_of(run.settings, shape, run.counts, micro_batches, there) > SHARE * there
+        and bytes_of(run.settings, shape, run.counts, micro_batches, there) > SHARE * there / sharers
     ):
         micro_batches *= 2
     return execution.model_copy(update={"micro_batches": micro_batches})
 
 
-def calibrated(run: PlannedRun, task_of: Callable[[Sequence[PlannedRun]], Task]) -> int:
+def calibrated(run: PlannedRun, task_of: Callable[[Sequence[PlannedRun]], Task], sharers: float = 1.0) -> int:
     """Members at once: half, just or twice what the rule says, by tokens a second on this machine.
 
-    Measured once for a GPU, its software and a shape, and kept in HOME/calibration.json.
+    Measured once for a GPU, its software and a shape, and kept in HOME/calibration.json. On a GPU that is
+    shared nothing is: alone there it would be another's speed.
     """
-    most = members_at_once(run)
-    if most == 1 or run.seconds < CALIBRATION_PAYS:
+    most = members_at_once(run, sharers=sharers)
+    if most == 1 or run.seconds < CALIBRATION_PAYS or sharers > 1.0:
         return most
     path, key = files.home() / "calibration.json", what_is_timed(run)
     known: dict[str, dict[str, float]] = files.read_json(path) if path.is_file() else {}

@@ -63,7 +63,11 @@ def dry_run(
     runs = plan_of(study, chosen, gpu=gpu)
     workers = runner.gpu_count() if here else 1 if gpu else runner.cores()
     families = check_families(runs, find("auto" if here else "cpu"))
-    warnings = [*size_warnings(runs), *text_warnings(chosen, runs), *([] if gpu else load_warnings())]
+    warnings = [
+        *size_warnings(runs),
+        *text_warnings(chosen, runs),
+        *([] if gpu else load_warnings(runs, workers)),
+    ]
     return DryRun(read.name, scale, runs, workers, machine_rate(gpu).basis, warnings, families)
 
 
@@ -133,7 +137,8 @@ def engine_of(name: str, changes: Sequence[str], scale: Scale, workers: int | No
     if options.gpus is None and (scale.meant_for == "gpu" or scale.device.startswith("cuda")):
         options = options.model_copy(update={"gpus": scale.ranks})
     options = options.model_copy(update={"cpus": max(options.cpus, scale.ranks)})
-    return Engine(bool(options.gpus), partial(module.run, options, workers))
+    sharers = max(1.0, 1.0 / (options.gpus or 1.0))
+    return Engine(bool(options.gpus), partial(module.run, options, workers), sharers=sharers)
 
 
 def read_study(
@@ -184,12 +189,15 @@ def size_warnings(runs: Sequence[PlannedRun]) -> list[str]:
     ]
 
 
-def load_warnings() -> list[str]:
-    """The estimate is of a core by itself; others' work on this machine makes it longer."""
+def load_warnings(runs: Sequence[PlannedRun], workers: int) -> list[str]:
+    """The estimate is of cores by themselves; with others' work on them a worker gets its share of one."""
     load, cores = os.getloadavg()[0], runner.cores()
     if load < BUSY * cores:
         return []
-    return [f"the machine is busy (load {load:.1f} on {cores} cores): the runs will take longer than this"]
+    longer = (load + workers) / cores
+    wall = runner.estimated_wall(runs, workers, longer)
+    said = f"the machine is busy (load {load:.1f} on {cores} cores)"
+    return [f"{said}: count on {longer:.1f} times as long, {wall}"]
 
 
 def text_warnings(scale: Scale, runs: Sequence[PlannedRun]) -> list[str]:

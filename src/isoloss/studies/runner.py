@@ -1,6 +1,7 @@
 """Running a study: plan it, write the plan down, train what is missing, say what came of it."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from isoloss.studies.gpu import calibrated, execution_on_gpu, members_at_once
 from isoloss.studies.plan import PlannedRun, cohorts
 from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
+from isoloss.studies.status import holder
 from isoloss.studies.stop import StopSignal
 from isoloss.training.device import find
 from isoloss.training.distributed import check_ranks
@@ -72,6 +74,7 @@ def run(
     console = console or Console(stderr=True)
     execution = execution or scale.execution
     engine = engine or local_engine(execution.device, workers, execution.ranks)
+    refuse_url(folder)
     refuse_other_study(folder, study)
     folders = {run.run_id: run_folder(folder.absolute(), run.run_id) for run in runs}
     there = {run_id: divergence(check(place)) for run_id, place in folders.items() if is_finished(place)}
@@ -87,6 +90,9 @@ def run(
     check_against_text(runs, corpus)
     write_plan(folder, study, planned)
 
+    def how(run: PlannedRun) -> Execution:
+        return execution_on_gpu(run, execution, sharers=engine.sharers) if engine.gpu else execution
+
     def task_of(group: Sequence[PlannedRun]) -> Task:
         return Task(
             study=study.name,
@@ -95,7 +101,7 @@ def run(
             ),
             corpus=scale.corpus,
             tokens=corpus.tokenizer_path.parent.absolute(),
-            execution=execution_on_gpu(group[0], execution) if engine.gpu else execution,
+            execution=how(group[0]),
             family_files=tuple(family_files),
         )
 
@@ -109,7 +115,7 @@ def run(
             if isinstance(message, Progress):
                 board.update(message)
             elif isinstance(message, Held):
-                board.say(f"{name_of(message.task)}: another process trains it; waiting for it to end")
+                board.say(f"{name_of(message.task)}: {who_trains(message.task)}; waiting for it to end")
             else:
                 ended.append(message)
                 board.end(message.task.lead.run_id, sentence(message), message.outcome)
@@ -185,6 +191,13 @@ def write_plan(folder: Path, study: Study, planned: Mapping[str, object]) -> Non
             files.write_json(path, planned)
 
 
+def refuse_url(folder: Path) -> None:
+    """Raises InputError for an address of a store: claims and renames in one step need a file system."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", folder.as_posix()):
+        mend = "name a folder, on several machines one of a file system that all of them mount"
+        raise InputError("is an address, not a folder", where=f"--out {folder}", mend=mend)
+
+
 def refuse_other_study(folder: Path, study: Study) -> None:
     """Raises InputError if ``folder`` is a file, or holds another study or a damaged plan."""
     other = "choose another folder with --out"
@@ -220,7 +233,9 @@ def most_members(
     """How many such runs make a cohort: one with ranks, and on a CPU, whose cores are better used apart."""
     if not engine.gpu or execution.ranks > 1:
         return 1
-    return calibrated(run, task_of) if engine.here else members_at_once(run)
+    if engine.here:
+        return calibrated(run, task_of, engine.sharers)
+    return members_at_once(run, sharers=engine.sharers)
 
 
 def groups_of(missing: Sequence[PlannedRun], most: Callable[[PlannedRun], int]) -> list[list[PlannedRun]]:
@@ -232,6 +247,11 @@ def name_of(task: Task) -> str:
     """'transformer 3x64, seed 0 and 2 more'."""
     many = f" and {len(task.members) - 1} more" if len(task.members) > 1 else ""
     return f"{task.lead.label}, seed {task.lead.settings.seed}{many}"
+
+
+def who_trains(task: Task) -> str:
+    number = next(filter(None, (holder(member.folder) for member in task.members)), None)
+    return "another process trains it" if number is None else f"process {number} of this machine trains it"
 
 
 def sentence(end: Ended) -> str:
@@ -250,7 +270,8 @@ def local_engine(device: str, workers: int | None, ranks: int = 1) -> Engine:
     """This machine's cores or devices. Raises InputError for a device that is not here."""
     check_ranks(ranks, find(device))
     places = devices(device, workers, ranks)
-    return Engine(places[0].startswith("cuda"), partial(local.run, places), here=True)
+    sharers = max(map(places.count, places))
+    return Engine(places[0].startswith("cuda"), partial(local.run, places), here=True, sharers=sharers)
 
 
 def devices(wanted: str, workers: int | None, ranks: int = 1) -> list[str]:
@@ -281,7 +302,7 @@ def gpu_count() -> int:
     return max(1, torch.cuda.device_count())
 
 
-def estimated_wall(runs: Sequence[PlannedRun], workers: int) -> str:
-    """Estimated wall time of all runs on this many workers, as a clock."""
+def estimated_wall(runs: Sequence[PlannedRun], workers: int, longer: float = 1.0) -> str:
+    """Estimated wall time of all runs on this many workers, so many times as ``longer``, as a clock."""
     longest = max(run.seconds for run in runs)
-    return clock(max(longest, sum(run.seconds for run in runs) / workers))
+    return clock(longer * max(longest, sum(run.seconds for run in runs) / workers))

@@ -62,6 +62,18 @@ def state_of(folder: Path, label: str, job: str | None) -> RunStatus:
     return RunStatus(folder.name, label, "waiting")
 
 
+def holder(folder: Path) -> int | None:
+    """The process of this machine that trains it; None where there is none, or the system does not tell."""
+    try:
+        inode = (folder / "claim.lock").stat().st_ino
+        locks = Path("/proc/locks").read_text("ascii").splitlines()
+    except OSError:
+        return None
+    # 1: FLOCK ADVISORY WRITE PROCESS DEVICE:INODE 0 EOF; of those that wait a line has "->" more.
+    held = [fields for line in locks if (fields := line.split())[1] == "FLOCK"]
+    return next((int(fields[4]) for fields in held if fields[5].endswith(f":{inode}")), None)
+
+
 def is_claimed(folder: Path) -> bool:
     """Does a process train it? Only a claim that was made before is tried."""
     path = folder / "claim.lock"

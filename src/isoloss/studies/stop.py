@@ -1,6 +1,7 @@
 """Ctrl-C and SIGTERM as a request: handlers only take note, and imports nothing that is slow."""
 
 import signal
+import threading
 from collections.abc import Sequence
 from typing import Self
 
@@ -8,13 +9,15 @@ from typing import Self
 class StopSignal:
     """Asks to checkpoint and end; ``times`` counts, so that a second may mean more than the first.
 
-    ``last``: the number of the signal that asked. As a context it gives the earlier handlers back.
+    ``last``: the number of the signal that asked. As a context it gives the earlier handlers back. Signals
+    come to a process's first thread alone: in another it hears nothing.
     """
 
     def __init__(self, numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> None:
         self.times = 0
         self.last: int | None = None
-        self.before = [(number, signal.signal(number, self.note)) for number in numbers]
+        heard = numbers if threading.current_thread() is threading.main_thread() else ()
+        self.before = [(number, signal.signal(number, self.note)) for number in heard]
 
     @property
     def asked(self) -> bool:

@@ -14,9 +14,13 @@ from isoloss.training.settings import RunSettings
 P = ParamSpec("P")
 R = TypeVar("R")
 
-ENOUGH_FLOPS = {"cpu": 3e13, "cuda": 1e16}
+ENOUGH_FLOPS = {"cpu": 3e13, "cuda": 2.4e16}
 """About ten minutes of one core, where compiling takes up to a minute and a step is then 1.1 to 1.3 times as
-fast; and some minutes of a GPU for the small models that use a tenth of it (computed, not measured)."""
+fast; and a minute of a GPU, on which narrow models count as more (computed, not measured)."""
+
+GPU_HALF_SPEED_WIDTH = 1000
+"""d_model at which a GPU reaches half its speed: small models wait for launches (from measured 0.3% to 46%
+of peak)."""
 
 MOST_SHAPES = 4096
 """Shapes that one process may compile; torch by itself stops at 8 and runs plainly, without a word."""
@@ -33,8 +37,8 @@ def compiled(function: Callable[P, R], backend: str = "inductor") -> Callable[P,
     return torch.compile(function, dynamic=False, backend=backend)
 
 
-def pays(settings: RunSettings, shape: Shape, device: str) -> bool:
-    """Whether to compile this run: a function of the run and the machine, the same when resumed.
+def pays(settings: RunSettings, shape: Shape, device: str, members: int = 1) -> bool:
+    """Whether to compile this cohort: a function of it and the machine, the same when resumed.
 
     Recurrent kernels are not compiled, so families that are not stacked gain nothing.
     """
@@ -44,4 +48,7 @@ def pays(settings: RunSettings, shape: Shape, device: str) -> bool:
     if device == "cpu" and shutil.which(os.environ.get("CXX", "g++")) is None:
         return False
     counts = count(kind, shape, settings.vocab, settings.context)
-    return counts.flops_exact(updates(settings) * settings.batch_tokens) >= ENOUGH_FLOPS[device]
+    work = members * counts.flops_exact(updates(settings) * settings.batch_tokens)
+    if device == "cuda":
+        work *= 1.0 + GPU_HALF_SPEED_WIDTH / getattr(shape, "d_model", GPU_HALF_SPEED_WIDTH)
+    return work >= ENOUGH_FLOPS[device]

@@ -62,8 +62,19 @@ def choose(wanted: str, family: str) -> Device:
     kernels to fp16 without loss scaling, whatever type was asked for.
     """
     device = find(wanted)
-    bf16 = device.type == "cuda" and family != "lstm" and torch.cuda.is_bf16_supported()
-    return Device(device, bf16)
+    bf16 = device.type == "cuda" and family != "lstm"
+    return Device(device, bf16 and torch.cuda.is_bf16_supported(including_emulation=False))
+
+
+def prepare_gpu(device: torch.device) -> None:
+    """Make it this process's current one, on which graphs are captured; float32 there is float32.
+
+    cuDNN by itself rounds float32 to TF32's ten bits, of which no record would tell.
+    """
+    if device.type == "cuda":
+        torch.backends.cudnn.allow_tf32 = False
+        if device.index is not None:
+            torch.cuda.set_device(device)
 
 
 def memory_of(device: torch.device) -> float:
@@ -91,9 +102,12 @@ def prepare_cpu() -> None:
     libc.mallopt(trim_threshold, (1 << 31) - 1)
 
 
-def one_core() -> None:
-    """One process a core, one thread each: threads waiting for a taken core cost more than they give."""
-    if not torch.cuda.is_available():
+def one_core(device: str) -> None:
+    """One process a core, one thread each: threads waiting for a taken core cost more than they give.
+
+    Not where ``device`` is a GPU, whose cores have nothing else to do.
+    """
+    if device == "cpu" or not torch.cuda.is_available():
         torch.set_num_threads(1)
         os.environ["OMP_NUM_THREADS"] = "1"
     prepare_cpu()

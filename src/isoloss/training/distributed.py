@@ -21,6 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from isoloss.errors import InputError, RunError
 from isoloss.models import Shape
 from isoloss.models.looped import Passes
+from isoloss.models.transformer import Vocabulary
 from isoloss.training.device import find
 from isoloss.training.objective import Losses, losses
 from isoloss.training.optimizer import full
@@ -155,21 +156,27 @@ def blocks(model: nn.Module) -> list[nn.Module]:
     return [m for m in held if not any(isinstance(inner, nn.ModuleList) for inner in m.modules())]
 
 
-def checkpoint_activations(model: nn.Module, every: str) -> None:
+def checkpoint_activations(model: nn.Module, every: str, *, draws: bool = False) -> None:
     """Keep what goes into each piece, and compute its inside again backward (arXiv 1604.06174).
 
     ``every``: "block", or "loop" for a looped model's passes; models without loops take blocks for them.
+    ``draws``: may they draw random numbers, which the second time must be the same? No graph holds that.
     """
     passes = [module for module in model.modules() if isinstance(module, Passes) and len(module)]
     for piece in (passes if every == "loop" else []) or blocks(model):
         # Of this object alone, and within the hooks that FSDP2 calls around it.
-        vars(piece)["forward"] = partial(checkpoint, piece.forward, use_reentrant=False)
+        vars(piece)["forward"] = partial(
+            checkpoint, piece.forward, use_reentrant=False, preserve_rng_state=draws
+        )
 
 
 def shard(model: nn.Module, ranks: Ranks, device: torch.device) -> None:
-    """Leave a part of every parameter here: FSDP2, a group of parameters a block and one for the rest."""
+    """Leave a part of every parameter here: FSDP2, a group a block, a vocabulary and the rest.
+
+    Logits in pieces are formed after the model's forward pass, so the vocabulary gathers its own.
+    """
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
     from torch.distributed.tensor import Shard
 
     def placement(parameter: nn.Parameter) -> Shard:
@@ -178,9 +185,13 @@ def shard(model: nn.Module, ranks: Ranks, device: torch.device) -> None:
         return Shard(next(even, 0))
 
     mesh = init_device_mesh(device.type, (ranks.count,))
-    for module in [*blocks(model), model]:
+    vocabularies = [module for module in model.modules() if isinstance(module, Vocabulary)]
+    for module in [*vocabularies, *blocks(model), model]:
         # The rest, too, is given back after the forward pass, as an evaluation has no backward pass to do it.
         fully_shard(module, mesh=mesh, reshard_after_forward=True, shard_placement_fn=placement)
+    for vocabulary in vocabularies:
+        for method in ("embed", "logits"):
+            register_fsdp_forward_method(vocabulary, method)
 
 
 class Averaged:

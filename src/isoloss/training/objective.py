@@ -1,6 +1,7 @@
 """From logits to losses: per token, per exit, in nats."""
 
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 
 import torch
@@ -73,14 +74,16 @@ def cross_entropy(logits_KBTV: Tensor, y_KBT: Tensor) -> Tensor:
 def cross_entropy_in_pieces(unformed: Unformed, y_KBT: Tensor) -> Tensor:
     """The same, never holding all logits: each piece of positions forms its own, and again for the gradient.
 
-    The table's gradient is then a sum over pieces, in another order.
+    The table's gradient is then a sum over pieces, in another order. Heads draw no random numbers, and a
+    graph cannot hold the look at the generators.
     """
 
     def of_piece(h_KBtD: Tensor, y_KBt: Tensor) -> Tensor:
         return cross_entropy(unformed.head(h_KBtD), y_KBt)
 
     pieces = zip(unformed.h_KBTD.chunk(unformed.pieces, 2), y_KBT.chunk(unformed.pieces, 2), strict=True)
-    return torch.cat([checkpoint(of_piece, *piece, use_reentrant=False) for piece in pieces], dim=2)
+    once = partial(checkpoint, of_piece, use_reentrant=False, preserve_rng_state=False)
+    return torch.cat([once(*piece) for piece in pieces], dim=2)
 
 
 def pieces_of_logits(logits_bytes: float, memory_bytes: float) -> int:

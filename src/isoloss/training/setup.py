@@ -14,14 +14,14 @@ from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import set_generators, set_pieces
 from isoloss.records.schema import Environment
 from isoloss.training import compiling, distributed
-from isoloss.training.device import Device, choose, environment_of, memory_of
+from isoloss.training.device import Device, choose, environment_of, memory_of, prepare_gpu
 from isoloss.training.distributed import Averaged, Ranks
 from isoloss.training.evaluation import EVALUATION_WINDOWS
 from isoloss.training.objective import pieces_of_logits
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.schedule import Segment, segments, trace_steps
 from isoloss.training.settings import RunSettings
-from isoloss.training.sliding import Sliding, sliding
+from isoloss.training.sliding import BATCH_TOKENS, Sliding, sliding
 from isoloss.training.state import State
 from isoloss.training.step import Forward, StepOptions, forward
 from isoloss.training.task import Task
@@ -69,8 +69,10 @@ class Setup:
         """In how many pieces logits are formed, so that those of an update or an evaluation fit."""
         settings, members = self.settings, len(self.task.members)
         micro_batch = ceil(settings.batch_size / self.task.execution.micro_batches)
-        tokens = members * max(micro_batch, EVALUATION_WINDOWS) * settings.context
-        logits_bytes = 4.0 * tokens * exits * settings.vocab
+        tokens = max(micro_batch, EVALUATION_WINDOWS) * settings.context
+        if self.device.device.type != "cpu":  # where a short context's numbers would change by it
+            tokens = max(tokens, BATCH_TOKENS)
+        logits_bytes = 4.0 * members * tokens * exits * settings.vocab
         return min(settings.context, pieces_of_logits(logits_bytes, memory_of(self.device.device)))
 
     def first_state(self) -> State:
@@ -82,7 +84,7 @@ class Setup:
         set_pieces(model, self.pieces(getattr(shape, "n_exit", 1)))
         model = model.to(device).train()
         if (every := self.task.execution.activation_checkpointing) != "none":
-            distributed.checkpoint_activations(model, every)
+            distributed.checkpoint_activations(model, every, draws=not family(settings.family).shipped)
         if self.ranks.shard:
             distributed.shard(model, self.ranks, device)
         # A stream of its own for the masks: the one that drew the weights is spent.
@@ -143,8 +145,9 @@ def set_up(task: Task) -> Setup:
     )
     ranks = distributed.joined(execution)
     device = choose(execution.device, settings.family)
+    prepare_gpu(device.device)
     plain = ranks.count == 1 and execution.activation_checkpointing == "none"
-    compiled = plain and compiling.pays(settings, shape, device.device.type)
+    compiled = plain and compiling.pays(settings, shape, device.device.type, len(task.members))
     environment = environment_of(device, len(task.members), compiled=compiled)
     if ranks.count > 1:
         name = f"{ranks.count} x {environment.device_name}"

@@ -27,6 +27,9 @@ STRETCHES, BLOCKS = 8, 16
 NEAR, GROUPS = 8, 64
 BATCH_TOKENS = 8192
 
+MOST_SEQUENCES = 65_535
+"""Of all members at once: attention on a GPU has no grid for more."""
+
 
 @dataclass(frozen=True)
 class Sliding:
@@ -53,12 +56,12 @@ class Sliding:
         """How many targets, and so losses, every group has in every block."""
         return self.length * STRETCHES // BLOCKS
 
-    def windows(self) -> Iterator[tuple[int, np.ndarray, int, int]]:
+    def windows(self, members: int) -> Iterator[tuple[int, np.ndarray, int, int]]:
         """(stretch, starts, window length, T after which losses count), in batches of ``BATCH_TOKENS``."""
         for stretch, start in enumerate(self.starts_S):
             for length, every, after in ((self.near, 1, 0), (self.context, self.stride, self.near)):
                 starts = np.arange(start - length, start + self.length - 1 - after, every)
-                size = max(1, BATCH_TOKENS // length)
+                size = max(1, min(BATCH_TOKENS // length, MOST_SEQUENCES // members))
                 for first in range(0, len(starts), size):
                     yield stretch, starts[first : first + size], length, after
 
@@ -90,7 +93,7 @@ def evaluate_sliding(
     sum_KGN = np.zeros((members, groups * BLOCKS))
 
     def sent() -> Iterator[tuple[tuple[int, np.ndarray, int, int], torch.Tensor]]:
-        for some in plan.windows():
+        for some in plan.windows(members):
             _, starts_B, length, _ = some
             ids_BT = np.asarray(ids[starts_B[:, None] + np.arange(length + 1)], dtype=np.int64)
             x_KBT, y_KBT = (

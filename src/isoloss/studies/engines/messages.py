@@ -42,7 +42,7 @@ def cause(code: int) -> str:
 
 @dataclass(frozen=True)
 class Engine:
-    """``gpu``: do cohorts get a GPU there? ``here``: is it this machine's?
+    """``gpu``: do cohorts get a GPU there, which ``sharers`` of them share? ``here``: is it this machine's?
 
     ``run`` trains tasks, the first ones first, and says how it goes. It is also given how often it was asked
     to stop, ends when every task has an ``Ended``, and raises RunError or InputError where nothing can be
@@ -52,3 +52,4 @@ class Engine:
     gpu: bool
     run: Callable[[Sequence[Task], Callable[[], int]], Iterator[Message]]
     here: bool = False
+    sharers: float = 1.0

@@ -110,7 +110,7 @@ def train_here(task: Task, stop: StopSignal) -> str:
 
     Where another process holds one of its folders, as the one that was lost with its node, it is waited for.
     """
-    worker.one_core()
+    worker.one_core(task.execution.device)
     while True:
         try:
             check_sees(task)

@@ -70,9 +70,9 @@ class Parent:
 def work(pipe: Connection) -> None:
     """Entry point of a worker process."""
     stop, parent = StopSignal(), Parent(pipe)
-    one_core()
     gc.freeze()  # what was imported is never garbage, and slow to look through
     while (task := parent.next_task(lambda: stop.asked)) is not None:
+        one_core(task.execution.device)
         try:
             with ExitStack() as claims:
                 answer = train_claimed(task, claims, parent.progress, lambda: stop.asked or parent.gone)
@@ -101,7 +101,7 @@ def train_claimed(
 
 def train_rank(task: Task, asked: Any) -> tuple[str, str]:
     """Entry point of one process of several that train a run together; ``asked``: an event, to stop."""
-    one_core()
+    one_core(task.execution.device)
     try:
         # Slurm sends what it sends a job to each of its processes.
         asks = signal.SIGINT, signal.SIGTERM, signal.SIGUSR2
