@@ -147,7 +147,7 @@ class StudyPlan(Strict):
     isoloss: str
     arguments: list[str] = Field(default_factory=list[str])
     families: dict[str, dict[str, str]] = Field(default_factory=dict[str, dict[str, str]])
-    swept: dict[str, tuple[int, int]] = Field(default_factory=dict[str, tuple[int, int]])
+    swept: dict[str, list[int]] = Field(default_factory=dict[str, list[int]])
     spec: dict[str, Any]
     runs: list[RunPlan]
 
