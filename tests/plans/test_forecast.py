@@ -85,6 +85,30 @@ def test_constant_factors_change_nothing(runs, plain, scale):
     same(plain, asked(N, D, loss, at), scale[2])
 
 
+def isoflop():
+    """Six budgets of seven sizes: two fifths of the range of compute end at a budget."""
+    flops = np.repeat(np.geomspace(1e18, 1e21, 6), 7)
+    params = 0.1 * (flops / 6) ** 0.5 * np.tile(np.geomspace(0.2, 5, 7), 6)
+    return params, flops / 6 / params
+
+
+def square():
+    return [a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 1e11, 6))]
+
+
+@pytest.mark.parametrize("sizes", [isoflop, square])
+@pytest.mark.parametrize("scale", [(3.0, 1.0), (1.0, 7.0), (1e-6, 1.0), (1e3, 1e3), "counts"])
+def test_neither_factors_nor_rounded_counts_move_a_budget_across_an_edge(sizes, scale):
+    N, D = sizes()
+    loss = loss_at(N, D) * np.exp(0.004 * np.random.default_rng(0).standard_normal(N.size))
+    rounded = scale == "counts"
+    ours = error_rate(log_runs({"params": N, "tokens": D}, loss))
+    moved = (np.round(N), np.round(D)) if rounded else (scale[0] * N, scale[1] * D)
+    theirs = error_rate(log_runs(dict(zip(("params", "tokens"), moved, strict=True)), loss))
+    assert (theirs.rate, theirs.width_factor) == pytest.approx((ours.rate, ours.width_factor), rel=1e-4)
+    assert theirs.farthest == pytest.approx(ours.farthest, rel=1e-6)
+
+
 def test_points_asked_together_and_alone_agree(runs, plain):
     alone = asked(*runs, at={"params": 5e9, "tokens": 4e11})
     np.testing.assert_allclose(alone.interval[0], plain.interval[1], rtol=1e-9)
@@ -159,25 +183,48 @@ def test_kriging_follows_a_smooth_error_that_the_law_has_not():
     assert rms[0] < 0.5 * rms[1]
 
 
-def test_checkpoints_named_by_their_run_widen_the_forecast():
+def checkpoints(size_of_run=6):
+    """15 runs of 1% noise each, and the run of each row."""
     rng = np.random.default_rng(4)
-    N = np.repeat(10 ** rng.uniform(7, 9, 15), 6)
-    D = np.tile(np.geomspace(1e9, 1e11, 6), 15)
-    run = np.repeat(np.arange(15), 6)
-    loss = loss_at(N, D) * np.exp(0.01 * np.repeat(rng.standard_normal(15), 6))
+    N = np.repeat(10 ** rng.uniform(7, 9, 15), size_of_run)
+    D = np.tile(np.geomspace(1e9, 1e11, size_of_run), 15)
+    loss = loss_at(N, D) * np.exp(0.01 * np.repeat(rng.standard_normal(15), size_of_run))
+    return N, D, loss, np.repeat(np.arange(15), size_of_run)
+
+
+def test_names_of_runs_change_the_forecast_and_which_names_does_not():
+    N, D, loss, run = checkpoints()
     blind, told = asked(N, D, loss), asked(N, D, loss, cluster=run)
     assert np.diff(told.interval[0]) != np.diff(blind.interval[0])
     renamed = asked(N, D, loss, cluster=np.array([f"r{14 - name}" for name in run]))
     same(told, renamed)
 
 
+def test_a_run_is_hidden_whole():
+    """Its early checkpoints, left to see, would tell its noise."""
+    N, D, loss, run = checkpoints()
+    blind, told = (error_rate(log_runs({"params": N, "tokens": D}, loss, cluster)) for cluster in (None, run))
+    assert told.whole
+    assert told.origins < blind.origins  # the most tokens are those of every run
+
+
+def test_runs_that_no_hiding_leaves_whole_are_said():
+    """Two labels dealt over a grid like the colours of a chessboard: the top of each size has both."""
+    N, D = square()
+    loss = loss_at(N, D) * np.exp(0.004 * np.random.default_rng(0).standard_normal(36))
+    deal = np.add.outer(np.arange(6), np.arange(6)).ravel() % 2
+    told = asked(N, D, loss, cluster=deal)
+    assert any("stood on both sides of every hiding" in warning for warning in told.warnings)
+    assert told.origins > 0
+    assert not any("both sides" in warning for warning in asked(N, D, loss).warnings)
+
+
 def test_the_error_rate_grows_where_hidden_runs_were_missed():
-    rates = []
-    for bend in (0.0, 0.05):
-        N, D, loss = runs_of(60, bend=bend)
-        rates.append(error_rate(log_runs({"params": N, "tokens": D}, loss)))
+    N, D, loss = runs_of(60)
+    losses = (loss, np.where(N > 3e8, 1.06, 1.0) * loss)
+    rates = [error_rate(log_runs({"params": N, "tokens": D}, each)) for each in losses]
     assert rates[0].origins == 6
-    assert rates[1].rate >= rates[0].rate
+    assert rates[1].rate > 2 * rates[0].rate
     assert rates[0].width_factor <= 1.0
 
 
@@ -195,7 +242,10 @@ def test_one_size_is_refused_with_what_would_lift_it(runs):
     N, D, loss = runs
     with pytest.raises(Refusal, match="params spans a factor of 1: ") as refused:
         asked(np.full_like(N, 1e8), D, loss)
-    assert "1.5 times" in refused.value.mend
+    assert refused.value.mend.startswith("ask by tokens alone, or add runs until its largest is 1.5 times")
+    with pytest.raises(Refusal, match=r"params spans a factor of 1\.\d") as refused:
+        asked(np.where(np.arange(len(N)) % 2, 1e8, 1.3e8), D, loss)
+    assert "alone" not in refused.value.mend
 
 
 @pytest.mark.parametrize(
@@ -282,6 +332,21 @@ def test_one_number_goes_with_many(frame):
 def test_a_size_that_varies_unasked_is_an_error(frame):
     with pytest.raises(InputError, match="differ in tokens too"):
         isoloss.forecast(frame, params=1e10)
+    loops = np.resize([1, 2, 4], frame.height)
+    for name, column in (("recurrence", loops), ("position", loops), ("unique_tokens", frame["D"] / loops)):
+        table = frame.with_columns(pl.Series(name, column))
+        with pytest.raises(InputError, match=f"differ in {name} too"):
+            isoloss.forecast(table, **AT)
+    one = frame.with_columns(recurrence=pl.lit(4), unique_tokens=2.0 * pl.col("D"))
+    assert not any("differ" in warning for warning in isoloss.forecast(one, **AT).warnings)
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
+def test_a_setting_that_varies_by_no_rule_is_a_doubt(frame, name):
+    mixed = frame.with_columns(pl.Series(name, np.resize([1e-4, 1e-3, 1e-2], frame.height)))
+    assert any(f"differ in {name} by no rule" in said for said in isoloss.forecast(mixed, **AT).warnings)
+    rule = frame.with_columns((1e3 / pl.col("N").sqrt()).alias(name))
+    assert not any("differ" in said for said in isoloss.forecast(rule, **AT).warnings)
 
 
 def test_json_has_numbers_for_one_point_and_lists_for_more(frame):
