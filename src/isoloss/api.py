@@ -99,7 +99,8 @@ def plan(law: "Fit", **question: Any) -> "Plan":
     """Which model for how many tokens: ``isoloss.plans.plan`` of this fit, with its options."""
     from isoloss.plans import plan
 
-    return plan(law, **{"with_forecast": True, **question})
+    question.setdefault("with_forecast", True)
+    return plan(law, **question)
 
 
 def plot_fit(law: "Fit", kind: "str | Fit" = "law", *others: "Fit") -> Any:

@@ -107,7 +107,7 @@ class Backtest:
         if Standing.TOO_FEW in self.forecast_standing:
             return f"{said}."
         law, baseline = (_FORECAST_WORDS[standing] for standing in self.forecast_standing)
-        return f"{said}: it {law} the law and {baseline} the best baseline."
+        return f"{said}: it {law} the law and {'' if law == baseline else baseline + ' '}the best baseline."
 
     def law_verdict(self) -> str:
         """The law against the best baseline, and its interval, in one sentence."""

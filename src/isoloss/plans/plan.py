@@ -107,8 +107,8 @@ def plan(
     ``mfu`` is the share of the accelerator's dense bf16 peak that training reaches; without
     ``price_per_gpu_hour`` there is no money.
 
-    ``with_forecast`` asks the runs that a fit carries for their forecast, which takes ten times as long: what
-    the table's own error rate adds then stands in place of a warning of a factor alone.
+    ``with_forecast`` asks the runs that a fit carries for their forecast, which takes tens of times as long:
+    what the table's own error rate adds then stands in place of a warning of a factor alone.
 
     Intervals come from ``draws`` of the law, or of the kriged surface, each planned anew; ``seed`` makes them
     repeatable.

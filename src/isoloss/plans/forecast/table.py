@@ -160,8 +160,8 @@ def doubts_beside(
             adds = text.percent(beside.error_rate * np.log(worst))
             out = [warning for warning in out if warning not in far]
             out.append(
-                f"{text.number(worst, 3)} times outside the runs: at this table's error rate that adds {adds} "
-                f"to an interval, and the law's is {text.number(narrow, 2)} of the forecast's"
+                f"{text.number(worst, 3)} times outside the runs: at this table's error rate that adds "
+                f"{adds} to an interval, and the law's is {text.number(narrow, 2)} of the forecast's"
             )
     return (*out, *(f"the forecast beside it: {said}" for said in beside.warnings))
 
