@@ -109,6 +109,15 @@ def test_neither_factors_nor_rounded_counts_move_a_budget_across_an_edge(sizes, 
     assert theirs.farthest == pytest.approx(ours.farthest, rel=1e-6)
 
 
+@pytest.mark.parametrize("jitter", [0.0, 1e-3])
+def test_runs_of_one_budget_have_no_largest_compute_to_hide(jitter):
+    rng = np.random.default_rng(0)
+    N = np.geomspace(1e7, 1e9, 14)
+    D = 1e18 / N * np.exp(jitter * rng.standard_normal(14))
+    rate = error_rate(log_runs({"params": N, "tokens": D}, loss_at(N, D)))
+    assert 0 < rate.origins <= 4
+
+
 def test_points_asked_together_and_alone_agree(runs, plain):
     alone = asked(*runs, at={"params": 5e9, "tokens": 4e11})
     np.testing.assert_allclose(alone.interval[0], plain.interval[1], rtol=1e-9)

@@ -144,6 +144,6 @@ def _origins(runs: LogRuns) -> Iterator[NDArray[np.bool_]]:
     for size_n in with_product(runs.z_In):
         for share in _HIDDEN:
             hidden_n = size_n > size_n.max() - share * np.ptp(size_n) + _ON_THE_EDGE
-            if hidden_n.tobytes() not in seen:
+            if hidden_n.any() and hidden_n.tobytes() not in seen:  # one budget has no top
                 seen.add(hidden_n.tobytes())
                 yield hidden_n
