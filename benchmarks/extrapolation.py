@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run_tables import CHOSEN_ON, Table, tables, unseen
+from public_tables import CHOSEN_ON, Table, tables, unseen
 from scipy.special import ndtri
 
 from isoloss import cpu
