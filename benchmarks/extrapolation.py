@@ -10,34 +10,25 @@ Printed are aggregates alone.
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import polars as pl
+from public_tables import CHOSEN_ON, Table, tables, unseen
+from scipy.special import ndtri
 
 from isoloss import cpu
 from isoloss.errors import Refusal
 from isoloss.laws import Array, fit
-from isoloss.plans.forecast import forecast
-from isoloss.sources import columns_for
+from isoloss.plans.forecast import Forecaster, forecaster
+from isoloss.plans.forecast.origins import kriged_mean
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 HIDDEN, HIDDEN_ELSEWHERE = (0.15, 0.35), (0.25, 0.5)
 LEAST_SEEN = 12
-LEAST_RATIO = 1.0
-"""Tokens a parameter: below, a run has hardly left its warm-up."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Runs of one experiment; tables of one ``family`` share models or authors."""
-
-    family: str
-    name: str
-    params: Array
-    tokens: Array
-    loss: Array
 
 
 @dataclass(frozen=True)
@@ -54,90 +45,6 @@ Ends = tuple[Array, Array, Array]
 """Log losses predicted, and both ends of their interval."""
 
 
-Reader = Callable[[Path], Iterator[Table]]
-
-
-def tables(folder: Path, readers: tuple[Reader, ...]) -> Iterator[Table]:
-    """Every table that is there."""
-    for read in readers:
-        try:
-            yield from read(folder)
-        except FileNotFoundError as absent:
-            print(f"# absent: {absent.filename}", file=sys.stderr)
-
-
-def unseen(folder: Path) -> Iterator[Table]:
-    """Tables that no constant was chosen on: other losses and counts of the same families, and Step Law."""
-    runs = csv(folder / "gadre-overtraining" / "runs_104.csv")
-    for loss in ("loss_openlm", "loss_paloma_c4_en", "loss_paloma_falcon-refinedweb", "loss_paloma_ptb"):
-        for (corpus,), own in runs.group_by("dataset", maintain_order=True):
-            yield table("gadre", f"{corpus} {loss}", own, "params", "tokens", loss)
-    runs = csv(folder / "porian" / "isoflop_points.csv")
-    runs = runs.filter(pl.col("param_count") == "attention")
-    for key, own in runs.group_by("hparams", "warmup", "decay", maintain_order=True):
-        yield table("porian", f"{' '.join(map(str, key))} attention", own, "n", "t", "loss")
-    runs = csv(folder / "steplaw" / "dense_lr_bs_loss.csv")
-    yield table("steplaw", "best of each cell", runs.group_by("N", "D").min(), "N", "D", "smooth loss")
-
-
-def csv(path: Path) -> pl.DataFrame:
-    if not path.exists():
-        raise FileNotFoundError(2, "absent", str(path))
-    return pl.read_csv(path, infer_schema_length=None)
-
-
-def gadre(folder: Path) -> Iterator[Table]:
-    runs = csv(folder / "gadre-overtraining" / "runs_104.csv")
-    for (corpus,), own in runs.group_by("dataset", maintain_order=True):
-        yield table("gadre", str(corpus), own, "params", "tokens", "loss_c4_val")
-
-
-def chinchilla(folder: Path) -> Iterator[Table]:
-    """One reading of the figure: the other table of it holds the same points."""
-    runs = csv(folder / "epoch-chinchilla" / "svg_extracted_data.csv").sort("loss").head(240)
-    runs = runs.with_columns((pl.col("Training FLOP") / (6 * pl.col("Model Size"))).alias("D"))
-    yield table("chinchilla", "epoch", runs, "Model Size", "D", "loss")
-
-
-def isoflops(folder: Path) -> Iterator[Table]:
-    runs = csv(folder / "openathena-isoflops" / "isoflops_transform.csv").filter(~pl.col("outlier"))
-    for (name,), own in runs.filter(~pl.col("experiment").str.contains("chinchilla")).group_by(
-        "experiment", maintain_order=True
-    ):
-        yield table("marin", str(name).split("__")[1], own, "params", "tokens", "loss")
-
-
-def porian(folder: Path) -> Iterator[Table]:
-    """Each setting under one count of parameters, the standard one where it is there."""
-    runs = csv(folder / "porian" / "isoflop_points.csv")
-    keys = ["dataset", "hparams", "warmup", "decay"]
-    for key, own in runs.group_by(keys, maintain_order=True):
-        count = "standard" if (own["param_count"] == "standard").any() else own["param_count"][0]
-        own = own.filter(pl.col("param_count") == count)
-        own = own.filter(pl.col("val") == own["val"][0])
-        yield table("porian", " ".join(map(str, key)), own, "n", "t", "loss")
-
-
-def xlstm(folder: Path) -> Iterator[Table]:
-    runs = csv(folder / "xlstm" / "isoflop_runs.csv")
-    whole = (pl.col("final_val_loss") < 10) & (pl.col("last_step") >= pl.col("planned_steps"))
-    for (name,), own in runs.filter(whole).group_by("data_set", maintain_order=True):
-        yield table("xlstm", str(name), own, "num_params", "tokens", "final_val_loss")
-
-
-def datablations(folder: Path) -> Iterator[Table]:
-    runs = csv(folder / "datablations" / "runs.csv").filter(
-        (pl.col("set") == "all_296") & (pl.col("epochs") <= 1.0)
-    )
-    yield table("datablations", "one epoch", runs, "params", "tokens", "val_loss")
-
-
-def table(family: str, name: str, runs: pl.DataFrame, params: str, tokens: str, loss: str) -> Table:
-    runs = runs.select(params=params, tokens=tokens, loss=loss).drop_nulls()
-    read = columns_for("chinchilla", runs.filter(pl.col("tokens") >= LEAST_RATIO * pl.col("params")))
-    return Table(family, name, read.inputs["params"], read.inputs["tokens"], read.loss)
-
-
 def splits(of: Table, shares: tuple[float, ...] = HIDDEN) -> Iterator[np.ndarray]:
     """Which rows to hide: each set once, with enough left to see."""
     done: set[bytes] = set()
@@ -150,29 +57,81 @@ def splits(of: Table, shares: tuple[float, ...] = HIDDEN) -> Iterator[np.ndarray
                 yield hide
 
 
-CHOSEN_ON: tuple[Reader, ...] = (gadre, chinchilla, isoflops, porian, xlstm, datablations)
+NEW = 12
+SIMULATED = ("forecast", "chinchilla, t")
 Method = Callable[[Table, np.ndarray, float], Ends]
 
 
+KNOWN: dict[bytes, Forecaster] = {}
+"""Of each table and split, since levels and methods ask the same runs."""
+
+
+def known_of(of: Table, hide: np.ndarray) -> Forecaster:
+    named = b"" if of.cluster is None else of.cluster.tobytes()
+    key = of.params.tobytes() + of.loss.tobytes() + hide.tobytes() + named
+    if key not in KNOWN:
+        cluster = None if of.cluster is None else of.cluster[~hide]
+        KNOWN[key] = forecaster(inputs_of(of, ~hide), of.loss[~hide], cluster=cluster)
+    return KNOWN[key]
+
+
+def inputs_of(of: Table, rows: np.ndarray) -> dict[str, Array]:
+    return {"params": of.params[rows], "tokens": of.tokens[rows]}
+
+
 def by_forecast(of: Table, hide: np.ndarray, level: float) -> Ends:
-    seen = {"params": of.params[~hide], "tokens": of.tokens[~hide]}
-    there = {"params": of.params[hide], "tokens": of.tokens[hide]}
-    found = forecast(seen, of.loss[~hide], there, level=level)
+    found = known_of(of, hide).at(inputs_of(of, hide), level)
     low, high = found.interval.T
     return np.log(found.loss), np.log(low), np.log(high)
 
 
-def by_chinchilla(of: Table, hide: np.ndarray, level: float) -> Ends:
-    seen = {"params": of.params[~hide], "tokens": of.tokens[~hide]}
-    law = fit("chinchilla", seen, of.loss[~hide], objective="squared-log", level=level)
-    found = law.predict(params=of.params[hide], tokens=of.tokens[hide])
-    if found.interval is None:
-        raise Refusal("no interval")
-    return np.log(found.loss), np.log(found.interval[0]), np.log(found.interval[1])
+def by_kriged_mean(of: Table, hide: np.ndarray, level: float) -> Ends:
+    """The laws with their residuals, and no record of misses."""
+    known = known_of(of, hide)
+    found = kriged_mean(known.laws, known.check_inputs(inputs_of(of, hide)))
+    mean, reach = found.mean_q + known.runs.middle_loss, ndtri(0.5 + level / 2) * found.sd_q
+    return mean, mean - reach, mean + reach
+
+
+def by_law(law: str, **options: Any) -> Method:
+    """A law with its own t interval."""
+
+    def method(of: Table, hide: np.ndarray, level: float) -> Ends:
+        fitted = fit(law, inputs_of(of, ~hide), of.loss[~hide], level=level, **options)
+        there: dict[str, Any] = inputs_of(of, hide)
+        found = fitted.predict(**there)
+        if found.interval is None:
+            raise Refusal("no interval")
+        return np.log(found.loss), np.log(found.interval[0]), np.log(found.interval[1])
+
+    return method
+
+
+def by_mean_of_forms(of: Table, hide: np.ndarray, level: float) -> Ends:
+    """Four forms for their curves; the interval holds their spread and the least scatter about a form."""
+    ties: dict[str, Any] = {"tied": [("alpha", "beta")]}
+    names = ("chinchilla", "outer-exponent", "kaplan-nd")
+    forms: list[tuple[str, dict[str, Any]]] = [*((name, {}) for name in names), ("chinchilla", ties)]
+    fits = [
+        fit(law, inputs_of(of, ~hide), of.loss[~hide], objective="squared-log", curve_only=True, **more)
+        for law, more in forms
+    ]
+    there: dict[str, Any] = inputs_of(of, hide)
+    each = np.log(np.array([one.predict(**there).loss for one in fits]))
+    noise = min(float(np.std(one.residuals)) for one in fits)
+    mean, reach = each.mean(axis=0), ndtri(0.5 + level / 2) * np.hypot(each.std(axis=0), noise)
+    return mean, mean - reach, mean + reach
+
+
+def by_one_power(of: Table, hide: np.ndarray, level: float) -> Ends:
+    """ln L linear in ln N and ln D, and no interval: an end on either side of nothing."""
+    sizes = np.stack([np.ones_like(of.params), np.log(of.params), np.log(of.tokens)])
+    slopes = np.linalg.lstsq(sizes[:, ~hide].T, np.log(of.loss[~hide]))[0]
+    return (sizes[:, hide].T @ slopes,) * 3
 
 
 def by_nearest(of: Table, hide: np.ndarray, level: float) -> Ends:
-    """The loss of the nearest run in logs, and no interval: an end on either side of nothing."""
+    """The loss of the nearest run in logs, and no interval."""
     sizes = np.log(np.stack([of.params, of.tokens]))
     away = ((sizes[:, hide, None] - sizes[:, None, ~hide]) ** 2).sum(axis=0)
     loss = np.log(of.loss[~hide][away.argmin(axis=1)])
@@ -181,7 +140,11 @@ def by_nearest(of: Table, hide: np.ndarray, level: float) -> Ends:
 
 METHODS: dict[str, Method] = {
     "forecast": by_forecast,
-    "chinchilla, t": by_chinchilla,
+    "kriged laws alone": by_kriged_mean,
+    "chinchilla, t": by_law("chinchilla", objective="squared-log"),
+    "chinchilla, huber-log, t": by_law("chinchilla", objective="huber-log"),
+    "mean of four forms": by_mean_of_forms,
+    "one power law": by_one_power,
     "nearest run": by_nearest,
 }
 
@@ -257,11 +220,13 @@ def truths(rng: np.random.Generator) -> dict[str, Truth]:
     """Laws to draw runs from: in the forecast's set, and outside of it."""
     (alpha, beta), (floor, a, b) = rng.uniform(0.25, 0.5, 2), rng.uniform(0.5, [2.0, 1.2, 1.2])
 
-    def inside(N: Array, D: Array) -> Array:
-        return floor + a * (N / 1e8) ** -alpha + b * (D / 1e10) ** -beta
+    def inside(N: Array, D: Array, outer: float = 1.0, slope: float = beta) -> Array:
+        return floor + (a * (N / 1e8) ** -alpha + b * (D / 1e10) ** -slope) ** outer
 
     return {
         "chinchilla": inside,
+        "outer-exponent": lambda N, D: inside(N, D, outer=0.6),
+        "chinchilla, alpha = beta": lambda N, D: inside(N, D, slope=alpha),
         "with a product term": lambda N, D: inside(N, D) + 0.3 * (N / 1e8) ** -0.2 * (D / 1e10) ** -0.2,
         "with a bend of 1 %": lambda N, D: inside(N, D) * (1 + 0.01 * np.sin(np.log(N * D) / 3)),
     }
@@ -269,25 +234,70 @@ def truths(rng: np.random.Generator) -> dict[str, Truth]:
 
 def simulated(rng: np.random.Generator, runs: int, noise: float, truth: Truth) -> tuple[Table, np.ndarray]:
     """``runs`` over two decades of N and D, and twelve new ones around ten times the largest of both."""
-    N = np.concatenate([10 ** rng.uniform(7, 9, runs), 10 ** rng.uniform(8.5, 10, 12)])
-    D = np.concatenate([10 ** rng.uniform(9, 11, runs), 10 ** rng.uniform(10.5, 12, 12)])
+    N = np.concatenate([10 ** rng.uniform(7, 9, runs), 10 ** rng.uniform(8.5, 10, NEW)])
+    D = np.concatenate([10 ** rng.uniform(9, 11, runs), 10 ** rng.uniform(10.5, 12, NEW)])
     loss = truth(N, D) * np.exp(noise * rng.standard_normal(len(N)))
     return Table("simulated", "", N, D, loss), np.arange(len(N)) >= runs
 
 
-def simulations(sizes: tuple[int, ...], noises: tuple[float, ...], seeds: int) -> Iterator[tuple[str, Score]]:
-    """Mean scores at 90 %, by truth, number of runs and noise."""
-    for noise in noises:
-        for runs in sizes:
-            scores: dict[str, list[list[float]]] = {}
-            for seed in range(seeds):
-                rng = np.random.default_rng(seed)
-                for name, truth in truths(rng).items():
-                    of, hide = simulated(rng, runs, noise, truth)
-                    one = score(of, hide, by_forecast(of, hide, 0.9), 0.9)
-                    scores.setdefault(name, []).append(vars_of(one))
-            for name, rows in scores.items():
-                yield f"{name}, {runs} runs, noise {noise:.1%}", Score(*np.mean(rows, axis=0))
+Rows = dict[tuple[str, str], list[Score]]
+
+
+def simulations(sizes: tuple[int, ...], noises: tuple[float, ...], seeds: int) -> Rows:
+    """Scores at 90 % by truth and method; printed for each number of runs and noise."""
+    every: Rows = {}
+    for noise, runs in product(noises, sizes):
+        here: Rows = {}
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            for name, truth in truths(rng).items():
+                of, hide = simulated(rng, runs, noise, truth)
+                for method in SIMULATED:
+                    add(here, (name, method), of, hide)
+        for (name, method), scores in here.items():
+            if method == "forecast":
+                print(line(f"{name}, {runs} runs, noise {noise:.1%}", [mean_of(scores)]), flush=True)
+            every.setdefault((name, method), []).extend(scores)
+    return every
+
+
+def checkpoints(seeds: int) -> Rows:
+    """14 runs with five checkpoints each, which share a noise of 1 %; told which is whose, and not."""
+    rows: Rows = {}
+    run = np.concatenate([np.repeat(np.arange(14), 5), np.arange(14, 14 + NEW)])
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        truth = truths(rng)["chinchilla"]
+        of = simulated(rng, 14, 0.0, truth)[0]
+        N, D = of.params[run], of.tokens[run]
+        D[: 14 * 5] *= np.tile(np.geomspace(0.1, 1, 5), 14)
+        loss = truth(N, D) * np.exp(0.01 * rng.standard_normal(14 + NEW)[run])
+        for name, cluster in (("named by their run", run), ("not named", None)):
+            add(
+                rows,
+                (name, "forecast"),
+                Table("simulated", "", N, D, loss, cluster),
+                np.arange(len(run)) >= 70,
+            )
+    return rows
+
+
+def add(rows: Rows, key: tuple[str, str], of: Table, hide: np.ndarray) -> None:
+    """The score of one simulated table, unless it is refused."""
+    with suppress(Refusal):
+        one = score(of, hide, METHODS[key[1]](of, hide, 0.9), 0.9)
+        rows.setdefault(key, []).append(one)
+
+
+def mean_of(scores: list[Score]) -> Score:
+    return Score(*np.mean([vars_of(one) for one in scores], axis=0))
+
+
+def print_means(title: str, rows: Rows) -> None:
+    print(f"\n{title}\n{HEAD}")
+    for (name, method), scores in rows.items():
+        text = line(f"{name}: {method}", [mean_of(scores)])
+        print(text.replace(f"{1:>7}", f"{len(scores):>7}", 1), flush=True)
 
 
 def main(folder: Path) -> None:
@@ -306,8 +316,9 @@ def main(folder: Path) -> None:
     scores = [one for of in others if (one := mean_scores(of, by_forecast, 0.9))]
     print(line("the latter, top 15 % and 35 %", scores), flush=True)
     print(f"\nsimulated runs, twelve new ones to ten times the largest N and D, at 90 %\n{HEAD}")
-    for name, one in simulations((20, 60, 150, 400), (0.002, 0.01, 0.05), 10):
-        print(line(name, [one]), flush=True)
+    every = simulations((20, 60, 150, 400), (0.002, 0.01, 0.05), 8)
+    print_means("the same by truth and method, where not refused", every)
+    print_means("simulated checkpoints of 14 runs", checkpoints(12))
     print(f"\n{time.process_time() - begin:.0f} CPU-seconds")
 
 

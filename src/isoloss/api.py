@@ -99,6 +99,7 @@ def plan(law: "Fit", **question: Any) -> "Plan":
     """Which model for how many tokens: ``isoloss.plans.plan`` of this fit, with its options."""
     from isoloss.plans import plan
 
+    question.setdefault("with_forecast", True)
     return plan(law, **question)
 
 

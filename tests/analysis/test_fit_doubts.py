@@ -81,14 +81,36 @@ def test_hidden_runs_that_a_wrong_law_misses_are_counted():
     assert inside < 0.5 * count
 
 
+def test_of_many_rows_a_part_is_asked():
+    """1,200 runs, of which the large ones are 6% above the law of the small."""
+    rng = np.random.default_rng(3)
+    N, D = 10 ** rng.uniform(7, 9, 1200), 10 ** rng.uniform(9, 11, 1200)
+    loss = (1.8 + 480 * N**-0.35 + 2100 * D**-0.37) * np.exp(0.004 * rng.standard_normal(1200))
+    table = pl.DataFrame({"params": N, "tokens": D, "loss": np.where(N > 5e8, 1.06, 1.0) * loss})
+    assert HIDDEN in doubts(table, objective="squared-log")
+    assert HIDDEN not in doubts(table.with_columns(loss=pl.Series(loss)), objective="squared-log")
+
+
 def test_of_a_true_law_hidden_runs_are_seldom_doubted():
     """At most one of fifty by the rule: of twenty, three would be chance in a hundred."""
     raised = sum(HIDDEN in doubts(frame(seed=seed), objective="squared-log") for seed in range(20))
     assert raised <= 2
 
 
-def test_many_runs_off_the_law_are_no_outliers():
-    assert "outlier" not in doubts(frame(spoilt=range(20)))
+def test_many_runs_off_the_law_are_another_kind_where_they_stand_among_the_others():
+    rows = range(0, 80, 4)
+    table = frame(spoilt=rows)
+    said = doubts(table)
+    assert "outlier" not in said
+    assert "20 of 80 runs lie off the law that the others follow (rows 1, 5, 9," in said
+    assert "two kinds of runs?" in said
+    # Where they stand together, or off in both directions, a law that bends does the same.
+    large = pl.col("params") > table["params"].quantile(0.75)
+    bent = frame().with_columns(pl.col("loss") * pl.when(large).then(1.2).otherwise(1))
+    both = np.ones(80)
+    both[list(rows)] = np.resize([1.25, 0.8], 20)
+    for other in (bent, frame().with_columns(pl.col("loss") * pl.Series(both))):
+        assert "two kinds" not in doubts(other, curve_only=True)
 
 
 def test_a_form_that_scatters_half_as_much_is_named():

@@ -26,7 +26,7 @@ def test_it_says_the_loss_the_interval_and_what_they_rest_on(isoloss, here):
     assert code == 0, talk
     written = json.loads((here / "forecast.json").read_text("utf-8"))
     low, high = written["interval"]
-    assert said.startswith(f"loss {written['loss']:.4f} nats a token at params 7B, tokens 140B\n")
+    assert said.startswith(f"loss {written['loss']:.4f} nats per token at params 7B, tokens 140B\n")
     assert f"a new run: {low:.4f} to {high:.4f} (90%)" in said
     assert "outside the runs: params 7 times, tokens 1.4 times, flops 9.8 times" in said
     for name in ("chinchilla", "outer-exponent", "chinchilla, alpha = beta"):
@@ -62,7 +62,7 @@ def test_what_cannot_be_asked_is_said(isoloss, arguments, code, words):
     assert words in talk
 
 
-def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss):
+def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     names = ("--params", "size", "--tokens", "seen", "--loss", "val")
     isoloss("fit", "runs.csv", "--law", "chinchilla", "--objective", "squared-log", *names, "-o", "fit.json")
     beside = json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])["forecast"]
@@ -71,11 +71,21 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss):
     said = isoloss("predict", "fit.json", *POINT)[1]
     assert f"forecast from the same runs: {alone['loss']:.4f}" in said
     assert "outside the runs: trust the forecast" in said
-    assert "times outside the runs: that far this table's hidden runs were missed by" in said
+    assert "times outside the runs: at this table's error rate that adds" in said
     far = isoloss("predict", "fit.json", "--params", "7e10", "--tokens", "1.4e12")[1]
     assert "lies a factor" not in far
+    assert "the forecast beside it: the point lies" in far
+    for command in ("plan", "design"):
+        asked = ("--flops", "1e24") if command == "plan" else ("--budget", "1e21", *POINT)
+        said = isoloss(command, "fit.json", *asked)[1]
+        assert "times outside the runs: at this table's error rate that adds" in said
+        assert "lies a factor" not in said
     inside = isoloss("predict", "fit.json", "--params", "1e8", "--tokens", "1e10")[1]
     assert "trust" not in inside
+    # Where the law has no interval nothing stands in place of the factor.
+    curve = json.loads((here / "fit.json").read_text("utf-8")) | {"covariance": None, "status": "CURVE_ONLY"}
+    (here / "curve.json").write_text(json.dumps(curve), "utf-8")
+    assert "lies a factor" in isoloss("predict", "curve.json", "--params", "7e10", "--tokens", "1.4e12")[1]
     # A published law carries no runs.
     assert "forecast" not in isoloss("predict", "chinchilla-epoch", *POINT)[1]
 
@@ -106,3 +116,94 @@ def test_a_design_buys_runs_for_a_forecast(isoloss, tmp_path):
     assert (tmp_path / "drawn" / "design.svg").is_file()
     assert found["law"] == "forecast"
     assert found["half_width_after"] < found["half_width_now"]
+
+
+def test_a_file_keeps_its_doubts_and_takes_no_reading(isoloss, here):
+    rng = np.random.default_rng(1)
+    N, D = 10 ** rng.uniform(7, 9, 160), 10 ** rng.uniform(9, 11, 160)
+    loss = (1.8 + 480 * N**-0.35 + 2100 * D**-0.37) * np.exp(0.003 * rng.standard_normal(160))
+    table = {"params": N, "tokens": D, "unique_tokens": np.full(160, 5e10), "loss": loss}
+    pl.DataFrame(table).write_csv("more.csv")
+    isoloss("forecast", "more.csv", *POINT, "-o", "forecast.json")
+    for source in ("more.csv", "forecast.json"):
+        warnings = json.loads(isoloss("plan", "--forecast", source, "--flops", "1e21", "--json")[1])[
+            "warnings"
+        ]
+        assert any("150 of 160 runs were used" in said for said in warnings)
+        assert sum("passed more than once over their data" in said for said in warnings) == 1
+        assert not any("the point lies" in said for said in warnings)
+    for option in (("--count", "params_total"), ("--accept", "many-diverged"), ("--bytes-per-token", "4")):
+        code, said, talk = isoloss("forecast", "forecast.json", *POINT, *option)
+        assert (code, said) == (2, "")
+        assert "it was read before" in talk
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (("source", "columns"), {"params": 1}),
+        (("source", "loss_unit"), 7),
+        (("source", "findings"), ["text"]),
+        (("data", "weights"), 5),
+        (("data", "loss"), ["2.1"] * 25),
+        (("data", "loss"), [2.1]),
+        (("data",), [1]),
+    ],
+)
+def test_a_damaged_file_is_no_forecast(isoloss, here, key, value):
+    isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "-o", "forecast.json")
+    written = json.loads((here / "forecast.json").read_text("utf-8"))
+    part = written
+    for name in key[:-1]:
+        part = part[name]
+    part[key[-1]] = value
+    (here / "forecast.json").write_text(json.dumps(written), "utf-8")
+    asked = (("forecast",), ("plan", "--forecast"), ("design", "--forecast"))
+    options = (POINT, ("--flops", "1e21"), ("--budget", "1e20", *POINT))
+    for command, more in zip(asked, options, strict=True):
+        code, said, talk = isoloss(*command, "forecast.json", *more)
+        assert (code, said) == (2, "")
+        assert "forecast.json: " in talk
+
+
+def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
+    rng = np.random.default_rng(3)
+    N, D = 10 ** rng.uniform(7, 9, 60), 10 ** rng.uniform(9, 11, 60)
+    loss = 1.8 + 480 * N**-0.35 + 2100 * D**-0.37
+    times = rng.choice([1, 2, 4, 8], 60)
+    table = {"params": N, "tokens": D, "recurrence": times, "loss": loss + 0.3 / times}
+    pl.DataFrame(table).write_csv("l.csv")
+    loops = ("--input", "recurrence=4")
+    assert isoloss("forecast", "l.csv", *POINT, *loops, "-o", "l.json")[0] == 0
+    for source in ("l.csv", "l.json"):
+        code, _, talk = isoloss("plan", "--forecast", source, "--flops", "1e21")
+        assert code == 2
+        assert "the runs differ in recurrence too" in talk
+
+
+def test_losses_are_said_in_their_unit(isoloss):
+    pl.read_csv("runs.csv").rename({"val": "bits_per_byte"}).write_csv("bits.csv")
+    columns = ("--column", "params=size", "--column", "tokens=seen", "--column", "loss=bits_per_byte")
+    assert " bits per byte at params 7B" in isoloss("forecast", "bits.csv", *columns, *POINT)[1]
+    columns = (*columns[:-1], "bits_per_byte=bits_per_byte")
+    said = isoloss("forecast", "bits.csv", *columns, *POINT, "--bytes-per-token", "4")[1]
+    assert " nats per token at params 7B" in said
+
+
+def test_a_plan_is_refused_where_runs_do_not_say_how_compute_is_split(isoloss):
+    rng = np.random.default_rng(0)
+    N = np.geomspace(1e7, 1e9, 16)
+    loss = (1.8 + 480 * N**-0.35 + 2100 * (20 * N) ** -0.37) * np.exp(0.003 * rng.standard_normal(16))
+    pl.DataFrame({"params": N, "tokens": 20 * N, "loss": loss}).write_csv("line.csv")
+    code, said, talk = isoloss("plan", "--forecast", "line.csv", "--flops", "1e22")
+    assert (code, said) == (3, "")
+    assert "params and tokens rise together" in talk
+    assert isoloss("plan", "--forecast", "line.csv", "--flops", "1e22", "--params", "1e10")[0] == 0
+    rng = np.random.default_rng(1)
+    N, D = 10 ** rng.uniform(7, 9, 40), 10 ** rng.uniform(9, 11, 40)
+    rising = (1.8 + 480 * N**-0.35 + 2100 * D**-0.37) ** -1 * np.exp(0.004 * rng.standard_normal(40))
+    pl.DataFrame({"params": N, "tokens": D, "loss": rising}).write_csv("rising.csv")
+    code, _, talk = isoloss("plan", "--forecast", "rising.csv", "--flops", "1e22")
+    assert code == 3
+    assert "the runs do not tell how many params are best" in talk
+    assert "To mend it: add runs of other tokens per parameter" in talk

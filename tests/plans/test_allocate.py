@@ -301,6 +301,9 @@ def test_doubts_are_said(known, fitted):
     assert far.extrapolation["params"] > 10
     assert any("outside the data" in warning for warning in far.warnings)
     assert not any("outside the data" in warning for warning in near.warnings)
+    beside = plan(fitted, flops=1e26, with_forecast=True).warnings
+    assert any("at this table's error rate that adds" in warning for warning in beside)
+    assert not any("outside the data" in warning for warning in beside)
     by_column = replace(fitted, source={"columns": {"params": "params"}, "study": True})
     assert any("output head" in warning for warning in plan(by_column, flops=1e20).warnings)
     # In other people's tables the name alone does not say what it counts.

@@ -72,11 +72,18 @@ def test_the_forecast_wins_where_the_law_is_wrong_and_loses_where_its_interval_i
     sizes = {"params": 10 ** rng.uniform(7, 9, 40), "tokens": 10 ** rng.uniform(9, 11, 40)}
     law = form("chinchilla").loss(LAW, sizes)
     bent = law * (1 + 0.02 * np.sin(np.log(sizes["params"] * sizes["tokens"]) / 3))
-    for loss, winner in ((bent, "forecast"), (law * np.exp(1e-4 * rng.standard_normal(40)), "law")):
+    for loss, words in ((bent, "better"), (law * np.exp(1e-4 * rng.standard_normal(40)), "worse")):
         found = backtest("chinchilla", sizes, loss, holdout="largest-flops", share=0.3)
-        better = found.forecast.intervals.winkler < found.intervals.winkler
-        assert better == (winner == "forecast")
-        assert f"The {winner} predicts better" in found.verdict()
+        assert (found.forecast.intervals.winkler < found.intervals.winkler) == (words == "better")
+        assert f": it predicts {words} than the law" in found.verdict()
+        baseline = (
+            "and the best baseline" if words == "better" else "and predicts better than the best baseline"
+        )
+        assert baseline in found.verdict()
+    few = backtest("chinchilla", sizes, bent, holdout="largest-flops", rungs=1)
+    assert few.forecast_standing == (Standing.TOO_FEW, Standing.TOO_FEW)
+    assert "The forecast misses by" in few.verdict()
+    assert "predicts" not in few.verdict()
 
 
 def test_loops_are_forecast_beside_their_law():

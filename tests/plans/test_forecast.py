@@ -11,7 +11,6 @@ from isoloss.errors import InputError, Refusal
 from isoloss.plans.forecast import forecast
 from isoloss.plans.forecast.bases import SEVERAL_INPUTS, fit_base
 from isoloss.plans.forecast.kriging import krige
-from isoloss.plans.forecast.origins import error_rate
 from isoloss.plans.forecast.runs import MOST_RUNS, log_runs
 
 TRUTH = {"E": 1.8, "A": 0.5, "alpha": 0.35, "B": 0.6, "beta": 0.37}
@@ -159,28 +158,6 @@ def test_kriging_follows_a_smooth_error_that_the_law_has_not():
     assert rms[0] < 0.5 * rms[1]
 
 
-def test_checkpoints_named_by_their_run_widen_the_forecast():
-    rng = np.random.default_rng(4)
-    N = np.repeat(10 ** rng.uniform(7, 9, 15), 6)
-    D = np.tile(np.geomspace(1e9, 1e11, 6), 15)
-    run = np.repeat(np.arange(15), 6)
-    loss = loss_at(N, D) * np.exp(0.01 * np.repeat(rng.standard_normal(15), 6))
-    blind, told = asked(N, D, loss), asked(N, D, loss, cluster=run)
-    assert np.diff(told.interval[0]) != np.diff(blind.interval[0])
-    renamed = asked(N, D, loss, cluster=np.array([f"r{14 - name}" for name in run]))
-    same(told, renamed)
-
-
-def test_the_error_rate_grows_where_hidden_runs_were_missed():
-    rates = []
-    for bend in (0.0, 0.05):
-        N, D, loss = runs_of(60, bend=bend)
-        rates.append(error_rate(log_runs({"params": N, "tokens": D}, loss)))
-    assert rates[0].origins == 6
-    assert rates[1].rate >= rates[0].rate
-    assert rates[0].width_factor <= 1.0
-
-
 # Refusals and doubts
 
 
@@ -195,7 +172,10 @@ def test_one_size_is_refused_with_what_would_lift_it(runs):
     N, D, loss = runs
     with pytest.raises(Refusal, match="params spans a factor of 1: ") as refused:
         asked(np.full_like(N, 1e8), D, loss)
-    assert "1.5 times" in refused.value.mend
+    assert refused.value.mend.startswith("ask by tokens alone, or add runs until its largest is 1.5 times")
+    with pytest.raises(Refusal, match=r"params spans a factor of 1\.\d") as refused:
+        asked(np.where(np.arange(len(N)) % 2, 1e8, 1.3e8), D, loss)
+    assert "alone" not in refused.value.mend
 
 
 @pytest.mark.parametrize(
@@ -282,6 +262,21 @@ def test_one_number_goes_with_many(frame):
 def test_a_size_that_varies_unasked_is_an_error(frame):
     with pytest.raises(InputError, match="differ in tokens too"):
         isoloss.forecast(frame, params=1e10)
+    loops = np.resize([1, 2, 4], frame.height)
+    for name, column in (("recurrence", loops), ("position", loops), ("unique_tokens", frame["D"] / loops)):
+        table = frame.with_columns(pl.Series(name, column))
+        with pytest.raises(InputError, match=f"differ in {name} too"):
+            isoloss.forecast(table, **AT)
+    one = frame.with_columns(recurrence=pl.lit(4), unique_tokens=2.0 * pl.col("D"))
+    assert not any("differ" in warning for warning in isoloss.forecast(one, **AT).warnings)
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
+def test_a_setting_that_varies_by_no_rule_is_a_doubt(frame, name):
+    mixed = frame.with_columns(pl.Series(name, np.resize([1e-4, 1e-3, 1e-2], frame.height)))
+    assert any(f"differ in {name} by no rule" in said for said in isoloss.forecast(mixed, **AT).warnings)
+    rule = frame.with_columns((1e3 / pl.col("N").sqrt()).alias(name))
+    assert not any("differ" in said for said in isoloss.forecast(rule, **AT).warnings)
 
 
 def test_json_has_numbers_for_one_point_and_lists_for_more(frame):

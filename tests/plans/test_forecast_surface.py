@@ -111,7 +111,7 @@ def test_a_written_forecast_answers_as_its_table_does(tmp_path, known):
     again = forecaster_of(path).at(asked)
     np.testing.assert_allclose(again.interval, first.interval, rtol=1e-7)
     assert again.source == json.loads(json.dumps(first.source))
-    with pytest.raises(InputError, match="leave out columns"):
+    with pytest.raises(InputError, match="leave out where"):
         forecaster_of(path, where="loss < 3")
     path.write_text("{}", "utf-8")
     with pytest.raises(InputError, match="carries no runs of params and tokens"):

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import fit
-from isoloss.sources import fit_table
+from isoloss.laws import FitStatus, fit
+from isoloss.sources import fit_table, fitting
 
 SIZES = np.geomspace(1e6, 1e8, 7)
 LOSSES = 1.8 + 400 * SIZES**-0.35 + 0.005 * np.random.default_rng(0).standard_normal(7)
@@ -204,3 +204,31 @@ def test_where_the_default_refuses_squares_of_logs_are_tried_and_named():
         assert ("since huber-log is refused" in " ".join(fitted.warnings)) == (used != "huber-log")
     with pytest.raises(Refusal, match="told apart"):
         fit_table("chinchilla", table, objective="huber-log")
+
+
+def test_a_law_that_both_refuse_is_fitted_by_each_once(monkeypatch):
+    tried = []
+
+    def counted(*args, **options):
+        tried.append(options["objective"])
+        return fit(*args, **options)
+
+    monkeypatch.setattr(fitting, "fit", counted)
+    N = np.geomspace(1e7, 1e9, 12)
+    table = pl.DataFrame({"params": N, "loss": 2 + 0.001 * np.resize([1, -1, 2], 12)})
+    with pytest.raises(Refusal):
+        fit_table("power-floor", table)
+    assert tried == ["huber-log", "squared-log"]
+    assert fit_table("power-floor", table, curve_only=True).status is FitStatus.CURVE_ONLY
+    assert tried == 2 * ["huber-log", "squared-log"]
+
+
+def test_what_is_held_is_named_first_where_a_fit_is_refused():
+    rng = np.random.default_rng(1)
+    N, D = 10 ** rng.uniform(7, 9, 40), 10 ** rng.uniform(9, 11, 40)
+    loss = (1.8 + 480 * N**-0.35 + 2100 * D**-0.37) * np.exp(0.004 * rng.standard_normal(40))
+    table = pl.DataFrame({"params": N, "tokens": D, "loss": loss})
+    for name in ("alpha", "beta"):
+        with pytest.raises(Refusal) as refused:
+            fit_table("outer-exponent", table, fixed={name: 300.0})
+        assert refused.value.mend.startswith(f"first look at what is held ({name} = 300); then ")

@@ -4,20 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isoloss import text
 from isoloss.analysis.fit_rows import exact, on_logs, rows, spread_words
 from isoloss.analysis.fit_tables import exponents
-from isoloss.analysis.refits import hidden_runs
+from isoloss.analysis.refits import hidden_runs, part_of
 from isoloss.analysis.residual_bins import drift, drifts, means
 from isoloss.errors import Refusal, attempt
-from isoloss.laws import Fit, descend, problem_of
+from isoloss.laws import Array, Fit, descend, problem_of
+from isoloss.neighbours import nearest
 from isoloss.plans.forecast import best_form
 
 OFF = 8.0
 """Standard deviations, by medians, beyond which a run is an outlier: tails of real runs stay in."""
-MOST_OFF = 0.1
-"""A larger part of the runs is no group of outliers."""
+MOST_OFF, MOST_OTHER = 0.1, 0.5
+"""A larger part of the runs is no group of outliers; up to half of them may be another kind of runs."""
 BETTER = 2.0
 """A form that scatters so many times less is named."""
 FEWEST = 12
@@ -27,17 +29,22 @@ _SIZES, _BUDGETS, _ONE_SIDE = 4, 3, 2 / 3
 _DELTA = 1e-3  # of Huber's function, on log losses
 _NAMED = 10
 _MOST_HIDDEN = 1000
-"""Of more rows than this the second fit, without the largest runs, would cost seconds."""
+"""Of more rows than this a part, always the same, is asked: the whole would cost seconds."""
+_ONE_SIGN = 0.9  # of another kind of runs: they are off in one direction
 _WIDE = 0.99
 
 
 @dataclass(frozen=True)
 class Outliers:
-    """Runs off the law: their rows, how far in standard deviations, and the law's parameters without them."""
+    """Runs off the law: their rows, how far in standard deviations, and the law's parameters without them.
+
+    ``many``: more than a tenth of the runs, in one direction, and spread among the others.
+    """
 
     rows: tuple[int, ...]
     off: tuple[float, float]
     params: Mapping[str, float]
+    many: bool = False
 
 
 def doubted(fit: Fit) -> Fit:
@@ -69,24 +76,39 @@ def outliers(fit: Fit) -> Outliers | None:
     if not fit.signed_floor:  # squares let outliers hide in the scatter that they make
         phi = descend(replace(problem, objective="huber-log", delta=_DELTA), phi[None])[0]
     out_n, off_n = np.zeros(len(points.y_n), dtype=bool), np.zeros(len(points.y_n))
+    r_n = off_n
     for _ in range(_ROUNDS):
-        r_n = np.abs(problem.residuals(phi))
-        off_n = r_n / max(1.4826 * float(np.median(r_n[~out_n])), 1e-12)
+        r_n = problem.residuals(phi)
+        off_n = np.abs(r_n) / max(1.4826 * float(np.median(np.abs(r_n[~out_n]))), 1e-12)
         if np.array_equal(off_n > OFF, out_n):
             break
         out_n = off_n > OFF
-        if not out_n.any() or out_n.mean() > MOST_OFF or len(points.y_n) - out_n.sum() <= len(phi):
+        if not out_n.any() or out_n.mean() >= MOST_OTHER or len(points.y_n) - out_n.sum() <= len(phi):
             return None
         rest = replace(problem, w_n=np.where(out_n, 0.0, problem.w_n))
         phi = descend(rest, phi[None])[0]
-    if not out_n.any():
+    many = bool(out_n.mean() > MOST_OFF)
+    if not out_n.any() or (many and not _another_kind(points.x_In, r_n, out_n)):
         return None
     numbers = np.arange(1, points.rows + 1) if fit.data is None or fit.data.rows is None else fit.data.rows
     out_rows = np.array(numbers)[points.first_n[out_n]]
     params = fit.form.plain(problem.model.unscale(problem.model.theta(phi)[None])[0]) | dict(fit.fixed)
-    return Outliers(
-        tuple(sorted(out_rows.tolist())), (float(off_n[out_n].min()), float(off_n[out_n].max())), params
-    )
+    ends = (float(off_n[out_n].min()), float(off_n[out_n].max()))
+    return Outliers(tuple(sorted(out_rows.tolist())), ends, params, many)
+
+
+def _another_kind(x_In: Array, r_n: Array, out_n: NDArray[np.bool_]) -> bool:
+    """Whether runs are off in one direction and stand among the others; where a law bends they do together.
+
+    Of runs that are off by another kind a share like their own has a nearest run that is off, of a bend all.
+    """
+    above = float(np.mean(r_n[out_n] > 0))
+    if max(above, 1 - above) < _ONE_SIGN:
+        return False
+    z_nI = np.log(np.maximum(x_In, 1e-300)).T
+    nearest_n = nearest(z_nI / np.maximum(np.ptp(z_nI, axis=0), 1e-12), 2)[1]
+    other_n = np.where(nearest_n[:, 0] == np.arange(len(z_nI)), nearest_n[:, 1], nearest_n[:, 0])
+    return float(np.mean(out_n[other_n[out_n]])) < (1 + out_n.mean()) / 2
 
 
 def _outlier_words(fit: Fit, group: Outliers | None) -> str:
@@ -98,6 +120,12 @@ def _outlier_words(fit: Fit, group: Outliers | None) -> str:
         f"{name} {text.number(fit.params[name])} becomes {text.number(group.params[name])}"
         for name in exponents(fit)
     ]
+    if group.many:
+        of = len(fit.residuals)
+        return (
+            f"{len(group.rows)} of {of} runs lie off the law that the others follow (rows {named}): "
+            f"two kinds of runs? Without them {text.listed(moves)}"
+        )
     off = f"{group.off[0]:.2g}" if one else text.interval(group.off, lambda value: f"{value:.2g}")
     return (
         f"{text.plural(len(group.rows), 'outlier')}, {off} standard deviations off the law (row"
@@ -131,9 +159,9 @@ def _hidden_words(fit: Fit) -> str:
     Their misses come together, as they share one law. Yet of a true law a share of 1 - level misses on
     average, so by Markov's inequality half of them do with a chance of at most 2 (1 - level).
     """
-    if len(fit.residuals) > _MOST_HIDDEN or fit.covariance is None:
+    if fit.covariance is None:
         return ""
-    hidden = attempt(hidden_runs, fit, level=_WIDE, with_forecast=False)
+    hidden = attempt(hidden_runs, part_of(fit, _MOST_HIDDEN), level=_WIDE, with_forecast=False)
     if isinstance(hidden, Refusal) or hidden.coverage is None or hidden.coverage.share >= 0.5:
         return ""
     count = hidden.coverage.points

@@ -3,6 +3,7 @@ methods without a law."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,6 +197,26 @@ def compared(law: Fit) -> Comparison:
         objective=law.objective.name,
         delta=law.objective.delta or 1e-3,
     )
+
+
+def part_of(law: Fit, most: int) -> Fit:
+    """``law`` with at most so many of its rows, a random part that is always the same."""
+    data = law.data
+    if data is None or len(data.loss) <= most:
+        return law
+    kept = sorted(np.random.default_rng(0).permutation(len(data.loss))[:most].tolist())
+
+    def some(column: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(column[row] for row in kept)
+
+    part = FitData(
+        {name: some(column) for name, column in data.inputs.items()},
+        some(data.loss),
+        some(data.weights),
+        None if data.cluster is None else some(data.cluster),
+        None if data.rows is None else some(data.rows),
+    )
+    return replace(law, data=part)
 
 
 def without_a_law(data: FitData | None, level: float) -> ExponentsByMethod:

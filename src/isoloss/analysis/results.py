@@ -9,11 +9,12 @@ from isoloss.table import Table, text_table
 
 if TYPE_CHECKING:  # a command loads what it runs alone
     from isoloss.plans.backtest import Backtest
-    from isoloss.plans.compare import Comparison, ScoreGap
+    from isoloss.plans.compare import Comparison
     from isoloss.plans.design import Design
     from isoloss.plans.forecast import Forecast
     from isoloss.plans.methods import ExponentsByMethod
     from isoloss.plans.plan import Plan
+    from isoloss.plans.scores import ScoreGap
 
 Parts = Iterator[str | Table]
 """Lines and tables, in the order in which they are shown."""
@@ -72,7 +73,7 @@ def forecast_parts(forecast: "Forecast") -> Parts:
             f"{name} {text.count(size)}" for name, size in zip(forecast.inputs, point, strict=True)
         )
         low, high = forecast.interval[index]
-        yield f"loss {_loss(forecast.loss[index])} nats a token at {sizes}"
+        yield f"loss {_loss(forecast.loss[index])} {forecast.loss_unit} at {sizes}"
         yield f"a new run: {low:.4f} to {high:.4f} ({level})"
         far = {name: factors[index] for name, factors in forecast.extrapolation.items() if factors[index] > 1}
         yield "outside the runs: " + (

@@ -83,6 +83,7 @@ def predict(
     isoloss predict chinchilla-epoch --params 70B --tokens 1.4T
     """
     from isoloss.analysis.results import prediction_parts
+    from isoloss.laws import far_warnings
     from isoloss.plans.forecast import doubts_beside, forecast_beside
     from isoloss.sources.fits import inputs_for, read_fit
 
@@ -91,7 +92,8 @@ def predict(
     inputs = o.law_inputs(sizes | {"recurrence": recurrence, "position": position}, others)
     at = inputs_for(fitted, inputs)
     prediction, beside = fitted.predict(level=level, **at), forecast_beside(fitted, at, level)
-    warnings = doubts_beside(prediction, beside)
+    far = far_warnings(prediction.extrapolation)
+    warnings = doubts_beside(prediction.warnings, far, prediction.interval, beside)
     answer = vars(prediction) | {"law": fitted.law, "source": fitted.source, "warnings": warnings}
     answer |= {} if beside is None else {"forecast": beside.to_json()}
     answer = {fitted.form.gives: answer.pop("loss")} | answer

@@ -25,6 +25,12 @@ Verbose = Annotated[bool, typer.Option("--verbose", help="Say every finding, not
 Accept = Annotated[
     list[str] | None, typer.Option(help="Kind of finding that shall warn in place of refusing.")
 ]
+BytesPerToken = Annotated[float | None, typer.Option(help="Turns bits per byte into nats a token.")]
+Count = Annotated[str, typer.Option(help="Which count is N: params, params_total or params_executed.")]
+TiedEmbeddings = Annotated[
+    bool | None,
+    typer.Option("--tied-embeddings/--untied-embeddings", help="Lets one count follow from another."),
+]
 MoreInputs = Annotated[list[str] | None, typer.Option("--input", help="NAME=VALUE for other inputs.")]
 
 
@@ -80,19 +86,9 @@ class SizeColumnOptions:
         list[str] | None, typer.Option("--column", help="NAME=COLUMN for any other input of a law.")
     ] = None
     where: Where = None
-    bytes_per_token: Annotated[float | None, typer.Option(help="Turns bits per byte into nats a token.")] = (
-        None
-    )
-    count: Annotated[str, typer.Option(help="Which count is N: params, params_total or params_executed.")] = (
-        "params"
-    )
-    tied_embeddings: Annotated[
-        bool | None,
-        typer.Option(
-            "--tied-embeddings/--untied-embeddings",
-            help="Lets one count follow from another.",
-        ),
-    ] = None
+    bytes_per_token: BytesPerToken = None
+    count: Count = "params"
+    tied_embeddings: TiedEmbeddings = None
     accept: Accept = None
     verbose: Verbose = False
 
@@ -132,14 +128,15 @@ class RunsOptions:
     columns: Annotated[list[str] | None, typer.Option("--column", help="NAME=COLUMN, as in fit.")] = None
     where: Where = None
     cluster: Annotated[str | None, typer.Option(help="Column naming rows that hang together.")] = None
-    count: Annotated[str, typer.Option(help="params, params_total or params_executed.")] = "params"
+    bytes_per_token: BytesPerToken = None
+    count: Count = "params"
+    tied_embeddings: TiedEmbeddings = None
     accept: Accept = None
 
     def reading(self) -> dict[str, Any]:
         """As ``plans.forecast.forecaster_of`` takes it. Raises InputError."""
-        columns = pairs(self.columns, "--column")
-        own = {"where": self.where, "cluster": self.cluster, "count": self.count}
-        return own | {"columns": columns, "accepted": self.accept or ()}
+        own = {name: value for name, value in vars(self).items() if name != "accept"}
+        return own | {"columns": pairs(self.columns, "--column"), "accepted": self.accept or ()}
 
 
 @dataclass(frozen=True)
@@ -149,17 +146,12 @@ class ObjectiveOptions:
     objective: Annotated[
         str | None,
         typer.Option(
-            help="huber-log, squared-log, squared or huber-likelihood; summed. Default: huber-log, in fit "
+            help="huber-log, squared-log, squared or huber-likelihood; summed. Default: huber-log, or "
             "squared-log where that refuses."
         ),
     ] = None
     delta: Annotated[float, typer.Option(help="Threshold of Huber's function, on log loss.")] = 1e-3
     level: Level = 0.9
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """As what takes one objective and tries no other takes them."""
-        return vars(self) | {"objective": self.objective or "huber-log"}
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def compare(
             read.loss,
             holdout=None if holdout is None else hidden,
             cluster=read.cluster,
-            **objective.chosen,
+            **vars(objective),
         )
     if out is not None:
         from isoloss.figures import compared_laws
@@ -81,7 +81,7 @@ def backtest(
     from isoloss.plans.backtest import backtest as judged
 
     read, inputs, hidden = _read([law], table, columns, holdout)
-    options = objective.chosen | held.options() | {"source": read.source}
+    options = vars(objective) | held.options() | {"source": read.source}
     with read.warnings_in_refusal():
         result = judged(law, inputs, read.loss, holdout=hidden, rungs=rungs, cluster=read.cluster, **options)
     if out is not None:
@@ -205,7 +205,7 @@ def plan(
     from isoloss.plans import plan as planned
 
     known = _known(source, forecast, runs)
-    result = planned(known, **vars(question))
+    result = planned(known, **vars(question), with_forecast=True)
     respond(as_json, result, plan_parts(result, known.loss_unit), result.warnings, verbose=verbose)
 
 

@@ -24,6 +24,7 @@ from isoloss.plans.scores import (
     paired_interval,
     score_of,
     seed_sd,
+    winkler_of,
 )
 from isoloss.stats import check_level
 from isoloss.strict import json_values
@@ -37,6 +38,13 @@ class Standing(Enum):
     BEHIND = "the best baseline beats the law"
     NOT_TOLD_APART = "the law and the best baseline are not told apart"
     TOO_FEW = "fewer than three hidden points: the errors are shown, not judged"
+
+
+_FORECAST_WORDS = {
+    Standing.AHEAD: "predicts better than",
+    Standing.BEHIND: "predicts worse than",
+    Standing.NOT_TOLD_APART: "is not told apart from",
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,9 @@ class Backtest:
     D where the inputs give them (a loop counted at each pass), else the column that was held out.
     ``rmse_in_noise`` is the law's RMSE over the seed noise, where seeds repeat. ``gain`` is the interval of
     the best baseline's mean absolute relative error minus the law's, by a paired t over points.
-    ``forecast`` is None for laws whose inputs it does not take, for weighted runs, and where it is refused.
+    ``forecast`` is None for laws whose inputs it does not take, for weighted runs, and where it is refused;
+    ``forecast_standing`` is against the law (by Winkler's score, or by errors where the law has no interval)
+    and against the best baseline (by errors), each paired as above.
     """
 
     law: str
@@ -76,6 +86,7 @@ class Backtest:
     coverage: Coverage | None
     intervals: IntervalScore | None
     forecast: ForecastScore | None
+    forecast_standing: tuple[Standing, Standing] | None
     seed_noise: float | None
     rmse_in_noise: float | None
     gain: tuple[float, float] | None
@@ -89,15 +100,14 @@ class Backtest:
 
     def verdict(self) -> str:
         """Whether the law beats the best baseline, whether its interval held, and how the forecast did."""
-        if self.forecast is None:
+        if self.forecast is None or self.forecast_standing is None:
             return self.law_verdict()
-        error = self.forecast.score.mean_abs_error
-        best = error < self.score.mean_abs_error
-        if self.intervals is not None:
-            best = self.forecast.intervals.winkler < self.intervals.winkler
-        first, second = ("forecast", "law") if best else ("law", "forecast")
-        words = f"The {first} predicts better than the {second}"
-        return f"{self.law_verdict()} {words}; the forecast misses by {text.percent(error)}."
+        error = text.percent(self.forecast.score.mean_abs_error)
+        said = f"{self.law_verdict()} The forecast misses by {error}"
+        if Standing.TOO_FEW in self.forecast_standing:
+            return f"{said}."
+        law, baseline = (_FORECAST_WORDS[standing] for standing in self.forecast_standing)
+        return f"{said}: it {law} the law and {'' if law == baseline else baseline + ' '}the best baseline."
 
     def law_verdict(self) -> str:
         """The miss of the law, that of the best baseline, and whether its interval held: a sentence each."""
@@ -147,7 +157,8 @@ def backtest(
     rows to hide. Values within 5% of the top of a rung belong to it; the fewest top rungs are hidden whose
     removal takes at least ``share`` of the column's range of logarithms, or as many as ``rungs`` says.
     ``flops`` replaces the count 6 N D (a loop counted at each pass). ``with_forecast`` scores the forecast of
-    the same runs too. Other ``options`` go to ``fit``.
+    the same runs too. Other ``options`` go to ``fit``; without an ``objective`` squared-log stands in where
+    huber-log refuses.
 
     Raises InputError for columns that cannot be used, Refusal when the visible runs do not determine the law
     or nothing is left to hide.
@@ -168,7 +179,8 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
     try:
         fitted = data.fit(law, see_n)
     except Refusal as refusal:
-        raise Refusal(refusal.what, where=f"with {hidden.rule}", mend=refusal.mend) from None
+        other = ", or try another objective" if data.options.get("objective") else ""
+        raise Refusal(refusal.what, where=f"with {hidden.rule}", mend=refusal.mend + other) from None
     hidden_x = {name: data.x[name][hide_n] for name in law.inputs}
     predicted = fitted.predict(level=level, **hidden_x)
     observed_h, points_h = data.y_n[hide_n], points_n[hide_n]
@@ -177,7 +189,7 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
     score = score_of(law.name, predicted.loss, observed_h)
     runs = _runs(hidden_x, hidden.scale_n[hide_n], observed_h, predicted)
     best = min(scores, key=lambda score: score.mean_abs_error)
-    gain, standing = _compare_scores(score, best, observed_h, points_h, level)
+    gain, standing = _stand(_errors(best, observed_h), _errors(score, observed_h), points_h, level)
     noise = seed_sd(data.y_n, points_n)
     intervals = None
     if predicted.interval is not None:
@@ -197,6 +209,7 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
         coverage=None if intervals is None else intervals.coverage,
         intervals=intervals,
         forecast=None if isinstance(beside, Refusal) else beside,
+        forecast_standing=_forecast_standing(beside, predicted, score, best, observed_h, points_h),
         seed_noise=noise,
         rmse_in_noise=None if not noise else score.rmse / noise,
         gain=gain,
@@ -229,12 +242,34 @@ def _runs(
     return tuple(runs)
 
 
-def _compare_scores(
-    score: Score, best: Score, observed_h: np.ndarray, points_h: np.ndarray, level: float
+def _forecast_standing(
+    beside: ForecastScore | Refusal | None,
+    predicted: Prediction,
+    score: Score,
+    best: Score,
+    observed_h: np.ndarray,
+    points_h: np.ndarray,
+) -> tuple[Standing, Standing] | None:
+    if not isinstance(beside, ForecastScore):
+        return None
+    level, error_h = predicted.level, _errors(beside.score, observed_h)
+    law_h, ours_h = _errors(score, observed_h), error_h
+    if predicted.interval is not None:
+        ends = (np.array(predicted.interval), np.array(beside.ends))
+        law_h, ours_h = (winkler_of(ends_2h, observed_h, level) for ends_2h in ends)
+    against_law = _stand(law_h, ours_h, points_h, level)[1]
+    return against_law, _stand(_errors(best, observed_h), error_h, points_h, level)[1]
+
+
+def _errors(score: Score, observed_h: np.ndarray) -> np.ndarray:
+    return np.abs(np.array(score.predicted) / observed_h - 1)
+
+
+def _stand(
+    other_h: np.ndarray, ours_h: np.ndarray, points_h: np.ndarray, level: float
 ) -> tuple[tuple[float, float] | None, Standing]:
-    """The baseline is the best after the fact: the comparison errs on its side."""
-    errors = [np.abs(np.array(predictor.predicted) / observed_h - 1) for predictor in (best, score)]
-    interval = paired_interval(by_point(errors[0] - errors[1], points_h), level)
+    """Ours against the other, which is the best after the fact: the comparison errs on its side."""
+    interval = paired_interval(by_point(other_h - ours_h, points_h), level)
     if interval is None:
         return None, Standing.TOO_FEW
     if interval[0] > 0:

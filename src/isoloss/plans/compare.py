@@ -14,7 +14,8 @@ from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Fit, Form, registered
 from isoloss.plans.forecast.hidden import ForecastScore, forecast_score
 from isoloss.plans.holdout import Mask, RunData, columns_of, hide, points_of
-from isoloss.plans.scores import by_point, paired_interval
+from isoloss.plans.scores import ScoreGap, by_point, score_gaps
+from isoloss.sources.fitting import ANOTHER_OBJECTIVE
 from isoloss.stats import check_level
 from isoloss.strict import json_values
 
@@ -30,18 +31,6 @@ NESTED = (
 """Pairs of registered laws of which the second contains the first."""
 
 _SLACK = 1e-6
-
-
-@dataclass(frozen=True)
-class ScoreGap:
-    """Mean absolute relative error of a form minus the best form's, with its paired t interval.
-
-    ``interval`` is None below three groups; ``told_apart`` if it leaves out 0.
-    """
-
-    value: float
-    interval: tuple[float, float] | None
-    told_apart: bool
 
 
 @dataclass(frozen=True)
@@ -70,13 +59,14 @@ class Comparison:
     """Forms in order of their error on the hidden largest runs; ``refused`` holds (law, reason).
 
     ``level`` is that of all intervals together: each is widened for the number of pairs (Bonferroni).
-    ``forecast`` is the error, on the same hidden runs, of the forecast, which averages laws; None where it
-    takes no such inputs or is refused.
+    ``forecast`` is the error, on the same hidden runs, of the forecast, which averages laws, and
+    ``forecast_gap`` how far it and the best form part; None where it takes no such inputs or is refused.
     """
 
     entries: tuple[ComparedLaw, ...]
     refused: tuple[tuple[str, str], ...]
     forecast: float | None
+    forecast_gap: ScoreGap | None
     rule: str
     groups: int
     fold_count: int
@@ -102,9 +92,17 @@ class Comparison:
             scored = [law for law in self.entries if getattr(law, score) is not None]
             first = min(scored, key=attrgetter(score), default=best)
             words += "" if first is best else f". {prefers} {first.law}"
-        if self.forecast is not None and best.largest is not None and self.forecast < best.largest:
-            words += f". Averaging beats choosing: the forecast errs by {text.percent(self.forecast)}"
-        return f"{words}."
+        return f"{words}{self._forecast_words()}."
+
+    def _forecast_words(self) -> str:
+        if self.forecast is None or self.forecast_gap is None or self.best.largest is None:
+            return ""
+        better = self.forecast < self.best.largest
+        words = "Averaging beats choosing: " if better else "Choosing beats averaging: "
+        told_apart = self.forecast_gap.told_apart
+        ends = "" if told_apart else ", not told apart from it"
+        first = f"{words}the" if told_apart else "The"
+        return f". {first} forecast errs by {text.percent(self.forecast)}{ends}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON, with the verdict."""
@@ -133,7 +131,7 @@ def compare(
     groups: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
-    objective: str = "squared-log",
+    objective: str | None = "squared-log",
     level: float = 0.9,
     seed: int = 20260401,
     **options: Any,
@@ -145,7 +143,8 @@ def compare(
     clusters, or rows of the same inputs; rows of one group never stand on both sides. A form must stand on
     all runs; on the visible ones it is fitted for its curve alone, lest noise in a fold refuse it.
     AICc = n log(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), k counting the noise too (Hurvich and Tsai 1989),
-    RSS of log losses in a squared-log fit, whatever ``objective`` is, n counting different inputs.
+    RSS of log losses in a squared-log fit, whatever ``objective`` is, n counting different inputs. Without an
+    ``objective`` each form takes huber-log, or squared-log where that refuses it.
 
     Raises InputError for columns that cannot be used, Refusal if every form is refused.
     """
@@ -173,17 +172,21 @@ def compare(
         raise Refusal(f"no form stands on these runs ({reasons})", mend="add runs over a wider range")
     beside = forecast_score(whole, data, hidden, group_n)
     totals = {candidate.law: candidate.total for candidate in candidates if candidate.total is not None}
+    fits = {law.law: law.fit for law in candidates if isinstance(law.fit, Fit)}
+    entries = _rank(candidates, level)
+    averaged = _forecast_errors(beside, y_n[hidden.mask_n], group_n[hidden.mask_n])
     return Comparison(
-        entries=_rank(candidates, level),
+        entries=entries,
         refused=refused,
-        forecast=_forecast_error(beside, y_n[hidden.mask_n], group_n[hidden.mask_n]),
+        forecast=_mean(averaged),
+        forecast_gap=_forecast_gap(candidates, entries[0].law, averaged, level),
         rule=hidden.rule,
         groups=len(np.unique(group_n)),
         fold_count=folds,
-        objective=objective,
+        objective=text.listed(sorted({law.objective.name for law in fits.values()})),
         criterion=CRITERION,
         level=level,
-        warnings=nesting_faults(totals),
+        warnings=(*nesting_faults(totals), *_other_objectives(fits)),
     )
 
 
@@ -228,7 +231,8 @@ def fit_candidate(
     curve = attempt(by_design.fit, law, objective="squared-log", curve_only=True)
     outcomes: dict[str, dict[int, float] | Refusal] = {}
     if isinstance(fit, Fit):
-        outcomes = {name: attempt(group_errors, law, data, splits[name], group_n) for name in splits}
+        like = replace(data, options={**data.options, "objective": fit.objective.name})
+        outcomes = {name: attempt(group_errors, law, like, splits[name], group_n) for name in splits}
     return CandidateFit(
         law=law.name,
         fit=fit,
@@ -305,33 +309,36 @@ def _fold_of_row(group_n: np.ndarray, folds: int, seed: int) -> np.ndarray:
     return fold_of_group[group_n]
 
 
-def _forecast_error(
+def _forecast_errors(
     beside: ForecastScore | Refusal | None, observed_h: np.ndarray, group_h: np.ndarray
-) -> float | None:
+) -> dict[int, float] | None:
+    """Mean absolute relative error of each hidden group."""
     if not isinstance(beside, ForecastScore):
         return None
-    return float(by_point(np.abs(np.array(beside.score.predicted) / observed_h - 1), group_h).mean())
+    error_h = np.abs(np.array(beside.score.predicted) / observed_h - 1)
+    return dict(zip(np.unique(group_h).tolist(), by_point(error_h, group_h).tolist(), strict=True))
+
+
+def _forecast_gap(
+    candidates: Sequence[CandidateFit], best: str, averaged: Mapping[int, float] | None, level: float
+) -> ScoreGap | None:
+    """Of the forecast and the best form, whichever errs more; the level kept over all forms (Bonferroni)."""
+    errors = {law.law: law.errors["largest"] for law in candidates if "largest" in law.errors}
+    if averaged is None or best not in errors:
+        return None
+    gaps = score_gaps({best: errors[best], "forecast": averaged}, 1 - (1 - level) / len(errors))
+    return next(iter(gaps.values()))
+
+
+def _other_objectives(fits: Mapping[str, Fit]) -> tuple[str, ...]:
+    """What was said of forms that another objective fitted than the first that was tried."""
+    return tuple(
+        f"{law}: {warning}"
+        for law, fit in fits.items()
+        for warning in fit.warnings
+        if warning.startswith(ANOTHER_OBJECTIVE)
+    )
 
 
 def _mean(errors: Mapping[int, float] | None) -> float | None:
     return None if errors is None else float(np.mean(list(errors.values())))
-
-
-def score_gaps(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[str, ScoreGap]:
-    """Each form against the one of least mean error, paired by group; the best itself has no gap.
-
-    Which form is best is itself chosen by the errors, so the level is kept over all pairs of forms
-    (Bonferroni): equal forms are told apart in at most 1 - ``level`` of all comparisons.
-    """
-    if not errors:
-        return {}
-    best = min(errors, key=lambda name: float(np.mean(list(errors[name].values()))))
-    each = 1 - (1 - level) / max(len(errors) * (len(errors) - 1) / 2, 1)
-    groups = sorted(errors[best])
-    gaps = {}
-    for name in (name for name in errors if name != best):
-        difference_g = np.array([errors[name][group] - errors[best][group] for group in groups])
-        interval = paired_interval(difference_g, each)
-        told_apart = interval is not None and interval[0] > 0
-        gaps[name] = ScoreGap(float(difference_g.mean()), interval, told_apart)
-    return gaps

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, Fit, check_seed
-from isoloss.plans.forecast import Forecaster, ForecastPoint
+from isoloss.laws import Array, Fit, check_seed, far_warnings
+from isoloss.plans.forecast import Forecaster, ForecastPoint, doubts_beside, forecast_beside
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.selection import CandidateSet, best_selection, d_gain, random_selections, v_gain
 from isoloss.stats import check_level, t_quantile
@@ -158,7 +158,9 @@ def _prediction(fit: Fit, level: float, target: Mapping[str, float]) -> tuple[fl
         )
     if not isinstance(predicted.loss, float):
         raise Refusal("the target is more than one point", where=fit.law, mend="design for one at a time")
-    return predicted.loss, float((predicted.band[1] - predicted.band[0]) / 2), predicted.warnings
+    beside, far = forecast_beside(fit, target, level), far_warnings(predicted.extrapolation)
+    warnings = doubts_beside(predicted.warnings, far, predicted.interval, beside)
+    return predicted.loss, float((predicted.band[1] - predicted.band[0]) / 2), warnings
 
 
 class _Width(Protocol):

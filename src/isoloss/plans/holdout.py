@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, Fit, Form, fit, rows_of
+from isoloss.laws import Array, Fit, Form, rows_of
+from isoloss.sources.fitting import fit_rows
 
 Mask = NDArray[np.bool_]
 
@@ -108,7 +109,7 @@ def points_of(x_In: Array, cluster: ArrayLike | None) -> np.ndarray:
 
 @dataclass(frozen=True)
 class RunData:
-    """Runs to fit, whole or in part: a column for each input, losses, and what else goes to ``laws.fit``."""
+    """Runs to fit, whole or in part: a column for each input, losses, and what else goes to ``fit_rows``."""
 
     x: Mapping[str, Array]
     y_n: Array
@@ -117,9 +118,9 @@ class RunData:
     options: Mapping[str, Any]
 
     def fit(self, law: Form, see_n: Mask | None = None, **options: Any) -> Fit:
-        """``law`` fitted to the rows of ``see_n``, by default all. Raises as ``laws.fit`` does."""
+        """``law`` fitted to the rows of ``see_n``, by default all. Raises as ``fit_rows`` does."""
         see_n = np.ones(len(self.y_n), dtype=bool) if see_n is None else see_n
-        return fit(
+        return fit_rows(
             law,
             {name: self.x[name][see_n] for name in law.inputs},
             self.y_n[see_n],

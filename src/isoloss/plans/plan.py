@@ -15,7 +15,8 @@ from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.checks import check_answer, check_numbers, check_reach
 from isoloss.plans.cost import Hardware, Rates, hardware
 from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes, repeats_assumed
-from isoloss.plans.forecast import Forecaster
+from isoloss.plans.forecast import Forecaster, forecast_beside
+from isoloss.plans.forecast.surface import check_best
 from isoloss.plans.heuristics import R_STAR, effective_tokens
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.plans.penalty import Penalty, penalty
@@ -92,6 +93,7 @@ def plan(
     level: float = 0.9,
     draws: int = 1000,
     seed: int = 0,
+    with_forecast: bool = False,
 ) -> Plan:
     """The least loss for ``flops``, or the least compute for a target ``loss`` in nats per token.
 
@@ -105,12 +107,15 @@ def plan(
     ``mfu`` is the share of the accelerator's dense bf16 peak that training reaches; without
     ``price_per_gpu_hour`` there is no money.
 
+    ``with_forecast`` asks the runs that a fit carries for their forecast, which takes tens of times as long:
+    what the table's own error rate adds then stands in place of a warning of a factor alone.
+
     Intervals come from ``draws`` of the law, or of the kriged surface, each planned anew; ``seed`` makes them
     repeatable.
 
     Raises InputError for a law without N or D and for questions that contradict themselves, and Refusal when
-    the target lies at or below what the law can reach, or is not told apart from that, or when no optimum
-    of at least one parameter and token exists.
+    the target lies at or below what the law can reach, or is not told apart from that, when no optimum of
+    at least one parameter and token exists, or when the runs of a forecast do not say where it lies.
     """
     numbers = {
         "flops": flops, "loss": loss, "params": params, "tokens": tokens, "serve_tokens": serve_tokens,
@@ -125,7 +130,7 @@ def plan(
         fixed = FixedInputs(
             given.get("unique_tokens", np.inf), given.get("recurrence"), given.get("recurrent_share")
         )
-        subject = _law_subject(source, fixed, given, draws, seed)
+        subject = _law_subject(source, fixed, given, draws, seed, with_forecast=with_forecast)
     else:
         subject = _forecast_subject(source, given, draws, seed)
     question = _question(given, subject.passes)
@@ -133,7 +138,11 @@ def plan(
         check_reach(subject.surface, question, level, few_tokens="unique_tokens" in given)
     log_n_S, log_d_S = answer(subject.surface, question)
     check_answer(question, float(log_n_S[0]), float(log_d_S[0]))
-    return _plan(subject, _Optimum(question, log_n_S, log_d_S, subject.width_factor), given, level, machine)
+    best = _Optimum(question, log_n_S, log_d_S, subject.width_factor)
+    if isinstance(source, Forecaster):
+        log_sizes = {"params": float(log_n_S[0]), "tokens": float(log_d_S[0])}
+        check_best(source.runs, log_sizes, best.intervals(0.9))
+    return _plan(subject, best, given, level, machine)
 
 
 @dataclass(frozen=True)
@@ -163,12 +172,17 @@ class _Subject:
     width_factor: float = 1.0
 
 
-def _law_subject(fit: Fit, fixed: FixedInputs, given: Mapping[str, float], draws: int, seed: int) -> _Subject:
+def _law_subject(
+    fit: Fit, fixed: FixedInputs, given: Mapping[str, float], draws: int, seed: int, *, with_forecast: bool
+) -> _Subject:
     def says(N: float, D: float, level: float) -> _Said:
-        prediction = fit.predict(level=level, **law_inputs(fit.form, fixed, N, D))
+        at = law_inputs(fit.form, fixed, N, D)
+        prediction = fit.predict(level=level, **at)
         factors = warnings.extrapolation(fit, N, D, passes(fit.form, fixed))
+        outside = any((factor or 1.0) > 1 for factor in factors.values())
+        beside = forecast_beside(fit, at, level) if with_forecast and outside else None
         epochs = None if "unique_tokens" not in given else D / given["unique_tokens"]
-        out = warnings.fit_warnings(fit, factors)
+        out = warnings.fit_warnings(fit, factors, prediction.interval, beside)
         out.append(warnings.counting_warning(fit.source, given["flops_per_token"]))
         out += warnings.repeat_warnings(epochs, given.get("max_epochs"), repeats_assumed(fit.form, fixed))
         return _Said(_pair(prediction.interval), _pair(prediction.band), factors, out)

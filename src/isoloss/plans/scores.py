@@ -1,5 +1,6 @@
 """How good a set of predictions is: errors, coverage, and paired differences, counted by point."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,17 +47,35 @@ class IntervalScore:
     winkler: float
 
 
+@dataclass(frozen=True)
+class ScoreGap:
+    """Mean absolute relative error of a predictor minus the best one's, with its paired t interval.
+
+    ``interval`` is None below three groups; ``told_apart`` if it leaves out 0.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    told_apart: bool
+
+
 def interval_score(
     ends_2h: np.ndarray, observed_h: np.ndarray, points_h: np.ndarray, level: float
 ) -> IntervalScore:
     """Of intervals from ``ends_2h[0]`` to ``ends_2h[1]``."""
     (low_h, high_h), log_h = np.log(ends_2h), np.log(observed_h)
-    missed_h = np.maximum(low_h - log_h, 0.0) + np.maximum(log_h - high_h, 0.0)
     return IntervalScore(
-        coverage_of(missed_h == 0.0, points_h, level),
+        coverage_of((low_h <= log_h) & (log_h <= high_h), points_h, level),
         float(np.mean(np.expm1((high_h - low_h) / 2))),
-        float(np.mean(high_h - low_h + 2 / (1 - level) * missed_h)),
+        float(np.mean(winkler_of(ends_2h, observed_h, level))),
     )
+
+
+def winkler_of(ends_2h: np.ndarray, observed_h: np.ndarray, level: float) -> np.ndarray:
+    """Of each run: the width of its interval and 2 / (1 - level) times what was missed, of log losses."""
+    (low_h, high_h), log_h = np.log(ends_2h), np.log(observed_h)
+    missed_h = np.maximum(low_h - log_h, 0.0) + np.maximum(log_h - high_h, 0.0)
+    return high_h - low_h + 2 / (1 - level) * missed_h
 
 
 def score_of(name: str, predicted_h: ArrayLike, observed_h: np.ndarray) -> Score:
@@ -92,3 +111,23 @@ def seed_sd(y_n: np.ndarray, points_n: np.ndarray) -> float | None:
     """Standard deviation of runs about the mean of their point; None where no point has two."""
     noise = seed_noise(y_n[points_n == point] for point in np.unique(points_n))
     return None if isinstance(noise, Refusal) else noise.sd
+
+
+def score_gaps(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[str, ScoreGap]:
+    """Each form against the one of least mean error, paired by group; the best itself has no gap.
+
+    Which form is best is itself chosen by the errors, so the level is kept over all pairs of forms
+    (Bonferroni): equal forms are told apart in at most 1 - ``level`` of all comparisons.
+    """
+    if not errors:
+        return {}
+    best = min(errors, key=lambda name: float(np.mean(list(errors[name].values()))))
+    each = 1 - (1 - level) / max(len(errors) * (len(errors) - 1) / 2, 1)
+    groups = sorted(errors[best])
+    gaps = {}
+    for name in (name for name in errors if name != best):
+        difference_g = np.array([errors[name][group] - errors[best][group] for group in groups])
+        interval = paired_interval(difference_g, each)
+        told_apart = interval is not None and interval[0] > 0
+        gaps[name] = ScoreGap(float(difference_g.mean()), interval, told_apart)
+    return gaps

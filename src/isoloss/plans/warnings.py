@@ -10,6 +10,7 @@ from isoloss import text
 from isoloss.laws import FAR, Fit, FitStatus
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.fixed_inputs import FixedInputs, run_sizes
+from isoloss.plans.forecast import Forecast, doubts_beside
 from isoloss.plans.heuristics import FREE_EPOCHS, R_STAR
 from isoloss.plans.loss_surface import law_surface
 
@@ -33,19 +34,24 @@ def _outside(value: float, low: float, high: float) -> float:
     return 1.0 if ratio < 1 + 1e-9 else ratio
 
 
-def fit_warnings(fit: Fit, outside: Mapping[str, float | None]) -> list[str]:
-    """The fit's own warnings, missing intervals, and how far the plan lies outside the data."""
+def fit_warnings(
+    fit: Fit, outside: Mapping[str, float | None], interval: Any = None, beside: Forecast | None = None
+) -> list[str]:
+    """The fit's own warnings, missing intervals, and how far the plan lies outside the data.
+
+    Of that the forecast ``beside`` says more, where the ``interval`` of the law's loss is narrower.
+    """
     out = list(fit.warnings)
     if fit.status is not FitStatus.CONVERGED:
         out.append(fit.reason)
     if fit.covariance is None:
         out.append("the fit has no covariance: the plan has no intervals")
-    for name, ratio in outside.items():
-        if ratio is not None and ratio > FAR:
-            out.append(
-                f"{name} lies a factor {ratio:.3g} outside the data: no interval covers a law that bends"
-            )
-    return list(dict.fromkeys(out))
+    far = [
+        f"{name} lies a factor {ratio:.3g} outside the data: no interval covers a law that bends"
+        for name, ratio in outside.items()
+        if ratio is not None and ratio > FAR
+    ]
+    return list(dict.fromkeys(doubts_beside([*out, *far], far, interval, beside)))
 
 
 def counting_warning(source: Mapping[str, Any], flops_per_token: float) -> str:

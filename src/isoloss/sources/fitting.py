@@ -21,6 +21,7 @@ from isoloss.sources.table import Runs, row_words
 from isoloss.strict import json_values
 
 COUNTS = ("params", "params_total", "params_executed")
+ANOTHER_OBJECTIVE = "fitted by squared-log, since huber-log is refused"
 
 
 @dataclass(frozen=True)
@@ -35,17 +36,7 @@ class Columns:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Which rows were left out, and what the checks doubt."""
-        reasons: dict[str, list[int]] = {}
-        for excluded in self.runs.excluded:
-            reasons.setdefault(excluded.reason.split(":")[0], []).append(excluded.row)
-        why = {excluded.row: excluded.reason.partition(": ")[2] for excluded in self.runs.excluded}
-        out = (
-            f"left out as {reason}: {row_words(rows)}{f' ({why[rows[0]]})' if why[rows[0]] else ''}"
-            for reason, rows in reasons.items()
-        )
-        doubts = (issue.message for issue in self.runs.findings if issue.severity == "warn")
-        return (*out, *doubts)
+        return source_warnings(self.source)
 
     def rows_of(self, flops: float, params: float) -> str:
         """'row 4 (N = 9.1e7)': the rows of one size at one compute budget."""
@@ -77,6 +68,21 @@ class Columns:
                 for issue in self.runs.findings
             ],
         }
+
+
+def source_warnings(source: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which rows were left out, and what the checks doubt, of the ``source`` that a result carries."""
+    reasons: dict[str, list[int]] = {}
+    why: dict[int, str] = {}
+    for excluded in source.get("excluded", ()):
+        reason, _, detail = excluded["reason"].partition(": ")
+        reasons.setdefault(reason, []).append(excluded["row"])
+        why[excluded["row"]] = detail
+    out = (
+        f"left out as {reason}: {row_words(rows)}{f' ({why[rows[0]]})' if why[rows[0]] else ''}"
+        for reason, rows in reasons.items()
+    )
+    return (*out, *(finding["message"] for finding in source.get("findings", ())))
 
 
 def columns_for(
@@ -239,10 +245,7 @@ def fit_table(
     options |= {"weights": data.weights, "cluster": data.cluster, "source": data.source}
     options |= {"allow_negative": allow_negative}
     with data.warnings_in_refusal():
-        if objective is None:
-            fitted = _by_default(law, inputs, data.loss, options)
-        else:
-            fitted = fit(law, inputs, data.loss, objective=objective, **options)
+        fitted = fit_rows(law, inputs, data.loss, objective, **options)
     row_n = data.runs.frame["row"].to_numpy()
     if fitted.data is not None:
         used_n = row_n if data.weights is None else row_n[data.weights > 0]
@@ -250,14 +253,35 @@ def fit_table(
     return replace(fitted, warnings=(*data.warnings, *fitted.warnings))
 
 
+def fit_rows(
+    law: Form, inputs: Mapping[str, Array], loss: Array, objective: str | None = None, **options: Any
+) -> Fit:
+    """``laws.fit``; without an ``objective`` by huber-log, or by squared-log where the former refuses.
+
+    A warning says the latter. Raises as ``laws.fit`` does; where both refuse, the Refusal of huber-log.
+    """
+    try:
+        if objective is None:
+            return _by_default(law, inputs, loss, options)
+        return fit(law, inputs, loss, objective=objective, **options)
+    except Refusal as reason:
+        if not (held := options.get("fixed")):
+            raise
+        values = ", ".join(f"{name} = {value:g}" for name, value in held.items())
+        mend = f"first look at what is held ({values}); then {reason.mend}"
+        raise Refusal(reason.what, where=reason.where, mend=mend) from None
+
+
 def _by_default(law: Form, inputs: Mapping[str, Array], loss: Array, options: Mapping[str, Any]) -> Fit:
-    """By huber-log, or by squared-log where the former refuses. Raises its Refusal where both do."""
-    strict: dict[str, Any] = {**options, "curve_only": False}
-    first = attempt(fit, law, inputs, loss, objective="huber-log", **strict)
-    if not isinstance(first, Refusal):
+    """Each objective once: a curve that huber-log leaves open is kept where squared-log does not close it."""
+    first = attempt(fit, law, inputs, loss, objective="huber-log", **options)
+    if isinstance(first, Fit) and first.status is not FitStatus.CURVE_ONLY:
         return first
+    strict: dict[str, Any] = {**options, "curve_only": False}
     second = attempt(fit, law, inputs, loss, objective="squared-log", **strict)
     if isinstance(second, Fit) and second.status is FitStatus.CONVERGED:
-        said = f"fitted by squared-log, since huber-log is refused: {first.what}"
+        said = f"{ANOTHER_OBJECTIVE}: {first.reason if isinstance(first, Fit) else first.what}"
         return replace(second, warnings=(said, *second.warnings))
-    return fit(law, inputs, loss, objective="huber-log", **options)
+    if isinstance(first, Refusal):
+        raise first
+    return first

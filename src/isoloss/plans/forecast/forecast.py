@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 _FEW_ORIGINS = 2
-_ONE_LINE = 0.98  # of the correlation of log inputs
 _NO_LAW = 0.05  # of log losses: runs that a law follows scatter by less
 _APART = 2.0  # laws that differ by more than so many standard deviations
 
@@ -51,7 +50,7 @@ class LawForecast:
 
 @dataclass(frozen=True)
 class Forecast(Shown):
-    """Losses of new runs at ``inputs``: ``loss`` (n,), nats a token, and ``interval`` (n, 2) at ``level``.
+    """Losses of new runs at ``inputs``, in ``loss_unit``: ``loss`` (n,), ``interval`` (n, 2) at ``level``.
 
     ``data`` are the runs behind it, from which another can be made.
 
@@ -73,6 +72,10 @@ class Forecast(Shown):
     warnings: tuple[str, ...]
     data: FitData
     source: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def loss_unit(self) -> str:
+        return unit_of(self.source)
 
     def table(self) -> "pl.DataFrame":
         """One row a point: its inputs, loss, low and high."""
@@ -110,7 +113,7 @@ class Forecaster:
 
     @property
     def loss_unit(self) -> str:
-        return self.source.get("loss_unit", "nats per token")
+        return unit_of(self.source)
 
     @property
     def data(self) -> FitData:
@@ -220,8 +223,9 @@ def forecaster(
 
     Raises InputError for what is not positive, Refusal for fewer than eight designs or a size without range.
     """
-    runs = log_runs(inputs, loss, cluster)
-    return Forecaster(runs, kriged_laws(runs), error_rate(runs), source or {}, doubts)
+    runs, source = log_runs(inputs, loss, cluster), dict(source or {})
+    source["given"] = max(source.get("given", 0), runs.given)
+    return Forecaster(runs, kriged_laws(runs), error_rate(runs), source, doubts)
 
 
 def forecast(
@@ -237,6 +241,11 @@ def forecast(
     return forecaster(inputs, loss, cluster=cluster).at(at, level)
 
 
+def unit_of(source: Mapping[str, Any]) -> str:
+    """Of the losses of a table, as their column was named."""
+    return source.get("loss_unit", "nats per token")
+
+
 def _ends(mean_q: Array, reach_q: Array) -> Array:
     return np.exp(np.stack([mean_q - reach_q, mean_q + reach_q], axis=1))
 
@@ -245,12 +254,14 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
     """Where the table's own record does not reach, and where the laws part."""
     out: list[str] = []
     runs, rate = known.runs, known.rate
-    if runs.given > len(runs.y_n):
+    if (given := known.source["given"]) > len(runs.y_n):
         used = "the ends of each size and a random part"
-        out.append(f"{len(runs.y_n)} of {runs.given:,} runs were used: {used}")
+        out.append(f"{len(runs.y_n)} of {given:,} runs were used: {used}")
     farthest = float(runs.outside(at_Iq).max())
     if rate.origins < _FEW_ORIGINS:
         out.append(f"the error rate rests on {text.plural(rate.origins, 'origin')}: the runs are few")
+    if not rate.whole:
+        out.append("rows of one cluster stood on both sides of every hiding: the error rate is too small")
     if rate.origins and farthest > rate.farthest:
         out.append(
             f"the point lies {text.number(np.exp(farthest), 3)} times outside the runs, and hiding runs of "
@@ -259,7 +270,7 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
     scatter = min(law.fit.scatter for law in known.laws)
     if scatter > _NO_LAW:
         out.append(f"no law follows the runs: they scatter by {text.percent(scatter)} about the best")
-    if len(runs.names) == 2 and abs(np.corrcoef(runs.z_In)[0, 1]) > _ONE_LINE:
+    if runs.on_one_line:
         out.append(f"{text.listed(runs.names)} rise together: the forecast holds near their line alone")
     if (np.ptp(kriged.mean_bq, axis=0) > _APART * kriged.sd_bq.mean(axis=0)).any():
         out.append("the laws disagree there by more than their intervals")

@@ -14,10 +14,11 @@ from isoloss.plans.scores import IntervalScore, Score, interval_score, score_of
 
 @dataclass(frozen=True)
 class ForecastScore:
-    """How the forecast of the same runs did, which chooses no law."""
+    """How the forecast of the same runs did, which chooses no law; ``ends``: low and high."""
 
     score: Score
     intervals: IntervalScore
+    ends: tuple[tuple[float, ...], ...]
 
 
 def forecast_score(
@@ -35,4 +36,5 @@ def forecast_score(
         return forecasts
     observed_h, points_h = data.y_n[hide_n], points_n[hide_n]
     score = score_of("forecast", forecasts.loss, observed_h)
-    return ForecastScore(score, interval_score(forecasts.interval.T, observed_h, points_h, level))
+    intervals = interval_score(forecasts.interval.T, observed_h, points_h, level)
+    return ForecastScore(score, intervals, tuple(map(tuple, forecasts.interval.T.tolist())))

@@ -1,6 +1,6 @@
 """The mean of kriged laws, and what hiding the table's own largest runs says about its interval."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from isoloss.plans.forecast.runs import LogRuns, with_product
 from isoloss.stats import t_quantile
 
 _HIDDEN = (0.15, 0.4)  # of the log range of a size, from its top
+_ON_THE_EDGE = 0.01  # of logs: rounded counts of one budget lie on one side
 _LEVEL, _NORMAL_REACH = 0.9, 1.645  # what origins are read at: their 90 % quantile, in normal sd
 _TAILS = 3  # degrees of freedom: misses of hidden runs have tails as those of t, from few origins
 _LEAST_RATE, _UNKNOWN_RATE = 0.001, 0.01
@@ -42,13 +43,15 @@ class ErrorRate:
     """``rate``: log loss by which hidden runs were missed beyond the interval, for each factor e outside.
 
     ``width_factor`` of the laws' own interval, below 1 where hidden runs lay well inside it. ``origins``: how
-    often runs were hidden; ``farthest``: in logs outside what was left.
+    often runs were hidden; ``farthest``: in logs outside what was left; ``whole``: no rows of one label stood
+    on both sides.
     """
 
     rate: float
     width_factor: float
     origins: int
     farthest: float
+    whole: bool = True
 
     def law_reach(self, sd: Array, level: float) -> Array:
         """Half of the laws' interval at ``level``, in logs."""
@@ -76,10 +79,15 @@ def kriged_mean(laws: tuple[Kriged, ...], at_Iq: Array) -> KrigedMean:
 def error_rate(runs: LogRuns) -> ErrorRate:
     """By hiding the top of the FLOPs and of each input in turn, and predicting it from the rest.
 
+    Rows of one label share noise: what is left has none of the hidden ones', where that leaves anything.
+
     With e the errors and sd, h of the hidden runs, f = mean over origins of the 90 % quantile of |e| / z sd,
     at most 1, and the rate is the mean of the 90 % quantiles of (|e| - f z sd) / h, where positive.
     """
-    hidden = [miss for hidden_n in _origins(runs) if (miss := _hidden(runs, hidden_n)) is not None]
+    every = list(_origins(runs))
+    hidden, whole = _misses(runs, every, whole=True), True
+    if not hidden:
+        hidden, whole = _misses(runs, every, whole=False), False
     if not hidden:
         return ErrorRate(_UNKNOWN_RATE, 1.0, 0, 0.0)
     factor = 1.0
@@ -91,12 +99,29 @@ def error_rate(runs: LogRuns) -> ErrorRate:
         for error_q, sd_q, away_q in hidden
     ]
     farthest = max(float(away_q.max()) for *_, away_q in hidden)
-    return ErrorRate(max(float(np.mean(beyond)), _LEAST_RATE), factor, len(hidden), farthest)
+    return ErrorRate(max(float(np.mean(beyond)), _LEAST_RATE), factor, len(hidden), farthest, whole)
 
 
-def _hidden(runs: LogRuns, hidden_n: NDArray[np.bool_]) -> tuple[Array, Array, Array] | None:
+_Miss = tuple[Array, Array, Array]
+
+
+def _misses(runs: LogRuns, every: Sequence[NDArray[np.bool_]], *, whole: bool) -> list[_Miss]:
+    """Of each origin whose rest allows a forecast; ``whole``: all rows of a label go with a hidden one."""
+    if not whole and len(np.unique(runs.label_n)) == len(runs.label_n):
+        return []
+    out: list[_Miss] = []
+    for hidden_n in every:
+        gone_n = np.isin(runs.label_n, runs.label_n[hidden_n]) if whole else hidden_n
+        if (miss := _hidden(runs, hidden_n, gone_n)) is not None:
+            out.append(miss)
+    return out
+
+
+def _hidden(runs: LogRuns, hidden_n: NDArray[np.bool_], gone_n: NDArray[np.bool_]) -> _Miss | None:
     """|log error|, sd and distance of the hidden runs; None where the rest allows no forecast."""
-    seen, at_Iq = runs.take(~hidden_n), runs.z_In[:, hidden_n]
+    if gone_n.all():
+        return None
+    seen, at_Iq = runs.take(~gone_n), runs.z_In[:, hidden_n]
     laws = attempt(kriged_laws, seen)
     if isinstance(laws, Refusal):
         return None
@@ -118,7 +143,7 @@ def _origins(runs: LogRuns) -> Iterator[NDArray[np.bool_]]:
     seen: set[bytes] = set()
     for size_n in with_product(runs.z_In):
         for share in _HIDDEN:
-            hidden_n = size_n > size_n.max() - share * np.ptp(size_n)
-            if hidden_n.tobytes() not in seen:
+            hidden_n = size_n > size_n.max() - share * np.ptp(size_n) + _ON_THE_EDGE
+            if hidden_n.any() and hidden_n.tobytes() not in seen:  # one budget has no top
                 seen.add(hidden_n.tobytes())
                 yield hidden_n

@@ -14,6 +14,7 @@ LEAST_DESIGNS = 8
 LEAST_RANGE = 1.5
 MOST_RUNS = 150
 _ROUNDING = 1e-9  # of logs
+_ONE_LINE = 0.98  # of the correlation of log inputs
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,17 @@ class LogRuns:
             )
         for name, span in zip(self.names, np.ptp(self.z_In, axis=1), strict=True):
             if span < np.log(LEAST_RANGE):
+                rest = [other for other in self.names if other != name]
+                alone = f"ask by {text.listed(rest)} alone, or " if rest and span < _ROUNDING else ""
                 raise Refusal(
                     f"{name} spans a factor of {np.exp(span):.3g}: what it does to the loss cannot be read",
-                    mend=f"add runs until its largest is {LEAST_RANGE} times its smallest",
+                    mend=f"{alone}add runs until its largest is {LEAST_RANGE} times its smallest",
                 )
+
+    @property
+    def on_one_line(self) -> bool:
+        """Whether two inputs rise together, so that what either does is not told."""
+        return len(self.names) == 2 and bool(abs(np.corrcoef(self.z_In)[0, 1]) > _ONE_LINE)
 
     def outside(self, at_Iq: Array) -> Array:
         """By how much each input, and last their product, lies outside the runs, in logs; 0 inside."""

@@ -1,15 +1,20 @@
 """The kriged loss over N and D, and draws of it: where compute is best spent when no law is chosen."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from isoloss.laws import Array
+from isoloss import text
+from isoloss.errors import Refusal
+from isoloss.laws import Array, Interval
 from isoloss.plans.forecast.kriging import Choice, Kriged
 from isoloss.plans.forecast.runs import LogRuns
 from isoloss.plans.loss_surface import LossSurface, Rows
 
 _FAR = np.log(1000.0)  # outside the runs; farther out the kriged error stands still
+_WIDEST = 1e4  # an interval of a best size by a larger factor is no answer
+_MEND = "add runs of other tokens per parameter, or plan by a law"
 _WAVES = 32
 _AT_ONCE = 20_000  # points, for memory
 
@@ -69,6 +74,28 @@ def forecast_surface(runs: LogRuns, laws: tuple[Kriged, ...], draws: int, seed: 
         return np.exp(np.concatenate(parts) + runs.middle_loss).reshape(rows.shape)
 
     return LossSurface(losses, np.zeros(draws + 1, dtype=bool))
+
+
+def check_best(
+    runs: LogRuns, log_sizes: Mapping[str, float], intervals: Mapping[str, Interval | None]
+) -> None:
+    """Refuse best sizes, of params and tokens, that the runs do not tell.
+
+    Asked is of those that have an interval, since they follow from the runs.
+    """
+    free = [name for name in runs.names if name in intervals]
+    if len(free) == len(runs.names) and runs.on_one_line:
+        what = f"{text.listed(free)} rise together in the runs, which do not tell what either does"
+        raise Refusal(what, mend=_MEND)
+    for name in free:
+        low, high = intervals[name] or (1.0, 1.0)
+        if low is None or high is None or high > _WIDEST * low:
+            ends = text.interval((low or 1.0, np.inf if high is None else high), text.count)
+            raise Refusal(f"the runs do not tell how many {name} are best ({ends})", mend=_MEND)
+        index = runs.names.index(name)
+        if abs(log_sizes[name] - runs.middle_I[index]) > np.ptp(runs.z_In[index]) / 2 + _FAR:
+            best, times = text.count(np.exp(log_sizes[name])), text.count(np.exp(_FAR))
+            raise Refusal(f"the best {name}, {best}, lie over {times} times outside the runs", mend=_MEND)
 
 
 def _drawn(law: Kriged, draws: int, rng: np.random.Generator) -> _Error:

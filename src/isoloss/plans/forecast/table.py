@@ -1,24 +1,31 @@
 """From a table of runs to a forecast."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import BaseModel, ValidationError
 
 from isoloss import files, text
 from isoloss.errors import InputError, Refusal, attempt
-from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
+from isoloss.laws import Array, Fit, FitData, Form
 from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
 from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecast, forecaster
 from isoloss.plans.forecast.runs import log_columns, log_runs
-from isoloss.sources.fitting import Columns, columns_for
+from isoloss.sources.fitting import columns_for, source_warnings
+from isoloss.sources.row_checks import ONE_EPOCH
 from isoloss.stats import check_level
+from isoloss.strict import first_complaint
 
 SIZES = ("params", "tokens", "flops")
 OTHERS = ("recurrence", "unique_tokens", "position")
-"""More inputs that the loss falls in. A rate or a batch has a best value, which is nothing to a forecast."""
+"""More inputs that the loss falls in."""
+TUNED = ("learning_rate", "batch_tokens")
+"""They have a best value, which is nothing to a forecast."""
+VARIED = (*SIZES, *OTHERS, *TUNED)
 _GIVE_RUNS = "give a table, or what isoloss forecast -o wrote"
 
 
@@ -62,28 +69,65 @@ def forecaster_of(
     Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecaster`` does.
     """
     if isinstance(table, str | Path) and Path(table).suffix == ".json":
-        if columns or where or cluster:
-            raise InputError("is no table", where=str(table), mend="leave out columns, where and cluster")
+        asked = {"columns": columns, "where": where, "cluster": cluster, **reading}
+        if given := [name for name, value in asked.items() if value and (name, value) != ("count", "params")]:
+            what = "is no table: it was read before"
+            raise InputError(what, where=str(table), mend=f"leave out {text.listed(given)}")
         return _of_file(Path(table), inputs)
     laws = ["chinchilla"] if {"params", "tokens"} <= set(inputs) else []
     read = columns_for(laws, table, columns=columns, where=where, cluster=cluster, more=inputs, **reading)
-    _check_others(read, inputs)
+    frame = read.runs.frame
+    others = [name for name in VARIED if name in frame.columns and name not in inputs]
+    differ = {name: frame[name].cast(float, strict=False).to_numpy() for name in others}
     known = {name: read.inputs[name] for name in inputs}
-    return forecaster(known, read.loss, cluster=read.cluster, source=read.source, doubts=read.warnings)
+    doubts = (*read.warnings, *check_others(known, differ))
+    return forecaster(known, read.loss, cluster=read.cluster, source=read.source, doubts=doubts)
 
 
 def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
     """From the ``data`` of a written forecast or fit."""
     written = files.read_json(path)
     try:
-        data, source = FitData(**written["data"]), dict(written["source"])
-        known = {name: data.inputs[name] for name in inputs}
-    except (KeyError, TypeError):
-        what = f"carries no runs of {text.listed(inputs)}"
+        carried = _Carried.model_validate_json(json.dumps(written), strict=True)
+    except ValidationError as error:
+        what = f"carries no runs of {text.listed(inputs)} as isoloss writes them ({first_complaint(error)})"
         raise InputError(what, where=str(path), mend=_GIVE_RUNS) from None
+    data = carried.data
+    columns = {name: np.array(column) for name, column in data.inputs.items()}
+    if not data.even or not set(inputs) <= set(columns):
+        what = f"carries no runs of {text.listed(inputs)}"
+        raise InputError(what, where=str(path), mend=_GIVE_RUNS)
     if len(set(data.weights)) > 1:
         raise InputError("its runs have weights: a forecast takes none", where=str(path), mend=_GIVE_RUNS)
-    return forecaster(known, data.loss, cluster=data.cluster, source=source)
+    known = {name: columns.pop(name) for name in inputs}
+    doubts = (*source_warnings(written["source"]), *check_others(known, columns))
+    return forecaster(known, data.loss, cluster=data.cluster, source=written["source"], doubts=doubts)
+
+
+class _Finding(BaseModel):
+    message: str
+
+
+class _Excluded(BaseModel):
+    row: int
+    reason: str
+
+
+class _Source(BaseModel):
+    """What is read of a written ``source``."""
+
+    loss_unit: str = ""
+    columns: dict[str, str] = {}
+    findings: list[_Finding] = []
+    excluded: list[_Excluded] = []
+    given: int = 0
+
+
+class _Carried(BaseModel):
+    """What is read of a written forecast or fit."""
+
+    data: FitData
+    source: _Source
 
 
 def forecast_beside(fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None) -> Forecast | None:
@@ -98,24 +142,28 @@ def forecast_beside(fit: Fit, at: Mapping[str, ArrayLike], level: float | None =
     return None if isinstance(beside, Refusal) else beside
 
 
-def doubts_beside(prediction: Prediction, beside: Forecast | None) -> tuple[str, ...]:
-    """The warnings of a law's prediction; with a forecast of the same point, how far the table's own record
-    says that it may miss stands in place of those that count a factor outside the runs alone."""
+def doubts_beside(
+    warnings: Sequence[str], far: Sequence[str], interval: Any, beside: Forecast | None
+) -> tuple[str, ...]:
+    """The ``warnings`` of a law's prediction and those of the forecast ``beside`` it.
+
+    ``far`` are those that count a factor outside the runs alone. Where the law's ``interval`` is the narrower
+    one, what the table's own error rate adds that far out stands in their place.
+    """
     if beside is None:
-        return prediction.warnings
-    far = far_warnings(prediction.extrapolation)
-    out = [warning for warning in prediction.warnings if warning not in far]
-    worst = max(float(factor.max()) for factor in beside.extrapolation.values())
-    if worst > 1 and prediction.interval is not None:
-        low, high = (float(np.max(end)) for end in prediction.interval)
+        return tuple(warnings)
+    out, worst = list(warnings), max(float(factor.max()) for factor in beside.extrapolation.values())
+    if worst > 1 and interval is not None:
+        low, high = (float(np.max(end)) for end in interval)
         narrow = np.log(high / low) / np.log(beside.interval[0, 1] / beside.interval[0, 0])
         if narrow < 1:
-            miss = beside.error_rate * np.log(worst)
+            adds = text.percent(beside.error_rate * np.log(worst))
+            out = [warning for warning in out if warning not in far]
             out.append(
-                f"{worst:.3g} times outside the runs: that far this table's hidden runs were missed by "
-                f"{text.percent(miss)} beyond such intervals, and the law's is {narrow:.2g} of the forecast's"
+                f"{text.number(worst, 3)} times outside the runs: at this table's error rate that adds "
+                f"{adds} to an interval, and the law's is {text.number(narrow, 2)} of the forecast's"
             )
-    return tuple(out)
+    return (*out, *(f"the forecast beside it: {said}" for said in beside.warnings))
 
 
 def best_form(fit: Fit) -> BaseFit | None:
@@ -164,15 +212,36 @@ def new_runs(
     return first | columns
 
 
-def _check_others(read: Columns, names: tuple[str, ...]) -> None:
-    """Raises InputError where a size varies in the table that the forecast was not told."""
-    if len(names) > 1:
-        return
-    frame = read.runs.frame
-    for name in SIZES:
-        if name not in names and name in frame.columns and frame[name].n_unique() > 1:
-            raise InputError(
-                f"the runs differ in {name} too",
-                where="forecast",
-                mend=f"give {name} beside {text.listed(names)}, or keep one {name} with where",
-            )
+def check_others(known: Mapping[str, Array], differ: Mapping[str, Array]) -> tuple[str, ...]:
+    """Doubts about what else may vary from run to run, in columns ``differ``, than the inputs ``known``.
+
+    Raises InputError where that is a size that the loss falls in.
+    """
+    doubts: list[str] = []
+    for name, column in differ.items():
+        if len(np.unique(column[~np.isnan(column)])) < 2 or not _tells(name, column, known):
+            continue
+        if name in TUNED:
+            doubts.append(f"the runs differ in {name} by no rule of their size: its best value is not sought")
+            continue
+        how = f"--input {name}=" if name in OTHERS else f"a value of {name}"
+        raise InputError(
+            f"the runs differ in {name} too",
+            where="forecast",
+            mend=f"give {how} beside {text.listed(list(known))}, or keep one {name} with where",
+        )
+    return tuple(doubts)
+
+
+def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
+    """Whether what varies can move the loss of runs whose ``known`` inputs are the same."""
+    if name in SIZES:  # of several inputs the FLOPs follow, or are another count of them
+        return len(known) == 1
+    if name == "unique_tokens":
+        return "tokens" not in known or bool(np.any(known["tokens"] > ONE_EPOCH * column))
+    if name in TUNED:  # a rate that falls with size, or a batch that grows, is a recipe's rule
+        sizes = [*known.values(), np.prod(list(known.values()), axis=0)]
+        steps = [np.diff(column[np.lexsort([column, size])]) for size in sizes]
+        steps += [np.diff(column[np.lexsort([-column, size])]) for size in sizes]
+        return not any(np.all(step >= 0) or np.all(step <= 0) for step in steps)
+    return True
