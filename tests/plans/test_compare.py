@@ -69,7 +69,7 @@ def test_averaging_is_not_praised_where_chance_would_do(compared):
 def test_choosing_is_praised_where_averaging_is_told_apart_as_worse(compared):
     gap = ScoreGap(0.01, (0.005, 0.015), told_apart=True)
     worse = replace(compared, forecast=compared.best.largest + 0.01, forecast_gap=gap)
-    assert "choosing beats averaging: the forecast errs by" in worse.verdict()
+    assert "Choosing beats averaging: the forecast errs by" in worse.verdict()
 
 
 def test_a_form_that_huber_refuses_is_fitted_by_squares_and_said():
