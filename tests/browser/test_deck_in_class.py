@@ -128,6 +128,17 @@ def test_the_presenters_window_runs_what_the_slide_shows(deck_opened):
     expect(popup.value.locator("header ~ p span")).to_have_text("done")
 
 
+def test_a_run_brings_its_picture_and_a_page_opened_after_it_begins_at_the_first_step(deck_opened):
+    at = "stage.reached.get(document.querySelector('section.present'))"
+    deck = deck_opened("served", "#/3")
+    deck.panel("quick").locator(".run").click()
+    expect(deck.panel("quick").locator("[data-part=show]").first).to_be_visible()
+    assert deck.page.evaluate(at) == 1
+    later = deck_opened("served", "#/3")
+    expect(later.panel("quick").locator(".told .badge").first).to_have_text("LIVE")
+    assert later.page.evaluate(at) == 0
+
+
 def test_a_clicker_turns_wherever_the_focus_is(deck_opened):
     deck = deck_opened("served", "#/3")
     at = "stage.reached.get(document.querySelector('section.present'))"

@@ -1,6 +1,7 @@
 """Paper: how large the smallest letters are, on slides printed two a page and on the handout."""
 
 import pytest
+from deck import EVERY
 
 POINT = 96 / 72
 SLIDE = (320, 180)
@@ -42,7 +43,7 @@ def paper(deck_opened):
 def test_two_slides_a_page_have_no_letters_below_seven_points(paper):
     letters = printed(paper)
     assert [one for one in letters if one[0] * TWO_A_PAGE < LEAST] == []
-    assert len({slide for _, slide, *_ in letters}) == 18
+    assert len({slide for _, slide, *_ in letters}) == len(EVERY)
     assert not any(notes for *_, notes in letters)
     broken = "all => all.filter(one => one.scrollHeight > one.clientHeight + 2).map(one => one.dataset.label)"
     assert paper.page.locator(".slides > section").evaluate_all(broken) == []
@@ -52,7 +53,7 @@ def test_the_handout_has_notes_and_exercises_that_can_be_read(paper):
     letters = printed(paper, handout=True)
     assert [one for one in letters if one[0] < LEAST] == []
     notes = [one for one in letters if one[3]]
-    assert len({slide for _, slide, *_ in notes}) == 18
+    assert len({slide for _, slide, *_ in notes}) == len(EVERY)
     assert min(notes)[0] > 8
     lie = "[...document.querySelectorAll('.notes')].map(one => getComputedStyle(one).position)"
     assert set(paper.page.evaluate(lie)) == {"static"}, "below their slide, not over another"

@@ -140,6 +140,13 @@ def test_every_shade_of_a_family_is_readable_on_white_and_differs(family, count)
     assert min(contrast_with_white(shade) for shade in shades) >= 4.2
 
 
+def test_the_names_of_lines_along_the_ramp_can_be_read():
+    dark, *_, bright = ramp = style.along_ramp(np.linspace(0, 1, 6))
+    assert min(contrast_with_white(style.letters(colour)) for colour in ramp) >= 4.5
+    assert style.letters(dark) == dark
+    assert contrast_with_white(bright) < 3, "as it is, it cannot"
+
+
 def test_the_contrast_check_can_fail():
     assert contrast_with_white("#F0E442") < 2
 

@@ -91,7 +91,7 @@ def test_sentences_follow_the_weights(tables):
     row = next(row for row in sharp["map"] if (row["place"], row["looks_at"]) == (last, last - 1))
     row["value"] = 0.9
     told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, sharp)}
-    assert told["look"].short == "One head looks almost only at the token before."
+    assert told["look"].short == "One head looks mostly at the token before."
 
 
 def test_a_layer_that_the_answer_does_not_need_is_said_to_be_so(tables):
@@ -99,13 +99,13 @@ def test_a_layer_that_the_answer_does_not_need_is_said_to_be_so(tables):
     whole = [row for row in same["next"] if (row["model"], row["flattened"]) == ("transformer", 0)]
     same["next"] = whole + [{**row, "flattened": layer} for layer in (1, 2) for row in whole]
     told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, same)}
-    assert told["flat-2"].short == "Blur the second layer: the same next words."
+    assert told["flat-2"].short == "Blur layer 2: same next words."
     other = copy.deepcopy(same)
     for row in other["next"]:
         if row["flattened"] == 2:
             row["token"] += "x"
     told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, other)}
-    assert told["flat-2"].short == "Blur the second layer: 0 of its favourites stay."
+    assert told["flat-2"].short == "Blur layer 2: 0 of its favourites stay."
 
 
 def test_the_drawing_gets_the_tables_numbers(tables):

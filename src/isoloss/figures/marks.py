@@ -13,7 +13,17 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.figures.style import COUNTS, INK, RAMP, Axis, along_ramp, label_format, log_ticks, spread
+from isoloss.figures.style import (
+    COUNTS,
+    INK,
+    RAMP,
+    Axis,
+    along_ramp,
+    label_format,
+    letters,
+    log_ticks,
+    spread,
+)
 
 Channel = TypeVar("Channel", alt.Color, alt.Shape, alt.StrokeDash)
 
@@ -237,6 +247,12 @@ def end_labels(
     table = _apart(ends, y, height, size)
     text = chart_of(table).mark_text(align="left", dx=8, fontSize=size, fontWeight="bold", clip=False)
     return text.encode(x=x, y=y, text="label:N", color=COLOUR)
+
+
+def names_of_lines(lines: pl.DataFrame) -> pl.DataFrame:
+    """The end of each line by its ``label``, its colour dark enough for letters."""
+    ends = lines.group_by("label", maintain_order=True).last()
+    return ends.with_columns(pl.col("colour").map_elements(letters, pl.String))
 
 
 def leaders(ends: pl.DataFrame, x: alt.X, y: alt.Y, height: float, *, size: float = 12) -> list[alt.Chart]:

@@ -24,6 +24,8 @@ OTHER_COLOURS = ("#AA3377", "#3f3f3f", "#332288", "#8a6d00", "#7a4a2b")
 REAL, PREDICTED = "#0072B2", "#E69F00"
 RAMP = ("#2b0a6b", "#8f0da4", "#cc4778", "#f0843c")
 """From dark to bright along a continuous quantity, such as log N: the middle of the plasma map."""
+LEGIBLE = 4.7
+"""Contrast of letters: WCAG 2.1 asks for 4.5 (1.4.3), and the edges of letters are a little paler."""
 
 COUNTS = "replace(replace(format(datum.value, '.3~s'), 'G', 'B'), 'k', 'K')"
 """Labels of an axis of counts, as text writes them: 7B for 7e9."""
@@ -61,6 +63,19 @@ def along_ramp(shares: ArrayLike) -> list[str]:
     place = np.asarray(shares) * (len(RAMP) - 1)
     mixed = np.stack([np.interp(place, np.arange(len(RAMP)), channel) for channel in channels.T], axis=1)
     return ["#" + "".join(f"{round(c):02x}" for c in colour) for colour in mixed]
+
+
+def letters(colour: str) -> str:
+    """The colour as dark as letters need it: its first shade with a contrast of ``LEGIBLE`` to white."""
+    darker = shades(colour, 51)
+    return next((shade for shade in darker if contrast(shade) >= LEGIBLE), darker[-1])
+
+
+def contrast(colour: str) -> float:
+    """To white: 1.05 / (L + 0.05), L the relative luminance (WCAG 2.1)."""
+    channels = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05))
 
 
 def wrap(text: str, width: int = TITLE_CHARACTERS) -> list[str]:

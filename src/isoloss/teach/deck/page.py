@@ -210,17 +210,9 @@ class Parts:
 
     def verdict(self, name: str, key: str) -> Markup:
         """One sentence of a panel, wherever it is quoted: grey until measured, live once it has run."""
-        panel, recording = panel_named(name, self.panels, where="a slide"), self.results.get(name)
-        sentence = self._sentence(name, key)
-        badge = sentence.badge("RECORDED") if sentence else "RECORDED"
-        return fill(
-            "teach/deck/verdict.html",
-            panel=panel,
-            key=key,
-            sentence=sentence,
-            badge=badge,
-            result=recording,
-        )
+        panel, sentence = panel_named(name, self.panels, where="a slide"), self._sentence(name, key)
+        values = {"panel": panel, "key": key, "sentence": sentence, "result": self.results.get(name)}
+        return fill("teach/deck/verdict.html", **values)
 
     def scoreboard(self, rows: Sequence[tuple[str, str, str]]) -> Markup:
         """Who is ahead where: a topic a row, with the panel and the key of the sentence that decides it."""

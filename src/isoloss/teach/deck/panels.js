@@ -20,6 +20,7 @@
       throw new Error(said.error || "The server refused, with status " + answer.status + ".");
     }
 
+    const order = (what, panel, more) => post(what, { panel: panel.dataset.panel, ...more }).catch((error) => problem(panel, error.message));
     const panels = () => all(".panel[data-panel]");
     const named = (name) => panels().filter((panel) => panel.dataset.panel === name);
 
@@ -58,19 +59,16 @@
         seed.value = Math.floor(Math.random() * 2 ** 31);
         panel.dataset.drawn = seed.value;
       }
-      post("run", { panel: panel.dataset.panel, settings: settings(form) })
-        .catch((error) => problem(panel, error.message));
+      order("run", panel, { settings: settings(form) });
     }
 
     function cancel(panel) {
-      if (one(".cancel:not([disabled])", panel) === null) return;
-      post("cancel", { panel: panel.dataset.panel }).catch((error) => problem(panel, error.message));
+      if (one(".cancel:not([disabled])", panel)) order("cancel", panel);
     }
 
     /** The class says stop: what was measured so far is the result. */
     function stop(panel) {
-      if (panel.dataset.state !== "running" || one(".stop", panel) === null) return;
-      post("stop", { panel: panel.dataset.panel }).catch((error) => problem(panel, error.message));
+      if (panel.dataset.state === "running" && one(".stop", panel)) order("stop", panel);
     }
 
     function nextSeeds(panel) {
@@ -88,11 +86,13 @@
       place.hidden = text === "";
     }
 
-    /** What the server says of a panel: its state, and its newest output if that has changed. */
+    /** What the server says of a panel: its state, and its newest output if that has changed. A page that was opened
+        after a run hears of it too, but the picture does not come before its step. */
     function heard(message) {
       const busy = message.state === "queued" || message.state === "running";
       const failed = message.state === "failed";
       named(message.panel).forEach(function (panel) {
+        const seen = busy || ["queued", "running"].includes(panel.dataset.state);
         panel.dataset.state = message.state;
         if (message.state === "queued") {
           delete panel.dataset.voted;
@@ -106,8 +106,8 @@
         one(".state", panel).textContent = one(".state", panel).title = failed ? "failed" : stateText(message);
         problem(panel, failed ? "This measurement failed: " + message.text : "");
         const ended = message.state === "cancelled" || failed;
-        if (message.html) output(panel, message.html);
-        else if (ended && one(".so-far", panel)) output(panel, recorded.get(panel));
+        if (message.html) output(panel, message.html, seen);
+        else if (ended && one(".so-far", panel)) output(panel, recorded.get(panel), seen);
       });
       if (message.result) {
         results.set(message.panel, message.result);
@@ -138,7 +138,7 @@
       else announce(name + ": " + (message.state === "failed" ? "failed. " + message.text : stateText(message)));
     }
 
-    function output(panel, html) {
+    function output(panel, html, seen) {
       const place = one(".output", panel), slide = panel.closest("section");
       const open = all("details[open]", place).map((part) => part.className);
       setAside(panel, place);
@@ -147,8 +147,8 @@
       prepare(place);
       window.machines.mount(place);
       const shown = one("[data-arrays]", place);
-      if (shown) all("[data-of=" + shown.dataset.of + "]").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
-      stand(slide, Math.min(Math.max(reached.get(slide) || 0, slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
+      if (shown) all("[data-of=" + shown.dataset.of + "]:not(.before *)").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
+      stand(slide, Math.min(Math.max(reached.get(slide) || 0, seen && slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
       const voted = panel.dataset.voted, votes = all("[data-vote]", place);
       if (voted && votes.length) reveal(votes.find((button) => button.dataset.vote === voted), panel);
       window.tally.tell(place);

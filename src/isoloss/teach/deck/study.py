@@ -114,9 +114,7 @@ def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
         figures[f"positions{pair.suffix}"] = attempt_with(of_this, loss_by_position.figure)
     by_params = attempt_with(analysis.by_params, loss_by_params.figure)
     figures |= {f"families{pair.suffix}": by_params for pair in analysis.pairs}
-    figures |= {
-        "loops": attempt_with(analysis.loops, looped_grid.grid_figure),
-    }
+    figures["loops"] = attempt_with(analysis.loops, looped_grid.grid_figure)
     if analysis.shape is not None:
         figures["shape"] = attempt_with(analysis.shape, shape.figure)
     answers: list[dict[str, Any]] = []

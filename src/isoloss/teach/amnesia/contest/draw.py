@@ -19,12 +19,9 @@ Drawing = tuple[alt.TopLevelMixin, pl.DataFrame]
 
 
 def with_looks(rows: pl.DataFrame) -> pl.DataFrame:
-    """The colour and the shape of each row's side beside it."""
-    colours, shapes = ({side: look[part] for side, look in LOOKS.items()} for part in (0, 2))
-    return rows.with_columns(
-        pl.col("side").replace_strict(colours).alias("colour"),
-        pl.col("side").replace_strict(shapes).alias("shape"),
-    )
+    """The colour, the shape and the name of each row's side beside it."""
+    looks = {side: (colour, shape, dash) for side, (colour, dash, shape) in LOOKS.items()}
+    return marks.with_looks(rows, "side", looks)
 
 
 def curves(rows: pl.DataFrame, levels: Sequence[tuple[float, str]], last: int) -> Drawing:
@@ -73,7 +70,7 @@ def _over(x: alt.X, rows: pl.DataFrame, levels: Sequence[tuple[float, str]]) -> 
         *marks.leaders(labels, x, y, HEIGHT),
         marks.end_labels(labels, marks.EDGE, y, HEIGHT),
     ]
-    return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape")
+    return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape", "label")
 
 
 def carry_on(rows: pl.DataFrame, across: str) -> pl.DataFrame:
@@ -118,4 +115,4 @@ def sweep(rows: pl.DataFrame, names: Sequence[str], levels: Sequence[str]) -> Dr
             labelAngle=0, labelOrient="top", labelAnchor="start", labelPadding=2
         ),
     )
-    return chart, table.drop("colour", "shape")
+    return chart, table.drop("colour", "shape", "label")

@@ -118,11 +118,11 @@ def _chart(rows: pl.DataFrame) -> tuple[alt.LayerChart, pl.DataFrame]:
     y = log_axis(alt.Y, "value", title, FLOOR, 3.0, ticks=ticks, labels=POWERS)
     marked = table.filter((pl.col("k") % max(1, last // 12)) == 0)
     # A line that leaves the picture below is named where it does.
-    ends = table.group_by("side", maintain_order=True).last().with_columns(pl.col("side").alias("label"))
+    ends = table.group_by("side", maintain_order=True).last()
     layers = [
         marks.band(table, x, y, ("bottom", "high"), opacity=0.15, by="side"),
         marks.line(table, x, y, width=2.4, dash=DASH),
         marks.points(marked, x, y, shape=marks.SHAPE, size=44),
         marks.end_labels(ends, x, y, HEIGHT),
     ]
-    return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape", "bottom")
+    return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape", "label", "bottom")

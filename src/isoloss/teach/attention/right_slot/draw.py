@@ -62,11 +62,8 @@ def progress_panel(table: pl.DataFrame, name: str, levels: dict[str, float]) -> 
         marks.bars(table, x, y, colour=BLUE, width=1, opacity=0.35),
         *marks.seeds_and_median(table, x, y, colour=BLUE, shape="circle"),
     ]
-    return marks.panel(layers, 128, 230, panel_title(name))
-
-
-def panel_title(name: str) -> alt.TitleParams:
-    return alt.TitleParams(text=name, fontSize=13, anchor="start", offset=6)
+    title = alt.TitleParams(text=name, fontSize=13, anchor="start", offset=6)
+    return marks.panel(layers, 128, 230, title)
 
 
 def references(levels: dict[str, float], *, right: bool = True) -> list[alt.Chart]:

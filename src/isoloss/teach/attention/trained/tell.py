@@ -47,15 +47,15 @@ def look(tables: Tables) -> Told:
         return Told(text, "No head has one favourite here.")
     back = most["place"] - most["looks_at"]
     where = "at the token before" if back == 1 else f"{back} tokens back"
-    return Told(text, f"One head looks almost only {where}.")
+    return Told(text, f"One head looks mostly {where}.")
 
 
 def flat(tables: Tables, layer: int) -> Told:
     """How many of the likeliest next tokens are still among them with this layer looking evenly."""
     whole, even = (set(frame(tables, "next", model="transformer", flattened=n)["token"]) for n in (0, layer))
-    kept, words = len(whole & even), {1: "first", 2: "second"}.get(layer, "last")
-    left = "the same next words" if kept == len(whole) else f"{kept} of its favourites stay"
-    return Told(say("trained-flat", layer=layer, kept=kept, n=len(whole)), f"Blur the {words} layer: {left}.")
+    kept = len(whole & even)
+    left = "same next words" if kept == len(whole) else f"{kept} of its favourites stay"
+    return Told(say("trained-flat", layer=layer, kept=kept, n=len(whole)), f"Blur layer {layer}: {left}.")
 
 
 def ink(tables: Tables) -> Told:

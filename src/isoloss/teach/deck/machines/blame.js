@@ -3,16 +3,22 @@
 (function () {
   "use strict";
 
-  const { kinds, element, shape, text, picture, calm, badge } = window.machines;
+  const { kinds, element, shape, text, picture, player, badge } = window.machines;
   const WIDTH = 800, ROW = 112, RADIUS = 18, EDGE = 24, PACE = 70;
 
   kinds.blame = function (place, arrays) {
     if (arrays === null || arrays.length === 0) return null;
     const { svg, say } = picture(WIDTH, arrays.length * ROW, "");
-    let timer = null;
+    const last = arrays[0].shares.length - 1;
+    let drawn = 0;
+    const { run } = player(place, PACE, (ended) => draw(ended || !place.offsetParent ? last : 0), function () {
+      draw(drawn + 1);
+      return drawn >= last;
+    });
     place.replaceChildren(svg, element("p", { class: "sentence" }, "Each disc: the blame that arrives. ", badge(place.dataset.badge || "RECORDED")));
 
     function draw(reached) {
+      drawn = reached;
       svg.replaceChildren(...arrays.flatMap(function ({ name, family, shares }, n) {
         const y = n * ROW + 78, gap = (WIDTH - 2 * EDGE) / (shares.length - 1), at = (k) => WIDTH - EDGE - gap * k;
         return [text(0, n * ROW + 34, name, { class: "name", "text-anchor": "start", "font-size": 28 }),
@@ -23,14 +29,6 @@
 
     say(arrays.map(({ name, shares }) => name + ": of the last letter's blame " + shares[shares.length - 1].toPrecision(1) +
       " arrives " + (shares.length - 1) + " letters back").join(". ") + ".");
-    return {
-      step: function () {
-        clearInterval(timer);
-        const last = arrays[0].shares.length - 1;
-        let reached = calm() || !place.offsetParent ? last : 0;
-        draw(reached);
-        if (reached < last) timer = setInterval(() => { reached += 1; draw(reached); if (reached >= last) clearInterval(timer); }, PACE);
-      },
-    };
+    return { step: run };
   };
 })();

@@ -4,7 +4,7 @@
 (function () {
   "use strict";
 
-  const { kinds, element, shape, text, percent, badge, picture, slider, button, choice, calm } = window.machines;
+  const { kinds, element, shape, text, percent, badge, picture, slider, choice, player } = window.machines;
   const WIDTH = 1200, HEIGHT = 300, BELT = 130, HALF = 20, LETTERS = 250, EDGE = 70;
   const LONGEST = 30, PACE = 420;
   const words = (count) => (count === 1 ? "1 letter" : count.toFixed(count < 10 ? 1 : 0) + " letters");
@@ -27,8 +27,8 @@
       shape("rect", { x: -36, y: -34, width: 72, height: 62, rx: 9 }));
   }
 
-  /** Belt, letters, gates up to letter ``reached`` and the ink of one letter. ``left[t]``: its share at t. */
-  function belt(labels, gates, left, from, reached) {
+  /** Belt, letters, gates up to letter ``reached`` and the ink of the first. ``left[t]``: its share at t. */
+  function belt(labels, gates, left, reached) {
     const { gap, at } = places(labels.length), size = Math.max(20, Math.min(38, 0.62 * gap));
     const parts = [shape("rect", { class: "belt", x: 12, y: BELT - HALF, width: WIDTH - 24, height: 2 * HALF, rx: HALF })];
     labels.forEach(function (label, t) {
@@ -42,32 +42,34 @@
         class: "tap" + (here ? " here" : ""), d: "M" + x + " " + y + "V" + end, "stroke-width": 1 + 9 * gate,
       });
       parts.push(tap(LETTERS - size, BELT + HALF + 4, input), tap(BELT - HALF - 4, 72, output));
-      if (t >= from && t <= reached) parts.push(disc(x, left(t), gap));
+      if (t <= reached) parts.push(disc(x, left(t), gap));
       const long = label.length > 5 && gap < 100 ? { textLength: 0.9 * gap, lengthAdjust: "spacingAndGlyphs" } : {};
-      parts.push(text(x, LETTERS + 10, label, { class: "letter" + (t === from ? " first" : ""), "font-size": size, ...long }));
+      parts.push(text(x, LETTERS + 10, label, { class: "letter" + (t === 0 ? " first" : ""), "font-size": size, ...long }));
     });
-    if (reached >= from) parts.push(text(at(reached), 52, percent(left(reached)), { class: "share", "font-size": 34 }));
+    parts.push(text(at(reached), 52, percent(left(reached)), { class: "share", "font-size": 34 }));
     return parts;
   }
 
   kinds.cell = function (place, arrays) {
-    const plain = place.dataset.plain !== undefined, still = place.dataset.gates !== "trained";
-    if (!still && arrays === null) return null;
+    const plain = place.dataset.plain !== undefined;
+    if (plain && arrays === null) return null;
     const { svg, say } = picture(WIDTH, plain ? 290 : HEIGHT, "");
     if (plain) {
       place.replaceChildren(svg);
       return { step: () => carried(svg, say, arrays) };
     }
     const steps = Number(place.dataset.steps || 6);
-    let reached = 0, playing = null, opened = false;
-    const token = 0;
+    let reached = 0, opened = false;
     const forget = slider("Forget", 0, 1, 0.01, 0.5, draw);
     const input = slider("Input", 0, 1, 0.01, 1, draw);
     const output = slider("Output", 0, 1, 0.01, 1, draw);
     const word = element("input", { type: "text", maxlength: LONGEST, value: place.dataset.word || "shifting", "aria-label": "Your word" });
     const layers = arrays ? arrays.gates.map((_, n) => "trained, layer " + (n + 1)) : [];
     const mode = choice("Gates:", ["yours", ...layers], 0, restart);
-    const play = button("Play", () => (playing === null ? run() : stop()));
+    const { play, stop } = player(place, PACE, (ended) => reach(ended ? labels().length - 1 : 0), function () {
+      reach(reached + 1);
+      return reached >= labels().length - 1;
+    });
     const sentence = element("p", { class: "sentence" });
     const formula = element("p", { class: "behind" });
     word.addEventListener("input", restart);
@@ -77,41 +79,28 @@
     const trained = () => mode.at() > 0;
     const labels = () => (trained() ? arrays.tokens : Array.from(word.value.trim() || "?"));
 
-    function stop() {
-      clearInterval(playing);
-      playing = null;
-      play.textContent = "Play";
-    }
-    function run() {
-      reached = calm() ? labels().length - 1 : 0;
+    function reach(letter) {
+      reached = letter;
       draw();
-      if (calm()) return;
-      play.textContent = "Stop";
-      playing = setInterval(function () {
-        reached += 1;
-        draw();
-        if (reached >= labels().length - 1) stop();
-      }, PACE);
     }
     function restart() {
       stop();
-      reached = labels().length - 1;
-      draw();
+      reach(labels().length - 1);
     }
     function draw() {
       const letters = labels(), t = Math.min(reached, letters.length - 1);
       const own = { input: input.value(), forget: forget.value(), output: output.value() };
       const gates = trained() ? arrays.gates[mode.at() - 1] : null;
       const gate = (at) => (gates ? { input: gates.input[at], forget: gates.forget[at], output: gates.output[at] } : own);
-      const left = (at) => (gates ? arrays.ink[mode.at() - 1][token][at - token] : own.input * own.forget ** at);
-      svg.replaceChildren(...belt(letters, gate, left, token, t));
+      const left = (at) => (gates ? arrays.ink[mode.at() - 1][0][at] : own.input * own.forget ** at);
+      svg.replaceChildren(...belt(letters, gate, left, t));
       const end = "“" + letters[0] + "”: " + percent(left(letters.length - 1)) + " left at the end.";
       const half = own.forget >= 1 ? "Nothing fades." : own.forget <= 0 ? "All is gone at the next letter."
         : "Half is gone after " + words(Math.log(0.5) / Math.log(own.forget)) + ".";
       sentence.replaceChildren(trained() ? end : half, " ", badge(trained() ? place.dataset.badge || "RECORDED" : "EXACT"));
       [forget, input, output].forEach((one) => { one.row.classList.toggle("idle", trained()); });
       say("A belt of memory over " + letters.length + " letters, " + letters.join(" ") + ". At “" + letters[t] + "” " +
-        percent(left(t)) + " of the ink of “" + letters[token] + "” is left.");
+        percent(left(t)) + " of the ink of “" + letters[0] + "” is left.");
       formula.textContent = "Forget " + gate(t).forget + ", input " + gate(t).input + ", output " + gate(t).output +
         " at “" + letters[t] + "”: c = f · c + i · g, h = o · tanh(c). Left of the first letter: i · f to the power of " + t + ".";
     }
@@ -123,8 +112,7 @@
         // One step more opens the forget tap; a step back closes it again.
         if (beyond !== opened && !trained()) forget.set(beyond ? place.dataset.then : 0.5);
         opened = beyond;
-        reached = Math.max(0, n >= steps ? last : Math.round(n * last / steps));
-        draw();
+        reach(Math.max(0, n >= steps ? last : Math.round(n * last / steps)));
       },
     };
   };

@@ -67,6 +67,28 @@
     return { row: element("span", { class: "choice", role: "group", "aria-label": name }, name + " ", ...buttons), at: () => chosen, pick };
   }
 
+  const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+  /** A drawing that plays. ``begin(ended)`` draws its first step, or its last where motion is not wanted; ``next()``
+      draws one more and says whether it was the last. Returns {play, run(), stop()}: its button, and what that does. */
+  function player(place, pace, begin, next) {
+    let timer = null;
+    const play = button("Play", () => (timer === null ? run() : stop()));
+    function stop() {
+      clearInterval(timer);
+      timer = null;
+      play.textContent = "Play";
+    }
+    function run() {
+      stop();
+      begin(calm());
+      if (calm()) return;
+      play.textContent = "Stop";
+      timer = setInterval(() => { if (!place.isConnected || next()) stop(); }, pace);
+    }
+    return { play, run, stop };
+  }
+
   function mount(inside) {
     inside.querySelectorAll("[data-machine]").forEach(function (place) {
       if (!drawn.has(place)) draw(place, Infinity);
@@ -83,10 +105,12 @@
     machine.step(at);
   }
 
-  /** On a phone a drawing scrolls sideways, by keys too, and its knobs stay where they are. */
+  /** On a phone a drawing scrolls sideways, by keys too, and its knobs stay where they are. It is named after its
+      panel or slide: one slide may have the same drawing in a panel and beside it. */
   function frame(place) {
-    const svg = place.querySelector("svg");
-    const box = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Drawing: " + place.dataset.machine, "data-prevent-swipe": "" });
+    const svg = place.querySelector("svg"), owner = place.closest("[aria-labelledby]").getAttribute("aria-labelledby");
+    const name = "Drawing: " + place.dataset.machine + ", " + document.getElementById(owner).textContent;
+    const box = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name, "data-prevent-swipe": "" });
     svg.replaceWith(box);
     box.append(svg);
   }
@@ -104,7 +128,5 @@
     draw(place, Infinity);
   }
 
-  const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
-  window.machines = { kinds, mount, step, feed, element, shape, text, percent, badge, picture, slider, button, choice, calm };
+  window.machines = { kinds, mount, step, feed, element, shape, text, percent, badge, picture, slider, choice, player, calm };
 })();

@@ -3,17 +3,20 @@
 (function () {
   "use strict";
 
-  const { kinds, element, shape, text, picture, slider, button, badge, calm } = window.machines;
+  const { kinds, element, shape, text, picture, slider, player, badge } = window.machines;
   const WIDTH = 800, HEIGHT = 380, LEFT = 10, TOP = 46, UNDER = 152, ROOM = 560, PACE = 420;
   const many = (n, one, more) => n + " " + (n === 1 ? one : more);
 
   kinds.race = function (place) {
     const { svg, say } = picture(WIDTH, HEIGHT, "");
     const words = slider("Words", 4, 16, 1, 8, () => { stop(); draw(Infinity); });
-    const again = button("Play", () => run());
+    const { play, run, stop } = player(place, PACE, (ended) => draw(ended ? Infinity : 0), function () {
+      draw(drawn + 1);
+      return drawn >= words.value();
+    });
     const sentence = element("p", { class: "sentence" });
-    let timer = null, before = null;
-    place.replaceChildren(svg, sentence, element("div", { class: "knobs" }, words.row, again));
+    let drawn = 0, before = null;
+    place.replaceChildren(svg, sentence, element("div", { class: "knobs" }, words.row, play));
 
     function box(x, y, wide, high, round, now, family) {
       const done = round <= now;
@@ -27,6 +30,7 @@
 
     /** What is done after so many rounds: a row of boxes, one a round, and a triangle, all in the first. */
     function draw(now) {
+      drawn = now;
       const T = words.value(), wide = Math.min(ROOM / T, 66), high = (HEIGHT - UNDER - 18) / T;
       const row = Array.from({ length: T }, (_, t) => box(LEFT + wide * t, TOP, 0.88 * wide, 52, t + 1, now, "lstm"));
       const triangle = Array.from({ length: T }, (_, t) => Array.from({ length: t + 1 }, (_, s) =>
@@ -39,23 +43,6 @@
       say(now === 0 ? "Empty boxes: a row of " + T + " for the LSTM, a triangle of " + T * (T + 1) / 2 + " for attention."
         : "For " + T + " words the LSTM fills " + laps + " of " + T + " boxes in as many rounds, one after another. Attention fills " +
           T * (T + 1) / 2 + " boxes, all in the first round.");
-    }
-
-    function stop() {
-      clearInterval(timer);
-      timer = null;
-    }
-
-    function run() {
-      stop();
-      if (calm()) return draw(Infinity);
-      let now = 0;
-      draw(now);
-      timer = setInterval(function () {
-        now += 1;
-        draw(now);
-        if (now >= words.value() || !place.isConnected) stop();
-      }, PACE);
     }
 
     return {

@@ -4,7 +4,7 @@
 (function () {
   "use strict";
 
-  const { kinds, element, shape, text, percent, badge, picture, choice, button, calm } = window.machines;
+  const { kinds, element, shape, text, percent, badge, picture, choice, player } = window.machines;
   const WIDTH = 1200, EDGE = 60, PILL = 44, WIDEST = 30, PACE = 700;
   const NAMES = { trained: "trained weights", random: "random weights, same shape" };
 
@@ -26,17 +26,18 @@
     const gap = last > 0 ? Math.min(150, (WIDTH - 2 * EDGE) / last) : 0, begin = (WIDTH - gap * last) / 2;
     const at = (t) => begin + gap * t, wide = Math.min(130, 0.92 * (gap || 130));
     const steps = Number(place.dataset.steps || 0);
-    let looking = last, playing = null;
+    let looking = last;
     const given = { layer: Number(place.dataset.layer) - 1, head: Number(place.dataset.head) - 1 };
     const start = trained[given.layer] && trained[given.layer][given.head] ? given : strongest();
     const layer = choice("Layer", trained.map((_, n) => String(n + 1)), start.layer, draw);
     const head = choice("Head", trained[0].map((_, n) => String(n + 1)), start.head, draw);
-    const play = button("Play", () => (playing === null ? run() : stop()));
+    const { play, stop } = player(place, PACE, (ended) => look(ended ? last : 0), function () {
+      look(Math.min(last, looking + 1));
+      return looking >= last;
+    });
     const blurs = (arrays.next || [{ likeliest: [] }]).filter((row) => row.model !== "lstm");
     const blur = choice("Blur", blurs.map((row) => (row.flattened ? "layer " + row.flattened : "nothing")), 0, draw);
     const next = element("span", { class: "next" }), sentence = element("p", { class: "sentence" });
-    const verdict = element("p", { class: "sentence" });
-    const source = () => badge(place.dataset.badge || "RECORDED");
 
     /** The layer and head whose last token looks most at another one. */
     function strongest() {
@@ -83,37 +84,21 @@
       if (held) svg.querySelectorAll("[tabindex]")[t].focus();
     }
 
-    function stop() {
-      clearInterval(playing);
-      playing = null;
-      play.textContent = "Play";
-    }
-
-    function run() {
-      look(calm() ? last : 0);
-      if (calm()) return;
-      play.textContent = "Stop";
-      playing = setInterval(function () {
-        if (looking >= last || !place.isConnected) return stop();
-        look(looking + 1);
-      }, PACE);
-    }
-
     function draw() {
       svg.replaceChildren(...rows.map(row));
       const own = arrays.weights[rows[0]][layer.at()][head.at()][looking];
       say("Attention of layer " + (layer.at() + 1) + ", head " + (head.at() + 1) + ": “" + tokens[looking] + "” looks most at " + most(own) + ".");
-      sentence.replaceChildren("“" + tokens[looking] + "” looks most at " + most(own) + ". ", source());
+      const said = blurs[blur.at()].said || "“" + tokens[looking] + "” looks most at " + most(own) + ".";
+      sentence.replaceChildren(said + " ", badge(place.dataset.badge || "RECORDED"));
       const before = blurs[0].likeliest.map(([token]) => token);
       next.replaceChildren("Next: ", ...blurs[blur.at()].likeliest.slice(0, 4).flatMap(([token, chance]) =>
         [element("b", before.includes(token) ? {} : { class: "new" }, token), " " + percent(chance) + " "]));
-      verdict.replaceChildren(...(blurs[blur.at()].said ? [blurs[blur.at()].said + " ", source()] : []));
     }
 
     place.replaceChildren(svg);
     if (!plain) {
       place.append(element("div", { class: "knobs" }, layer.row, heads > 1 ? head.row : "", arrays.next ? "" : play, sentence));
-      if (arrays.next) place.append(element("div", { class: "knobs" }, play, blur.row, next, verdict));
+      if (arrays.next) place.append(element("div", { class: "knobs" }, play, blur.row, next));
     }
     return {
       step: function (n) {

@@ -19,7 +19,6 @@ from isoloss.teach.result import Row, Sentence, Tables, sentence
 from isoloss.teach.versus import Told
 from isoloss.text import capital, size
 
-WIDTH, HEIGHT = 350, 250
 BADGES = {"bill-memory": "EXACT"}
 """Of figures that are not what the panel is: here floats that were counted."""
 LOOKS: dict[str, marks.Look] = {
@@ -120,7 +119,7 @@ def _curves(rows: Sequence[Row], y_title: str, *, bars: bool) -> alt.LayerChart:
     x = log_axis(alt.X, "n_before", "Tokens n read before", ns[0], ns[-1], room=1.2, ticks=ns, labels=",d")
     low, high = marks.span(*(frame[name] for name in (("low", "high") if bars else ("value",))))
     y = log_axis(alt.Y, "value", y_title, low, high, room=1.4, labels="~g" if bars else "~s")
-    return marks.panel(draw.curves(frame, LOOKS, x, y, HEIGHT, bars=bars), WIDTH, HEIGHT)
+    return marks.panel(draw.curves(frame, LOOKS, x, y, draw.HEIGHT, bars=bars), draw.WIDTH, draw.HEIGHT)
 
 
 def lines(settings: BillSettings, tables: Tables) -> list[str]:
