@@ -108,13 +108,15 @@ def test_what_blurring_a_layer_does_is_said_beside_the_list_that_it_changes(deck
     web = panel.locator("[data-machine=web]").first
     rows = json.loads(web.get_attribute("data-arrays"))["next"]
     before = web.locator(".next").inner_text()
+    deck.show()
+    place = web.get_by_role("group", name="Blur").bounding_box()
     for row in (row for row in rows if row["flattened"]):
         web.get_by_role("group", name="Blur").get_by_text(f"layer {row['flattened']}").click()
         expect(web.locator(".sentence")).to_contain_text(row["said"])
         assert web.locator(".next").inner_text() != before
+        assert web.get_by_role("group", name="Blur").bounding_box() == place, "nothing moves"
     web.get_by_role("group", name="Blur").get_by_text("nothing").click()
     expect(web.locator(".sentence")).to_contain_text("looks most")
-    deck.show()
     expect(panel.locator(".headline p")).to_have_count(2)
     expect(panel.locator(".headline p").last).to_be_visible()
 

@@ -99,13 +99,13 @@ def test_a_layer_that_the_answer_does_not_need_is_said_to_be_so(tables):
     whole = [row for row in same["next"] if (row["model"], row["flattened"]) == ("transformer", 0)]
     same["next"] = whole + [{**row, "flattened": layer} for layer in (1, 2) for row in whole]
     told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, same)}
-    assert told["flat-2"].short == "Blur layer 2: same next words."
+    assert told["flat-2"].short == "Second layer blurred: same next words."
     other = copy.deepcopy(same)
     for row in other["next"]:
         if row["flattened"] == 2:
             row["token"] += "x"
     told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, other)}
-    assert told["flat-2"].short == "Blur layer 2: 0 of its favourites stay."
+    assert told["flat-2"].short == "Second layer blurred: 0 of its favourites stay."
 
 
 def test_the_drawing_gets_the_tables_numbers(tables):
@@ -117,7 +117,8 @@ def test_the_drawing_gets_the_tables_numbers(tables):
     assert [len(ink) for ink in arrays["ink"][0]] == list(range(T, 0, -1))
     assert arrays["ink"][0][0][0] == 1.0
     said = {row["flattened"]: row.get("said") for row in arrays["next"] if row["model"] == "transformer"}
-    assert said == {0: None} | {layer: tell.flat(tables, layer).short for layer in (1, 2)}
+    verdicts = {layer: tell.flat(tables, layer).short.split(": ")[1] for layer in (1, 2)}
+    assert said == {0: None} | {layer: verdict.capitalize() for layer, verdict in verdicts.items()}
 
 
 def test_the_drawing_of_the_cards_gets_the_recorded_strings_weights_and_right_slots():

@@ -86,8 +86,7 @@
       place.hidden = text === "";
     }
 
-    /** What the server says of a panel: its state, and its newest output if that has changed. A page that was opened
-        after a run hears of it too, but the picture does not come before its step. */
+    /** A panel's state, and its newest output if that has changed; a page opened after a run hears of it without a step. */
     function heard(message) {
       const busy = message.state === "queued" || message.state === "running";
       const failed = message.state === "failed";

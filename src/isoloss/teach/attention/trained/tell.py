@@ -13,6 +13,7 @@ from isoloss.teach.attention.settings import TrainedSettings
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Row, Sentence, Tables, frame, sentence
 from isoloss.teach.versus import Told
+from isoloss.text import capital
 
 HERO, LOOK_AT_LEAST, say = True, 0.5, partial(say_of, "attention")
 """A head that puts so much on one earlier token has one favourite."""
@@ -53,9 +54,9 @@ def look(tables: Tables) -> Told:
 def flat(tables: Tables, layer: int) -> Told:
     """How many of the likeliest next tokens are still among them with this layer looking evenly."""
     whole, even = (set(frame(tables, "next", model="transformer", flattened=n)["token"]) for n in (0, layer))
-    kept = len(whole & even)
+    kept, words = len(whole & even), {1: "First", 2: "Second"}.get(layer, "Last")
     left = "same next words" if kept == len(whole) else f"{kept} of its favourites stay"
-    return Told(say("trained-flat", layer=layer, kept=kept, n=len(whole)), f"Blur layer {layer}: {left}.")
+    return Told(say("trained-flat", layer=layer, kept=kept, n=len(whole)), f"{words} layer blurred: {left}.")
 
 
 def ink(tables: Tables) -> Told:
@@ -87,7 +88,7 @@ def arrays(tables: Tables) -> dict[str, Any]:
         "ink": nested(frame(tables, "ink").with_columns(pl.col("value").round(3)), "layer", "token"),
         "next": [
             {"model": model, "flattened": flattened}
-            | ({"said": flat(tables, flattened).short} if flattened else {})
+            | ({"said": capital(flat(tables, flattened).short.split(": ")[-1])} if flattened else {})
             | {"likeliest": [[shown(token), chance] for token, chance in rows["token", "chance"].iter_rows()]}
             for (model, flattened), rows in steps.partition_by("model", "flattened", as_dict=True).items()
         ],
