@@ -123,7 +123,7 @@ def test_a_deck_is_one_file_and_says_where(isoloss, tmp_path):
     assert code == 0
     assert json.loads(out) == {"path": str(tmp_path / "deck.html")}
     html = (tmp_path / "deck.html").read_text("utf-8")
-    assert html.count("<section") == 18
+    assert html.count("<section") == 19
     assert "Not measured yet" not in html
 
 

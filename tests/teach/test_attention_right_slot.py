@@ -153,7 +153,7 @@ def test_verdict_flips_when_the_weight_falls(tables):
         tables, "mass", lambda r: r | {"update": {0: last, last: 0}.get(r["update"], r["update"])}
     )
     assert change_of_mass(swapped, 2) == -1
-    assert right_slot_tell.mass_text(SETTINGS, swapped).count("fell") == 2
+    assert right_slot_tell.mass(SETTINGS, swapped).text.count("fell") == 2
     assert "did not clearly move" in right_slot_tell.verdict(swapped).text
 
 
@@ -163,10 +163,10 @@ def test_no_difference_is_called_none(tables):
         "ablation",
         lambda r: r if r["state"] == "untrained" else r | {"value": 0.995},
     )
-    assert right_slot_tell.ablation_text(same).count("no clear difference") == 2
+    assert right_slot_tell.ablation(same).text.count("no clear difference") == 2
     assert "does not show that the answers depend on it" in right_slot_tell.verdict(same).text
     still = with_(tables, "mass", lambda r: r | {"value": 0.5})
-    assert right_slot_tell.mass_text(SETTINGS, still).count("no clear difference") == 2
+    assert right_slot_tell.mass(SETTINGS, still).text.count("no clear difference") == 2
 
 
 def test_one_seed_gives_no_verdict(tables):

@@ -214,7 +214,7 @@ def _with_two_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) -
     losses = table["law"] if points is None else pl.concat([table["law"], points["observed"]])
     y = axis(alt.Y, "observed", value_words(fit), losses, log=marks.span(losses)[0] > 0, room=1.03)
     low, high = fit.ranges[by]
-    bar = marks.colour_bar(by, words(by), low, high, labels=number_format(low, high))
+    bar = marks.colour_bar(by, words(by), low, high, labels=number_format(high))
     table = table.with_columns(marks.on_ramp(table[by], low, high))
     layers = _law_layers(fit, table.select(along, by, "law", *MEAN, "colour"), x, y, bar, by)
     ends = table.group_by(by, maintain_order=True).last()

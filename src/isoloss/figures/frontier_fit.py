@@ -10,6 +10,7 @@ import numpy as np
 from isoloss import text
 from isoloss.analysis.fit_rows import middle, ranges_of
 from isoloss.errors import InputError, Refusal
+from isoloss.figures import design as design_figure
 from isoloss.figures import iso_loss
 from isoloss.figures import plan as plan_figures
 from isoloss.figures.figure import Figure
@@ -47,6 +48,11 @@ def largest_plan(source: Source) -> Plan:
     Refusal for a law without N and D, and where no optimum exists.
     """
     return _law_plan(source) if isinstance(source, Fit) else _forecast_plan(source)
+
+
+def bought_figure(source: Source) -> Figure:
+    """``next_runs`` in the plane of N and D. Raises Refusal as it does."""
+    return design_figure.figure(source, next_runs(source))
 
 
 def next_runs(source: Source) -> Design:

@@ -16,7 +16,6 @@ from isoloss.figures import (
     compared_laws,
     context_laws,
     correlations,
-    design,
     exponents,
     fit_residuals,
     frontier_fit,
@@ -115,7 +114,7 @@ def _penalty(_: Source, largest: Plan) -> Figure:
 
 
 def _design(source: Source) -> Figure:
-    return design.figure(source, frontier_fit.next_runs(source))
+    return frontier_fit.bought_figure(source)
 
 
 def _iso_loss(source: Source, beside: Sequence[Source]) -> list[Figure]:

@@ -10,7 +10,7 @@ from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.fit import GRID, LEVELS
-from isoloss.figures.style import axis, linear_axis
+from isoloss.figures.style import linear_axis, log_axis
 from isoloss.laws import Fit
 
 WIDTH, HEIGHT = 560, 380
@@ -28,7 +28,8 @@ def figure(fit: Fit) -> Figure:
     sizes = np.unique(points["params"].to_numpy())
     chosen = sizes[np.unique(np.linspace(0, len(sizes) - 1, LEVELS).round().astype(int))]
     lines = pl.concat(line_of(fit, size, points) for size in chosen)
-    x = axis(alt.X, "ratio", "Training tokens a parameter, D / N", points["ratio"])
+    ratios = marks.span(points["ratio"])
+    x = log_axis(alt.X, "ratio", "Training tokens a parameter, D / N", *ratios, room=1.15)
     y = linear_axis("observed", f"Loss ({fit.loss_unit})", *marks.span(points["observed"], lines["law"]))
     colour = marks.colour_bar("params", "Parameters N", low, high)
     ends = lines.group_by("params", maintain_order=True).last()
@@ -44,7 +45,7 @@ def figure(fit: Fit) -> Figure:
     return captioned(
         "loss-by-ratio",
         marks.panel(layers, WIDTH, HEIGHT).resolve_scale(color="independent"),
-        title_of(lines, float(chosen[len(chosen) // 2])),
+        title_of(lines, float(chosen[len(chosen) // 2]), fit.loss_unit),
         points.select("params", "tokens", "ratio", "observed", "law"),
         rows=row_words(fit),
         law=fit.law,
@@ -59,11 +60,11 @@ def line_of(fit: Fit, size: float, points: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"params": float(size), "ratio": ratio, "law": np.asarray(law)})
 
 
-def title_of(lines: pl.DataFrame, size: float) -> str:
+def title_of(lines: pl.DataFrame, size: float, unit: str) -> str:
     """What more tokens buy one size over its range, by the law."""
     line = lines.filter(pl.col("params") == size)
     (least, most), (low, high) = marks.span(line["ratio"]), marks.span(line["law"])
     return (
         f"{text.count(most / least)} times the tokens a parameter lower the loss of "
-        f"N = {text.count(size)} by {text.loss(high - low)} nats"
+        f"N = {text.count(size)} by {text.loss(high - low)} {unit.removesuffix(' per token')}"
     )

@@ -27,8 +27,11 @@ RAMP = ("#2b0a6b", "#8f0da4", "#cc4778", "#f0843c")
 LEGIBLE = 4.7
 """Contrast of letters: WCAG 2.1 asks for 4.5 (1.4.3), and the edges of letters are a little paler."""
 
-COUNTS = "replace(replace(format(datum.value, '.3~s'), 'G', 'B'), 'k', 'K')"
-"""Labels of an axis of counts, as text writes them: 7B for 7e9."""
+COUNTS = (
+    "(datum.value < 1 ? format(datum.value, '.3~g')"
+    " : replace(replace(format(datum.value, '.3~s'), 'G', 'B'), 'k', 'K'))"
+)
+"""Labels of an axis of counts and their ratios, as text writes them: 7B for 7e9, 0.1 for a tenth."""
 POWERS = "replace(format(datum.value, '.0e'), 'e+', 'e')"
 """Labels of an axis of FLOPs: 1e18 says more than 1E."""
 
@@ -202,7 +205,7 @@ def axis(
     numbers = np.asarray(values, dtype=float)
     distinct = np.unique(np.round(numbers, 12))
     low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
-    labels = number_format(low, high)
+    labels = number_format(high)
     if not log:
         spare = 0.06 * (high - low) or 0.05 * abs(high) or 0.05
         scaled = channel(f"{column}:Q", title=title).scale(
@@ -219,8 +222,8 @@ def axis(
     )
 
 
-def number_format(low: float, high: float) -> str:
+def number_format(high: float) -> str:
     """1e16 and more as powers, thousands with their letter, the rest as it is written."""
     if high >= 1e16:
         return POWERS
-    return COUNTS if high >= 1e4 and low >= 1 else ".4~g"
+    return COUNTS if high >= 1e4 else ".4~g"

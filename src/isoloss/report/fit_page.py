@@ -12,7 +12,6 @@ from isoloss.errors import InputError, Refusal, attempt
 from isoloss.figures import backtest as backtest_figure
 from isoloss.figures import (
     correlations,
-    design,
     exponents,
     fit_residuals,
     frontier_fit,
@@ -81,7 +80,7 @@ def _sections(
     left = attempt_with(without, partial(fit_tables.influence, fit))
     by_ratio, cloud, bought = (
         [attempt(draw, fit)] if sizes else []
-        for draw in (loss_by_ratio.figure, parameter_cloud.figure, _next_runs)
+        for draw in (loss_by_ratio.figure, parameter_cloud.figure, frontier_fit.bought_figure)
     )
     return [
         section("parameters", "The law", law, *by_ratio, fit_tables.parameters(fit)),
@@ -100,10 +99,6 @@ def _sections(
         section("solution", "How it was solved", fit_tables.solution(fit)),
         section("source", "Where the rows come from", *fit_tables.source(fit)),
     ]
-
-
-def _next_runs(fit: Fit) -> Figure:
-    return design.figure(fit, frontier_fit.next_runs(fit))
 
 
 def _each(figures: Sequence[Figure] | Refusal) -> Sequence[Figure | Refusal]:

@@ -6,6 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from isoloss import files
+from isoloss.errors import InputError
 from isoloss.report import cache
 from isoloss.teach.deck import page
 
@@ -22,7 +23,7 @@ def live_page(results: Path | None, study: Path | None) -> str:
     with suppress(OSError):  # none yet, or another deck that starts now has put its own there
         return stored.read_text("utf-8")
     html = page.build(results, study, live=True)
-    with suppress(OSError):  # drawn again next time
+    with suppress(OSError, InputError):  # drawn again next time
         files.write_text(stored, html)
         for old in stored.parent.glob("*.html"):
             if old != stored:
