@@ -1,6 +1,6 @@
 """The page of one fit: the law in words, its doubts, its figures, its source."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -78,10 +78,12 @@ def _sections(
     methods = attempt(lambda: isoflop_figures.pictures(without_a_law(fit.data, fit.level), fit.loss_unit))
     objectives = parts_of(refits, partial(exponents.figure, fit), partial(fit_tables.sensitivity, fit))
     left = attempt_with(without, partial(fit_tables.influence, fit))
-    by_ratio, cloud, bought = (
-        [attempt(draw, fit)] if sizes else []
-        for draw in (loss_by_ratio.figure, parameter_cloud.figure, frontier_fit.bought_figure)
+    draws: tuple[Callable[[Fit], Figure], ...] = (
+        loss_by_ratio.figure,
+        parameter_cloud.figure,
+        frontier_fit.bought_figure,
     )
+    by_ratio, cloud, bought = ([attempt(draw, fit)] if sizes else [] for draw in draws)
     return [
         section("parameters", "The law", law, *by_ratio, fit_tables.parameters(fit)),
         section("misses", "Where it misses", *misses),
