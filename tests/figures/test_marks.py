@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 import spec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isoloss.figures import marks
@@ -105,6 +105,7 @@ def pixels(label: alt.Chart, column: str, axis: alt.Y, height: float) -> list[fl
     return [(float(move(row[column])) - low) * height / (high - low) for row in spec.rows(label)]
 
 
+@example([3.0, 2.9999999999999996])
 @given(st.lists(st.floats(1.0, 3.0), min_size=1, max_size=8))
 def test_names_at_line_ends_do_not_overlap_and_stay_in_the_panel(heights):
     ends = pl.DataFrame({"y": heights, "label": [str(i) for i in range(len(heights))]})
@@ -115,7 +116,8 @@ def test_names_at_line_ends_do_not_overlap_and_stay_in_the_panel(heights):
         assert max(placed) <= 300 + 1e-6
         assert all(
             low <= high + 1e-9
-            for (_, low), (_, high) in combinations(sorted(zip(heights, placed, strict=True)), 2)
+            for (under, low), (over, high) in combinations(sorted(zip(heights, placed, strict=True)), 2)
+            if over - under > 1e-9  # the axis rounds what is nearer
         )
 
 
