@@ -219,9 +219,9 @@ def test_who_is_ahead_on_which_side_of_the_crossing_is_said_at_its_rate(sign):
     draw = np.random.default_rng(11)
     (versus,) = pairs(("transformer", "lstm"))
     runs, said, held, wrong = 60, 0, 0, 0
-    right = "below it the 1-layer LSTM is ahead, above it the Transformer"
+    right = "Below it the 1-layer LSTM is ahead, above it the Transformer"
     if sign < 0:
-        right = "below it the Transformer is ahead, above it the 1-layer LSTM"
+        right = "Below it the Transformer is ahead, above it the 1-layer LSTM"
     for _ in range(runs):
         gaps, params = pair_at(planted(draw, sign), versus)
         assert params.tokens == LAST

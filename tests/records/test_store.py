@@ -213,6 +213,12 @@ def test_a_damaged_plan_is_refused(copy, content):
     refused(copy / "study.json", ".", lambda: load(copy))
 
 
+@pytest.mark.parametrize("sizes", [[], [1000], [1000, 2000, 3000], [0, 1000], "all"])
+def test_swept_sizes_that_are_no_two_sizes_are_refused(copy, sizes):
+    edit(copy / "study.json", lambda plan: plan.update(swept={"lstm": sizes}))
+    refused(copy / "study.json", r"swept\.lstm", lambda: load(copy))
+
+
 def test_a_folder_without_study_is_refused(tmp_path):
     refused(tmp_path, "holds no study", lambda: load(tmp_path))
     refused(tmp_path / "nowhere", "holds no study", lambda: load(tmp_path / "nowhere"))

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 
 from isoloss import text
+from isoloss.analysis.by_params import NEAR
 from isoloss.records import Record, StudyData
-
-NEAR = 1.1
-"""A size within this factor of a swept one has its rate."""
 
 
 def condition(study: StudyData) -> str:

@@ -169,7 +169,7 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
     if at_level:
         sentence = (
             f"at D = {text.count(data.tokens)} the curves cross at N = {text.count(at_level.value)} "
-            f"({text.interval(at_level.ends, text.count)}): {who}."
+            f"({text.interval(at_level.ends, text.count)}). {text.capital(who)}."
         )
     elif judged and len(signs) == 1 and 0 not in signs:
         last = gaps[-1]

@@ -204,10 +204,10 @@ def part_of(law: Fit, most: int) -> Fit:
     data = law.data
     if data is None or len(data.loss) <= most:
         return law
-    kept = sorted(np.random.default_rng(0).permutation(len(data.loss))[:most].tolist())
+    rows = sorted(np.random.default_rng(0).permutation(len(data.loss))[:most].tolist())
 
     def some(column: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(column[row] for row in kept)
+        return tuple(column[row] for row in rows)
 
     part = FitData(
         {name: some(column) for name, column in data.inputs.items()},

@@ -42,6 +42,8 @@ class Evaluation(Strict):
 
 Whole = Annotated[int, Field(lt=2**63)]
 """What a table's column of whole numbers holds."""
+Sizes = Annotated[list[Annotated[int, Field(gt=0)]], Field(min_length=2, max_length=2)]
+"""The least and the most parameters."""
 Setting = bool | Whole | float | str | None
 """Of a model's shape."""
 
@@ -147,7 +149,7 @@ class StudyPlan(Strict):
     isoloss: str
     arguments: list[str] = Field(default_factory=list[str])
     families: dict[str, dict[str, str]] = Field(default_factory=dict[str, dict[str, str]])
-    swept: dict[str, list[int]] = Field(default_factory=dict[str, list[int]])
+    swept: dict[str, Sizes] = Field(default_factory=dict[str, Sizes])
     spec: dict[str, Any]
     runs: list[RunPlan]
 

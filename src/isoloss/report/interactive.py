@@ -72,13 +72,13 @@ def page(study: StudyData) -> str:
 @cache
 def library() -> str:
     """Vega, Vega-Lite and vega-embed as one script. Bundling takes seconds: the user's folder keeps it."""
-    kept = files.home() / f"vega-{VEGA_LITE}-{version('vl-convert-python')}.js"
-    if kept.is_file():
-        return files.read_bytes(kept).decode("utf-8")
+    stored = files.home() / f"vega-{VEGA_LITE}-{version('vl-convert-python')}.js"
+    if stored.is_file():
+        return files.read_bytes(stored).decode("utf-8")
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
     script = script.replace("</script", "<\\/script")
     with suppress(OSError, InputError):  # where nothing can be kept it is bundled each time
-        files.write_text(kept, script)
+        files.write_text(stored, script)
     return script
 
 

@@ -70,8 +70,8 @@ def _layers(rows: Sequence[Row], *, aloud: bool = True) -> Told:
     if family := at_all(rows):
         where = "On one core" if rows[0]["setup"] == "1 CPU thread" else "Here"
         return Told(text, f"{where} the {family} layer is faster.", family)
-    told = any(winner(row, BLOCK.name, LSTM.name) for row in rows)
-    return Told(text, "Who is faster depends on the length." if told else "No clear difference.")
+    differs = any(winner(row, BLOCK.name, LSTM.name) for row in rows)
+    return Told(text, "Who is faster depends on the length." if differs else "No clear difference.")
 
 
 def at_all(rows: Sequence[Row]) -> Family:
