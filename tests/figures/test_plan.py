@@ -108,14 +108,15 @@ def test_lines_of_printed_laws_are_their_best_models(fitted, planned):
         spec.rows(drawn, layer) for layer in spec.of_mark(drawn, "line") if "strokeDash" in layer["encoding"]
     ]
     for name, law in figures.PRINTED.items():
-        N, D = ([row for row in rows if row["rule"] == name] for rows in lines)
-        for n, d in zip(N, D, strict=True):
+        N, D, ratio = ([row for row in rows if row["rule"] == name] for rows in lines)
+        for n, d, r in zip(N, D, ratio, strict=True):
             assert 6 * n["value"] * d["value"] == pytest.approx(n["flops"])
+            assert r["value"] == pytest.approx(d["value"] / n["value"])
         grown = np.log(N[-1]["value"] / N[0]["value"]) / np.log(N[-1]["flops"] / N[0]["flops"])
         assert grown == pytest.approx(published(law).allocation()["a"], rel=1e-4)
 
 
-def test_both_panels_of_an_allocation_are_logarithmic_on_both_axes(fitted, planned):
+def test_every_panel_of_an_allocation_is_logarithmic_on_both_axes(fitted, planned):
     for layer in spec.layers(figures.allocation(fitted, planned)):
         for axis in ("x", "y"):
             assert layer["encoding"][axis]["scale"]["type"] == "log"

@@ -71,8 +71,8 @@ def look(layer, channel, row):
     return str(by_name[value]) if given["type"] == "nominal" else None
 
 
-def same_but_for_colour(drawn):
-    """Pairs of colours that a grey print takes for one: of one form and light, and not named at their ends.
+def same_but_for_colour(drawn, eye=GREY):
+    """Pairs of colours that this eye or a grey print takes for one: of one form, not named at their ends.
 
     Colours along the ramp say a quantity, by their light too.
     """
@@ -90,7 +90,7 @@ def same_but_for_colour(drawn):
             looks = {(colour, *form) for colour, *form in looks if str(colour).startswith("#")}
             for (a, *form), (b, *other) in combinations(sorted(looks), 2):
                 if form == other and a != b and not {a, b} <= named and not (on_ramp(a) and on_ramp(b)):
-                    out |= {(a, b)} if apart(a, b, GREY) < APART else set()
+                    out |= {(a, b)} if apart(a, b, eye) < APART else set()
     return out
 
 
@@ -110,22 +110,28 @@ def test_the_ramp_grows_lighter_all_the_way():
     assert np.all(np.diff(light) > 1)
 
 
-def test_marks_differ_by_more_than_colour_in_grey(examples, figures_of):
+@pytest.mark.parametrize("eye", [GREY, DEUTERANOPE], ids=["grey", "deuteranope"])
+def test_marks_of_every_kind_are_told_apart(examples, figures_of, eye):
     drawn = [figure for _, figure in examples.values()]
     drawn += [figure for figures in figures_of("LSTM_AHEAD").values() for figure in figures]
-    assert {figure.name: pairs for figure in drawn if (pairs := same_but_for_colour(figure))} == {}
+    assert {figure.name: pairs for figure in drawn if (pairs := same_but_for_colour(figure, eye))} == {}
 
 
+ALIKE = [(GREY, ["#0072B2", "#CC5500"]), (DEUTERANOPE, ["#6b7d1e", "#c0392b"])]
+
+
+@pytest.mark.parametrize(("eye", "colours"), ALIKE, ids=["grey", "deuteranope"])
 @pytest.mark.parametrize("mark", [marks.points, marks.line])
-def test_the_check_of_grey_can_fail(mark):
-    table = pl.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0], "colour": ["#0072B2", "#CC5500"]})
+def test_the_check_of_marks_can_fail(mark, eye, colours):
+    table = pl.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0], "colour": colours})
     table = table.with_columns(label="colour")
     x, y = (style.log_axis(channel, name, name, 1, 2) for channel, name in ((alt.X, "x"), (alt.Y, "y")))
     drawn = mark(table, x, y)
-    assert same_but_for_colour(alt.layer(drawn)) == {("#0072B2", "#CC5500")}
-    assert not same_but_for_colour(alt.layer(drawn, marks.end_labels(table, x, y, 100)))
+    assert same_but_for_colour(alt.layer(drawn), eye) == {tuple(colours)}
+    assert not same_but_for_colour(alt.layer(drawn), NORMAL)
+    assert not same_but_for_colour(alt.layer(drawn, marks.end_labels(table, x, y, 100)), eye)
     other = mark(table[1:], x, y, **({"shape": "cross"} if mark is marks.points else {"dash": [4, 2]}))
-    assert not same_but_for_colour(alt.layer(mark(table[:1], x, y), other))
+    assert not same_but_for_colour(alt.layer(mark(table[:1], x, y), other), eye)
 
 
 def contrast_with_white(colour):

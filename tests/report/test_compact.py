@@ -78,3 +78,13 @@ def test_a_gradient_keeps_its_direction():
     small = compact(f'<svg>{ramp}<line x2="40" y2="0" stroke="#000"/></svg>', "a")
     assert ramp in small
     assert '<line x2="40" stroke="#000"/>' in small
+
+
+def test_rules_of_one_look_share_it_and_others_keep_theirs():
+    rule = '<line transform="translate({},1)" x2="0" y2="-3" stroke="#000" opacity="0.45"/>'
+    group = '<svg><g class="mark-rule role-mark">{}</g></svg>'
+    small = compact(group.format(rule.format(1) + rule.format(2) + rule.format(3)), "a")
+    assert '<g class="mark-rule" stroke="#000" stroke-opacity="0.45">' in small
+    assert small.count('<line transform="translate(') == small.count('" y2="-3"/>') == 3
+    mixed = group.format(rule.format(1) + rule.format(2).replace("#000", "#111") + rule.format(3))
+    assert compact(mixed, "a").count(' stroke="#000" opacity="0.45"/>') == 2

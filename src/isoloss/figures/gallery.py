@@ -172,7 +172,7 @@ FIT = {
     "profiles": Kind("how sharply each parameter is known", _alone(profiles.figure)),
     "iso-loss": Kind("lines of equal loss over C and N, with the frontier", _iso_loss),
     "plan-frontier": Kind("the least loss over compute", _planned(plan.frontier)),
-    "plan-allocation": Kind("the best N and D over compute", _planned(plan.allocation)),
+    "plan-allocation": Kind("the best N, D and D / N over compute", _planned(plan.allocation)),
     "plan-penalty": Kind("what another size costs", _planned(_penalty)),
     "design": Kind("which runs to buy next, over N and D", _alone(_design)),
     "backtest": Kind(

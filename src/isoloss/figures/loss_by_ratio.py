@@ -36,7 +36,8 @@ def figure(fit: Fit) -> Figure:
     ends = ends.with_columns(marks.on_ramp(ends["params"], low, high), observed="law").with_columns(
         pl.Series("label", [f"N = {text.count(size)}" for size in ends["params"]])
     )
-    coloured = points.with_columns(marks.on_ramp(points["params"], low, high))
+    coloured = points.sort("params", maintain_order=True)
+    coloured = coloured.with_columns(marks.on_ramp(coloured["params"], low, high))
     layers = [
         marks.points(coloured, x, y, size=30, opacity=0.7),
         marks.line(lines, x, marks.renamed(y, "law"), colour=colour, by="params", width=1.8),

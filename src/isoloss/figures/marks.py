@@ -35,6 +35,8 @@ Look = tuple[str, str, list[int]]
 """A colour, a shape of points and a dash of lines."""
 MOST_NAMED = 500
 """Marks of one layer that say their numbers; of more the page would grow by more than it tells."""
+SHADES = 64
+"""Colours that marks along a ramp take: more are not told apart, and marks of one look are one in a page."""
 EDGE = alt.XValue("width")
 """The right side of a panel."""
 LINE_HEIGHT = 1.3
@@ -303,9 +305,9 @@ def key(channel: type[Channel], column: str, looks: Mapping[str, Any], **legend:
 
 
 def on_ramp(values: pl.Series, low: float, high: float) -> pl.Series:
-    """Of each value its colour on a ``colour_bar`` of these ends, as a column ``colour``."""
+    """Of each value its colour on a ``colour_bar`` of these ends, as a column ``colour``, of ``SHADES``."""
     shares = np.log(values.to_numpy() / low) / np.log(max(high, low * 1.001) / low)
-    return pl.Series("colour", along_ramp(shares))
+    return pl.Series("colour", along_ramp(np.round(SHADES * shares) / SHADES))
 
 
 def column_of(axis: alt.X | alt.Y) -> str:

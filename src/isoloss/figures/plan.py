@@ -20,13 +20,17 @@ Source = Fit | Forecaster
 """What a plan rests on: a law, or the forecast of a table."""
 
 WIDTH, HEIGHT = 640, 360
-PANEL = 330
+PANEL = 300
 POINTS, DRAWS = 49, 400
 KRIGED_POINTS, KRIGED_DRAWS = 25, 100
 """Of a forecast, whose draws take a hundred times as long as a law's."""
 DECADES = 2.0
 """How far the curves go below the plan's budget where there are no data."""
-PANELS = {"params": "Parameters N", "tokens": "Training tokens D"}
+PANELS = {
+    "params": "Parameters N",
+    "tokens": "Training tokens D",
+    "tokens_per_param": "Tokens a parameter, D / N",
+}
 RULES = {"Kaplan et al. 2020, Table 6": kaplan, "20 tokens a parameter": twenty_tokens}
 PRINTED = {"Hoffmann et al. 2022, eq. 10": "chinchilla", "Besiroglu et al. 2024": "chinchilla-epoch"}
 """Laws by the names under which papers printed them."""
@@ -108,7 +112,7 @@ def allocation(source: Source, plan: Plan) -> Figure:
     title += f", {text.power(plan.tokens_per_param)} tokens each"
     return captioned(
         "plan-allocation",
-        alt.hconcat(*charts, spacing=36),
+        alt.hconcat(*charts, spacing=20),
         title,
         sizes,
         law=name_of(source),
@@ -183,16 +187,27 @@ def _frontier_table(best: Optima) -> pl.DataFrame:
 
 
 def _allocation_table(best: Optima) -> pl.DataFrame:
-    """A row a panel and budget that has an optimum: panel, flops, value, low, high."""
-    parts: list[pl.DataFrame] = []
-    for panel, values, ends in (
-        ("params", best.params_F, best.params_ends),
-        ("tokens", best.tokens_F, best.tokens_ends),
-    ):
-        low, high = ends or (values, values)
-        columns = {"flops": best.flops_F, "value": values, "low": low, "high": high}
-        parts.append(pl.DataFrame(columns).select(pl.lit(panel).alias("panel"), pl.all()))
-    return _finite(pl.concat(parts))
+    """A row a panel and budget that has an optimum: panel, flops, value, low, high.
+
+    At one budget D falls as N grows, so each end of D / N has that end of D and the other of N.
+    """
+    params = best.params_ends or (best.params_F, best.params_F)
+    tokens = best.tokens_ends or (best.tokens_F, best.tokens_F)
+    triples = zip((best.params_F, *params), (best.tokens_F, *tokens[::-1]), strict=True)
+    ratio, high, low = (tokens_F / params_F for params_F, tokens_F in triples)
+    values = {
+        "params": (best.params_F, *params),
+        "tokens": (best.tokens_F, *tokens),
+        "tokens_per_param": (ratio, low, high),
+    }
+    return _finite(
+        pl.concat(
+            pl.DataFrame({"flops": best.flops_F, "value": value, "low": low, "high": high}).select(
+                pl.lit(panel).alias("panel"), pl.all()
+            )
+            for panel, (value, low, high) in values.items()
+        )
+    )
 
 
 def _rules_table(best: Optima, flops_per_token: float) -> pl.DataFrame:
@@ -206,7 +221,7 @@ def _rules_table(best: Optima, flops_per_token: float) -> pl.DataFrame:
             panel=pl.lit(panel), rule=pl.lit(name)
         )
         for name, size_2F in sizes.items()
-        for panel, value_F in zip(PANELS, size_2F, strict=True)
+        for panel, value_F in zip(PANELS, [*size_2F, size_2F[1] / size_2F[0]], strict=True)
     )
 
 
@@ -219,7 +234,7 @@ def _flops_axis(best: Optima, runs: pl.DataFrame | None) -> alt.X:
     low, high = marks.span(best.flops_F)
     if runs is not None:
         low = min(low, marks.span(runs["flops"])[0])
-    return log_axis(alt.X, "flops", "Training compute C, FLOPs", low, high, room=1.3, labels=POWERS)
+    return log_axis(alt.X, "flops", "Compute C, FLOPs", low, high, room=1.3, labels=POWERS)
 
 
 def _allocation_panel(
@@ -233,7 +248,8 @@ def _allocation_panel(
     dash = marks.key(alt.StrokeDash, "rule", DASHES, **look)
     layers: list[alt.Chart] = []
     if runs is not None:
-        inside = runs.filter(pl.col("flops") >= best.flops_F.min())
+        ratio = runs.with_columns(tokens_per_param=pl.col("tokens") / pl.col("params"))
+        inside = ratio.filter(pl.col("flops") >= best.flops_F.min())
         points = inside.select("flops", pl.col(column).alias("value"))
         layers.append(marks.points(points, x, y, colour=REAL, size=16, opacity=0.4, clip=True))
     planned = pl.DataFrame({"flops": [plan.flops], "value": [getattr(plan, column)]})

@@ -17,6 +17,8 @@ _EMPTY = re.compile(r'<path class="(?:foreground|background)"[^>]* d="(?:M0,0h0v
 _CLASS = re.compile(r'class="(mark-\w+)[^"]*"')
 _STROKE = re.compile(r'(<path transform="[^"]*" d="[^"]*" fill="[^"]*") stroke-width="[^"]*"')
 """The width of a stroke that there is not."""
+_RULES = re.compile(r'<g class="mark-rule">((?:<line [^>]*/>){3,})</g>')
+_RULE = re.compile(r'(<line transform="[^"]*"(?: [xy]2="[^"]*")*)( [^/]*)/>')
 _COLOUR = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")
 _MARK = re.compile(
     r'<path transform="translate\(([-\d.]+),([-\d.]+)\)" d="([^"]+)"([^>]*?)'
@@ -41,6 +43,7 @@ def compact(svg: str, name: str, *, titles: bool = True) -> str:
         (_TAG, _rounded),
     ):
         svg = pattern.sub(short, svg)
+    svg = _RULES.sub(_shared, svg)
     looks = Counter(mark[3] + mark[4] for mark in _MARK.finditer(svg))
     drawn: dict[str, str] = {}
     prefix = f"m{zlib.crc32(name.encode()):x}-"
@@ -70,6 +73,16 @@ def compact(svg: str, name: str, *, titles: bool = True) -> str:
         for ident in sorted(marked)
     )
     return f"{opening}><defs>{shapes}{markers}</defs>{body}"
+
+
+def _shared(rules: re.Match[str]) -> str:
+    """Lines of one look, which their group then says for all; the opacity of a line is that of its stroke."""
+    looks = {look for _, look in _RULE.findall(rules[1])}
+    if len(looks) != 1:
+        return rules[0]
+    look = looks.pop().replace(" opacity=", " stroke-opacity=")
+    lines = _RULE.sub(r"\1/>", rules[1])
+    return f'<g class="mark-rule"{look}>{lines}</g>'
 
 
 def _hex(colour: re.Match[str]) -> str:

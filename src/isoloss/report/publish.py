@@ -22,6 +22,10 @@ from isoloss.table import Table, table_of
 LISTED = 30
 """Rows of the numbers behind a figure that the page lists."""
 
+TITLED = 2_000
+"""Marks of a page that name themselves under a pointer, in the first pictures: a mark with its name takes 100
+bytes, one without 10, and hundreds of runs stand in ten pictures each."""
+
 
 @dataclass(frozen=True)
 class ReportResult:
@@ -73,11 +77,7 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResul
         f"report/{page.template}",
         findings=page.findings,
         sections=page.sections,
-        inline={
-            name: inline(figure, compact(pictures[name].svg, name))
-            for figure in figures
-            for name in [figure.name]
-        },
+        inline=dict(wide_pictures(figures, pictures)),
         narrow=dict(phone_pictures(figures)),
         numbers=dict(map(numbers_of, figures)),
         **page.values,
@@ -94,6 +94,19 @@ def numbers_of(figure: Figure) -> tuple[str, tuple[Table, str]]:
     rows = figure.table.height
     count = f"{rows:,} rows" if rows <= LISTED else f"the first {LISTED} of {rows:,} rows, all of them as CSV"
     return figure.name, (table_of(f"Numbers behind: {figure.title}", figure.table.head(LISTED)), count)
+
+
+def wide_pictures(
+    figures: Sequence[Figure], pictures: Mapping[str, render.Picture]
+) -> Iterator[tuple[str, Markup]]:
+    """Of each figure its picture, with marks that name themselves under a pointer until ``TITLED`` do."""
+    room = TITLED
+    for figure in figures:
+        drawn = pictures[figure.name].svg
+        titles = drawn.count("<title>")
+        named = titles <= room
+        room -= titles if named else 0
+        yield figure.name, inline(figure, compact(drawn, figure.name, titles=named))
 
 
 def phone_pictures(figures: Sequence[Figure]) -> Iterator[tuple[str, Markup]]:
