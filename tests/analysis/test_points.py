@@ -3,8 +3,9 @@ import polars as pl
 import pytest
 import story
 
-from isoloss.analysis import points
+from isoloss.analysis import by_params, points
 from isoloss.errors import Refusal
+from isoloss.records import load, reference
 
 
 def table(rows):
@@ -105,3 +106,18 @@ def test_the_best_curve_is_judged_at_equal_size():
     ]
     assert points.best_curve(points.cooled_points(table(rows)), "lstm") == "1-layer LSTM"
     assert points.best_curve(points.cooled_points(table(rows[:2] + rows[3:])), "lstm") == "2-layer LSTM"
+
+
+def test_loops_at_equal_depth_are_a_curve_of_their_own_beside_others():
+    rows = table([row(3.0, family="looped"), row(3.5, family="looped", seed=1)])
+    named = points.cooled_points(rows, ["1"])["curve"].to_list()
+    assert named == ["looped, T_m = 1", "looped, T_m = 1, layers for loops"]
+    assert points.cooled_points(rows, ["0", "1"])["curve"].unique().to_list() == ["looped, T_m = 1"]
+
+
+def test_the_recorded_loops_fall_with_n():
+    """Its runs at equal depth, where layers change with loops, once bent every curve."""
+    measured = by_params.measure(load(reference.folder("reference/looped")))
+    curves = {curve.name: curve for curve in measured.curves}
+    assert set(curves) == {f"looped, T_m = {loops}" for loops in (1, 2, 4, 8)}
+    assert curves["looped, T_m = 1"].change < 0

@@ -67,6 +67,16 @@ def test_intervals_are_drawn_where_there_are_any(found, figure):
     assert not [layer for layer in left if layer["mark"]["type"] == "rule"]
 
 
+def test_hidden_runs_fill_the_panel(found, figure):
+    """Not a corner of it: runs far below are left out, in scale and in loss."""
+    left, _ = layers(figure)
+    low, high = left[0]["encoding"]["x"]["scale"]["domain"]
+    hidden = [run.scale for run in found.runs]
+    assert np.log(high / min(hidden)) > 0.3 * np.log(high / low)
+    assert low > min(found.visible_scale)
+    assert figure.table.height == len(N)
+
+
 def test_runs_of_one_scale_stand_side_by_side_and_single_ones_stay():
     scale = np.array([1e18, 1e18, 1e18, 1e19, 1e20])
     apart = drawing._spread(scale, np.array([3.0, 2.0, 2.5, 2.0, 1.0]))

@@ -1,5 +1,7 @@
 """Every kind of figure: made from a fit or a study that allows it, refused in words where none does."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -177,6 +179,18 @@ def test_exponents_under_each_objective_are_those_of_its_fit(law):
             0, named=True
         )
         assert row["value"] == other.params["beta"]
+
+
+def test_exponents_of_several_fits_stand_by_their_tables(law):
+    named = [replace(law, source={"path": "runs/a.csv", "where": rows}) for rows in (None, "loss < 3", None)]
+    (figure,) = gallery.fit_figures_of(named[0], "exponents", [*named[1:], published("chinchilla-epoch")])
+    table = figure.table.filter(parameter="beta")
+    assert table["setting"].to_list() == ["a", "a, loss < 3", "a (2)", "chinchilla-epoch"]
+    assert table["value"].to_list()[:3] == [law.params["beta"]] * 3
+    assert table["value"][3] == published("chinchilla-epoch").params["beta"]
+    assert figure.title.startswith("In 4 fits ")
+    with pytest.raises(InputError, match="is of the law power, the first of chinchilla"):
+        gallery.fit_figures_of(law, "exponents", [published("kaplan-n")])
 
 
 def test_the_cloud_of_exponents_is_as_wide_as_the_intervals(law):

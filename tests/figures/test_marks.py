@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isoloss.figures import marks
-from isoloss.figures.style import COUNTS, INK, POWERS, linear_axis, log_axis
+from isoloss.figures.style import COUNTS, INK, POWERS, letters, linear_axis, log_axis
 
 TABLE = pl.DataFrame(
     {
@@ -132,7 +132,8 @@ def test_names_take_their_lines_colour_or_ink():
     ends = pl.DataFrame({"y": [1.0], "label": ["a"]})
     assert spec.rows(marks.end_labels(ends, marks.EDGE, Y, 300))[0]["colour"] == INK
     coloured = ends.with_columns(pl.lit("#CC5500").alias("colour"))
-    assert spec.rows(marks.end_labels(coloured, marks.EDGE, Y, 300))[0]["colour"] == "#CC5500"
+    drawn = spec.rows(marks.end_labels(coloured, marks.EDGE, Y, 300))[0]["colour"]
+    assert drawn == letters("#CC5500") != INK
 
 
 def test_names_stand_at_the_panels_side_or_at_their_own_x():

@@ -5,10 +5,12 @@ import re
 import altair as alt
 import polars as pl
 import pytest
+import spec
 
 from isoloss.errors import InputError
 from isoloss.figures import export, gallery, paper, render
 from isoloss.figures.figure import Figure
+from isoloss.records import reference
 
 GRIDS = {kind for kind in gallery.STUDY if kind.startswith("looped")}
 """Of more panels abreast than one column holds."""
@@ -94,6 +96,31 @@ def test_a_figure_of_many_panels_asks_for_two_columns():
     figure = Figure("wide", wide, "t", "d", "s", "w", rows)
     with pytest.raises(InputError, match=r"(?s)3.25 inches are too narrow.*--width double"):
         paper.svg(figure)
+
+
+def names_cut(drawn, after=paper.AFTER_NAME):
+    """Labels of each layer that are no longer told apart where their numbers are cut off."""
+    out = []
+    for layer in (
+        layer for panel in spec.panels(drawn) for layer in panel if layer["mark"]["type"] == "text"
+    ):
+        if layer["encoding"]["text"].get("field") == "label":
+            whole = {str(row["label"]) for row in spec.rows(drawn, layer)}
+            if len({re.split(after, label)[0] for label in whole}) < len(whole):
+                out.append(sorted(whole))
+    return out
+
+
+@pytest.mark.parametrize("name", reference.names()[1:])
+def test_names_at_lines_stay_apart_in_one_column(examples, figures_of, name):
+    drawn = [figure for figures in figures_of(name).values() for figure in figures]
+    drawn += [figure for _, figure in examples.values()]
+    assert [cut for figure in drawn for cut in names_cut(figure)] == []
+
+
+def test_the_check_of_names_can_fail(figures_of):
+    (figure,) = figures_of("reference/looped")["loss-by-params"]
+    assert names_cut(figure, "[:,]")
 
 
 def test_files_are_of_their_format_with_the_caption_beside_them(examples, tmp_path):

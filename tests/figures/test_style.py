@@ -89,7 +89,12 @@ def same_but_for_colour(drawn, eye=GREY):
             }
             looks = {(colour, *form) for colour, *form in looks if str(colour).startswith("#")}
             for (a, *form), (b, *other) in combinations(sorted(looks), 2):
-                if form == other and a != b and not {a, b} <= named and not (on_ramp(a) and on_ramp(b)):
+                if (
+                    form == other
+                    and a != b
+                    and not {style.letters(a), style.letters(b)} <= named
+                    and not (on_ramp(a) and on_ramp(b))
+                ):
                     out |= {(a, b)} if apart(a, b, eye) < APART else set()
     return out
 
@@ -153,8 +158,28 @@ def test_the_names_of_lines_along_the_ramp_can_be_read():
     assert contrast_with_white(bright) < 3, "as it is, it cannot"
 
 
-def test_the_contrast_check_can_fail():
+def pale(drawn):
+    """Letters on white whose contrast is less than 4.5; numbers in cells stand on the cell's colour."""
+    out = set()
+    for layers in spec.panels(drawn):
+        texts = [layer for layer in layers if layer["mark"]["type"] == "text"]
+        if not any(layer["mark"]["type"] == "rect" and "color" in layer["encoding"] for layer in layers):
+            looks = {str(look(text, "color", row)) for text in texts for row in spec.rows(drawn, text)}
+            out |= {colour for colour in looks if colour[0] == "#" and contrast_with_white(colour) < 4.5}
+    return out
+
+
+def test_names_in_every_kind_of_figure_can_be_read(examples, figures_of):
+    drawn = [figure for _, figure in examples.values()]
+    drawn += [figure for figures in figures_of("LSTM_AHEAD").values() for figure in figures]
+    assert {figure.name: colours for figure in drawn if (colours := pale(figure))} == {}
+
+
+def test_the_contrast_checks_can_fail():
     assert contrast_with_white("#F0E442") < 2
+    table = pl.DataFrame({"x": [1.0], "y": [1.0], "label": ["a"], "colour": ["#F0E442"]})
+    named = marks.chart_of(table).mark_text().encode(x="x:Q", y="y:Q", text="label:N", color=marks.COLOUR)
+    assert pale(alt.layer(named)) == {"#F0E442"}
 
 
 def test_families_of_users_get_colours_of_their_own():

@@ -138,6 +138,8 @@ def test_printed_laws_of_n_and_d_stand_in_the_picture_of_tokens_a_parameter(tmp_
     result = report.write_fit(fitted.fitted("chinchilla"), tmp_path / "page", beside=beside)
     numbers = (result.path.parent / "figures" / "tokens-per-param.csv").read_text("utf-8")
     assert all(f'"{name}"' in numbers for name in ("this fit", "chinchilla", "chinchilla-epoch"))
+    lines = (result.path.parent / "figures" / "iso-loss.svg").read_text("utf-8")
+    assert 'stroke-dasharray="5,3"' in lines, "those of the first law beside it"
 
 
 def test_it_lies_beside_the_fit_and_is_left_alone_while_true(written):

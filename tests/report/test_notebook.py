@@ -1,5 +1,6 @@
 """What notebooks show: the terminal's words, as text and as HTML, hostile ones escaped."""
 
+import re
 from dataclasses import replace
 
 import fitted
@@ -40,6 +41,17 @@ def test_a_forecast_shows_its_interval(law):
     assert isinstance(forecast, Forecast)
     html = forecast._repr_mimebundle_(include=None, exclude=None)["text/html"]
     assert f"{forecast.loss[0]:.4f}" in html
+
+
+def test_a_chart_shows_itself_without_a_network(law, told):
+    shown = law.plot()._repr_mimebundle_(include=None, exclude=None)
+    assert set(shown) == {"image/svg+xml", "text/plain"}
+    assert shown["text/plain"].startswith(law.formula())
+    drawn = shown["image/svg+xml"]
+    assert not re.findall(r"https?://(?!www\.w3\.org/)", drawn)
+    assert "<script" not in drawn
+    several = told(story.LSTM_AHEAD).plot("loss-by-params")._repr_mimebundle_()
+    assert "per doubling of N" in several["image/svg+xml"]
 
 
 def test_a_study_shows_its_findings(told):

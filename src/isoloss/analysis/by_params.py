@@ -10,12 +10,13 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.families import Versus, compared, name_of, of_pair, pairs
 from isoloss.analysis.points import (
+    EQUAL_DEPTH,
     Curve,
     best_curve,
-    cooled_points,
     curves_of,
     main_tokens,
     of_families,
+    points_of,
 )
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Crossing, CrossingOutcome, Fit, crossing
@@ -85,8 +86,8 @@ def measure(study: StudyData) -> ByParams:
 
 def family_points(study: StudyData) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The cooled points of the families that the study compares, and these, finished or not."""
-    points, families = cooled_points(study.table()), compared(study)
-    points = points.filter(pl.col("family").is_in(families))
+    points, families = points_of(study), compared(study)
+    points = points.filter(pl.col("family").is_in(families), ~pl.col("curve").str.ends_with(EQUAL_DEPTH))
     if points.is_empty():
         raise Refusal(f"no {text.listed(families)} run has finished", mend="let the study run on")
     return points, families

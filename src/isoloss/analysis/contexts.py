@@ -17,7 +17,7 @@ from isoloss import text
 from isoloss.analysis.context_steps import ContextSteps, steps_of
 from isoloss.analysis.fit_rows import law_at
 from isoloss.analysis.gap_by_tokens import size_words
-from isoloss.analysis.points import cooled_points, main_tokens, of_families
+from isoloss.analysis.points import main_tokens, of_families, points_of
 from isoloss.analysis.sliding import (
     SlidingProfile,
     block_mean,
@@ -117,7 +117,7 @@ class Contexts:
 
 def measure(study: StudyData) -> Contexts:
     """Raises Refusal without a finished Transformer, or where none was measured on the same targets."""
-    points = of_families(cooled_points(study.table()), "transformer")
+    points = of_families(points_of(study), "transformer")
     tokens = main_tokens(points)
     points = points.filter(pl.col("tokens") == tokens)
     everyone = sizes_of(sliding_profiles(study, points))

@@ -11,8 +11,8 @@ from functools import partial
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.points import cooled_points, of_families
-from isoloss.errors import Refusal
+from isoloss.analysis.points import of_families, of_one_exit, points_of
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, FitStatus, fit
 from isoloss.records import StudyData
 from isoloss.stats import LEVEL, Interval
@@ -36,15 +36,9 @@ class LoopWorth:
     cost: float
 
 
-def of_one_exit(study: StudyData) -> list[str]:
-    """Ids of the looped runs that predict after their last loop alone: the design at equal depth."""
-    shapes = {run["run_id"]: run["settings"]["shape"] for run in study.plan["runs"]}
-    return [run_id for run_id, shape in shapes.items() if shape.get("exits") == "last"]
-
-
 def measure(study: StudyData) -> LoopWorth:
     """Raises Refusal without such runs, and where they do not determine phi."""
-    looped = of_families(cooled_points(study.table()), "looped")
+    looped = of_families(points_of(study), "looped")
     points = looped.filter(pl.col("run_id").is_in(of_one_exit(study)))
     if points.is_empty():
         raise Refusal(
@@ -66,7 +60,9 @@ def worth_of(points: pl.DataFrame) -> LoopWorth:
     points = points.with_columns((pl.col("params") - pl.col("params_recurrent")).alias("params_once"))
     cell = points.select(pl.concat_str("d_model", pl.lit(" "), "recurrence")).to_series()
     inputs = {name: points[name].to_numpy().astype(float) for name in INPUTS}
-    law = fit("loop-equivalence", inputs, points["loss"], cluster=cell, level=LEVEL)
+    law = attempt(fit, "loop-equivalence", inputs, points["loss"], cluster=cell, level=LEVEL)
+    if isinstance(law, Refusal):
+        raise Refusal(f"what a loop is worth is not known: {law.what}", mend=law.mend)
     low, high = law.intervals["phi"] or (None, None)
     if law.status is not FitStatus.CONVERGED or low is None or high is None:
         raise Refusal(f"what a loop is worth has no interval: {law.reason}", mend="add sizes or loops")

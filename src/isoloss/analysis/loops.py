@@ -24,8 +24,8 @@ from isoloss.analysis.loop_laws import (
     late,
     trace,
 )
-from isoloss.analysis.loop_worth import LoopWorth, of_one_exit
-from isoloss.analysis.points import cooled_points, main_tokens, noise_by_size, of_families
+from isoloss.analysis.loop_worth import LoopWorth
+from isoloss.analysis.points import main_tokens, noise_by_size, of_families, of_one_exit, points_of
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, FitStatus
 from isoloss.noise import Key
@@ -72,7 +72,7 @@ class LoopedStudy:
 
 def measure(study: StudyData) -> LoopedStudy:
     """Raises Refusal if no looped run has finished."""
-    looped = of_families(cooled_points(study.table()), "looped")
+    looped = of_families(points_of(study), "looped")
     # Runs of one exit are the design at equal depth, unless the study has no others.
     several = looped.filter(~pl.col("run_id").is_in(of_one_exit(study)))
     grid = looped if several.is_empty() else several

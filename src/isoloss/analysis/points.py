@@ -1,5 +1,6 @@
 """The points that a study compares: finished runs at the end of a cooldown, at one number of tokens."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +10,13 @@ from isoloss import text
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, fit
 from isoloss.noise import Key, nested_noise
+from isoloss.records import StudyData
 from isoloss.stats import LEVEL, Noise
 
 LEVEL_WORDS = text.level(LEVEL)
 """Of every interval of a study's figures and tables."""
+EQUAL_DEPTH = ", layers for loops"
+"""Ends the name of curves whose runs have fewer layers the more loops they have."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,11 @@ def curve_in_study() -> pl.Expr:
     return pl.when(longest).then(curve_of()).otherwise(short).alias("curve")
 
 
-def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
+def cooled_points(table: pl.DataFrame, equal_depth: Sequence[str] = ()) -> pl.DataFrame:
     """Evaluations at the end of a cooldown, of finished runs, at each size's best learning rate.
 
-    Runs of one size at other rates are no seeds of it. Raises Refusal if no point is left.
+    Runs of one size at other rates are no seeds of it. The runs ``equal_depth`` change layers with loops, so
+    beside others they are no curve over N with them. Raises Refusal if no point is left.
     """
     points = finished_points(table)
     if points.is_empty():
@@ -79,7 +84,23 @@ def cooled_points(table: pl.DataFrame) -> pl.DataFrame:
             mend="let the study run on, then report",
         )
     order = ["family", "n_layer", "recurrence", "params", "seed", "tokens"]
-    return best_rate(points.with_columns(curve_in_study())).sort(order, nulls_last=True)
+    named = points.with_columns(curve_in_study())
+    alike = pl.col("run_id").is_in(equal_depth)
+    if named.select((~alike & (pl.col("family") == "looped")).any()).item():
+        apart = pl.concat_str("curve", pl.lit(EQUAL_DEPTH))
+        named = named.with_columns(pl.when(alike).then(apart).otherwise("curve").alias("curve"))
+    return best_rate(named).sort(order, nulls_last=True)
+
+
+def points_of(study: StudyData) -> pl.DataFrame:
+    """``cooled_points`` of a study. Looped runs of one exit beside others are curves of their own."""
+    return cooled_points(study.table(), of_one_exit(study))
+
+
+def of_one_exit(study: StudyData) -> list[str]:
+    """Ids of the looped runs that predict after their last loop alone: the design at equal depth."""
+    shapes = {run["run_id"]: run["settings"]["shape"] for run in study.plan["runs"]}
+    return [run_id for run_id, shape in shapes.items() if shape.get("exits") == "last"]
 
 
 def best_rate(points: pl.DataFrame) -> pl.DataFrame:

@@ -50,7 +50,8 @@ def sliding_profiles(study: StudyData, points: pl.DataFrame, *, cooled: bool = T
     points = points.select(*on, "context", "curve").unique()
     rows = study.sliding().filter(pl.col("cooled") == cooled).join(points, on=on)
     if rows.is_empty():
-        raise Refusal("no loss was taken of the same tokens at every position", mend=MEND)
+        when = "" if cooled else " while the runs trained"
+        raise Refusal(f"no loss of the same tokens at every position was taken{when}", mend=MEND)
     rows = rows.sort("context", "curve", "params", "seed", "run_id", "step", "first", "block")
     return [profile_of(run) for _, run in rows.group_by("run_id", "step", maintain_order=True)]
 

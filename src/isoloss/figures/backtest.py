@@ -14,6 +14,8 @@ from isoloss.plans.backtest import Backtest, Standing
 WIDTH, HEIGHT = 480, 360
 ERROR_WIDTH = 230
 LEFT_OUT, BASELINE = "#b5b5b5", "#6b6b6b"
+NEAREST = 3.0
+"""Visible runs are drawn from at most this factor below the hidden ones, or as far below as those reach."""
 ROOM = 1.25
 
 _UNITS = {
@@ -88,12 +90,13 @@ def _scale_panel(outcome: Backtest, table: pl.DataFrame) -> alt.LayerChart:
     best = outcome.best_baseline.name
     apart = _spread(table["scale"].to_numpy(), table["observed"].to_numpy())
     table = table.with_columns(pl.Series("scale", apart))
+    table = _near_hidden(table)
     hidden, visible = (table.filter(pl.col("run") == kind) for kind in ("hidden", "visible"))
     x = log_axis(
         alt.X,
         "scale",
         _UNITS.get(outcome.scale, outcome.scale),
-        *marks.span(apart),
+        *marks.span(table["scale"]),
         room=ROOM,
         labels=POWERS if outcome.scale == "flops" else COUNTS,
     )
@@ -111,6 +114,16 @@ def _scale_panel(outcome: Backtest, table: pl.DataFrame) -> alt.LayerChart:
         marks.points(runs, x, y, colour=REAL, size=30),
     ]
     return marks.panel(layers, WIDTH, HEIGHT)
+
+
+def _near_hidden(table: pl.DataFrame) -> pl.DataFrame:
+    """The hidden runs and the visible ones near them in scale and loss: others would make them small."""
+    hidden = table.filter(run="hidden")
+    first, last = marks.span(hidden["scale"])
+    low, high = marks.span(hidden["observed"], hidden["predicted"])
+    above = max(high - low, 0.2 * float(np.ptp(table["observed"].to_numpy())))
+    near = (pl.col("scale") >= first / max(last / first, NEAREST)) & (pl.col("observed") <= high + above)
+    return table.filter((pl.col("run") == "hidden") | near)
 
 
 def _spread(scale_n: Array, order_n: Array) -> Array:

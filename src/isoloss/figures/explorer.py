@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from isoloss.analysis.points import cooled_points
+from isoloss.analysis.points import points_of
 from isoloss.figures.marks import SHAPES
 from isoloss.figures.style import COUNTS, configured, family_colour, shades
 from isoloss.records import StudyData
@@ -38,7 +38,7 @@ def rows_of(study: StudyData) -> pl.DataFrame:
 
     Raises Refusal before any run has finished.
     """
-    points = cooled_points(study.table())
+    points = points_of(study)
     loss, error = pl.col("loss"), 2 * pl.col("loss_se")
     return points.with_columns(low=loss - error, high=loss + error).select(COLUMNS)
 

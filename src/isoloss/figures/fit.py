@@ -227,10 +227,10 @@ def _with_two_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) -
     how += ", each over the rows near it"
     if fit.covariance is not None:
         how += f", with the {text.level(fit.level)} band of its mean"
-    points = points.sort(by, maintain_order=True)  # marks of one colour one after another make a small page
-    points = points.with_columns(marks.on_ramp(points[by], low, high))
-    layers.append(marks.points(points.select(along, "observed", "colour"), x, y, size=34, opacity=0.85))
-    return _over_residuals(fit, points, layers, x, marks.COLOUR), points.drop("label", "colour"), how
+    drawn = points.sort(by, maintain_order=True)  # marks of one colour one after another make a small page
+    drawn = drawn.with_columns(marks.on_ramp(drawn[by], low, high))
+    layers.append(marks.points(drawn.select(along, "observed", "colour"), x, y, size=34, opacity=0.85))
+    return _over_residuals(fit, drawn, layers, x, marks.COLOUR), points.drop("label"), how
 
 
 def _levels(fit: Fit, points: pl.DataFrame | None, along: str, by: str) -> list[tuple[float, float, float]]:

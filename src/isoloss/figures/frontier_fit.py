@@ -3,6 +3,7 @@
 Of a forecast too, and which runs to buy next for the budget of the largest one.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,13 +27,16 @@ FARTHER = 10.0
 """Times the compute of the largest run: where the next runs shall tell the loss."""
 
 
-def figures(fit: Fit) -> list[Figure]:
-    """Frontier and allocation, planned at the compute of the largest run. Raises as ``largest_plan``."""
+def figures(fit: Fit, beside: Sequence[Fit] = ()) -> list[Figure]:
+    """Frontier and allocation, planned at the compute of the largest run, and lines of equal loss.
+
+    The first of the laws ``beside`` has lines there too. Raises as ``largest_plan``.
+    """
     largest, held = largest_plan(fit), _held_inputs(fit)
     try:
         drawn = [plan_figures.frontier(fit, largest), plan_figures.allocation(fit, largest)]
         if not held:  # passes through a loop cost compute that no N of the axis shows
-            drawn.insert(0, iso_loss.figure(fit, largest))
+            drawn.insert(0, iso_loss.figure(fit, largest, *beside[:1]))
     except InputError as error:
         raise Refusal(error.what, where=error.where, mend=error.mend) from None
     where = "Planned at the compute of the largest run"

@@ -32,6 +32,7 @@ from isoloss.figures import (
     parameter_cloud,
     plan,
     profiles,
+    render,
     shape,
     tokens_per_param,
 )
@@ -113,6 +114,10 @@ def _penalty(_: Source, largest: Plan) -> Figure:
     return plan.penalty(largest)
 
 
+def _exponents(fit: Fit, others: Sequence[Fit]) -> Figure:
+    return exponents.of_fits([fit, *others]) if others else exponents.figure(fit, refits.objectives(fit))
+
+
 def _design(source: Source) -> Figure:
     return frontier_fit.bought_figure(source)
 
@@ -188,9 +193,7 @@ FIT = {
     "tokens-per-param": Kind("best D / N over compute, several laws", _with_others(tokens_per_param.figure)),
     "loss-by-ratio": Kind("loss over tokens a parameter", _alone(loss_by_ratio.figure)),
     "parameter-cloud": Kind("pairs of exponents that the runs allow", _alone(parameter_cloud.figure)),
-    "exponents": Kind(
-        "exponents under each objective", _alone(lambda fit: exponents.figure(fit, refits.objectives(fit)))
-    ),
+    "exponents": Kind("exponents under each objective, or of several fits", _with_others(_exponents)),
     "isoflop-curves": Kind("loss over N at each budget", _alone(lambda fit: _without_a_law(fit, 0))),
     "compute-frontier": Kind(
         "best N over compute by several methods", _alone(lambda fit: _without_a_law(fit, -1))
@@ -278,8 +281,17 @@ def _known(kinds: Mapping[str, Kind], kind: str, of: str) -> Kind:
 
 
 def in_notebook(figures: Sequence[Figure]) -> alt.TopLevelMixin:
-    """The figures under one another with their titles, as a notebook shows them."""
+    """The figures under one another with their titles, as a chart that a notebook shows without a network."""
     titled = [
         each.chart.properties(title=title_of(each.title, each.subtitle, each.characters)) for each in figures
     ]
-    return configured(titled[0] if len(titled) == 1 else alt.vconcat(*titled))
+    chart = configured(titled[0] if len(titled) == 1 else alt.vconcat(*titled))
+    words = "\n".join(each.title for each in figures)
+
+    def bundle(include: Any = None, exclude: Any = None) -> dict[str, str]:
+        drawn = render.svg_of(chart.to_dict(validate=False), figures[0].name)
+        return {"image/svg+xml": drawn, "text/plain": words}
+
+    # Altair's own bundle loads its scripts from a server; past its attributes, which are the chart's fields.
+    object.__setattr__(chart, "_repr_mimebundle_", bundle)
+    return chart

@@ -75,7 +75,7 @@ def chart(sizes: list[tuple[SizeGaps, str]], y_title: str, plane: tuple[float, f
         .mark_rule(strokeWidth=5, opacity=0.35, clip=True)
         .encode(marks.renamed(x, "low"), y, x2="high:Q", color=marks.COLOUR),
         marks.points(zeros, x, y, shape="diamond", size=130),
-        marks.end_labels(marks.names_of_lines(lines), marks.EDGE, y, plane[1]),
+        marks.end_labels(lines.group_by("label", maintain_order=True).last(), marks.EDGE, y, plane[1]),
     ]
     return marks.panel(layers, *plane)
 

@@ -45,8 +45,9 @@ def figure(source: Source, plan: Plan, beside: Source | None = None) -> Figure:
         other = optimal_sizes(beside, plan)
         layers += _lines(contours(beside, plan, best, losses), other, x, y, dash=DASH)
     layers += [
+        *_near_best(plan, x, y),
         marks.points(planned, x, y, colour=INK, shape="diamond", size=90),
-        marks.chart_of(names)
+        marks.chart_of(marks.in_letters(names))
         .mark_text(align="left", dx=5, dy=14, fontSize=11, fontWeight="bold", clip=True)
         .encode(x, y, text="label:N", color=marks.COLOUR),
     ]
@@ -89,4 +90,14 @@ def title_of(plan: Plan) -> str:
         return f"The best model for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
     low, high = (plan.params * end for end in ends if end is not None)
     sizes = text.interval((low, high), text.count)
-    return f"Sizes from {sizes} cost at most 10% more compute than the best"
+    return f"At {text.power(plan.flops)} FLOPs sizes from {sizes} cost at most 10% more than the best"
+
+
+def _near_best(plan: Plan, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """A bar over the sizes at the plan's compute that reach its loss for at most 10% more."""
+    ends = None if plan.penalty is None else plan.penalty.within_10_percent
+    if ends is None or None in ends:
+        return []
+    low, high = (plan.params * end for end in ends if end is not None)
+    bar = pl.DataFrame({"flops": [plan.flops], "low": [low], "high": [high]})
+    return [marks.bars(bar, x, y, colour=INK, width=3, clip=True)]

@@ -109,7 +109,7 @@ def changes(data: FamilyPositions) -> alt.LayerChart:
         marks.line(rows, x, y, by="label", width=1.6),
         marks.bars(rows, x, y),
         marks.points(rows, x, y, size=46),
-        marks.end_labels(marks.names_of_lines(rows), marks.EDGE, y, HEIGHT),
+        marks.end_labels(rows.group_by("label", maintain_order=True).last(), marks.EDGE, y, HEIGHT),
     ]
     return marks.panel(layers, RIGHT, HEIGHT)
 

@@ -241,20 +241,19 @@ def seeds_and_median(
 def end_labels(
     ends: pl.DataFrame, x: alt.X | alt.XValue, y: alt.Y, height: float, *, size: float = 12
 ) -> alt.Chart:
-    """The ``label`` of each row in its ``colour`` right of where its line ends, moved apart.
+    """The ``label`` of each row right of where its line ends, in its ``colour`` dark enough for letters.
 
-    ``height`` is the panel's; ``EDGE`` as ``x`` stands them at its right side. They are kept inside it where
-    it has room for all.
+    They are moved apart, and kept inside the panel of ``height`` where it has room for all; ``EDGE`` as ``x``
+    stands them at its right side.
     """
-    table = _apart(ends, y, height, size)
+    table = in_letters(_apart(ends, y, height, size))
     text = chart_of(table).mark_text(align="left", dx=8, fontSize=size, fontWeight="bold", clip=False)
     return text.encode(x=x, y=y, text="label:N", color=COLOUR)
 
 
-def names_of_lines(lines: pl.DataFrame) -> pl.DataFrame:
-    """The end of each line by its ``label``, its colour dark enough for letters."""
-    ends = lines.group_by("label", maintain_order=True).last()
-    return ends.with_columns(pl.col("colour").map_elements(letters, pl.String))
+def in_letters(rows: pl.DataFrame) -> pl.DataFrame:
+    """With each ``colour`` dark enough for letters."""
+    return rows.with_columns(pl.col("colour").map_elements(letters, pl.String))
 
 
 def leaders(ends: pl.DataFrame, x: alt.X, y: alt.Y, height: float, *, size: float = 12) -> list[alt.Chart]:

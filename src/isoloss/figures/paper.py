@@ -27,6 +27,9 @@ NEAR = 0.015
 FINER = {"strokeWidth": 0.7, "size": 0.5}
 """Lines and points are this share of their size on a screen."""
 
+AFTER_NAME = ":|,(?! T_m| context)"
+"""Where a label's name ends and numbers begin, as a regular expression: some names hold a comma."""
+
 LEGENDS = (0, 3, 1)
 """Columns of a legend, the first that fits: 0 for all in a row."""
 
@@ -103,8 +106,8 @@ def _plain(part: _Panels, size: float, stacked: bool) -> _Panels:
     if stacked and "hconcat" in out:
         out["vconcat"] = out.pop("hconcat")
     if stacked and out.get("encoding", {}).get("text", {}).get("field") == "label":
-        # What a label says after a colon or a comma has no room beside a panel of one column.
-        first = {"calculate": "split(datum.label, /[:,]/)[0]", "as": "label"}
+        # Beside a panel of one column there is room for a name alone.
+        first = {"calculate": f"split(datum.label, /{AFTER_NAME}/)[0]", "as": "label"}
         out["transform"] = [*out.get("transform", ()), first]
     return out
 

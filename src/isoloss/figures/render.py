@@ -42,8 +42,13 @@ def render(figure: Figure) -> Picture:
 
 def svg(figure: Figure) -> str:
     """The picture as SVG, its ids beginning with the figure's name."""
-    drawn = vl_convert.vegalite_to_svg(specification(figure), vl_version=VEGA_LITE)
-    return number_ids(_NAMED_MARK.sub(r"<path\2><title>\1</title></path>", drawn), figure.name)
+    return svg_of(specification(figure), figure.name)
+
+
+def svg_of(chart: dict[str, Any], name: str) -> str:
+    """A chart's specification as SVG, its ids beginning with ``name``."""
+    drawn = vl_convert.vegalite_to_svg(chart, vl_version=VEGA_LITE)
+    return number_ids(_NAMED_MARK.sub(r"<path\2><title>\1</title></path>", drawn), name)
 
 
 def specification(figure: Figure) -> dict[str, Any]:

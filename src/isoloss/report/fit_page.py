@@ -93,7 +93,12 @@ def _sections(
             *parts_of(fit, correlations.figure, profiles.figure),
             *cloud,
         ),
-        section("frontier", "Compute", *_each(attempt(frontier_fit.figures, fit)), *ratios),
+        section(
+            "frontier",
+            "Compute",
+            *_each(attempt(frontier_fit.figures, fit, beside if sizes else ())),
+            *ratios,
+        ),
         *([section("next", "Which runs to buy next", *bought)] if sizes else []),
         section("trial", "On runs it did not see", *hidden),
         section("opinions", "Without a law", *_each(methods)),

@@ -133,5 +133,11 @@ OPTIMAL_PARAMS = replace(
         kind=OptimalParams,
         gives="params",
     ),
-    nested=(Nested({"a": 0.0}, "the best N does not grow with flops by more than its noise", "add budgets"),),
+    nested=(
+        Nested(
+            {"a": 0.0},
+            "the growth of the best N with C is small beside its scatter about the law",
+            "add budgets",
+        ),
+    ),
 )

@@ -167,7 +167,7 @@ KAPLAN_NS = KaplanNS(
         flat_in("params", {"Nc": 0.0, "aN": 1.0}),
         Nested(
             {"B_star": 0.0, "aB": 1.0},
-            "the loss does not depend on batch_tokens by more than its noise",
+            "what the loss gains from the batch is small beside its scatter about the law",
             "add runs at other batch sizes, or fix B_star = 0 and give the least steps S_min as steps",
         ),
     ),

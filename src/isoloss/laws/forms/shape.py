@@ -60,7 +60,7 @@ SHAPE = ShapeLaw(
     nested=(
         Nested(
             {"curvature": 0.0, "best": 1.0},
-            "the loss does not depend on the ratio by more than its noise",
+            "what the loss gains from the ratio is small beside its scatter about the law",
             "add more extreme shapes, or more seeds",
         ),
     ),
