@@ -7,6 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+import isoloss
+from isoloss.analysis.findings import findings
 from isoloss.records import load, reference
 from isoloss.records.divergence import lost, worse_than_guessing
 
@@ -90,3 +92,40 @@ def test_no_run_that_ships_is_accused_wherever_it_is_cut_off():
         if lost(trunk[:length].select("branch", "step", "total"), GUESS)
     ]
     assert accused == []
+
+
+WILD = """
+name = "mixed"
+title = "Which family is ahead?"
+[scale.mini]
+corpus = "tiny"
+vocabulary = 300
+context = 16
+batch_size = 4
+tokens = [640, 1280]
+seeds = [0, 1]
+evaluation = { windows = 4, final_windows = 8, trace_windows = 2 }
+[[scale.mini.models]]
+family = "lstm"
+shapes = [{ n_layer = 1, d_model = 8 }, { n_layer = 1, d_model = 16 }]
+learning_rates = [9.9]
+[[scale.mini.models]]
+family = "transformer"
+shapes = [{ n_layer = 1, d_model = 8, n_head = 1 }, { n_layer = 1, d_model = 16, n_head = 1 }]
+learning_rates = [0.01]
+"""
+
+
+def test_a_family_trained_at_a_wild_rate_loses_its_place_and_no_comparison_is_made(tiny, tmp_path):
+    (tmp_path / "mixed.toml").write_text(WILD)
+    study = isoloss.run(
+        str(tmp_path / "mixed.toml"), out=tmp_path / "out", changes=["recipe.clip=1e30"], workers=1
+    )
+    gone = {record.label for record in study.records if record.status == "diverged"}
+    assert gone, "the rate was meant to be wild"
+    assert all(label.startswith("lstm") for label in gone)
+    left = study.table().filter(pl.col("status") == "finished", pl.col("family") == "lstm")
+    assert left.height == 0 or left["loss"].max() < log(300)
+    said = [finding.sentence for finding in findings(study)]
+    assert any("diverged; no figure, law or finding has them" in sentence for sentence in said)
+    assert not any("ahead" in sentence for sentence in said)
