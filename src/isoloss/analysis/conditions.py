@@ -62,7 +62,7 @@ def rate_words(study: StudyData, records: Sequence[Record]) -> list[str]:
     beyond = [
         record
         for record in records
-        if record not in by_hand and record.family in swept
+        if (record.family, record.learning_rate) not in given and record.family in swept
         if not swept[record.family][0] / NEAR <= record.counts.params <= swept[record.family][1] * NEAR
     ]
     if beyond:

@@ -1,6 +1,6 @@
 """Loss by position on the same targets at every position: means by group of positions and block of text."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,18 +51,30 @@ def sliding_profiles(study: StudyData, points: pl.DataFrame, *, cooled: bool = T
     rows = study.sliding().filter(pl.col("cooled") == cooled).join(points, on=on)
     if rows.is_empty():
         when = "" if cooled else " while the runs trained"
-        raise Refusal(f"no loss of the same tokens at every position was taken{when}", mend=MEND)
-    rows = rows.sort("context", "curve", "params", "seed", "run_id", "step", "first", "block")
-    return [profile_of(run) for _, run in rows.group_by("run_id", "step", maintain_order=True)]
+        raise Refusal(f"no loss was taken of the same tokens at every position{when}", mend=MEND)
+    return list(
+        profiles_in(rows.sort("context", "curve", "params", "seed", "run_id", "step", "first", "block"))
+    )
 
 
-def profile_of(rows: pl.DataFrame) -> SlidingProfile:
-    blocks = rows["block"].n_unique()
-    loss_GB = (rows["sum"] / rows["count"]).to_numpy().reshape(-1, blocks)
-    first_G, last_G = (rows[name].to_numpy()[::blocks] for name in ("first", "last"))
-    names = ["curve", "params", "context", "seed", "run_id", "step"]
-    identity = rows.select(names).row(0, named=True)
-    return SlidingProfile(**identity, first_G=first_G, last_G=last_G, loss_GB=loss_GB)
+def profiles_in(rows: pl.DataFrame) -> Iterator[SlidingProfile]:
+    """Of rows whose runs and steps stand one after another, cut as arrays: there may be thousands."""
+    names = ("curve", "params", "context", "seed")
+    runs = rows.group_by("run_id", "step", maintain_order=True).agg(
+        *(pl.col(name).first() for name in names), rows=pl.len(), blocks=pl.col("block").n_unique()
+    )
+    loss, first, last = (
+        (rows["sum"] / rows["count"]).to_numpy(),
+        rows["first"].to_numpy(),
+        rows["last"].to_numpy(),
+    )
+    end = 0
+    for run in runs.iter_rows(named=True):
+        start, blocks = end, run.pop("blocks")
+        end = start + run.pop("rows")
+        groups = slice(start, end, blocks)
+        loss_GB = loss[start:end].reshape(-1, blocks)
+        yield SlidingProfile(**run, first_G=first[groups], last_G=last[groups], loss_GB=loss_GB)
 
 
 def octaves(context: int) -> list[tuple[int, int]]:

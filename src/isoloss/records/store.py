@@ -252,7 +252,8 @@ class StudyData(StudyFace):
         if not there:
             return pl.DataFrame(schema={**IDENTITY, **columns})
         rows = pl.concat(read_parts(self.folder, there, name), how="diagonal")
-        values = [{**run_columns(r.study, r.model_dump()), "status": r.status} for r in there]
+        shared = {"run_id", "label", "settings", "counts"}
+        values = [{**run_columns(r.study, r.model_dump(include=shared)), "status": r.status} for r in there]
         identity = pl.DataFrame(
             [[row[key] for key in IDENTITY] for row in values], schema=IDENTITY, orient="row"
         )

@@ -82,8 +82,9 @@ def run_columns(study: str, run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def evaluation_columns(record: Record, evaluation: Evaluation) -> dict[str, Any]:
+    names = ("step", "tokens", "cooled", "loss", "loss_se", "bits_per_byte", "entropy")
     return {
-        **evaluation.model_dump(),
+        **{name: getattr(evaluation, name) for name in names},
         "flops_6nd": record.counts.flops_6nd_per_token * evaluation.tokens,
         "flops_exact": record.counts.flops_exact_per_token * evaluation.tokens,
         "loss_expected": evaluation.expected,
