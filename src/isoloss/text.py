@@ -57,6 +57,12 @@ def number(value: float | None, digits: int = 4) -> str:
     return "none" if value is None else power(value, digits).replace("-", "−")
 
 
+def brief(value: float | None) -> str:
+    """As a sentence says it, in three digits: '0.366', '2110', '6.94e13'; a table beside it has more."""
+    rounded = 0.0 if value is None else float(f"{value:.3g}")
+    return number(rounded, 6) if 1e3 <= abs(rounded) < 1e6 else number(value, 3)
+
+
 def loss(value: float) -> str:
     """Nats a token, to a thousandth."""
     return f"{value:.3f}"

@@ -164,12 +164,18 @@ def middle(low: float, high: float) -> float:
     return float(np.sqrt(low * high)) if low > 0 else high / 2
 
 
+def brief_formula(fit: Fit) -> str:
+    """The law with numbers of three digits: what a title says. ``Fit.formula`` has enough to predict."""
+    return fit.form.text.format(**{name: text.brief(value) for name, value in fit.params.items()})
+
+
 def claim(fit: Fit) -> str:
     """What the law may be called: the start of every title."""
-    return {
-        FitStatus.CONVERGED: fit.formula(),
-        FitStatus.PUBLISHED: f"As printed, {fit.formula()}",
-        FitStatus.CURVE_ONLY: f"Only a curve: {fit.formula()}",
-        FitStatus.STARTS_DISAGREE: f"Not trusted (one start alone came here): {fit.formula()}",
-        FitStatus.GRADIENT_REMAINS: f"Not converged: {fit.formula()}",
-    }[fit.status]
+    called = {
+        FitStatus.CONVERGED: "",
+        FitStatus.PUBLISHED: "As printed, ",
+        FitStatus.CURVE_ONLY: "Only a curve: ",
+        FitStatus.STARTS_DISAGREE: "Not trusted (one start alone came here): ",
+        FitStatus.GRADIENT_REMAINS: "Not converged: ",
+    }
+    return called[fit.status] + brief_formula(fit)

@@ -33,6 +33,25 @@ def exponents(fit: Fit) -> list[str]:
     return [name for name in free if name in fit.form.limits] or free[1:]
 
 
+def most_moved(fit: Fit, *laws: Mapping[str, float]) -> str:
+    """The exponent that other parameters move most, in its standard errors, or by its share without them."""
+
+    def move(name: str) -> float:
+        unit = fit.standard_errors.get(name) or abs(fit.params[name]) or 1.0
+        return max(abs(law[name] - fit.params[name]) for law in laws) / unit
+
+    return max(exponents(fit), key=move)
+
+
+def without_words(fit: Fit, without: Mapping[str, float], what: str = "it") -> str:
+    """'Without it beta moves most, from 0.45 to 0.37'."""
+    name = most_moved(fit, without)
+    before, after = text.brief(fit.params[name]), text.brief(without[name])
+    if before == after:
+        return f"Without {what} no exponent moves in three digits"
+    return f"Without {what} {name} moves most, from {before} to {after}"
+
+
 def parameters(fit: Fit) -> Table:
     rows = []
     for name, value in fit.params.items():
@@ -58,6 +77,7 @@ def solution(fit: Fit) -> Table:
     delta = "" if objective.delta is None else f", delta {objective.delta:g}"
     solved = starts.tried > 0
     rows = [
+        ("Law", fit.formula()),
         ("Status", fit.status.value),
         *([("Reason", fit.reason)] if fit.reason != fit.status.value else []),
         ("Objective, summed over points", f"{objective.name}{delta}"),

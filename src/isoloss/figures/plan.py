@@ -76,8 +76,8 @@ def frontier(source: Source, plan: Plan) -> Figure:
     layers.append(marks.line(table, x, y, colour=PREDICTED, width=2.5, clip=True))
     layers += _plan_mark(plan, x, y)
     interval = plan.intervals["loss"]
-    between = f" ({text.interval(interval, text.loss)})" if interval else ""
-    title = f"{text.power(plan.flops)} FLOPs buy a loss of {text.loss(plan.loss)}{between}{_beyond(plan)}"
+    between = f" ({text.interval(interval, text.brief)})" if interval else ""
+    title = f"{text.power(plan.flops)} FLOPs buy a loss of {text.brief(plan.loss)}{between}{_beyond(plan)}"
     return captioned(
         "plan-frontier",
         marks.panel(layers, WIDTH, HEIGHT),

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from isoloss import files
 from isoloss.analysis import fit_tables
+from isoloss.analysis.fit_doubts import outlier_tables
 from isoloss.analysis.fit_findings import findings
+from isoloss.analysis.fit_rows import brief_formula
 from isoloss.analysis.refits import LeaveOneOut, Refits, hidden_runs, leave_one_out, objectives, without_a_law
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.figures import backtest as backtest_figure
@@ -54,7 +56,7 @@ def write(
 def page(fit: Fit, beside: Sequence[Fit] = ()) -> Page:
     """What the page of a fit says."""
     refits, without = attempt(objectives, fit), attempt(leave_one_out, fit)
-    values = {"fit": fit, "law": fit.form, "formula": fit.formula(), "version": __version__}
+    values = {"fit": fit, "law": fit.form, "formula": brief_formula(fit), "version": __version__}
     sections = _sections(fit, refits, without, beside)
     return Page("fit.html", findings(fit, refits, without), tuple(sections), values)
 
@@ -86,7 +88,7 @@ def _sections(
     by_ratio, cloud, bought = ([attempt(draw, fit)] if sizes else [] for draw in draws)
     return [
         section("parameters", "The law", law, *by_ratio, fit_tables.parameters(fit)),
-        section("misses", "Where it misses", *misses),
+        section("misses", "Where it misses", *misses, *outlier_tables(fit)),
         section(
             "doubts",
             "Its parameters",
