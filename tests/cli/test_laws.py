@@ -67,7 +67,8 @@ def test_the_terminal_and_the_page_of_a_fit_say_the_same(isoloss, fitted, here):
     said = "\n".join(
         map(str.rstrip, isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES)[1].splitlines())
     )
-    isoloss("report", fitted)
+    assert "Drawing " in isoloss("report", fitted)[2]
+    assert "Drawing " not in isoloss("report", fitted)[2]
     page = html.unescape((here / "fit-report" / "index.html").read_text("utf-8"))
     for build in (parameters, solution):
         table = build(found)

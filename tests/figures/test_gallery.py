@@ -106,8 +106,11 @@ def test_every_kind_of_a_study_is_drawn(figures_of, kind):
 
 @pytest.mark.parametrize(("kind", "why"), [("shape", "planned nothing"), ("loop-worth", "equal depth")])
 def test_what_a_study_did_not_plan_is_refused(ahead, kind, why):
-    with pytest.raises(Refusal, match=why):
+    with pytest.raises(Refusal, match=why) as refused:
         gallery.study_figures(ahead, kind)
+    kinds = refused.value.mend.removeprefix("choose one of ").split(", ")
+    assert ("learning-curves" in kinds) == (kind == "shape")
+    assert "shape" not in kinds
 
 
 def test_a_study_of_one_family_has_no_gap_and_says_so():

@@ -13,7 +13,7 @@ from isoloss.analysis.findings import findings_of
 from isoloss.analysis.fit_findings import findings as fit_findings
 from isoloss.errors import attempt
 from isoloss.figures import gallery
-from isoloss.laws import fit
+from isoloss.laws import FORMS, fit
 from isoloss.plans.compare import compare
 from isoloss.records import reference
 
@@ -24,6 +24,7 @@ INTERVAL = re.compile(r"\([^()]*\d[^()]* (?:to|and) [^()]*\)")
 FORMULA = re.compile(r"\b\w+ = [^,;]*\^[^,;]*")
 NUMBER = re.compile(r"(?<![\w-])[+−]?\d[\d.,]*(?:[–-]\d+)?%?[KMBT]?(?![\w-]*layer)(?!-fold)")
 WORDS, NUMBERS = 30, 3
+NAMES = {*FORMS, *(name for form in FORMS.values() for name in form.parameters), "d_ff", "d_model", "d_head"}
 WHOLE = 25
 """Words of a whole finding of a study that ships."""
 
@@ -130,6 +131,14 @@ def test_digits_that_a_number_pretends_to_have_are_counted():
     assert digits("L = 1.8913 + 496 N^-0.35") == 5
     assert digits("270 to 813.8") == 4
     assert digits("N = 55.3K and C = 1e21, 110,000 in 2-layer, 0.0349") == 3
+
+
+def test_sentences_of_the_gallery_begin_with_a_capital(examples):
+    """But for names: of a law, of its parameters, and of a ratio of the shape."""
+    for kind, (_, figure) in examples.items():
+        texts = (figure.subtitle, figure.description, figure.shows, figure.would_change)
+        begun = [sentence for text in texts for sentence in sentences(text) if sentence[:1].islower()]
+        assert [one for one in begun if one.split()[0].rstrip(":") not in NAMES] == [], kind
 
 
 def test_verdicts_on_hidden_runs_are_short():

@@ -145,6 +145,12 @@ def row_words(fit: Fit) -> str:
     return f"{fit.n} rows" + ("" if fit.clusters is None else f" in {fit.clusters} clusters")
 
 
+def condition(fit: Fit) -> str:
+    """What a reader must know before any finding: '245 rows, N = 44M to 16.2B and D = 240M to 1.5T.'"""
+    ranges = [amount(name, *ends) for name, ends in fit.ranges.items()]
+    return f"{row_words(fit)}, {text.listed(ranges)}." if fit.n and ranges else ""
+
+
 def ranges_of(fit: Fit) -> dict[str, tuple[float, float]]:
     """The range of each input. Raises Refusal where a published law does not say what was trained."""
     if missing := set(fit.form.inputs) - set(fit.ranges):
