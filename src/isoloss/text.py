@@ -49,7 +49,11 @@ def _suffixed(value: float, suffixes: Sequence[tuple[float, str]]) -> str:
 
 def power(value: float, digits: int = 3) -> str:
     """An exponent without plus and zeros in front: 5.76e+23 -> '5.76e23', 2e-05 -> '2e-5'."""
-    return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
+    return _plain(f"{value:.{digits}g}")
+
+
+def _plain(spelled: str) -> str:
+    return re.sub(r"e\+?(-?)0*", r"e\1", spelled)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -57,10 +61,12 @@ def number(value: float | None, digits: int = 4) -> str:
     return "none" if value is None else power(value, digits).replace("-", "−")
 
 
-def brief(value: float | None) -> str:
-    """As a sentence says it, in three digits: '0.366', '2110', '6.94e13'; a table beside it has more."""
-    rounded = 0.0 if value is None else float(f"{value:.3g}")
-    return number(rounded, 6) if 1e3 <= abs(rounded) < 1e6 else number(value, 3)
+def brief(value: float) -> str:
+    """As a sentence says it, in three digits: '0.360', '2110', '6.94e13'; a table beside it has more."""
+    rounded = float(f"{value:.3g}")
+    if rounded == 0 or 1e3 <= abs(rounded) < 1e6:
+        return f"{rounded:.0f}".replace("-", "−")
+    return _plain(f"{value:#.3g}").rstrip(".").replace("-", "−")
 
 
 def loss(value: float) -> str:

@@ -51,7 +51,7 @@ def test_outliers_are_named_by_row_with_the_law_without_them(objective):
     assert [row[0] for row in shown.rows] == ["4", "41", "42"]
     assert shown.rows[0][1] == f"N = {text.count(table['params'][3])}, D = {text.count(table['tokens'][3])}"
     most = max(("alpha", "beta"), key=lambda name: move(fitted, found.params, name))
-    words = f"Without them {most} moves most, from {fitted.params[most]:.3g} to {found.params[most]:.3g}"
+    words = f"Without them {most} moves most, from {fitted.params[most]:#.3g} to {found.params[most]:#.3g}"
     assert words in " ".join(fitted.warnings)
     assert outlier_tables(alone) == []
     assert "outliers" not in alone.source

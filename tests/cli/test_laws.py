@@ -52,7 +52,7 @@ def fitted(isoloss):
 def test_fit_says_what_it_found_and_what_it_rests_on(isoloss, here):
     code, said, _ = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "fit.json")
     assert code == 0
-    assert "chinchilla: L = 1.8 + 445 N^-0.345" in said
+    assert "chinchilla: L = 1.80 + 445 N^-0.345" in said
     assert "converged" in said
     table = {line.split("   ")[0].strip(): line.split("   ")[-1].strip() for line in said.splitlines()}
     assert table["Starts"] == "8 of 8 agree"

@@ -137,7 +137,7 @@ def test_profiles_carry_both_intervals_and_the_straight_line(law):
     figure = profiles.figure(law)
     assert figure.table["parameter"].unique(maintain_order=True).to_list() == list(law.params)
     low, high = law.intervals["alpha"]
-    assert f"t {low:.3g} to {high:.3g}" in figure.shows
+    assert f"t {low:#.3g} to {high:#.3g}" in figure.shows
     own = figure.table.filter(pl.col("parameter") == "alpha")
     error = (np.log(high) - np.log(low)) / (2 * stdtrit(law.df, 0.95))
     line = np.log(own["value"].to_numpy() / law.params["alpha"]) / error

@@ -211,7 +211,7 @@ def test_the_envelope_holds_the_lowest_loss_at_every_compute(ahead):
     assert (lowest["loss"].diff().drop_nulls() < 0).all()
     for row in ends.iter_rows(named=True):
         assert row["loss"] >= lowest.filter(pl.col("flops_6nd") <= row["flops_6nd"])["loss"].min()
-    assert f"{lowest['loss'][-1]:.3g}" in figure.title
+    assert f"{lowest['loss'][-1]:#.3g}" in figure.title
     last = lowest["x"][-1]
     best = ahead.table().filter(pl.col("cooled") & (pl.col("flops_6nd") == last)).sort("loss")
     family, params = best.select("family", "params").row(0)

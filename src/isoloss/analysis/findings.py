@@ -24,9 +24,9 @@ from isoloss.analysis.shape import Shapes, compute_words, fold_words
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Crossing, CrossingOutcome
-from isoloss.noise import Key, pooled_words
+from isoloss.noise import RANGES, range_words
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval, Noise
+from isoloss.stats import LEVEL, Interval
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,6 @@ class Finding:
 
 LEFT_OUT = "left-out"
 """Key of the finding whose caveats are the runs that enter nothing."""
-
-RANGES = f"Ranges are {text.level(LEVEL)} t intervals. Another text or recipe may give another result."
-"""Said once for all findings; each adds what its own ranges rest on."""
 
 Parts = tuple[str, dict[str, Any], list[str]]
 """Sentence, numbers, caveats."""
@@ -355,9 +352,3 @@ def bonus_words(gain: LoopGain) -> str:
 
 def difference_numbers(value: Interval) -> dict[str, Any]:
     return {"value": value.value, "interval": value.interval, "level": value.level}
-
-
-def range_words(noises: Mapping[Key, Noise] | Refusal, of: str = "spread between seeds") -> str:
-    """What the intervals of a finding rest on, and over what their noise is pooled."""
-    over = "" if isinstance(noises, Refusal) else f" It is {pooled_words(noises.values())}."
-    return f"Here they rest on the {of}.{over}"
