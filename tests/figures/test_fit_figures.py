@@ -10,7 +10,7 @@ import spec
 from scipy.special import stdtrit
 
 from isoloss.analysis import parameters, residual_bins
-from isoloss.analysis.fit_rows import rows
+from isoloss.analysis.fit_rows import brief_formula, rows
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import correlations, fit_residuals, profiles
 from isoloss.figures import fit as figures
@@ -207,7 +207,7 @@ def test_parameters_outside_the_loop_may_be_none():
 
 def test_a_fit_draws_itself(law):
     spec = law.plot().to_dict(validate=False)
-    assert law.formula() in " ".join(spec["title"]["text"])
+    assert brief_formula(law) in " ".join(spec["title"]["text"]).replace("\u00a0", " ")
 
 
 def test_printed_laws_are_drawn_beside_a_law_of_the_same_input():
