@@ -23,6 +23,7 @@ from rich.console import Console
 from isoloss import files, load, report
 from isoloss.records.schema import Record
 from isoloss.records.store import read_record, run_folder
+from isoloss.serve.board import Board
 from isoloss.studies import launch
 from isoloss.studies.status import status
 
@@ -130,6 +131,12 @@ def main() -> None:
             rows = load(home / "out").table().height
         if states != {"done"} or rows <= given.runs:
             raise RuntimeError(f"not all runs are there: {states}, {rows} rows")
+        board = Board([home / "out"])
+        with timed("look, a live page's first", given.runs):
+            board.put(board.look())
+        with timed("look again", given.runs):
+            board.put(board.look())
+        print(json.dumps({"stage": "live page", "bytes": len(board.page().encode())}), flush=True)
         with timed("report", given.runs):
             report.write(home / "out")
     finally:

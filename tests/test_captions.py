@@ -38,7 +38,6 @@ def room(tmp_path, monkeypatch):
 def test_names_are_filled_and_other_fields_stay(room):
     captions = room('[a]\ntext = "{n} runs of {who}"\n')
     assert captions.fill("a", n=3, who="<us>") == {"text": "3 runs of <us>", "width": 3}
-    assert captions.fill("a", {"title": "unused"}, n=3, who="us")["text"] == "3 runs of us"
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,27 @@ def test_a_power_reads_back_as_its_three_digits(value):
     assert "e-0" not in words
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (2.3, "2.30"),
+        (813.8, "814"),
+        (2111, "2110"),
+        (90249, "90200"),
+        (6.939e13, "6.94e13"),
+        (-0.1, "−0.100"),
+        (0, "0"),
+    ],
+)
+def test_a_sentence_has_three_digits(value, words):
+    assert text.brief(value) == words
+
+
+@given(st.floats(1e-12, 1e18))
+def test_three_digits_read_back(value):
+    assert float(text.brief(value).replace("−", "-")) == pytest.approx(value, rel=0.00501)
+
+
 def test_numbers_have_a_true_minus():
     assert text.number(-0.34781) == "−0.3478"
     assert text.number(1.25e21) == "1.25e21"

@@ -1,6 +1,5 @@
 """Long texts: they stand in a room's captions.toml, and the code that shows them fills in their names."""
 
-from collections.abc import Mapping
 from functools import cached_property
 from string import Formatter
 from typing import Any, Generic, TypeVar
@@ -24,10 +23,8 @@ class Captions(Generic[Caption]):
         """By name. Raises pydantic.ValidationError for a field too few or too many."""
         return TypeAdapter(dict[str, self.model]).validate_python(shipped_toml(self.room, "captions.toml"))
 
-    def fill(
-        self, entry: str, optional: Mapping[str, object] | None = None, **values: object
-    ) -> dict[str, Any]:
-        """The fields of an entry with ``values`` at their {names}; ``optional`` ones may go unused.
+    def fill(self, entry: str, **values: object) -> dict[str, Any]:
+        """The fields of an entry with ``values`` at their {names}.
 
         Raises LookupError for an entry that is not there, a name without a value, and a value without a name.
         """
@@ -36,8 +33,6 @@ class Captions(Generic[Caption]):
         fields = self.entries[entry].model_dump()
         texts = {key: value for key, value in fields.items() if isinstance(value, str)}
         names = {name for value in texts.values() for _, name, _, _ in Formatter().parse(value) if name}
-        if names - set(optional or ()) != set(values):
+        if names != set(values):
             raise LookupError(f"caption {entry!r} takes {sorted(names)}, not {sorted(values)}")
-        return fields | {
-            key: value.format_map({**(optional or {}), **values}) for key, value in texts.items()
-        }
+        return fields | {key: value.format_map(values) for key, value in texts.items()}

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
+from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.stats import Noise, seed_noise
+from isoloss.stats import LEVEL, Noise, seed_noise
 
 Key = tuple[Hashable, ...]
 """Of a group of runs alike but for their seed, from coarse to fine: (family, curve, params)."""
@@ -14,6 +15,9 @@ LEAST_DF = 4
 """Fewer degrees of freedom make t intervals so wide (2.8 s.e. at 4, 4.3 at 2) that pooling more is better."""
 POOLED_OVER = ("families, depths and sizes", "the depths and sizes of a family", "the sizes of a curve", "")
 """By how many places of the key runs had to share."""
+
+RANGES = f"Ranges are {text.level(LEVEL)} t intervals. Another text or recipe may give another result."
+"""Said once for all findings; each adds what its own ranges rest on."""
 
 
 def nested_noise(groups: Mapping[Key, ArrayLike]) -> dict[Key, Noise] | Refusal:
@@ -49,3 +53,9 @@ def pooled_words(noises: Iterable[Noise]) -> str:
         for level in levels
     ]
     return " or ".join(words) + (", whichever has enough seeds" if len(words) > 1 else "")
+
+
+def range_words(noises: Mapping[Key, Noise] | Refusal, of: str = "spread between seeds") -> str:
+    """What the intervals of a finding rest on, and over what their noise is pooled."""
+    over = "" if isinstance(noises, Refusal) else f" It is {pooled_words(noises.values())}."
+    return f"Here they rest on the {of}.{over}"

@@ -49,12 +49,24 @@ def _suffixed(value: float, suffixes: Sequence[tuple[float, str]]) -> str:
 
 def power(value: float, digits: int = 3) -> str:
     """An exponent without plus and zeros in front: 5.76e+23 -> '5.76e23', 2e-05 -> '2e-5'."""
-    return re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
+    return _plain(f"{value:.{digits}g}")
+
+
+def _plain(spelled: str) -> str:
+    return re.sub(r"e\+?(-?)0*", r"e\1", spelled)
 
 
 def number(value: float | None, digits: int = 4) -> str:
     """So many significant digits, with a true minus; 'none' where there is no number."""
     return "none" if value is None else power(value, digits).replace("-", "−")
+
+
+def brief(value: float) -> str:
+    """As a sentence says it, in three digits: '0.360', '2110', '6.94e13'; a table beside it has more."""
+    rounded = float(f"{value:.3g}")
+    if rounded == 0 or 1e3 <= abs(rounded) < 1e6:
+        return f"{rounded:.0f}".replace("-", "−")
+    return _plain(f"{value:#.3g}").rstrip(".").replace("-", "−")
 
 
 def loss(value: float) -> str:

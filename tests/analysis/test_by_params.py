@@ -46,6 +46,9 @@ def test_a_crossover_inside_the_data_is_found_with_its_interval(inside):
         low, high = found.interval
         assert low < story.CROSSES_INSIDE.crossing < high, curve
         assert "cross inside the data" in by_params.crossover(found, data, curve)
+        for ends in ((0.9 * found.overlap[0], high), (low, 1.1 * found.overlap[1]), (None, high)):
+            edge = replace(found, interval=ends)
+            assert "cross at the edge of the data" in by_params.crossover(edge, data, curve)
 
 
 def test_a_crossover_outside_the_data_is_called_an_extrapolation(ahead):

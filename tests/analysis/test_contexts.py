@@ -95,6 +95,7 @@ def test_the_exponents_intervals_cover_other_text():
     laws = [contexts.law_of([each])[0] for each in one]
     held = sum(low < 0.6 < high for low, high in (law.intervals["p"] for law in laws))
     assert held >= 89
+    assert all(law.clusters == BLOCKS and not law.warnings for law in laws)
 
 
 def test_a_law_that_the_data_leave_open_has_no_formula():

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 import isoloss
-from isoloss.analysis.fit_doubts import outliers
+from isoloss import text
+from isoloss.analysis.fit_doubts import outlier_tables, outliers
 from isoloss.analysis.fit_findings import findings
 from isoloss.errors import Refusal
 from isoloss.sources import fit_table
@@ -45,16 +46,28 @@ def test_outliers_are_named_by_row_with_the_law_without_them(objective):
     found = outliers(fitted)
     assert found.rows == (4, 41, 42)
     assert found.params["beta"] == pytest.approx(alone.params["beta"], rel=1e-3)
-    words = f"(rows 4, 41, 42). Without them alpha {fitted.params['alpha']:.4g} becomes"
+    assert fitted.source["outliers"] == [4, 41, 42]
+    (shown,) = outlier_tables(fitted)
+    assert [row[0] for row in shown.rows] == ["4", "41", "42"]
+    assert shown.rows[0][1] == f"N = {text.count(table['params'][3])}, D = {text.count(table['tokens'][3])}"
+    most = max(("alpha", "beta"), key=lambda name: move(fitted, found.params, name))
+    words = f"Without them {most} moves most, from {fitted.params[most]:#.3g} to {found.params[most]:#.3g}"
     assert words in " ".join(fitted.warnings)
+    assert outlier_tables(alone) == []
+    assert "outliers" not in alone.source
+
+
+def move(fitted, params, name):
+    return abs(params[name] - fitted.params[name]) / (fitted.standard_errors[name] or fitted.params[name])
 
 
 def test_rows_keep_the_numbers_of_their_table():
     table = frame(spoilt=(40,)).with_row_index()
     where = "index > 9"
-    said = doubts(table, where=where)
-    assert "1 outlier, " in said
-    assert "(row 41). Without it" in said
+    fitted = isoloss.fit("chinchilla", table, where=where)
+    assert re.search(r"1 outlier, .* off the law. Without it", " ".join(fitted.warnings))
+    assert fitted.source["outliers"] == [41]
+    assert [row[0] for row in outlier_tables(fitted)[0].rows] == ["41"]
 
 
 def test_the_page_begins_with_what_speaks_against_the_law():
@@ -63,7 +76,7 @@ def test_the_page_begins_with_what_speaks_against_the_law():
     first, law, sure = findings(fitted, missing, missing)[:3]
     assert (first.key, law.key) == ("against", "law")
     assert "outliers" in first.sentence
-    assert any("(rows 4, 41, 42)" in caveat for caveat in first.caveats)
+    assert any(caveat.startswith("3 outliers, ") for caveat in first.caveats)
     assert not any("outlier" in caveat for caveat in sure.caveats)
     sound = isoloss.fit("chinchilla", frame(), objective="squared-log")
     assert findings(sound, missing, missing)[0].key == "law"
@@ -100,9 +113,11 @@ def test_of_a_true_law_hidden_runs_are_seldom_doubted():
 def test_many_runs_off_the_law_are_another_kind_where_they_stand_among_the_others():
     rows = range(0, 80, 4)
     table = frame(spoilt=rows)
-    said = doubts(table)
+    fitted = isoloss.fit("chinchilla", table)
+    said = " ".join(fitted.warnings)
     assert "outlier" not in said
-    assert "20 of 80 runs lie off the law that the others follow (rows 1, 5, 9," in said
+    assert "20 of 80 runs lie off the law that the others follow: " in said
+    assert fitted.source["outliers"][:3] == [1, 5, 9]
     assert "two kinds of runs?" in said
     # Where they stand together, or off in both directions, a law that bends does the same.
     large = pl.col("params") > table["params"].quantile(0.75)

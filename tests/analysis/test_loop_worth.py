@@ -62,7 +62,7 @@ def test_worth_and_cost_are_shares_of_the_model():
 
 
 def test_one_number_of_loops_does_not_tell():
-    with pytest.raises(Refusal, match="recurrence takes only"):
+    with pytest.raises(Refusal, match="the number of loops takes"):
         loop_worth.worth_of(points(0.5, np.random.default_rng(2), loops=(1,)))
 
 

@@ -51,7 +51,7 @@ def test_json_keeps_the_contract_for_one_point_and_for_more(isoloss):
     [
         (("--params", "7e9"), 2, "differ in tokens too"),
         ((), 2, "no size is given"),
-        ((*POINT, "--where", "size < 2e7"), 3, "5 different sets of params and tokens: too few"),
+        ((*POINT, "--where", "size < 2e7"), 3, "5 different sets of N and D: too few"),
         ((*POINT, "--where", "nosuch < 2e7"), 2, "where does not work"),
         (("--params", "-1", "--tokens", "1e10"), 2, "params is -1"),
     ],

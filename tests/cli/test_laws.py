@@ -52,7 +52,7 @@ def fitted(isoloss):
 def test_fit_says_what_it_found_and_what_it_rests_on(isoloss, here):
     code, said, _ = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "fit.json")
     assert code == 0
-    assert "chinchilla: L = 1.798 + 445" in said
+    assert "chinchilla: L = 1.80 + 445 N^-0.345" in said
     assert "converged" in said
     table = {line.split("   ")[0].strip(): line.split("   ")[-1].strip() for line in said.splitlines()}
     assert table["Starts"] == "8 of 8 agree"
@@ -67,7 +67,8 @@ def test_the_terminal_and_the_page_of_a_fit_say_the_same(isoloss, fitted, here):
     said = "\n".join(
         map(str.rstrip, isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES)[1].splitlines())
     )
-    isoloss("report", fitted)
+    assert "Drawing " in isoloss("report", fitted)[2]
+    assert "Drawing " not in isoloss("report", fitted)[2]
     page = html.unescape((here / "fit-report" / "index.html").read_text("utf-8"))
     for build in (parameters, solution):
         table = build(found)

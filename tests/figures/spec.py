@@ -52,6 +52,23 @@ def _beside(part: dict[str, Any]) -> list[dict[str, Any]]:
     return [inner for name in ("hconcat", "vconcat", "concat") for inner in part.get(name, [])]
 
 
+def written(drawn: Any) -> Iterator[str]:
+    """Every text inside a picture: of marks that write, and of panels that have a name."""
+    for layer in (layer for panel in panels(drawn) for layer in panel if layer["mark"]["type"] == "text"):
+        text = layer["encoding"].get("text", {})
+        if "field" in text and "format" not in text:
+            yield from (str(row[text["field"]]) for row in rows(drawn, layer) if text["field"] in row)
+    yield from _names(specification(drawn))
+
+
+def _names(part: dict[str, Any]) -> Iterator[str]:
+    title = part.get("title")
+    if title and ("layer" in part or "mark" in part):
+        yield title["text"] if isinstance(title, dict) else title
+    for inner in _beside(part):
+        yield from _names(inner)
+
+
 def of_mark(drawn: Any, kind: str) -> list[dict[str, Any]]:
     """The layers of one mark: line, area, point, rule, text."""
     return [layer for layer in layers(drawn) if layer["mark"]["type"] == kind]

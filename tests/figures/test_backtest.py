@@ -42,7 +42,7 @@ def test_the_title_is_what_was_found(found, figure):
     assert found.standing is Standing.AHEAD
     assert "beats the best baseline" in figure.title
     assert "nearest run: 4.7%" in figure.title
-    assert "6 rungs of params" in figure.shows
+    assert "6 rungs of N" in figure.shows
 
 
 def test_the_losing_law_is_not_praised():

@@ -108,8 +108,11 @@ def test_every_kind_of_a_study_is_drawn(figures_of, kind):
 
 @pytest.mark.parametrize(("kind", "why"), [("shape", "planned nothing"), ("loop-worth", "equal depth")])
 def test_what_a_study_did_not_plan_is_refused(ahead, kind, why):
-    with pytest.raises(Refusal, match=why):
+    with pytest.raises(Refusal, match=why) as refused:
         gallery.study_figures(ahead, kind)
+    kinds = refused.value.mend.removeprefix("choose one of ").split(", ")
+    assert ("learning-curves" in kinds) == (kind == "shape")
+    assert "shape" not in kinds
 
 
 def test_a_study_of_one_family_has_no_gap_and_says_so():
@@ -222,7 +225,7 @@ def test_the_envelope_holds_the_lowest_loss_at_every_compute(ahead):
     assert (lowest["loss"].diff().drop_nulls() < 0).all()
     for row in ends.iter_rows(named=True):
         assert row["loss"] >= lowest.filter(pl.col("flops_6nd") <= row["flops_6nd"])["loss"].min()
-    assert f"{lowest['loss'][-1]:.3f}" in figure.title
+    assert f"{lowest['loss'][-1]:#.3g}" in figure.title
     last = lowest["x"][-1]
     best = ahead.table().filter(pl.col("cooled") & (pl.col("flops_6nd") == last)).sort("loss")
     family, params = best.select("family", "params").row(0)

@@ -20,6 +20,7 @@ from isoloss.figures.render import render
 from isoloss.laws import fit
 from isoloss.laws.envelope import envelope
 from isoloss.laws.isoflop import isoflop
+from isoloss.sources.published import published
 
 LAW = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}
 EXPONENT = 0.28 / 0.62
@@ -177,6 +178,18 @@ def test_methods_that_disagree_say_so(found):
     assert "intervals overlap" in frontier_figure([one, one]).title
     assert "At C = 1e22 N* is" in frontier_figure([one, other]).shows
     assert "to the power" in frontier_figure([one]).title
+
+
+def test_what_papers_print_lies_beside_the_methods(found):
+    alone, beside = (frontier_figure([budget_frontier(found)], with_printed=each) for each in (False, True))
+    assert len(spec.of_mark(beside, "line")) == len(spec.of_mark(alone, "line")) + 1
+    assert "papers print" in beside.subtitle
+    assert "papers print" not in alone.subtitle
+    lines = pl.DataFrame(spec.rows(beside, spec.of_mark(beside, "line")[0]))
+    one = lines.filter(rule="Besiroglu et al. 2024")
+    wanted = chinchilla_optimum(published("chinchilla-epoch").params, one["flops"].to_numpy())
+    assert one["params"].to_numpy() == pytest.approx(wanted, rel=1e-3)
+    assert lines["rule"].n_unique() == 4
 
 
 def test_wrong_frontiers_are_input_errors():

@@ -51,11 +51,10 @@ def test_every_specification_is_valid_and_has_a_title_and_a_subtitle(figures):
     for figure in figures.values():
         style.configured(figure.chart).to_dict(validate=True)
         spec = render.specification(figure)
-        assert " ".join(spec["title"]["text"]) == figure.title
+        assert " ".join(spec["title"]["text"]).replace("\u00a0", " ") == figure.title
         assert "title" not in figure.chart.to_dict(validate=False)
         assert spec["title"]["subtitle"]
         assert not figure.table.is_empty()
-        assert figure.shows
         assert figure.would_change
 
 

@@ -5,6 +5,7 @@ import re
 import fitted
 import numpy as np
 import pytest
+import spec
 import story
 
 from isoloss.analysis import refits
@@ -12,7 +13,7 @@ from isoloss.analysis.findings import findings_of
 from isoloss.analysis.fit_findings import findings as fit_findings
 from isoloss.errors import attempt
 from isoloss.figures import gallery
-from isoloss.laws import fit
+from isoloss.laws import FORMS, fit
 from isoloss.plans.compare import compare
 from isoloss.records import reference
 
@@ -23,6 +24,7 @@ INTERVAL = re.compile(r"\([^()]*\d[^()]* (?:to|and) [^()]*\)")
 FORMULA = re.compile(r"\b\w+ = [^,;]*\^[^,;]*")
 NUMBER = re.compile(r"(?<![\w-])[+−]?\d[\d.,]*(?:[–-]\d+)?%?[KMBT]?(?![\w-]*layer)(?!-fold)")
 WORDS, NUMBERS = 30, 3
+NAMES = {*FORMS, *(name for form in FORMS.values() for name in form.parameters), "d_ff", "d_model", "d_head"}
 WHOLE = 25
 """Words of a whole finding of a study that ships."""
 
@@ -57,7 +59,7 @@ def test_findings_of_studies_are_short(analysed, name):
         if name in SHIPPED:
             assert len(finding.sentence.split()) <= WHOLE, finding.key
         if finding.key != "left-out":  # whose caveats hold what a user wrote
-            assert [s for caveat in finding.caveats for s in too_much(sentences(caveat)[0])] == []
+            assert [words for caveat in finding.caveats for words in too_much(caveat)] == [], finding.key
 
 
 @pytest.mark.parametrize("name", [*SHIPPED, *STORIES])
@@ -85,14 +87,14 @@ def laws():
 
 
 def test_findings_of_fits_are_short(laws):
-    """Of every parameter they give a number: only their words are counted."""
+    """With two refits that move the exponents, as of two objectives."""
     seen = set()
     for name, law in laws.items():
         found = fit_findings(law, [("squared", None, law)] * 2, attempt(refits.leave_one_out, law))
         seen |= {finding.key for finding in found}
         for finding in found:
-            texts = (finding.sentence, *(sentences(caveat)[0] for caveat in finding.caveats))
-            assert [sentence for text in texts for sentence in too_long(text)] == [], (name, finding.key)
+            texts = (finding.sentence, *finding.caveats)
+            assert [words for text in texts for words in too_much(text)] == [], (name, finding.key)
     assert {"against", "certainty", "entropy-bonus", "objective", "influence"} <= seen
 
 
@@ -106,6 +108,37 @@ def test_words_about_every_law_are_short(laws, kind):
 def test_words_of_the_gallery_are_short(examples):
     for kind, (_, figure) in examples.items():
         assert of_figure(figure) == [], kind
+
+
+def digits(text):
+    """The most significant digits of a number in the text; ends of 1e21 and of 110,000 count none."""
+    found = re.findall(r"(?<![\w.])\d[\d,]*\.?\d*", text)
+    return max((len(one.replace(",", "").replace(".", "").strip("0")) for one in found), default=0)
+
+
+def test_titles_and_labels_have_three_digits_at_most(examples, laws, page):
+    drawn = [figure for _, figure in examples.values()]
+    drawn += [gallery.fit_figures_of(law, "law")[0] for law in laws.values()]
+    seen = 0
+    for figure in drawn:
+        labels = list(spec.written(figure))
+        seen += len(labels)
+        assert [text for text in (figure.title, *labels) if digits(text) > 3] == [], figure.name
+    assert seen > 100
+
+
+def test_digits_that_a_number_pretends_to_have_are_counted():
+    assert digits("L = 1.8913 + 496 N^-0.35") == 5
+    assert digits("270 to 813.8") == 4
+    assert digits("N = 55.3K and C = 1e21, 110,000 in 2-layer, 0.0349") == 3
+
+
+def test_sentences_of_the_gallery_begin_with_a_capital(examples):
+    """But for names: of a law, of its parameters, and of a ratio of the shape."""
+    for kind, (_, figure) in examples.items():
+        texts = (figure.subtitle, figure.description, figure.shows, figure.would_change)
+        begun = [sentence for text in texts for sentence in sentences(text) if sentence[:1].islower()]
+        assert [one for one in begun if one.split()[0].rstrip(":") not in NAMES] == [], kind
 
 
 def test_verdicts_on_hidden_runs_are_short():

@@ -200,6 +200,16 @@ def test_labels_far_apart_stay():
     assert style.spread([1.0, 9.0, 5.0], 2.0) == [1.0, 9.0, 5.0]
 
 
+def test_a_name_and_its_value_stay_on_one_line():
+    lines = style.wrap("the loss at D = 21.1B falls where N ≥ 1.5K", 12)
+    assert [line.replace("\u00a0", " ") for line in lines] == [
+        "the loss at",
+        "D = 21.1B",
+        "falls where",
+        "N ≥ 1.5K",
+    ]
+
+
 def test_long_titles_wrap_and_lose_no_word():
     title = "word " * 60
     lines = style.wrap(title, 40)

@@ -57,7 +57,7 @@ def test_phi_is_found_between_nothing_and_a_block_a_loop(worlds):
 def test_one_number_of_loops_does_not_give_phi(worlds):
     world = worlds["loop-equivalence"]
     once = world.inputs["recurrence"] == 4
-    with pytest.raises(Refusal, match="recurrence takes only 1"):
+    with pytest.raises(Refusal, match="the number of loops takes 1 value"):
         fit("loop-equivalence", {k: x[once] for k, x in world.inputs.items()}, world.noisy(0)[once])
 
 

@@ -154,7 +154,7 @@ def test_thin_designs_are_refused(sizes, reason):
 def test_one_value_of_an_input_is_refused():
     N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e6, 1e8, 5), np.geomspace(1e8, 1e10, 5)))
     losses = 1.6 + 120 * N**-0.3 + 900 * D**-0.36
-    with pytest.raises(Refusal, match="recurrence takes only 1"):
+    with pytest.raises(Refusal, match="the number of loops takes 1 value"):
         fit("loop-total", {"params": N, "tokens": D, "recurrence": np.full(25, 4.0)}, losses)
 
 

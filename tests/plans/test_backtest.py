@@ -152,7 +152,7 @@ def test_rungs_and_shares():
     assert len(backtest("chinchilla", GRID, loss, rungs=2).runs) == 10
     by_flops = backtest("chinchilla", GRID, loss, holdout="largest-flops", rungs=1)
     assert [run.scale for run in by_flops.runs] == [pytest.approx(6e20)]
-    assert "flops >= 6e20" in by_flops.rule
+    assert "C ≥ 6e20" in by_flops.rule
     mine = backtest("chinchilla", GRID, loss, holdout="largest-flops", rungs=1, flops=D)
     assert {run.inputs["tokens"] for run in mine.runs} == {D.max()}
 
@@ -169,9 +169,9 @@ def test_seeds_are_one_point_and_measure_the_noise():
 
 
 def test_refusals_name_what_was_hidden():
-    with pytest.raises(Refusal, match="params takes only 2") as caught:
+    with pytest.raises(Refusal, match="N takes 2 values") as caught:
         backtest("chinchilla", GRID, noisy(0), rungs=4)
-    assert "top 4 of 6 rungs of params hidden" in str(caught.value)
+    assert "top 4 of 6 rungs of N hidden" in str(caught.value)
     with pytest.raises(Refusal, match="one rung"):
         backtest("power", {"params": np.full(9, 1e8)}, np.full(9, 3.0))
 

@@ -5,6 +5,7 @@ import pytest
 
 from isoloss.plans.baselines import baselines
 from isoloss.plans.holdout import hide
+from isoloss.plans.scores import score_of
 
 N = np.repeat([1e6, 1e7, 1e8, 1e9], 2)
 D = np.tile([1e9, 1e10], 4)
@@ -24,6 +25,14 @@ def test_a_power_law_of_all_inputs_is_found_exactly_and_one_of_one_input_is_not(
     # The best of each rung has 1e10 tokens: the frontier predicts that one.
     assert found["frontier"] == pytest.approx(loss[(N == 1e9) & (D == 1e10)][0])
     np.testing.assert_allclose(found["frontier"], found["two largest rungs"])
+
+
+def test_a_sentence_calls_inputs_by_their_symbols():
+    said = {name: score_of(name, loss, np.ones(2)).words for name, loss in predictions(60 * N**-0.1).items()}
+    assert said["power law in params"] == "power law in N"
+    assert said["power law in tokens"] == "power law in D"
+    unchanged = ("power law in all inputs", "nearest run", "frontier")
+    assert [said[name] for name in unchanged] == list(unchanged)
 
 
 def test_the_nearest_run_and_the_largest_rung_repeat_what_was_seen():

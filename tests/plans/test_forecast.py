@@ -164,16 +164,16 @@ def test_kriging_follows_a_smooth_error_that_the_law_has_not():
 def test_too_few_designs_are_refused_however_many_rows():
     N, D, loss = runs_of(7)
     seeds = [np.concatenate([column, column]) for column in (N, D)]
-    with pytest.raises(Refusal, match="7 different sets of params and tokens: too few"):
+    with pytest.raises(Refusal, match="7 different sets of N and D: too few"):
         asked(*seeds, np.concatenate([loss, 1.001 * loss]))
 
 
 def test_one_size_is_refused_with_what_would_lift_it(runs):
     N, D, loss = runs
-    with pytest.raises(Refusal, match="params spans a factor of 1: ") as refused:
+    with pytest.raises(Refusal, match="N spans a factor of 1: ") as refused:
         asked(np.full_like(N, 1e8), D, loss)
     assert refused.value.mend.startswith("ask by tokens alone, or add runs until its largest is 1.5 times")
-    with pytest.raises(Refusal, match=r"params spans a factor of 1\.\d") as refused:
+    with pytest.raises(Refusal, match=r"N spans a factor of 1\.\d") as refused:
         asked(np.where(np.arange(len(N)) % 2, 1e8, 1.3e8), D, loss)
     assert "alone" not in refused.value.mend
 

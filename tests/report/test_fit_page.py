@@ -7,9 +7,11 @@ from dataclasses import replace
 import fitted
 import numpy as np
 import pytest
+from test_page import code_names
 
 from isoloss import files, report
 from isoloss.analysis import fit_findings, fit_tables, refits
+from isoloss.analysis.fit_rows import brief_formula, condition
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import frontier_fit, isoflop, plan
 from isoloss.figures.render import Picture
@@ -126,11 +128,12 @@ def test_every_form_has_a_report(law, undrawn, monkeypatch, tmp_path):
             assert rows
             assert not [row for row in rows if None in row.values()]
     html = result.path.read_text("utf-8")
-    assert f"<h1>{found.formula().replace(chr(39), '&#39;')}</h1>" in html
+    assert f"<h1>{brief_formula(found).replace(chr(39), '&#39;')}</h1>" in html
+    assert f"<strong>{condition(found)}</strong>" in html
     assert ("has no compute frontier" in html) == (law not in WITH_FRONTIER)
     assert html.count("<figure>") == len(expected) + len(tried)
     said = {finding.key: finding.sentence for finding in result.findings}
-    assert said["law"].startswith(found.formula())
+    assert said["law"].startswith(brief_formula(found))
 
 
 def test_printed_laws_of_n_and_d_stand_in_the_picture_of_tokens_a_parameter(tmp_path):
@@ -178,7 +181,12 @@ def test_everything_that_the_fit_carries_is_on_the_page(written, page):
     low, high = found.intervals["alpha"]
     assert parameters[2][3] == f"{low:.4g} to {high:.4g}"
     solution = {row[0]: row[1] for row in rows_after(page, "The solution")}
+    assert solution["Law"] == found.formula()
+    assert solution["Status"].startswith(
+        "converged: one clear optimum. This does not say that the law is right"
+    )
     assert solution["Objective, summed over points"] == "squared-log"
+    assert "<strong>30 rows, N = 1M to 1B and D = 100M to 100B.</strong>" in page
     assert solution["Its value at the fit"] == f"{found.objective.value:.10g}"
     assert solution["Starts"] == f"{found.starts.agreeing} of {found.starts.tried} agree"
     source = {row[0]: row[1] for row in rows_after(page, "Source")}
@@ -187,6 +195,11 @@ def test_everything_that_the_fit_carries_is_on_the_page(written, page):
     assert rows_after(page, "What the checks")[0][:3] == ["duplicates", "3, 4", "rows 3 and 4 agree"]
     assert "a doubt of its own" in page
     assert found.form.source in page
+
+
+def test_no_name_of_the_code_is_in_a_sentence(page):
+    assert "rungs of N hidden (N ≥ " in page
+    assert code_names(page) == []
 
 
 def test_hostile_words_are_text(page):

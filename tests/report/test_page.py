@@ -2,6 +2,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 
 import polars as pl
@@ -103,8 +104,12 @@ def test_the_page_begins_with_what_was_trained_and_says_each_doubt_once(written,
     assert f"{finished} models of" in html
     assert f"({story.D_POINTS[-1] // story.BATCH_TOKENS:,} updates)" in html
     doubts = {caveat for found in result.findings for caveat in found.caveats}
-    sure = html[html.index('<ul class="sure">') :]
-    assert sure[: sure.index("</ul>")].count("<li>") == len(doubts) > 4
+    sure = html[html.index('<ul class="sure">') : html.index("</section>")]
+    said = [unescape(words) for words in re.findall(r"<li>(.*)</li>", sure)]
+    assert sorted(said) == sorted(doubts)
+    assert sum(words.startswith("Ranges are") for words in said) == 1
+    titles = [found.title for found in result.findings if found.caveats]
+    assert [unescape(words) for words in re.findall(r"<li>([^<]*)\n<ul>", sure)] == titles
 
 
 def test_hostile_names_are_there_as_text(page):
@@ -157,11 +162,25 @@ def test_a_mark_says_its_numbers_to_a_pointer(written):
     assert not [title for title in titles if "undefined" in title or "None" in title]
 
 
+def code_names(page):
+    """In what is said, but for what a user is told to write so that a refusal is lifted."""
+    shown = re.sub(r"<(script|style|svg|code|pre|dt|td|th)\b.*?</\1>", "", page, flags=re.S)
+    words = re.sub(r"What would lift it: .*?</p>", "", re.sub(r"<(?!/p)[^>]+>", " ", shown), flags=re.S)
+    return re.findall(
+        r"(?<![\w-])(?:shifted_\w+|params\w*|recurrence)\b|of tokens \(|in tokens\b|&gt;=", words
+    )
+
+
+def test_names_of_the_code_are_seen():
+    assert (
+        len(code_names("<p>The top 4 rungs of params hidden (params &gt;= 9e9)</p> power law in tokens")) == 4
+    )
+    assert code_names('<a href="figures/loss-by-params.svg">loss-by-params</a> <dt>params</dt>') == []
+
+
 def test_no_name_of_the_code_is_in_a_sentence_and_the_page_is_small(written):
     _, page = written
-    shown = re.sub(r"<(script|style|svg|code|pre|dt|td|th)\b.*?</\1>", "", page, flags=re.S)
-    words = re.sub(r"<[^>]+>", " ", shown)
-    assert not re.findall(r"\b(?:shifted_\w+|params_\w+|loss with (?:params|tokens|recurrence))\b", words)
+    assert not code_names(page)
     assert len(page.encode("utf-8")) <= 1_000_000
 
 

@@ -10,7 +10,7 @@ from isoloss.analysis.study import analyse
 from isoloss.errors import Refusal
 from isoloss.figures.figure import Figure
 from isoloss.report import sections, tables
-from isoloss.table import Table
+from isoloss.table import Table, text_table
 
 TRUTH = story.LSTM_AHEAD
 
@@ -99,6 +99,10 @@ def test_size_ratios_are_those_of_the_laws(analysis):
         )
         assert ratio == pytest.approx(theirs / ours, rel=0.3)
         assert ratio < 1  # the smaller LSTM matches
+        digits = [
+            len(end.replace(".", "").strip("0")) for end in (row[2], *row[3].split(" to ")) if end != "open"
+        ]
+        assert max(digits) <= 2
 
 
 def test_differences_by_position_change_where_the_lstm_stops(analysis):
@@ -198,8 +202,13 @@ def test_every_figure_of_a_section_has_its_texts_and_numbers(analysis):
         assert not re.search(
             r"[{}]", figure.subtitle + figure.description + figure.shows + figure.would_change
         )
-        assert figure.shows.startswith(figure.title)
+        assert figure.title not in figure.shows
         assert figure.table.height > 3
+
+
+def test_a_table_without_rows_is_not_shown():
+    full, empty = (text_table("Level", ("D", "N"), rows) for rows in ([("1K", "2K")], []))
+    assert sections.section("a", "A", full, empty).tables == (full,)
 
 
 def test_laws_fitted_to_half_the_context_predict_the_rest(analysis):

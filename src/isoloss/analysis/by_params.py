@@ -262,7 +262,8 @@ def crossover(meets: Crossing | Refusal, pair: FamilyPair, rival: str) -> str:
     where = f"N = {text.count(meets.value)} ({text.interval(meets.interval or (None, None), text.count)})"
     if meets.outcome is CrossingOutcome.CROSSES_INSIDE:
         who = sides(pair, rival)
-        return f"the fitted laws cross inside the data, at {where}{f': {who}' if who else ''}"
+        inside = "at the edge of" if meets.at_edge else "inside"
+        return f"the fitted laws cross {inside} the data, at {where}{f': {who}' if who else ''}"
     side = (
         "no size is shared"
         if meets.overlap is None

@@ -24,9 +24,9 @@ from isoloss.analysis.shape import Shapes, compute_words, fold_words
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Crossing, CrossingOutcome
-from isoloss.noise import Key, pooled_words
+from isoloss.noise import RANGES, range_words
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval, Noise
+from isoloss.stats import LEVEL, Interval
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,9 @@ def gap(data: PairByTokens) -> Parts:
         "level_at": {str(tokens): difference_numbers(level) for tokens, level in data.level_at.items()},
     }
     caveats = [
-        f"Ranges are {text.level(LEVEL)} t intervals from the spread between seeds, paired and pooled over "
-        "sizes, and from how far the points lie from their lines. Another text or recipe may differ.",
+        RANGES,
+        "Here they rest on the spread between seeds, paired and pooled over sizes, and on how far the points "
+        "lie from their lines.",
         "A straight line in log D is assumed. Each size meets the rival's best curve at its last D, at equal "
         "N: where no size matches, between the two nearest.",
         *filter(None, [beyond_words(data)]),
@@ -201,6 +202,7 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
     if judged:
         caveats.append(" ".join([f"{minus} {words[0]}.", *(f"It is {each}." for each in words[1:])]))
     caveats += [
+        RANGES,
         range_words(data.noise, "spread of the differences between seeds"),
         "N leaves out embeddings. Where no size matches, the loss is read between the two nearest.",
     ]
@@ -227,7 +229,8 @@ def size(data: ByParams, family: str) -> Parts:
     laws = [f"{each.label} ({each.law})." for each in data.curves]
     caveats = [
         *laws,
-        f"Ranges are {text.level(LEVEL)} t intervals from pairs of one seed. Another text may differ.",
+        RANGES,
+        "Here they rest on pairs of one seed.",
     ]
     numbers = {"tokens": data.tokens, "params": [small, large], "fall": difference_numbers(change)}
     return f"{sentence}.", numbers, caveats
@@ -236,8 +239,9 @@ def size(data: ByParams, family: str) -> Parts:
 def positions(data: FamilyPositions) -> Parts:
     pair, sentence = data.pairs[-1], f"{position_verdict(data)}."
     models = (pair.reference, pair.rival)
-    uses = {m.name: use_words(m.context_use) for m in models}
-    uses = {"either": use_words(models[0].context_use)} if len(set(uses.values())) == 1 else uses
+    uses = [f"{m.name} {use_words(m.context_use)}." for m in models]
+    if models[0].context_use == models[1].context_use:
+        uses = [f"{models[0].name} and {models[1].name}: each {use_words(models[0].context_use)}."]
     numbers: dict[str, Any] = {"tokens": data.tokens}
     numbers |= {f"{model.family}_params": model.params for model in models}
     numbers |= {
@@ -247,9 +251,9 @@ def positions(data: FamilyPositions) -> Parts:
         "stops": {model.family: flat_by(model) for model in models},
     }
     caveats = [
-        *(f"{text.capital(name)} {use}." for name, use in uses.items()),
-        f"Ranges are {text.level(LEVEL)} t intervals over {data.over}; every index and model read the same "
-        "tokens, and another text may differ.",
+        *map(text.capital, uses),
+        RANGES,
+        f"Here they are over {data.over}; every index and model read the same tokens.",
         f"The largest of {text.plural(len(data.pairs), 'pair')} of like size (N ratio {pair.ratio:.2f}); "
         "every window starts from nothing.",
         f"Counted from tokens {START // 2 + 1}–{START} on, by octaves: where a model becomes flat is known "
@@ -265,6 +269,7 @@ def loops(data: LoopedStudy) -> Parts:
         sentence += f" {text.capital(worth_words(worth))}."
     numbers: dict[str, Any] = {"tokens": data.tokens, "beta": data.beta}
     caveats = [
+        RANGES,
         f"{text.capital(seeds_phrase(data.points))}. {range_words(data.noise)}",
         "At equal N, more loops execute more parameters and cost more compute for each token.",
     ]
@@ -334,22 +339,16 @@ def context(data: Contexts) -> Parts:
 
 
 def bonus_words(gain: LoopGain) -> str:
-    """How much of the change in total loss is the entropy bonus."""
-    bonus = f"The entropy bonus alone is −{gain.bonus:.3f} nats (at most −{gain.cap:.3f}) of the total"
+    """How much of the fall of the objective is its entropy term, and whether prediction itself improves."""
+    term = f"its entropy term (−{gain.bonus:.3f} nats)"
+    itself = {-1: "improves too", 1: "gets worse", 0: "is not shown to improve"}[gain.expected.sign or 0]
     if gain.total.sign != -1:
-        return f"{bonus}, which does not clearly fall"
+        return f"With {term} the objective still does not clearly fall; prediction itself {itself}"
     share = gain.bonus / -gain.total.value
     if share >= 1:
-        return f"{bonus}: more than the whole fall of the total"
-    return f"{bonus}: it explains {text.percent(share)} of the total's fall"
+        return f"The objective falls only because of {term}; prediction itself {itself}"
+    return f"The objective falls by {text.percent(share)} because of {term}; prediction itself {itself}"
 
 
 def difference_numbers(value: Interval) -> dict[str, Any]:
     return {"value": value.value, "interval": value.interval, "level": value.level}
-
-
-def range_words(noises: Mapping[Key, Noise] | Refusal, of: str = "spread between seeds") -> str:
-    """What the intervals of a sentence hold, and over what their noise is pooled."""
-    over = "" if isinstance(noises, Refusal) else f". It is {pooled_words(noises.values())}"
-    kind = f"{text.level(LEVEL)} t intervals"
-    return f"Ranges are {kind} from the {of}{over}. Another text or recipe may differ."

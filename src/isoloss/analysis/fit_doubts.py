@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoloss import text
-from isoloss.analysis.fit_rows import exact, on_logs, rows, spread_words
-from isoloss.analysis.fit_tables import exponents
+from isoloss.analysis.fit_rows import amount, exact, on_logs, rows, spread_words
+from isoloss.analysis.fit_tables import without_words
 from isoloss.analysis.refits import hidden_runs, part_of
 from isoloss.analysis.residual_bins import drift, drifts, means
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array, Fit, descend, problem_of
 from isoloss.neighbours import nearest
 from isoloss.plans.forecast import best_form
+from isoloss.table import Table, text_table
 
 OFF = 8.0
 """Standard deviations, by medians, beyond which a run is an outlier: tails of real runs stay in."""
@@ -27,7 +28,7 @@ _ROUNDS = 5
 _ONE_BUDGET = 0.03  # of log compute, from run to run of a budget
 _SIZES, _BUDGETS, _ONE_SIDE = 4, 3, 2 / 3
 _DELTA = 1e-3  # of Huber's function, on log losses
-_NAMED = 10
+_NAMED = 100
 _MOST_HIDDEN = 1000
 """Of more rows than this a part, always the same, is asked: the whole would cost seconds."""
 _ONE_SIGN = 0.9  # of another kind of runs: they are off in one direction
@@ -48,13 +49,21 @@ class Outliers:
 
 
 def doubted(fit: Fit) -> Fit:
-    """``fit`` with what its own runs say against it among its warnings."""
-    return replace(fit, warnings=(*fit.warnings, *doubts(fit).values()))
+    """``fit`` with what its own runs say against it among its warnings; ``source`` has rows of outliers."""
+    group = outliers(fit)
+    source = fit.source if group is None else {**fit.source, "outliers": list(group.rows)}
+    return replace(fit, warnings=(*fit.warnings, *doubts(fit).values()), source=source)
+
+
+def _asked(fit: Fit) -> bool:
+    """Whether there are runs, enough of them, and something that they could say."""
+    few = fit.data is None or len(fit.residuals) < FEWEST
+    return not (few or exact(fit) or fit.form.gives != "loss")
 
 
 def doubts(fit: Fit) -> dict[str, str]:
     """What its own runs say against a fit, by what it is called; empty where they cannot be asked."""
-    if fit.data is None or len(fit.residuals) < FEWEST or exact(fit) or fit.form.gives != "loss":
+    if not _asked(fit):
         return {}
     said = {
         "outliers": _outlier_words(fit, outliers(fit)),
@@ -71,6 +80,8 @@ def outliers(fit: Fit) -> Outliers | None:
 
     Found in rounds: what hides behind the pull of larger ones shows once these are out.
     """
+    if not _asked(fit):
+        return None
     problem, points = problem_of(fit)
     phi = np.array(fit.theta)[problem.model.free]
     if not fit.signed_floor:  # squares let outliers hide in the scatter that they make
@@ -97,6 +108,20 @@ def outliers(fit: Fit) -> Outliers | None:
     return Outliers(tuple(sorted(out_rows.tolist())), ends, params, many)
 
 
+def outlier_tables(fit: Fit) -> list[Table]:
+    """The first outliers by row, run and loss; empty where there are none."""
+    group, data = outliers(fit), fit.data
+    if group is None or data is None:
+        return []
+    place = {row: i for i, row in enumerate(data.rows or range(1, len(data.loss) + 1))}
+    cells: list[tuple[str, str, str]] = []
+    for row in group.rows[:_NAMED]:
+        run = [amount(name, column[place[row]]) for name, column in data.inputs.items()]
+        cells.append((str(row), ", ".join(run), text.number(data.loss[place[row]])))
+    shown = "" if len(cells) == len(group.rows) else f", the first {len(cells)}"
+    return [text_table(f"Runs off the law: {len(group.rows)}{shown}", ("Row", "Run", "Loss"), cells)]
+
+
 def _another_kind(x_In: Array, r_n: Array, out_n: NDArray[np.bool_]) -> bool:
     """Whether runs are off in one direction and stand among the others; where a law bends they do together.
 
@@ -115,22 +140,13 @@ def _outlier_words(fit: Fit, group: Outliers | None) -> str:
     if group is None:
         return ""
     one = len(group.rows) == 1
-    named = ", ".join(map(str, group.rows[:_NAMED])) + (" ..." if len(group.rows) > _NAMED else "")
-    moves = [
-        f"{name} {text.number(fit.params[name])} becomes {text.number(group.params[name])}"
-        for name in exponents(fit)
-    ]
+    without = without_words(fit, group.params, "it" if one else "them")
     if group.many:
-        of = len(fit.residuals)
-        return (
-            f"{len(group.rows)} of {of} runs lie off the law that the others follow (rows {named}): "
-            f"two kinds of runs? Without them {text.listed(moves)}"
-        )
-    off = f"{group.off[0]:.2g}" if one else text.interval(group.off, lambda value: f"{value:.2g}")
-    return (
-        f"{text.plural(len(group.rows), 'outlier')}, {off} standard deviations off the law (row"
-        f"{'' if one else 's'} {named}). Without {'it' if one else 'them'} {text.listed(moves)}"
-    )
+        runs = f"{len(group.rows)} of {len(fit.residuals)} runs"
+        return f"{runs} lie off the law that the others follow: two kinds of runs? {without}"
+    off = text.brief(group.off[0]) if one else text.interval(group.off, text.brief)
+    outliers = text.plural(len(group.rows), "outlier")
+    return f"{outliers}, {off} standard deviations off the law. {without}"
 
 
 def _form_words(fit: Fit) -> str:

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from isoloss import text
 from isoloss.analysis.findings import Finding, unanswered
 from isoloss.analysis.fit_doubts import doubts
-from isoloss.analysis.fit_rows import row_words, spread_words
-from isoloss.analysis.fit_tables import exponents, run_words
+from isoloss.analysis.fit_rows import brief_formula, row_words, spread_words
+from isoloss.analysis.fit_tables import exponents, most_moved, run_words, without_words
 from isoloss.analysis.refits import LeaveOneOut, Refits
 from isoloss.errors import Refusal
 from isoloss.laws import OURO_BETA, Fit, FitStatus, entropy_share
@@ -16,6 +16,9 @@ from isoloss.plans.curve import AllocationExponent
 
 HARDLY = 0.25
 """Of the noise of one run: a smaller shift of the law is none to speak of."""
+
+SAID = 3
+"""Of more exponents, and of more inputs of a run, the table alone has the numbers."""
 
 
 def findings(fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal) -> tuple[Finding, ...]:
@@ -39,12 +42,11 @@ def _against(against: Mapping[str, str]) -> list[Finding]:
 
 def _law(fit: Fit) -> Finding:
     origin = fit.source.get("citation") or row_words(fit)
-    sentence = f"{fit.formula()}, from {origin}."
+    sentence = f"{brief_formula(fit)}, from {origin}."
     if fit.status not in (FitStatus.CONVERGED, FitStatus.PUBLISHED):
         why = "" if fit.reason == fit.status.value else f"; {fit.reason}"
         sentence += f" Status: {fit.status.value}{why}."
-    form = f"The form is {fit.form.formula}. Its source: {fit.form.source}."
-    return Finding("law", "The law", sentence, {"params": dict(fit.params)}, (form,))
+    return Finding("law", "The law", sentence, {"params": dict(fit.params)}, ())
 
 
 def _certainty(fit: Fit, against: Mapping[str, str]) -> Finding:
@@ -54,8 +56,8 @@ def _certainty(fit: Fit, against: Mapping[str, str]) -> Finding:
         sentence = f"No interval: {_why(fit)}."
     else:
         each = [
-            f"{name} = {text.number(fit.params[name])} ({text.interval(ends)})"
-            for name, ends in intervals.items()
+            f"{name} = {text.brief(fit.params[name])} ({text.interval(ends, text.brief)})"
+            for name, ends in list(intervals.items())[:SAID]
         ]
         by = f" by {fit.intervals_by} with {text.plural(fit.df, 'degree')} of freedom"
         by = " as printed" if fit.status is FitStatus.PUBLISHED else by
@@ -104,18 +106,18 @@ def _objective(fit: Fit, refits: Refits | Refusal) -> Finding:
     if len(refits) == 1:
         sentence = "Losses at or below 0 have no logarithm: squared is the only objective for them."
         return Finding("objective", title, sentence, {}, ())
-    out: list[str] = []
     beyond: list[str] = []
     numbers: dict[str, dict[str, float]] = {}
     for name in exponents(fit):
         numbers[name] = {objective: law.params[name] for objective, law in solved}
-        values = list(numbers[name].values())
-        ends = fit.intervals[name]
-        out.append(f"{name} goes from {text.number(min(values))} to {text.number(max(values))}")
-        low, high = ends or (None, None)
+        values = numbers[name].values()
+        low, high = fit.intervals[name] or (None, None)
         if low is not None and high is not None and not low <= min(values) <= max(values) <= high:
             beyond.append(name)
-    sentence = f"Over {len(solved)} objectives {text.listed(out)}."
+    most = most_moved(fit, *(law.params for _, law in solved))
+    low, high = (text.brief(end(numbers[most].values())) for end in (min, max))
+    moves = "no exponent moves in three digits" if low == high else f"{most} moves most, from {low} to {high}"
+    sentence = f"Over {len(solved)} objectives {moves}."
     if beyond:
         each = "each of " if len(beyond) > 1 else ""
         sentence += f" Here {each}{text.listed(beyond)} moves beyond its interval."
@@ -135,18 +137,15 @@ def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
         return unanswered("influence", title, without)
     worst = without.each[0]
     lost = sum(run.moved is None for run in without.each)
+    run = f"run at {run_words(worst)}" if len(worst.inputs) <= SAID else "first run of the table"
     if worst.moved is None or worst.params is None:
-        sentence = f"Without {run_words(worst)} the rest does not determine the law"
-        sentence += "." if lost == 1 else f"; so with {lost} of {len(without.each)} runs."
+        sentence = f"Without the {run} the rest does not determine the law."
+        sentence += "" if lost == 1 else f" So it is with {lost} of {len(without.each)} runs."
         return Finding("influence", title, sentence, {"left_out": run_words(worst), "moved": None}, ())
-    moves = [
-        f"{name} {text.number(fit.params[name])} becomes {text.number(worst.params[name])}"
-        for name in exponents(fit)
-    ]
     hardly = "hardly changes the law:" if worst.moved < HARDLY else "shifts the law"
     sentence = (
-        f"The run at {run_words(worst)} moves the law most. Leaving it out {hardly} by {worst.moved:.2f} "
-        f"times the noise of one run. Without it {text.listed(moves)}."
+        f"The {run} moves the law most. Leaving it out {hardly} by {worst.moved:.2f} times the noise of one "
+        f"run. {without_words(fit, worst.params)}."
     )
     numbers = {"left_out": run_words(worst), "moved": worst.moved, "params": dict(worst.params)}
     return Finding("influence", title, sentence, numbers, ())

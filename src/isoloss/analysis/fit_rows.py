@@ -145,6 +145,12 @@ def row_words(fit: Fit) -> str:
     return f"{fit.n} rows" + ("" if fit.clusters is None else f" in {fit.clusters} clusters")
 
 
+def condition(fit: Fit) -> str:
+    """What a reader must know before any finding: '245 rows, N = 44M to 16.2B and D = 240M to 1.5T.'"""
+    ranges = [amount(name, *ends) for name, ends in fit.ranges.items()]
+    return f"{row_words(fit)}, {text.listed(ranges)}." if fit.n and ranges else ""
+
+
 def ranges_of(fit: Fit) -> dict[str, tuple[float, float]]:
     """The range of each input. Raises Refusal where a published law does not say what was trained."""
     if missing := set(fit.form.inputs) - set(fit.ranges):
@@ -164,12 +170,18 @@ def middle(low: float, high: float) -> float:
     return float(np.sqrt(low * high)) if low > 0 else high / 2
 
 
+def brief_formula(fit: Fit) -> str:
+    """The law with numbers of three digits: what a title says. ``Fit.formula`` has enough to predict."""
+    return fit.form.text.format(**{name: text.brief(value) for name, value in fit.params.items()})
+
+
 def claim(fit: Fit) -> str:
     """What the law may be called: the start of every title."""
-    return {
-        FitStatus.CONVERGED: fit.formula(),
-        FitStatus.PUBLISHED: f"As printed, {fit.formula()}",
-        FitStatus.CURVE_ONLY: f"Only a curve: {fit.formula()}",
-        FitStatus.STARTS_DISAGREE: f"Not trusted (one start alone came here): {fit.formula()}",
-        FitStatus.GRADIENT_REMAINS: f"Not converged: {fit.formula()}",
-    }[fit.status]
+    called = {
+        FitStatus.CONVERGED: "",
+        FitStatus.PUBLISHED: "As printed, ",
+        FitStatus.CURVE_ONLY: "Only a curve: ",
+        FitStatus.STARTS_DISAGREE: "Not trusted (one start alone came here): ",
+        FitStatus.GRADIENT_REMAINS: "Not converged: ",
+    }
+    return called[fit.status] + brief_formula(fit)

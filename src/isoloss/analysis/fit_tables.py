@@ -13,6 +13,7 @@ from isoloss.table import Table, text_table
 if TYPE_CHECKING:  # `isoloss fit` prints tables and refits nothing
     from isoloss.analysis.refits import LeaveOneOut, LeftOut
 
+FOUND = "converged: one clear optimum. This does not say that the law is right: see where it misses"
 SHOWN = 10
 """So many of the runs that move the law most are listed."""
 
@@ -31,6 +32,25 @@ def exponents(fit: Fit) -> list[str]:
     """The fitted parameters that say how the law scales: those with limits, or all but the first."""
     free = [name for name in fit.form.parameters if name not in fit.fixed]
     return [name for name in free if name in fit.form.limits] or free[1:]
+
+
+def most_moved(fit: Fit, *laws: Mapping[str, float]) -> str:
+    """The exponent that other parameters move most, in its standard errors, or by its share without them."""
+
+    def move(name: str) -> float:
+        unit = fit.standard_errors.get(name) or abs(fit.params[name]) or 1.0
+        return max(abs(law[name] - fit.params[name]) for law in laws) / unit
+
+    return max(exponents(fit), key=move)
+
+
+def without_words(fit: Fit, without: Mapping[str, float], what: str = "it") -> str:
+    """'Without it beta moves most, from 0.45 to 0.37'."""
+    name = most_moved(fit, without)
+    before, after = text.brief(fit.params[name]), text.brief(without[name])
+    if before == after:
+        return f"Without {what} no exponent moves in three digits"
+    return f"Without {what} {name} moves most, from {before} to {after}"
 
 
 def parameters(fit: Fit) -> Table:
@@ -58,7 +78,8 @@ def solution(fit: Fit) -> Table:
     delta = "" if objective.delta is None else f", delta {objective.delta:g}"
     solved = starts.tried > 0
     rows = [
-        ("Status", fit.status.value),
+        ("Law", fit.formula()),
+        ("Status", FOUND if fit.status is FitStatus.CONVERGED else fit.status.value),
         *([("Reason", fit.reason)] if fit.reason != fit.status.value else []),
         ("Objective, summed over points", f"{objective.name}{delta}"),
         ("Its value at the fit", None if objective.value is None else f"{objective.value:.10g}"),

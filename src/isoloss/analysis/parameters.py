@@ -46,8 +46,10 @@ def correlation_words(value: float) -> str:
 
 
 def _exact(value: float) -> str:
-    """With enough nines to tell it from 1."""
-    digits = next((d for d in (2, 3, 4, 5) if abs(round(value, d)) < 1), 6)
+    """In three digits at most: 'beyond 0.999' is what no more of them tell from 1."""
+    digits = next((d for d in (2, 3) if abs(round(value, d)) < 1), None)
+    if digits is None:
+        return f"beyond {'−' if value < 0 else '+'}0.999"
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
@@ -123,7 +125,10 @@ def profile_table(fit: Fit, curve: Profile) -> pl.DataFrame:
 
 def profile_words(fit: Fit, curve: Profile) -> str:
     name, (low, high) = curve.parameter, curve.interval
-    ends = f"{name}: profile {text.interval(curve.interval)}, t {text.interval(_t_interval(fit, name))}"
+    ends = (
+        f"{name}: profile {text.interval(curve.interval, text.brief)}, "
+        f"t {text.interval(_t_interval(fit, name), text.brief)}"
+    )
     if low is None and high is None:
         return f"{ends}; the data bound it on neither side."
     if low is None or high is None:

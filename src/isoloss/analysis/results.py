@@ -22,9 +22,10 @@ Parts = Iterator[str | Table]
 
 def fit_parts(fit: Fit) -> Parts:
     """The law, its parameters and how it was solved, as on the page of the fit; its data."""
+    from isoloss.analysis.fit_rows import brief_formula
     from isoloss.analysis.fit_tables import parameters, solution
 
-    yield f"{fit.law}: {fit.formula()}"
+    yield f"{fit.law}: {brief_formula(fit)}"
     yield parameters(fit)
     yield solution(fit)
     if fit.law == "loop-total":
@@ -34,6 +35,8 @@ def fit_parts(fit: Fit) -> Parts:
         yield f"losses are in {fit.loss_unit}"
     for name, rule in fit.source.get("derived", {}).items():
         yield f"{name} is derived: {rule}"
+    if rows := fit.source.get("outliers"):
+        yield f"outliers: rows {', '.join(map(str, rows))}"
     for note in fit.source.get("notes", ()):
         yield f"note: {note}"
 
@@ -177,7 +180,7 @@ def backtest_parts(outcome: "Backtest") -> Parts:
         ours.append((outcome.forecast.score, outcome.forecast.intervals))
     scores = [
         (
-            score.name,
+            score.words,
             text.percent(score.mean_abs_error),
             text.percent(score.bias),
             _loss(score.rmse),

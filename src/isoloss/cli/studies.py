@@ -266,7 +266,9 @@ def report(
     shipped = not Path(source).exists() and reference.is_name(source)
     if shipped or Path(source).is_dir():
         folder = reference.folder(source) if shipped else source
-        result = reports.write(folder, out or (Path("reports") / source if shipped else None))
+        result = reports.write(
+            folder, out or (Path("reports") / source if shipped else None), tell=progress.print
+        )
         lines = [f"{number}. {finding.sentence}" for number, finding in enumerate(result.findings, start=1)]
         lines += [
             f"   {run}" for finding in result.findings if finding.key == LEFT_OUT for run in finding.caveats
@@ -281,7 +283,7 @@ def report(
                 mend="name a study's folder, a FIT.json of isoloss fit -o, or a law from isoloss laws",
             )
         others = [law for pattern in beside or [] for law in matching(pattern)]
-        result = reports.write_fit(source, out, beside=others)
+        result = reports.write_fit(source, out, beside=others, tell=progress.print)
         lines = [result.summary]
     findings = [{"key": f.key, "sentence": f.sentence, "numbers": f.numbers} for f in result.findings]
     state = "" if result.written else " (up to date)"

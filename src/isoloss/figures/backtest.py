@@ -39,7 +39,7 @@ def figure(outcome: Backtest) -> Figure:
     title = (
         f"{outcome.law} misses {text.plural(count, 'hidden run')} by "
         f"{text.percent(outcome.score.mean_abs_error)} and {_TITLES[outcome.standing]} "
-        f"({best.name}: {text.percent(best.mean_abs_error)})"
+        f"({best.words}: {text.percent(best.mean_abs_error)})"
     )
     held = "the fit supports no interval"
     if outcome.coverage is not None:
@@ -59,7 +59,7 @@ def figure(outcome: Backtest) -> Figure:
         held=held,
         law=outcome.law,
         level=text.level(outcome.level),
-        best=best.name,
+        best=best.words,
         scale=_UNITS.get(outcome.scale, outcome.scale),
         visible=len(outcome.visible_loss),
         hidden=count,
@@ -146,7 +146,7 @@ def _error_panel(outcome: Backtest) -> alt.LayerChart:
     scores = sorted((outcome.score, *beside, *outcome.baselines), key=lambda score: score.mean_abs_error)
     rows = pl.DataFrame(
         {
-            "name": [score.name for score in scores],
+            "name": [score.words for score in scores],
             "miss": [100 * score.mean_abs_error for score in scores],
             "colour": [PREDICTED if score is outcome.score else LEFT_OUT for score in scores],
             "label": [text.percent(score.mean_abs_error) for score in scores],

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from isoloss import text
 from isoloss.captions import Captions
 from isoloss.figures.style import TITLE_CHARACTERS
 from isoloss.strict import Strict
@@ -16,7 +17,8 @@ class Figure:
 
     ``title`` states the finding and ``subtitle`` how it was counted; both are laid on the chart when it is
     rendered, in lines of ``characters``. ``description`` says in words what is drawn, for whoever does not
-    see it. ``shows`` and ``would_change`` are the paragraphs beside it; ``table`` holds every number drawn.
+    see it. ``shows`` (what the title leaves out, or nothing) and ``would_change`` are the paragraphs beside
+    it; ``table`` holds every number drawn.
     """
 
     name: str
@@ -48,5 +50,6 @@ def captioned(name: str, chart: Any, title: str, table: pl.DataFrame, **values: 
 
     Raises LookupError where the texts and the values do not have the same names.
     """
-    texts = CAPTIONS.fill(name, {"title": title}, **values)
+    texts = CAPTIONS.fill(name, **values)
+    texts |= {"subtitle": text.capital(texts["subtitle"]), "shows": texts["shows"].strip()}
     return Figure(name=name, chart=chart, title=title, table=table, **texts)

@@ -47,24 +47,34 @@ from isoloss.records import StudyData, load, reference
 from isoloss.sources.fits import read_fit
 
 Data = TypeVar("Data")
+AnyKind = TypeVar("AnyKind", "Kind", "StudyKind")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """``shows``: in a line what is seen. ``make``: of an analysed study, or of a fit and laws beside it."""
+    """``shows``: in a line what is seen. ``make``: of a fit and laws beside it."""
 
     shows: str
     make: Callable[..., Sequence[Figure]]
 
 
-def _of(part: str, draw: Callable[[Any], Figure]) -> Callable[[StudyAnalysis], list[Figure]]:
-    """The figure of one part of an analysis."""
-    return lambda analysis: [draw(_there(getattr(analysis, part)))]
+@dataclass(frozen=True)
+class StudyKind:
+    """``draw`` is given a ``part`` of an analysed study, or what that says of each pair of families."""
 
+    shows: str
+    part: str
+    draw: Callable[[Any], Figure]
+    pairs: bool = False
 
-def _of_pairs(part: str, draw: Callable[[Any], Figure]) -> Callable[[StudyAnalysis], list[Figure]]:
-    """A figure for each pair of families."""
-    return lambda analysis: [draw(_there(of_pair(getattr(analysis, part), pair))) for pair in analysis.pairs]
+    def data(self, analysis: StudyAnalysis) -> list[Any]:
+        """What it draws, or refusals; nothing where the study planned nothing of the kind."""
+        part = getattr(analysis, self.part)
+        each = [of_pair(part, pair) for pair in analysis.pairs] if self.pairs else [part]
+        return [data for data in each if data is not None]
+
+    def make(self, analysis: StudyAnalysis) -> list[Figure]:
+        return [self.draw(_there(data)) for data in self.data(analysis)]
 
 
 def _grid_of(part: str) -> Callable[[LoopedStudy], Figure]:
@@ -75,9 +85,7 @@ def _linear_grid(data: LoopedStudy) -> Figure:
     return looped_grid.grid_figure(data, log=False)
 
 
-def _there(data: Data | Refusal | None) -> Data:
-    if data is None:
-        raise Refusal("the study planned nothing of this kind", mend="choose another kind of figure")
+def _there(data: Data | Refusal) -> Data:
     if isinstance(data, Refusal):
         raise data
     return data
@@ -104,10 +112,6 @@ def _with_others(
         return [draw(fit, laws)]
 
     return make
-
-
-def _curves(analysis: StudyAnalysis) -> list[Figure]:
-    return [learning_curves.figure(analysis.study)]
 
 
 def _penalty(_: Source, largest: Plan) -> Figure:
@@ -142,29 +146,30 @@ def _planned(draw: Callable[..., Figure]) -> Callable[[Source, Sequence[Source]]
 
 
 STUDY = {
-    "gap-by-tokens": Kind(
-        "one family's loss minus another's, over D", _of_pairs("gaps", gap_by_tokens.figure)
+    "gap-by-tokens": StudyKind(
+        "one family's loss minus another's, over D", "gaps", gap_by_tokens.figure, pairs=True
     ),
-    "loss-by-params": Kind("loss over N, families and depths", _of("by_params", loss_by_params.figure)),
-    "loss-by-position": Kind(
-        "loss along the context, and the difference", _of_pairs("by_position", loss_by_position.figure)
+    "loss-by-params": StudyKind("loss over N, families and depths", "by_params", loss_by_params.figure),
+    "loss-by-position": StudyKind(
+        "loss along the context, and the difference", "by_position", loss_by_position.figure, pairs=True
     ),
-    "context-laws": Kind("a + b T^-p by size", _of("contexts", context_laws.laws_figure)),
-    "context-steps": Kind("loss over steps by token index", _of("contexts", context_laws.steps_figure)),
-    "context-sizes": Kind("loss over N by token index", _of("contexts", context_laws.sizes_figure)),
-    "looped-grid": Kind(
-        "total loss over tokens, T_m by N, real and predicted", _of("loops", looped_grid.grid_figure)
+    "context-laws": StudyKind("a + b T^-p by size", "contexts", context_laws.laws_figure),
+    "context-steps": StudyKind("loss over steps by token index", "contexts", context_laws.steps_figure),
+    "context-sizes": StudyKind("loss over N by token index", "contexts", context_laws.sizes_figure),
+    "looped-grid": StudyKind(
+        "total loss over tokens, T_m by N, real and predicted", "loops", looped_grid.grid_figure
     ),
-    "looped-grid-linear": Kind("the same over linear tokens", _of("loops", _linear_grid)),
-    "looped-grid-expected": Kind("the same of expected cross-entropy", _of("loops", _grid_of("expected"))),
-    "looped-grid-last-exit": Kind("the same of the last exit", _of("loops", _grid_of("last_exit"))),
-    "looped-residuals": Kind("real minus predicted total loss", _of("loops", looped_grid.residual_figure)),
-    "looped-exits": Kind("what loops change in each loss", _of("loops", looped_grid.exits_figure)),
-    "loop-worth": Kind("loops at equal depth, and phi", _of("loops", loop_worth.study_figure)),
-    "shape": Kind("loss increase over three ratios of shape", _of("shape", shape.figure)),
-    "learning-curves": Kind(
+    "looped-grid-linear": StudyKind("the same over linear tokens", "loops", _linear_grid),
+    "looped-grid-expected": StudyKind("the same of expected cross-entropy", "loops", _grid_of("expected")),
+    "looped-grid-last-exit": StudyKind("the same of the last exit", "loops", _grid_of("last_exit")),
+    "looped-residuals": StudyKind("real minus predicted total loss", "loops", looped_grid.residual_figure),
+    "looped-exits": StudyKind("what loops change in each loss", "loops", looped_grid.exits_figure),
+    "loop-worth": StudyKind("loops at equal depth, and phi", "loops", loop_worth.study_figure),
+    "shape": StudyKind("loss increase over three ratios of shape", "shape", shape.figure),
+    "learning-curves": StudyKind(
         "loss over compute, every run, and their envelope",
-        _curves,
+        "study",
+        learning_curves.figure,
     ),
 }
 FIT = {
@@ -222,10 +227,17 @@ def study_figures(study: StudyData, kind: str) -> Sequence[Figure]:
 
 def figures_of(analysis: StudyAnalysis, kind: str) -> Sequence[Figure]:
     """The same of a study that was analysed."""
-    figures = _known(STUDY, kind, "a study").make(analysis)
-    if not figures:
-        raise Refusal("the study compares no two families", mend="choose another kind of figure")
-    return figures
+    asked = _known(STUDY, kind, "a study")
+    if not asked.data(analysis):
+        what = "compares no two families" if asked.pairs else "planned nothing of this kind"
+        raise Refusal(f"the study {what}", mend=f"choose one of {', '.join(allowed(analysis))}")
+    return asked.make(analysis)
+
+
+def allowed(analysis: StudyAnalysis) -> list[str]:
+    """The kinds of figures of which a study has the runs."""
+    some = {name: kind.data(analysis) for name, kind in STUDY.items()}
+    return [name for name, data in some.items() if any(not isinstance(one, Refusal) for one in data)]
 
 
 def fit_figures_of(source: Source, kind: str, beside: Sequence[Source] = ()) -> Sequence[Figure]:
@@ -274,7 +286,7 @@ def listing() -> tuple[dict[str, str], list[str]]:
     return {name: kind.shows for name, kind in (STUDY | FIT).items()}, lines
 
 
-def _known(kinds: Mapping[str, Kind], kind: str, of: str) -> Kind:
+def _known(kinds: Mapping[str, AnyKind], kind: str, of: str) -> AnyKind:
     if kind not in kinds:
         raise InputError(f"is no figure of {of}", where=kind, mend=f"choose one of {', '.join(kinds)}")
     return kinds[kind]

@@ -14,6 +14,7 @@ from isoloss.errors import InputError, Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.isoflop_curves import curves_figure
+from isoloss.figures.plan import printed_lines, printed_marks
 from isoloss.figures.style import POWERS, log_axis
 from isoloss.laws import Fit
 from isoloss.laws.envelope import Envelope
@@ -45,14 +46,17 @@ class MethodFrontier:
         return f"{self.name}: a = {self.exponent:.3f}{ends}"
 
 
-def frontier_figure(frontiers: Sequence[MethodFrontier]) -> Figure:
-    """N*(C) of one or more methods on log-log axes, each with its band. Raises InputError for none."""
+def frontier_figure(frontiers: Sequence[MethodFrontier], *, with_printed: bool = False) -> Figure:
+    """N*(C) of one or more methods on log-log axes, each with its band; laws that papers print in grey.
+
+    Raises InputError for none.
+    """
     if not frontiers:
         raise InputError("there is no frontier to draw", mend="give one opinion or more")
     methods = "; ".join(frontier.label for frontier in frontiers)
     return captioned(
         "compute-frontier",
-        _frontier_chart(frontiers),
+        _frontier_chart(frontiers, with_printed),
         _verdict(frontiers),
         pl.concat(
             frontier.points.select(pl.lit(frontier.name).alias("method"), pl.all()) for frontier in frontiers
@@ -60,6 +64,7 @@ def frontier_figure(frontiers: Sequence[MethodFrontier]) -> Figure:
         levels=text.listed(sorted({text.level(frontier.level) for frontier in frontiers})),
         methods=methods,
         at_the_end=_at_the_end(frontiers),
+        printed=" Grey: rules and laws that papers print, at C = 6 N D." if with_printed else "",
     )
 
 
@@ -120,7 +125,7 @@ def pictures(exponents: ExponentsByMethod, loss_unit: str = "nats per token") ->
     """The curves by budget, and the compute frontier by every method that gives one."""
     curves = [] if exponents.isoflop is None else [curves_figure(exponents.isoflop, loss_unit=loss_unit)]
     frontiers = all_frontiers(exponents)
-    return [*curves, frontier_figure(frontiers)] if frontiers else curves
+    return [*curves, frontier_figure(frontiers, with_printed=True)] if frontiers else curves
 
 
 def all_frontiers(exponents: ExponentsByMethod) -> list[MethodFrontier]:
@@ -168,14 +173,16 @@ def _at_the_end(frontiers: Sequence[MethodFrontier]) -> str:
     return f"At C = {text.power(C)} N* is {text.listed([text.count(size) for size in sizes])}."
 
 
-def _frontier_chart(frontiers: Sequence[MethodFrontier]) -> alt.LayerChart:
+def _frontier_chart(frontiers: Sequence[MethodFrontier], with_printed: bool) -> alt.LayerChart:
     laws = pl.concat(frontier.law for frontier in frontiers)
     optima = pl.concat(frontier.points for frontier in frontiers)
     ends = marks.span(laws["flops"], optima["flops"])
     x = log_axis(alt.X, "flops", "Training compute C, FLOP", *ends, room=1.3, labels=POWERS)
-    ends = marks.span(laws["params"], optima["params"])
+    rules = printed_lines(np.geomspace(*ends, GRID)).filter(panel="params").rename({"value": "params"})
+    rules = rules.filter(with_printed)
+    ends = marks.span(laws["params"], optima["params"], rules["params"])
     y = log_axis(alt.Y, "params", "Optimal parameters N*", *ends, room=1.3)
-    layers: list[alt.Chart] = []
+    layers: list[alt.Chart] = [printed_marks(rules, x, y)] if with_printed else []
     labels: list[dict[str, float | str]] = []
     for frontier, colour, shape in zip(frontiers, cycle(COLOURS), cycle(marks.SHAPES)):
         layers.append(marks.band(frontier.law, x, y, colour=colour, opacity=0.14))

@@ -69,7 +69,7 @@ def figure(study: StudyData) -> Figure:
     return captioned(
         "learning-curves",
         marks.panel(layers, WIDTH, HEIGHT),
-        f"{text.power(last['flops_6nd'])} FLOPs buy a loss of {text.loss(last['loss'])} here, "
+        f"{text.power(last['flops_6nd'])} FLOPs buy a loss of {text.brief(last['loss'])} here, "
         f"with the {name_of(last['family'])} of N = {text.count(last['params'])}",
         rows.select("run_id", "family", "params", "tokens", "flops_6nd", "loss", "cooled"),
         runs=rows["run_id"].n_unique(),

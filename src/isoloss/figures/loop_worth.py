@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.fit_rows import law_losses
+from isoloss.analysis.fit_rows import brief_formula, law_losses
 from isoloss.analysis.loop_worth import INPUTS, LoopWorth, phi_words, worth_words
 from isoloss.analysis.loops import LoopedStudy
 from isoloss.analysis.points import LEVEL_WORDS, seeds_phrase
@@ -60,7 +60,7 @@ def figure(data: LoopWorth) -> Figure:
         rows.select(columns),
         tokens=text.count(float(np.max(inputs["tokens"]))),
         seeds=seeds_phrase(data.points.filter(pl.col("tokens") == pl.col("tokens").max())),
-        law=data.law.formula(),
+        law=brief_formula(data.law),
         phi=phi_words(data),
         level=LEVEL_WORDS,
     )

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.fit_rows import law_losses
+from isoloss.analysis.fit_rows import brief_formula, law_losses
 from isoloss.analysis.loop_laws import EARLY, FITTED, LOOPS_OUT, PARTS, late
 from isoloss.analysis.loops import LoopedStudy, fit_words, gains_table, loops_verdict
 from isoloss.analysis.points import LEVEL_WORDS, seeds_phrase
@@ -106,7 +106,7 @@ def law_words(law: Fit | Refusal) -> str:
         return "no law, the fit was refused"
     if law.status is FitStatus.CURVE_ONLY:
         return "E + A N^-α + B D^-β + C T_m^-γ as a curve only"
-    return law.formula()
+    return brief_formula(law)
 
 
 def open_words(law: Fit | Refusal) -> str:
@@ -146,7 +146,7 @@ def fallen(curves: pl.DataFrame, part: str) -> str:
     """Which panel ends lowest."""
     last = curves.filter(pl.col("tokens") == pl.col("tokens").max()).sort(part).row(0, named=True)
     where = f"N = {text.count(last['size_params'])} and T_m = {last['recurrence']:g}"
-    return f"The lowest {PARTS[part]} is {text.loss(last[part])}, with {where}"
+    return f"The lowest {PARTS[part]} is {text.brief(last[part])}, with {where}"
 
 
 def residual_figure(data: LoopedStudy) -> Figure:

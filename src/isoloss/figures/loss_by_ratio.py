@@ -67,5 +67,5 @@ def title_of(lines: pl.DataFrame, size: float, unit: str) -> str:
     (least, most), (low, high) = marks.span(line["ratio"]), marks.span(line["law"])
     return (
         f"{text.count(most / least)} times the tokens a parameter lower the loss of "
-        f"N = {text.count(size)} by {text.loss(high - low)} {unit.removesuffix(' per token')}"
+        f"N = {text.count(size)} by {text.brief(high - low)} {unit.removesuffix(' per token')}"
     )

@@ -9,7 +9,7 @@ from isoloss.errors import InputError
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import INK, POWERS, PREDICTED, QUIET, REAL, linear_axis, log_axis
-from isoloss.laws import Fit
+from isoloss.laws import Array, Fit
 from isoloss.plans import Optima, Plan, optima
 from isoloss.plans.fixed_inputs import held_inputs, run_sizes
 from isoloss.plans.forecast import Forecaster
@@ -76,8 +76,8 @@ def frontier(source: Source, plan: Plan) -> Figure:
     layers.append(marks.line(table, x, y, colour=PREDICTED, width=2.5, clip=True))
     layers += _plan_mark(plan, x, y)
     interval = plan.intervals["loss"]
-    between = f" ({text.interval(interval, text.loss)})" if interval else ""
-    title = f"{text.power(plan.flops)} FLOPs buy a loss of {text.loss(plan.loss)}{between}{_beyond(plan)}"
+    between = f" ({text.interval(interval, text.brief)})" if interval else ""
+    title = f"{text.power(plan.flops)} FLOPs buy a loss of {text.brief(plan.loss)}{between}{_beyond(plan)}"
     return captioned(
         "plan-frontier",
         marks.panel(layers, WIDTH, HEIGHT),
@@ -102,7 +102,7 @@ def _band_name(source: Source, plan: Plan) -> str:
 def allocation(source: Source, plan: Plan) -> Figure:
     """The best N and D over compute, with intervals, beside rules and laws that papers print."""
     best, runs = optimal_sizes(source, plan), runs_of(source, plan)
-    sizes, rules = _allocation_table(best), _rules_table(best, plan.flops_per_token)
+    sizes, rules = _allocation_table(best), printed_lines(best.flops_F, plan.flops_per_token)
     charts = [_allocation_panel(column, sizes, rules, best, runs, plan) for column in PANELS]
     ends = plan.intervals.get("params")
     model = "plan" if plan.penalty is None else "best model"
@@ -210,14 +210,14 @@ def _allocation_table(best: Optima) -> pl.DataFrame:
     )
 
 
-def _rules_table(best: Optima, flops_per_token: float) -> pl.DataFrame:
+def printed_lines(flops_F: Array, flops_per_token: float = 6.0) -> pl.DataFrame:
     """What printed rules and laws say: panel, flops, value, rule."""
-    sizes = {name: np.array([rule(flops) for flops in best.flops_F]).T for name, rule in RULES.items()}
+    sizes = {name: np.array([rule(flops) for flops in flops_F]).T for name, rule in RULES.items()}
     for name, law in PRINTED.items():
-        printed = optima(published(law), best.flops_F, flops_per_token=flops_per_token, draws=DRAWS)
+        printed = optima(published(law), flops_F, flops_per_token=flops_per_token, draws=DRAWS)
         sizes[name] = np.array([printed.params_F, printed.tokens_F])
     return pl.concat(
-        pl.DataFrame({"flops": best.flops_F, "value": value_F}).with_columns(
+        pl.DataFrame({"flops": flops_F, "value": value_F}).with_columns(
             panel=pl.lit(panel), rule=pl.lit(name)
         )
         for name, size_2F in sizes.items()
@@ -237,6 +237,13 @@ def _flops_axis(best: Optima, runs: pl.DataFrame | None) -> alt.X:
     return log_axis(alt.X, "flops", "Compute C, FLOPs", low, high, room=1.3, labels=POWERS)
 
 
+def printed_marks(rules: pl.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
+    """A dash for each, named below the picture."""
+    look = {"orient": "bottom", "symbolStrokeColor": QUIET, "symbolSize": 700}
+    dash = marks.key(alt.StrokeDash, "rule", DASHES, **look)
+    return marks.line(rules, x, y, colour=QUIET, width=1.5, dash=dash, clip=True)
+
+
 def _allocation_panel(
     column: str, sizes: pl.DataFrame, rules: pl.DataFrame, best: Optima, runs: pl.DataFrame | None, plan: Plan
 ) -> alt.LayerChart:
@@ -244,8 +251,6 @@ def _allocation_panel(
     x = _flops_axis(best, None)
     low, high = marks.span(sizes["low"], sizes["high"], rules["value"])
     y = log_axis(alt.Y, "value", PANELS[column], low, high, room=1.5)
-    look = {"orient": "bottom", "symbolStrokeColor": QUIET, "symbolSize": 700}
-    dash = marks.key(alt.StrokeDash, "rule", DASHES, **look)
     layers: list[alt.Chart] = []
     if runs is not None:
         ratio = runs.with_columns(tokens_per_param=pl.col("tokens") / pl.col("params"))
@@ -254,7 +259,7 @@ def _allocation_panel(
         layers.append(marks.points(points, x, y, colour=REAL, size=16, opacity=0.4, clip=True))
     planned = pl.DataFrame({"flops": [plan.flops], "value": [getattr(plan, column)]})
     layers += [
-        marks.line(rules, x, y, colour=QUIET, width=1.5, dash=dash, clip=True),
+        printed_marks(rules, x, y),
         marks.band(sizes, x, y, colour=PREDICTED, opacity=0.25, clip=True),
         marks.line(sizes, x, y, colour=PREDICTED, width=2.5, clip=True),
         marks.points(planned, x, y, colour=INK, shape="diamond", size=90),

@@ -55,6 +55,6 @@ def _panel(fit: Fit, curve: Profile, index: int) -> alt.LayerChart:
         marks.points(table, x, y, colour=PREDICTED, size=26, clip=True),
         marks.points(centre, x, y, colour=REAL, shape="diamond", size=60),
     ]
-    name = f"{curve.parameter}: {text.interval(curve.interval)}"
+    name = f"{curve.parameter}: {text.interval(curve.interval, text.brief)}"
     inner = alt.TitleParams(name, fontSize=13, fontWeight="normal", anchor="start")
     return marks.panel(layers, WIDTH, HEIGHT, inner)

@@ -5,6 +5,7 @@ Transformer green. A colour means a family, a shade or a dash what varies inside
 """
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -82,7 +83,8 @@ def contrast(colour: str) -> float:
 
 
 def wrap(text: str, width: int = TITLE_CHARACTERS) -> list[str]:
-    """Lines of at most ``width`` characters; a longer word stays whole."""
+    """Lines of at most ``width`` characters; a longer word, and a name with its value, stay whole."""
+    text = re.sub(r" ([=≥]) ", "\u00a0\\1\u00a0", text)
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 

@@ -17,6 +17,7 @@ from isoloss.laws._rows import Points, rows_of
 from isoloss.laws._scaled import Interval
 from isoloss.laws._solve import Problem, descend
 from isoloss.laws._spread import WORST_CONDITION, covariance_S
+from isoloss.laws._support import input_word
 from isoloss.laws.crossing import Crossing, CrossingOutcome, crossing
 from isoloss.laws.forms import (
     FORMS,
@@ -67,6 +68,7 @@ __all__ = [
     "form",
     "from_constants",
     "from_function",
+    "input_word",
     "paired_difference",
     "paired_noise",
     "pooled_noise",

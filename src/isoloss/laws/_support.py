@@ -5,14 +5,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import fdtrc, stdtrit
 
+from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.laws._scaled import ScaledForm
 from isoloss.laws._solve import Optimum, Problem, least_total
 from isoloss.laws._spread import FEW, covariance, inside_share, normal_huber
 from isoloss.laws.forms import Array, Nested
+from isoloss.laws.forms.form import WORDS
 
 NEEDED_SURE = 0.995  # one-sided: a law with one term too many is refused 99.5 times of 100
 _WIDER = "add runs over a wider range, or more seeds"
+
+
+def input_word(name: str) -> str:
+    """What a sentence calls an input: 'N' for params."""
+    return WORDS.get(name, name.replace("_", " "))
 
 
 def check_design(model: ScaledForm, x_In: Array) -> None:
@@ -25,24 +32,25 @@ def check_design(model: ScaledForm, x_In: Array) -> None:
         raise Refusal(
             f"{law.name} has {free} free parameters and needs at least {needed} different points, "
             f"not {distinct}",
-            mend=f"add runs at other values of {', '.join(law.inputs)}",
+            mend=f"add runs at other values of {text.listed([input_word(name) for name in law.inputs])}",
         )
     held = set(model.held_names)
     for name, x in zip(law.inputs, x_In, strict=True):
+        word = input_word(name)
         if not set(law.spans.get(name, law.parameters if not law.spans else ())) - held:
             continue
         if len(np.unique(x)) < 3:
             raise Refusal(
-                f"{name} takes only {len(np.unique(x))} value(s), which do not determine an exponent",
-                mend=f"add runs until {name} takes at least 3 values",
+                f"{word} takes {text.plural(len(np.unique(x)), 'value')}: too few to determine an exponent",
+                mend=f"add runs until {word} takes at least 3 values",
             )
         if x.min() <= 0:
             continue
         decades = np.log10(x.max()) - np.log10(x.min())
         if decades < 0.5 - 1e-9 and model.form.units is not None:
             raise Refusal(
-                f"{name} spans a factor {10**decades:.3g}, too little for an exponent",
-                mend=f"add runs until {name} spans at least half a decade (a factor 3.2)",
+                f"{word} spans a factor {10**decades:.3g}, too little for an exponent",
+                mend=f"add runs until {word} spans at least half a decade (a factor 3.2)",
             )
 
 

@@ -47,6 +47,14 @@ class Crossing:
     overlap: tuple[float, float] | None
     crossings: int
 
+    @property
+    def at_edge(self) -> bool:
+        """Whether the interval of a crossing inside the data reaches beyond them."""
+        low, high = self.interval or (self.value, self.value)
+        if not self.inside or self.overlap is None:
+            return False
+        return low is None or high is None or low < self.overlap[0] or high > self.overlap[1]
+
 
 def crossing(
     fit_a: Fit,

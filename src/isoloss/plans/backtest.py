@@ -114,7 +114,7 @@ class Backtest:
         best, runs = self.best_baseline, text.plural(len(self.runs), "hidden run")
         errors = (
             f"{self.law} misses {runs} by {text.percent(self.score.mean_abs_error)} on average. The best of "
-            f"{len(self.baselines)} baselines ({best.name}) misses by {text.percent(best.mean_abs_error)}: "
+            f"{len(self.baselines)} baselines ({best.words}) misses by {text.percent(best.mean_abs_error)}: "
             f"{self.standing.value}."
         )
         if self.coverage is None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, Fit, Form, rows_of
+from isoloss.laws import Array, Fit, Form, input_word, rows_of
 from isoloss.sources.fitting import fit_rows
 
 Mask = NDArray[np.bool_]
@@ -73,10 +73,14 @@ def hide(
     if not 0.0 < share < 1.0:
         raise InputError(f"share is {share}", mend="give a share of the column's range between 0 and 1")
     column, values_n = _column(names, x_In, holdout, flops_n)
+    word = input_word(column)
     rung_n = rung_of(values_n)
     count = int(rung_n.max()) + 1
     if count < 2:
-        raise Refusal(f"all runs lie on one rung of {column}", mend="hold out another column, or give a mask")
+        raise Refusal(
+            f"all runs lie on one rung of {word}",
+            mend="hold out another column, or give a mask",
+        )
     if rungs is not None and not 1 <= rungs < count:
         raise InputError(
             f"rungs is {rungs}", where=holdout, mend=f"there are {count} rungs: hide 1 to {count - 1}"
@@ -85,12 +89,12 @@ def hide(
         tops = np.log([values_n[rung_n == rung].max() for rung in range(count)])
         enough = tops[-1] - tops >= share * np.log(values_n.max() / values_n.min())
         if not enough.any():
-            raise Refusal(f"no rung of {column} is left visible", mend="give a smaller share, or rungs=1")
+            raise Refusal(f"no rung of {word} is left visible", mend="give a smaller share, or rungs=1")
         rungs = count - 1 - int(np.flatnonzero(enough)[-1])
     mask_n = rung_n >= count - rungs
-    least = text.power(values_n[mask_n].min(), 4)
+    least = (text.power if column == "flops" else text.count)(values_n[mask_n].min())
     rule = (
-        f"the top {rungs} of {count} rungs of {column} hidden ({column} >= {least}; "
+        f"the top {rungs} of {count} rungs of {word} hidden ({word} ≥ {least}; "
         f"{int(mask_n.sum())} of {len(mask_n)} runs)"
     )
     scale, scale_n = (column, values_n) if flops_n is None else ("flops", flops_n)

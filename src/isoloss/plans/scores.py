@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss.errors import Refusal
+from isoloss.laws import input_word
 from isoloss.stats import mean, seed_noise, share
 
 
@@ -19,6 +20,12 @@ class Score:
     bias: float
     rmse: float
     predicted: tuple[float, ...]
+
+    @property
+    def words(self) -> str:
+        """What a sentence calls it: 'power law in N' for that in params."""
+        start, _, name = self.name.partition("power law in ")
+        return self.name if start or name in ("", "all inputs") else f"power law in {input_word(name)}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from isoloss import files
 from isoloss.analysis import fit_tables
+from isoloss.analysis.fit_doubts import outlier_tables
 from isoloss.analysis.fit_findings import findings
+from isoloss.analysis.fit_rows import brief_formula, condition
 from isoloss.analysis.refits import LeaveOneOut, Refits, hidden_runs, leave_one_out, objectives, without_a_law
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.figures import backtest as backtest_figure
@@ -27,20 +29,24 @@ from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
 from isoloss.plans.backtest import Backtest
 from isoloss.report import cache
-from isoloss.report.publish import Page, ReportResult, publish
+from isoloss.report.publish import Page, ReportResult, Tell, publish, quiet
 from isoloss.report.sections import Section, attempt_with, parts_of, section
 from isoloss.sources.fits import read_fit
 from isoloss.version import __version__
 
 
 def write(
-    source: str | Path | Fit, out: str | Path | None = None, *, beside: Sequence[Fit] = ()
+    source: str | Path | Fit,
+    out: str | Path | None = None,
+    *,
+    beside: Sequence[Fit] = (),
+    tell: Tell = quiet,
 ) -> ReportResult:
     """Report on a fit: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
 
     ``source`` is a FIT.json, a published law's name, or a fit. ``out`` is FIT-report beside FIT.json by
     default. Laws ``beside`` one of N and D stand in its picture of tokens a parameter, beside another in that
-    of the law. A report of the same fit there is left as it is.
+    of the law. A report of the same fit there is left as it is. ``tell`` is called with what is done next.
 
     Raises InputError for a file that is no fit, for a place that cannot be written to and for laws beside it
     that do not fit in.
@@ -48,13 +54,19 @@ def write(
     fit = source if isinstance(source, Fit) else read_fit(source)
     out = Path(out) if out is not None else _place_beside(source)
     made_of = files.hash_of([cache.code(), fit.to_json(), *(other.to_json() for other in beside)])
-    return publish(out, made_of, lambda: page(fit, beside))
+    return publish(out, made_of, lambda: page(fit, beside), tell)
 
 
 def page(fit: Fit, beside: Sequence[Fit] = ()) -> Page:
     """What the page of a fit says."""
     refits, without = attempt(objectives, fit), attempt(leave_one_out, fit)
-    values = {"fit": fit, "law": fit.form, "formula": fit.formula(), "version": __version__}
+    values = {
+        "fit": fit,
+        "law": fit.form,
+        "formula": brief_formula(fit),
+        "condition": condition(fit),
+        "version": __version__,
+    }
     sections = _sections(fit, refits, without, beside)
     return Page("fit.html", findings(fit, refits, without), tuple(sections), values)
 
@@ -86,7 +98,7 @@ def _sections(
     by_ratio, cloud, bought = ([attempt(draw, fit)] if sizes else [] for draw in draws)
     return [
         section("parameters", "The law", law, *by_ratio, fit_tables.parameters(fit)),
-        section("misses", "Where it misses", *misses),
+        section("misses", "Where it misses", *misses, *outlier_tables(fit)),
         section(
             "doubts",
             "Its parameters",

@@ -9,7 +9,7 @@ from isoloss.errors import Refusal, attempt
 from isoloss.figures import render
 from isoloss.records import load
 from isoloss.report import cache, interactive
-from isoloss.report.publish import Page, ReportResult, publish
+from isoloss.report.publish import Page, ReportResult, Tell, publish, quiet
 from isoloss.report.sections import sections
 from isoloss.report.tables import (
     command,
@@ -24,18 +24,18 @@ from isoloss.report.tables import (
 RUNS = "runs.csv"
 
 
-def write(folder: str | Path, out: str | Path | None = None) -> ReportResult:
+def write(folder: str | Path, out: str | Path | None = None, *, tell: Tell = quiet) -> ReportResult:
     """Report on the study in ``folder``: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
 
     Beside it lie OUT/runs.csv and OUT/interactive.html, the runs to explore; it alone has scripts.
 
-    ``out`` is FOLDER/report by default. A report of the same records there is left as it is. The same records
-    give the same bytes, but for the order of fonts in the PDFs. Raises InputError for a folder that holds no
-    study or records that cannot be trusted.
+    ``out`` is FOLDER/report by default. ``tell`` is called with what is done next. A report of the same
+    records there is left as it is. The same records give the same bytes, but for the order of fonts in the
+    PDFs. Raises InputError for a folder that holds no study or records that cannot be trusted.
     """
     folder = Path(folder)
     out = Path(out) if out is not None else folder / "report"
-    return publish(out, cache.fingerprint(folder), lambda: page(analyse(load(folder))))
+    return publish(out, cache.fingerprint(folder), lambda: page(analyse(load(folder))), tell)
 
 
 def page(analysis: StudyAnalysis) -> Page:

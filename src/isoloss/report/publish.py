@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from isoloss import files
+from isoloss import files, text
 from isoloss.analysis.findings import Finding
 from isoloss.errors import InputError
 from isoloss.figures import paper, render
@@ -56,7 +56,15 @@ class Page:
     beside: Mapping[str, str] = field(default_factory=dict)
 
 
-def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResult:
+Tell = Callable[[str], None]
+"""Told what is done next, where that takes seconds."""
+
+
+def quiet(_: str) -> None:
+    """Says nothing."""
+
+
+def publish(out: Path, made_of: str, compose: Callable[[], Page], tell: Tell) -> ReportResult:
     """OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv; a page made of the same is left as it is.
 
     Raises InputError where ``out`` is no folder or cannot be written to.
@@ -66,8 +74,10 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page]) -> ReportResul
     path = out / "index.html"
     if stored := cache.stored(out, made_of):
         return ReportResult(path, *stored, written=False)
+    tell("Asking the runs ...")
     page = compose()
     figures = [figure for section in page.sections for figure in section.figures]
+    tell(f"Drawing {text.plural(len(figures), 'figure')} ...")
     pictures = {figure.name: render.render(figure) for figure in figures}
     for figure in figures:
         render.write(figure, pictures[figure.name], out / "figures")

@@ -109,7 +109,7 @@ def section(
         anchor,
         title,
         figures,
-        tuple(part for part in parts if isinstance(part, Table)),
+        tuple(part for part in parts if isinstance(part, Table) and part.rows),
         tuple(missing.values()),
         notes if figures else (),
     )
@@ -162,13 +162,14 @@ def crossings(pair: params.FamilyPair) -> Table:
 
 def ratios(pair: params.FamilyPair) -> Table:
     rows: list[tuple[Any, ...]] = []
+    two = partial(text.number, digits=2)
     for curve in pair.crossings:
         sizes = attempt(size_ratio.size_ratios, pair, curve)
         if isinstance(sizes, Refusal):
             rows.append((curve, None, "refused", None, sizes.what))
             continue
         rows.extend(
-            (curve, f"{size.loss:.3f}", text.number(size.ratio, 2), text.interval(size.interval), None)
+            (curve, f"{size.loss:.3f}", two(size.ratio), text.interval(size.interval, two), None)
             for size in sizes
         )
     return text_table(

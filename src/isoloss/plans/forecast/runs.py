@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, FitData
+from isoloss.laws import Array, FitData, input_word
 
 LEAST_DESIGNS = 8
 LEAST_RANGE = 1.5
@@ -48,7 +48,7 @@ class LogRuns:
         """Raises Refusal where not even a forecast can be given."""
         designs = len(np.unique(self.z_In, axis=1).T)
         if designs < LEAST_DESIGNS:
-            inputs = text.listed(self.names)
+            inputs = text.listed([input_word(name) for name in self.names])
             raise Refusal(
                 f"{text.plural(designs, 'different set')} of {inputs}: too few for a forecast",
                 mend=f"add runs until there are {LEAST_DESIGNS}",
@@ -58,7 +58,7 @@ class LogRuns:
                 rest = [other for other in self.names if other != name]
                 alone = f"ask by {text.listed(rest)} alone, or " if rest and span < _ROUNDING else ""
                 raise Refusal(
-                    f"{name} spans a factor of {np.exp(span):.3g}: what it does to the loss cannot be read",
+                    f"{input_word(name)} spans a factor of {np.exp(span):.3g}: what it does is not told",
                     mend=f"{alone}add runs until its largest is {LEAST_RANGE} times its smallest",
                 )
 
