@@ -90,7 +90,7 @@ def title_of(plan: Plan) -> str:
         return f"The best model for {text.power(plan.flops)} FLOPs has {text.count(plan.params)} parameters"
     low, high = (plan.params * end for end in ends if end is not None)
     sizes = text.interval((low, high), text.count)
-    return f"At {text.power(plan.flops)} FLOPs sizes from {sizes} cost at most 10% more than the best"
+    return f"Sizes from {sizes} (bar) cost at most 10% more compute than the best"
 
 
 def _near_best(plan: Plan, x: alt.X, y: alt.Y) -> list[alt.Chart]:

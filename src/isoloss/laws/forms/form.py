@@ -53,7 +53,7 @@ def flat_in(inputs: str, fixed: Mapping[str, float]) -> Nested:
     """The form in which the loss does not fall with ``inputs``."""
     names = (name.removeprefix("shifted_") for name in inputs.split(", "))
     inputs = " and ".join(WORDS.get(name, name.replace("_", " ")) for name in names)
-    reason = f"the fall of the loss with {inputs} is small beside its scatter about the law"
+    reason = f"the loss hardly falls with {inputs} beside its scatter about the law"
     return Nested(fixed, reason, f"add runs over a wider range of {inputs}, or more seeds")
 
 
