@@ -76,7 +76,7 @@ def test_full_settings_are_those_of_the_recording_and_changes_go_over_them():
             "change it",
         ),
         ("amnesia", ("cap=0",), None, "Most updates of training (cap) takes at least 1, got 0", "change it"),
-        ("amnesia", ("lengths=[]",), None, "(lengths) takes at least 1 of them", "change it"),
+        ("amnesia", ("lengths=[]",), None, "(lengths) takes at least 1 value, got", "change it"),
         ("amnesia", ("cap=10000", "seeds=20", "batch=256"), None, "times the work that is allowed", ""),
     ],
 )

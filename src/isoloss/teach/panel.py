@@ -23,6 +23,7 @@ from isoloss.teach import provenance, result, textplot
 from isoloss.teach.prose import PanelWords, Plot, read
 from isoloss.teach.result import Basis, Result, Sentence, Tables
 from isoloss.teach.settings import Settings
+from isoloss.text import plural
 
 
 class Report(Protocol):
@@ -119,7 +120,9 @@ KINDS = {
     "bool": "yes or no",
     "string": "text",
     "tuple": "a list",
+    "finite": "a number that is not infinite",
 }
+OTHER_KIND = ("_type", "_parsing", "_from_float", "_number")
 
 
 def complaint(settings: type[Settings], error: ValidationError) -> str:
@@ -140,9 +143,12 @@ def complaint(settings: type[Settings], error: ValidationError) -> str:
         ("too_long", "at most", "max_length"),
     ):
         if kind.endswith(part):
-            return f"{label} takes {words} {context[bound]:,} of them{got}"
+            unit = "character" if kind.startswith("string") else "value"
+            return f"{label} takes {words} {plural(context[bound], unit)}{got}"
+    if kind == "multiple_of":
+        return f"{label} takes multiples of {context[kind]}{got}"
     expected = next((words for part, words in KINDS.items() if kind.startswith(part)), None)
-    if expected and kind.endswith(("_type", "_parsing")):
+    if expected and kind.endswith(OTHER_KIND):
         return f"{label} takes {expected}{got}"
     return f"{label}: {first['msg'].removeprefix('Value error, ')}{got}"
 

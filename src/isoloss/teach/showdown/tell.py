@@ -51,9 +51,8 @@ def sentences(settings: ShowdownSettings, tables: Tables) -> list[Sentence]:
     more = gains.short(
         "With more text before it the {winner} improves more.", "Both gain alike from context."
     )
-    first = f"A was the {NAMES[tables['order'][0]['family']]}."
     return [
-        sentence("reveal-identities", identities(settings, tables), first, exact=True),
+        sentence("reveal-identities", identities(settings, tables), exact=True),
         sentence("reveal-words", real_words(tables), real_words_short(tables)),
         sentence("reveal-pair", pair(tables), recorded=True),
         sentence("reveal-loss", loss(tables), lower, family_of(losses.winner), recorded=True),
@@ -276,17 +275,18 @@ def cell(row: Row | None) -> str:
 def html(settings: ShowdownSettings, tables: Tables) -> Markup:
     """Both texts as they grow; with the order drawn, the vote, and who was who to be hidden until then."""
     last = max((row["step"] for row in tables.get("steps", [])), default=0)
+    who = {row["label"]: NAMES[row["family"]] for row in tables.get("order", [])}
     texts = [
         {
             "label": text["label"],
+            "who": who.get(text["label"]),
             "prompt": visible(text["prompt"]).split("\n"),
             "lines": [line for line in visible(text["text"]).split("\n") if line.strip()],
             "candidates": [{**row, "token": spell(row["token"])} for row in steps(tables, text, last)],
         }
         for text in tables.get("texts", [])
     ]
-    identities = [(row["label"], NAMES[row["family"]]) for row in tables.get("order", [])]
-    return fill("teach/showdown/tasting.html", texts=texts, vote="order" in tables, identities=identities)
+    return fill("teach/showdown/tasting.html", texts=texts, vote="order" in tables)
 
 
 def steps(tables: Tables, text: Row, step: int) -> list[Row]:

@@ -70,8 +70,9 @@
 
     /** A token in its pill: its letters, or a card's number with its colour. */
     function written(token, t, base) {
-      const hue = arrays.hues ? arrays.hues[t] : null, size = Math.max(18, Math.min(26, 1.5 * wide / Math.max(2, token.length)));
-      if (hue === null) return [text(at(t), base + 31, token, { "font-size": size })];
+      const hue = arrays.hues ? arrays.hues[t] : null, size = Math.max(19, Math.min(26, 1.5 * wide / Math.max(2, token.length)));
+      const long = 0.6 * size * token.length > wide ? { textLength: 0.92 * wide, lengthAdjust: "spacingAndGlyphs" } : {};
+      if (hue === null) return [text(at(t), base + 31, token, { "font-size": size, ...long })];
       return [shape("circle", { class: "card", cx: at(t) - 18, cy: base + PILL / 2, r: 13, fill: "hsl(" + hue + " 65% 52%)" }),
         text(at(t) + 16, base + 31, token, { "font-size": size })];
     }
