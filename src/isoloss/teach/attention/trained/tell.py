@@ -65,9 +65,8 @@ def ink(tables: Tables) -> Told:
     left = dict(rows.select("layer", "value").iter_rows())
     parts = ", ".join(f"layer {layer} {share:.2f}" for layer, share in left.items())
     text = say("trained-ink", place=len(tables["tokens"]), parts=parts)
-    return Told(
-        text, f"Of the first word, {round(100 * min(left.items())[1])} hundredths of the ink are left."
-    )
+    hundredths = round(100 * left[min(left)])
+    return Told(text, f"In the LSTM's first layer {hundredths} hundredths of the first word's ink are left.")
 
 
 def arrays(tables: Tables) -> dict[str, Any]:
