@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from isoloss.cli.teaching import show_result
 from isoloss.errors import InputError
 from isoloss.figures.render import render
 from isoloss.teach.deck.page import recordings
@@ -72,6 +73,14 @@ def test_nothing_names_a_family_before_the_reveal(tasting_of_default):
     assert not [line for line in before if FAMILY_WORDS.search(line)]
     for after in ("\n".join(tell.reveal_lines(settings, tables)), str(tell.html(settings, tables))):
         assert set(tell.NAMES.values()) <= set(FAMILY_WORDS.findall(after))
+
+
+def test_the_terminal_draws_the_losses_after_the_reveal(capsys):
+    held = recordings((PANEL,), None)[PANEL.name]
+    show_result(PANEL, PANEL.settings_from(held.settings), held)
+    out = capsys.readouterr().out
+    assert out.index("(first token, by chance") < out.index("A = LSTM") < out.index("\nLoss by position: ")
+    assert "o transformer" in out
 
 
 def test_partial_tables_have_neither_order_nor_figures(tasting_of_default):
