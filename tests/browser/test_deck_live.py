@@ -216,7 +216,7 @@ def test_the_web_follows_the_focus_and_shows_real_weights(deck_opened):
     deck = deck_opened("shipped", "#/9")
     web = deck.panel("trained").locator("[data-machine=web]")
     arrays = json.loads(web.get_attribute("data-arrays"))
-    web.get_by_role("group", name="Layer").get_by_text("1").click()
+    web.get_by_role("group", name="Layer", exact=True).get_by_text("1").click()
     web.get_by_role("group", name="Head").get_by_text("2").click()
     web.locator(".pill[tabindex]").nth(4).focus()
     weights = arrays["weights"]["trained"][0][1][4]
@@ -232,6 +232,6 @@ def test_the_web_follows_the_focus_and_shows_real_weights(deck_opened):
     assert sorted(widths) == sorted(max(0.8, 30 * weight) for weight in weights)
     assert "looking" in web.locator(".pill[tabindex]").nth(4).get_attribute("class")
     assert deck.page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
-    web.get_by_role("group", name="Blur").get_by_text("layer 1").click()
+    web.get_by_role("group", name="Blur").get_by_text("1").click()
     flat = next(row for row in arrays["next"] if row["flattened"] == 1)
     expect(web.locator(".next")).to_contain_text(flat["likeliest"][0][0])

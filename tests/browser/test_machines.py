@@ -81,12 +81,13 @@ def test_the_longest_sentence_stands_in_its_pills(deck_opened):
     web = deck.panel("trained").locator("[data-machine=web]").first
     arrays = json.loads(web.get_attribute("data-arrays"))
     count = 25
-    rows = [[1 / (t + 1)] * (t + 1) for t in range(count)]
+    rows = [[0.3, 0.7, *[0.0] * (t - 1)][: t + 1] for t in range(count)]
     heads = [[rows] * len(layer) for layer in arrays["weights"]["trained"]]
-    arrays |= {"tokens": ["extraordinary", "in", "Mississippi"] * 8 + ["whom"], "weights": {"trained": heads}}
+    arrays |= {"tokens": ["extraordinary", "in", "Mississippi"] * 8 + ["whom"]}
+    arrays["weights"] = {"trained": heads, "random": heads}
     web.evaluate("(place, arrays) => window.machines.feed(place, arrays)", json.dumps(arrays))
     wider = deck.page.evaluate(WIDER)
-    assert len(wider) == count
+    assert len(wider) == 2 * count, "in both rows"
     assert max(wider) <= 0
     assert deck.page.evaluate(MEASURE)["faults"] == []
     # Control: as they come, long tokens stand out of their pills.
@@ -157,11 +158,11 @@ def test_what_blurring_a_layer_does_is_said_beside_the_list_that_it_changes(deck
     deck.show()
     place = web.get_by_role("group", name="Blur").bounding_box()
     for row in (row for row in rows if row["flattened"]):
-        web.get_by_role("group", name="Blur").get_by_text(f"layer {row['flattened']}").click()
+        web.get_by_role("group", name="Blur").get_by_text(str(row["flattened"])).click()
         expect(web.locator(".sentence")).to_contain_text(row["said"])
         assert web.locator(".next").inner_text() != before
         assert web.get_by_role("group", name="Blur").bounding_box() == place, "nothing moves"
-    web.get_by_role("group", name="Blur").get_by_text("nothing").click()
+    web.get_by_role("group", name="Blur").get_by_text("none").click()
     expect(web.locator(".sentence")).to_contain_text("looks most")
     expect(panel.locator(".headline p")).to_have_count(2)
     expect(panel.locator(".headline p").last).to_be_visible()

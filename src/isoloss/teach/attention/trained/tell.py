@@ -54,7 +54,7 @@ def look(tables: Tables) -> Told:
 def flat(tables: Tables, layer: int) -> Told:
     """How many of the likeliest next tokens are still among them with this layer looking evenly."""
     whole, even = (set(frame(tables, "next", model="transformer", flattened=n)["token"]) for n in (0, layer))
-    kept, words = len(whole & even), {1: "First", 2: "Second"}.get(layer, "Last")
+    kept, words = len(whole & even), dict(enumerate(("First", "Second", "Third", "Fourth"), 1))[layer]
     left = "same next words" if kept == len(whole) else f"{kept} of its favourites stay"
     return Told(say("trained-flat", layer=layer, kept=kept, n=len(whole)), f"{words} layer blurred: {left}.")
 

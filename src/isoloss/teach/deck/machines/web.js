@@ -36,7 +36,7 @@
       return looking >= last;
     });
     const blurs = (arrays.next || [{ likeliest: [] }]).filter((row) => row.model !== "lstm");
-    const blur = choice("Blur", blurs.map((row) => (row.flattened ? "layer " + row.flattened : "nothing")), 0, draw);
+    const blur = choice("Blur", blurs.map((row) => (row.flattened ? String(row.flattened) : "none")), 0, draw);
     const next = element("span", { class: "next" }), sentence = element("p", { class: "sentence" });
 
     /** The layer and head whose last token looks most at another one. */
@@ -90,10 +90,10 @@
       const own = arrays.weights[rows[0]][layer.at()][head.at()][looking];
       say("Attention of layer " + (layer.at() + 1) + ", head " + (head.at() + 1) + ": “" + tokens[looking] + "” looks most at " + most(own) + ".");
       const said = blurs[blur.at()].said || "“" + tokens[looking] + "” looks most at " + most(own) + ".";
-      sentence.replaceChildren(said + " ", badge(place.dataset.badge || "RECORDED"));
+      sentence.replaceChildren(badge(place.dataset.badge || "RECORDED"), " " + said);  // a long one is cut at its end
       const before = blurs[0].likeliest.map(([token]) => token);
-      next.replaceChildren("Next: ", ...blurs[blur.at()].likeliest.slice(0, 4).flatMap(([token, chance]) =>
-        [element("b", before.includes(token) ? {} : { class: "new" }, token), " " + percent(chance) + " "]));
+      next.replaceChildren("Next:", ...blurs[blur.at()].likeliest.slice(0, 3).flatMap(([token, chance]) =>
+        [" ", element("q", before.includes(token) ? {} : { class: "new" }, token), " " + percent(chance)]));
     }
 
     place.replaceChildren(svg);
