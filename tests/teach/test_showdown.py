@@ -104,7 +104,6 @@ def test_every_sentence_waits_for_the_reveal(tasting_of_default):
         "reveal-rates",
         "reveal-positions",
         "reveal-copied",
-        "reveal-distinct",
     ]
 
 
@@ -310,11 +309,8 @@ def test_the_verdicts_on_texts_follow_the_numbers():
     apart = writings([0.30, 0.32, 0.31, 0.29], [0.10, 0.12, 0.11, 0.09])
     assert "the Transformer repeats more of the training text" in tell.copies(apart)
     assert "the LSTM repeats more of the training text" in tell.copies(exchanged(apart))
-    assert "the Transformer varies its words more" in tell.variety(apart)
-    assert "the LSTM varies its words more" in tell.variety(exchanged(apart))
     close = writings([0.10, 0.30, 0.20, 0.15], [0.12, 0.28, 0.22, 0.14])
     assert "no clear difference" in tell.copies(close)
-    assert "no clear difference" in tell.variety(close)
 
 
 def test_no_copies_in_few_texts_are_not_certain_to_be_none():
@@ -329,11 +325,10 @@ def test_texts_too_short_for_runs_say_so():
     short = {
         **tables,
         "novelty": [],
-        "samples": [{**row, "copied_4": None, "distinct_1": None} for row in tables["samples"]],
+        "samples": [{**row, "copied_4": None} for row in tables["samples"]],
     }
-    assert tell.copies(short) == tell.variety(short) == tell.TOO_SHORT
+    assert tell.copies(short) == tell.TOO_SHORT
     assert tell.reveal_lines(settings, short)
-    assert [figure.name for figure in tell.figures(settings, short)] == ["loss-by-position"]
 
 
 # The whole
@@ -344,7 +339,7 @@ def test_a_result_can_be_told_and_drawn(tasting_of_default):
     assert tell.count(settings, tables) == 6
     assert tell.sentences(settings, tables)
     figures = tell.figures(settings, tables)
-    assert [figure.name for figure in figures] == ["loss-by-position", "copied-runs"]
+    assert [figure.name for figure in figures] == ["loss-by-position"]
     for figure in figures:
         assert {"value", "low", "high", "n"} <= set(figure.table.columns)
         assert "Transformer" in render(figure).svg

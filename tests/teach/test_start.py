@@ -76,7 +76,7 @@ def test_full_settings_are_those_of_the_recording_and_changes_go_over_them():
             "change it",
         ),
         ("amnesia", ("cap=0",), None, "Most updates of training (cap) takes at least 1, got 0", "change it"),
-        ("amnesia", ("lengths=[]",), None, "(lengths) takes at least 1 value, got", "change it"),
+        ("amnesia", ("lengths=[]",), None, "(lengths) takes a list of at least 1, got", "change it"),
         ("amnesia", ("widths=[30]",), "binding", "(widths) takes multiples of 4, got 30", "change it"),
         ("showdown", (f"prompt={'x' * 600}",), None, "(prompt) takes at most 500 characters", "change it"),
         ("machine", ("size=64.5",), None, "takes a whole number, got 64.5", "change it"),

@@ -5,21 +5,17 @@
 
   const all = (selector, inside) => Array.from(inside.querySelectorAll(selector));
   const PACE = 30, Z = 1.96, KEPT = "isoloss-hands";
-  const { rounds, guesses } = kept(), typed = new Map();
+  const { rounds, guesses } = storage(() => JSON.parse(sessionStorage.getItem(KEPT))) || { rounds: [], guesses: {} };
+  const keep = () => storage(() => sessionStorage.setItem(KEPT, JSON.stringify({ rounds, guesses })));
+  const typed = new Map();
 
   /** Votes and guesses outlive a reload. Storage may be closed to a file: then they last as long as the page. */
-  function kept() {
+  function storage(act) {
     try {
-      return JSON.parse(sessionStorage.getItem(KEPT)) || { rounds: [], guesses: {} };
+      return act();
     } catch {
-      return { rounds: [], guesses: {} };
+      return null;
     }
-  }
-
-  function keep() {
-    try {
-      sessionStorage.setItem(KEPT, JSON.stringify({ rounds, guesses }));
-    } catch {}  // kept while the page is
   }
 
   /** Wilson's 95% interval of a share. */

@@ -37,9 +37,7 @@ def times(tables: Tables, setup: str, mode: str, layers: Sequence[Row], lengths:
     return figure(
         "race",
         "race-times",
-        _panels(
-            marks.with_looks(table, "runner", LOOKS), LOOKS, "length", f"{clock}, ms", lengths, modes=(mode,)
-        ),
+        _panels(marks.with_looks(table, "runner", LOOKS), LOOKS, "length", f"{clock}, ms", lengths),
         table,
         title=f"{setup}, {mode}: {verdict}." if verdict else f"Times so far on {setup}",
         clock=clock,
@@ -87,7 +85,6 @@ def _panels(
     y_title: str,
     lengths: Sequence[int],
     *,
-    modes: Sequence[str] = MODES,
     even: bool = False,
 ) -> alt.HConcatChart:
     """Lines against length, placed by ``column``, a panel a mode; ``even``: with a rule at 1.
@@ -102,7 +99,7 @@ def _panels(
     y = log_axis(alt.Y, "value", y_title, low, high, room=1.3 if even else 1.0, labels="~g")
     equal = marks.chart_of(pl.DataFrame({"value": [1.0]})).mark_rule(strokeWidth=1.5, color=QUIET).encode(y)
     panels: list[alt.LayerChart] = []
-    for mode in modes:
+    for mode in MODES if even else table["mode"].unique():
         layers = curves(table.filter(pl.col("mode") == mode), looks, x, y, HEIGHT)
         title = alt.TitleParams(mode, fontSize=13, fontWeight="normal", offset=4)
         panels.append(marks.panel([equal, *layers] if even else layers, WIDTH, HEIGHT, title))
