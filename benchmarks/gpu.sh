@@ -1,6 +1,7 @@
 #!/bin/sh
 # Does this GPU compute what it must, and how fast? Exactness first, then speeds beside peers measured in the
-# same call; JSON in gpu.json. At most 8 minutes.
+# same call; JSON in gpu.json. Then the deck's race, on the CPU and the GPU, in the folder gpu/ for
+# `isoloss deck --results`. At most 8 minutes.
 #
 #     sh benchmarks/gpu.sh                          on a machine with a CUDA GPU
 #     sh benchmarks/gpu.sh --device cpu --tiny      a rehearsal without one
@@ -21,5 +22,8 @@ while [ $# -gt 0 ]; do
 done
 PYTHONPATH=src${PYTHONPATH:+:$PYTHONPATH}
 export PYTHONPATH
-# Killed after 8 minutes it still writes the rows that it has: SIGINT, not SIGKILL.
-exec timeout --signal=INT 480 "$PYTHON" -m isoloss.cli bench gpu --device "$device" $size --seconds 1 --out "$OUT"
+# Killed before its end it still writes the rows that it has: SIGINT, not SIGKILL.
+status=0
+timeout --signal=INT 390 "$PYTHON" -m isoloss.cli bench gpu --device "$device" $size --seconds 1 --out "$OUT" || status=$?
+[ -n "$size" ] || timeout 85 "$PYTHON" -m isoloss.cli demo race --panel race --full --set budget_seconds=45 -o "${OUT%.json}" || status=$?
+exit $status

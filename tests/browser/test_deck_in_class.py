@@ -40,7 +40,24 @@ def test_votes_are_counted_by_rounds_with_an_interval_and_the_coins_line(deck_op
     assert tasted(deck, hands={"A": 4, "B": 4}).startswith("3 rounds: Transformer 1, LSTM 1, same 1.")
     for _ in range(6):
         last = tasted(deck, key="2")
-    assert last == "9 rounds: Transformer 7, LSTM 1, same 1. Transformer in 53 to 98% of n = 8: no coin."
+    assert last == "9 rounds: Transformer 7, LSTM 1, same 1. Transformer 53 to 98% of n = 8: no coin."
+    deck.page.reload()
+    deck.page.wait_for_selector("html.ready")
+    assert tasted(deck, key="2").startswith("10 rounds: Transformer 8, LSTM 1, same 1.")
+
+
+def test_a_room_that_mostly_sees_no_difference_votes_for_none(deck_opened):
+    deck = deck_opened("shipped", "#/12")
+    panel = deck.panel("showdown")
+    for number, (a, b, same, came_to) in enumerate([(1, 0, 20, 1), (5, 0, 5, 2), (6, 1, 5, 2)], 1):
+        for name, hands in (("A", a), ("B", b), ("same", same)):
+            panel.locator(f"[data-hands={name}]").fill(str(hands))
+        panel.locator("[data-count]").click()
+        told = panel.locator(".tally").inner_text()
+        assert told.startswith(f"{number} round")
+        assert f"same {came_to}." in told
+        deck.page.reload()
+        deck.page.wait_for_selector("html.ready")
 
 
 def test_nobodys_hands_reveal_nothing(deck_opened):
@@ -75,6 +92,10 @@ def test_guesses_are_counted_and_stand_beside_the_verdict(deck_opened):
     expect(room).to_be_hidden()
     deck.show()
     expect(room).to_have_text("The room: high 2, low 9.")
+    deck.page.reload()
+    deck.page.wait_for_selector("html.ready")
+    expect(room).to_have_text("The room: high 2, low 9.")
+    expect(quick.locator("[data-hands=low]")).to_have_value("9")
     # Control: where nobody guessed, nothing is said of the room.
     expect(deck.panel("second").locator(".room")).to_have_text("")
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from math import cos, exp, radians, sqrt
 from pathlib import Path
 
 import fake_panels
@@ -64,6 +65,20 @@ def test_a_panel_can_be_cancelled(deck_opened):
     deck.page.keyboard.press("x")
     expect(deck.panel("quick").locator(".state")).to_have_text("cancelled")
     expect(deck.panel("quick").locator(".run")).to_be_enabled()
+
+
+def test_the_key_that_began_a_run_does_not_end_it(deck_opened):
+    """A space right after Run turns the page; after the run the focus is where it was."""
+    deck = deck_opened("served", "#/3")
+    panel = deck.panel("quick")
+    deck.set("quick", seconds=3)
+    panel.locator(".run").focus()
+    deck.page.keyboard.press("Space")
+    expect(panel.locator(".run")).to_be_disabled()
+    deck.page.keyboard.press("Space")
+    expect(panel.locator(".output .so-far")).to_be_attached()
+    assert "Slide 3" in deck.focused()
+    expect(panel.locator(".state")).to_have_text("done")
 
 
 def test_a_cancelled_run_gives_back_what_was_measured(deck_opened):
@@ -188,13 +203,20 @@ def test_the_dictionary_is_exact(deck_opened):
     expect(dictionary.locator("svg")).to_contain_text("100%")
     dictionary.get_by_role("slider", name="Query").fill("170")
     expect(dictionary.locator(".sentence")).to_contain_text("“money”")
+    # Where the query looks at nothing much, no key gives most of the answer.
+    dictionary.get_by_role("slider", name="Query").fill("110")
+    dictionary.get_by_label("Temperature").fill("4")
+    shares = [exp(4 * cos(radians(at - 110)) / sqrt(2) / 4) for at in (60, 165, 215)]
+    share = round(100 * max(shares) / sum(shares))
+    assert share < 50
+    expect(dictionary.locator(".sentence")).to_have_text(f"“river” gives {share}% of the answer. EXACT")
 
 
 def test_the_web_follows_the_focus_and_shows_real_weights(deck_opened):
     deck = deck_opened("shipped", "#/9")
     web = deck.panel("trained").locator("[data-machine=web]")
     arrays = json.loads(web.get_attribute("data-arrays"))
-    web.get_by_role("group", name="Layer").get_by_text("1").click()
+    web.get_by_role("group", name="Layer", exact=True).get_by_text("1").click()
     web.get_by_role("group", name="Head").get_by_text("2").click()
     web.locator(".pill[tabindex]").nth(4).focus()
     weights = arrays["weights"]["trained"][0][1][4]
@@ -210,6 +232,6 @@ def test_the_web_follows_the_focus_and_shows_real_weights(deck_opened):
     assert sorted(widths) == sorted(max(0.8, 30 * weight) for weight in weights)
     assert "looking" in web.locator(".pill[tabindex]").nth(4).get_attribute("class")
     assert deck.page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
-    web.get_by_role("group", name="Blur").get_by_text("layer 1").click()
+    web.get_by_role("group", name="Blur").get_by_text("1").click()
     flat = next(row for row in arrays["next"] if row["flattened"] == 1)
     expect(web.locator(".next")).to_contain_text(flat["likeliest"][0][0])

@@ -1,5 +1,6 @@
 """The stage: nothing overflows at any step, letters are large enough for the last row, words are few."""
 
+import pytest
 from deck import EVERY, NUMBERS
 
 SIZES = [(1280, 720), (1920, 1080), (3840, 2160)]
@@ -91,6 +92,44 @@ def test_at_every_step_all_fits_is_large_enough_and_few_words_stand_by_one_pictu
             assert deck.page.evaluate(AT) == number + (not last), "one more press leaves the slide"
     assert found == {}
     assert min(most.values()) > 3, "words are counted"
+
+
+LONG = """() => {
+  const slide = document.querySelector('section.present');
+  const fill = (name, text) => slide.querySelectorAll(name).forEach((part) => { part.textContent = text; });
+  fill('.given', 'It was a dark and '.repeat(28).slice(0, 500));
+  fill('.written', ' stormy night'.repeat(40));
+}"""
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_after_a_vote_the_coins_line_can_be_read_whatever_was_written(deck_opened, long):
+    """Texts of 120 tokens after a prompt of 500 characters scroll in their own place."""
+    deck = deck_opened("shipped_live", "#/12")
+    if long:
+        deck.page.evaluate(LONG)
+    deck.page.keyboard.press("1")
+    assert "a coin would do as well" in deck.page.locator("section.present .tally").inner_text()
+    texts = deck.page.locator("section.present .texts")
+    texts.evaluate("part => { part.scrollTop = part.scrollHeight; }")
+    assert (texts.evaluate("part => part.scrollTop") > 0) == long
+    frame, last = texts.bounding_box(), texts.locator(".written").last.bounding_box()
+    assert last["y"] + last["height"] <= frame["y"] + frame["height"] + 2, "the end can be reached"
+    if long:  # what is scrolled away is outside of its frame
+        texts.evaluate("part => { part.style.visibility = 'hidden'; }")
+    assert measured(deck)["faults"] + deck.page.evaluate(OVERLAP) == []
+
+
+def test_a_gpu_has_its_row_on_the_last_slide_where_one_was_measured(deck_opened):
+    deck = deck_opened("shipped", "#/13")
+    deck.page.keyboard.press("ArrowRight")
+    row = deck.page.locator("section.present .scoreboard [data-key=whole-gpu]")
+    assert not row.is_visible()
+    row.evaluate("row => { row.className = ''; row.dataset.ahead = 'Transformer'; }")
+    assert row.is_visible()
+    for _ in range(2):
+        assert measured(deck)["faults"] + deck.page.evaluate(OVERLAP) == []
+        deck.page.keyboard.press("ArrowRight")
 
 
 def test_the_measure_sees_small_letters_what_sticks_out_words_and_pictures(deck_opened):

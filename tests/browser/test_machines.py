@@ -3,6 +3,7 @@
 import json
 
 from playwright.sync_api import expect
+from test_deck_stage import MEASURE
 
 BOXES = """() => Object.fromEntries(['h2', '.lead', '.panel .run', '.panel .foot', '.panel .beware',
     '.panel .state', '.panel [data-part=show] svg'].map((selector) => {
@@ -46,6 +47,52 @@ def test_the_race_is_at_its_end_at_once_where_motion_is_not_wanted_and_is_read_a
     said = name.get_attribute("aria-label")
     assert "fills 16 of 16 boxes in as many rounds" in said
     assert "136 boxes, all in the first round" in said
+
+
+def test_attention_needs_as_many_rounds_as_its_boxes_at_once_allow(deck_opened):
+    deck = deck_opened("shipped", "#/11")
+    race = deck.page.locator("section.present [data-machine=race]")
+    deck.page.keyboard.press("ArrowRight")
+    at_once = race.get_by_role("group", name="Boxes at once")
+    for words, k, rounds in ((8, 1, 36), (8, 2, 18), (5, 2, 8), (16, 1, 136), (16, 136, 1)):
+        race.get_by_role("slider", name="Words").fill(str(words))
+        at_once.get_by_text("all" if k > 2 else str(k), exact=True).click()
+        boxes, more = words * (words + 1) // 2, "fewer" if rounds < words else "more"
+        told = f"{boxes} boxes, {rounds} round{'s' * (rounds > 1)}"
+        assert counts(race) == [f"{words} boxes, {words} rounds", told]
+        expect(race.locator(".sentence")).to_have_text(f"More boxes, {more} rounds. EXACT")
+
+
+def test_the_triangle_fills_two_boxes_a_round(deck_opened):
+    deck = deck_opened("shipped", "#/11", reduced_motion="no-preference")
+    race = deck.page.locator("section.present [data-machine=race]")
+    race.get_by_role("group", name="Boxes at once").get_by_text("2", exact=True).click()
+    expect(race.locator("text.count").last).to_have_text("6 boxes, 3 rounds")
+    assert (filled(race, "lstm"), filled(race, "transformer")) == (3, 6)
+
+
+PILLS = "[...document.querySelectorAll('section.present .pill')]"
+WIDER = f"""{PILLS}.map((pill) => ['text', 'rect'].map((one) =>
+    pill.querySelector(one).getBoundingClientRect().width).reduce((text, rect) => text - rect))"""
+
+
+def test_the_longest_sentence_stands_in_its_pills(deck_opened):
+    deck = deck_opened("shipped", "#/9")
+    web = deck.panel("trained").locator("[data-machine=web]").first
+    arrays = json.loads(web.get_attribute("data-arrays"))
+    count = 25
+    rows = [[0.3, 0.7, *[0.0] * (t - 1)][: t + 1] for t in range(count)]
+    heads = [[rows] * len(layer) for layer in arrays["weights"]["trained"]]
+    arrays |= {"tokens": ["extraordinary", "in", "Mississippi"] * 8 + ["whom"]}
+    arrays["weights"] = {"trained": heads, "random": heads}
+    web.evaluate("(place, arrays) => window.machines.feed(place, arrays)", json.dumps(arrays))
+    wider = deck.page.evaluate(WIDER)
+    assert len(wider) == 2 * count, "in both rows"
+    assert max(wider) <= 0
+    assert deck.page.evaluate(MEASURE)["faults"] == []
+    # Control: as they come, long tokens stand out of their pills.
+    deck.page.evaluate(f"{PILLS}.forEach((pill) => pill.lastChild.removeAttribute('textLength'))")
+    assert max(deck.page.evaluate(WIDER)) > 0
 
 
 def test_one_column_shows_how_every_drawing_ends(deck_opened):
@@ -111,11 +158,11 @@ def test_what_blurring_a_layer_does_is_said_beside_the_list_that_it_changes(deck
     deck.show()
     place = web.get_by_role("group", name="Blur").bounding_box()
     for row in (row for row in rows if row["flattened"]):
-        web.get_by_role("group", name="Blur").get_by_text(f"layer {row['flattened']}").click()
+        web.get_by_role("group", name="Blur").get_by_text(str(row["flattened"])).click()
         expect(web.locator(".sentence")).to_contain_text(row["said"])
         assert web.locator(".next").inner_text() != before
         assert web.get_by_role("group", name="Blur").bounding_box() == place, "nothing moves"
-    web.get_by_role("group", name="Blur").get_by_text("nothing").click()
+    web.get_by_role("group", name="Blur").get_by_text("none").click()
     expect(web.locator(".sentence")).to_contain_text("looks most")
     expect(panel.locator(".headline p")).to_have_count(2)
     expect(panel.locator(".headline p").last).to_be_visible()

@@ -100,14 +100,14 @@ def html(settings, tables):
 
 def blind(settings, tables):
     return Markup(
-        "<p>Text 1 and text 2.</p>"
+        '<p data-side="A">Text 1 <span class="identity" data-reveal>LSTM</span></p>'
+        '<p data-side="B">Text 2 <span class="identity" data-reveal>Transformer</span></p>'
         '<p class="vote"><button type="button" data-vote="A">Text 1</button> '
         '<input type="number" data-hands="A" aria-label="Hands for text 1">'
         '<button type="button" data-vote="B">Text 2</button>'
         '<input type="number" data-hands="B" aria-label="Hands for text 2">'
         '<button type="button" data-count>Count</button></p>'
-        '<div class="identities" data-reveal><dl><dt>A</dt><dd>LSTM</dd><dt>B</dt><dd>Transformer</dd></dl>'
-        '<p class="tally"></p></div>'
+        '<p class="tally" data-reveal></p>'
     )
 
 

@@ -1,5 +1,6 @@
 """Sentences of the amnesia demo: they follow the numbers, whichever side they favour."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,10 @@ import pytest
 from isoloss import stats
 from isoloss.figures.render import render
 from isoloss.teach import panels, words
-from isoloss.teach.amnesia.contest.outcomes import Outcome, best, order_of_arrival, outcomes
+from isoloss.teach.amnesia.contest.outcomes import Outcome, best, order_of_arrival, outcomes, spoken
 from isoloss.teach.amnesia.contest.outcomes import verdict as told
-from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT
-from isoloss.teach.amnesia.reach.tell import orders
+from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT, TANH
+from isoloss.teach.amnesia.reach.tell import arrays, orders
 from isoloss.teach.amnesia.value_set import value_set_share
 
 CAP, EVERY = 200, 50
@@ -105,6 +106,7 @@ def test_sides_that_both_arrive_are_compared_by_updates():
     early, late = one(ATTENTION, (0.995,) * 3, arrive=50), one(BIAS_1, (0.999,) * 3, arrive=200)
     assert "ahead of LSTM" in verdict(early, late)
     assert "150 updates sooner" in verdict(early, late)
+    assert told(early, late).short == "The Transformer learns it 150 updates sooner than the LSTM."
     assert verdict(late, early) == verdict(early, late)
     # Control: one look apart is what looking every 50 updates leaves open.
     close = one(BIAS_1, (0.999,) * 3, arrive=100)
@@ -212,6 +214,26 @@ def test_reach_says_who_reaches_farther():
     assert said("reach", reach_rows({BIAS_3: -0.1, DEFAULT: -0.1}))["verdict"].startswith("No clear")
 
 
+def test_the_guess_of_what_survives_is_answered_beside_the_verdict():
+    panel = panels.panel("reach")
+    for level, left in ((-4.3 / 19, "one part in 20,000"), (-0.001, "96%")):
+        found = reach_rows({TANH: -0.3, DEFAULT: level, BIAS_3: -0.01, BLOCK: -0.001})
+        aloud = [one for one in panel.sentences(panel.settings(), found) if one.short]
+        assert [one.key for one in aloud[:2]] == ["verdict", "side-1"]
+        assert aloud[1].short == f"Of the default LSTM's signal {left} survives."
+
+
+def test_the_chart_of_blame_has_the_sides_of_its_drawing_by_their_names():
+    panel, found = panels.panel("reach"), reach_rows({TANH: -0.3, DEFAULT: -0.2, BIAS_3: -0.01, BLOCK: -0.1})
+    (figure,) = panel.tell.figures(panel.settings(), found)
+    names = [drawn["name"] for drawn in arrays(found)]
+    assert names == ["default LSTM", "LSTM told to remember", "attention"]
+    assert set(figure.table["side"]) == {DEFAULT, BIAS_3, BLOCK}
+    written = set(re.findall(r">([^<>]+)</text>", render(figure).svg))
+    assert {*names, "Share of the signal that is left (log scale)"} <= written
+    assert not {BIAS_3, DEFAULT, TANH} & written
+
+
 def test_flat_is_said_of_what_is_flat():
     assert " is flat from" in said("reach", reach_rows({BLOCK: -0.001}))["flat"]
     assert " is not flat from" in said("reach", reach_rows({BLOCK: -0.1}))["flat"]
@@ -227,7 +249,8 @@ def test_figures_are_drawn_from_partial_tables_too(name):
     assert draw(panel.settings(), {}) == draw(panel.settings(), start) == []
     for found in (some, whole):
         (figure,) = draw(panel.settings(), found)
-        assert "</svg>" in render(figure).svg
+        written = re.findall(r">([^<>]+)</text>", render(figure).svg)
+        assert {spoken(side) for side in figure.table["side"]} <= set(written), "as the sentences call them"
         assert {"low", "high", "n", "seed"} <= set(figure.table.columns)
     assert panel.lines(panel.settings(), whole)
 

@@ -1,6 +1,7 @@
 """Attention with a known right slot: the weight moves there, answers need it, words follow numbers."""
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 from pydantic import ValidationError
@@ -9,6 +10,7 @@ from isoloss.teach.attention.mixing import mixed_by, uniform
 from isoloss.teach.attention.right_slot import measure as right_slot
 from isoloss.teach.attention.right_slot import slots
 from isoloss.teach.attention.right_slot import tell as right_slot_tell
+from isoloss.teach.attention.right_slot.draw import progress_panel
 from isoloss.teach.attention.right_slot.outcomes import (
     accuracies,
     change_of_mass,
@@ -205,3 +207,13 @@ def test_settings_refuse_fewer_keys_than_pairs():
         RightSlotSettings(pairs=8, keys=4)
     for each in ("steps", "untrained", "right-slot"):
         assert panel(each).settings_from(panel(each).full)
+
+
+def test_narrow_panels_name_three_updates_whose_numbers_do_not_touch():
+    rows = [{"update": n, "seed": 0, "value": 0.5, "low": 0.4, "high": 0.6} for n in (0, 275)]
+    chart = progress_panel(pl.DataFrame(rows), "Gaze", {}).to_dict()
+    axes = [
+        layer["encoding"]["x"]["axis"] for layer in chart["layer"] if "axis" in layer["encoding"].get("x", {})
+    ]
+    assert axes
+    assert all(axis["values"] == [0, 137, 275] for axis in axes)

@@ -1,8 +1,10 @@
 """The step by step trace: equal to the model, masked, summing to 1, and safe against hostile sentences."""
 
 import os
+import re
 import subprocess
 import sys
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from isoloss.errors import InputError
 from isoloss.figures import render
 from isoloss.report.templates import fill
 from isoloss.teach.attention.head import double, head_of, network, weights_of
-from isoloss.teach.attention.matrices import Matrix, colour, hex_code, ink, lines_of, number
+from isoloss.teach.attention.matrices import Matrix, lines_of, number
 from isoloss.teach.attention.mixing import Recording, causal_weights, mixed_by, uniform
 from isoloss.teach.attention.sentence import ids_of
 from isoloss.teach.attention.settings import StepsSettings, UntrainedSettings
@@ -24,6 +26,7 @@ from isoloss.teach.attention.untrained import measure as untrained
 from isoloss.teach.attention.untrained import tell as untrained_tell
 from isoloss.teach.panels import panel
 
+CSS = resources.files("isoloss.teach.deck").joinpath("deck.css").read_text("utf-8")
 SENTENCE = StepsSettings().sentence
 HOSTILE = '<script>x</script> "quoted" & [bold]x[/bold] 🙂 naïve'
 
@@ -233,17 +236,24 @@ def test_emoji_keep_columns_straight():
 
 
 def test_text_on_shades_can_be_read():
-    """WCAG AA for text: contrast at least 4.5."""
+    """WCAG AA for text, contrast at least 4.5: of black on the fullest shades; others are nearer to white."""
 
     def luminance(code):
         parts = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    for value in (None, *np.linspace(-1, 1, 41)):
-        back = colour(value, 1.0)
-        pair = sorted((luminance(hex_code(back)), luminance(ink(back))))
-        assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 4.5
+    style = next(line for line in CSS.splitlines() if line.startswith(".matrix :is("))
+    assert "color: #000" in style
+    full = re.findall(r"--full: (#\w{6})|masked { background: (#\w{6})", CSS)
+    assert len(full) == 3
+    assert all((luminance(a or b) + 0.05) / 0.05 >= 4.5 for a, b in full)
+    assert (luminance("#0072b2") + 0.05) / 0.05 < 6.5 < (luminance("#7dbfe6") + 0.05) / 0.05, "control"
+
+
+def test_cells_are_shaded_by_their_share_of_the_largest():
+    ((_, cells, total),) = Matrix("m", ["a"], ["b", "c", "d"], [[1.0, -2.0, None]], [9.0]).shaded_rows()
+    assert (cells, total) == ([("1.00", 50), ("−2.00", -100), ("−∞", None)], "9.00")
 
 
 def test_html_escapes_labels():

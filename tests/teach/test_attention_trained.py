@@ -49,7 +49,7 @@ def test_weights_look_back_only_and_each_row_adds_up_to_one(tables):
         rows.setdefault(tuple(row[key] for key in ("weights", "layer", "head", "place")), []).append(
             row["value"]
         )
-    assert len(rows) == 2 * 2 * 4 * len(tables["tokens"])
+    assert len(rows) == 2 * 4 * 4 * len(tables["tokens"])
     assert np.allclose([sum(values) for values in rows.values()], 1.0, atol=1e-5)
 
 
@@ -71,10 +71,15 @@ def test_trained_and_random_weights_differ_and_a_flat_layer_changes_what_comes_n
     assert chances[0] != chances[1] != chances[2]
 
 
-def test_another_copy_gives_other_numbers(tables):
-    other = measure(SETTINGS.model_copy(update={"model_seed": 1}), lambda *_: None)
-    assert other["map"] != tables["map"]
-    assert other["tokens"] == tables["tokens"]
+def test_the_sentence_that_ships_needs_its_first_layer_as_the_notes_say():
+    held = page.recordings(PANELS, None)["trained"].tables
+    tokens, arrays = [row["token"].strip() for row in held["tokens"]], tell.arrays(held)
+    own = arrays["weights"]["trained"][0][0][-1]
+    assert tokens[own.index(max(own))] == "Darcy"
+    assert max(own) > 0.5
+    first = {row["flattened"]: row["likeliest"][0][0] for row in arrays["next"] if row["model"] != "lstm"}
+    assert (first[0], first[2]) == ("Darcy", "Darcy")
+    assert first[1] != "Darcy"
 
 
 def test_sentences_follow_the_weights(tables):
@@ -117,7 +122,7 @@ def test_the_drawing_gets_the_tables_numbers(tables):
     assert [len(ink) for ink in arrays["ink"][0]] == list(range(T, 0, -1))
     assert arrays["ink"][0][0][0] == 1.0
     said = {row["flattened"]: row.get("said") for row in arrays["next"] if row["model"] == "transformer"}
-    verdicts = {layer: tell.flat(tables, layer).short.split(": ")[1] for layer in (1, 2)}
+    verdicts = {layer: tell.flat(tables, layer).short.split(": ")[1] for layer in range(1, 5)}
     assert said == {0: None} | {layer: verdict.capitalize() for layer, verdict in verdicts.items()}
 
 

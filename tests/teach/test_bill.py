@@ -86,6 +86,42 @@ def test_the_crossing_is_bracketed_by_what_the_intervals_decide() -> None:
     assert "from n = 4,096 on; below that it is not decided" in said(made([1.0, 1.0, 1.0, 4.0]), "crossing")
 
 
+BETTER, WORSE = (0.5, 0.6), (1.5, 1.8)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "short"),
+    [
+        ("LLLL", "At every length measured one more word is cheaper for the LSTM."),
+        ("BBBB", "At every length measured one more word is cheaper for the Transformer."),
+        ("BB?L", "After enough words, one more is cheaper for the LSTM."),
+        ("?L?L", "After enough words, one more is cheaper for the LSTM."),
+        ("LL?B", "After enough words, one more is cheaper for the Transformer."),
+        ("LBLL", "Who is cheaper depends on the length."),
+        ("BB??", "Who is cheaper depends on the length."),
+        ("?L??", "Who is cheaper depends on the length."),
+        ("????", "No clear difference in the price of one more word."),
+    ],
+)
+def test_after_enough_words_is_said_only_where_nothing_turns_it_round(ahead: str, short: str) -> None:
+    """A letter a length, the shortest first: who is cheaper there, if it is clear."""
+    spans = {"L": WORSE, "B": BETTER, "?": (0.9, 1.1)}
+    rows = [
+        {"n_before": n, "a": BLOCK.name, "b": LSTM.name, "low": low, "value": (low + high) / 2, "high": high}
+        for n, (low, high) in zip(SETTINGS.lengths, map(spans.get, ahead), strict=True)
+    ]
+    told = tell.crossing(rows[::-1])
+    assert told.short == short
+    assert told.ahead == ("LSTM" if ahead == "LLLL" else "Transformer" if ahead == "BBBB" else "")
+    if ahead == "LL?B":
+        assert "the causal block is faster at n = 4,096" in told.text
+
+
+def test_a_median_time_has_the_interval_that_its_ratio_has() -> None:
+    times = [float(n) for n in range(1, 31)]
+    assert measure.median_of(times) == {"value": 15.5, "low": 10.0, "high": 21.0, "n": 30}
+
+
 def test_the_verdict_flips_and_may_be_open() -> None:
     assert "the LSTM layer is faster at every n measured from 64 (2.0" in said(made([2.0] * 4), "step")
     assert "the causal block is faster at every n measured from 64 (2.0" in said(made([0.5] * 4), "step")

@@ -69,9 +69,22 @@ def test_what_a_panel_says_of_itself_may_be_said(panel):
 
 @pytest.mark.parametrize("slide", SLIDES, ids=lambda path: path.name)
 def test_what_a_slide_says_may_be_said(slide):
-    text = re.sub(r"\{[{%].*?[%}]\}", " ", slide.read_text("utf-8"))
-    text = re.sub(r"<[^>]+>", " ", text)
-    assert words.faults(" ".join(text.split())) == []
+    assert {
+        text: found for text in paragraphs(slide.read_text("utf-8")) if (found := words.faults(text))
+    } == {}
+
+
+def paragraphs(html):
+    """What each paragraph, cell or point of a page says: none may lean on the numbers of another."""
+    html = re.sub(r"\{[{%].*?[%}]\}", " ", html)
+    parts = re.split(r"</?(?:p|li|t[dhr]|d[dt]|h2|summary|text|title|desc|aside|div)\b[^>]*>", html)
+    return [text for part in parts if (text := " ".join(re.sub(r"<[^>]+>", " ", part).split()))]
+
+
+def test_a_paragraph_has_no_n_of_the_next_one():
+    found = paragraphs("<p>It is <b>98%</b> right.</p> <p>Of n = 20 strings.</p>")
+    assert found == ["It is 98% right.", "Of n = 20 strings."]
+    assert [bool(words.faults(text)) for text in found] == [True, False]
 
 
 @BY_NAME

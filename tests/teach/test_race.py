@@ -1,6 +1,7 @@
 """The race: its rules under a clock of our own, and what is said of tables that we made up."""
 
 import itertools
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -92,18 +93,38 @@ def test_attention_alone_may_win_against_the_loop_and_lose_against_the_library()
 
 
 def test_what_parallel_hardware_adds_is_said_from_the_numbers() -> None:
-    block = said(tables(LSTM_layer=0.5), "parallel-2-CPU-threads")
+    block = said(tables(LSTM_layer=0.5), "parallel")
     assert "the block, with the shorter chain of matmuls, gained more" in block
     assert "the causal block: faster (2.0" in block
     assert "the LSTM layer: slower (2.0" in block
-    assert "the LSTM layer gained more" in said(tables(causal_block=0.5), "parallel-2-CPU-threads")
-    assert "no clear difference between the two gains" in said(tables(noise=0.3), "parallel-2-CPU-threads")
-    assert "nothing is said" in said(tables(setups=(ONE,)), "parallel")
+    assert "the LSTM layer gained more" in said(tables(causal_block=0.5), "parallel")
+    assert "no clear difference between the two gains" in said(tables(noise=0.3), "parallel")
+    assert "nothing is said" in said(tables(setups=(ONE,)), "one-thread")
 
 
-def test_a_gpu_is_spoken_of_only_where_one_raced() -> None:
+def test_the_first_of_more_cores_has_the_key_that_the_last_slide_asks_for() -> None:
+    slide = resources.files("isoloss.teach.deck").joinpath("slides/13-why.html").read_text("utf-8")
+    assert '"race", "parallel")' in slide
+    for cores in (2, 8):
+        made = tables(setups=(ONE, Processor("cpu", cores), GPU))
+        found = {one.key: one for one in tell.sentences(SETTINGS, made)}
+        assert f"{cores} CPU threads instead of 1" in found["parallel"].text
+        assert found["parallel"].short
+        assert not found["parallel-GPU"].short, "one of them aloud"
+    # A GPU is no core.
+    assert "parallel" not in {one.key for one in tell.sentences(SETTINGS, tables(setups=(ONE, GPU)))}
+
+
+def test_a_gpu_is_spoken_of_only_where_one_raced_and_says_who_is_ahead() -> None:
     assert "on the GPU" not in " ".join(one.text for one in tell.sentences(SETTINGS, tables()))
-    assert "the LSTM layer is faster" in said(tables(setups=(ONE, GPU)), "whole-gpu")
+    for swapped, family in ((False, "LSTM"), (True, "Transformer")):
+        speed = SPEED | ({LSTM.name: SPEED[BLOCK.name], BLOCK.name: SPEED[LSTM.name]} if swapped else {})
+        made = tables(speed, setups=(ONE, GPU))
+        told = next(one for one in tell.sentences(SETTINGS, made) if one.key == "whole-gpu")
+        assert (told.ahead, told.short) == (family, f"On the GPU the {family} layer is faster.")
+    even = tables(SPEED | {BLOCK.name: SPEED[LSTM.name]}, setups=(ONE, GPU), noise=0.0)
+    told = next(one for one in tell.sentences(SETTINGS, even) if one.key == "whole-gpu")
+    assert (told.ahead, told.short) == ("", "On the GPU: no clear difference.")
 
 
 def test_what_did_not_run_is_listed_with_its_price() -> None:
@@ -191,7 +212,7 @@ def test_nothing_fits_and_nothing_is_said_of_time() -> None:
     empty = measure.tables_of(SETTINGS, timed, left_out)
     assert tell.figures(SETTINGS, empty) == []
     keys = {one.key for one in tell.sentences(SETTINGS, empty)}
-    assert keys == {"parallel", "not-run", "chain", "work"}
+    assert keys == {"one-thread", "not-run", "chain", "work"}
 
 
 def test_setups_are_no_more_threads_than_cores_and_a_gpu_if_wanted() -> None:
@@ -245,6 +266,26 @@ def test_figures_are_drawn_whatever_ran() -> None:
         for figure in tell.figures(SETTINGS, made):
             assert "<svg" in svg(figure)
     assert "EXACT" in tell.html(SETTINGS, tables())
+
+
+def test_the_axes_stand_still_while_the_race_runs() -> None:
+    few = [Job(ONE, 256, mode, one.name) for mode in MODES for one in RUNNERS]
+
+    def axes(made):
+        chart = tell.figures(SETTINGS, made)[0].chart.to_dict()
+        inside = chart["hconcat"][0]["layer"][0]["encoding"]
+        return [inside[axis]["scale"]["domain"] for axis in "xy"]
+
+    whole = axes(tables())
+    assert axes(tables(left_out=few)) == [whole[0], [1.0, 1_000.0]]
+    assert whole[1] == [1.0, 1_000.0], "whole powers of ten"
+
+
+def test_the_terminal_draws_the_mode_that_the_title_names() -> None:
+    lines = panels.panel("race").lines(SETTINGS, tables())
+    assert lines[0].startswith(f"1 CPU thread, {BOTH}: ")
+    times = [row["value"] for row in tables()["times"] if (row["setup"], row["mode"]) == (ONE.name, BOTH)]
+    assert float(lines[1].split("|")[0]) == pytest.approx(max(times), rel=1e-4)
 
 
 def test_the_title_says_what_the_swapped_sentence_says() -> None:

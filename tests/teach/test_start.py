@@ -76,7 +76,10 @@ def test_full_settings_are_those_of_the_recording_and_changes_go_over_them():
             "change it",
         ),
         ("amnesia", ("cap=0",), None, "Most updates of training (cap) takes at least 1, got 0", "change it"),
-        ("amnesia", ("lengths=[]",), None, "(lengths) takes at least 1 of them", "change it"),
+        ("amnesia", ("lengths=[]",), None, "(lengths) takes a list of at least 1, got", "change it"),
+        ("amnesia", ("widths=[30]",), "binding", "(widths) takes multiples of 4, got 30", "change it"),
+        ("showdown", (f"prompt={'x' * 600}",), None, "(prompt) takes at most 500 characters", "change it"),
+        ("machine", ("size=64.5",), None, "takes a whole number, got 64.5", "change it"),
         ("amnesia", ("cap=10000", "seeds=20", "batch=256"), None, "times the work that is allowed", ""),
     ],
 )
@@ -86,6 +89,11 @@ def test_what_does_not_fit_is_refused_and_says_what_would(name, changes, only, w
     assert what in caught.value.what
     assert mend in caught.value.mend
     assert caught.value.exit_code == 2
+
+
+def test_what_is_no_number_is_refused_in_words():
+    with pytest.raises(InputError, match=r"\(rates\) takes a number that is not infinite, got nan"):
+        panels.panel("binding").settings_from({"rates": [float("nan")]})
 
 
 def test_names_of_panels_and_demos_lead_to_each_other():

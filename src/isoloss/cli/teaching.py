@@ -79,8 +79,7 @@ def show_result(panel: "Panel", settings: "Settings", result: "Result") -> None:
         show(blind(settings, result.tables))
         vote()
         show(reveal(settings, result.tables))
-    else:
-        show(panel.lines(settings, result.tables))
+    show(panel.lines(settings, result.tables))
     for sentence in result.sentences:
         show(fold(f"{sentence.badge('LIVE'):<8} {sentence.text}", " " * 9))
     show(fold(f"What this does not show: {panel.doubt}"))

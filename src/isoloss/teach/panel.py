@@ -111,15 +111,25 @@ class Panel(PanelWords):
         return f"isoloss.teach.{self.measured_by}".split(":")[0]
 
 
-BOUNDS = {"less_than_equal": ("at most", "le"), "less_than": ("less than", "lt")}
-BOUNDS |= {"greater_than_equal": ("at least", "ge"), "greater_than": ("more than", "gt")}
+LIMITS = {
+    "less_than_equal": "at most {le:,}",
+    "less_than": "less than {lt:,}",
+    "greater_than_equal": "at least {ge:,}",
+    "greater_than": "more than {gt:,}",
+    "multiple_of": "multiples of {multiple_of}",
+    "string_too_long": "at most {max_length:,} characters",
+    "too_long": "a list of at most {max_length}",
+    "too_short": "a list of at least {min_length}",
+}
 KINDS = {
     "int": "a whole number",
     "float": "a number",
     "bool": "yes or no",
     "string": "text",
     "tuple": "a list",
+    "finite": "a number that is not infinite",
 }
+OTHER_KIND = ("_type", "_parsing", "_from_float", "_number")
 
 
 def complaint(settings: type[Settings], error: ValidationError) -> str:
@@ -132,17 +142,10 @@ def complaint(settings: type[Settings], error: ValidationError) -> str:
     label = f"{settings.model_fields[name].description} ({name})"
     given = repr(first["input"])
     got = f", got {given}" if len(given) < 60 else ""
-    if kind in BOUNDS:
-        words, bound = BOUNDS[kind]
-        return f"{label} takes {words} {context[bound]:,}{got}"
-    for part, words, bound in (
-        ("too_short", "at least", "min_length"),
-        ("too_long", "at most", "max_length"),
-    ):
-        if kind.endswith(part):
-            return f"{label} takes {words} {context[bound]:,} of them{got}"
+    if kind in LIMITS:
+        return f"{label} takes {LIMITS[kind].format(**context)}{got}"
     expected = next((words for part, words in KINDS.items() if kind.startswith(part)), None)
-    if expected and kind.endswith(("_type", "_parsing")):
+    if expected and kind.endswith(OTHER_KIND):
         return f"{label} takes {expected}{got}"
     return f"{label}: {first['msg'].removeprefix('Value error, ')}{got}"
 

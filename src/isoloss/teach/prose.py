@@ -66,16 +66,12 @@ class SettingWords(Strict):
 
 
 class Plot(Strict):
-    """Which columns a terminal draws: ``y`` against ``x``, a mark ``by`` value; ``log``: axes, such as "xy".
-
-    ``only``: rows that have these values.
-    """
+    """Which columns a terminal draws: ``y`` against ``x``, a mark ``by`` value; ``log``: axes, as "xy"."""
 
     x: str
     y: str = "value"
     by: str
     log: str = ""
-    only: dict[str, str] = Field(default_factory=dict)
 
 
 class Caption(Strict):

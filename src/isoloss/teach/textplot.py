@@ -15,8 +15,7 @@ WIDTH, HEIGHT, EDGE = 60, 12, 10
 def lines(title: str, table: pl.DataFrame, plot: Plot) -> Iterator[str]:
     """The medians of ``plot.y`` against ``plot.x``, a mark ``plot.by`` value; nothing without a number."""
     names = [plot.by, plot.x]
-    rows = table.filter(**plot.only) if plot.only else table
-    points = rows.group_by(names, maintain_order=True).agg(pl.col(plot.y).median()).drop_nulls()
+    points = table.group_by(names, maintain_order=True).agg(pl.col(plot.y).median()).drop_nulls()
     if points.is_empty():
         return
     marks = dict(zip(points[plot.by].unique(maintain_order=True), MARKS, strict=False))

@@ -8,21 +8,15 @@ import polars as pl
 from isoloss.figures.marks import chart_of
 from isoloss.figures.style import GRID, INK
 
-SCHEME = ["#ffffff", "#0072B2"]
-PALE = ["#ffffff", "#7dbfe6"]
+SCHEME = ["#ffffff", "#7dbfe6"]
 """Dark letters stand out on all of it, and light ones on what the dark theme makes of it."""
 
 
 def heat_map(
-    weights: pl.DataFrame,
-    labels: Sequence[str],
-    *,
-    top: float = 1.0,
-    angle: float = -90,
-    scheme: Sequence[str] = SCHEME,
+    weights: pl.DataFrame, labels: Sequence[str], *, top: float = 1.0, angle: float = -90
 ) -> alt.Chart:
     """Cells of ``looks``, ``looks at``, ``weight``: white at 0, blue at ``top``."""
-    scale = alt.Scale(domain=[0, top], range=list(scheme), clamp=True, interpolate="rgb")
+    scale = alt.Scale(domain=[0, top], range=SCHEME, clamp=True, interpolate="rgb")
     x = alt.X("looks at:N", title="looked at", sort=list(labels), scale=alt.Scale(domain=list(labels)))
     y = alt.Y("looks:N", title="looks", sort=list(labels), scale=alt.Scale(domain=list(labels)))
     legend = alt.Legend(title="weight", gradientLength=90)
@@ -39,7 +33,7 @@ def heat_map(
 
 def numbered_map(weights: pl.DataFrame, labels: Sequence[str], *, size: int = 12) -> alt.LayerChart:
     """The same with the number in each cell."""
-    base = heat_map(weights, labels, angle=-40, scheme=PALE)
+    base = heat_map(weights, labels, angle=-40)
     numbers = base.mark_text(fontSize=size).encode(
         text=alt.Text("weight:Q", format=".2f"), color=alt.value(INK)
     )

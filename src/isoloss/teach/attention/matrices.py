@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 
 SHADES = " ░▒▓█"
-PLUS, MINUS = (0, 114, 178), (204, 85, 0)
-"""Blue and vermilion of the figures, from white at 0."""
 
 Cells = list[list[float | None]]
 
@@ -31,12 +29,11 @@ class Matrix:
     def heads(self) -> list[str]:
         return [*self.columns, *(["sum"] if self.sums is not None else [])]
 
-    def shaded_rows(self) -> Iterator[tuple[str, list[tuple[str, str, str]], str]]:
-        """Each row's label; its cells as number, colour behind it and colour of the text; its sum or ''."""
+    def shaded_rows(self) -> Iterator[tuple[str, list[tuple[str, int | None]], str]]:
+        """Each row's label; its cells: number and percent of the largest, None where masked; its sum."""
         for index, (label, values) in enumerate(zip(self.rows, self.cells, strict=True)):
-            colours = [colour(value, self.largest) for value in values]
-            backs = zip(values, colours, strict=True)
-            cells = [(number(value), hex_code(back), ink(back)) for value, back in backs]
+            shades = [None if value is None else round(100 * value / self.largest) for value in values]
+            cells = list(zip(map(number, values), shades, strict=True))
             yield label, cells, "" if self.sums is None else number(self.sums[index])
 
 
@@ -69,23 +66,3 @@ def lines_of(matrix: Matrix) -> list[str]:
 def shade(value: float | None, largest: float) -> str:
     size = 0.0 if value is None else abs(value) / largest
     return SHADES[min(len(SHADES) - 1, int(size * len(SHADES)))]
-
-
-def colour(value: float | None, largest: float) -> tuple[int, int, int]:
-    """White at 0, full blue or vermilion at the matrix's largest size; grey for what the mask hides."""
-    if value is None:
-        return (227, 227, 227)
-    full, share = (PLUS if value >= 0 else MINUS), min(1.0, abs(value) / largest)
-    red, green, blue = (round(255 + share * (part - 255)) for part in full)
-    return red, green, blue
-
-
-def hex_code(rgb: tuple[int, int, int]) -> str:
-    return "#" + "".join(f"{part:02x}" for part in rgb)
-
-
-def ink(rgb: tuple[int, int, int]) -> str:
-    """Black or white, whichever stands out more from the background (WCAG 2.2, relative luminance)."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (p / 255 for p in rgb)]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#000000" if luminance > 0.179 else "#ffffff"

@@ -23,10 +23,9 @@ class UntrainedSettings(Seeded):
 
 @described("attention", "trained")
 class TrainedSettings(Settings):
-    """A sentence of the audience's, read by the packaged models."""
+    """A sentence of the audience's, read by the packaged pair."""
 
     sentence: SentenceText
-    model_seed: int
     seed: int
 
 

@@ -34,6 +34,8 @@ MACHINES = ("drawing.js", "cell.js", "web.js", "dictionary.js", "blame.js", "rac
 STAGE = ("stage.js", "tally.js", "presenter.js", "panels.js", "deck.js")
 SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), *STAGE)
 APPENDIX = "A"
+CALLS = ("panel", "machine", "scoreboard", "verdict", "study_findings", "study_evidence")
+"""What a slide's template may call of ``Parts``."""
 
 ARRAYS = {"reach": reach.arrays, "trained": trained.arrays, "right-slot": right_slot.arrays}
 """What a drawing takes of a panel's recorded tables."""
@@ -241,14 +243,7 @@ class Parts:
 
 def _slide(number: int, label: str, source: str, parts: Parts) -> Slide:
     """A slide begins with a bare <h2>, which gets the id and the focus of its slide."""
-    calls = {
-        "panel": parts.panel,
-        "machine": parts.machine,
-        "scoreboard": parts.scoreboard,
-        "verdict": parts.verdict,
-        "study_findings": parts.study_findings,
-        "study_evidence": parts.study_evidence,
-    }
+    calls = {name: getattr(parts, name) for name in CALLS}
     html = environment().from_string(source).render(calls).strip()
     heading = _HEADING.match(html)
     if heading is None:

@@ -100,7 +100,8 @@
         const held = document.activeElement;
         one(".run", panel).disabled = busy;
         one(".cancel", panel).disabled = !busy;
-        if (held && held.disabled) one(busy ? ".cancel" : ".run", panel).focus();
+        // Not to Cancel: the next space would press it. The heading is where a slide's focus begins.
+        if (held && held.disabled) (busy ? one("h2", current()) : one(".run", panel)).focus({ preventScroll: true });
         one("progress", panel).value = message.done;
         one(".state", panel).textContent = one(".state", panel).title = failed ? "failed" : stateText(message);
         problem(panel, failed ? "This measurement failed: " + message.text : "");

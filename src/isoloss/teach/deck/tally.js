@@ -4,8 +4,19 @@
   "use strict";
 
   const all = (selector, inside) => Array.from(inside.querySelectorAll(selector));
-  const rounds = [], typed = new Map();
-  const PACE = 30, Z = 1.96;
+  const PACE = 30, Z = 1.96, KEPT = "isoloss-hands";
+  const { rounds, guesses } = storage(() => JSON.parse(sessionStorage.getItem(KEPT))) || { rounds: [], guesses: {} };
+  const keep = () => storage(() => sessionStorage.setItem(KEPT, JSON.stringify({ rounds, guesses })));
+  const typed = new Map();
+
+  /** Votes and guesses outlive a reload. Storage may be closed to a file: then they last as long as the page. */
+  function storage(act) {
+    try {
+      return act();
+    } catch {
+      return null;
+    }
+  }
 
   /** Wilson's 95% interval of a share. */
   function wilson(hits, n) {
@@ -24,7 +35,7 @@
     const text = told + "Transformer " + won("Transformer") + ", LSTM " + won("LSTM") + ", same " + won("same") + ".";
     if (n === 0) return text;
     const [low, high] = wilson(won("Transformer"), n), coin = low <= 50 && high >= 50;
-    return text + " Transformer in " + low + " to " + high + "% of n = " + n + (coin ? ": a coin would do as well." : ": no coin.");
+    return text + " Transformer " + low + " to " + high + "% of n = " + n + (coin ? ": a coin would do as well." : ": no coin.");
   }
 
   function tell(place) {
@@ -37,9 +48,11 @@
     if (pressed) counts.set(pressed, (counts.get(pressed) || 0) + 1);
     if (total(counts) === 0) return null;
     const [first, second] = ["A", "B"].map((label) => counts.get(label) || 0);
-    const names = new Map(all(".identities dt", panel).map((label) => [label.textContent, label.nextElementSibling.textContent]));
-    const winner = first === second ? "same" : names.get(first > second ? "A" : "B") || "same";
+    const names = new Map(all(".identity", panel).map((name) => [name.closest("[data-side]").dataset.side, name.textContent]));
+    const undecided = first === second || (counts.get("same") || 0) >= Math.max(first, second);
+    const winner = undecided ? "same" : names.get(first > second ? "A" : "B") || "same";
     rounds.push(winner);
+    keep();
     tell(panel);
     return winner;
   }
@@ -55,6 +68,8 @@
   /** What the room guessed stands beside the verdict. */
   function counted(panel) {
     const counts = hands(panel.querySelector(".guess"));
+    guesses[panel.dataset.panel] = Array.from(counts);
+    keep();
     const words = Array.from(counts).filter(([, n]) => n > 0).map(([name, n]) => name + " " + n);
     panel.querySelector(".room").textContent = words.length ? "The room: " + words.join(", ") + "." : "";
   }
@@ -63,7 +78,7 @@
   function type(place) {
     if (window.machines.calm()) return;
     all(".written", place).forEach(function (part) {
-      const side = part.closest("[data-side]").dataset.side, whole = part.textContent;
+      const side = part.closest("[data-side]").dataset.side, whole = part.textContent, page = part.closest(".texts");
       let shown = Math.min(typed.get(side) || 0, whole.length);
       part.textContent = whole.slice(0, shown);
       const timer = setInterval(function () {
@@ -71,6 +86,7 @@
         shown += 1;
         typed.set(side, shown);
         part.textContent = whole.slice(0, shown);
+        page.scrollTop = page.scrollHeight;
       }, PACE);
     });
   }
@@ -78,6 +94,12 @@
   document.addEventListener("input", function (event) {
     const group = event.target.closest(".guess");
     if (group) counted(group.closest(".panel"));
+  });
+
+  all(".panel:has(.guess)", document).forEach(function (panel) {
+    const before = new Map(guesses[panel.dataset.panel]);
+    all(".guess [data-hands]", panel).forEach((field) => { field.value = before.get(field.dataset.hands) || ""; });
+    counted(panel);
   });
 
   window.tally = { vote, guess, tell, type, again: () => typed.clear() };

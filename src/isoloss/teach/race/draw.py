@@ -1,6 +1,7 @@
 """Two pictures of a race: every runner's time, and the whole block against the LSTM layer everywhere."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil, floor, log10
 
 import altair as alt
 import polars as pl
@@ -27,19 +28,16 @@ LOOKS: dict[str, marks.Look] = {
 """Colour, point and dash: vermilion for what computes an LSTM, blue for attention."""
 
 
-def times(tables: Tables, setup: str, mode: str, layers: Sequence[Row]) -> Figure:
-    """Time against length on one set-up in ``mode``. ``layers``: block against LSTM layer.
-
-    The table has both modes.
-    """
-    rows = [row for row in tables["times"] if row["setup"] == setup]
+def times(tables: Tables, setup: str, mode: str, layers: Sequence[Row], lengths: Sequence[int]) -> Figure:
+    """Time against all ``lengths`` on one set-up in ``mode``. ``layers``: block against LSTM layer."""
+    rows = [row for row in tables["times"] if (row["setup"], row["mode"]) == (setup, mode)]
     table = pl.DataFrame(rows).select("mode", "runner", "length", "value", "low", "high", "n")
     clock = rows[0]["clock"]
     verdict = judge(layers, BLOCK.name, LSTM.name, "length", numbers=False)
     return figure(
         "race",
         "race-times",
-        _panels(marks.with_looks(table, "runner", LOOKS), LOOKS, "length", f"{clock}, ms", modes=(mode,)),
+        _panels(marks.with_looks(table, "runner", LOOKS), LOOKS, "length", f"{clock}, ms", lengths),
         table,
         title=f"{setup}, {mode}: {verdict}." if verdict else f"Times so far on {setup}",
         clock=clock,
@@ -47,7 +45,7 @@ def times(tables: Tables, setup: str, mode: str, layers: Sequence[Row]) -> Figur
     )
 
 
-def referee(rows: Sequence[Row], set_ups: int) -> Figure:
+def referee(rows: Sequence[Row], set_ups: int, lengths: Sequence[int]) -> Figure:
     """Block over LSTM layer with intervals, a line a set-up: above 1 the LSTM layer is faster."""
     names = list(dict.fromkeys(row["setup"] for row in rows))
     colours = (INK, OTHER_COLOURS[0], OTHER_COLOURS[3], QUIET)
@@ -62,7 +60,7 @@ def referee(rows: Sequence[Row], set_ups: int) -> Figure:
     return figure(
         "race",
         "race-referee",
-        _panels(moved, looks, "place", "Block's time / LSTM layer's", even=True),
+        _panels(moved, looks, "place", "Block's time / LSTM layer's", lengths, even=True),
         table,
         title=_verdicts(rows),
         n=rows[0]["n"],
@@ -85,18 +83,23 @@ def _panels(
     looks: Mapping[str, marks.Look],
     column: str,
     y_title: str,
+    lengths: Sequence[int],
     *,
-    modes: Sequence[str] = MODES,
     even: bool = False,
 ) -> alt.HConcatChart:
-    """Lines against length, placed by ``column``, a panel a mode; ``even``: with a rule at 1."""
-    ticks = sorted(set(table["length"]))
+    """Lines against length, placed by ``column``, a panel a mode; ``even``: with a rule at 1.
+
+    Axes stand still while a race runs: all lengths, and times between powers of ten.
+    """
+    ticks = sorted(set(lengths))
     x = log_axis(alt.X, column, "Tokens T", ticks[0], ticks[-1], room=1.3, ticks=ticks, labels=",d")
     low, high = marks.span(table["low"], table["high"], [1.0] if even else [])
-    y = log_axis(alt.Y, "value", y_title, low, high, room=1.3, labels="~g")
+    if not even:
+        low, high = 10.0 ** floor(log10(low)), 10.0 ** ceil(log10(high))
+    y = log_axis(alt.Y, "value", y_title, low, high, room=1.3 if even else 1.0, labels="~g")
     equal = marks.chart_of(pl.DataFrame({"value": [1.0]})).mark_rule(strokeWidth=1.5, color=QUIET).encode(y)
     panels: list[alt.LayerChart] = []
-    for mode in modes:
+    for mode in MODES if even else table["mode"].unique():
         layers = curves(table.filter(pl.col("mode") == mode), looks, x, y, HEIGHT)
         title = alt.TitleParams(mode, fontSize=13, fontWeight="normal", offset=4)
         panels.append(marks.panel([equal, *layers] if even else layers, WIDTH, HEIGHT, title))

@@ -32,11 +32,11 @@ def sentences(settings: RaceSettings, tables: Tables) -> list[Sentence]:
     first = next(iter(setups(tables)), "")
     told = {
         "whole-training": _layers(pair(tables, first, BLOCK, LSTM, BOTH)),
-        "whole-forward": _layers(pair(tables, first, BLOCK, LSTM, FORWARD), aloud=False),
+        "whole-forward": Told(judged("layers", pair(tables, first, BLOCK, LSTM, FORWARD)), ""),
         "same-function": Told(judged("same-function", pair(tables, first, NAIVE, LSTM, BOTH, FORWARD)), ""),
         "opponents": Told(_opponents(tables, first), ""),
         **_threads(tables),
-        "whole-gpu": Told(judged("gpu", pair(tables, "GPU", BLOCK, LSTM, BOTH, FORWARD)), ""),
+        "whole-gpu": _layers(pair(tables, "GPU", BLOCK, LSTM, BOTH, FORWARD), "gpu"),
         "not-run": Told(_not_run(tables), ""),
     }
     T = max(settings.lengths)
@@ -62,16 +62,17 @@ def setups(tables: Tables) -> list[str]:
     return list(dict.fromkeys(row["setup"] for row in rows))
 
 
-def _layers(rows: Sequence[Row], *, aloud: bool = True) -> Told:
+def _layers(rows: Sequence[Row], name: str = "layers") -> Told:
     """Layer against layer, as both are trained: where each is faster, and whether one is everywhere."""
-    text = judged("layers", rows)
-    if not rows or not aloud:
+    text = judged(name, rows)
+    if not rows:
         return Told(text, "")
+    where = {"1 CPU thread": "On one core", "GPU": "On the GPU"}.get(rows[0]["setup"], "Here")
     if family := at_all(rows):
-        where = "On one core" if rows[0]["setup"] == "1 CPU thread" else "Here"
         return Told(text, f"{where} the {family} layer is faster.", family)
     differs = any(winner(row, BLOCK.name, LSTM.name) for row in rows)
-    return Told(text, "Who is faster depends on the length." if differs else "No clear difference.")
+    told = "who is faster depends on the length." if differs else "no clear difference."
+    return Told(text, f"{where}: {told}")
 
 
 def at_all(rows: Sequence[Row]) -> Family:
@@ -96,14 +97,17 @@ def _opponents(tables: Tables, setup: str) -> str:
 
 
 def _threads(tables: Tables) -> dict[str, Told]:
-    """What parallel hardware added to either side, at the longest length that both ran; the first aloud."""
+    """What parallel hardware added to either side, at the longest length that both ran; the first aloud.
+
+    The first of more cores is ``parallel``, however many they are: the last slide asks for it by that key.
+    """
     told: dict[str, Told] = {}
     for setup in setups(tables)[1:]:
         if gains := _longest(tables, setup):
             text, short, ahead = _gains(*gains)
-            key = f"parallel-{setup}".replace(" ", "-")
+            key = "parallel" if not told and setup != "GPU" else f"parallel-{setup}".replace(" ", "-")
             told[key] = Told(text, "" if told else short, "" if told else ahead)
-    return told or {"parallel": Told(say("no-threads"), "")}
+    return told or {"one-thread": Told(say("no-threads"), "")}
 
 
 def _longest(tables: Tables, setup: str) -> tuple[Row, Row] | None:
@@ -166,9 +170,10 @@ def figures(settings: RaceSettings, tables: Tables) -> list[Figure]:
     if not names:
         return []
     layers = pair(tables, names[0], BLOCK, LSTM, BOTH, FORWARD)
-    times = draw.times(tables, names[0], layers[0]["mode"] if layers else FORWARD, layers)
+    mode = (layers or frame(tables, "times", setup=names[0]).to_dicts())[0]["mode"]
+    times = draw.times(tables, names[0], mode, layers, settings.lengths)
     rows = frame(tables, "ratios", a=BLOCK.name, b=LSTM.name).to_dicts()
-    return [times, draw.referee(rows, len(names))] if rows else [times]
+    return [times, draw.referee(rows, len(names), settings.lengths)] if rows else [times]
 
 
 def lines(settings: RaceSettings, tables: Tables) -> list[str]:

@@ -51,16 +51,14 @@ def sentences(settings: ShowdownSettings, tables: Tables) -> list[Sentence]:
     more = gains.short(
         "With more text before it the {winner} improves more.", "Both gain alike from context."
     )
-    first = f"A was the {NAMES[tables['order'][0]['family']]}."
     return [
-        sentence("reveal-identities", identities(settings, tables), first, exact=True),
+        sentence("reveal-identities", identities(settings, tables), exact=True),
         sentence("reveal-words", real_words(tables), real_words_short(tables)),
         sentence("reveal-pair", pair(tables), recorded=True),
         sentence("reveal-loss", loss(tables), lower, family_of(losses.winner), recorded=True),
         sentence("reveal-rates", tuning(tables), recorded=True),
         sentence("reveal-positions", context(tables), more, family_of(gains.winner), recorded=True),
         sentence("reveal-copied", copies(tables), copies_short(tables)),
-        sentence("reveal-distinct", variety(tables)),
     ]
 
 
@@ -160,9 +158,9 @@ def means_verdict(tables: Tables, *what: Any, wins: str) -> str:
 def copies(tables: Tables) -> str:
     """Shares of 4- and 8-word runs that the training text holds, beside people's own text."""
     four, eight = means_of(tables, "copied_4"), means_of(tables, "copied_8")
-    verdict = texts_verdict(tables, "copied_4", "repeats more of the training text")
-    if not four or not verdict:
+    if not four or min(map(len, by_side(tables, *COPIED).values())) < 2:
         return TOO_SHORT
+    verdict = apart(versus_of(tables, *COPIED), "repeats more of the training text", points, " points")
     longest = by_side(tables, "samples", "side", "longest", SIDES)
     most = ", ".join(f"{SIDES[side]} {max(longest[side])}" for side in four)
     long_runs = f" 8-word runs, {mean_shares(eight)}." if eight else ""
@@ -170,22 +168,6 @@ def copies(tables: Tables) -> str:
 
 
 TOO_SHORT = "The texts are too short to have runs of 4 words; let them write more tokens."
-
-
-def variety(tables: Tables) -> str:
-    """Shares of different words and word pairs."""
-    words, pairs = means_of(tables, "distinct_1"), means_of(tables, "distinct_2")
-    verdict = texts_verdict(tables, "distinct_1", "varies its words more")
-    if not words or not pairs or not verdict:
-        return TOO_SHORT
-    return say("variety", words=mean_shares(words), pairs=shares(pairs), verdict=verdict)
-
-
-def texts_verdict(tables: Tables, measure: str, wins: str) -> str:
-    """The difference of mean shares in percentage points, and who is ahead; empty if texts are too short."""
-    what = ("samples", "side", measure)
-    enough = min(map(len, by_side(tables, *what).values())) > 1
-    return apart(versus_of(tables, *what), wins, points, " points") if enough else ""
 
 
 def apart(versus: Versus, wins: str, write: Callable[[float], str], unit: str = "") -> str:
@@ -222,20 +204,12 @@ def means_of(tables: Tables, measure: str) -> dict[str, Row]:
 
 
 def mean_shares(rows: Mapping[str, Row]) -> str:
-    return f"mean of {min(row['n'] for row in rows.values())} texts a side: {shares(rows)}"
-
-
-def shares(rows: Mapping[str, Row]) -> str:
-    return ", ".join(f"{SIDES[side]} {percent(row['value'], 1)}" for side, row in rows.items())
+    shares = ", ".join(f"{SIDES[side]} {percent(row['value'], 1)}" for side, row in rows.items())
+    return f"mean of {min(row['n'] for row in rows.values())} texts a side: {shares}"
 
 
 def figures(settings: ShowdownSettings, tables: Tables) -> list[Figure]:
-    if "positions" not in tables:
-        return []
-    pictures = [draw.by_position(tables, judgement=context(tables))]
-    if means_of(tables, "copied_4"):
-        pictures.append(draw.by_copies(tables, judgement=copies(tables)))
-    return pictures
+    return [draw.by_position(tables, judgement=context(tables))] if "positions" in tables else []
 
 
 def blind_lines(settings: ShowdownSettings, tables: Tables) -> list[str]:
@@ -276,17 +250,18 @@ def cell(row: Row | None) -> str:
 def html(settings: ShowdownSettings, tables: Tables) -> Markup:
     """Both texts as they grow; with the order drawn, the vote, and who was who to be hidden until then."""
     last = max((row["step"] for row in tables.get("steps", [])), default=0)
+    who = {row["label"]: NAMES[row["family"]] for row in tables.get("order", [])}
     texts = [
         {
             "label": text["label"],
+            "who": who.get(text["label"]),
             "prompt": visible(text["prompt"]).split("\n"),
             "lines": [line for line in visible(text["text"]).split("\n") if line.strip()],
             "candidates": [{**row, "token": spell(row["token"])} for row in steps(tables, text, last)],
         }
         for text in tables.get("texts", [])
     ]
-    identities = [(row["label"], NAMES[row["family"]]) for row in tables.get("order", [])]
-    return fill("teach/showdown/tasting.html", texts=texts, vote="order" in tables, identities=identities)
+    return fill("teach/showdown/tasting.html", texts=texts, vote="order" in tables)
 
 
 def steps(tables: Tables, text: Row, step: int) -> list[Row]:

@@ -7,6 +7,7 @@ import polars as pl
 
 from isoloss.figures import marks
 from isoloss.figures.style import INK, QUIET, log_axis
+from isoloss.teach.amnesia.contest.outcomes import spoken
 from isoloss.teach.amnesia.names import LOOKS
 
 WIDTH, HEIGHT = 315, 245
@@ -19,9 +20,10 @@ Drawing = tuple[alt.TopLevelMixin, pl.DataFrame]
 
 
 def with_looks(rows: pl.DataFrame) -> pl.DataFrame:
-    """The colour, the shape and the name of each row's side beside it."""
+    """The colour, the shape and the name of each row's side beside it, as sentences call it."""
     looks = {side: (colour, shape, dash) for side, (colour, dash, shape) in LOOKS.items()}
-    return marks.with_looks(rows, "side", looks)
+    named = pl.col("side").map_elements(spoken, pl.String)
+    return marks.with_looks(rows, "side", looks).with_columns(label=named)
 
 
 def curves(rows: pl.DataFrame, levels: Sequence[tuple[float, str]], last: int) -> Drawing:
@@ -50,7 +52,7 @@ def _over(x: alt.X, rows: pl.DataFrame, levels: Sequence[tuple[float, str]]) -> 
     )
     middle = (
         carry_on(table, across)
-        .group_by("side", "colour", "shape", across, maintain_order=True)
+        .group_by("side", "label", "colour", "shape", across, maintain_order=True)
         .agg(pl.col("value").median())
         .sort(across, maintain_order=True)
     )
@@ -58,7 +60,7 @@ def _over(x: alt.X, rows: pl.DataFrame, levels: Sequence[tuple[float, str]]) -> 
         [{"value": height, "label": name, "colour": INK} for height, name in levels],
         schema={"value": pl.Float64, "label": pl.String, "colour": pl.String},
     )
-    ends = middle.group_by("side", maintain_order=True).last().rename({"side": "label"})
+    ends = middle.group_by("side", maintain_order=True).last()
     far = pl.lit(marks.domain(x)[1], pl.Float64).alias(across)
     labels = pl.concat(
         [ends.select(*baselines.columns, pl.col(across).cast(pl.Float64)), baselines.with_columns(far)]
@@ -78,7 +80,7 @@ def carry_on(rows: pl.DataFrame, across: str) -> pl.DataFrame:
 
     Else the median would be that of the slow seeds alone.
     """
-    places = rows.select("side", "colour", "shape", across).unique(maintain_order=True)
+    places = rows.select("side", "label", "colour", "shape", across).unique(maintain_order=True)
     seeds = rows.select("side", "seed").unique(maintain_order=True)
     return (
         places.join(seeds, on="side", maintain_order="left_right")
@@ -99,7 +101,7 @@ def sweep(rows: pl.DataFrame, names: Sequence[str], levels: Sequence[str]) -> Dr
         .scale(domain=[0, 1.03], nice=False)
         .axis(format=".0%")
     )
-    y = alt.Y("side:N", title=None, sort=list(LOOKS)).axis(labelLimit=200)
+    y = alt.Y("label:N", title=None, sort=list(map(spoken, LOOKS))).axis(labelLimit=200)
     base = marks.chart_of(table)
     parts = [
         base.mark_rule(opacity=0.6).encode(alt.X("low:Q"), alt.X2("high:Q"), y, color=marks.COLOUR),

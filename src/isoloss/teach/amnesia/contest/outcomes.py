@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import permutation_test, rankdata
 
 from isoloss.stats import Interval, difference, share
-from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, CHRONO, DEFAULT
+from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Family
 from isoloss.teach.shares import ENOUGH, gap, span
@@ -27,6 +27,7 @@ SPOKEN = {
     BIAS_1: "LSTM",
     BIAS_3: "LSTM told to remember",
     CHRONO: "LSTM with many clocks",
+    BLOCK: "attention",
 }
 """Names for the room, without a number."""
 
@@ -149,7 +150,7 @@ def verdict(a: Outcome, b: Outcome) -> Told:
             f": both reached 99%, {versus.clause('updates apart', basis)}",
             few=f": both reached 99%, {a.side} in {a.arrivals}, {b.side} in {b.arrivals} ({basis})",
         )
-        won = f"Both learn it; the {{winner}} {abs(sooner.value):.0f} updates sooner."
+        won = f"The {{winner}} learns it {abs(sooner.value):.0f} updates sooner than the {{loser}}."
         return Told(text, aloud(versus, won, "Both learn it, alike."), between(a, b, versus.winner))
     shares = gap(a.shares, b.shares)
     # Shares differ by at most 100 points; a t interval does not know that.
@@ -159,7 +160,7 @@ def verdict(a: Outcome, b: Outcome) -> Told:
         first, second = (b, a) if later > 0 else (a, b)
         if p < SECOND_LOOK:
             text = say("by-order", first=first, second=second, within=within, p=p)
-            said = f"The {spoken(first.side)} wins: it gets there sooner."
+            said = f"The {spoken(first.side)} gets there sooner than the {spoken(second.side)}."
             return Told(text, said, between(a, b, first.side))
     text = versus.sentence(
         versus.clause(f"points more right within {within}", basis),

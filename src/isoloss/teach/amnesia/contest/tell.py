@@ -210,7 +210,7 @@ def _farthest(rows: pl.DataFrame) -> str:
     """Each side's mean at the greatest distance, for the title of its figure."""
     far = rows.filter(pl.col("distance") == pl.col("distance").max())
     means = far.group_by("side", maintain_order=True).agg(pl.col("value").mean())
-    each = ", ".join(f"{side} {100 * mean:.0f}%" for side, mean in means.iter_rows())
+    each = ", ".join(f"{spoken(side)} {100 * mean:.0f}%" for side, mean in means.iter_rows())
     return f"at distance {far['distance'][0]} {each}"
 
 

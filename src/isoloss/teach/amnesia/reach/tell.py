@@ -16,10 +16,10 @@ from isoloss.teach.amnesia.contest.outcomes import say, spoken
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.settings import ReachSettings
 from isoloss.teach.result import Sentence, Tables, frame, sentence
-from isoloss.teach.versus import Told, Versus
-from isoloss.text import capital
+from isoloss.teach.versus import Told, Versus, family_of
+from isoloss.text import capital, percent
 
-FIRST_OF_20, FLAT, FLOOR = 19, 5, 1e-12
+FIRST_OF_20, FLAT, FLOOR, SHARE = 19, 5, 1e-12, "Share of the signal that is left"
 """The distance of the first of 20 letters; largest over smallest of what is flat; where the drawing ends."""
 
 
@@ -35,9 +35,17 @@ def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
         texts.append(sentence("verdict", *orders(at_k[BIAS_3], at_k[DEFAULT])))
     if len(block := rows.filter(side=BLOCK)):
         texts.append(sentence("flat", *flat(block)))
-    for n, row in enumerate(at_k.values()):
-        texts.append(sentence(f"side-{n}", say("reach-share", name=capital(row["side"]), **row)))
+    for n, (side, row) in enumerate(at_k.items()):
+        short = survives(row["value"]) if side == DEFAULT else ""
+        told = sentence(f"side-{n}", say("reach-share", name=capital(side), **row), short)
+        texts.insert(1 if short else len(texts), told)  # the answer to the guess stands beside the verdict
     return [*texts, sentence("gate", gate(k), "The forget gate is a clock.", exact=True)]
+
+
+def survives(share: float) -> str:
+    """Of the default LSTM's signal, in the words of the guess."""
+    left = percent(share, 0) if share >= 0.01 else f"one part in {rounded(1 / share)}"
+    return f"Of the default LSTM's signal {left} survives."
 
 
 def orders(a: dict[str, Any], b: dict[str, Any]) -> Told:
@@ -81,12 +89,8 @@ def gate(k: int) -> str:
     return say("reach-gate", k=k, parts="; ".join(parts))
 
 
-DRAWN = {
-    DEFAULT: ("LSTM, default", "lstm"),
-    BIAS_3: ("LSTM, told to remember", "lstm"),
-    BLOCK: ("attention", "transformer"),
-}
-"""Sides of the drawing, with their names for the room and their colours."""
+DRAWN = (DEFAULT, BIAS_3, BLOCK)
+"""Sides of the drawing and of the chart."""
 
 
 def arrays(tables: Tables) -> list[dict[str, Any]]:
@@ -94,8 +98,9 @@ def arrays(tables: Tables) -> list[dict[str, Any]]:
     near = frame(tables, "reach").filter(pl.col("k") <= FIRST_OF_20)
     by_side = {side: part["value"] for (side,), part in near.partition_by("side", as_dict=True).items()}
     return [
-        {"name": name, "family": family, "shares": [float(f"{share:.3g}") for share in by_side[side]]}
-        for side, (name, family) in DRAWN.items()
+        {"name": spoken(side), "family": family_of(side).lower()}
+        | {"shares": [float(f"{share:.3g}") for share in by_side[side]]}
+        for side in DRAWN
         if side in by_side
     ]
 
@@ -105,7 +110,7 @@ def figures(settings: ReachSettings, tables: Tables) -> list[Figure]:
         return []
     texts = {sentence.key: sentence.text for sentence in sentences(settings, tables)}
     finding = texts.get("verdict", "How far a gradient reaches, so far").split(": ")[0]
-    chart, table = _chart(frame(tables, "reach"))
+    chart, table = _chart(frame(tables, "reach").filter(pl.col("side").is_in(DRAWN)))
     return [prose.figure("amnesia", "reach", chart, table, finding=finding, **settings.model_dump())]
 
 
@@ -113,9 +118,8 @@ def _chart(rows: pl.DataFrame) -> tuple[alt.LayerChart, pl.DataFrame]:
     table = with_looks(rows).with_columns(pl.col("low").clip(FLOOR).alias("bottom"))
     table, last = table.filter(pl.col("value") >= FLOOR), int(marks.span(rows["k"])[1])
     x = alt.X("k:Q", title="Steps back k").scale(domain=[0, last], nice=False)
-    title = "|d out_T / d x_(T-k)| relative to k = 0"
     ticks = [10.0**power for power in range(-12, 2, 2)]
-    y = log_axis(alt.Y, "value", title, FLOOR, 3.0, ticks=ticks, labels=POWERS)
+    y = log_axis(alt.Y, "value", SHARE, FLOOR, 3.0, ticks=ticks, labels=POWERS)
     marked = table.filter((pl.col("k") % max(1, last // 12)) == 0)
     # A line that leaves the picture below is named where it does.
     ends = table.group_by("side", maintain_order=True).last()

@@ -55,7 +55,8 @@ def progress_figure(settings: RightSlotSettings, tables: Tables) -> Figure:
 
 def progress_panel(table: pl.DataFrame, name: str, levels: dict[str, float]) -> alt.LayerChart:
     last = int(marks.span(table["update"])[1])
-    x = alt.X("update:Q", title="Updates", scale=alt.Scale(domain=[0, last], nice=False)).axis(tickCount=3)
+    x = alt.X("update:Q", title="Updates", scale=alt.Scale(domain=[0, last], nice=False))
+    x = x.axis(values=[0, last // 2, last])
     y = alt.Y("value:Q", title=None, scale=UNIT)
     layers = [
         *references(levels),

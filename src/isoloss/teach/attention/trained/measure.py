@@ -1,4 +1,4 @@
-"""Read a sentence with the packaged models: who looks at whom, what the gates keep, what comes next.
+"""Read a sentence with the pair that writes: who looks at whom, what the gates keep, what comes next.
 
 tokens   the pieces that the models read
 map      weight of each token on each, by layer and head: trained weights, and random ones of the same shape
@@ -29,13 +29,13 @@ LIKELIEST = 5
 
 
 def measure(settings: TrainedSettings, report: Report) -> Tables:
-    about, tokenizer = checkpoints.card(), checkpoints.tokenizer()
+    pair = checkpoints.shown_folder()
+    about, tokenizer = checkpoints.card(pair), checkpoints.tokenizer(pair)
     ids = prompt_ids(tokenizer, settings.sentence)
     x_KBT, T = torch.tensor(ids)[None, None], len(ids)
-    seeds = [settings.model_seed]
-    transformer = cast(Transformer, checkpoints.cohort(about, "transformer", seeds))
-    lstm = cast(LSTM, cast(OneByOne, checkpoints.cohort(about, "lstm", seeds)).members[0])
-    shape = shape_of("transformer", about.run("transformer", settings.model_seed).shape)
+    transformer = cast(Transformer, checkpoints.cohort(about, "transformer", [0], pair))
+    lstm = cast(LSTM, cast(OneByOne, checkpoints.cohort(about, "lstm", [0], pair)).members[0])
+    shape = shape_of("transformer", about.run("transformer", 0).shape)
     random = build_cohort(family("transformer"), shape, about.vocab, about.context, [settings.seed])
     report(0.5, "the models have read the sentence")
     tables: Tables = {

@@ -54,7 +54,7 @@ def look(tables: Tables) -> Told:
 def flat(tables: Tables, layer: int) -> Told:
     """How many of the likeliest next tokens are still among them with this layer looking evenly."""
     whole, even = (set(frame(tables, "next", model="transformer", flattened=n)["token"]) for n in (0, layer))
-    kept, words = len(whole & even), {1: "First", 2: "Second"}.get(layer, "Last")
+    kept, words = len(whole & even), dict(enumerate(("First", "Second", "Third", "Fourth"), 1))[layer]
     left = "same next words" if kept == len(whole) else f"{kept} of its favourites stay"
     return Told(say("trained-flat", layer=layer, kept=kept, n=len(whole)), f"{words} layer blurred: {left}.")
 
@@ -65,9 +65,8 @@ def ink(tables: Tables) -> Told:
     left = dict(rows.select("layer", "value").iter_rows())
     parts = ", ".join(f"layer {layer} {share:.2f}" for layer, share in left.items())
     text = say("trained-ink", place=len(tables["tokens"]), parts=parts)
-    return Told(
-        text, f"Of the first word, {round(100 * min(left.items())[1])} hundredths of the ink are left."
-    )
+    hundredths = round(100 * left[min(left)])
+    return Told(text, f"In the LSTM's first layer {hundredths} hundredths of the first word's ink are left.")
 
 
 def arrays(tables: Tables) -> dict[str, Any]:

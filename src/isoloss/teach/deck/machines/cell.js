@@ -29,7 +29,8 @@
 
   /** Belt, letters, gates up to letter ``reached`` and the ink of the first. ``left[t]``: its share at t. */
   function belt(labels, gates, left, reached) {
-    const { gap, at } = places(labels.length), size = Math.max(20, Math.min(38, 0.62 * gap));
+    const { gap, at } = places(labels.length), longest = Math.max(...labels.map((label) => label.length));
+    const size = Math.max(20, Math.min(38, 0.62 * gap, 1.5 * gap / longest));
     const parts = [shape("rect", { class: "belt", x: 12, y: BELT - HALF, width: WIDTH - 24, height: 2 * HALF, rx: HALF })];
     labels.forEach(function (label, t) {
       const x = at(t), { input, forget, output } = gates(t), here = t === reached;
@@ -43,7 +44,7 @@
       });
       parts.push(tap(LETTERS - size, BELT + HALF + 4, input), tap(BELT - HALF - 4, 72, output));
       if (t <= reached) parts.push(disc(x, left(t), gap));
-      const long = label.length > 5 && gap < 100 ? { textLength: 0.9 * gap, lengthAdjust: "spacingAndGlyphs" } : {};
+      const long = 0.6 * size * label.length > gap ? { textLength: 0.9 * gap, lengthAdjust: "spacingAndGlyphs" } : {};
       parts.push(text(x, LETTERS + 10, label, { class: "letter" + (t === 0 ? " first" : ""), "font-size": size, ...long }));
     });
     parts.push(text(at(reached), 52, percent(left(reached)), { class: "share", "font-size": 34 }));

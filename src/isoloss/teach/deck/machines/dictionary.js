@@ -51,8 +51,8 @@
         ...arrow(angle.value(), "var(--ink)", 7, "bank?"), ...bars,
         text(690, 302, "answer", { class: "name", "font-size": 30, "text-anchor": "end" }),
         shape("rect", { x: 710, y: 262, width: 330, height: 60, rx: 10, fill: rgb(mixed) }));
-      const best = KEYS[weights.indexOf(Math.max(...weights))][0];
-      sentence.replaceChildren("Most of the answer comes from “" + best + "”. ", badge("EXACT"));
+      const most = Math.max(...weights), [best] = KEYS[weights.indexOf(most)];
+      sentence.replaceChildren("“" + best + "” gives " + percent(most) + " of the answer. ", badge("EXACT"));
       const said = KEYS.map(([name], n) => name + " " + weights[n].toFixed(3)).join(", ");
       say("A query, bank, among three keys. Weights: " + said + ". The answer mixes their colours.");
       numbers.textContent = "Scores q·k / √2: " + scores.map((score) => score.toFixed(2)).join(", ") + ". Weights, softmax at temperature " +

@@ -36,7 +36,7 @@
       return looking >= last;
     });
     const blurs = (arrays.next || [{ likeliest: [] }]).filter((row) => row.model !== "lstm");
-    const blur = choice("Blur", blurs.map((row) => (row.flattened ? "layer " + row.flattened : "nothing")), 0, draw);
+    const blur = choice("Blur", blurs.map((row) => (row.flattened ? String(row.flattened) : "none")), 0, draw);
     const next = element("span", { class: "next" }), sentence = element("p", { class: "sentence" });
 
     /** The layer and head whose last token looks most at another one. */
@@ -70,8 +70,9 @@
 
     /** A token in its pill: its letters, or a card's number with its colour. */
     function written(token, t, base) {
-      const hue = arrays.hues ? arrays.hues[t] : null, size = Math.max(18, Math.min(26, 1.5 * wide / Math.max(2, token.length)));
-      if (hue === null) return [text(at(t), base + 31, token, { "font-size": size })];
+      const hue = arrays.hues ? arrays.hues[t] : null, size = Math.max(19, Math.min(26, 1.5 * wide / Math.max(2, token.length)));
+      const long = 0.6 * size * token.length > wide ? { textLength: 0.92 * wide, lengthAdjust: "spacingAndGlyphs" } : {};
+      if (hue === null) return [text(at(t), base + 31, token, { "font-size": size, ...long })];
       return [shape("circle", { class: "card", cx: at(t) - 18, cy: base + PILL / 2, r: 13, fill: "hsl(" + hue + " 65% 52%)" }),
         text(at(t) + 16, base + 31, token, { "font-size": size })];
     }
@@ -89,10 +90,10 @@
       const own = arrays.weights[rows[0]][layer.at()][head.at()][looking];
       say("Attention of layer " + (layer.at() + 1) + ", head " + (head.at() + 1) + ": “" + tokens[looking] + "” looks most at " + most(own) + ".");
       const said = blurs[blur.at()].said || "“" + tokens[looking] + "” looks most at " + most(own) + ".";
-      sentence.replaceChildren(said + " ", badge(place.dataset.badge || "RECORDED"));
+      sentence.replaceChildren(badge(place.dataset.badge || "RECORDED"), " " + said);  // a long one is cut at its end
       const before = blurs[0].likeliest.map(([token]) => token);
-      next.replaceChildren("Next: ", ...blurs[blur.at()].likeliest.slice(0, 4).flatMap(([token, chance]) =>
-        [element("b", before.includes(token) ? {} : { class: "new" }, token), " " + percent(chance) + " "]));
+      next.replaceChildren("Next:", ...blurs[blur.at()].likeliest.slice(0, 3).flatMap(([token, chance]) =>
+        [" ", element("q", before.includes(token) ? {} : { class: "new" }, token), " " + percent(chance)]));
     }
 
     place.replaceChildren(svg);

@@ -13,8 +13,8 @@ from isoloss.teach.race.ratios import ratio_of
 from isoloss.teach.race.runners import causal_block, lstm_layer
 from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.race.steps import attention_step, lstm_state, lstm_step, read
-from isoloss.teach.race.timing import shuffle, spread
-from isoloss.teach.result import Tables
+from isoloss.teach.race.timing import shuffle
+from isoloss.teach.result import Row, Tables
 
 Steps = dict[tuple[int, str], Callable[[], object]]
 
@@ -60,6 +60,11 @@ def steps_of(settings: BillSettings) -> Steps:
     return steps
 
 
+def median_of(times: list[float]) -> Row:
+    """Median milliseconds with the interval that a median of ratios has: these are to 1 ms."""
+    return ratio_of(times, [1.0] * len(times)).row()
+
+
 def tables_of(settings: BillSettings, times: dict[tuple[int, str], list[float]]) -> Tables:
     ns, layers = sorted({n for n, _ in times}), (BLOCK, LSTM)
     first, last = ns[0], ns[-1]
@@ -70,7 +75,7 @@ def tables_of(settings: BillSettings, times: dict[tuple[int, str], list[float]])
             for layer in layers
         ],
         "times": [
-            {"n_before": n, "runner": name, "clock": "CPU time", **spread(values)}
+            {"n_before": n, "runner": name, "clock": "CPU time", **median_of(values)}
             for (n, name), values in sorted(times.items())
         ],
         "ratios": [{"n_before": n, **ratio_of(times[n, BLOCK.name], times[n, LSTM.name]).row()} for n in ns],

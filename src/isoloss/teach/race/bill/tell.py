@@ -16,7 +16,7 @@ from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.race.tell import at_all, say
 from isoloss.teach.result import Row, Sentence, Tables, sentence
-from isoloss.teach.versus import Told
+from isoloss.teach.versus import Told, family_of
 from isoloss.text import capital, size
 
 BADGES = {"bill-memory": "EXACT"}
@@ -43,12 +43,15 @@ def sentences(settings: BillSettings, tables: Tables) -> list[Sentence]:
 
 
 def crossing(rows: Sequence[Row]) -> Told:
-    """Whose next word is cheaper, and from which length on."""
-    short = "After enough words, one more is cheaper for the LSTM."
+    """Whose next word is cheaper, and from which length on, where no longer one turns that round."""
+    ahead = [winner(row, BLOCK.name, LSTM.name) for row in sorted(rows, key=lambda row: row["n_before"])]
+    last, short = ahead[-1], "Who is cheaper depends on the length."
     if family := at_all(rows):
         short = f"At every length measured one more word is cheaper for the {family}."
-    elif all(winner(row, BLOCK.name, LSTM.name) != LSTM.name for row in rows):
+    elif not any(ahead):
         short = "No clear difference in the price of one more word."
+    elif last and not {*ahead[ahead.index(last) :]} - {last, None}:
+        short = f"After enough words, one more is cheaper for the {family_of(last)}."
     return Told(f"{capital(dearer_from(rows))}.", short, family)
 
 
@@ -67,6 +70,8 @@ def dearer_from(rows: Sequence[Row]) -> str:
     if start is None:
         if all(cheaper):
             return f"the block's step is the cheaper one at every n measured, {first} to {last}"
+        if any(dearer):
+            return judge(rows, BLOCK.name, LSTM.name, "n_before", numbers=False)
         return f"where the block's step becomes dearer is not decided between n = {first} and {last}"
     end = f"{rows[start]['n_before']:,}"
     before = [i for i in range(start) if cheaper[i]]
