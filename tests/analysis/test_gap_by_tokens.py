@@ -8,12 +8,15 @@ import pytest
 import story
 
 from isoloss.analysis import gap_by_tokens
+from isoloss.analysis.bent_scale import Scale, scale_of
 from isoloss.analysis.by_params import ByParams, compare, moved, seed_gaps
 from isoloss.analysis.families import pairs
 from isoloss.analysis.findings import families
 from isoloss.analysis.points import Curve, main_tokens
 from isoloss.analysis.straight_lines import fitted_lines, line_through, one_slope
 from isoloss.errors import Refusal, attempt
+from isoloss.records import load, reference
+from isoloss.stats import Interval
 
 EQUAL = replace(
     story.FEW,
@@ -116,6 +119,89 @@ def test_slopes_and_zeros_are_held_by_their_intervals_as_often_as_stated(slope):
     assert missed_zero <= 33
     assert told_apart <= 33
     assert called >= 390 if slope else called <= 33
+
+
+TOKENS = [524_288, 1_048_576, 2_097_152, 4_194_304]
+LAST_D = TOKENS[-1]
+
+
+def bent(draw, power, zeros, seeds=4):
+    """Differences that fall by 0.1 nats over the D and are 0 at ``zeros``, straight on this scale."""
+    scale, tokens = Scale(LAST_D, power), np.array(TOKENS)
+    slope = 0.1 / scale.at(TOKENS[0])
+    groups = []
+    for zero in zeros:
+        own = draw.normal(0, 0.006, (seeds, 1)) * (1 + 0.3 * draw.normal(size=(seeds, 1)) * scale.at(tokens))
+        gaps = slope * (scale.at(tokens) - scale.at(zero)) + own + draw.normal(0, 0.002, (seeds, len(tokens)))
+        groups.append((TOKENS, gaps))
+    return groups
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, -0.5])
+def test_a_bend_of_differences_is_found_and_held_as_often_as_stated(power):
+    draw = np.random.default_rng(6)
+    called = held = zeros_held = zeros = 0
+    for _ in range(100):
+        groups = bent(draw, power, [3e6, 5e6, 7e6, 4e6])
+        scale = scale_of(groups)
+        called += scale.power != 0
+        held += scale.ends[0] <= power <= scale.ends[1]
+        zero = gap_by_tokens.zeros_on(scale, groups)[1]
+        zeros += zero is not None
+        zeros_held += zero is None or zero.low <= 5e6 <= zero.high
+    # 5 of 100 are expected; more than 12 has a chance of one in 700.
+    assert held >= 88
+    assert zeros_held >= 88
+    assert called >= 98 if power else called <= 12
+    assert zeros >= (20 if power > 0.5 else 90)
+
+
+def test_straight_lines_through_a_bend_end_elsewhere():
+    """Negative control: differences that flatten and end at 7M tokens end too early on straight lines."""
+    draw, straight = np.random.default_rng(7), Scale(LAST_D)
+    errors = []
+    for _ in range(30):
+        groups = bent(draw, 0.5, [3e6, 5e6, 7e6, 4e6])
+        ends = [
+            at.tokens(gap_by_tokens.lines_on(at, groups)[2].zero()) for at in (straight, scale_of(groups))
+        ]
+        errors.append([np.log(end.value / 7e6) for end in ends if end is not None])
+    (lines, curves) = np.median([pair for pair in errors if len(pair) == 2], axis=0)
+    assert lines < -0.1
+    assert abs(curves) < 0.3 * abs(lines)
+
+
+def test_a_place_on_a_scale_is_a_number_of_tokens_or_none():
+    for power in (-0.5, 0.0, 0.46, 2.0):
+        scale = Scale(LAST_D, power)
+        place = Interval(*(float(scale.at(D)) for D in (3e6, 2e6, 4e6)), 3, 2)
+        assert scale.tokens(place).value == pytest.approx(3e6)
+        assert scale.tokens(place).ends == pytest.approx((2e6, 4e6))
+        assert float(scale.at(LAST_D) - scale.at(0.999 * LAST_D)) == pytest.approx(-np.log2(0.999), rel=2e-3)
+    assert Scale(LAST_D, 1.0).tokens(Interval(1.0, 0.5, 9.0, 3, 2)) is None, "never so many tokens"
+
+
+def test_without_seeds_or_three_d_lines_are_straight():
+    groups = bent(np.random.default_rng(1), 1.0, [5e6])
+    assert scale_of(groups).power
+    assert scale_of([(tokens, gaps[:1]) for tokens, gaps in groups]) == Scale(LAST_D)
+    assert scale_of([(tokens[-2:], gaps[:, -2:]) for tokens, gaps in groups]) == Scale(LAST_D)
+
+
+def test_the_recorded_gap_flattens_and_its_curve_foretells_a_point_that_it_was_not_fitted_to():
+    (found,) = gap_by_tokens.measure(load(reference.folder("reference/architectures"))).pairs.values()
+    assert found.bent
+    size = next(size for size in found.sizes if size.params == 331_776)
+    beyond = size.gaps[2 * size.fitted].difference.value
+    straight = fitted_lines(
+        [
+            (
+                np.log2(size.fitted * np.array([1 / 8, 1 / 4, 1 / 2, 1])),
+                [[size.gaps[size.fitted // n].difference.value for n in (8, 4, 2, 1)]],
+            )
+        ]
+    )[0]
+    assert abs(size.at(2 * size.fitted) - beyond) < 0.3 * abs(straight.at(np.log2(2 * size.fitted)) - beyond)
 
 
 def test_slopes_that_differ_are_told_apart():

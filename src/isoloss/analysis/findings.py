@@ -134,7 +134,7 @@ def gap(data: PairByTokens) -> Parts:
         "nats_per_doubling": difference_numbers(data.slope),
         "one_slope": data.shared,
         "sizes": [
-            {"params": size.params, "rival": size.curve, "slope": size.line.slope}
+            {"params": size.params, "rival": size.curve, "slope": size.slope.value}
             | {"zero_at": None if size.zero is None else difference_numbers(size.zero)}
             for size in data.sizes
         ],

@@ -1,12 +1,13 @@
 """How the difference between two families changes with training tokens D, and where it is gone.
 
-At each N the difference of the losses is a line in log2 D, fitted seed by seed to the D that they share:
+At each N the difference of the losses is a line in log2 D, or on the scale of ``bent_scale`` where the seeds
+show a bend, fitted seed by seed to the D that they share:
 
-    gap(D) = a + b (log2 D - middle)        b: nats per doubling of D
+    gap(D) = a + b (u(D) - middle)        b: nats per doubling of D, the last one on a bent scale
 
 Its error has two parts: the spread between the seeds' lines, pooled over sizes, and how far the means lie
 from their line. Where the sizes' slopes are not told apart they share one. The interval of the D at which a
-line is zero is Fieller's (1954): every D at which it may be.
+line is zero is Fieller's (1954), every D at which it may be, over every bend that the seeds allow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike, NDArray
 
 from isoloss import text
+from isoloss.analysis.bent_scale import Scale, scale_of
 from isoloss.analysis.by_params import ByParams, FamilyPair, Gap, at_tokens, family_points
 from isoloss.analysis.families import Versus, name_of, pairs
 from isoloss.analysis.points import shared_tokens
@@ -24,6 +27,8 @@ from isoloss.errors import Refusal, attempt
 from isoloss.records import StudyData
 from isoloss.stats import Interval, t_interval
 
+Seeds = tuple[list[int], NDArray[np.float64]]
+"""The D that a size's seeds share, and their differences (S, K)."""
 LEAST = 0.0005
 """A change of fewer nats is none in the digits that losses are printed with."""
 FAR = 4.0
@@ -34,24 +39,32 @@ FAR = 4.0
 class SizeGaps:
     """The gaps of one size of the reference against the best curve of the rival, by D.
 
-    ``line``: against log2 D, up to ``fitted``: a longer D of fewer seeds stands beside it. ``zero``: the D
-    where it is zero, None where its interval has no end, or where it is not in sight of the tokens trained.
+    ``line``: on the ``scale`` of D, up to ``fitted``: a longer D of fewer seeds stands beside it. ``zero``:
+    the D where it is zero, None where its interval has no end, or it is not in sight of the tokens trained.
     """
 
     params: int
     curve: str
     gaps: Mapping[int, Gap]
     line: Line
+    scale: Scale
     fitted: int
+    zero: Interval | None
+
+    def at(self, tokens: ArrayLike) -> NDArray[np.float64]:
+        """The line's difference."""
+        return self.line.at(self.scale.at(tokens))
 
     @property
-    def zero(self) -> Interval | None:
-        return in_sight(powered(self.line.zero(), 2.0), list(self.gaps), FAR)
+    def slope(self) -> Interval:
+        """Nats for a doubling of D, for the last one where the line is bent."""
+        return scaled(self.line.change(), self.scale.doubling)
 
 
 @dataclass(frozen=True)
 class PairByTokens:
-    """``slope``: change of the gap with a doubling of D, ``shared`` by all sizes or their average.
+    """``slope``: change of the gap with a doubling of D, ``shared`` by all sizes or their average; ``bent``:
+    with the last doubling, since it flattens or grows steeper.
 
     ``level_at``: the N at which the two families are level, by D, where it lies within the sizes.
     """
@@ -61,6 +74,14 @@ class PairByTokens:
     slope: Interval
     shared: bool
     level_at: Mapping[int, Interval]
+
+    @property
+    def bent(self) -> bool:
+        return any(size.scale.power for size in self.sizes)
+
+    @property
+    def doubling(self) -> str:
+        return "over the last doubling of D" if self.bent else "per doubling of D"
 
     @property
     def change(self) -> int | None:
@@ -110,14 +131,53 @@ def pair_of(each: tuple[ByParams, ...], versus: Versus) -> PairByTokens:
             mend="give the study two D points or more, and sizes that match",
         )
     seeds = [by_seed(gaps) for gaps in chosen.values()]
-    lines = fitted_lines([(np.log2(tokens), gaps_SK) for tokens, gaps_SK in seeds])
+    scale = scale_of(seeds)
+    lines = lines_on(scale, seeds)
     common = one_slope(lines)
     sizes = tuple(
-        SizeGaps(params, next(iter(gaps.values())).curve, gaps, line, tokens[-1])
-        for (params, gaps), line, (tokens, _) in zip(chosen.items(), common or lines, seeds, strict=True)
+        SizeGaps(
+            params,
+            next(iter(gaps.values())).curve,
+            gaps,
+            line,
+            scale,
+            tokens[-1],
+            in_sight(zero, list(gaps), FAR),
+        )
+        for (params, gaps), line, (tokens, _), zero in zip(
+            chosen.items(), common or lines, seeds, zeros_on(scale, seeds), strict=True
+        )
     )
     level_at = {tokens: level for tokens in known if (level := level_size(sizes, tokens)) is not None}
-    return PairByTokens(versus, sizes, average_slope(lines, common), common is not None, level_at)
+    slope = scaled(average_slope(lines, common), scale.doubling)
+    return PairByTokens(versus, sizes, slope, common is not None, level_at)
+
+
+def lines_on(scale: Scale, seeds: Sequence[Seeds]) -> tuple[Line, ...]:
+    return fitted_lines([(scale.at(tokens), gaps_SK) for tokens, gaps_SK in seeds])
+
+
+def zeros_on(scale: Scale, seeds: Sequence[Seeds]) -> list[Interval | None]:
+    """Of each size the D at which its line is zero, with every D at which it may be over all bends allowed.
+
+    None where one of them has no such D.
+    """
+    fits = [(at, lines_on(at, seeds)) for at in (scale, *scale.at_ends())]
+    fits = [(at, one_slope(lines) or lines) for at, lines in fits]
+    return [around([at.tokens(lines[size].zero()) for at, lines in fits]) for size in range(len(seeds))]
+
+
+def around(places: Sequence[Interval | None]) -> Interval | None:
+    """The first place with the outmost ends of all; None where one is none."""
+    known = [place for place in places if place is not None]
+    if len(known) < len(places):
+        return None
+    return replace(known[0], low=min(one.low for one in known), high=max(one.high for one in known))
+
+
+def scaled(change: Interval, factor: float) -> Interval:
+    ends = {name: factor * getattr(change, name) for name in ("value", "low", "high", "se")}
+    return replace(change, **ends)
 
 
 def gaps_by_size(by_tokens: Mapping[int, FamilyPair]) -> dict[int, dict[int, Gap]]:
@@ -162,7 +222,7 @@ def average_slope(lines: tuple[Line, ...], common: tuple[Line, ...] | None) -> I
     return t_interval(slope, float(np.sqrt(variance)), len(lines), lines[0].df)
 
 
-def level_size(sizes: tuple[SizeGaps, ...], tokens: int) -> Interval | None:
+def level_size(sizes: Sequence[SizeGaps], tokens: int) -> Interval | None:
     """N at which the gap is zero at this D, from its line in log N; None where it may be anywhere."""
     gaps = [size.gaps[tokens] for size in sizes if tokens in size.gaps]
     df = min((gap.difference.df or 0 for gap in gaps), default=0)
@@ -196,16 +256,16 @@ def verdict(pair: PairByTokens) -> str:
     if pair.change is None:
         return (
             f"no verdict on how {names} changes with D: no size has two seeds of both, so the seed noise is "
-            f"unknown (measured {text.signed(pair.slope.value)} nats per doubling of D)"
+            f"unknown (measured {text.signed(pair.slope.value)} nats {pair.doubling})"
         )
     if not pair.change:
-        return f"no change of {names} with D is shown: {text.difference(pair.slope)} per doubling of D"
+        return f"no change of {names} with D is shown: {text.difference(pair.slope)} {pair.doubling}"
     ahead = name_of(pair.versus.rival if pair.lead > 0 else pair.versus.reference)
     if not pair.lead:
         moves = "falls" if pair.change < 0 else "rises"
-        return f"{names} {moves} by {size_words(pair.slope)} per doubling of D"
+        return f"{names} {moves} by {size_words(pair.slope)} {pair.doubling}"
     moves = "grows" if pair.change == pair.lead else "shrinks"
-    return f"the {ahead}'s lead {moves} {size_words(pair.slope)} per doubling of D"
+    return f"the {ahead}'s lead {moves} {size_words(pair.slope)} {pair.doubling}"
 
 
 def size_words(slope: Interval) -> str:
@@ -226,14 +286,14 @@ def crossing_words(pair: PairByTokens) -> str:
     where = f"{text.count(zero.value)} tokens ({text.interval(zero.ends, text.count)})"
     if zero.value <= max(size.gaps):
         return f"At N = {text.count(size.params)} it ends at {where}"
-    return f"At N = {text.count(size.params)} its line ends at {where}, beyond those trained"
+    return f"At N = {text.count(size.params)} it would end at {where}, beyond those trained"
 
 
 def beyond_words(pair: PairByTokens) -> str:
     """How far from their lines the gaps lie that stand beside them, as a sentence; empty without any."""
     off = [
         f"{text.difference(gap.difference)} at N = {text.count(size.params)} and D = {text.count(tokens)}, "
-        f"where the line says {text.signed(float(size.line.at(np.log2(tokens))))}"
+        f"where the line says {text.signed(float(size.at(tokens)))}"
         for size in pair.sizes
         for tokens, gap in size.gaps.items()
         if tokens > size.fitted
@@ -246,7 +306,7 @@ def gaps_table(pair: PairByTokens) -> pl.DataFrame:
     rows = [
         (size.params, size.curve, tokens, gap.difference.value, *gap.difference.ends, line)
         for size in pair.sizes
-        for (tokens, gap), line in zip(size.gaps.items(), size.line.at(np.log2(list(size.gaps))), strict=True)
+        for (tokens, gap), line in zip(size.gaps.items(), size.at(list(size.gaps)), strict=True)
     ]
     names = ["params", "rival", "tokens", "difference", "low", "high", "line"]
     return pl.DataFrame(rows, schema=names, orient="row")
@@ -256,7 +316,7 @@ def ends_table(pair: PairByTokens) -> pl.DataFrame:
     """Of each size: slope and, where it is determined, the D at which the line is zero."""
     rows = []
     for size in pair.sizes:
-        slope, zero = size.line.change(), size.zero
+        slope, zero = size.slope, size.zero
         ends = (None, None, None) if zero is None else (zero.value, *zero.ends)
         rows.append((size.params, size.curve, slope.value, *slope.ends, *ends))
     names = ["params", "rival", "slope", "low", "high", "tokens", "from", "to"]

@@ -227,11 +227,11 @@ def study_figures(study: StudyData, kind: str) -> Sequence[Figure]:
 
 def figures_of(analysis: StudyAnalysis, kind: str) -> Sequence[Figure]:
     """The same of a study that was analysed."""
-    asked = _known(STUDY, kind, "a study")
-    if not asked.data(analysis):
-        what = "compares no two families" if asked.pairs else "planned nothing of this kind"
+    known = _known(STUDY, kind, "a study")
+    if not known.data(analysis):
+        what = "compares no two families" if known.pairs else "planned nothing of this kind"
         raise Refusal(f"the study {what}", mend=f"choose one of {', '.join(allowed(analysis))}")
-    return asked.make(analysis)
+    return known.make(analysis)
 
 
 def allowed(analysis: StudyAnalysis) -> list[str]:

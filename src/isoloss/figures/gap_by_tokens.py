@@ -16,6 +16,8 @@ from isoloss.figures.style import INK, along_ramp, linear_axis, log_axis
 
 WIDTH, HEIGHT = 560, 400
 PAIRING = "Seeds are paired: runs of one seed read the same text in the same order"
+PLACES = 30
+"""At which a line is drawn: it may be bent."""
 APART = 1.015
 """Sizes stand apart sideways by this factor at each D, so that their bars can be told apart."""
 SHAPES = tuple(shape for shape in marks.SHAPES if shape != "diamond")
@@ -38,10 +40,20 @@ def figure(data: PairByTokens, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> 
         pairing=PAIRING,
         level=LEVEL_WORDS,
         zeros=f" Diamonds: where a line is zero, with its {LEVEL_WORDS} interval." if crossed else "",
+        axis=axis_words(data),
         slopes="one slope for all sizes" if data.shared else "a slope for each size",
         rivals=rival_words(data),
     )
     return replace(made, name=made.name + data.versus.suffix)
+
+
+def axis_words(data: PairByTokens) -> str:
+    """On which scale of D the lines are straight."""
+    scale = data.sizes[0].scale
+    if not scale.power:
+        return "log D"
+    ends = text.interval(scale.ends, lambda power: f"{power:.2g}")
+    return f"D^-p, p = {scale.power:.2g} ({LEVEL_WORDS} interval {ends})"
 
 
 def rival_words(data: PairByTokens) -> str:
@@ -99,14 +111,15 @@ def zero_of(size: SizeGaps, colour: str) -> pl.DataFrame:
 
 def line_of(size: SizeGaps, colour: str, zeros: pl.DataFrame) -> pl.DataFrame:
     """The fitted line over the D that it was fitted to and, as ``beyond``, on to its crossing."""
-    own, last = list(size.gaps), size.fitted
+    first, last = min(size.gaps), size.fitted
     ends = [end for end in zeros.filter(pl.col("colour") == colour)["tokens"] if end > last]
-    tokens = np.array([min(own), last, *(end for end in ends for end in (last, end))], dtype=float)
+    parts = [np.geomspace(first, last, PLACES), *(np.geomspace(last, end, PLACES) for end in ends)]
+    tokens = np.concatenate(parts)
     return pl.DataFrame(
         {
             "tokens": tokens,
-            "gap": size.line.at(np.log2(tokens)),
-            "beyond": np.arange(len(tokens)) > 1,
+            "gap": size.at(tokens),
+            "beyond": np.arange(len(tokens)) >= PLACES,
             "colour": colour,
             "label": f"N = {text.count(size.params)}",
         }

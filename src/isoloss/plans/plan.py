@@ -244,8 +244,8 @@ def _question(given: Mapping[str, float], per_pass: float) -> AllocationQuestion
     rates = Rates(given["flops_per_token"], per_pass)
     most = None if "max_epochs" not in given else given["max_epochs"] * given["unique_tokens"]
     names = ("flops", "loss", "params", "tokens", "serve_tokens")
-    asked = {name: given[name] for name in names if name in given}
-    return AllocationQuestion(rates, most_tokens=most, **asked)
+    goals = {name: given[name] for name in names if name in given}
+    return AllocationQuestion(rates, most_tokens=most, **goals)
 
 
 def _plan(

@@ -129,7 +129,7 @@ def parts_of(
 
 def gap_ends(data: tokens.PairByTokens) -> Table:
     return table_of(
-        f"{data.versus.words}: nats a doubling of D, and the D at which the line is zero, {INTERVALS}",
+        f"{data.versus.words}: nats {data.doubling}, and the D at which the line is zero, {INTERVALS}",
         tokens.ends_table(data),
         ["N", "Rival", "A doubling", "From", "To", "Zero at D", "From D", "To D"],
     )

@@ -45,8 +45,8 @@ def last_evaluations(study: StudyData) -> pl.DataFrame:
     """Every planned run with its last evaluation: those that failed first, those that finished last."""
     evaluations = study.table().group_by("run_id", maintain_order=True)
     last = evaluations.agg(pl.all().sort_by("tokens", "cooled", nulls_last=False).last())
-    asked = pl.col("status").cast(pl.Enum(["failed", "diverged", "running", "finished"]))
-    return last.with_columns(pl.col("reason").replace("", None)).sort(asked, maintain_order=True)
+    order = pl.col("status").cast(pl.Enum(["failed", "diverged", "running", "finished"]))
+    return last.with_columns(pl.col("reason").replace("", None)).sort(order, maintain_order=True)
 
 
 def runs_table(last: pl.DataFrame) -> Table:

@@ -25,18 +25,18 @@ def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
     data = with_labels(runs, few=False)
     settings = [name for name in (*SETTINGS, "tokens") if name in data.columns and name not in inputs]
     labels = [name for name in data.columns if name.startswith("label ")]
-    again = data.filter(pl.len().over(inputs) > 1)
-    differ = [name for name in [*settings, *labels] if _differs(again, inputs, name, name in labels)]
+    repeats = data.filter(pl.len().over(inputs) > 1)
+    differ = [name for name in [*settings, *labels] if _differs(repeats, inputs, name, name in labels)]
     if differ:
         words = ", ".join(name.removeprefix("label ") for name in differ)
         text = f"rows of equal {', '.join(inputs)} differ in {words}: they are no seeds"
         name = runs.columns.get(differ[0], differ[0].removeprefix("label "))
-        value = again[differ[0]].drop_nulls()[0]
+        value = repeats[differ[0]].drop_nulls()[0]
         written = f"{value:.15g}" if isinstance(value, float) else f"'{value}'"
         column = name if name.isidentifier() else f'\\"{name}\\"'
         mend = f'keep one with --where "{column} = {written}"'
         yield TableIssue("no-seeds", "warn", (), f"{text}: {mend}", mend)
-    elif not {"seed", "run_id"} & set(data.columns) and (gap := _steady_gap(again, inputs)):
+    elif not {"seed", "run_id"} & set(data.columns) and (gap := _steady_gap(repeats, inputs)):
         text = f"rows of equal {', '.join(inputs)} differ by {100 * gap:.2g}% always the same way"
         text += ": two evaluation sets, or two sources, not seeds?"
         yield TableIssue("stacked", "warn", (), text, "give the column that tells them apart, or keep one")
@@ -53,22 +53,22 @@ def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
         yield TableIssue("paired", "warn", pairs, text, "keep one reading, or name the runs with run_id")
 
 
-def _differs(again: pl.DataFrame, inputs: list[str], name: str, label: bool) -> bool:
+def _differs(repeats: pl.DataFrame, inputs: list[str], name: str, label: bool) -> bool:
     """Whether rows of equal inputs differ in ``name``; of a label, in values that most sizes share."""
-    if again.is_empty():
+    if repeats.is_empty():
         return False
-    kinds = again.group_by(inputs).agg(pl.col(name).n_unique())
+    kinds = repeats.group_by(inputs).agg(pl.col(name).n_unique())
     if not label:
         return bool((kinds[name] > 1).any())
     size = "params" if "params" in inputs else inputs[0]  # a label of one size alone names a run
-    spread = again.group_by(name).agg(pl.col(size).n_unique())[size]
+    spread = repeats.group_by(name).agg(pl.col(size).n_unique())[size]
     return share(kinds[name] > 1) > 0.5 and share(spread > 1) > 0.5
 
 
-def _steady_gap(again: pl.DataFrame, inputs: list[str]) -> float | None:
+def _steady_gap(repeats: pl.DataFrame, inputs: list[str]) -> float | None:
     """The mean relative distance of two rows a design, where it is the same over at least 6 designs."""
-    pairs = again.filter(pl.len().over(inputs) == 2).sort(*inputs, "row")
-    if pairs.height < 12 or pairs.height < again.height:
+    pairs = repeats.filter(pl.len().over(inputs) == 2).sort(*inputs, "row")
+    if pairs.height < 12 or pairs.height < repeats.height:
         return None
     first, second = np.log(pairs["loss"].to_numpy().reshape(-1, 2)).T
     gap = second - first
@@ -96,13 +96,13 @@ def many_diverged(runs: Runs, diverged: Mapping[int, str]) -> Iterator[TableIssu
 def _telling(data: pl.DataFrame, rows: Sequence[int]) -> str:
     """The label whose values say best which rows are these; '' where none says half of it."""
     marked = data.with_columns(pl.col("row").is_in(list(rows)).alias("marked"))
-    told = {"": 0.5}
+    share = {"": 0.5}
     for name in data.columns:
         if name.startswith("label "):
             split = marked.group_by(name).agg(pl.col("marked").sum().alias("in"), pl.len())
             wrong = int(split.select(pl.min_horizontal("in", pl.col("len") - pl.col("in")).sum()).item())
-            told[name.removeprefix("label ")] = 1 - wrong / min(len(rows), data.height - len(rows))
-    return max(told, key=lambda name: told[name])
+            share[name.removeprefix("label ")] = 1 - wrong / min(len(rows), data.height - len(rows))
+    return max(share, key=lambda name: share[name])
 
 
 def _paired(frame: pl.DataFrame, inputs: list[str]) -> tuple[int, ...]:

@@ -69,8 +69,10 @@ def forecaster_of(
     Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecaster`` does.
     """
     if isinstance(table, str | Path) and Path(table).suffix == ".json":
-        asked = {"columns": columns, "where": where, "cluster": cluster, **reading}
-        if given := [name for name, value in asked.items() if value and (name, value) != ("count", "params")]:
+        options = {"columns": columns, "where": where, "cluster": cluster, **reading}
+        if given := [
+            name for name, value in options.items() if value and (name, value) != ("count", "params")
+        ]:
             what = "is no table: it was read before"
             raise InputError(what, where=str(table), mend=f"leave out {text.listed(given)}")
         return _of_file(Path(table), inputs)
@@ -193,8 +195,8 @@ def new_runs(
 
     Raises InputError for none of them or all three, and for an input that is no size.
     """
-    asked = {"params": params, "tokens": tokens, "flops": flops, **(others or {})}
-    given = {name: np.atleast_1d(size) for name, size in asked.items() if size is not None}
+    sizes = {"params": params, "tokens": tokens, "flops": flops, **(others or {})}
+    given = {name: np.atleast_1d(size) for name, size in sizes.items() if size is not None}
     if not given or set(SIZES) <= set(given):
         what = "params, tokens and flops are all given" if given else "no size is given"
         raise InputError(what, mend="give params and tokens, or flops and one of them")

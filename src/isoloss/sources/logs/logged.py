@@ -45,9 +45,9 @@ def frame_of(runs: Iterable[LoggedRun], where: str) -> tuple[pl.DataFrame, list[
     for run in runs:
         times[run.name] += 1
         name = run.name if times[run.name] == 1 else f"{run.name} ({times[run.name]})"
-        logged, again = by_step(run.rows)
-        if again:
-            notes.append(f"{name} logged {again} of its steps again, as after a restart: the later counts")
+        logged, repeated = by_step(run.rows)
+        if repeated:
+            notes.append(f"{name} logged {repeated} of its steps again, as after a restart: the later counts")
         settings = {name: value for name, value in flat(run.settings) if isinstance(value, _SCALARS)}
         identity = {"run_id": name, "origin": run.origin} | ({"status": run.status} if run.status else {})
         settings |= dict.fromkeys(settings.keys() & {name for row in logged for name in row})  # lines win
@@ -66,14 +66,14 @@ def by_step(rows: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], in
     named = {name if name == "_step" else plain(name): name for row in clean for name in row}
     key = next((named[step] for step in _STEPS if step in named), None)
     merged: dict[Any, dict[str, Any]] = {}
-    again: set[Any] = set()
+    repeated: set[Any] = set()
     for place, row in enumerate(clean):
         step = row.pop(key, None) if key else None
         whole = merged.setdefault(("row", place) if step is None else step, {})
         if any(whole.get(name, value) != value for name, value in row.items() if "loss" in name):
-            again.add(step)
+            repeated.add(step)
         whole |= row if step is None else {**row, "step": step}
-    return list(merged.values()), len(again)
+    return list(merged.values()), len(repeated)
 
 
 def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
