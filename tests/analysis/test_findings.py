@@ -43,7 +43,7 @@ def test_the_families_sentence_follows_the_story(ahead_findings, inside_findings
     assert 1000 * int(said[1]) < story.CROSSES_INSIDE.crossing < 1000 * int(said[2])
     assert inside.endswith("above it the Transformer.")
     beside = " ".join(inside_findings["families"].caveats)
-    assert "the Transformer at 2 (N = 301K to 960K)" in beside
+    assert "the Transformer at others (N = 301K to 960K)" in beside
     assert "cross inside the data" in beside
 
 

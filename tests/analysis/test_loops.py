@@ -83,9 +83,9 @@ def test_a_law_that_does_not_hold_is_found_out_by_what_was_left_out():
 
 def test_two_values_left_refuse_and_say_so(data):
     by_name = {outcome.what: outcome for outcome in data.judged}
-    assert "only 2 value" in by_name["T_m = 4"].refusal.what
+    assert "takes 2 values" in by_name["T_m = 4"].refusal.what
     assert by_name["T_m = 4"].error is by_name["T_m = 4"].inside is None
-    assert "only 2 value" in loop_laws.judged_table(data.judged)["refused"][1]
+    assert "takes 2 values" in loop_laws.judged_table(data.judged)["refused"][1]
     assert "a T_m left out" not in loop_laws.errors_by_kind(data.judged)
     assert by_name["last half of every run"].error < 0.02
 

@@ -18,7 +18,7 @@ def test_title_and_marks_follow_the_story(ahead, inside):
         for name, study in (("ahead", ahead), ("inside", inside))
     }
     assert "LSTM is ahead at all 5 sizes" in figures["ahead"].title
-    assert "Transformer at 2 (N = " in figures["inside"].title
+    assert "Transformer at others (N = " in figures["inside"].title
     assert spec.of_mark(figures["inside"], "rule")
     assert not spec.of_mark(figures["ahead"], "rule")
 

@@ -232,10 +232,11 @@ def verdict(pair: FamilyPair) -> str:
     for name, sign in ((rival, 1), (reference, -1), ("neither", 0)):
         ahead = [gap.difference.sign == sign for gap in gaps]
         if any(ahead):
+            sizes = f"N = {sizes_words([gap.params for gap in gaps], ahead)}"
             share = f"all {len(gaps)} sizes" if all(ahead) else text.plural(sum(ahead), "size")
             which = "the one size" if len(gaps) == 1 else share
-            first = f"is ahead at {which} compared" if not clauses else f"at {sum(ahead)}"
-            clauses.append(f"{name} {first} (N = {sizes_words([gap.params for gap in gaps], ahead)})")
+            rest = f"at {sizes}" if sum(ahead) == 1 else f"at others ({sizes})"
+            clauses.append(f"{name} {rest if clauses else f'is ahead at {which} compared ({sizes})'}")
     return ", ".join(clauses)
 
 

@@ -144,8 +144,8 @@ def gap(data: PairByTokens) -> Parts:
         RANGES,
         "Here they rest on the spread between seeds, paired and pooled over sizes, and on how far the points "
         "lie from their lines.",
-        "A straight line in log D is assumed. Each size meets the rival's best curve at its last D, at equal "
-        "N: where no size matches, between the two nearest.",
+        f"{'One power of D' if data.bent else 'A straight line in log D'} is assumed. Each size meets the "
+        "rival's best curve at its last D, at equal N: where no size matches, between the two nearest.",
         *filter(None, [beyond_words(data)]),
     ]
     return sentence, numbers, caveats
@@ -184,7 +184,7 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
         sentence = f"at D = {text.count(data.tokens)} {params_verdict(data)}."
     minus = f"{data.reference} minus {data.rival} is"
     words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in gaps]
-    in_sentence = crosses and not at_level
+    in_sentence = crosses and not crossing.at_edge and not at_level
     if in_sentence:
         sentence += f" {meets}"
     numbers = {

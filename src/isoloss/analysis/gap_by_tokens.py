@@ -81,7 +81,7 @@ class PairByTokens:
 
     @property
     def doubling(self) -> str:
-        return "over the last doubling of D" if self.bent else "per doubling of D"
+        return "in D's last doubling" if self.bent else "per doubling of D"
 
     @property
     def change(self) -> int | None:
@@ -284,21 +284,20 @@ def crossing_words(pair: PairByTokens) -> str:
         return f"It ends at no size by {text.count(most)} tokens"
     zero, size = min(zeros, key=lambda each: each[0].value)
     where = f"{text.count(zero.value)} tokens ({text.interval(zero.ends, text.count)})"
-    if zero.value <= max(size.gaps):
-        return f"At N = {text.count(size.params)} it ends at {where}"
-    return f"At N = {text.count(size.params)} it would end at {where}, beyond those trained"
+    ends = "ends" if zero.value <= max(size.gaps) else "would end"
+    return f"With {text.count(size.params)} parameters it {ends} at {where}"
 
 
 def beyond_words(pair: PairByTokens) -> str:
-    """How far from their lines the gaps lie that stand beside them, as a sentence; empty without any."""
+    """How far off their lines those gaps lie that no line was fitted to, in sentences; empty without any."""
     off = [
-        f"{text.difference(gap.difference)} at N = {text.count(size.params)} and D = {text.count(tokens)}, "
-        f"where the line says {text.signed(float(size.at(tokens)))}"
+        f"At N = {text.count(size.params)} and D = {text.count(tokens)} the gap lies "
+        f"{text.signed(gap.difference.value - float(size.at(tokens)))} nats off its line."
         for size in pair.sizes
         for tokens, gap in size.gaps.items()
         if tokens > size.fitted
     ]
-    return f"Beside the lines, since fewer seeds trained so long: {text.listed(off)}." if off else ""
+    return " ".join(["Few seeds trained longest; no line was fitted there.", *off]) if off else ""
 
 
 def gaps_table(pair: PairByTokens) -> pl.DataFrame:

@@ -119,8 +119,11 @@ def _table(curve: Curve) -> pl.DataFrame:
 
 
 def crossing_marks(crossing: Crossing) -> list[alt.Chart]:
-    """A rule at the crossover, and a shade over its interval where both ends are known."""
-    if crossing.value is None:
+    """A rule at the crossover, and a shade over its interval where both ends are known.
+
+    None where its interval holds all the data.
+    """
+    if crossing.value is None or crossing.anywhere:
         return []
     words = f"laws cross at N = {text.count(crossing.value)}"
     chart = marks.chart_of(pl.DataFrame({"params": [crossing.value], "label": [words]}))

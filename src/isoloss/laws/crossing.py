@@ -55,6 +55,14 @@ class Crossing:
             return False
         return low is None or high is None or low < self.overlap[0] or high > self.overlap[1]
 
+    @property
+    def anywhere(self) -> bool:
+        """Whether its interval holds all the data: nothing is known of where the curves cross."""
+        low, high = self.interval or (self.value, self.value)
+        if self.overlap is None:
+            return False
+        return (low is None or low < self.overlap[0]) and (high is None or high > self.overlap[1])
+
 
 def crossing(
     fit_a: Fit,
