@@ -163,7 +163,8 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
     judged = bool(gaps) and not isinstance(data.noise, Refusal)
     signs = {gap.difference.sign for gap in gaps}
     crossing = data.crossings[data.rival]
-    crosses = isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE
+    inside = isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE
+    known = isinstance(crossing, Crossing) and not crossing.at_edge
     meets = f"{text.capital(crossover(crossing, data, data.rival))}." if gaps else ""
     who = sides(data, data.rival)
     at_level = level if judged and who else None
@@ -184,7 +185,7 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
         sentence = f"at D = {text.count(data.tokens)} {params_verdict(data)}."
     minus = f"{data.reference} minus {data.rival} is"
     words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in gaps]
-    in_sentence = crosses and not crossing.at_edge and not at_level
+    in_sentence = inside and known and not at_level
     if in_sentence:
         sentence += f" {meets}"
     numbers = {
