@@ -1,12 +1,14 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 import spec
 import story
 
-from isoloss.analysis import by_position
+from isoloss.analysis import by_params, by_position
 from isoloss.analysis.by_position import Use, use_of
+from isoloss.analysis.points import means
 from isoloss.analysis.sliding import SlidingProfile, octaves
 from isoloss.figures import loss_by_position
 
@@ -22,12 +24,26 @@ def positions(told):
     return positions_of(told, story.FEW)
 
 
-def test_pairs_are_matched_sizes_of_one_depth_from_smallest_to_largest(told):
+def test_pairs_are_matched_sizes_of_the_best_depth_from_smallest_to_largest(told):
     found = positions_of(told, story.LSTM_AHEAD)
     params = [pair.reference.params for pair in found.pairs]
     assert params == sorted(params)
-    assert len({pair.rival.curve for pair in found.pairs}) == 1
     assert all(1 / 1.1 <= pair.ratio <= 1.1 for pair in found.pairs)
+    lstms = means(by_params.measure(told(story.LSTM_AHEAD)).points.filter(family="lstm"))
+    compared = 0
+    for pair in found.pairs:
+        near = pl.col("params").is_between(pair.reference.params / 1.1, pair.reference.params * 1.1)
+        alike = lstms.filter(near)
+        compared += alike.height > 1
+        assert alike.sort("loss")["curve"][0] == pair.rival.curve
+    assert compared
+
+
+def test_without_matched_sizes_the_nearest_counts_not_the_largest():
+    theirs = pl.DataFrame({"curve": ["near", "far"], "params": [130, 190], "loss": [3.0, 2.0]})
+    assert by_position.like(100, theirs, 2.0) == ("near", 130)
+    assert by_position.like(100, theirs, 1.1) is None
+    assert by_position.like(180, theirs, 1.1) == ("far", 190)
 
 
 def test_the_lstm_is_flat_where_its_truth_is_and_the_transformer_is_not(positions):

@@ -16,6 +16,7 @@ from isoloss import text
 from isoloss.analysis import by_params
 from isoloss.analysis.by_params import NEAR, FamilyPair
 from isoloss.analysis.families import Versus, name_of
+from isoloss.analysis.points import means
 from isoloss.analysis.sliding import SlidingProfile, block_mean, octaves, sliding_profiles
 from isoloss.errors import Refusal, attempt
 from isoloss.noise import nested_noise
@@ -114,7 +115,8 @@ def of_families(study: StudyData, by_size: by_params.ByParams, versus: Versus) -
     pair_curves = by_size.pairs[versus]
     if isinstance(pair_curves, Refusal):
         raise pair_curves
-    points = by_size.points.filter(pl.col("curve").is_in([pair_curves.reference, pair_curves.rival]))
+    ours = pl.col("curve") == pair_curves.reference
+    points = by_size.points.filter(ours | (pl.col("family") == versus.rival))
     sizes = matched_sizes(points, pair_curves)
     if points["context"].n_unique() > 1:
         raise Refusal("the two families were trained at different contexts", mend="use one context length")
@@ -128,24 +130,30 @@ Size = tuple[str, int]
 
 
 def matched_sizes(points: pl.DataFrame, pair: FamilyPair) -> list[tuple[Size, Size]]:
-    """Up to PAIRS, smallest first: each size of the reference with the rival's nearest in log N.
+    """Up to PAIRS, smallest first: each size of the reference with the rival's best curve of like size.
 
-    Sizes within ``NEAR`` where there are any, else within ``LARGEST_RATIO``. Raises Refusal without any.
+    Sizes within ``NEAR`` where there are any, else the nearest within ``LARGEST_RATIO``. Raises Refusal
+    without any.
     """
-    ours, theirs = (
-        points.filter(pl.col("curve") == curve)["params"].unique().sort().to_list()
-        for curve in (pair.reference, pair.rival)
-    )
-    nearest = [(size, min(theirs, key=lambda other: abs(np.log(other / size)))) for size in ours]
+    ours = points.filter(pl.col("curve") == pair.reference)["params"].unique().sort().to_list()
+    theirs = means(points.filter(pl.col("family") == pair.versus.rival))
     for most in (NEAR, LARGEST_RATIO):
-        alike = [(a, b) for a, b in nearest if max(a / b, b / a) <= most]
+        alike = [(size, other) for size in ours if (other := like(size, theirs, most))]
         if alike:
             chosen = np.unique(np.linspace(0, len(alike) - 1, PAIRS).round().astype(int))
-            return [((pair.reference, alike[i][0]), (pair.rival, alike[i][1])) for i in chosen]
+            return [((pair.reference, alike[i][0]), alike[i][1]) for i in chosen]
     raise Refusal(
         f"no {pair.reference} and {pair.rival} are within a factor {LARGEST_RATIO:g} in N",
         mend="add sizes that match",
     )
+
+
+def like(params: int, theirs: pl.DataFrame, most: float) -> Size | None:
+    """Of curves within the factor ``most`` the one of lowest loss; above ``NEAR`` the nearest one."""
+    away = (pl.col("params") / params).log().abs()
+    near = theirs.with_columns(away.alias("away")).filter(pl.col("away") <= np.log(most))
+    best = near.sort("loss" if most <= NEAR else "away", "curve")[:1]
+    return None if best.is_empty() else (best["curve"][0], best["params"][0])
 
 
 def sliding_pairs(
@@ -164,14 +172,13 @@ def sliding_pairs(
     if start is None or not sizes:
         what = f"a context of {ends[-1][1]} is too short" if sizes else "no pair was measured"
         raise Refusal(what, mend="use a context of 32 or more, and targets for every size")
-    families = {pair.reference: pair.versus.reference, pair.rival: pair.versus.rival}
     gaps = {two: seed_differences(runs[two[0]], runs[two[1]], ends) for two in sizes}
-    curves = {
-        (curve, params): PositionCurve(
-            curve, families[curve], params, seed_rows(own), use_of(own.values(), ends)
-        )
-        for (curve, params), own in ((size, runs[size]) for two in sizes for size in two)
-    }
+    curves: dict[Size, PositionCurve] = {}
+    for curve, params in (size for two in sizes for size in two):
+        family = pair.versus.reference if curve == pair.reference else pair.versus.rival
+        own = runs[curve, params]
+        use = use_of(own.values(), ends)
+        curves[curve, params] = PositionCurve(curve, family, params, seed_rows(own), use)
     pairs = tuple(pair_of(curves[two[0]], curves[two[1]], gaps, two, ends, start) for two in sizes)
     seeds = max(len(gap_SOB) for gap_SOB in gaps.values())
     return pairs, "seeds" if seeds > 1 else "blocks of text, for one pair of runs"
