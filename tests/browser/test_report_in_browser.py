@@ -138,9 +138,13 @@ def test_a_page_that_breaks_anywhere_is_seen(browser, written):
     """Negative control."""
     page = watched(browser, written.path.as_uri()).page
     anywhere = "* { break-after: auto !important; break-inside: auto !important; }"
-    places = printed(page, anywhere + "figure svg { max-height: none !important; }").places
+    last = "h2 { break-after: page !important; }"
+    places = printed(page, anywhere + last + "figure svg { max-height: none !important; }").places
     assert places["heading"] != places["text"]
     assert places["figure"] != places["end"]
+    page.context.close()
+    page = watched(browser, written.path.as_uri()).page
+    places = printed(page, "figure { break-after: page !important; }").places
     assert len(set(places["figure"].values())) > len(written.figures) / 2 + 1
     page.context.close()
 

@@ -235,7 +235,7 @@ def test_bench_times_both_ways_on_the_same_runs(isoloss):
         (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--fixed", "E=much"), 2, "not a number"),
         (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--tied", "A,alpha"), 2, "tied"),
         (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--intervals", "z"), 2, "intervals"),
-        (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--where", "size < 2e7"), 3, "params"),
+        (("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--where", "size < 2e7"), 3, "N takes 1 value"),
         (("predict", "nothing", "--params", "1e9"), 2, "nothing"),
         (("predict", "runs.csv", "--params", "1e9"), 2, "runs.csv"),
         (("predict", "chinchilla", "--params", "1e9"), 2, "tokens is missing"),

@@ -125,7 +125,7 @@ def test_each_method_has_a_colour_a_shape_and_a_name_of_its_own(found):
     (text,) = spec.of_mark(figure, "text")
     labels = spec.rows(figure, text)
     assert [row["label"] for row in labels] == [one.label for one in frontiers]
-    assert {row["colour"] for row in labels} == {colour for colour, _ in looks}
+    assert {row["colour"] for row in labels} == {style.letters(colour) for colour, _ in looks}
     shown = sum(len(spec.rows(figure, layer)) for layer in points)
     assert shown == figure.table.height == sum(one.points.height for one in frontiers)
     for axis in ("x", "y"):

@@ -33,7 +33,7 @@ def planned(fitted):
 def test_frontier(fitted, planned):
     drawn = figures.frontier(fitted, planned)
     low, high = planned.intervals["loss"]
-    assert f"{planned.loss:.3f} ({low:.3f} to {high:.3f})" in drawn.title
+    assert f"{planned.loss:.3g} ({low:.3g} to {high:.3g})" in drawn.title
     table = drawn.table
     assert np.all(np.diff(table["loss"]) < 0)
     assert (table["low"] < table["loss"]).all()

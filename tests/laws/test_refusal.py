@@ -165,7 +165,7 @@ def test_context_needs_five_positions():
 
 
 def test_a_rising_loss_is_refused():
-    with pytest.raises(Refusal, match="does not fall"):
+    with pytest.raises(Refusal, match="hardly falls"):
         fit("power", {"params": SIZES}, 2 + 0.1 * np.log10(SIZES))
 
 

@@ -66,6 +66,9 @@ class Halfway:
         parts = segments(self.settings(run_id))
         return np.array([by_step[p.branch, s + 1] for p in parts for s in range(p.start, p.stop)])
 
+    def updates(self, run_id: str) -> int:
+        return len(self.losses(run_id))
+
     def go_on(self, run_id: str, done: int) -> None:
         losses, settings = self.losses(run_id), self.settings(run_id)
         progress = {
@@ -98,7 +101,8 @@ class Halfway:
 
 @contextmanager
 def halfway(folder: Path, study: str = "reference", ended: int = 16):
-    """The first ``ended`` of the plan are done, the last two run, the one before them failed."""
+    """The first ``ended`` of the plan are done, or all but the last -``ended``; the last two run, the one
+    before them failed."""
     made = Halfway(folder, study, ended)
     made.begin(made.running[0], 150, checkpoint=140)
     made.begin(made.running[1], 60, checkpoint=50)

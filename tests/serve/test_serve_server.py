@@ -79,7 +79,7 @@ def test_a_page_has_everything_at_once_and_then_what_changes(study, monkeypatch)
             version, parts = heard(lambda parts: "s0-head" in parts)
             run = study.running[0]
             assert parts.keys() == {"s0-head", f"s0-run-{run}", f"s0-curve-{run}"}
-            assert "update 300 of 602" in parts[f"s0-run-{study.running[0]}"]
+            assert f"update 300 of {study.updates(run):,}" in parts[f"s0-run-{study.running[0]}"]
             study.end(study.runs[10])
             row = f"s0-run-{study.runs[10]}"
             version, parts = heard(lambda parts: row in parts and "done" in parts[row])
@@ -92,7 +92,7 @@ def test_a_page_has_everything_at_once_and_then_what_changes(study, monkeypatch)
             assert "Nothing trains it now" not in parts["s0-head"], "its next worker may be on its way"
             monkeypatch.setattr(view, "IDLE_SECONDS", 0.0)
             version, parts = heard(said("Nothing trains it now"))
-            assert "isoloss run architectures --scale mini" in parts["s0-head"]
+            assert "isoloss run architectures --scale evening" in parts["s0-head"]
         with events(port, Last_Event_ID=str(version - 1)) as heard:  # a line that was lost
             assert heard() == (version, board.since(version - 1))
         assert "4 drawn" in ask(port)[2], "a reload has it all"

@@ -122,7 +122,8 @@ def test_the_page_offers_the_vote_and_hides_nothing_by_itself(tasting_of_default
     assert "data-reveal" in page
     assert " hidden" not in page
     labels = {row["label"]: tell.NAMES[row["family"]] for row in tables["order"]}
-    assert all(f"<dt>{label}</dt><dd>{name}</dd>" in page for label, name in labels.items())
+    heading = '<h3>{} <span class="identity" data-reveal>{}</span></h3>'
+    assert all(heading.format(label, name) in page for label, name in labels.items())
 
 
 # The same dice

@@ -42,9 +42,7 @@ def test_a_logarithmic_axis_puts_decades_at_equal_distances():
     assert grid(decades)[-2].index("o") < WIDTH / 5
 
 
-def test_rows_can_be_chosen_and_nothing_is_drawn_of_nothing():
-    both = pl.concat([RISING, RISING.with_columns(side=pl.lit("b"))])
-    assert "+" not in "".join(grid(both, Plot(x="x", by="side", only={"side": "a"})))
+def test_nothing_is_drawn_of_nothing():
     assert list(lines("T", RISING.clear(), PLOT)) == []
     flat = grid(RISING.with_columns(value=0.3))
     assert flat[-1].count("o") == 3

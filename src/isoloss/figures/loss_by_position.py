@@ -59,8 +59,10 @@ def models_of(data: FamilyPositions) -> list[tuple[PositionCurve, str]]:
     return out
 
 
-def curves(data: FamilyPositions, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> alt.LayerChart:
-    """Measured curves with the range of their seeds, named at their ends with where they are flat.
+def curves(
+    data: FamilyPositions, plane: tuple[float, float] = (WIDTH, HEIGHT), *, flat: bool = True
+) -> alt.LayerChart:
+    """Measured curves with the range of their seeds, named at their ends, and with where they are ``flat``.
 
     The rival's are dashed. ``plane``: width and height in pixels.
     """
@@ -70,7 +72,7 @@ def curves(data: FamilyPositions, plane: tuple[float, float] = (WIDTH, HEIGHT)) 
         for model, colour in models
     ]
     dash = marks.key(alt.StrokeDash, "family", families).legend(None)
-    rows, labels = pl.concat(drawn), [label_of(model) for model, _ in models]
+    rows, labels = pl.concat(drawn), [label_of(model) if flat else model.name for model, _ in models]
     x = log_axis(alt.X, "position", "Token index in the context T", 1, data.context, room=1.05)
     y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(rows["loss"]))
     ends = pl.concat(curve[-1:] for curve in drawn).with_columns(pl.Series("label", labels))

@@ -100,7 +100,7 @@ def positions_said(data: by_position.FamilyPositions) -> str:
 def largest_pair(data: by_position.FamilyPositions) -> Figure:
     """The curves of the two largest models alone."""
     two = replace(data, pairs=data.pairs[-1:])
-    chart = loss_by_position.curves(two, BESIDE)
+    chart = loss_by_position.curves(two, BESIDE, flat=False)
     return replace(loss_by_position.figure(two), chart=chart, description=TWO_CURVES)
 
 
