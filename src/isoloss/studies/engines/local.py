@@ -20,6 +20,8 @@ from isoloss.studies.engines.messages import BUSY_SECONDS, GIVE_UP_SECONDS, Ende
 from isoloss.studies.engines.worker import is_last, work
 from isoloss.training.task import Progress, Task
 
+PAUSES = (0.0, 0.0, 0.1, 0.5, 2.0)
+"""Seconds before each try to start a worker."""
 PRELOADED = (work.__module__, "torch._dynamo")
 """The second torch imports only when an optimiser is built, which would cost every worker a second."""
 
@@ -153,15 +155,20 @@ def start(process_class: type[BaseProcess], device: str) -> Worker:
 
 
 def begin(process: BaseProcess) -> None:
-    """Start it, again where the fork server has died: the next start makes a new one."""
-    try:
-        process.start()
-    except (EOFError, OSError):
+    """Start it, again where the fork server has died: a start after its end makes a new one.
+
+    Raises RunError where none begins. A server that was killed may take a moment until it has ended.
+    """
+    reason = ""
+    for pause in PAUSES:
+        time.sleep(pause)
         try:
-            process.start()
+            return process.start()
         except (EOFError, OSError) as error:
-            what = f"no process can be started ({type(error).__name__}: {error})"
-            raise RunError(what, mend="run the same command again: it goes on where it was") from None
+            reason = f"{type(error).__name__}: {error}"
+    raise RunError(
+        f"no process can be started ({reason})", mend="run the same command again: it goes on where it was"
+    )
 
 
 def listen(busy: Sequence[Worker]) -> Iterator[Progress]:
