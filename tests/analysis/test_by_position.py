@@ -39,6 +39,21 @@ def test_pairs_are_matched_sizes_of_the_best_depth_from_smallest_to_largest(told
     assert compared
 
 
+def test_a_curve_of_another_context_is_no_rival(told):
+    """The rival's other curve, trained at a shorter context, neither joins nor forbids the comparison."""
+    study = told(story.LSTM_AHEAD)
+    by_size = by_params.measure(study)
+    (versus,) = by_size.pairs
+    short = by_size.points.filter(family="lstm").with_columns(
+        context=pl.lit(8), curve=pl.lit("1-layer LSTM, context 8"), loss=pl.col("loss") - 1
+    )
+    with_short = replace(by_size, points=pl.concat([by_size.points, short], how="vertical_relaxed"))
+    found = by_position.of_families(study, with_short, versus)
+    alone = by_position.of_families(study, by_size, versus)
+    assert found.context == alone.context > 8
+    assert [pair.rival.name for pair in found.pairs] == [pair.rival.name for pair in alone.pairs]
+
+
 def test_without_matched_sizes_the_nearest_counts_not_the_largest():
     theirs = pl.DataFrame({"curve": ["near", "far"], "params": [130, 190], "loss": [3.0, 2.0]})
     assert by_position.like(100, theirs, 2.0) == ("near", 130)

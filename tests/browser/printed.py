@@ -35,6 +35,14 @@ class Printed:
     places: dict[str, dict[int, int]]
 
 
+def check_breaks(found: Printed, figures: int) -> None:
+    """No heading ends a page, no figure is cut, and figures stand in twos."""
+    places = found.places
+    assert places["heading"] == places["text"]
+    assert places["figure"] == places["end"]
+    assert len(set(places["figure"].values())) <= figures / 2 + 1
+
+
 def printed(page, style: str = "") -> Printed:
     """The page on A4. Headings and figures get marks of one pixel, which the outline then names."""
     page.emulate_media(media="print")

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 from pages import violations, watched
-from printed import printed
+from printed import check_breaks, printed
 
 import isoloss
 from isoloss import report
@@ -91,9 +91,6 @@ def test_axe_finds_no_fault_of_accessibility(opened):
 def test_printed_no_heading_ends_a_page_and_figures_stand_in_twos(browser, written):
     page = watched(browser, written.path.as_uri()).page
     found = printed(page)
-    places = found.places
-    assert len(places["heading"]) > 15
-    assert places["heading"] == places["text"]
-    assert places["figure"] == places["end"]
-    assert len(set(places["figure"].values())) <= len(written.figures) / 2 + 1
+    assert len(found.places["heading"]) > 15
+    check_breaks(found, len(written.figures))
     page.context.close()

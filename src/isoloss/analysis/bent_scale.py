@@ -73,9 +73,10 @@ def scale_of(groups: Sequence[tuple[Sequence[float], ArrayLike]]) -> Scale:
     misses = np.array([_misses(Scale(last, power), gaps) for power in POWERS])
     of_means, of_seeds = misses.T
     best = int(np.argmin(of_means))
-    places = sum(len(tokens) - 2 for tokens, _ in gaps) - 1
-    noise = max(of_seeds[best] / df, of_means[best] / max(1, places))  # one p may not suit all sizes
-    allowed = of_means - of_means[best] <= noise * fdtri(1, df, LEVEL)
+    places = max(1, sum(len(tokens) - 2 for tokens, _ in gaps) - 1)
+    # One p may not suit all sizes: how far their means miss is noise too, with the freedom that it has.
+    noise, free = max((of_seeds[best] / df, df), (of_means[best] / places, places))
+    allowed = of_means - of_means[best] <= noise * fdtri(1, free, LEVEL)
     if allowed[STRAIGHT]:
         return Scale(last)
     ends = POWERS[allowed]

@@ -115,12 +115,13 @@ def of_families(study: StudyData, by_size: by_params.ByParams, versus: Versus) -
     pair_curves = by_size.pairs[versus]
     if isinstance(pair_curves, Refusal):
         raise pair_curves
-    ours = pl.col("curve") == pair_curves.reference
-    points = by_size.points.filter(ours | (pl.col("family") == versus.rival))
-    sizes = matched_sizes(points, pair_curves)
-    if points["context"].n_unique() > 1:
+    both = by_size.points.filter(pl.col("curve").is_in([pair_curves.reference, pair_curves.rival]))
+    if both["context"].n_unique() > 1:
         raise Refusal("the two families were trained at different contexts", mend="use one context length")
-    context = int(points["context"][0])
+    context = int(both["context"][0])
+    ours = pl.col("curve") == pair_curves.reference
+    points = by_size.points.filter(ours | (pl.col("family") == versus.rival), context=context)
+    sizes = matched_sizes(points, pair_curves)
     pairs, over = sliding_pairs(sliding_profiles(study, points), pair_curves, sizes)
     return FamilyPositions(versus, by_size.tokens, context, pairs, over)
 
@@ -176,12 +177,12 @@ def sliding_pairs(
     curves: dict[Size, PositionCurve] = {}
     for curve, params in (size for two in sizes for size in two):
         family = pair.versus.reference if curve == pair.reference else pair.versus.rival
-        own = runs[curve, params]
-        use = use_of(own.values(), ends)
-        curves[curve, params] = PositionCurve(curve, family, params, seed_rows(own), use)
+        seeds = runs[curve, params]
+        use = use_of(seeds.values(), ends)
+        curves[curve, params] = PositionCurve(curve, family, params, seed_rows(seeds), use)
     pairs = tuple(pair_of(curves[two[0]], curves[two[1]], gaps, two, ends, start) for two in sizes)
-    seeds = max(len(gap_SOB) for gap_SOB in gaps.values())
-    return pairs, "seeds" if seeds > 1 else "blocks of text, for one pair of runs"
+    most = max(len(gap_SOB) for gap_SOB in gaps.values())
+    return pairs, "seeds" if most > 1 else "blocks of text, for one pair of runs"
 
 
 def pair_of(

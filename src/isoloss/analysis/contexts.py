@@ -167,9 +167,9 @@ def law_of(seeds: Sequence[SlidingProfile]) -> tuple[Fit | Refusal, Array]:
         for name, value in law.params.items()
     }
     errors: dict[str, float | None] = {name: value * log_ses[name] for name, value in law.params.items()}
+    known = {"df": len(refits) - 1, "clusters": len(refits)}
     # What the fit warned of are intervals of its own, which those over blocks replace.
-    law = replace(law, intervals=ends, standard_errors=errors, df=len(refits) - 1, clusters=len(refits))
-    law = replace(law, warnings=())
+    law = replace(law, intervals=ends, standard_errors=errors, warnings=(), **known)
     return law, np.array([params["p"] for params in refits])
 
 

@@ -71,8 +71,8 @@ def _layers(rows: Sequence[Row], name: str = "layers") -> Told:
     if family := at_all(rows):
         return Told(text, f"{where} the {family} layer is faster.", family)
     differs = any(winner(row, BLOCK.name, LSTM.name) for row in rows)
-    told = "who is faster depends on the length." if differs else "no clear difference."
-    return Told(text, f"{where}: {told}")
+    verdict = "who is faster depends on the length." if differs else "no clear difference."
+    return Told(text, f"{where}: {verdict}")
 
 
 def at_all(rows: Sequence[Row]) -> Family:

@@ -37,8 +37,8 @@ def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
         texts.append(sentence("flat", *flat(block)))
     for n, (side, row) in enumerate(at_k.items()):
         short = survives(row["value"]) if side == DEFAULT else ""
-        told = sentence(f"side-{n}", say("reach-share", name=capital(side), **row), short)
-        texts.insert(1 if short else len(texts), told)  # the answer to the guess stands beside the verdict
+        line = sentence(f"side-{n}", say("reach-share", name=capital(side), **row), short)
+        texts.insert(1 if short else len(texts), line)  # the answer to the guess stands beside the verdict
     return [*texts, sentence("gate", gate(k), "The forget gate is a clock.", exact=True)]
 
 
