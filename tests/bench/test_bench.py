@@ -46,6 +46,7 @@ def found(said):
 
 def test_cpu_sets_the_loop_beside_its_peers_and_its_growth(isoloss, small_text, monkeypatch):
     monkeypatch.setattr(cpu, "GPTS", cpu.GPTS[:1])
+    assert {math.prod(size) for size in cpu.SIZES} == {512, 4096}
     monkeypatch.setattr(cpu, "LSTMS", cpu.LSTMS[:1])
     code, said, _ = isoloss("bench", "cpu", "--seconds", "0.001", "--json")
     assert code == 0

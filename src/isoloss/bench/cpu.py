@@ -1,5 +1,7 @@
 """One core: the loop beside a plain GPT, torch's LSTM and a matmul; and how its cost grows."""
 
+import itertools
+import math
 import time
 from collections.abc import Iterator
 
@@ -16,7 +18,8 @@ from isoloss.training.setup import set_up
 
 CPU = Device(torch.device("cpu"), autocast=False)
 VOCAB, SIZE = 1024, (4, 128)
-GPTS = [(2, 24, 1), (3, 64, 2), (4, 128, 4)]
+GPTS = [(2, 24, 1), (3, 64, 2), (4, 128, 4), (6, 256, 8)]
+SIZES = [SIZE, (32, 128)]
 LSTMS = [(1, 40), (1, 160), (2, 128)]
 MATMUL = 512
 
@@ -30,15 +33,14 @@ def time_cpu(seconds: float) -> Iterator[Row]:
 
 def beside_peers(seconds: float) -> Iterator[Row]:
     bound = matmul(MATMUL, torch.float32, CPU.device)
-    for shape in GPTS:
-        design = transformer(*shape)
-        peer = plain_gpt(shape, VOCAB, SIZE, CPU, compiled=False)
+    for size, shape in itertools.product(SIZES, GPTS):
+        design = transformer(*shape, size=size)
+        peer = plain_gpt(shape, VOCAB, size, CPU, compiled=False)
         ours, theirs, peak = rates([loop(design, "cpu"), peer, bound], seconds, time.process_time)
-        yield Row(design.label, ours, "tokens/s", "a plain GPT", theirs)
-        yield Row(design.label, ours, "tokens/s", "the estimate", expected(design, peak))
-        yield Row(
-            design.label, ours * design.flops_per_token() / 1e9, "GFLOP/s", "a large matmul", peak / 1e9
-        )
+        what = f"{design.label}, {math.prod(size):,} tokens"
+        yield Row(what, ours, "tokens/s", "a plain GPT", theirs)
+        yield Row(what, ours, "tokens/s", "the estimate", expected(design, peak))
+        yield Row(what, ours * design.flops_per_token() / 1e9, "GFLOP/s", "a large matmul", peak / 1e9)
     for n_layer, d_model in LSTMS:
         design = Design("lstm", {"n_layer": n_layer, "d_model": d_model}, VOCAB, SIZE)
         alone = lstm_alone(n_layer, d_model, SIZE, CPU.device)
