@@ -169,7 +169,7 @@ def test_the_order_in_which_distances_are_learned_is_found(told, delay, words):
 
 def test_without_an_order_none_is_stated(told):
     verdict = steps_verdict(contexts.measure(told(replace(WIDE, delay=0.0))).steps)
-    assert "not shown to come at another time" in verdict
+    assert "do not tell apart" in verdict
 
 
 def test_blocks_hold_at_their_rate():

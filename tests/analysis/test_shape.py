@@ -214,3 +214,18 @@ def test_an_interval_that_says_nothing_is_said_once_in_words():
     sure = shape.Flat((1.0, 3.0), (1.0, 2.0), (0.5, 4.0))
     assert shape.fold(flat, unsure=True) == "3-fold"
     assert shape.fold(sure) == "3-fold (2 to 8)"
+
+
+def test_a_range_is_of_all_curves_of_its_panel(optimum):
+    one = shape.Flat((1.0, 4.0), (1.0, 3.0), (0.5, None))
+    two = shape.Flat((2.0, 8.0), (2.5, 6.0), (None, 9.0))
+    assert shape.shared([one, two]) == shape.Flat((2.0, 4.0), (2.5, 3.0), (0.5, 9.0))
+    far = shape.Flat((5.0, 8.0), (5.0, 8.0), (None, None))
+    assert shape.shared([one, far]) is None
+    curves = [replace(curve, flat=flat) for curve, flat in zip(optimum.curves[:2], (one, far), strict=True)]
+    curves = [replace(curve, panel=shape.ASPECT) for curve in curves]
+    apart = replace(optimum, curves=tuple(curves))
+    assert shape.fold_words(apart) == "no d_model / n_layer is within 1% of the best in every curve"
+    alone = shape.fold_words(replace(optimum, curves=tuple(curves[:1])))
+    assert alone.startswith("changing d_model / n_layer 4-fold")
+    assert "no d_model" not in alone

@@ -27,6 +27,10 @@ def file(told, tmp_path_factory):
 def opened(browser, file):
     found = watched(browser, file.as_uri())
     found.page.evaluate("window.ready")
+    assert found.page.locator("#last").is_checked()
+    before = len(marks(found.page))
+    found.page.uncheck("#last")
+    assert len(marks(found.page)) > before > 3
     return found
 
 

@@ -56,7 +56,7 @@ def test_allocation(fitted, planned):
 
 
 def test_penalty(planned):
-    drawn = figures.penalty(planned)
+    drawn = figures.penalty(planned, "nats per token")
     low, high = planned.penalty.within_10_percent
     assert f"From {low:.2f} to {high:.2f} times" in drawn.title
     assert drawn.table["factor"].to_list() == list(planned.penalty.factor)
@@ -66,7 +66,7 @@ def test_penalty(planned):
 def test_a_plan_of_fixed_size_has_no_penalty_figure(fitted):
     fixed = plan(fitted, flops=1e22, params=1e9)
     with pytest.raises(InputError, match="no penalty"):
-        figures.penalty(fixed)
+        figures.penalty(fixed, "nats per token")
     assert "The plan for" in figures.allocation(fitted, fixed).title
 
 

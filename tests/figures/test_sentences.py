@@ -26,7 +26,7 @@ NUMBER = re.compile(r"(?<![\w-])[+−]?\d[\d.,]*(?:[–-]\d+)?%?[KMBT]?(?![\w-]*
 WORDS, NUMBERS = 30, 3
 NAMES = {*FORMS, *(name for form in FORMS.values() for name in form.parameters), "d_ff", "d_model", "d_head"}
 WHOLE = 25
-"""Words of a whole finding of a study that ships."""
+"""Words of a whole finding that stands first on a page: of a study that ships, or of a fit."""
 
 
 def sentences(text):
@@ -92,6 +92,7 @@ def test_findings_of_fits_are_short(laws):
     for name, law in laws.items():
         found = fit_findings(law, [("squared", None, law)] * 2, attempt(refits.leave_one_out, law))
         seen |= {finding.key for finding in found}
+        assert [finding.key for finding in found[:3] if len(finding.sentence.split()) > WHOLE] == [], name
         for finding in found:
             texts = (finding.sentence, *finding.caveats)
             assert [words for text in texts for words in too_much(text)] == [], (name, finding.key)

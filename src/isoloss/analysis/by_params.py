@@ -210,6 +210,8 @@ def meeting(ours: Fit | Refusal, theirs: Fit | Refusal) -> Crossing | Refusal:
         return ours
     if isinstance(theirs, Refusal):
         return theirs
+    if ours.covariance is None or theirs.covariance is None:
+        return Refusal("a curve through sizes has no interval", mend="add sizes, until its law is determined")
     return crossing(ours, theirs, "params", level=LEVEL)
 
 

@@ -91,7 +91,7 @@ def steps_verdict(data: ContextSteps) -> str:
     late = f"tokens {data.tokens[0]}–{data.tokens[1]}"
     sign = data.later.sign
     if not sign:
-        return f"what context gives {late} is not shown to come at another time than what it gives token 2"
+        return f"context helps {late} and token 2 at times that these seeds do not tell apart"
     if not data.settled:
         return (
             f"no order is stated: at the end the gains of token 2 and of {late} still rise, the first faster"

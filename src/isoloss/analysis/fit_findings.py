@@ -23,9 +23,10 @@ SAID = 3
 
 def findings(fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal) -> tuple[Finding, ...]:
     against = doubts(fit)
-    out = [*_against(against), _law(fit), _certainty(fit, against)]
+    out = [*_against(against), _law(fit)]
     if (exponent := allocation_exponent(fit)) is not None:
         out.append(_allocation(exponent))
+    out.append(_certainty(fit, against))
     if fit.law == "loop-total":
         out.append(_bonus(fit))
     return (*out, _objective(fit, refits), _influence(fit, without))
@@ -42,16 +43,17 @@ def _against(against: Mapping[str, str]) -> list[Finding]:
 
 def _law(fit: Fit) -> Finding:
     origin = fit.source.get("citation") or row_words(fit)
-    sentence = f"{brief_formula(fit)}, from {origin}."
+    status = list[str]()
     if fit.status not in (FitStatus.CONVERGED, FitStatus.PUBLISHED):
         why = "" if fit.reason == fit.status.value else f"; {fit.reason}"
-        sentence += f" Status: {fit.status.value}{why}."
-    return Finding("law", "The law", sentence, {"params": dict(fit.params)}, ())
+        status.append(f"Status: {fit.status.value}{why}.")
+    sentence = f"{brief_formula(fit)}, from {origin}."
+    return Finding("law", "The law", sentence, {"params": dict(fit.params)}, tuple(status))
 
 
 def _certainty(fit: Fit, against: Mapping[str, str]) -> Finding:
     intervals = {name: fit.intervals[name] for name in exponents(fit) if fit.intervals[name] is not None}
-    numbers = {"intervals": intervals, "level": fit.level}
+    numbers, more = {"intervals": intervals, "level": fit.level}, list[str]()
     if not intervals:
         sentence = f"No interval: {_why(fit)}."
     else:
@@ -61,17 +63,18 @@ def _certainty(fit: Fit, against: Mapping[str, str]) -> Finding:
         ]
         by = f" by {fit.intervals_by} with {text.plural(fit.df, 'degree')} of freedom"
         by = " as printed" if fit.status is FitStatus.PUBLISHED else by
-        sentence = f"{text.listed(each)}. Brackets hold {text.level(fit.level)} intervals{by}."
+        sentence = f"{text.listed(each)}."
+        more.append(f"Brackets hold {text.level(fit.level)} intervals{by}.")
     if fit.sigma is not None:
-        sentence += f" One run scatters by {spread_words(fit, fit.sigma)} about the law."
+        more.append(f"One run scatters by {spread_words(fit, fit.sigma)} about the law.")
     if fit.seeds is not None:
         seen = "shows" if fit.seeds.p < 0.05 else "does not show"
-        sentence += (
-            f" The spread between seeds, {spread_words(fit, fit.seeds.sd)}, {seen} that the law misses "
+        more.append(
+            f"The spread between seeds, {spread_words(fit, fit.seeds.sd)}, {seen} that the law misses "
             f"(p = {fit.seeds.p:.2g})."
         )
-    others = tuple(warning for warning in fit.warnings if warning not in against.values())
-    return Finding("certainty", "How sure it is", sentence, numbers, others)
+    more += [warning for warning in fit.warnings if warning not in against.values()]
+    return Finding("certainty", "How sure it is", sentence, numbers, tuple(more))
 
 
 def _why(fit: Fit) -> str:
@@ -94,7 +97,11 @@ def _bonus(fit: Fit) -> Finding:
     caveat = (
         "The bonus is at most beta times the logarithm of the number of exits; total loss hides what it was."
     )
-    return Finding("entropy-bonus", title, share.sentence, asdict(share), (caveat,))
+    part = text.percent(share.share, 0)
+    sentence = (
+        f"An entropy bonus of weight {share.beta:g} alone could give {part} of what loops lower the loss by."
+    )
+    return Finding("entropy-bonus", title, sentence, asdict(share), (share.sentence, caveat))
 
 
 def _objective(fit: Fit, refits: Refits | Refusal) -> Finding:
@@ -142,10 +149,8 @@ def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
         sentence = f"Without the {run} the rest does not determine the law."
         sentence += "" if lost == 1 else f" So it is with {lost} of {len(without.each)} runs."
         return Finding("influence", title, sentence, {"left_out": run_words(worst), "moved": None}, ())
-    hardly = "hardly changes the law:" if worst.moved < HARDLY else "shifts the law"
-    sentence = (
-        f"The {run} moves the law most. Leaving it out {hardly} by {worst.moved:.2f} times the noise of one "
-        f"run. {without_words(fit, worst.params)}."
-    )
+    hardly = "hardly " if worst.moved < HARDLY else ""
+    sentence = f"Leaving out the {run} {hardly}shifts the law."
+    by = f"It shifts by {worst.moved:.2f} times the noise of one run."
     numbers = {"left_out": run_words(worst), "moved": worst.moved, "params": dict(worst.params)}
-    return Finding("influence", title, sentence, numbers, ())
+    return Finding("influence", title, sentence, numbers, (by, f"{without_words(fit, worst.params)}."))

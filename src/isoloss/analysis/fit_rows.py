@@ -127,7 +127,7 @@ def rows(fit: Fit) -> pl.DataFrame:
 
 def inside_words(of: str, inside: int, count: int, level: float) -> str:
     """How many lie in their interval, beside how many should: '29 of 30 rows ..., 27 expected'."""
-    return f"{inside} of {count} {of} lie in their interval, {level * count:.3g} expected"
+    return f"{inside:,} of {count:,} {of} lie in their interval, {level * count:.3g} expected"
 
 
 def median_miss(fit: Fit, points: pl.DataFrame) -> float:

@@ -173,7 +173,7 @@ def fit_words(data: LoopedStudy) -> str:
         return f"one law over all panels is refused: {law.what}"
     errors = errors_by_kind(data.judged)
     unseen = [(error, kind) for kind, error in errors.items() if kind != FITTED]
-    words = f"one formula misses total loss by {text.percent(errors[FITTED])} where it was fitted"
+    words = f"one formula misses total loss by {text.percent(errors[FITTED])} on average where it was fitted"
     if unseen:
         error, kind = max(unseen)
         words += f", by {'at most ' if len(unseen) > 1 else ''}{text.percent(error)} with {kind}"

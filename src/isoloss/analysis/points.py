@@ -8,7 +8,7 @@ import polars as pl
 
 from isoloss import text
 from isoloss.errors import Refusal, attempt
-from isoloss.laws import Fit, fit
+from isoloss.laws import Fit, FitStatus, fit
 from isoloss.noise import Key, nested_noise
 from isoloss.records import StudyData
 from isoloss.stats import LEVEL, Noise
@@ -30,7 +30,10 @@ class Curve:
 
     @property
     def law(self) -> str:
-        return "no law fitted" if isinstance(self.fit, Refusal) else self.fit.formula()
+        if isinstance(self.fit, Refusal):
+            return "no law fitted"
+        alone = ", a curve alone" if self.fit.status is FitStatus.CURVE_ONLY else ""
+        return self.fit.formula() + alone
 
     @property
     def label(self) -> str:
@@ -202,10 +205,24 @@ def fit_over_params(points: pl.DataFrame) -> Fit | Refusal:
     """The law of loss against N at one D, seeds of one size being one cluster.
 
     ``power-floor`` where the data tell its floor from 0, else ``power``, else the refusal of the latter.
+    Where the seeds contradict ``power``, the curve of ``power-floor`` alone.
     """
     inputs, options = {"params": points["params"]}, {"cluster": points["params"], "level": LEVEL}
     law = attempt(fit, "power-floor", inputs, points["loss"], **options)
-    return attempt(fit, "power", inputs, points["loss"], **options) if isinstance(law, Refusal) else law
+    if isinstance(law, Refusal):
+        law = attempt(fit, "power", inputs, points["loss"], **options)
+        if isinstance(law, Fit) and misses(law):
+            law = attempt(fit, "power-floor", inputs, points["loss"], **options, curve_only=True)
+    if isinstance(law, Fit) and misses(law):
+        return Refusal(
+            f"{law.law} misses its own sizes by more than seeds differ", mend="read the points; add sizes"
+        )
+    return law
+
+
+def misses(law: Fit) -> bool:
+    """Whether the means of the sizes lie off their law farther than seeds allow, by an F test."""
+    return law.seeds is not None and law.seeds.p < 1 - LEVEL
 
 
 def seeds_phrase(points: pl.DataFrame) -> str:

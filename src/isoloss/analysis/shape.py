@@ -7,6 +7,7 @@ of one N are a curve where they share what its panel holds fixed. All difference
 their level, since the best one is picked by its loss.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import expm1, inf, log
@@ -107,11 +108,30 @@ class Shapes:
         low, high = self.exponent.low, self.exponent.high
         return worth(self.exponent.value), (worth(high), worth(low)) if 0 < low < high < inf else None
 
-    def headline(self) -> list[tuple[Curve, Flat]]:
-        """Of each panel the curve of most shapes that can be judged, of the larger size among equals."""
-        judged = [(curve, curve.flat) for curve in self.curves if curve.flat is not None]
-        panels = [[pair for pair in judged if pair[0].panel == panel] for panel in PANELS]
-        return [max(panel, key=lambda p: (p[0].rows.height, p[0].params)) for panel in panels if panel]
+    def shared(self) -> dict[str, Flat | None]:
+        """Of each panel the ratios that are flat in all its curves, as far as seeds judge them."""
+        judged = {
+            panel: [c.flat for c in self.curves if c.panel == panel and c.flat is not None]
+            for panel in PANELS
+        }
+        return {panel: shared(flats) for panel, flats in judged.items() if flats}
+
+
+def shared(flats: Sequence[Flat]) -> Flat | None:
+    """Where all of ``flats`` are flat; None where no ratio is."""
+    if not flats:
+        return None
+
+    def meet(ranges: list[tuple[float | None, float | None]]) -> tuple[float | None, float | None]:
+        lows, highs = ([end for end in ends if end is not None] for ends in zip(*ranges, strict=True))
+        return max(lows, default=None), min(highs, default=None)
+
+    low, high = meet([flat.measured for flat in flats])
+    if low is None or high is None or low >= high:
+        return None
+    first, last = meet([flat.sure for flat in flats])
+    sure = (first, last) if first is not None and last is not None and first < last else (low, low)
+    return Flat((low, high), sure, meet([flat.possible for flat in flats]))
 
 
 def worth(exponent: float) -> float:
@@ -273,14 +293,22 @@ def side_of(rows: pl.DataFrame) -> tuple[float, float, float | None]:
 
 
 def fold_words(data: Shapes) -> str:
-    """'Changing d_ff / d_model 6-fold (4 to 9) or d_head 12-fold (8 to open) costs at most 1% of loss'."""
-    flats = data.headline()
-    unsure = all(flat.interval == (1.0, None) for _, flat in flats)
-    parts = [f"{curve.panel} {fold(flat, unsure=unsure)}" for curve, flat in flats]
-    if not parts:
+    """'Changing d_ff / d_model 6-fold (4 to 9) or d_head 12-fold (8 to open) costs at most 1% of loss'.
+
+    Of ratios that all curves of a panel share; where they share none, that.
+    """
+    panels = data.shared()
+    if not panels:
         return "no shape is judged: seeds do not tell the noise"
-    words = f"changing {text.listed(parts, 'or')} costs at most 1% of loss"
-    return words + ". These seeds make no range sure" * unsure
+    flats = {panel: flat for panel, flat in panels.items() if flat is not None}
+    apart = [panel for panel in panels if panel not in flats]
+    unsure = all(flat.interval == (1.0, None) for flat in flats.values())
+    parts = [f"{panel} {fold(flat, unsure=unsure)}" for panel, flat in flats.items()]
+    words = [f"changing {text.listed(parts, 'or')} costs at most 1% of loss"] if parts else []
+    if apart:
+        none = f"no {text.listed(apart, 'or')}"
+        words.append(f"{none} does so" if parts else f"{none} is within 1% of the best in every curve")
+    return "; ".join(words) + ". Seeds make none sure" * (unsure and bool(parts))
 
 
 def fold(flat: Flat, *, unsure: bool = False) -> str:

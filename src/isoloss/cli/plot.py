@@ -51,6 +51,10 @@ def plot(
             "needs a source", where=kind, mend="name a study's folder, a FIT.json, a law or a table"
         )
     export.check(out or Path(f"{kind}.svg"), style, width)
+    if runs != type(runs)() and not any(map(gallery.is_table, sources)):
+        raise InputError(
+            "options of a table were given, and no source is one", where=kind, mend="leave them out"
+        )
     drawn = gallery.of_sources(kind, sources, **runs.reading())
     written = [
         path for figure in drawn for path in export.write(figure, place(figure, kind, out), style, width)

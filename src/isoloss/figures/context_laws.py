@@ -26,6 +26,8 @@ from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import linear_axis, log_axis
 
 WIDTH, HEIGHT = 520, 400
+POINTER = 18
+"""Pixels from a panel to the names of its octaves, which crowd where context is long."""
 LOSS = "Validation loss (nats per token)"
 DASH = [5, 4]
 
@@ -115,17 +117,18 @@ def octave_words(first: int, last: int) -> str:
 
 def octave_lines(rows: pl.DataFrame, x: alt.X, context: int, *dashed: pl.DataFrame) -> alt.LayerChart:
     """Loss against x, a line an octave of T, coloured by T and named at its end; ``dashed`` below them."""
-    middle = (pl.col("from_token") * pl.col("to_token")).sqrt().alias("position")
-    rows, *others = (table.with_columns(middle) for table in (rows, *dashed))
+    middles = [(table["from_token"] * table["to_token"]).sqrt() for table in (rows, *dashed)]
+    span = marks.span(middles[0])
+    coloured = zip((rows, *dashed), middles, strict=True)
+    rows, *others = (table.with_columns(marks.on_ramp(middle, *span)) for table, middle in coloured)
     y = linear_axis("loss", LOSS, *marks.span(rows["loss"], *(other["loss"] for other in others)))
-    span = marks.span(rows["position"])
-    colour = marks.colour_bar("position", "Token index T", *span)
-    layers = [marks.line(o, x, y, colour=colour, by="from_token", dash=DASH, width=1.5) for o in others]
-    layers.append(marks.line(rows, x, y, colour=colour, by="from_token"))
+    layers = [marks.line(o, x, y, by="from_token", dash=DASH, width=1.5) for o in others]
+    layers.append(marks.line(rows, x, y, by="from_token"))
     ends = rows.sort(marks.column_of(x)).group_by("from_token", "to_token", maintain_order=True).last()
     names = [f"T = {octave_words(*row)}" for row in ends.select("from_token", "to_token").iter_rows()]
-    ends = ends.with_columns(pl.Series("label", names), marks.on_ramp(ends["position"], *span))
-    layers.append(marks.end_labels(ends, marks.EDGE, y, HEIGHT))
+    ends = ends.with_columns(pl.Series("label", names))
+    layers.append(marks.pointers(ends, y, HEIGHT, long=POINTER))
+    layers.append(marks.end_labels(ends, marks.EDGE, y, HEIGHT, away=POINTER + 4))
     return marks.panel(layers, WIDTH, HEIGHT)
 
 

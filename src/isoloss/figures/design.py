@@ -64,7 +64,7 @@ def figure(source: Source, bought: Design) -> Figure:
         points="" if sizes is None else f"; dots: the {len(sizes[0])} runs used",
         target=f"N = {text.count(bought.target['params'])}, D = {text.count(bought.target['tokens'])}",
         level=text.level(bought.level),
-        random=text.loss(bought.half_width_random),
+        random=f"{text.loss(bought.half_width_random)} {source.loss_unit}",
     )
 
 

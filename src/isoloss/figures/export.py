@@ -40,5 +40,5 @@ def write(figure: Figure, path: Path, style: str = "screen", column: str = "sing
     if not printed:
         return [path]
     caption = path.with_suffix(".txt")
-    files.write_text(caption, paper.caption(figure))
+    files.write_text(caption, paper.caption(figure, column))
     return [path, caption]

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.fit_doubts import OFF
 from isoloss.analysis.fit_rows import (
     amount,
     bulk,
@@ -137,7 +138,7 @@ def _with_one_input(fit: Fit, points: pl.DataFrame | None, name: str, others: Se
         how += "; dashed: laws that papers printed, of other models and text"
     if points is None:
         return marks.panel(layers, WIDTH, HEIGHT), curve, how
-    return _over_residuals(fit, points, layers, x, REAL), points.drop("label"), how
+    return _over_residuals(fit, points, layers, x, REAL), points.drop("label"), how + beyond_words(points)
 
 
 def _other_laws(fit: Fit, others: Sequence[Fit], name: str, low: float, high: float) -> pl.DataFrame:
@@ -181,13 +182,26 @@ def _over_residuals(
 ) -> alt.VConcatChart:
     """The panel of the law, and under it the residuals with 0 and one standard deviation on either side."""
     title = "Residual, %" if on_logs(fit) else "Residual"
-    y = axis(alt.Y, "residual", title, [*points["residual"], 0.0], log=False, narrow=True)
+    y = axis(alt.Y, "residual", title, [*framed(points), 0.0], log=False, narrow=True)
     # Altair copies inline data at every step: only what is drawn goes in.
     shown = points.select(*fit.form.inputs, "residual", *[c for c in points.columns if c == "colour"])
-    dots = marks.points(shown, x, y, colour=colour, size=24, opacity=0.7)
+    dots = marks.points(shown, x, y, colour=colour, size=24, opacity=0.7, clip=True)
     strip = marks.panel([*levels_of(fit, y), dots], WIDTH, STRIP)
     panel = marks.panel(layers, WIDTH, HEIGHT).resolve_scale(color="independent")
     return alt.vconcat(panel, strip, spacing=14)
+
+
+def framed(points: pl.DataFrame) -> list[float]:
+    """The residuals that a frame holds: outliers would flatten what the others show."""
+    r_n = points["residual"].to_numpy()
+    off_n = np.abs(r_n - np.median(r_n))
+    return r_n[off_n <= OFF * max(1.4826 * float(np.median(off_n)), 1e-12)].tolist() or r_n.tolist()
+
+
+def beyond_words(points: pl.DataFrame) -> str:
+    """'; 7 rows are off this frame of residuals', where a frame leaves out some."""
+    beyond = points.height - len(framed(points))
+    return f"; {text.plural(beyond, 'row')} lie off the frame of residuals" if beyond else ""
 
 
 def levels_of(fit: Fit, y: alt.Y) -> list[alt.Chart]:
@@ -230,6 +244,7 @@ def _with_two_inputs(fit: Fit, points: pl.DataFrame | None, inputs: list[str]) -
     drawn = points.sort(by, maintain_order=True)  # marks of one colour one after another make a small page
     drawn = drawn.with_columns(marks.on_ramp(drawn[by], low, high))
     layers.append(marks.points(drawn.select(along, "observed", "colour"), x, y, size=34, opacity=0.85))
+    how += beyond_words(points)
     return _over_residuals(fit, drawn, layers, x, marks.COLOUR), points.drop("label"), how
 
 

@@ -20,7 +20,7 @@ from isoloss.analysis.fit_rows import (
 from isoloss.analysis.residual_bins import drift, means
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
-from isoloss.figures.fit import PANEL, PANELS_A_ROW, in_rows, levels_of
+from isoloss.figures.fit import PANEL, PANELS_A_ROW, beyond_words, framed, in_rows, levels_of
 from isoloss.figures.style import PREDICTED, QUIET, REAL, axis
 from isoloss.laws import Fit
 
@@ -83,6 +83,7 @@ def residuals(fit: Fit) -> Figure:
         bins,
         rows=row_words(fit),
         bars=bars,
+        beyond=beyond_words(points),
         inputs=text.listed(list(map(words, inputs))),
     )
     return replace(drawn, characters=62) if len(inputs) < 3 else drawn
@@ -95,12 +96,12 @@ def _along(
     name, narrow = inputs[index], len(inputs) > 1
     shown = points.filter(pl.col(name) > 0).select(name, "residual")
     x = axis(alt.X, name, words(name), shown[name], narrow=narrow)
-    y_title = residual_words(fit) if index % PANELS_A_ROW == 0 else ""
-    y = axis(alt.Y, "residual", y_title, [*points["residual"], 0.0], log=False)
     middles = bins.filter(pl.col("input") == name).select(pl.col("at").alias(name), "mean", "low", "high")
-    layers = [*levels_of(fit, y), marks.points(shown, x, y, colour=REAL, size=20, opacity=0.4)]
+    y_title = residual_words(fit) if index % PANELS_A_ROW == 0 else ""
+    y = axis(alt.Y, "residual", y_title, [*framed(points), *middles["mean"], 0.0], log=False)
+    layers = [*levels_of(fit, y), marks.points(shown, x, y, colour=REAL, size=20, opacity=0.4, clip=True)]
     if middles["low"].null_count() == 0:
-        layers.append(marks.bars(middles, x, y, colour=OUTSIDE, width=2))
+        layers.append(marks.bars(middles, x, y, colour=OUTSIDE, width=2, clip=True))
     mean = marks.renamed(y, "mean")
     layers.append(marks.points(middles, x, mean, colour=OUTSIDE, shape="diamond", size=60))
     return marks.panel(layers, PANEL if narrow else 2 * PANEL, PANEL - 30)

@@ -114,8 +114,8 @@ def _with_others(
     return make
 
 
-def _penalty(_: Source, largest: Plan) -> Figure:
-    return plan.penalty(largest)
+def _penalty(source: Source, largest: Plan) -> Figure:
+    return plan.penalty(largest, source.loss_unit)
 
 
 def _exponents(fit: Fit, others: Sequence[Fit]) -> Figure:
@@ -256,11 +256,21 @@ def of_sources(kind: str, sources: Sequence[str], **reading: Any) -> Sequence[Fi
     """Of a study's folder or `reference`; or of FIT.json, published laws and tables, the first before others.
 
     A table is read by ``reading``, as ``plans.forecast.forecaster_of`` takes it. Raises InputError for a
-    source that is none of these.
+    source that is none of these, Refusal where the runs do not allow the figure.
     """
+    try:
+        return _of_sources(kind, sources, reading)
+    except Refusal as reason:
+        where = reason.where or f"{kind} of {sources[0]}"
+        raise Refusal(reason.what, where=where, mend=reason.mend) from None
+
+
+def _of_sources(kind: str, sources: Sequence[str], reading: Mapping[str, Any]) -> Sequence[Figure]:
     first, *others = sources
     shipped = not Path(first).exists() and reference.is_name(first)
     if not shipped and not Path(first).is_dir():
+        if kind in STUDY and not Path(first).exists():
+            raise InputError("there is no such folder", where=first, mend=f"{kind} is a figure of a study")
         _known(FIT, kind, "a fit")
         known, *beside = (_law_or_table(source, reading) for source in sources)
         return fit_figures_of(known, kind, beside)
@@ -269,11 +279,13 @@ def of_sources(kind: str, sources: Sequence[str], **reading: Any) -> Sequence[Fi
     return study_figures(load(reference.folder(first) if shipped else first), kind)
 
 
+def is_table(source: str) -> bool:
+    """Whether it is read as a table of runs, not as a fit or a study."""
+    return Path(source).is_file() and Path(source).suffix != ".json"
+
+
 def _law_or_table(source: str, reading: Mapping[str, Any]) -> Source:
-    path = Path(source)
-    if path.is_file() and path.suffix != ".json":
-        return forecaster_of(path, **reading)
-    return read_fit(source)
+    return forecaster_of(Path(source), **reading) if is_table(source) else read_fit(source)
 
 
 def listing() -> tuple[dict[str, str], list[str]]:

@@ -110,9 +110,10 @@ def zero_of(size: SizeGaps, colour: str) -> pl.DataFrame:
 
 
 def line_of(size: SizeGaps, colour: str, zeros: pl.DataFrame) -> pl.DataFrame:
-    """The fitted line over the D that it was fitted to and, as ``beyond``, on to its crossing."""
+    """The line over the D that it was fitted to and, as ``beyond``, on to its zero or last point."""
     first, last = min(size.gaps), size.fitted
-    ends = [end for end in zeros.filter(pl.col("colour") == colour)["tokens"] if end > last]
+    end = max([*size.gaps, *zeros.filter(pl.col("colour") == colour)["tokens"]])
+    ends = [end] if end > last else []
     parts = [np.geomspace(first, last, PLACES), *(np.geomspace(last, end, PLACES) for end in ends)]
     tokens = np.concatenate(parts)
     return pl.DataFrame(

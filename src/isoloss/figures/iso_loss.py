@@ -14,7 +14,7 @@ from isoloss.analysis.iso_loss import contours, levels
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.plan import Source, name_of, optimal_sizes, runs_of
-from isoloss.figures.style import INK, POWERS, REAL, log_axis
+from isoloss.figures.style import INK, POWERS, log_axis
 from isoloss.plans import Optima, Plan
 
 WIDTH, HEIGHT = 560, 420
@@ -35,11 +35,14 @@ def figure(source: Source, plan: Plan, beside: Source | None = None) -> Figure:
     y = log_axis(alt.Y, "params", "Parameters N", *marks.span(sizes), room=1.1)
     # Where a line has its least compute it is named: no other line is near.
     names = _coloured(lines).sort("flops").group_by("loss", maintain_order=True).first()
-    names = names.with_columns(pl.Series("label", [f"{loss:g}" for loss in names["loss"]]))
+    digits = max(len(f"{loss:g}".partition(".")[2]) for loss in names["loss"])
+    names = names.with_columns(pl.Series("label", [f"{loss:.{digits}f}" for loss in names["loss"]]))
     planned = pl.DataFrame({"flops": [plan.flops], "params": [plan.params]})
     layers: list[alt.Chart] = []
     if runs is not None:
-        layers.append(marks.points(runs, x, y, colour=REAL, size=16, opacity=0.35, clip=True))
+        ends = marks.span(lines["loss"])
+        coloured = runs.with_columns(marks.on_ramp(runs["loss"].clip(*ends), *ends))
+        layers.append(marks.points(coloured, x, y, size=20, opacity=0.8, clip=True))
     layers += _lines(lines, best, x, y)
     if beside is not None:
         other = optimal_sizes(beside, plan)
@@ -60,7 +63,7 @@ def figure(source: Source, plan: Plan, beside: Source | None = None) -> Figure:
         rule=f"{plan.flops_per_token:g}",
         flops=text.power(plan.flops),
         unit=source.loss_unit,
-        points="" if runs is None else f"; dots: the {runs.height} runs used",
+        points="" if runs is None else f"; dots: the {runs.height} runs used, coloured as the lines",
         beside="" if beside is None else f"; dashed: {name_of(beside)}",
         lines=text.listed([f"{loss:g}" for loss in lines["loss"].unique().sort()]),
     )

@@ -42,22 +42,23 @@ def figure(study: StudyData) -> Figure:
     )
     ends, curves = rows.filter(pl.col("cooled")), rows.filter(~pl.col("cooled"))
     lowest = envelope_of(ends)
+    # Curves begin far above where they end; they are clipped at the panel's edge.
+    low, high = marks.span(ends["loss"])
+    y = linear_axis("loss", "Validation loss (nats per token)", low, high + 0.5 * (high - low))
+    shown = rows.filter(pl.col("loss") <= marks.domain(y)[1])["flops_6nd"]
     x = log_axis(
         alt.X,
         "flops_6nd",
         "Training compute C = 6 N D, FLOPs",
-        *marks.span(rows["flops_6nd"]),
+        *marks.span(shown),
         room=1.15,
         labels=POWERS,
     )
-    # Curves begin far above where they end; they are clipped at the panel's edge.
-    low, high = marks.span(ends["loss"])
-    y = linear_axis("loss", "Validation loss (nats per token)", low, high + 0.5 * (high - low))
     names = rows.group_by("family", maintain_order=True).agg(pl.col("loss").min(), pl.col("colour").first())
     layers = [
         marks.line(curves, x, y, by="run_id", width=1, opacity=0.35, clip=True),
         marks.points(ends, x, y, shape=marks.SHAPE, size=34, opacity=0.8, clip=True),
-        marks.line(lowest, x, y, colour=INK, width=2.2),
+        marks.line(stairs(lowest), x, y, colour=INK, width=2.2),
         marks.end_labels(
             names.with_columns(pl.col("family").map_elements(name_of, return_dtype=pl.String).alias("label")),
             marks.EDGE,
@@ -75,6 +76,13 @@ def figure(study: StudyData) -> Figure:
         runs=rows["run_id"].n_unique(),
         steps=text.plural(lowest.height, "end"),
     )
+
+
+def stairs(lowest: pl.DataFrame) -> pl.DataFrame:
+    """The envelope as a budget sees it: a loss is the lowest until more compute buys a lower one."""
+    corners = lowest.select("flops_6nd", pl.col("loss").shift(1)).drop_nulls()
+    points = pl.concat([lowest.select("flops_6nd", "loss"), corners])
+    return points.sort("flops_6nd", "loss", descending=[False, True])
 
 
 def envelope_of(ends: pl.DataFrame) -> pl.DataFrame:

@@ -31,7 +31,7 @@ def figure(data: ByParams) -> Figure:
     crossing = pair.crossings[pair.rival] if pair else None
     if isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE:
         drawn = [*crossing_marks(crossing), *drawn]
-    laws = text.listed([f"{curve.name} ({curve.law})" for curve in data.curves])
+    laws = text.listed([curve.label for curve in data.curves])
     return captioned(
         "loss-by-params",
         marks.panel(drawn, WIDTH, HEIGHT),

@@ -41,7 +41,8 @@ def figure(fit: Fit) -> Figure:
     layers = [
         marks.points(coloured, x, y, size=30, opacity=0.7),
         marks.line(lines, x, marks.renamed(y, "law"), colour=colour, by="params", width=1.8),
-        marks.end_labels(ends, x, y, HEIGHT, size=11),
+        *marks.leaders(ends, x, y, HEIGHT, size=11),
+        marks.end_labels(ends, marks.EDGE, y, HEIGHT, size=11),
     ]
     return captioned(
         "loss-by-ratio",

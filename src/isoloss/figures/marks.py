@@ -239,15 +239,15 @@ def seeds_and_median(
 
 
 def end_labels(
-    ends: pl.DataFrame, x: alt.X | alt.XValue, y: alt.Y, height: float, *, size: float = 12
+    ends: pl.DataFrame, x: alt.X | alt.XValue, y: alt.Y, height: float, *, size: float = 12, away: float = 8
 ) -> alt.Chart:
     """The ``label`` of each row right of where its line ends, in its ``colour`` dark enough for letters.
 
     They are moved apart, and kept inside the panel of ``height`` where it has room for all; ``EDGE`` as ``x``
-    stands them at its right side.
+    stands them at its right side, ``away`` pixels from it.
     """
     table = in_letters(_apart(ends, y, height, size))
-    text = chart_of(table).mark_text(align="left", dx=8, fontSize=size, fontWeight="bold", clip=False)
+    text = chart_of(table).mark_text(align="left", dx=away, fontSize=size, fontWeight="bold", clip=False)
     return text.encode(x=x, y=y, text="label:N", color=COLOUR)
 
 
@@ -263,6 +263,14 @@ def leaders(ends: pl.DataFrame, x: alt.X, y: alt.Y, height: float, *, size: floa
     table = table.filter(along < SHORT * along.max())
     rules = chart_of(table).mark_rule(strokeWidth=1, strokeDash=[1, 3])
     return [rules.encode(x, y, x2=alt.value("width"), y2="placed:Q", color=COLOUR)] * bool(len(table))
+
+
+def pointers(ends: pl.DataFrame, y: alt.Y, height: float, *, long: float, size: float = 12) -> alt.Chart:
+    """Lines, ``long`` pixels across, from where curves leave a panel to the ``end_labels`` beside it."""
+    at = column_of(y)
+    table = _apart(ends, y, height, size).rename({at: "placed"}).with_columns(ends[at])
+    rules = chart_of(table).mark_rule(strokeWidth=1, x2Offset=long, clip=False)
+    return rules.encode(EDGE, y, x2=alt.value("width"), y2="placed:Q", color=COLOUR)
 
 
 def _apart(ends: pl.DataFrame, y: alt.Y, height: float, size: float) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """A figure as a paper prints it: a column wide, text of 8 points, no title; caption and alt text apart."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +30,9 @@ FINER = {"strokeWidth": 0.7, "size": 0.5}
 
 AFTER_NAME = ":|,(?! T_m| context)"
 """Where a label's name ends and numbers begin, as a regular expression: some names hold a comma."""
+
+APART = 5
+"""Pixels between labels of an axis: two numbers that touch read as one."""
 
 LEGENDS = (0, 3, 1)
 """Columns of a legend, the first that fits: 0 for all in a row."""
@@ -79,15 +83,34 @@ def pdf(drawn: str) -> bytes:
     return vl_convert.svg_to_pdf(points)
 
 
-def caption(figure: Figure) -> str:
-    """What stands under the picture, and what a reader who does not see it is told."""
-    return f"{figure.title}. {figure.subtitle}\n\nAlt text: {figure.description}\n"
+def caption(figure: Figure, column: str = "single") -> str:
+    """What stands under the picture, and what a reader who does not see it is told.
+
+    Labels of which a single column shows the name alone stand there whole.
+    """
+    whole = cut_labels(specification(figure)) if column == "single" else []
+    labels = f" Labels: {'; '.join(whole)}." if whole else ""
+    return f"{figure.title}. {figure.subtitle}{labels}\n\nAlt text: {figure.description}\n"
+
+
+def cut_labels(chart: _Panels) -> list[str]:
+    """Labels with more than a name, in order."""
+    found: dict[str, None] = {}
+
+    def note(part: _Panels) -> _Panels:
+        if _is_label(part) and "data" in part:
+            rows = json.loads(chart["datasets"][part["data"]["name"]])
+            found.update(dict.fromkeys(row["label"] for row in rows))
+        return part
+
+    _mapped(chart, note)
+    return [label for label in found if re.search(AFTER_NAME, label)]
 
 
 def _paper(chart: _Panels, legend_columns: int, *, stacked: bool) -> _Panels:
     """Without a title, every text of 8 points, panels lower; those side by side one below another."""
     size, config = TEXT * POINT, chart["config"]
-    fonts = {"labelFontSize": size, "titleFontSize": size}
+    fonts = {"labelFontSize": size, "titleFontSize": size, "labelSeparation": APART}
     laid = config | {"padding": 2, "axis": config["axis"] | fonts, "header": config["header"] | fonts}
     laid["legend"] = config["legend"] | fonts | ({"columns": legend_columns} if legend_columns else {})
     bare = {key: value for key, value in chart.items() if key not in ("title", "config")}
@@ -105,11 +128,15 @@ def _plain(part: _Panels, size: float, stacked: bool) -> _Panels:
         out["mark"] = mark | finer
     if stacked and "hconcat" in out:
         out["vconcat"] = out.pop("hconcat")
-    if stacked and out.get("encoding", {}).get("text", {}).get("field") == "label":
+    if stacked and _is_label(out):
         # Beside a panel of one column there is room for a name alone.
         first = {"calculate": f"split(datum.label, /{AFTER_NAME}/)[0]", "as": "label"}
         out["transform"] = [*out.get("transform", ()), first]
     return out
+
+
+def _is_label(part: _Panels) -> bool:
+    return part.get("encoding", {}).get("text", {}).get("field") == "label"
 
 
 def _mapped(part: Any, change: Callable[[_Panels], _Panels]) -> Any:

@@ -122,8 +122,8 @@ def allocation(source: Source, plan: Plan) -> Figure:
     )
 
 
-def penalty(plan: Plan) -> Figure:
-    """What another size costs: in loss for the same compute, and in compute for the same loss.
+def penalty(plan: Plan, unit: str) -> Figure:
+    """What another size costs: in loss, of this unit, for the same compute; in compute for the same loss.
 
     Raises InputError for a plan whose N or D was fixed: it has no optimum to leave.
     """
@@ -143,7 +143,7 @@ def penalty(plan: Plan) -> Figure:
     low, high = off.within_10_percent
     span = (1 / 8 if low is None else low, 8.0 if high is None else high)
     charts = [
-        _penalty_panel(table, "extra_loss", "Extra loss, same compute", span, None),
+        _penalty_panel(table, "extra_loss", f"Extra loss, same compute ({unit})", span, None),
         _penalty_panel(table, "extra_compute", "Extra compute, same loss (%)", span, 200.0),
     ]
     first = "less than 1/8" if low is None else f"{low:.2f}"

@@ -7,7 +7,7 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.points import LEVEL_WORDS
-from isoloss.analysis.shape import NEAR, PANELS, Curve, Shapes, compute_words, fold_words
+from isoloss.analysis.shape import NEAR, PANELS, Curve, Shapes, compute_words, fold_words, shared
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import INK, family_colour, linear_axis, log_axis, shades
@@ -70,9 +70,9 @@ def layers_of(curves: Sequence[Curve], y: alt.Y) -> list[alt.Chart]:
 
 def shade(curves: Sequence[Curve], x: alt.X) -> list[alt.Chart]:
     """Over the ratios that every curve has within 1% of its best."""
-    flats = [curve.flat.measured for curve in curves if curve.flat is not None]
-    low, high = max((ends[0] for ends in flats), default=1.0), min((ends[1] for ends in flats), default=0.0)
-    place = pl.DataFrame({"x": [low], "end": [high]}).filter(pl.col("x") < pl.col("end"))
+    flat = shared([curve.flat for curve in curves if curve.flat is not None])
+    ends = [] if flat is None else [flat.measured]
+    place = pl.DataFrame(ends, schema={"x": pl.Float64, "end": pl.Float64}, orient="row")
     return [marks.chart_of(place).mark_rect(opacity=0.09, color=INK).encode(x, x2="end:Q")]
 
 

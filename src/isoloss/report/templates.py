@@ -49,7 +49,7 @@ def inline(figure: Figure, svg: str, name: str = "") -> Markup:
     title, description = f"{name}-title", f"{name}-description"
     return Markup(  # noqa: S704 - our own SVG, its words escaped
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{title}" '
-        f'aria-describedby="{description}" viewBox="{box}" width="{width}">'
+        f'aria-describedby="{description}" viewBox="{box}" width="{width}" style="--drawn:{width}px">'
         f'<title id="{title}">{html.escape(figure.title)}</title>'
         f'<desc id="{description}">{html.escape(figure.description)}</desc>{body}'
     )
