@@ -188,6 +188,31 @@ def test_importing_isoloss_loads_neither_arrays_nor_drawing():
     assert done.stdout.strip() == "[]"
 
 
+def loaded_by(*arguments: str) -> set[str]:
+    """The modules that a command loads."""
+    code = "import atexit, sys; atexit.register(lambda: print('\\n'.join(sys.modules), file=sys.stderr)); "
+    code += f"sys.argv = {['isoloss', *arguments]}; from isoloss.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+def test_help_loads_what_prints_it_alone():
+    loaded = loaded_by("data", "list", "--help")
+    assert not loaded & {"numpy", "scipy", "polars", "pydantic", "altair", "torch"}
+    assert "rich.console" in loaded
+
+
+def test_a_fit_loads_what_it_uses_alone(tmp_path):
+    sizes = [(n, d) for n in (1e7, 3e7, 1e8, 1e9) for d in (1e9, 1e10, 3e10, 1e11)]
+    rows = [f"{n},{d},{1.8 + 480 * n**-0.35 + 2000 * d**-0.37}" for n, d in sizes]
+    (tmp_path / "runs.csv").write_text("\n".join(["params,tokens,loss", *rows]), "utf-8")
+    loaded = loaded_by("fit", str(tmp_path / "runs.csv"), "--law", "chinchilla")
+    unused = {"rich.console", "narwhals", "filelock", "isoloss.records.schema", "isoloss.plans.compare"}
+    assert not loaded & (unused | {"scipy.optimize", "scipy.stats", "altair", "torch"})
+    assert {"polars", "scipy.special"} <= loaded
+
+
 def test_a_command_that_needs_torch_says_so():
     code = (
         "import sys; sys.modules['torch'] = None; "

@@ -5,6 +5,7 @@ import math
 import polars as pl
 import pytest
 
+from isoloss import table as tables
 from isoloss.table import NOTHING, Table, cell, lines, table_of, text_table
 
 
@@ -47,3 +48,12 @@ def test_lines_keep_what_looks_like_markup_and_fold_only_to_a_width():
     assert len(folded) > 4
     assert max(map(len, folded)) <= 60
     assert "".join("".join(folded[1:]).split()).endswith("word" * 40)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [("a", "-0.5", "−3"), ("損失", "é", ""), ("two\nlines", "a\tb", "é"), ("[bold]x[/bold]", " y ", " z")],
+)
+def test_a_table_that_fits_is_written_as_one_that_folds(cells):
+    table = Table("", ("name", "left", "right"), (cells, ("other", "longer", "12")), (False, False, True))
+    assert list(lines(table)) == list(tables._folded(table, tables.WIDE))

@@ -59,3 +59,11 @@ def attempt(measure: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | 
         return measure(*args, **options)
     except Refusal as reason:
         return reason
+
+
+def refuse_rows(measure: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Rows that one method takes may not be what ``measure`` takes: that is a Refusal here, no InputError."""
+    try:
+        return measure(*args, **options)
+    except InputError as error:
+        raise Refusal(error.what, where=error.where, mend=error.mend) from None

@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import zstandard
-from filelock import FileLock, Timeout
 
 from isoloss.errors import InputError
 
@@ -319,6 +318,8 @@ def read_lines(path: Path) -> list[Any]:
 @contextmanager
 def claim(path: Path, *, wait_seconds: float = 0.0) -> Generator[bool, None, None]:
     """Hold ``path`` exclusively; yields False if another live process holds it after ``wait_seconds``."""
+    from filelock import FileLock, Timeout  # slow to import, and reading needs none
+
     make_folder(path.parent)
     lock = FileLock(path, timeout=wait_seconds)
     try:

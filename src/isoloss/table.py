@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
+from rich.cells import cell_len
 
 from isoloss import text
 
 NOTHING = "–"
+_GAP = "   "
 WIDE = 1000
 """Columns where there is no terminal: lines go whole into a file or the next program."""
 
@@ -55,17 +57,31 @@ def text_table(
 
 def lines(table: Table, width: int = WIDE) -> Iterator[str]:
     """The table as lines of plain text, folded to ``width``: caption, heads, rows."""
-    from rich.console import Console
+    if table.caption:
+        yield f"{table.caption}:"
+    rows = [table.columns, *table.rows]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    narrow = 2 + sum(widths) + len(_GAP) * (len(widths) - 1) <= width
+    if not narrow or not all(cell.isprintable() for row in rows for cell in row):
+        yield from _folded(table, width)
+        return
+    for row in rows:
+        spaces = (" " * (size - cell_len(cell)) for cell, size in zip(row, widths, strict=True))
+        cells = zip(table.numeric, row, spaces, strict=True)
+        line = _GAP.join(space + cell if numeric else cell + space for numeric, cell, space in cells)
+        yield f"  {line}".rstrip()
+
+
+def _folded(table: Table, width: int) -> Iterator[str]:
+    from rich.console import Console  # slow to import, and most tables fit
     from rich.table import Table as Grid
     from rich.text import Text
 
-    grid = Grid(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    grid = Grid(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0))
     for name, numeric in zip(table.columns, table.numeric, strict=True):
         grid.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
     for row in table.rows:
         grid.add_row(*map(Text, row))
-    if table.caption:
-        yield f"{table.caption}:"
     console = Console(width=width - 2, color_system=None)
     with console.capture() as printed:
         console.print(grid)

@@ -9,7 +9,6 @@ import pytest
 
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import FORMS, Fit, FitStatus, Term, fit, form, power_sum
-from isoloss.sources.published import published
 
 SIZES = np.geomspace(1e6, 1e8, 9)
 OBJECTIVES = ["squared", "squared-log", "huber-log"]
@@ -349,16 +348,3 @@ def test_very_many_rows_give_the_optimum_of_all_of_them():
 def test_a_fit_prints_as_its_law():
     found = fit("power-floor", {"params": SIZES}, _floor_data())
     assert str(found) == f"power-floor: {found.formula()} ({found.status.value})"
-
-
-def test_of_many_rows_the_optimum_is_that_of_the_whole():
-    """Starts go down on a part of them; from the truth the whole leads to the same place."""
-    rng = np.random.default_rng(3)
-    N, U = 10 ** rng.uniform(7, 10, 1500), 10 ** rng.uniform(8, 11, 1500)
-    D = U * np.exp(rng.uniform(0, 3, 1500))
-    law = published("muennighoff")
-    x = {"params": N, "tokens": D, "unique_tokens": U}
-    loss = law.predict(**x).loss * np.exp(0.01 * rng.standard_normal(1500))
-    found = fit("data-constrained", x, loss, objective="squared-log", curve_only=True)
-    whole = fit("data-constrained", x, loss, objective="squared-log", curve_only=True, starts=[law.params])
-    assert found.objective.value == pytest.approx(whole.objective.value, rel=1e-9)

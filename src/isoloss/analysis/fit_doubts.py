@@ -52,7 +52,7 @@ def doubted(fit: Fit) -> Fit:
     """``fit`` with what its own runs say against it among its warnings; ``source`` has rows of outliers."""
     group = outliers(fit)
     source = fit.source if group is None else {**fit.source, "outliers": list(group.rows)}
-    return replace(fit, warnings=(*fit.warnings, *doubts(fit).values()), source=source)
+    return replace(fit, warnings=(*fit.warnings, *_said(fit, group).values()), source=source)
 
 
 def _asked(fit: Fit) -> bool:
@@ -63,10 +63,14 @@ def _asked(fit: Fit) -> bool:
 
 def doubts(fit: Fit) -> dict[str, str]:
     """What its own runs say against a fit, by what it is called; empty where they cannot be asked."""
+    return _said(fit, outliers(fit))
+
+
+def _said(fit: Fit, group: Outliers | None) -> dict[str, str]:
     if not _asked(fit):
         return {}
     said = {
-        "outliers": _outlier_words(fit, outliers(fit)),
+        "outliers": _outlier_words(fit, group),
         "another form that fits better": _form_words(fit),
         "a drift": _drift_words(fit),
         "hidden runs missed": _hidden_words(fit),

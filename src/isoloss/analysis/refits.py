@@ -3,13 +3,13 @@ methods without a law."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoloss.analysis.fit_rows import exact, on_logs
-from isoloss.errors import Refusal, attempt
+from isoloss.errors import Refusal, attempt, refuse_rows
 from isoloss.laws import (
     FORMS,
     WORST_CONDITION,
@@ -25,8 +25,10 @@ from isoloss.laws import (
     problem_of,
 )
 from isoloss.plans.backtest import Backtest, backtest
-from isoloss.plans.compare import Comparison, compare
-from isoloss.plans.methods import ExponentsByMethod, exponents_by_method, refuse_rows
+
+if TYPE_CHECKING:  # `isoloss fit` hides runs and compares nothing
+    from isoloss.plans.compare import Comparison
+    from isoloss.plans.methods import ExponentsByMethod
 
 Indices = NDArray[np.integer]
 
@@ -171,11 +173,13 @@ def hidden_runs(law: Fit, *, level: float | None = None, with_forecast: bool = T
     )
 
 
-def compared(law: Fit) -> Comparison:
+def compared(law: Fit) -> "Comparison":
     """The law beside every form of loss that takes its inputs or some of them, on its own rows.
 
     Raises Refusal where there is no other form, or no rows.
     """
+    from isoloss.plans.compare import compare
+
     names = [
         form.name
         for form in FORMS.values()
@@ -219,8 +223,10 @@ def part_of(law: Fit, most: int) -> Fit:
     return replace(law, data=part)
 
 
-def without_a_law(data: FitData | None, level: float) -> ExponentsByMethod:
+def without_a_law(data: FitData | None, level: float) -> "ExponentsByMethod":
     """The best size over compute by several methods, at C = 6 N D. Raises Refusal without budgets."""
+    from isoloss.plans.methods import exponents_by_method
+
     if data is None or set(data.inputs) != {"params", "tokens"}:
         raise Refusal("IsoFLOP curves need runs of params and tokens", mend="fit a law of both")
     N, D = (np.array(data.inputs[name]) for name in ("params", "tokens"))

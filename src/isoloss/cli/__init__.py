@@ -3,6 +3,8 @@
 Exit codes: 0 done, 1 failed or stopped, 2 wrong usage or input, 3 refused.
 """
 
+import atexit
+import gc
 import os
 import sys
 from io import TextIOWrapper
@@ -20,9 +22,12 @@ __all__ = ["app", "bench", "corpus", "data", "laws", "logs", "main", "plans", "p
 INTERRUPTED = 130
 """What the command-line library exits with after Ctrl-C."""
 
+atexit.register(gc.freeze)  # else Python looks for cycles in all that was imported, to free what ends anyway
+
 
 def main() -> None:
     """Entry point: errors of ours become one message and their exit code."""
+    gc.set_threshold(10_000)  # from 700: imports make many objects and no garbage
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that has not every sign gets "?" for it
             stream.reconfigure(errors="replace")

@@ -2,20 +2,37 @@
 
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterable
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from typer.core import TyperGroup
 
 from isoloss.errors import RunError
 from isoloss.version import __version__
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from isoloss.table import Table
 
+
+class Group(TyperGroup):
+    """A flag that was not given is False: to make None of it the library loads pydantic, which is slow."""
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)
+        for param in params:
+            if getattr(param, "is_flag", False) and param.default is None:
+                param.default = False
+        return params
+
+
 app = typer.Typer(
+    cls=Group,
     name="isoloss",
     help="A laboratory for neural scaling laws: train, measure, fit, doubt, predict, plan, report.\n\n"
     "Train:  isoloss run architectures --scale mini  then  isoloss report studies/architectures-mini\n\n"
@@ -41,7 +58,13 @@ def _root(
     pass
 
 
-progress = Console(stderr=True)
+@cache
+def progress() -> "Console":
+    """Where talk goes that is no result: stderr."""
+    from rich.console import Console  # slow to import, and a fit needs none
+
+    return Console(stderr=True)
+
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -95,7 +118,7 @@ def terminal_width() -> int:
     """Columns of the terminal; where stdout is none nothing is folded."""
     from isoloss.table import WIDE
 
-    return Console().width if sys.stdout.isatty() else WIDE
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
 
 
 def respond(

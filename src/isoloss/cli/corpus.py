@@ -6,9 +6,11 @@ from typing import Annotated
 import typer
 
 from isoloss import text
-from isoloss.cli.app import AsJson, app, respond
+from isoloss.cli.app import AsJson, Group, app, respond
 
-corpus_app = typer.Typer(name="corpus", help="Text to train on: list, add, tokenize.", no_args_is_help=True)
+corpus_app = typer.Typer(
+    cls=Group, name="corpus", help="Text to train on: list, add, tokenize.", no_args_is_help=True
+)
 app.add_typer(corpus_app)
 
 

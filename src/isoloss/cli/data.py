@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
-from isoloss.cli.app import AsJson, app, respond
+from isoloss.cli.app import AsJson, Group, app, respond
 
-data_app = typer.Typer(name="data", help="Public tables of runs: list, fetch.", no_args_is_help=True)
+data_app = typer.Typer(
+    cls=Group, name="data", help="Public tables of runs: list, fetch.", no_args_is_help=True
+)
 app.add_typer(data_app)
 
 

@@ -52,7 +52,7 @@ def import_logs(
     )
     if out is None and not as_json:
         for line in (*found.lines(), *(f"mind: {doubt}" for doubt in found.doubts)):
-            progress.print(plain(line), markup=False, highlight=False, soft_wrap=True)
+            progress().print(plain(line), markup=False, highlight=False, soft_wrap=True)
         print(found.frame.write_csv(), end="")
         return
     if out is not None:

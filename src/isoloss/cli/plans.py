@@ -96,7 +96,7 @@ def _draw(figure: "Figure", out: Path) -> None:
     from isoloss.figures import render
 
     for path in render.write(figure, render.render(figure), out):
-        progress.print(str(path))
+        progress().print(str(path))
 
 
 def _read(

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from isoloss import text
 from isoloss.cli.app import AsJson, app, progress, respond, show, show_json
@@ -99,7 +97,7 @@ def run(
             family_files=families or [],
             checkpoint_seconds=checkpoint_seconds,
             keep_weights=keep_weights,
-            console=progress,
+            console=progress(),
             stop=stop,
         )
     show_outcome(outcome, as_json)
@@ -127,6 +125,9 @@ def hours_on(dry_run: "DryRun", gpus: Sequence[str], price: float | None) -> lis
 def show_plan(
     dry_run: "DryRun", hours: Sequence[Mapping[str, Any]], workers: int | None, as_json: bool
 ) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     from isoloss.studies import runner
 
     rows = [run.as_row() for run in dry_run.runs]
@@ -267,7 +268,7 @@ def report(
     if shipped or Path(source).is_dir():
         folder = reference.folder(source) if shipped else source
         result = reports.write(
-            folder, out or (Path("reports") / source if shipped else None), tell=progress.print
+            folder, out or (Path("reports") / source if shipped else None), tell=progress().print
         )
         lines = [f"{number}. {finding.sentence}" for number, finding in enumerate(result.findings, start=1)]
         lines += [
@@ -283,7 +284,7 @@ def report(
                 mend="name a study's folder, a FIT.json of isoloss fit -o, or a law from isoloss laws",
             )
         others = [law for pattern in beside or [] for law in matching(pattern)]
-        result = reports.write_fit(source, out, beside=others, tell=progress.print)
+        result = reports.write_fit(source, out, beside=others, tell=progress().print)
         lines = [result.summary]
     findings = [{"key": f.key, "sentence": f.sentence, "numbers": f.numbers} for f in result.findings]
     state = "" if result.written else " (up to date)"

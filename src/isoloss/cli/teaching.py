@@ -109,7 +109,7 @@ def vote() -> None:
 def ticker(name: str) -> Generator["Report"]:
     """Progress on stderr: one live line on a terminal, a line now and then elsewhere."""
     begin = last = time.monotonic()
-    status = progress.status(f"{name}: starting") if progress.is_terminal else None
+    status = progress().status(f"{name}: starting") if progress().is_terminal else None
 
     def tick(done: float, text: str, tables: object = None) -> None:
         nonlocal last
@@ -122,7 +122,7 @@ def ticker(name: str) -> Generator["Report"]:
             status.update(Text(line))
         elif now - last >= PLAIN_SECONDS:
             last = now
-            progress.print(line, highlight=False, soft_wrap=True, markup=False)
+            progress().print(line, highlight=False, soft_wrap=True, markup=False)
 
     with status or nullcontext():
         yield tick
@@ -162,7 +162,7 @@ def deck(
         raise InputError("a live deck has no result", where="--json", mend="give --build FILE as well")
     from isoloss.teach.deck import cache, page, server
 
-    progress.print("Drawing the slides ...")
+    progress().print("Drawing the slides ...")
 
     def save(measured: "list[Result]") -> str:
         return page.build(results, study, measured=measured)

@@ -1,6 +1,7 @@
 """Find the optimum of a model, from several starts at once, and say how sure that is."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -16,6 +17,7 @@ _SHARPENED = 3
 _AROUND, _ROUNDS = 16, 4  # restarts around the best optimum, for a deeper one
 SMALL_GRADIENT = 1e-6
 _RANKED, _DESCENDED = 250, 1_000  # points that rank the starts, and that they go down on first
+_ROUGHLY = 1e-4  # of the objective of a part: the whole goes on from there
 _EVALUATED_TO = 8 * np.finfo(float).eps  # a sum of a few exponentials, its logarithm, and that of the loss
 
 
@@ -51,17 +53,25 @@ class Problem:
 
     def residuals(self, phi: Array) -> Array:
         """Fitted minus observed, shape (..., n)."""
-        fitted = self.model.value(phi)
+        return self.missed(self.model.value(phi))
+
+    def missed(self, fitted: Array) -> Array:
+        """The residuals of fitted losses."""
         if self.objective == "squared":
             return fitted - self.y_n
-        return np.log(np.maximum(fitted, 1e-300)) - np.log(self.y_n)
+        return np.log(np.maximum(fitted, 1e-300)) - self._log_y_n
 
-    def jacobian(self, phi: Array) -> Array:
-        """Derivative of the residuals, shape (..., n, F)."""
+    @cached_property
+    def _log_y_n(self) -> Array:
+        return np.log(self.y_n)
+
+    def jacobian(self, phi: Array, fitted: Array | None = None) -> Array:
+        """Derivative of the residuals, shape (..., n, F); ``fitted``: the losses at ``phi``, if known."""
         gradient = self.model.gradient(phi)
         if self.objective == "squared":
             return gradient
-        return gradient / np.maximum(self.model.value(phi), 1e-300)[..., None]
+        fitted = self.model.value(phi) if fitted is None else fitted
+        return gradient / np.maximum(fitted, 1e-300)[..., None]
 
     def weighted_residuals(self, phi: Array) -> Array:
         """Times the root of the weights: what least squares squares."""
@@ -107,19 +117,22 @@ def descend(problem: Problem, phi_SF: Array, *, tolerance: float = 1e-10, bound:
         widest = float(np.max(np.abs(problem.residuals(phi_SF))))
         delta = problem.delta * 10.0 ** np.ceil(np.log10(max(widest / problem.delta, 1.0)))
         while delta > problem.delta:
-            phi_SF = _descend(replace(problem, delta=delta), phi_SF, max(tolerance, 1e-6))
+            # Of its sum over a wider delta Huber's is at least the share that the deltas have.
+            wider = bound * delta / problem.delta
+            phi_SF = _descend(replace(problem, delta=delta), phi_SF, max(tolerance, 1e-6), wider)
             delta = max(delta / 10.0, problem.delta)
     return _descend(problem, phi_SF, tolerance, bound)
 
 
 def _descend(problem: Problem, phi_SF: Array, tolerance: float, bound: float = np.inf) -> Array:
     out_SF, start_S = np.array(phi_SF), np.arange(len(phi_SF))
-    r_Sn = problem.residuals(phi_SF)
+    fitted_Sn = problem.model.value(phi_SF)
+    r_Sn = problem.missed(fitted_Sn)
     total_S = problem.total(r_Sn)
     damping_S = np.full(len(phi_SF), 1e-3)
-    diagonal = np.arange(phi_SF.shape[1])
     for _ in range(_MOST_STEPS):
-        step_SF, promise_S = _step(problem, phi_SF, r_Sn, damping_S, diagonal)
+        jacobian_SnF = problem.jacobian(phi_SF, fitted_Sn)
+        step_SF, promise_S = _step(problem, phi_SF, r_Sn, jacobian_SnF, damping_S)
         # Done: the step promises less than the rounding of the objective, or no step helps any more.
         done_S = (promise_S <= tolerance * total_S + 1e-30) | (damping_S > 1e10)
         done_S |= _MOST_STEPS * promise_S < total_S - bound
@@ -129,14 +142,16 @@ def _descend(problem: Problem, phi_SF: Array, tolerance: float, bound: float = n
             if not rest.any():
                 return out_SF
             problem, start_S = problem.take(rest), start_S[rest]
-            phi_SF, r_Sn, total_S, damping_S, step_SF = (
-                part[rest] for part in (phi_SF, r_Sn, total_S, damping_S, step_SF)
+            phi_SF, fitted_Sn, r_Sn, total_S, damping_S, step_SF = (
+                part[rest] for part in (phi_SF, fitted_Sn, r_Sn, total_S, damping_S, step_SF)
             )
         trial_SF = phi_SF + step_SF
-        trial_r_Sn = problem.residuals(trial_SF)
+        trial_fitted_Sn = problem.model.value(trial_SF)
+        trial_r_Sn = problem.missed(trial_fitted_Sn)
         trial_total_S = problem.total(trial_r_Sn)
         better_S = trial_total_S <= total_S
         phi_SF = np.where(better_S[:, None], trial_SF, phi_SF)
+        fitted_Sn = np.where(better_S[:, None], trial_fitted_Sn, fitted_Sn)
         r_Sn = np.where(better_S[:, None], trial_r_Sn, r_Sn)
         total_S = np.where(better_S, trial_total_S, total_S)
         damping_S = np.where(better_S, np.maximum(damping_S / 5, 1e-12), damping_S * 4)
@@ -145,16 +160,15 @@ def _descend(problem: Problem, phi_SF: Array, tolerance: float, bound: float = n
 
 
 def _step(
-    problem: Problem, phi_SF: Array, r_Sn: Array, damping_S: Array, diagonal: NDArray[np.int64]
+    problem: Problem, phi_SF: Array, r_Sn: Array, jacobian_SnF: Array, damping_S: Array
 ) -> tuple[Array, Array]:
-    jacobian_SnF = problem.jacobian(phi_SF)
     weighted_SnF = jacobian_SnF * problem.w_n[..., None]
     gradient_SF = (problem.pull(r_Sn)[:, None, :] @ weighted_SnF)[:, 0]
     length_SF = np.maximum(np.einsum("snf,snf->sf", jacobian_SnF, weighted_SnF), 1e-30)
     if problem.objective == "huber-log":
         weighted_SnF = weighted_SnF * (np.abs(r_Sn) <= problem.delta)[..., None]
     hessian_SFF = weighted_SnF.transpose(0, 2, 1) @ jacobian_SnF
-    hessian_SFF[:, diagonal, diagonal] += damping_S[:, None] * length_SF + 1e-30
+    np.einsum("sff->sf", hessian_SFF)[...] += damping_S[:, None] * length_SF + 1e-30
     # A step of 2 is a factor of 7 for a logarithm; a parameter of either sign may be of any size.
     far_SF = 2.0 + np.where(problem.model.signed_F, np.abs(phi_SF), 0.0)
     step_SF = np.clip(np.linalg.solve(hessian_SFF, -gradient_SF[..., None])[..., 0], -far_SF, far_SF)
@@ -214,9 +228,11 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         count = 24 if problem.model.form.rugged else 4 if candidates_GF.shape[1] <= 3 else 8
         ranks = np.unique(np.linspace(0, len(candidates_GF) - 1, count).astype(int))
         with np.errstate(over="ignore", invalid="ignore"):  # of starts that then are left out
-            phi_SF = _sound(rough, descend(rough, _sound(rough, candidates_GF[ranks])))
+            starts_SF = _sound(rough, candidates_GF[ranks])
+            tolerance = 1e-10 if rough is problem else _ROUGHLY
+            phi_SF = _sound(rough, descend(rough, starts_SF, tolerance=tolerance))
         if problem.objective == "huber-log" and problem.model.form.rugged:
-            phi_SF = np.concatenate([phi_SF, *_restarts_around_best(rough, phi_SF)])
+            phi_SF = np.concatenate([phi_SF, *_restarts_around_best(rough, phi_SF, tolerance)])
         tried = len(phi_SF)
         if rough is not problem:
             best = np.argsort(rough.total(rough.residuals(phi_SF)))[:_SHARPENED]
@@ -258,7 +274,7 @@ def _has_slopes(problem: Problem, phi_SF: Array) -> NDArray[np.bool_]:
     return np.all(np.isfinite(problem.jacobian(phi_SF)), axis=(1, 2))
 
 
-def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:
+def _restarts_around_best(problem: Problem, phi_SF: Array, tolerance: float) -> list[Array]:
     """Where descents end that begin around the best optimum, as far off as noise may move it.
 
     At a delta far below the noise the sum is full of local optima, and the way there over wider deltas leads
@@ -274,12 +290,12 @@ def _restarts_around_best(problem: Problem, phi_SF: Array) -> list[Array]:
         noise = np.sqrt(float(np.average(r_n**2, weights=problem.w_n)))
         reach_F = np.minimum(noise / np.maximum(sizes, 1e-300), 1.0)
         around_SF = best + (rng.standard_normal((_AROUND, len(best))) * reach_F) @ vt
-        ends_SF = _descend(problem, around_SF, 1e-10)
+        ends_SF = _descend(problem, around_SF, tolerance)
         out.append(ends_SF[_has_slopes(problem, ends_SF)])
         if not len(out[-1]):
             break
         totals = problem.total(problem.residuals(out[-1]))
-        if not np.nanmin(totals) < least * (1 - 1e-6):
+        if not np.nanmin(totals) < least * (1 - max(tolerance, 1e-6)):
             break
         best, least = out[-1][np.nanargmin(totals)], float(np.nanmin(totals))
     return out
@@ -302,7 +318,7 @@ def least_total(problem: Problem, bound: float = np.inf) -> float:
     ``bound`` if it lies there."""
     phi_1F, rough = candidates(problem)[:1], problem.sample(_DESCENDED)
     if phi_1F.shape[1] and rough is not problem:
-        phi_1F = descend(rough, phi_1F)
+        phi_1F = descend(rough, phi_1F, tolerance=_ROUGHLY)
     if phi_1F.shape[1]:
         phi_1F = descend(problem, phi_1F, bound=bound)
     return float(problem.total(problem.residuals(phi_1F))[0])

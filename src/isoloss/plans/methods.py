@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isoloss.errors import InputError, Refusal, attempt
+from isoloss.errors import Refusal, attempt, refuse_rows
 from isoloss.laws import Fit, FitStatus, fit
 from isoloss.laws.envelope import Envelope, envelope
 from isoloss.laws.isoflop import IsoFlop, isoflop
@@ -16,7 +16,6 @@ from isoloss.laws.isoflop_bias import grid_bias
 from isoloss.laws.minima import METHODS
 from isoloss.plans.curve import allocation_exponent
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -105,14 +104,6 @@ def _law(flops: ArrayLike, params: ArrayLike, loss: ArrayLike, tokens: ArrayLike
     N = np.asarray(params, dtype=np.float64)
     D = np.asarray(flops, dtype=np.float64) / (6 * N) if tokens is None else tokens
     return fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log", level=level)
-
-
-def refuse_rows(measure: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Rows that one method takes may not be what ``measure`` takes: that is a Refusal here, no InputError."""
-    try:
-        return measure(*args, **options)
-    except InputError as error:
-        raise Refusal(error.what, where=error.where, mend=error.mend) from None
 
 
 def _estimate(

@@ -91,11 +91,10 @@ def _verdict(name: str, series: pl.Series) -> pl.Series | None:
         return ~_words(series).is_in(["", "0", "0:0", "0.0"])
     if _MESSAGE.fullmatch(name) and series.dtype == pl.String:
         return ~_words(series).is_in(["", "none", "nan", "no", "false", "ok"])
-    flags = _flags(series)
-    if flags is not None and _CUT.fullmatch(name):
-        return flags.fill_null(False)
-    if flags is not None and (_ENDED.fullmatch(name) or _STATUS.fullmatch(name)):
-        return ~flags.fill_null(False)
+    cut = _CUT.fullmatch(name)
+    ended = _ENDED.fullmatch(name) or _STATUS.fullmatch(name)
+    if (cut or ended) and (flags := _flags(series)) is not None:
+        return flags.fill_null(False) if cut else ~flags.fill_null(False)
     if _END_TIME.fullmatch(name) and series.null_count() < len(series):
         return series.is_null()
     if series.dtype not in (pl.String, pl.Categorical, pl.Enum):

@@ -14,12 +14,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import polars as pl
 
 from isoloss import files
 from isoloss.errors import InputError
-from isoloss.records import load
 
 MAX_BYTES = 1 << 28
 FORMATS = "CSV (.csv, .csv.gz), NDJSON (.ndjson, .jsonl, each also .gz) and Parquet (.parquet, .pq)"
@@ -54,6 +52,8 @@ def _from_memory(source: Any) -> pl.DataFrame:
             return source
         if isinstance(source, pl.LazyFrame):
             return source.collect()
+        import narwhals as nw  # slow to import, and a file needs none
+
         table = nw.from_native(source)
         if isinstance(table, nw.DataFrame) and table.implementation.is_pandas():
             return _from_pandas(source)
@@ -117,6 +117,8 @@ def _study(folder: Path) -> pl.DataFrame:
             where=str(folder),
             mend="give a file, or the folder of a study",
         )
+    from isoloss.records import load  # slow to import, and a file needs none
+
     return load(folder).table()
 
 

@@ -88,4 +88,4 @@ def share(mask: pl.Series) -> float:
 
 def rows_where(frame: pl.DataFrame, mask: pl.Series) -> tuple[int, ...]:
     """The rows in which ``mask`` holds."""
-    return tuple(frame["row"].filter(mask.fill_null(False)).to_list())
+    return tuple(frame["row"].filter(mask.fill_null(False)).to_list()) if mask.any() else ()

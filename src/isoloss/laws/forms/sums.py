@@ -107,7 +107,7 @@ class PowerSum(Form):
         for j, index in enumerate(layout.exponents_J):
             z_n = z_eff[..., layout.inputs_J[j], :]
             out[..., index, :] -= factor_J[..., j, None] * z_n * acting_Jn[..., j, :]
-        for (row, name), slope in bends.items():
+        for (row, name), slope in bends().items():
             index = layout.names.index(name)
             for j in np.flatnonzero(layout.inputs_J == row):
                 out[..., index, :] -= exponents_J[..., j, None] * acting_Jn[..., j, :] * slope
@@ -196,7 +196,7 @@ class PowerSum(Form):
 
     def _see(self, theta: Array, z_In: Array) -> tuple[Array, Slopes]:
         if self.warp is None:
-            return z_In, {}
+            return z_In, dict
         rows, slopes = self.warp.apply(self._by_name(theta), z_In)
         return np.stack(np.broadcast_arrays(*rows), axis=-2), slopes
 

@@ -1,14 +1,14 @@
 """Inputs as a law sees them: shifted, repeated, looped, with embeddings counted."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from isoloss.laws.forms.form import Array
 
-Slopes = Mapping[tuple[int, str], Array]
+Slopes = Callable[[], Mapping[tuple[int, str], Array]]
 
 
 class Warp(ABC):
@@ -26,7 +26,7 @@ class Warp(ABC):
 
     @abstractmethod
     def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Sequence[Array], Slopes]:
-        """The seen inputs, J rows z_..n, and the derivatives of row j by a parameter's coordinate.
+        """The seen inputs, J rows z_..n, and what gives the derivatives of row j by a parameter's coordinate.
 
         ``theta`` maps each parameter of the law to its coordinate.
         """
@@ -57,7 +57,7 @@ class Shifted(Warp):
             x, t = np.exp(z_In[i]), np.exp(theta[name])[..., None]
             rows.append(np.log(x + t))
             slopes[i, name] = t / (x + t)
-        return rows, slopes
+        return rows, lambda: slopes
 
     def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         shifted = zip(self.sees, self.inputs, self.parameters, strict=True)
@@ -67,11 +67,9 @@ class Shifted(Warp):
         return theta[name] + log_scale[self.inputs[self.parameters.index(name)]]
 
 
-def _saturating(ratio: Array, half_life: Array) -> tuple[Array, Array]:
-    """R* (1 - exp(-R / R*)) and its derivative by log R*."""
-    x = ratio / half_life
-    kept = -np.expm1(-x)
-    return half_life * kept, half_life * (kept - x * np.exp(-x))
+def _saturating(x: Array, half_life: Array) -> Array:
+    """R* (1 - exp(-x)) for x = R / R*."""
+    return half_life * -np.expm1(-x)
 
 
 class Repeats(Warp):
@@ -96,21 +94,25 @@ class Repeats(Warp):
         best = balance / alpha
         short = np.real(best) < z_N  # more parameters than the unique tokens can use
         z_M = np.where(short, best, z_N)
-        extra_N = np.where(short, np.exp(np.minimum(np.where(short, z_N - best, 0.0), 300.0)) - 1, 0.0)
+        extra_N = np.exp(np.minimum(np.where(short, z_N - best, 0.0), 300.0)) - 1
         star_N, star_D = (np.exp(np.minimum(theta[name], 30.0))[..., None] for name in ("R_N", "R_D"))
-        more_N, dmore_N = _saturating(extra_N, star_N)
-        more_D, dmore_D = _saturating(np.exp(z_D - z_U) - 1, star_D)
+        x_N, x_D = extra_N / star_N, (np.exp(z_D - z_U) - 1) / star_D
+        more_N, more_D = _saturating(x_N, star_N), _saturating(x_D, star_D)
         eff_N, eff_D = 1 + more_N, 1 + more_D
-        # d log N' / d log U_N, zero where U_N = N.
-        pull = np.where(short, 1 - (extra_N + 1) * np.exp(-extra_N / star_N) / eff_N, 0.0)
-        slopes = {
-            (0, "R_N"): dmore_N / eff_N,
-            (1, "R_D"): dmore_D / eff_D,
-            (0, "A"): pull / alpha,
-            (0, "B"): -pull / alpha,
-            (0, "alpha"): pull * (1 - balance) / alpha,
-            (0, "beta"): pull * (beta * z_U - 1) / alpha,
-        }
+
+        def slopes() -> Mapping[tuple[int, str], Array]:
+            gone_N, gone_D = np.exp(-x_N), np.exp(-x_D)
+            # d log N' / d log U_N, zero where U_N = N.
+            pull = np.where(short, 1 - (extra_N + 1) * gone_N / eff_N, 0.0) / alpha
+            return {
+                (0, "R_N"): (more_N - extra_N * gone_N) / eff_N,
+                (1, "R_D"): (more_D - star_D * x_D * gone_D) / eff_D,
+                (0, "A"): pull,
+                (0, "B"): -pull,
+                (0, "alpha"): pull * (1 - balance),
+                (0, "beta"): pull * (beta * z_U - 1),
+            }
+
         return (z_M + np.log(eff_N), z_U + np.log(eff_D)), slopes
 
     def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
@@ -120,7 +122,8 @@ class Repeats(Warp):
         best = (alpha * params["A"] / (beta * params["B"])) ** (1 / alpha) * U ** (beta / alpha)
         M = np.minimum(N, best)
         more_N, more_D = (
-            _saturating(ratio, params[star])[0] for ratio, star in ((N / M - 1, "R_N"), (D / U - 1, "R_D"))
+            _saturating(ratio / params[star], params[star])
+            for ratio, star in ((N / M - 1, "R_N"), (D / U - 1, "R_D"))
         )
         return dict(zip(self.sees, (M * (1 + more_N), U * (1 + more_D)), strict=True))
 
@@ -137,7 +140,7 @@ class LoopedParams(Warp):
         z_once, z_rec, z_r, z_D = z_In
         grown = np.exp(z_rec + theta["phi"][..., None] * z_r)
         whole = np.exp(z_once) + grown
-        return (np.log(whole), z_D), {(0, "phi"): grown * z_r / whole}
+        return (np.log(whole), z_D), lambda: {(0, "phi"): grown * z_r / whole}
 
     def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         grown = np.asarray(x["params_recurrent"]) * np.asarray(x["recurrence"]) ** params["phi"]
@@ -157,7 +160,7 @@ class Embedded(Warp):
         z_N, z_D = z_In
         head = np.exp(theta["g"][..., None] + z_N / 3)
         whole = np.exp(z_N) + head
-        return (np.log(whole), z_D), {(0, "g"): head / whole}
+        return (np.log(whole), z_D), lambda: {(0, "g"): head / whole}
 
     def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         whole = np.asarray(x["params"]) + params["g"] * np.asarray(x["params"]) ** (1 / 3)
@@ -179,7 +182,7 @@ class Steeper(Warp):
     def apply(self, theta: Mapping[str, Array], z_In: Array) -> tuple[Sequence[Array], Slopes]:
         z_N, z_T = z_In
         bent = z_T * np.exp(theta["q"][..., None] * z_N)
-        return (z_N, bent), {(1, "q"): bent * z_N}
+        return (z_N, bent), lambda: {(1, "q"): bent * z_N}
 
     def plain(self, params: Mapping[str, Any], x: Mapping[str, Any]) -> Mapping[str, Array]:
         N, T = np.broadcast_arrays(np.asarray(x["params"], float), np.asarray(x["position"], float))
