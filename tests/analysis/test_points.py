@@ -5,6 +5,7 @@ import story
 
 from isoloss.analysis import by_params, points
 from isoloss.errors import Refusal
+from isoloss.laws import fit
 from isoloss.records import load, reference
 
 
@@ -121,3 +122,36 @@ def test_the_recorded_loops_fall_with_n():
     curves = {curve.name: curve for curve in measured.curves}
     assert set(curves) == {f"looped, T_m = {loops}" for loops in (1, 2, 4, 8)}
     assert curves["looped, T_m = 1"].change < 0
+
+
+N = np.array([55e3, 147e3, 332e3, 786e3, 2.65e6]).repeat(3)
+
+
+def drawn(loss_N, noise, seed):
+    spread = np.random.default_rng(seed).normal(0, noise, len(N))
+    return pl.DataFrame({"params": N, "seed": np.tile([0, 1, 2], 5), "loss": loss_N + spread})
+
+
+def laws_of(loss_N, noise=0.007, draws=40):
+    return [points.fit_over_params(drawn(loss_N, noise, seed)) for seed in range(draws)]
+
+
+def test_a_law_that_its_seeds_contradict_is_no_curve():
+    """A floor too weak for five sizes to tell from 0 bends all the same: power alone would miss the sizes."""
+    found = laws_of(2.77 + 29 * N**-0.33)
+    assert not any(law.law == "power" and points.misses(law) for law in found if not isinstance(law, Refusal))
+    ahead = [isinstance(law, Refusal) or law.law == "power-floor" for law in found]
+    assert np.mean(ahead) > 0.9
+    # Negative control: power by itself does miss them.
+    alone = [fit("power", {"params": N}, drawn(2.77 + 29 * N**-0.33, 0.007, s)["loss"]) for s in range(9)]
+    assert all(map(points.misses, alone))
+
+
+def test_a_true_power_law_stays_one_at_its_rate():
+    found = [law for law in laws_of(6 * N**-0.055) if not isinstance(law, Refusal)]
+    assert np.mean([law.law == "power" and law.covariance is not None for law in found]) > 0.8
+
+
+def test_sizes_on_no_smooth_line_have_no_law():
+    found = laws_of(3.0 + np.where(np.isin(N, [147e3, 786e3]), 0.2, 0.0), draws=5)
+    assert all(isinstance(law, Refusal) for law in found)

@@ -256,3 +256,12 @@ def test_names_of_printed_laws_do_not_overlap():
     heights = sorted(row["other"] for row in spec.rows(drawn, names))
     assert len(heights) == 6
     assert min(np.diff(heights)) * figures.HEIGHT / (high - low) >= 11
+
+
+def test_outliers_do_not_flatten_the_frame_of_residuals():
+    points = pl.DataFrame({"residual": [*np.linspace(-1, 1, 41), 30.0, -25.0]})
+    assert len(figures.framed(points)) == 41
+    assert figures.beyond_words(points) == "; 2 rows lie off the frame of residuals"
+    usual = pl.DataFrame({"residual": np.random.default_rng(0).normal(0, 1, 500)})
+    assert len(figures.framed(usual)) == 500
+    assert figures.beyond_words(usual) == ""

@@ -243,3 +243,9 @@ def test_the_gallery_has_an_example_of_every_kind(examples, page):
 def test_made_up_loops_are_worth_what_was_planted(page):
     phi = worth_of(page.equal_depth()).phi
     assert phi.low < 0.46 < phi.high
+
+
+def test_stairs_hold_a_loss_until_compute_buys_a_lower_one():
+    lowest = pl.DataFrame({"flops_6nd": [1.0, 2.0, 5.0], "loss": [4.0, 3.5, 3.0]})
+    corners = learning_curves.stairs(lowest).rows()
+    assert corners == [(1, 4), (2, 4), (2, 3.5), (5, 3.5), (5, 3)]

@@ -149,3 +149,12 @@ def test_families_and_depths_have_shapes_of_their_own(figures_of):
     drawn = figure.chart.to_dict(validate=False)
     shapes = re.findall(r'"shape": ?"([a-z-]+)"', str(drawn).replace("'", '"').replace('\\"', '"'))
     assert len(set(shapes)) == figure.table["curve"].n_unique() >= 4
+
+
+def test_a_caption_has_the_labels_that_one_column_cuts(examples):
+    _, figure = examples["context-laws"]
+    one, two = paper.caption(figure), paper.caption(figure, "double")
+    assert re.search(r"Labels: N = [\d.]+K: [\d.]+ \+ [\d.]+ T\^-", one)
+    assert "Labels:" not in two
+    _, plain = examples["residuals"]
+    assert "Labels:" not in paper.caption(plain)
