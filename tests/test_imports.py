@@ -68,6 +68,18 @@ def test_every_module_of_the_rooms_that_read_imports_without_torch():
     assert done.returncode == 0, done.stderr
 
 
+def test_the_deck_starts_without_the_writers_of_reports():
+    """They import plans and forecasts, which would make its start a tenth longer."""
+    code = (
+        "import sys, isoloss.teach.deck.cache, isoloss.teach.deck.server\n"
+        "print('isoloss.plans' in sys.modules)\n"
+        "from isoloss.report import write, write_fit\n"
+        "print('isoloss.plans' in sys.modules, write.__module__, write_fit.__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "isoloss.report.page", "isoloss.report.fit_page"]
+
+
 def test_what_shows_a_recorded_demo_imports_without_torch():
     """The list of panels imports all that tells them."""
     done = imported_without_torch(

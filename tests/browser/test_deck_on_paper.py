@@ -2,9 +2,10 @@
 
 import pytest
 from deck import EVERY
+from test_deck_stage import OVERLAP
 
-POINT = 96 / 72
-SLIDE = (320, 180)
+POINT, MILLIMETRE = 96 / 72, 96 / 25.4
+SLIDE, HANDOUT = (320, 180), (186, 273)
 """Millimetres, as print.css has them; A4 upright with 5 mm at each side takes two, 200 mm wide."""
 TWO_A_PAGE = 200 / SLIDE[0]
 LEAST = 7
@@ -25,19 +26,51 @@ LETTERS = """() => {
 }"""
 
 
-def printed(deck, *, handout=False):
-    """[size in points, slide, what is said, whether in the notes] of all on paper, smallest first."""
+TOUCH = """() => [...document.querySelectorAll('.slides svg')].flatMap((svg) => {
+  const upright = (part) => Math.abs(part.getScreenCTM().b) < 1e-6;
+  const labels = [...svg.querySelectorAll('text')].filter((part) =>
+    part.textContent.trim() && part.checkVisibility({visibilityProperty: true}) && upright(part));
+  const boxes = labels.map((part) => [part.textContent, part.getBoundingClientRect()]);
+  return boxes.flatMap(([a, p], i) => boxes.slice(i + 1).filter(([, q]) =>
+    p.right > q.left && q.right > p.left && p.bottom > q.top && q.bottom > p.top
+  ).map(([b]) => `${svg.closest('section').dataset.label}: ${a} | ${b}`));
+})"""
+"""Labels of a picture that stand on one another: a box is as high as the highest and the lowest letter."""
+
+
+def on_paper(deck, *, handout=False):
+    """As wide as the page is, which decides about what asks for the width of a screen."""
     if handout:
         deck.page.keyboard.press("p")
     deck.page.emulate_media(media="print")
     deck.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    width, height = HANDOUT if handout else SLIDE
+    deck.page.set_viewport_size({"width": round(width * MILLIMETRE), "height": round(height * MILLIMETRE)})
+
+
+def overlapping(deck):
+    """By slide: what stands on something else."""
+    found = {}
+    for number in EVERY:
+        deck.page.evaluate(
+            """number => document.querySelectorAll('.slides > section').forEach((one, i) =>
+                one.classList.toggle('present', i === number - 1))""",
+            number,
+        )
+        if faults := deck.page.evaluate(OVERLAP):
+            found[number] = faults
+    return found
+
+
+def printed(deck, *, handout=False):
+    """[size in points, slide, what is said, whether in the notes] of all on paper, smallest first."""
+    on_paper(deck, handout=handout)
     return sorted([size / POINT, *rest] for size, *rest in deck.page.evaluate(LETTERS))
 
 
 @pytest.fixture
 def paper(deck_opened):
-    """The deck as wide as the page it is printed on, which decides about its columns."""
-    return deck_opened("shipped", viewport={"width": round(SLIDE[0] * 96 / 25.4), "height": 680})
+    return deck_opened("shipped")
 
 
 def test_two_slides_a_page_have_no_letters_below_seven_points(paper):
@@ -58,6 +91,23 @@ def test_the_handout_has_notes_and_exercises_that_can_be_read(paper):
     lie = "[...document.querySelectorAll('.notes')].map(one => getComputedStyle(one).position)"
     assert set(paper.page.evaluate(lie)) == {"static"}, "below their slide, not over another"
     assert sum(said.startswith("Exercise") for _, _, said, _ in notes) >= 12
+
+
+@pytest.mark.parametrize("handout", [False, True])
+def test_on_paper_labels_have_room_and_nothing_stands_on_anything(paper, handout):
+    on_paper(paper, handout=handout)
+    assert overlapping(paper) == {}
+    assert paper.page.evaluate(TOUCH) == []
+    # Control: an answer that lies on a picture is seen, and so is a label on another.
+    paper.page.add_style_tag(content=".answer { position: relative; top: -8rem; }")
+    paper.page.evaluate(
+        """() => {
+            const [one, other] = document.querySelectorAll('.study .mark-text text');
+            other.setAttribute('transform', one.getAttribute('transform'));
+        }"""
+    )
+    assert overlapping(paper).keys() == {13}
+    assert len(paper.page.evaluate(TOUCH)) == 1
 
 
 def test_a_small_letter_on_paper_is_seen(paper):

@@ -138,6 +138,31 @@ def test_the_arrow_key_asks_card_by_card_and_play_reads_on(deck_opened):
     expect(web.locator(".sentence")).to_contain_text(f"“{tokens[last]}” looks most")
 
 
+def test_the_picture_of_a_trained_head_is_of_the_head_that_the_headline_names(deck_opened):
+    deck = deck_opened("shipped", "#/9")
+    panel, words = deck.panel("trained"), ("first", "second", "third", "fourth")
+    pressed = panel.locator(".choice [aria-pressed=true]").all_inner_texts()[:2]
+    layer, head = (words[int(number) - 1] for number in pressed)
+    deck.show()
+    told = panel.locator(".headline p").first
+    expect(told).to_contain_text(f"{layer.capitalize()} layer, {head} head: looks mostly at")
+    best = panel.locator(".pill.best text").first.text_content()
+    expect(told).to_contain_text(f"“{best}”")
+
+
+def test_after_the_block_a_real_head_is_asked_word_by_word(deck_opened):
+    deck = deck_opened("shipped", "#/5")
+    block, web = (deck.page.locator(f"section.present {one}") for one in (".block", "[data-machine=web]"))
+    seen = []
+    for step in deck.steps():
+        seen.append((block.is_visible(), web.is_visible(), web.locator(".pill.looking").count()))
+        assert deck.page.evaluate(MEASURE)["faults"] == [], step
+    assert seen == [(True, False, 1)] * 4 + [(False, True, 1)] * 3
+    last = json.loads(web.get_attribute("data-arrays"))["tokens"][-1]
+    expect(web.locator(".sentence")).to_contain_text(f"“{last}” looks most at")
+    expect(web.get_by_role("group")).to_have_count(1)  # the drawing: no heads to pick yet, no layer to blur
+
+
 def test_play_goes_from_token_to_token(deck_opened):
     deck = deck_opened("shipped", "#/9", reduced_motion="no-preference")
     web = deck.panel("trained").locator("[data-machine=web]").first

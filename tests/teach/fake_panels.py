@@ -100,7 +100,7 @@ def html(settings, tables):
 
 def blind(settings, tables):
     return Markup(
-        '<p data-side="A">Text 1 <span class="identity" data-reveal>LSTM</span></p>'
+        '<p data-side="A">Text 1 of seed {} <span class="identity" data-reveal>LSTM</span></p>'
         '<p data-side="B">Text 2 <span class="identity" data-reveal>Transformer</span></p>'
         '<p class="vote"><button type="button" data-vote="A">Text 1</button> '
         '<input type="number" data-hands="A" aria-label="Hands for text 1">'
@@ -108,7 +108,7 @@ def blind(settings, tables):
         '<input type="number" data-hands="B" aria-label="Hands for text 2">'
         '<button type="button" data-count>Count</button></p>'
         '<p class="tally" data-reveal></p>'
-    )
+    ).format(settings.seed)
 
 
 PLAIN = SimpleNamespace(count=count, sentences=sentences, figures=figures, lines=lines, html=html)

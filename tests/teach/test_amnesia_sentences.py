@@ -134,7 +134,8 @@ def test_the_order_of_arrival_errs_as_rarely_as_it_says():
     rng = np.random.default_rng(0)
 
     def arrived(side):
-        return Outcome(side, 1, 1e-3, [], [int(t) if t <= CAP else None for t in times()], EVERY, CAP)
+        reached = [int(t) if t <= CAP else None for t in times()]
+        return Outcome(side, 1, 1e-3, [], reached, EVERY, CAP, list(range(5)))
 
     def times():
         return EVERY * rng.integers(1, CAP // EVERY + 3, 5)
@@ -148,6 +149,22 @@ def test_the_order_of_arrival_errs_as_rarely_as_it_says():
     assert np.mean(found < 0.05) < 0.08
     # Control: taken as if a p of 0.15 were 0.05, it would err too often.
     assert np.mean(found < 0.15) > 0.08
+
+
+def test_sides_with_the_same_seeds_are_compared_in_pairs():
+    """Seeds that are hard for both sides alike do not hide who is sooner, nor who is right more often."""
+    slow = replace(one(ATTENTION, (0.995,) * 5), reached=[200, 400, 600, 800, 1000], last=1000)
+    fast = replace(slow, side=BIAS_1, reached=[50, 250, 450, 650, 850])
+    assert f"{BIAS_1} is ahead of {ATTENTION}" in verdict(slow, fast)
+    assert "5 seeds, paired, n = 2,000" in verdict(slow, fast)
+    high, low = one(ATTENTION, (0.9, 0.7, 0.5, 0.3)), one(BIAS_1, (0.8, 0.6, 0.4, 0.2))
+    assert "10.0 points more right" in verdict(high, low)
+    # Controls: with other seeds the spread between them counts; pairs that agree have the error of a look.
+    for a, b in ((slow, fast), (high, low)):
+        other = replace(b, seed_numbers=[10 + number for number in b.seed_numbers])
+        assert verdict(a, other).startswith("No clear difference")
+    near = replace(slow, side=BIAS_1, reached=[200, 400, 600, 800, 1000], every=400)
+    assert verdict(slow, near).startswith("No clear difference")
 
 
 def test_one_seed_gives_no_verdict():

@@ -16,6 +16,7 @@ from isoloss.teach.attention.trained.gates import left_of, trace
 from isoloss.teach.attention.trained.measure import measure
 from isoloss.teach.deck import page
 from isoloss.teach.panels import PANELS
+from isoloss.teach.words import check_short
 
 SETTINGS = TrainedSettings(sentence="the man said that he was in the house")
 
@@ -74,6 +75,7 @@ def test_trained_and_random_weights_differ_and_a_flat_layer_changes_what_comes_n
 def test_the_sentence_that_ships_needs_its_first_layer_as_the_notes_say():
     held = page.recordings(PANELS, None)["trained"].tables
     tokens, arrays = [row["token"].strip() for row in held["tokens"]], tell.arrays(held)
+    assert arrays["begin"] == {"layer": 1, "head": 1}
     own = arrays["weights"]["trained"][0][0][-1]
     assert tokens[own.index(max(own))] == "Darcy"
     assert max(own) > 0.5
@@ -82,35 +84,48 @@ def test_the_sentence_that_ships_needs_its_first_layer_as_the_notes_say():
     assert first[1] != "Darcy"
 
 
-def test_sentences_follow_the_weights(tables):
-    look = tell.strongest_look(tables)
-    told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, tables)}
-    assert f"on token {look['looks_at']}" in told["look"].text
-    even = copy.deepcopy(tables)
-    for row in even["map"]:
-        row["value"] = 1 / row["place"]
-    told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, even)}
-    assert told["look"].short == "No head has one favourite here."
-    sharp = copy.deepcopy(even)
-    last = len(tables["tokens"])
-    row = next(row for row in sharp["map"] if (row["place"], row["looks_at"]) == (last, last - 1))
-    row["value"] = 0.9
-    told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, sharp)}
-    assert told["look"].short == "One head looks mostly at the token before."
+def told(tables):
+    return {sentence.key: sentence for sentence in tell.sentences(SETTINGS, tables)}
+
+
+def reweighted(tables, **looks):
+    """Every head looks evenly, but the last token of ``head_LAYER_HEAD``: (weight, how far back)."""
+    other, last = copy.deepcopy(tables), len(tables["tokens"])
+    for row in other["map"]:
+        weight, back = looks.get(f"head_{row['layer']}_{row['head']}", (None, None))
+        here = weight is not None and row["place"] == last and row["weights"] == "trained"
+        row["value"] = weight if here and row["looks_at"] == last - back else 1 / row["place"]
+    return other
+
+
+def test_the_sentence_and_the_picture_are_of_one_head_that_looks_far_back(tables):
+    even = reweighted(tables)
+    assert told(even)["look"].short == "No head has one favourite here."
+    near = reweighted(tables, head_2_3=(0.9, 1), head_4_1=(0.45, 6))
+    token = tables["tokens"][-2]["token"].strip()
+    assert (
+        told(near)["look"].short == f"Second layer, third head: looks mostly at “{token}”, the token before."
+    )
+    far = reweighted(tables, head_2_3=(0.9, 1), head_4_1=(0.55, 6))
+    token = tables["tokens"][-7]["token"].strip()
+    assert told(far)["look"].short == check_short(
+        f"Fourth layer, first head: looks mostly at “{token}”, 6 tokens back."
+    )
+    assert f"on token {len(tables['tokens']) - 6};" in told(far)["look"].text
+    begins = [tell.arrays(these)["begin"] for these in (near, far)]
+    assert begins == [{"layer": 2, "head": 3}, {"layer": 4, "head": 1}]
 
 
 def test_a_layer_that_the_answer_does_not_need_is_said_to_be_so(tables):
     same = copy.deepcopy(tables)
     whole = [row for row in same["next"] if (row["model"], row["flattened"]) == ("transformer", 0)]
     same["next"] = whole + [{**row, "flattened": layer} for layer in (1, 2) for row in whole]
-    told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, same)}
-    assert told["flat-2"].short == "Second layer blurred: same next words."
+    assert told(same)["flat-2"].short == "Second layer blurred: same next words."
     other = copy.deepcopy(same)
     for row in other["next"]:
         if row["flattened"] == 2:
             row["token"] += "x"
-    told = {sentence.key: sentence for sentence in tell.sentences(SETTINGS, other)}
-    assert told["flat-2"].short == "Second layer blurred: 0 of its favourites stay."
+    assert told(other)["flat-2"].short == "Second layer blurred: 0 of its favourites stay."
 
 
 def test_the_drawing_gets_the_tables_numbers(tables):

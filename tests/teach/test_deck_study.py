@@ -40,7 +40,7 @@ def test_every_finding_has_its_figure_or_its_reason(ahead):
 
 
 def test_what_a_study_cannot_answer_is_said_with_what_would_lift_it(ran, monkeypatch):
-    def unanswered(measured):
+    def unanswered(measured, plane):
         raise Refusal("one size & one seed say nothing", mend="train <two> sizes")
 
     monkeypatch.setattr(slide.loss_by_params, "figure", unanswered)

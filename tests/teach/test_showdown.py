@@ -251,6 +251,13 @@ def test_overlapping_intervals_are_no_clear_difference():
     assert "interval" not in few
 
 
+def test_runs_of_one_seed_are_compared_with_each_other():
+    paired = losses([3.0, 4.0, 5.0, 6.0], [3.1, 4.12, 5.11, 6.09])
+    assert tell.loss(paired).endswith("the Transformer predicts held-out text better.")
+    # Control: the same losses, each beside that of another seed.
+    assert tell.loss(losses([3.0, 4.0, 5.0, 6.0], [6.09, 3.1, 5.11, 4.12])).endswith("no clear difference.")
+
+
 def test_a_side_tuned_worse_is_said_to_be():
     def at(family, rate, loss, recipe):
         return {"family": family, "learning_rate": rate, "loss": loss, "recipe": recipe}

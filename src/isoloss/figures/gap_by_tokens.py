@@ -85,7 +85,7 @@ def chart(sizes: list[tuple[SizeGaps, str]], y_title: str, plane: tuple[float, f
         marks.points(points, x, y, shape=marks.SHAPE, size=46),
         marks.chart_of(zeros)
         .mark_rule(strokeWidth=5, opacity=0.35, clip=True)
-        .encode(marks.renamed(x, "low"), y, x2="high:Q", color=marks.COLOUR),
+        .encode(marks.renamed(x, "low"), y, x2=alt.X2("high:Q"), color=marks.COLOUR),
         marks.points(zeros, x, y, shape="diamond", size=130),
         marks.end_labels(lines.group_by("label", maintain_order=True).last(), marks.EDGE, y, plane[1]),
     ]

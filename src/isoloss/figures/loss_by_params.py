@@ -24,9 +24,9 @@ GRID_POINTS = 60
 ROOM = 1.3
 
 
-def figure(data: ByParams) -> Figure:
+def figure(data: ByParams, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> Figure:
     """All families at one D, with their laws, and where those of the first pair cross inside the data."""
-    drawn = _layers(data.curves)
+    drawn = _layers(data.curves, plane[1])
     pair = next((pair for pair in data.pairs.values() if isinstance(pair, FamilyPair)), None)
     crossing = pair.crossings[pair.rival] if pair else None
     if isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE:
@@ -34,7 +34,7 @@ def figure(data: ByParams) -> Figure:
     laws = text.listed([curve.label for curve in data.curves])
     return captioned(
         "loss-by-params",
-        marks.panel(drawn, WIDTH, HEIGHT),
+        marks.panel(drawn, *plane),
         f"At D = {text.count(data.tokens)} tokens {verdict(pair) if pair else alone(data.curves)}",
         pl.concat(_table(curve) for curve in data.curves),
         tokens=text.count(data.tokens),
@@ -74,7 +74,7 @@ def looks_of(curves: Sequence[Curve]) -> list[tuple[Curve, list[pl.Expr]]]:
     return out
 
 
-def _layers(curves: Sequence[Curve]) -> list[alt.Chart]:
+def _layers(curves: Sequence[Curve], height: float) -> list[alt.Chart]:
     """Bands, laws, means, points and labels of several curves on shared log-N and loss axes."""
     looks = looks_of(curves)
     points = pl.concat(curve.points.with_columns(look) for curve, look in looks)
@@ -91,8 +91,8 @@ def _layers(curves: Sequence[Curve]) -> list[alt.Chart]:
         marks.line(means.filter(pl.col("curve").is_in(lawless)), x, y, width=1, opacity=0.45, by="curve"),
         marks.line(laws, x, marks.renamed(y, "law"), dash=[6, 4], by="curve", clip=True),
         marks.points(points, x, y, shape=marks.SHAPE, size=46, opacity=0.9),
-        *marks.leaders(ends, x, y, HEIGHT),
-        marks.end_labels(ends, marks.EDGE, y, HEIGHT),
+        *marks.leaders(ends, x, y, height),
+        marks.end_labels(ends, marks.EDGE, y, height),
     ]
 
 
@@ -131,10 +131,10 @@ def crossing_marks(crossing: Crossing) -> list[alt.Chart]:
     label = chart.mark_text(align="left", dx=6, fontSize=12, color=INK)
     layers = [
         chart.mark_rule(strokeDash=[2, 2], color=INK).encode(x),
-        label.encode(x, y=alt.value(12), text="label:N"),
+        label.encode(x, y=alt.value(12), text=alt.Text("label:N")),
     ]
     if crossing.interval is not None and None not in crossing.interval:
         low, high = crossing.interval
         shade = marks.chart_of(pl.DataFrame({"params": [low], "end": [high]}))
-        layers.insert(0, shade.mark_rect(opacity=0.08, color=INK, clip=True).encode(x, x2="end:Q"))
+        layers.insert(0, shade.mark_rect(opacity=0.08, color=INK, clip=True).encode(x, x2=alt.X2("end:Q")))
     return layers

@@ -116,7 +116,8 @@ def band(
 ) -> alt.Chart:
     """The area between two columns; ``by``: a band for each of its values."""
     area = chart_of(table).mark_area(opacity=opacity, clip=clip)
-    return area.encode(x, renamed(y, ends[0]), y2=f"{ends[1]}:Q", color=_colour(colour), detail=_details(by))
+    low, high = renamed(y, ends[0]), alt.Y2(f"{ends[1]}:Q")
+    return area.encode(x, low, high, color=_colour(colour), detail=_details(by))
 
 
 def bars(
@@ -131,7 +132,7 @@ def bars(
 ) -> alt.Chart:
     """An interval at each row, from ``low`` to ``high``."""
     rules = chart_of(table).mark_rule(strokeWidth=width, opacity=opacity, clip=clip)
-    return rules.encode(x, renamed(y, "low"), y2="high:Q", color=_colour(colour))
+    return rules.encode(x, renamed(y, "low"), alt.Y2("high:Q"), color=_colour(colour))
 
 
 def line(
@@ -248,7 +249,7 @@ def end_labels(
     """
     table = in_letters(_apart(ends, y, height, size))
     text = chart_of(table).mark_text(align="left", dx=away, fontSize=size, fontWeight="bold", clip=False)
-    return text.encode(x=x, y=y, text="label:N", color=COLOUR)
+    return text.encode(x=x, y=y, text=alt.Text("label:N"), color=COLOUR)
 
 
 def in_letters(rows: pl.DataFrame) -> pl.DataFrame:

@@ -154,16 +154,16 @@ def log_axis(
     """
     low, high = low / room, high * room
     values = list(log_ticks(low, high) if ticks is None else ticks)
-    some = {"tickCount": 3} if ticks is None and len(values) < 2 else {"values": values}
+    some: dict[str, Any] = {"tickCount": 3} if ticks is None and len(values) < 2 else {"values": values}
     said = f"{title[:-1]}, log scale)" if title.endswith(")") else f"{title} (log scale)"
     return (
         channel(f"{column}:Q", title=said)
         .scale(type="log", domain=[low, high], nice=False)
-        .axis(alt.Axis.from_dict({**some, "labelFlush": False, **label_format(labels)}))
+        .axis(alt.Axis(**some, labelFlush=False, **label_format(labels)))
     )
 
 
-def label_format(labels: str) -> dict[str, str]:
+def label_format(labels: str) -> dict[str, Any]:
     """What gives an axis or a legend its labels: a format of d3, or as an expression of Vega."""
     return {"labelExpr" if "datum" in labels else "format": labels}
 

@@ -104,7 +104,7 @@ def _parse(source: str) -> tuple[str, frozenset[tuple[str, str]], tuple[str, ...
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts |= {*re.findall(r"\A\w[\w.-]*\Z", node.value)}
     ours = frozenset(pair for pair in imports if pair[0].split(".")[0] == "isoloss")
-    return " ".join(_spell(tree)), ours, tuple(sorted(texts))
+    return " ".join(_spell(tree, [])), ours, tuple(sorted(texts))
 
 
 def _describes(node: Any) -> bool:
@@ -126,18 +126,19 @@ def _walk(node: ast.AST) -> Iterator[ast.AST]:
             yield from _walk(child)
 
 
-def _spell(node: Any) -> Iterator[str]:
+def _spell(node: Any, words: list[str]) -> list[str]:
     """A tree as words, without what describes: like ``ast.dump``, but the same in every version of Python."""
     if isinstance(node, ast.AST):
-        yield f"({type(node).__name__}"
+        words.append(f"({type(node).__name__}")
         for name, value in ast.iter_fields(node):
             parts = [part for part in value if not _describes(part)] if isinstance(value, list) else value
             if parts not in (None, []) and name != "kind":
-                yield name
-                yield from _spell(parts)
-        yield ")"
+                words.append(name)
+                _spell(parts, words)
+        words.append(")")
     elif isinstance(node, list):
         for part in node:
-            yield from _spell(part)
+            _spell(part, words)
     else:
-        yield repr(node)
+        words.append(repr(node))
+    return words

@@ -42,13 +42,13 @@
     slides.forEach(function (slide, i) {
       slide.hidden = i !== number;
       slide.inert = i !== number;
+      slide.removeAttribute("tabindex");
     });
     const heading = one("h2", slides[number]);
     const label = slides[number].dataset.label, counter = number < thirteen ? label + " / " + thirteen : label;
     one(".counter").textContent = counter;
     document.title = heading.textContent + " · " + counter + " · " + title;
     root.classList.remove("behind-shown");
-    slides.forEach((slide) => slide.removeAttribute("tabindex"));
     one("[data-do=behind]").setAttribute("aria-pressed", "false");
     stand(slides[number], reached.get(slides[number]) || 0);
     all(".contents a").forEach((link, i) => link.toggleAttribute("aria-current", i === number));
@@ -90,15 +90,9 @@
     previous: () => turn(-1),
     first: () => away(0),
     last: () => away(thirteen - 1),
-    overview: function () {
-      one("#overview").showModal();
-      one("#overview [aria-current]").focus();
-    },
+    overview: () => { one("#overview").showModal(); one("#overview [aria-current]").focus(); },
     help: () => one("#help").showModal(),
-    goto: function () {
-      one("#goto input").value = "";
-      one("#goto").showModal();
-    },
+    goto: () => { one("#goto input").value = ""; one("#goto").showModal(); },
     notes: function () {
       const on = root.classList.toggle("with-notes");
       one("[data-do=notes]").setAttribute("aria-pressed", String(on));
@@ -108,8 +102,7 @@
       one("[data-do=behind]").setAttribute("aria-pressed", String(on));
       stand(current(), reached.get(current()) || 0);
       all(".numbers", current()).forEach((part) => { part.open = on; });
-      current().toggleAttribute("tabindex", on);  // what scrolls can be reached by keys
-      if (on) current().tabIndex = 0;
+      current()[on ? "setAttribute" : "removeAttribute"]("tabindex", 0);  // what scrolls can be reached by keys
       current().scrollTo(0, 0);
     },
     theme: function () {

@@ -14,6 +14,7 @@ from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
+from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from isoloss.analysis.study import StudyAnalysis
@@ -70,10 +71,11 @@ def build(
     """
     recorded = recordings(panels, results) | {one.panel: one for one in measured}
     parts = Parts(panels, recorded, study, live)
-    slides = [
-        _slide(number, label, source, parts)
-        for number, (label, source) in enumerate((sources or shipped_slides()).items(), 1)
-    ]
+    with debug_mode(False):  # Altair would check every part of every picture, as the tests of each have done
+        slides = [
+            _slide(number, label, source, parts)
+            for number, (label, source) in enumerate((sources or shipped_slides()).items(), 1)
+        ]
     scripts = [text(f"teach/deck/{name}") for name in SCRIPTS]
     html = fill(
         "teach/deck/deck.html",

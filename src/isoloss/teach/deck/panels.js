@@ -93,10 +93,7 @@
       named(message.panel).forEach(function (panel) {
         const seen = busy || ["queued", "running"].includes(panel.dataset.state);
         panel.dataset.state = message.state;
-        if (message.state === "queued") {
-          delete panel.dataset.voted;
-          window.tally.again();
-        }
+        if (message.state === "queued") window.tally.again();
         const held = document.activeElement;
         one(".run", panel).disabled = busy;
         one(".cancel", panel).disabled = !busy;
@@ -149,10 +146,15 @@
       const shown = one("[data-arrays]", place);
       if (shown) all("[data-of=" + shown.dataset.of + "]:not(.before *)").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
       stand(slide, Math.min(Math.max(reached.get(slide) || 0, seen && slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
-      const voted = panel.dataset.voted, votes = all("[data-vote]", place);
-      if (voted && votes.length) reveal(votes.find((button) => button.dataset.vote === voted), panel);
-      window.tally.tell(place);
+      recall(panel);
       window.tally.type(place);
+    }
+
+    /** A pair that was voted on stays so, after a reload too. */
+    function recall(panel) {
+      const hand = one("[data-vote]", panel) && window.tally.recall(panel);
+      if (hand) reveal(one("[data-vote=" + hand + "]", panel), panel);
+      window.tally.tell(panel);
     }
 
     /** What was recorded stays below the first live output, folded; a tasting would give itself away. */
@@ -194,7 +196,6 @@
       const place = button.closest(".panel") || button.closest("section"), pressed = button.dataset.vote;
       const winner = window.tally.vote(button.closest(".vote") || place, place, pressed);
       if (winner === null) return announce("No hands yet: enter how many.");
-      place.dataset.voted = pressed || "counted";
       reveal(button, place);
       const slide = place.closest("section"), told = timetable(slide).find(([part]) => part.matches("[data-part=headline]"));
       if (told) stand(slide, Math.max(reached.get(slide) || 0, Math.min(told[1], lastStep(slide))));
@@ -263,6 +264,7 @@
       run(form.closest(".panel"));
     }));
     prepare(document);
+    panels().forEach(recall);
     window.machines.mount(document);
     const recorded = new WeakMap(panels().map((panel) => [panel, one(".output", panel).innerHTML]));
     const runAll = () => post("run-all", {}).catch((error) => announce(error.message));

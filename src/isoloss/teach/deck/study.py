@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 from markupsafe import Markup
 
 from isoloss import text
@@ -23,9 +23,8 @@ from isoloss.report.templates import fill
 from isoloss.teach import provenance
 from isoloss.teach.deck.fragment import picture
 
-WIDTH, HEIGHT = 340, 240
-BESIDE = (330, 205)
-"""Of a picture with words beside and below it."""
+WHOLE, BESIDE = (340, 240), (330, 205)
+"""A picture's width and height for letters that the last row can read; with words beside and below it."""
 TWO_CURVES = "Loss against token index on a log axis: the largest model of each of the two families."
 
 
@@ -106,30 +105,23 @@ def largest_pair(data: by_position.FamilyPositions) -> Figure:
 
 def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
     """Each ``finding`` of a study with the ``picture`` that shows it; without one a Refusal says why."""
-    figures: dict[str, Figure | Refusal] = {}
+    by_params = attempt_with(analysis.by_params, partial(loss_by_params.figure, plane=WHOLE))
+    figures: dict[str, Figure | Refusal] = {"loops": attempt_with(analysis.loops, looped_grid.grid_figure)}
     for pair in analysis.pairs:
-        gaps = of_pair(analysis.gaps, pair)
-        figures[f"gap{pair.suffix}"] = attempt_with(gaps, gap_by_tokens.figure)
-        of_this = of_pair(analysis.by_position, pair)
-        figures[f"positions{pair.suffix}"] = attempt_with(of_this, loss_by_position.figure)
-    by_params = attempt_with(analysis.by_params, loss_by_params.figure)
-    figures |= {f"families{pair.suffix}": by_params for pair in analysis.pairs}
-    figures["loops"] = attempt_with(analysis.loops, looped_grid.grid_figure)
+        gaps, positions = of_pair(analysis.gaps, pair), of_pair(analysis.by_position, pair)
+        figures |= {
+            f"gap{pair.suffix}": attempt_with(gaps, partial(gap_by_tokens.figure, plane=WHOLE)),
+            f"positions{pair.suffix}": attempt_with(positions, loss_by_position.figure),
+            f"families{pair.suffix}": by_params,
+        }
     if analysis.shape is not None:
         figures["shape"] = attempt_with(analysis.shape, shape.figure)
-    answers: list[dict[str, Any]] = []
-    for finding in findings_of(analysis):
-        figure = figures.get(finding.key)
-        shown = picture(smaller(figure), "study") if isinstance(figure, Figure) else None
-        answers.append({"finding": finding, "picture": shown, "missing": figure})
-    return answers
-
-
-def smaller(figure: Figure) -> Figure:
-    """A report's picture of one panel at the size whose letters the last row of a room can read."""
-    if not isinstance(figure.chart, alt.LayerChart):
-        return figure
-    return replace(figure, chart=figure.chart.properties(width=WIDTH, height=HEIGHT))
+    asked = [(finding, figures.get(finding.key)) for finding in findings_of(analysis)]
+    return [
+        {"finding": finding, "picture": picture(found, "study") if isinstance(found, Figure) else None}
+        | {"missing": found}
+        for finding, found in asked
+    ]
 
 
 def basis(study: StudyData) -> str:

@@ -5,11 +5,11 @@
 
   const all = (selector, inside) => Array.from(inside.querySelectorAll(selector));
   const PACE = 30, Z = 1.96, KEPT = "isoloss-hands";
-  const { rounds, guesses } = storage(() => JSON.parse(sessionStorage.getItem(KEPT))) || { rounds: [], guesses: {} };
-  const keep = () => storage(() => sessionStorage.setItem(KEPT, JSON.stringify({ rounds, guesses })));
-  const typed = new Map();
+  const { rounds = [], guesses = {}, cast = {} } = storage(() => JSON.parse(sessionStorage.getItem(KEPT))) || {};
+  const keep = () => storage(() => sessionStorage.setItem(KEPT, JSON.stringify({ rounds, guesses, cast })));
+  const typed = new Map(), pairs = new WeakMap();
 
-  /** Votes and guesses outlive a reload. Storage may be closed to a file: then they last as long as the page. */
+  /** Votes, on which pairs, and guesses outlive a reload. Storage may be closed to a file: then they last as long as the page. */
   function storage(act) {
     try {
       return act();
@@ -52,9 +52,16 @@
     const undecided = first === second || (counts.get("same") || 0) >= Math.max(first, second);
     const winner = undecided ? "same" : names.get(first > second ? "A" : "B") || "same";
     rounds.push(winner);
+    cast[pairs.get(panel)] = pressed || "counted";
     keep();
     tell(panel);
     return winner;
+  }
+
+  /** The hand that was cast on a panel's pair of texts, read before they are typed; none where nobody has voted. */
+  function recall(panel) {
+    pairs.set(panel, all("[data-side]", panel).map((side) => side.textContent).join());
+    return cast[pairs.get(panel)];
   }
 
   function guess(button) {
@@ -102,5 +109,5 @@
     counted(panel);
   });
 
-  window.tally = { vote, guess, tell, type, again: () => typed.clear() };
+  window.tally = { vote, recall, guess, tell, type, again: () => typed.clear() };
 })();

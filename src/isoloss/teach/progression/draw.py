@@ -61,7 +61,7 @@ def loss_title(tables: Tables) -> str:
 
 
 def best_versus(sides: Mapping[str, Curves]) -> Versus:
-    """Whose lowest held-out losses are lower, a value a seed; one seed tells nothing."""
+    """Whose lowest held-out losses are lower. Not paired: all seeds read the same, and share no more."""
     a, b = (sides[side].best_losses for side in SIDES)
     apart = difference(a, b, pooled_noise([a, b])) if min(len(a), len(b)) > 1 else None
     return Versus(*SIDES, apart, better="less")
@@ -77,7 +77,7 @@ def _panel(tables: Tables, side: str, rows: pl.DataFrame, top: float, last: int)
     layers = [
         rules.mark_rule(color=QUIET, strokeDash=[2, 3], strokeWidth=1.5),
         rules.mark_text(align="left", dx=4, dy=-7, color=QUIET, fontSize=12).encode(
-            x=alt.value(0), text="label:N"
+            x=alt.value(0), text=alt.Text("label:N")
         ),
     ]
     if len(rows):
@@ -107,7 +107,7 @@ def _curves(rows: pl.DataFrame, colour: str, x: alt.X, y: alt.Y, last: int) -> l
         )
         layers += marks.seeds_and_median(lines, x, y, colour=colour, dash=dash)
         if end["update"][0] > last / 3:  # before that the names would lie on one another
-            layers.append(name.encode(x, y, text="label:N"))
+            layers.append(name.encode(x, y, text=alt.Text("label:N")))
     return layers
 
 
@@ -120,7 +120,7 @@ def _best(losses: Curves, x: alt.X, y: alt.Y) -> list[alt.Chart]:
         pl.lit(f"best {mean(losses.best_losses).value:.2f}").alias("label"),
     )
     words = marks.chart_of(label).mark_text(align="left", dx=6, dy=12, color=INK, fontSize=12)
-    return [marks.points(best, x, y, colour=INK, size=50), words.encode(x, y, text="label:N")]
+    return [marks.points(best, x, y, colour=INK, size=50), words.encode(x, y, text=alt.Text("label:N"))]
 
 
 def copying(tables: Tables, copies: Sequence[Row], last: int) -> Figure:

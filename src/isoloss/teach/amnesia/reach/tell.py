@@ -49,7 +49,7 @@ def survives(share: float) -> str:
 
 
 def orders(a: dict[str, Any], b: dict[str, Any]) -> Told:
-    """How many orders of magnitude one start reaches farther than another at one distance."""
+    """How many orders of magnitude farther; not paired, since the tables have means over seeds alone."""
     seeds, se = a["seeds"], hypot(a["log10_se"], b["log10_se"])
     farther = t_interval(a["log10"] - b["log10"], se, seeds, seeds - 1)
     versus = Versus(a["side"], b["side"], farther, number=".1f")

@@ -74,7 +74,7 @@ def references(levels: dict[str, float], *, right: bool = True) -> list[alt.Char
     base = marks.chart_of(pl.DataFrame({"level": list(levels.values()), "label": labels})).encode(y)
     align, dx, side = ("right", -3, marks.EDGE) if right else ("left", 3, alt.XValue(0))
     words = base.mark_text(align=align, baseline="bottom", dx=dx, dy=-2, fontSize=12, color=INK)
-    return [base.mark_rule(strokeDash=[6, 4], color=QUIET), words.encode(side, text="label:N")]
+    return [base.mark_rule(strokeDash=[6, 4], color=QUIET), words.encode(side, text=alt.Text("label:N"))]
 
 
 def ablation_figure(tables: Tables) -> Figure:
@@ -108,7 +108,9 @@ def ablation_chart(ablation: pl.DataFrame, levels: dict[str, float]) -> alt.Laye
         xOffset=alt.XOffset("seed:N"),
         color=alt.Color("state:N", scale=alt.Scale(domain=states, range=[BLUE, QUIET]), legend=None),
     )
-    bars = base.mark_rule(strokeWidth=1.4).encode(alt.Y("low:Q", scale=UNIT, title="Accuracy"), y2="high:Q")
+    bars = base.mark_rule(strokeWidth=1.4).encode(
+        alt.Y("low:Q", scale=UNIT, title="Accuracy"), y2=alt.Y2("high:Q")
+    )
     dots = base.mark_point(filled=True, size=55, opacity=0.9).encode(
         alt.Y("value:Q", scale=UNIT, title="Accuracy"),
         shape=alt.Shape("state:N", scale=alt.Scale(domain=states, range=["circle", "square"]), legend=None),

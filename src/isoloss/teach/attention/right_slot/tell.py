@@ -196,6 +196,7 @@ def arrays(tables: Tables) -> dict[str, Any]:
             for role, number in read
         ],
         "hues": [round(apart * number) if role == "value" else None for role, number in read],
+        "begin": {"layer": LAYERS[-1], "head": 1},
         "weights": {
             kind: nested(rows.filter(state=state), "layer", "head", "place") for kind, state in states.items()
         },

@@ -17,6 +17,7 @@ from isoloss.text import capital
 
 HERO, LOOK_AT_LEAST, say = True, 0.5, partial(say_of, "attention")
 """A head that puts so much on one earlier token has one favourite."""
+ORDINALS = ("", "first", "second", "third", "fourth")
 
 
 def count(settings: TrainedSettings, tables: Tables) -> int:
@@ -32,29 +33,31 @@ def sentences(settings: TrainedSettings, tables: Tables) -> list[Sentence]:
     ]
 
 
-def strongest_look(tables: Tables) -> Row:
-    """Of the last token at another one, over the trained layers and heads."""
+def favourite(tables: Tables) -> Row:
+    """The last token's look that is drawn and told: of heads with a favourite the farthest back."""
     last = frame(tables, "map", weights="trained", place=len(tables["tokens"]))
-    others = last.filter(pl.col("looks_at") < pl.col("place"))
-    return others.row(others["value"].arg_max(), named=True) if len(others) else tables["map"][0]
+    value, back = pl.col("value"), pl.col("place") - pl.col("looks_at")
+    others = last.filter(back > 0).sort(value >= LOOK_AT_LEAST, value * back)
+    return others.row(-1, named=True) if len(others) else tables["map"][0]
 
 
 def look(tables: Tables) -> Told:
-    most = strongest_look(tables)
+    most = favourite(tables)
     same = {key: most[key] for key in ("layer", "head", "place", "looks_at")}
     random = frame(tables, "map", weights="random", **same)["value"][0]
     text = say("trained-look", random=random, even=1 / most["place"], **most)
     if most["value"] < LOOK_AT_LEAST:
         return Told(text, "No head has one favourite here.")
-    back = most["place"] - most["looks_at"]
-    where = "at the token before" if back == 1 else f"{back} tokens back"
-    return Told(text, f"One head looks mostly {where}.")
+    layer, head, back = ORDINALS[most["layer"]], ORDINALS[most["head"]], most["place"] - most["looks_at"]
+    token = shown(tables["tokens"][most["looks_at"] - 1]["token"])
+    where = "the token before" if back == 1 else f"{back} tokens back"
+    return Told(text, capital(f"{layer} layer, {head} head: looks mostly at “{token}”, {where}."))
 
 
 def flat(tables: Tables, layer: int) -> Told:
     """How many of the likeliest next tokens are still among them with this layer looking evenly."""
     whole, even = (set(frame(tables, "next", model="transformer", flattened=n)["token"]) for n in (0, layer))
-    kept, words = len(whole & even), dict(enumerate(("First", "Second", "Third", "Fourth"), 1))[layer]
+    kept, words = len(whole & even), capital(ORDINALS[layer])
     left = "same next words" if kept == len(whole) else f"{kept} of its favourites stay"
     return Told(say("trained-flat", layer=layer, kept=kept, n=len(whole)), f"{words} layer blurred: {left}.")
 
@@ -70,12 +73,13 @@ def ink(tables: Tables) -> Told:
 
 
 def arrays(tables: Tables) -> dict[str, Any]:
-    """What the drawings of the machines take: weights[kind][layer][head][place], gates, ink, next tokens."""
+    """What the drawings of the machines take: weights[kind][layer][head][place], the head shown, gates."""
     gates, steps = frame(tables, "gates"), frame(tables, "next").with_columns(pl.col("chance").round(3))
     rounded = frame(tables, "map").sort("weights", "layer", "head", "place", "looks_at")
     rounded = rounded.with_columns(pl.col("value").round(3))
     return {
         "tokens": [shown(row["token"]) for row in tables["tokens"]],
+        "begin": {key: favourite(tables)[key] for key in ("layer", "head")},
         "weights": {
             kind: nested(rounded.filter(weights=kind), "layer", "head", "place")
             for kind in ("trained", "random")
@@ -114,7 +118,7 @@ def html(settings: TrainedSettings, tables: Tables) -> Markup:
     """The drawing, which a script makes of the arrays; without one, the last token's weights as a table."""
     if not tables.get("next"):
         return Markup("")
-    last, drawn = strongest_look(tables), arrays(tables)
+    last, drawn = favourite(tables), arrays(tables)
     rows = frame(tables, "map", weights="trained", **{key: last[key] for key in ("layer", "head", "place")})
     values = {"look": last, "rows": rows.to_dicts(), "tokens": drawn["tokens"]}
     return fill("teach/attention/trained/web.html", arrays=drawn, **values)

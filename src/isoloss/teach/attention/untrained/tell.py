@@ -121,7 +121,7 @@ def cell_figure(tables: Tables, labels: list[str]) -> Figure:
     label = (
         marks.chart_of(pl.DataFrame({"label": [f"even: {even:.2f}"]}))
         .mark_text(align="right", baseline="bottom", dy=-3, fontSize=12, color=INK)
-        .encode(x=alt.value("width"), y=alt.datum(even), text="label:N")
+        .encode(x=alt.value("width"), y=alt.datum(even), text=alt.Text("label:N"))
     )
     chart = alt.layer(dots, rule, label).properties(width=260, height=175)
     seeds = last["seed"].n_unique()

@@ -1,6 +1,7 @@
 /* The attention web: tokens in a row, arcs from one of them back to those that it looks at, as wide as the
    weight. Backwards only. A row for trained weights, one for random weights of the same shape. Play reads on from
-   the first token; with data-steps an arrow key goes on to the next of the last tokens. */
+   the first token; with data-steps an arrow key goes on to the next of the last tokens. Beside random weights stand
+   heads to pick and layers to blur. */
 (function () {
   "use strict";
 
@@ -25,12 +26,10 @@
     if (!plain) svg.setAttribute("role", "group");
     const gap = last > 0 ? Math.min(150, (WIDTH - 2 * EDGE) / last) : 0, begin = (WIDTH - gap * last) / 2;
     const at = (t) => begin + gap * t, wide = Math.min(130, 0.92 * (gap || 130));
-    const steps = Number(place.dataset.steps || 0);
+    const steps = Number(place.dataset.steps || 0), asks = arrays.next && rows.length > 1, picks = asks || !arrays.next;
     let looking = last;
-    const given = { layer: Number(place.dataset.layer) - 1, head: Number(place.dataset.head) - 1 };
-    const start = trained[given.layer] && trained[given.layer][given.head] ? given : strongest();
-    const layer = choice("Layer", trained.map((_, n) => String(n + 1)), start.layer, draw);
-    const head = choice("Head", trained[0].map((_, n) => String(n + 1)), start.head, draw);
+    const layer = choice("Layer", trained.map((_, n) => String(n + 1)), arrays.begin.layer - 1, draw);
+    const head = choice("Head", trained[0].map((_, n) => String(n + 1)), arrays.begin.head - 1, draw);
     const { play, stop } = player(place, PACE, (ended) => look(ended ? last : 0), function () {
       look(Math.min(last, looking + 1));
       return looking >= last;
@@ -38,13 +37,6 @@
     const blurs = (arrays.next || [{ likeliest: [] }]).filter((row) => row.model !== "lstm");
     const blur = choice("Blur", blurs.map((row) => (row.flattened ? String(row.flattened) : "none")), 0, draw);
     const next = element("span", { class: "next" }), sentence = element("p", { class: "sentence" });
-
-    /** The layer and head whose last token looks most at another one. */
-    function strongest() {
-      const all = trained.flatMap((heads, layer) => heads.map((rows, head) =>
-        ({ layer, head, weight: Math.max(0, ...rows[last].slice(0, last)) })));
-      return all.sort((a, b) => b.weight - a.weight)[0];
-    }
 
     function most(weights) {
       const best = weights.indexOf(Math.max(...weights));
@@ -98,8 +90,9 @@
 
     place.replaceChildren(svg);
     if (!plain) {
-      place.append(element("div", { class: "knobs" }, layer.row, heads > 1 ? head.row : "", arrays.next ? "" : play, sentence));
-      if (arrays.next) place.append(element("div", { class: "knobs" }, play, blur.row, next));
+      const choices = picks ? [layer.row, heads > 1 ? head.row : ""] : [];
+      place.append(element("div", { class: "knobs" }, ...choices, asks ? "" : play, sentence));
+      if (asks) place.append(element("div", { class: "knobs" }, play, blur.row, next));
     }
     return {
       step: function (n) {
