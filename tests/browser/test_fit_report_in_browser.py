@@ -84,8 +84,10 @@ def test_it_fits_a_phone(browser, written):
     page.close()
 
 
-def test_axe_finds_no_fault_of_accessibility(opened):
-    assert violations(opened.page) == []
+def test_axe_finds_no_fault_of_accessibility_by_day_and_by_night(opened):
+    for scheme in ("dark", "light"):
+        opened.page.emulate_media(color_scheme=scheme)
+        assert violations(opened.page) == [], scheme
 
 
 def test_printed_no_heading_ends_a_page_and_figures_stand_in_twos(browser, written):

@@ -64,8 +64,10 @@ def test_nothing_is_fetched_logged_or_forbidden(opened):
     assert opened.page.evaluate("window.violations") == []
 
 
-def test_axe_finds_nothing_serious(opened):
-    assert violations(opened.page) == []
+def test_axe_finds_nothing_serious_by_day_and_by_night(opened):
+    for scheme in ("dark", "light"):
+        opened.page.emulate_media(color_scheme=scheme)
+        assert violations(opened.page) == [], scheme
 
 
 def test_a_pointer_on_a_mark_is_told_its_run_and_finds_its_row(page):

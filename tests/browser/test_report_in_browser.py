@@ -171,8 +171,10 @@ def test_a_wide_table_shows_that_it_scrolls_and_the_keyboard_scrolls_it(browser,
     page.context.close()
 
 
-def test_axe_finds_no_fault_of_accessibility(opened):
-    assert violations(opened.page) == []
+def test_axe_finds_no_fault_of_accessibility_by_day_and_by_night(opened):
+    for scheme in ("dark", "light"):
+        opened.page.emulate_media(color_scheme=scheme)
+        assert violations(opened.page) == [], scheme
 
 
 def test_axe_sees_a_page_with_faults(browser, tmp_path):
