@@ -4,12 +4,13 @@
     isoloss.load(folder).table()                    its losses, one row per run and evaluation
     isoloss.fit("power", table)                     a law, with intervals, or a refusal
     isoloss.forecast(table, params=7e10, tokens=1.4e12)   the loss of a run beyond the table's
+    isoloss.predict(fit, params=7e10, tokens=1.4e12)      by a law, with what its own runs say against it
     isoloss.published("chinchilla-epoch")           a law that a paper printed
 
 Fitting and reading import no deep-learning framework; training does.
 """
 
-from isoloss.api import fit, forecast, load, published, run
+from isoloss.api import fit, forecast, load, predict, published, run
 from isoloss.errors import InputError, IsolossError, Refusal, RunError
 from isoloss.version import __version__
 
@@ -22,6 +23,7 @@ __all__ = [
     "fit",
     "forecast",
     "load",
+    "predict",
     "published",
     "run",
 ]

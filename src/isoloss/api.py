@@ -8,7 +8,7 @@ from isoloss.errors import RunError
 from isoloss.face import FitFace, Shown, StudyFace
 
 if TYPE_CHECKING:
-    from isoloss.laws import Fit
+    from isoloss.laws import Fit, Prediction
     from isoloss.plans import Plan
     from isoloss.plans.forecast import Forecast
     from isoloss.records import StudyData
@@ -83,6 +83,18 @@ def forecast(table: Any, **question: Any) -> "Forecast":
     from isoloss.plans.forecast import forecast_table
 
     return forecast_table(table, **question)
+
+
+def predict(law: "Fit | str", *, level: float | None = None, **inputs: Any) -> "Prediction":
+    """``Fit.predict`` of a fit or a published law, with what its own runs say of it, as `isoloss predict`.
+
+    Where the fit carries its runs, warnings say by how much hidden ones were missed, not how many times
+    outside them the new run lies. Costs a forecast, about half a second. Raises InputError.
+    """
+    from isoloss.plans.forecast import predicted
+    from isoloss.sources import published
+
+    return predicted(published(law) if isinstance(law, str) else law, inputs, level)[0]
 
 
 def published(name: str) -> "Fit":

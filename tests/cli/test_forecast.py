@@ -6,6 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isoloss import predict
+from isoloss.sources.fits import read_fit
+
 CONTRACT = "loss interval level laws error_rate origins extrapolation warnings source"
 COLUMNS = ("--column", "params=size", "--column", "tokens=seen", "--column", "loss=val")
 POINT = ("--params", "7e9", "--tokens", "1.4e11")
@@ -72,6 +75,14 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     assert f"forecast from the same runs: {alone['loss']:.4f}" in said
     assert "outside the runs: trust the forecast" in said
     assert "times outside the runs: at this table's error rate that adds" in said
+    law = read_fit("fit.json")
+    at = {"params": np.array([1e8, float(POINT[1])]), "tokens": np.array([1e10, float(POINT[3])])}
+    for inputs in (at, {name: float(values[1]) for name, values in at.items()}):  # many, and one
+        (adds,) = [words for words in predict(law, **inputs).warnings if "times outside the runs" in words]
+        assert adds in said
+        assert not any("lies a factor" in words for words in predict(law, **inputs).warnings)
+    assert any("lies a factor" in words for words in law.predict(params=7e10, tokens=1.4e12).warnings)
+    assert any("lies a factor" in words for words in predict("chinchilla", params=7e13, tokens=1e13).warnings)
     far = isoloss("predict", "fit.json", "--params", "7e10", "--tokens", "1.4e12")[1]
     assert "lies a factor" not in far
     assert "the forecast beside it: the point lies" in far

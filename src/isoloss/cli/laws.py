@@ -83,22 +83,19 @@ def predict(
     isoloss predict chinchilla-epoch --params 70B --tokens 1.4T
     """
     from isoloss.analysis.results import prediction_parts
-    from isoloss.laws import far_warnings
-    from isoloss.plans.forecast import doubts_beside, forecast_beside
+    from isoloss.plans.forecast import predicted
     from isoloss.sources.fits import inputs_for, read_fit
 
     fitted = read_fit(source)
     sizes = {"params": params, "tokens": tokens, "flops": flops}
     inputs = o.law_inputs(sizes | {"recurrence": recurrence, "position": position}, others)
     at = inputs_for(fitted, inputs)
-    prediction, beside = fitted.predict(level=level, **at), forecast_beside(fitted, at, level)
-    far = far_warnings(prediction.extrapolation)
-    warnings = doubts_beside(prediction.warnings, far, prediction.interval, beside)
-    answer = vars(prediction) | {"law": fitted.law, "source": fitted.source, "warnings": warnings}
+    prediction, beside = predicted(fitted, at, level)
+    answer = vars(prediction) | {"law": fitted.law, "source": fitted.source}
     answer |= {} if beside is None else {"forecast": beside.to_json()}
     answer = {fitted.form.gives: answer.pop("loss")} | answer
     parts = prediction_parts(fitted, prediction, beside)
-    respond(as_json, answer, parts, warnings, verbose=verbose)
+    respond(as_json, answer, parts, prediction.warnings, verbose=verbose)
 
 
 @app.command("laws")

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, Fit, check_seed, far_warnings
-from isoloss.plans.forecast import Forecaster, ForecastPoint, doubts_beside, forecast_beside
+from isoloss.laws import Array, Fit, check_seed
+from isoloss.plans.forecast import Forecaster, ForecastPoint, predicted
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.selection import CandidateSet, best_selection, d_gain, random_selections, v_gain
 from isoloss.stats import check_level, t_quantile
@@ -149,18 +149,16 @@ def design(
 
 def _prediction(fit: Fit, level: float, target: Mapping[str, float]) -> tuple[float, float, tuple[str, ...]]:
     """The loss at ``target``, the half-width of its band, and the warnings. Raises Refusal without a band."""
-    predicted = fit.predict(level=level, **target)
-    if predicted.band is None:
+    law, _ = predicted(fit, target, level)
+    if law.band is None:
         raise Refusal(
             "the fit supports no interval, so no run is known to narrow it",
             where=fit.law,
             mend="fit the law to runs of your own",
         )
-    if not isinstance(predicted.loss, float):
+    if not isinstance(law.loss, float):
         raise Refusal("the target is more than one point", where=fit.law, mend="design for one at a time")
-    beside, far = forecast_beside(fit, target, level), far_warnings(predicted.extrapolation)
-    warnings = doubts_beside(predicted.warnings, far, predicted.interval, beside)
-    return predicted.loss, float((predicted.band[1] - predicted.band[0]) / 2), warnings
+    return law.loss, float((law.band[1] - law.band[0]) / 2), law.warnings
 
 
 class _Width(Protocol):

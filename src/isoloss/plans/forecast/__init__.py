@@ -15,6 +15,7 @@ from isoloss.plans.forecast.table import (
     forecast_inputs,
     forecast_table,
     forecaster_of,
+    predicted,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "forecast_table",
     "forecaster",
     "forecaster_of",
+    "predicted",
 ]

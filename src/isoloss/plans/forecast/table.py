@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from isoloss import files, text
 from isoloss.errors import InputError, Refusal, attempt
-from isoloss.laws import Array, Fit, FitData, Form
+from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
 from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
 from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecast, forecaster
 from isoloss.plans.forecast.runs import log_columns, log_runs
@@ -144,6 +145,15 @@ def forecast_beside(fit: Fit, at: Mapping[str, ArrayLike], level: float | None =
     return None if isinstance(beside, Refusal) else beside
 
 
+def predicted(
+    fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None
+) -> tuple[Prediction, Forecast | None]:
+    """A law's prediction with the doubts of the forecast beside it, and that forecast. Raises InputError."""
+    law, beside = fit.predict(level=level, **at), forecast_beside(fit, at, level)
+    far = far_warnings(law.extrapolation)
+    return replace(law, warnings=doubts_beside(law.warnings, far, law.interval, beside)), beside
+
+
 def doubts_beside(
     warnings: Sequence[str], far: Sequence[str], interval: Any, beside: Forecast | None
 ) -> tuple[str, ...]:
@@ -154,16 +164,18 @@ def doubts_beside(
     """
     if beside is None:
         return tuple(warnings)
-    out, worst = list(warnings), max(float(factor.max()) for factor in beside.extrapolation.values())
-    if worst > 1 and interval is not None:
-        low, high = (float(np.max(end)) for end in interval)
-        narrow = np.log(high / low) / np.log(beside.interval[0, 1] / beside.interval[0, 0])
-        if narrow < 1:
-            adds = text.percent(beside.error_rate * np.log(worst))
+    out, far_n = list(warnings), np.max(list(beside.extrapolation.values()), axis=0)
+    if far_n.max() > 1 and interval is not None:
+        low_n, high_n = map(np.ravel, interval)
+        share_n = np.log(high_n / low_n) / np.log(beside.interval[:, 1] / beside.interval[:, 0])
+        worst = int(np.argmin(np.where(far_n > 1, share_n, np.inf)))
+        if share_n[worst] < 1:
+            adds = text.percent(beside.error_rate * np.log(far_n[worst]))
             out = [warning for warning in out if warning not in far]
             out.append(
-                f"{text.number(worst, 3)} times outside the runs: at this table's error rate that adds "
-                f"{adds} to an interval, and the law's is {text.number(narrow, 2)} of the forecast's"
+                f"{text.number(float(far_n[worst]), 3)} times outside the runs: at this table's error rate "
+                f"that adds {adds} to an interval, and the law's is "
+                f"{text.number(float(share_n[worst]), 2)} of the forecast's"
             )
     return (*out, *(f"the forecast beside it: {said}" for said in beside.warnings))
 
