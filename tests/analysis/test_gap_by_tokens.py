@@ -304,7 +304,7 @@ def pair_at(points, versus):
 def test_who_is_ahead_on_which_side_of_the_crossing_is_said_at_its_rate(sign):
     draw = np.random.default_rng(11)
     (versus,) = pairs(("transformer", "lstm"))
-    runs, said, held, wrong = 60, 0, 0, 0
+    runs, said, held, wrong, ahead, alone = 60, 0, 0, 0, 0, 0
     right = "Below it the 1-layer LSTM is ahead, above it the Transformer"
     if sign < 0:
         right = "Below it the Transformer is ahead, above it the 1-layer LSTM"
@@ -318,6 +318,8 @@ def test_who_is_ahead_on_which_side_of_the_crossing_is_said_at_its_rate(sign):
         said += "the curves cross" in sentence
         wrong += "the curves cross" in sentence and right not in sentence
         held += level is not None and level.low <= LEVEL_SIZE <= level.high
+        ahead += any(gap.difference.sign for gap in params.headline_gaps)
+        alone += any(gap.difference.sign for gap in params.gaps if gap.curve == params.rival)
         assert gaps.change in ((-sign,) if sign else (0, 1, -1))
     # 3 of 60 false ones are expected at 95 %; more than 8 has a chance of one in 250.
     if sign:
@@ -326,6 +328,8 @@ def test_who_is_ahead_on_which_side_of_the_crossing_is_said_at_its_rate(sign):
         assert held >= runs - 8
     else:
         assert said <= 8
+        assert ahead <= 8, "a size is called ahead where none is"
+        assert alone > ahead, "negative control: intervals that hold one by one"
 
 
 def test_a_longer_d_of_one_seed_stands_beside_the_line_and_is_said():

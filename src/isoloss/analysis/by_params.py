@@ -1,7 +1,7 @@
 """Loss against non-embedding parameters N at one D: which family is ahead, and where the curves cross."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -46,7 +46,8 @@ class FamilyPair:
     """Two families at one D: the best curve of the reference against every curve of the rival.
 
     ``rival``: of these the one compared at most sizes, then with the lowest loss: that of the headline.
-    ``noise``: of one difference, by the rival, its curve and N.
+    ``noise``: of one difference, by the rival, its curve and N. ``by_total``: the same at equal total
+    parameters, with embeddings and heads, where ``measure`` was asked.
     """
 
     versus: Versus
@@ -56,10 +57,13 @@ class FamilyPair:
     noise: dict[Key, Noise] | Refusal
     gaps: tuple[Gap, ...]
     fits: Mapping[str, Fit | Refusal]
+    by_total: "FamilyPair | None" = None
 
     @property
     def headline_gaps(self) -> list[Gap]:
-        return [gap for gap in self.gaps if gap.curve == self.rival]
+        """Against the rival of the headline; the intervals of all sizes hold together."""
+        gaps = [gap for gap in self.gaps if gap.curve == self.rival]
+        return [replace(gap, difference=gap.difference.among(len(gaps))) for gap in gaps]
 
     @cached_property
     def crossings(self) -> Mapping[str, Crossing | Refusal]:
@@ -81,7 +85,25 @@ class ByParams:
 def measure(study: StudyData) -> ByParams:
     """At the D of ``main_tokens``. Raises Refusal without a finished run, or a shared D."""
     points, families = family_points(study)
-    return at_tokens(points, families, main_tokens(points))
+    tokens = main_tokens(points)
+    found, total = at_tokens(points, families, tokens), by_total_params(points, families, tokens)
+    both = {
+        versus: replace(pair, by_total=total[versus]) if isinstance(pair, FamilyPair) else pair
+        for versus, pair in found.pairs.items()
+    }
+    return replace(found, pairs=both)
+
+
+def by_total_params(
+    points: pl.DataFrame, families: tuple[str, ...], tokens: int
+) -> dict[Versus, FamilyPair | None]:
+    """Each pair at equal total parameters, no laws fitted; None where it is not compared so."""
+    points = points.filter(pl.col("tokens") == tokens).with_columns(params=pl.col("params_total"))
+    best = {family: best_curve(points, family) for family in points["family"].unique()}
+    names = points.select("curve", "family").unique(maintain_order=True).iter_rows()
+    bare = tuple(Curve(name, family, points, Refusal("not asked")) for name, family in names)
+    found = {pair: attempt(compare, pair, best, points, bare) for pair in pairs(families)}
+    return {versus: None if isinstance(pair, Refusal) else pair for versus, pair in found.items()}
 
 
 def family_points(study: StudyData) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -254,6 +276,13 @@ def sizes_words(sizes: Sequence[int], chosen: Sequence[bool]) -> str:
     if len(some) > 1 and list(sizes[first : first + len(some)]) == some:
         return text.counts(some[0], some[-1])
     return text.listed([text.count(size) for size in some])
+
+
+def total_words(pair: FamilyPair) -> str:
+    """The verdict at equal total parameters, as a sentence; empty where that is not compared."""
+    if pair.by_total is None:
+        return ""
+    return f"With embeddings and heads counted in N, {verdict(pair.by_total)}."
 
 
 def crossover(meets: Crossing | Refusal, pair: FamilyPair, rival: str) -> str:

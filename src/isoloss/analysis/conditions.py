@@ -19,6 +19,18 @@ def condition(study: StudyData) -> str:
     return f"{models}, trained for at most {text.count(longest.tokens)} tokens ({updates:,} updates)."
 
 
+def basis(study: StudyData) -> str:
+    """Runs, scale, machines and days: where these numbers come from."""
+    records = [record for record in study.records if record.status == "finished"]
+    machines = sorted({record.environment.device_name for record in records})
+    days = sorted({event.time[:10] for record in records for event in record.events})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return (
+        f"n = {len(records)} runs of {study.plan['study']}, scale {study.plan['scale']}, "
+        f"{', '.join(machines)}, {when}"
+    )
+
+
 def left_out(study: StudyData) -> list[str]:
     """Every run that diverged, and why: they enter no figure, law or finding."""
     gone = [record for record in study.records if record.status == "diverged"]
@@ -29,6 +41,19 @@ def conditions(study: StudyData, families: Sequence[str]) -> tuple[str, ...]:
     """What is to be minded of the finished runs of these families: their precision, rates given by hand."""
     records = [r for r in study.records if r.status == "finished" and r.family in families]
     return tuple(precision_words(records) + rate_words(study, records)) if records else ()
+
+
+def repeat_words(study: StudyData) -> list[str]:
+    """A caveat where runs were trained for more tokens than the text has."""
+    again = [record for record in study.records if record.status == "finished" and record.data.epochs > 1]
+    if not again:
+        return []
+    data = max((record.data for record in again), key=lambda data: data.epochs)
+    runs = text.plural(len(again), "run")
+    return [
+        f"The text has {text.count(data.train_tokens)} training tokens: {runs} read it more than once, at "
+        f"most {data.epochs:.2g} times."
+    ]
 
 
 def precision_words(records: Sequence[Record]) -> list[str]:

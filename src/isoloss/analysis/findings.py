@@ -8,14 +8,20 @@ from typing import Any
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.by_params import ByParams, FamilyPair, called, crossover, fall, sides
+from isoloss.analysis.by_params import ByParams, FamilyPair, called, crossover, fall, sides, total_words
 from isoloss.analysis.by_params import verdict as params_verdict
 from isoloss.analysis.by_position import START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
-from isoloss.analysis.conditions import left_out
+from isoloss.analysis.conditions import left_out, repeat_words
 from isoloss.analysis.contexts import Contexts, late_words, law_verdict, trend_words
 from isoloss.analysis.families import Versus, name_of
-from isoloss.analysis.gap_by_tokens import PairByTokens, beyond_words, crossing_words, size_words
+from isoloss.analysis.gap_by_tokens import (
+    PairByTokens,
+    beyond_words,
+    crossing_words,
+    single_words,
+    size_words,
+)
 from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
 from isoloss.analysis.loop_worth import phi_words, worth_words
 from isoloss.analysis.loops import LoopedStudy, LoopGain, fewer_loops_words, loops_verdict
@@ -53,7 +59,7 @@ def findings(study: StudyData) -> list[Finding]:
 
 
 def findings_of(analysis: StudyAnalysis) -> list[Finding]:
-    tuned = tuning_words(sweeps(analysis.study.table()))
+    tuned = tuning_words(sweeps(analysis.study.table())) + repeat_words(analysis.study)
     parts: list[tuple[str, str, Any, Callable[..., Parts]]] = []
     for pair in analysis.pairs:
         of = f": {pair.words}" if len(analysis.pairs) > 1 else ""
@@ -146,7 +152,7 @@ def gap(data: PairByTokens) -> Parts:
         "lie from their lines.",
         f"{'One power of D' if data.bent else 'A straight line in log D'} is assumed. Each size meets the "
         "rival's best curve at its last D, at equal N: where no size matches, between the two nearest.",
-        *filter(None, [beyond_words(data)]),
+        *filter(None, [beyond_words(data), single_words(data)]),
     ]
     return sentence, numbers, caveats
 
@@ -202,13 +208,23 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
         caveats.append(f"By size, {params_verdict(data)}.")
     if judged:
         caveats.append(" ".join([f"{minus} {words[0]}.", *(f"It is {each}." for each in words[1:])]))
+        caveats.append(f"These {text.plural(len(gaps), 'interval')} hold together, at {text.level(LEVEL)}.")
     caveats += [
         RANGES,
         range_words(data.noise, "spread of the differences between seeds"),
         "N leaves out embeddings. Where no size matches, the loss is read between the two nearest.",
+        *filter(None, [total_words(data)]),
     ]
+    if level is not None and not at_level:
+        ends = text.interval(level.ends, text.count)
+        caveats.append(
+            f"On the line of the gaps in log N both are level at N = {text.count(level.value)} ({ends})."
+        )
     if len(data.fits) > 2:
-        caveats.append(f"The {data.rival} is the one with the lowest mean loss; the table has the others.")
+        caveats.append(
+            f"The {data.rival} is the one compared at most sizes, then with the lowest mean loss; the table "
+            "has the others."
+        )
     return sentence, numbers, caveats
 
 
@@ -315,7 +331,7 @@ def shape(data: Shapes) -> Parts:
     numbers = {"tokens": data.tokens, "compute": value, "compute_interval": ends, "folds": folds}
     caveats = [
         f"{text.capital(compute_words(data))}, spent on parameters at D = {text.count(data.tokens)} tokens.",
-        "Of each ratio the curve of most shapes, of the larger size; the table has the others. In brackets: "
+        "Of each ratio the range that all its curves share; the table has each. In brackets: "
         "what is sure, and what is possible; open where the shapes tried end first.",
         f"Intervals of a curve hold all at once, at {text.level(LEVEL)}, from seeds paired by their order of "
         "the text. Every shape of one N has the recipe's learning rate.",

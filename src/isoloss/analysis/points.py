@@ -37,19 +37,24 @@ class Curve:
 
     @property
     def label(self) -> str:
-        """Its name with what its law says of the last doubling of N: its constants say nothing by eye."""
-        return self.name + (
-            "" if self.change is None else f": {text.signed_percent(self.change)} per doubling of N"
-        )
+        """Its name with what its law says of its own last doubling of N: its constants say nothing by eye."""
+        if self.change is None:
+            return self.name
+        ends = text.counts(self.most / 2, self.most)
+        return f"{self.name}: {text.signed_percent(self.change)} from N = {ends}"
 
     @property
     def change(self) -> float | None:
         """Of the loss over the last doubling of N, a share; None without a law."""
         if isinstance(self.fit, Refusal):
             return None
-        most = float(self.points["params"].to_numpy().max())
-        half, whole = (float(self.fit.predict(params=params).loss) for params in (most / 2, most))
+        half, whole = (float(self.fit.predict(params=params).loss) for params in (self.most / 2, self.most))
         return whole / half - 1
+
+    @property
+    def most(self) -> float:
+        """Its largest N."""
+        return float(self.points["params"].to_numpy().max())
 
 
 def curve_of() -> pl.Expr:

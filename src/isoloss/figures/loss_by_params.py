@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.by_params import ByParams, FamilyPair, crossover, verdict
+from isoloss.analysis import papers
+from isoloss.analysis.by_params import ByParams, FamilyPair, crossover, total_words, verdict
 from isoloss.analysis.fit_rows import law_losses
 from isoloss.analysis.points import LEVEL_WORDS, Curve, seeds_phrase
 from isoloss.errors import Refusal
@@ -22,6 +23,7 @@ from isoloss.laws import Crossing, CrossingOutcome, Fit
 WIDTH, HEIGHT = 560, 400
 GRID_POINTS = 60
 ROOM = 1.3
+COUNTED = "Counting embeddings would move the smallest models most."
 
 
 def figure(data: ByParams, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> Figure:
@@ -42,6 +44,8 @@ def figure(data: ByParams, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> Figu
         level=LEVEL_WORDS,
         curves=laws,
         crossover="" if pair is None or crossing is None else f" {crossed(crossing, pair)}.",
+        paper="" if pair is None else f" {papers.on_size(pair)}".rstrip(),
+        total=("" if pair is None else total_words(pair)) or COUNTED,
     )
 
 

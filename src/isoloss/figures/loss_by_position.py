@@ -7,7 +7,9 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis import papers
 from isoloss.analysis.by_position import (
+    LEFT,
     START,
     FamilyPositions,
     Pair,
@@ -39,11 +41,14 @@ def figure(data: FamilyPositions) -> Figure:
         table(models),
         pairs=text.listed([f"{p.reference.name} with {p.rival.name}" for p in data.pairs]),
         tokens=text.count(data.tokens),
-        diamond=" Diamond: no later token gains." if flat_from(models).height else "",
+        diamond=f" Diamond: after it less than {LEFT:g} nats is left to gain."
+        if flat_from(models).height
+        else "",
         rival=name_of(data.versus.rival),
         start=f"{START // 2 + 1}–{START}",
         over=f"bars: {LEVEL_WORDS} t intervals over {data.over}",
         stops=". ".join(f"{model.name} {use_words(model.context_use)}" for model, _ in models),
+        paper=f" {papers.on_position(data)}".rstrip(),
     )
     return replace(made, name=made.name + data.versus.suffix)
 
@@ -72,22 +77,17 @@ def curves(
         for model, colour in models
     ]
     dash = marks.key(alt.StrokeDash, "family", families).legend(None)
-    rows, labels = pl.concat(drawn), [label_of(model) if flat else model.name for model, _ in models]
+    rows, labels = pl.concat(drawn), [model.name for model, _ in models]
     x = log_axis(alt.X, "position", "Token index in the context T", 1, data.context, room=1.05)
     y = linear_axis("loss", "Validation loss (nats per token)", *marks.span(rows["loss"]))
     ends = pl.concat(curve[-1:] for curve in drawn).with_columns(pl.Series("label", labels))
     layers = [
         marks.band(rows, x, y, by="model", opacity=0.12, clip=True),
         marks.line(rows, x, y, by="model", dash=dash),
-        marks.points(flat_from(models), x, y, shape="diamond", size=120),
+        *[marks.points(flat_from(models), x, y, shape="diamond", size=120)] * flat,
         marks.end_labels(ends, marks.EDGE, y, plane[1]),
     ]
     return marks.panel(layers, *plane)
-
-
-def label_of(model: PositionCurve) -> str:
-    token = flat_by(model)
-    return model.name if token is None else f"{model.name}, flat by {token}"
 
 
 def flat_from(models: list[tuple[PositionCurve, str]]) -> pl.DataFrame:

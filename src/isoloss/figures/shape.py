@@ -6,6 +6,7 @@ import altair as alt
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis import papers
 from isoloss.analysis.points import LEVEL_WORDS
 from isoloss.analysis.shape import NEAR, PANELS, Curve, Shapes, compute_words, fold_words, shared
 from isoloss.figures import marks
@@ -36,6 +37,7 @@ def figure(data: Shapes) -> Figure:
         level=LEVEL_WORDS,
         above=f" {text.plural(above, 'shape')} above {top:g}% in the table." if above else "",
         worth=text.capital(compute_words(data)),
+        paper=f" {papers.on_shape(data)}".rstrip(),
         verdicts="; ".join(f"{curve.panel}, {curve.name}: {curve.verdict}" for curve in data.curves),
     )
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from isoloss.analysis.conditions import condition
+from isoloss.analysis.conditions import basis, condition
 from isoloss.analysis.findings import findings_of
 from isoloss.analysis.study import StudyAnalysis, analyse
 from isoloss.errors import Refusal, attempt
 from isoloss.figures import render
-from isoloss.records import load
+from isoloss.records import load, reference
 from isoloss.report import cache, interactive
 from isoloss.report.publish import Page, ReportResult, Tell, publish, quiet
 from isoloss.report.sections import sections
@@ -35,11 +35,13 @@ def write(folder: str | Path, out: str | Path | None = None, *, tell: Tell = qui
     """
     folder = Path(folder)
     out = Path(out) if out is not None else folder / "report"
-    return publish(out, cache.fingerprint(folder), lambda: page(analyse(load(folder))), tell)
+    shipped = folder.resolve().is_relative_to(reference.FOLDER.resolve())
+    made_of = cache.fingerprint(folder)
+    return publish(out, made_of, lambda: page(analyse(load(folder)), shipped=shipped), tell)
 
 
-def page(analysis: StudyAnalysis) -> Page:
-    """What the page of an analysed study says."""
+def page(analysis: StudyAnalysis, *, shipped: bool = False) -> Page:
+    """What the page of an analysed study says; of one ``shipped`` with the package, that it is recorded."""
     study = analysis.study
     last = last_evaluations(study)
     values = {
@@ -47,6 +49,7 @@ def page(analysis: StudyAnalysis) -> Page:
         "title": study.plan["title"],
         "scale": study.plan["scale"],
         "condition": condition(study),
+        "recorded": basis(study) if shipped else "",
         "fits": fits_table(analysis),
         "runs": runs_table(last),
         "runs_file": RUNS,

@@ -57,7 +57,7 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
     for pair in analysis.pairs:
         gaps, sizes = of_pair(analysis.gaps, pair), of_pair(analysis.by_params, pair)
         by_tokens += parts_of(gaps, gap_by_tokens.figure, gap_ends, level_sizes)
-        by_size += parts_of(sizes, gaps_by_params, crossings, ratios)
+        by_size += parts_of(sizes, gaps_by_params, gaps_by_total, crossings, ratios)
         of_this = of_pair(analysis.by_position, pair)
         by_position += parts_of(of_this, loss_by_position.figure, gaps_by_position, context_uses)
     context = parts_of(
@@ -149,6 +149,19 @@ def gaps_by_params(pair: params.FamilyPair) -> Table:
         f"{pair.reference} minus {families.name_of(pair.versus.rival)} at equal N, nats a token, {INTERVALS}",
         params.gaps_table(pair),
         ["Against", "N", f"{pair.reference} minus it", "From", "To"],
+    )
+
+
+def gaps_by_total(pair: params.FamilyPair) -> Table:
+    """The same with embeddings and heads counted. Raises Refusal where no size is compared so."""
+    total = pair.by_total
+    if total is None or not total.gaps:
+        raise Refusal("no two models have like total parameters", mend="add sizes between those trained")
+    minus = f"{total.reference} minus {families.name_of(pair.versus.rival)}"
+    return table_of(
+        f"{minus} at equal total parameters, with embeddings and heads, {INTERVALS}",
+        params.gaps_table(total),
+        ["Against", "Total parameters", f"{total.reference} minus it", "From", "To"],
     )
 
 

@@ -11,13 +11,14 @@ from markupsafe import Markup
 from isoloss import text
 from isoloss.analysis import by_position
 from isoloss.analysis import gap_by_tokens as gaps_of
+from isoloss.analysis.conditions import basis
 from isoloss.analysis.families import name_of
 from isoloss.analysis.findings import findings_of
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal
 from isoloss.figures import gap_by_tokens, looped_grid, loss_by_params, loss_by_position, shape
 from isoloss.figures.figure import Figure
-from isoloss.records import StudyData, load, reference
+from isoloss.records import load, reference
 from isoloss.report.sections import attempt_with
 from isoloss.report.templates import fill
 from isoloss.teach import provenance
@@ -122,15 +123,3 @@ def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
         | {"missing": found}
         for finding, found in asked
     ]
-
-
-def basis(study: StudyData) -> str:
-    """Runs, scale, machines and days: where these numbers come from."""
-    records = [record for record in study.records if record.status == "finished"]
-    machines = sorted({record.environment.device_name for record in records})
-    days = sorted({event.time[:10] for record in records for event in record.events})
-    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    return (
-        f"n = {len(records)} runs of {study.plan['study']}, scale {study.plan['scale']}, "
-        f"{', '.join(machines)}, {when}"
-    )

@@ -1,0 +1,64 @@
+"""What a study's own runs say of the papers' figures: agreement, contradiction, or nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from isoloss.analysis import by_params, by_position, papers, shape
+from isoloss.records import load, reference
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return load(reference.folder("reference/architectures"))
+
+
+def test_who_is_ahead_agrees_or_contradicts(recorded):
+    (pair,) = by_params.measure(recorded).pairs.values()
+    ahead = [gap.difference.sign for gap in pair.headline_gaps]
+    said = papers.on_size(pair)
+    assert said.startswith("This contradicts") == (1 in ahead)
+    turned = [
+        replace(gap, difference=replace(gap.difference, low=-0.2, high=-0.1, value=-0.15, se=0.01))
+        for gap in pair.gaps
+    ]
+    assert papers.on_size(replace(pair, gaps=tuple(turned))).startswith("So it is")
+    level = [replace(gap, difference=replace(gap.difference, value=0.0, se=1.0)) for gap in pair.gaps]
+    assert papers.on_size(replace(pair, gaps=tuple(level))) == ""
+
+
+def test_equal_total_parameters_are_another_comparison(recorded):
+    (pair,) = by_params.measure(recorded).pairs.values()
+    assert {gap.params for gap in pair.by_total.gaps}.isdisjoint({gap.params for gap in pair.gaps})
+    table = recorded.table()
+    assert {gap.params for gap in pair.by_total.gaps} <= set(table["params_total"])
+    # LSTMs have the larger vocabularies here: at equal totals their lead is smaller.
+    mean = [
+        sum(g.difference.value for g in p.headline_gaps) / len(p.headline_gaps) for p in (pair, pair.by_total)
+    ]
+    assert mean[1] < mean[0]
+    assert by_params.total_words(pair).startswith("With embeddings and heads counted in N, ")
+    assert by_params.total_words(replace(pair, by_total=None)) == ""
+
+
+def test_use_of_context_agrees_or_contradicts(recorded):
+    (found,) = by_position.measure(recorded).pairs.values()
+    last = found.pairs[-1]
+    for use, words in (
+        (by_position.Use.FLAT, "Here they do not."),
+        (by_position.Use.GAINS, "So it is here."),
+    ):
+        model = replace(last.reference, context_use=by_position.ContextUse(use, (65, 128)))
+        assert papers.on_position(replace(found, pairs=(replace(last, reference=model),))).endswith(words)
+    unsure = replace(last.reference, context_use=by_position.ContextUse(by_position.Use.UNSURE, (65, 128)))
+    assert papers.on_position(replace(found, pairs=(replace(last, reference=unsure),))) == ""
+
+
+def test_shapes_agree_or_contradict():
+    found = shape.measure(load(reference.folder("reference/shape")))
+    assert papers.on_shape(found).endswith("This contradicts it.")
+    mild = [
+        replace(curve, rows=curve.rows.with_columns(low=curve.rows["low"] * 0.0)) for curve in found.curves
+    ]
+    assert papers.on_shape(replace(found, curves=tuple(mild))).endswith("So it is here.")
+    assert papers.on_shape(replace(found, curves=())) == ""
