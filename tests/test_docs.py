@@ -1,6 +1,7 @@
 """What the documents say is what the package does: examples run, every command and option stands there."""
 
 import doctest
+import html
 import re
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def test_pages_link_to_pages_that_exist():
 def test_public_names():
     expected = [
         *["InputError", "IsolossError", "Refusal", "RunError", "__version__"],
-        *["fit", "forecast", "load", "published", "run"],
+        *["fit", "forecast", "load", "predict", "published", "run"],
     ]
     assert sorted(isoloss.__all__) == expected
     for name in expected:
@@ -90,3 +91,11 @@ def test_public_names():
 
 def test_version_is_the_packages():
     assert f'version = "{isoloss.__version__}"' in (ROOT / "pyproject.toml").read_text("utf-8")
+
+
+def test_the_readmes_figure_is_the_one_that_its_command_draws():
+    drawn = (ROOT / "docs/images/gap-by-tokens.svg").read_text("utf-8")
+    words = " ".join(html.unescape(" ".join(re.findall(r">([^<>]+)</t", drawn))).split())
+    (figure,) = gallery.of_sources("gap-by-tokens", ["reference"])
+    assert figure.title in words
+    assert figure.subtitle in words
