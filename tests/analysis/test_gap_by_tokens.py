@@ -8,10 +8,10 @@ import pytest
 import story
 
 from isoloss.analysis import gap_by_tokens
+from isoloss.analysis.answers import families
 from isoloss.analysis.bent_scale import Scale, scale_of
 from isoloss.analysis.by_params import ByParams, compare, moved, seed_gaps
 from isoloss.analysis.families import pairs
-from isoloss.analysis.findings import families
 from isoloss.analysis.points import Curve, main_tokens
 from isoloss.analysis.straight_lines import fitted_lines, line_through, one_slope
 from isoloss.errors import Refusal, attempt

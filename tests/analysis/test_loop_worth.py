@@ -10,7 +10,7 @@ import pytest
 import story
 
 from isoloss.analysis import loop_worth, loops
-from isoloss.analysis.findings import loops as finding
+from isoloss.analysis.answers import loops as finding
 from isoloss.errors import Refusal
 
 DEEP = replace(
