@@ -48,6 +48,14 @@ MEASURE = """() => {
   return {faults, words, pictures};
 }"""
 
+STATE = """() => {
+  const slide = document.querySelector('section.present');
+  const drawn = [...slide.querySelectorAll('[data-machine] svg')].filter((svg) =>
+    svg.checkVisibility({visibilityProperty: true}));
+  return slide.innerText + drawn.map((svg) => svg.innerHTML).join();
+}"""
+"""What a room sees of a slide, as text; pictures without words have a step with some."""
+
 OVERLAP = """() => {
   const slide = document.querySelector('section.present');
   const seen = (part) => part.checkVisibility({visibilityProperty: true, opacityProperty: true});
@@ -77,9 +85,12 @@ def test_at_every_step_all_fits_is_large_enough_and_few_words_stand_by_one_pictu
         deck.page.set_viewport_size({"width": width, "height": height})
         for number in EVERY:
             deck.slide(number)
+            before = ""
             for step in deck.steps():
-                seen = measured(deck)
+                seen, state = measured(deck), deck.page.evaluate(STATE)
                 faults = seen["faults"] + deck.page.evaluate(OVERLAP)
+                faults += ["nothing changes"] if state == before else []
+                before = state
                 most[number] = max(most.get(number, 0), seen["words"])
                 if seen["pictures"] > PICTURES.get(number, 1):
                     faults.append(f"{seen['pictures']} pictures")
@@ -117,7 +128,13 @@ def test_after_a_vote_the_coins_line_can_be_read_whatever_was_written(deck_opene
     assert last["y"] + last["height"] <= frame["y"] + frame["height"] + 2, "the end can be reached"
     if long:  # what is scrolled away is outside of its frame
         texts.evaluate("part => { part.style.visibility = 'hidden'; }")
-    assert measured(deck)["faults"] + deck.page.evaluate(OVERLAP) == []
+    small, shown = deck.page.locator("section.present .headline p").last, []
+    for step in deck.steps():
+        seen = measured(deck)
+        assert seen["faults"] + deck.page.evaluate(OVERLAP) == []
+        assert seen["words"] <= MOST_WORDS, step
+        shown.append(small.is_visible())
+    assert shown == [False, False, True], "of other models than those that were voted on: with the doubt"
 
 
 def test_a_gpu_has_its_row_on_the_last_slide_where_one_was_measured(deck_opened):
@@ -135,8 +152,9 @@ def test_a_gpu_has_its_row_on_the_last_slide_where_one_was_measured(deck_opened)
 def test_the_measure_sees_small_letters_what_sticks_out_words_and_pictures(deck_opened):
     """Negative control."""
     deck = deck_opened("shipped_live")
-    before = measured(deck)
+    before, state = measured(deck), deck.page.evaluate(STATE)
     assert before["pictures"] == 2
+    assert deck.page.evaluate(STATE) == state
     deck.page.evaluate(
         "document.querySelector('section.present h2').style.fontSize = '12px';"
         "document.querySelector('section.present .lead').style.marginLeft = '60rem';"
@@ -147,6 +165,7 @@ def test_the_measure_sees_small_letters_what_sticks_out_words_and_pictures(deck_
     )
     after = measured(deck)
     assert (after["words"] - before["words"], after["pictures"]) == (5, 3)
+    assert deck.page.evaluate(STATE) != state
     faults = after["faults"]
     assert any("th: H2" in fault for fault in faults)
     assert any("outside: P.lead" in fault for fault in faults)

@@ -76,10 +76,18 @@ WIDER = f"""{PILLS}.map((pill) => ['text', 'rect'].map((one) =>
     pill.querySelector(one).getBoundingClientRect().width).reduce((text, rect) => text - rect))"""
 
 
+CUT = f"""{PILLS}.filter((pill) => {{
+    const [rect, svg] = [pill.querySelector('rect'), pill.closest('svg')].map((one) =>
+        one.getBoundingClientRect());
+    return rect.left < svg.left || rect.right > svg.right;
+}}).map((pill) => pill.textContent)"""
+
+
 def test_the_longest_sentence_stands_in_its_pills(deck_opened):
     deck = deck_opened("shipped", "#/9")
     web = deck.panel("trained").locator("[data-machine=web]").first
     arrays = json.loads(web.get_attribute("data-arrays"))
+    assert deck.page.evaluate(CUT) == [], "as it ships"
     count = 25
     rows = [[0.3, 0.7, *[0.0] * (t - 1)][: t + 1] for t in range(count)]
     heads = [[rows] * len(layer) for layer in arrays["weights"]["trained"]]
@@ -111,8 +119,14 @@ def test_paper_has_the_scoreboard_and_the_results_of_panels(deck_opened):
     deck.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     visible = "one => document.querySelector(one).checkVisibility({visibilityProperty: true})"
     parts = [".scoreboard", ".answer", ".proof", ".alone", ".panel[data-panel=binding] .output figure"]
+    parts += [".block .said[data-at='3']", ".block .said[data-at='1']"]
     seen = [deck.page.evaluate(visible, part) for part in parts]
-    assert seen == [True, True, False, False, True]
+    assert seen == [True, True, False, False, True, True, False]
+    # The race, whose steps end before its slide's, is on the handout.
+    race = [f".panel[data-panel=race] .output {part}" for part in ("figure", ".headline p")]
+    for handout in (False, True):
+        assert [deck.page.evaluate(visible, part) for part in race] == [handout] * 2
+        deck.page.keyboard.press("p")
 
 
 def test_the_arrow_key_asks_card_by_card_and_play_reads_on(deck_opened):
@@ -156,6 +170,8 @@ def test_after_the_block_a_real_head_is_asked_word_by_word(deck_opened):
     seen = []
     for step in deck.steps():
         seen.append((block.is_visible(), web.is_visible(), web.locator(".pill.looking").count()))
+        real, guess = (deck.page.get_by_text(words) for words in ("A real head of", "Guess the next word."))
+        assert (real.is_visible(), guess.is_visible()) == (step > 3, step == 3)
         assert deck.page.evaluate(MEASURE)["faults"] == [], step
     assert seen == [(True, False, 1)] * 4 + [(False, True, 1)] * 3
     last = json.loads(web.get_attribute("data-arrays"))["tokens"][-1]

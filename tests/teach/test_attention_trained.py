@@ -125,7 +125,7 @@ def test_a_layer_that_the_answer_does_not_need_is_said_to_be_so(tables):
     for row in other["next"]:
         if row["flattened"] == 2:
             row["token"] += "x"
-    assert told(other)["flat-2"].short == "Second layer blurred: 0 of its favourites stay."
+    assert told(other)["flat-2"].short == "Second layer blurred: 0 of five next words stay."
 
 
 def test_the_drawing_gets_the_tables_numbers(tables):

@@ -146,6 +146,7 @@ def test_the_last_slides_evidence_is_that_of_the_study_that_ships():
         (finding,) = (finding for finding in findings_of(analysis) if finding.key == key)
         assert str(escape(finding.sentence)) in html
         assert 'data-at="3"' in html
+        assert ("since tokens 9–16" in html) == (key == "positions"), "what the sentence counts is drawn"
         assert "data-gone" not in html
 
 

@@ -258,6 +258,17 @@ def test_runs_of_one_seed_are_compared_with_each_other():
     assert tell.loss(losses([3.0, 4.0, 5.0, 6.0], [6.09, 3.1, 5.11, 4.12])).endswith("no clear difference.")
 
 
+def test_the_room_hears_whose_losses_they_are_beside_texts_of_another_pair():
+    held = recordings([PANEL], None)["showdown"]
+    close = losses([3.50, 3.60, 3.55, 3.55], [3.52, 3.58, 3.57, 3.55])["held_out"]
+    for rows in (held.tables["held_out"], close):
+        told = tell.sentences(PANEL.settings_from(held.settings), held.tables | {"held_out": rows})
+        short = {one.key: one.short for one in told}
+        for key in ("reveal-loss", "reveal-positions"):
+            assert short[key].startswith("Small models: ")
+        assert not short["reveal-words"].startswith("Small models"), "control: this one is of the pair"
+
+
 def test_a_side_tuned_worse_is_said_to_be():
     def at(family, rate, loss, recipe):
         return {"family": family, "learning_rate": rate, "loss": loss, "recipe": recipe}

@@ -64,12 +64,10 @@ def models_of(data: FamilyPositions) -> list[tuple[PositionCurve, str]]:
     return out
 
 
-def curves(
-    data: FamilyPositions, plane: tuple[float, float] = (WIDTH, HEIGHT), *, flat: bool = True
-) -> alt.LayerChart:
-    """Measured curves with the range of their seeds, named at their ends, and with where they are ``flat``.
+def curves(data: FamilyPositions) -> alt.LayerChart:
+    """Measured curves with the range of their seeds, named at their ends, and with where they are flat.
 
-    The rival's are dashed. ``plane``: width and height in pixels.
+    The rival's are dashed.
     """
     models, families = models_of(data), {data.versus.reference: [1, 0], data.versus.rival: [6, 3]}
     drawn = [
@@ -84,10 +82,10 @@ def curves(
     layers = [
         marks.band(rows, x, y, by="model", opacity=0.12, clip=True),
         marks.line(rows, x, y, by="model", dash=dash),
-        *[marks.points(flat_from(models), x, y, shape="diamond", size=120)] * flat,
-        marks.end_labels(ends, marks.EDGE, y, plane[1]),
+        marks.points(flat_from(models), x, y, shape="diamond", size=120),
+        marks.end_labels(ends, marks.EDGE, y, HEIGHT),
     ]
-    return marks.panel(layers, *plane)
+    return marks.panel(layers, WIDTH, HEIGHT)
 
 
 def flat_from(models: list[tuple[PositionCurve, str]]) -> pl.DataFrame:
@@ -99,21 +97,24 @@ def flat_from(models: list[tuple[PositionCurve, str]]) -> pl.DataFrame:
     return pl.concat(places)
 
 
-def changes(data: FamilyPositions) -> alt.LayerChart:
-    """Of each pair, by octave from START on: reference minus rival, less what it is at START."""
+def changes(data: FamilyPositions, plane: tuple[float, float] = (RIGHT, HEIGHT)) -> alt.LayerChart:
+    """Of each pair, by octave from START on: reference minus rival, less what it is at START.
+
+    ``plane``: width and height in pixels.
+    """
     middle, colours = (len(data.pairs) - 1) / 2, along_ramp(np.linspace(0, 1, len(data.pairs)))
     rows = pl.concat(changes_of(pair, colours[i], APART ** (i - middle)) for i, pair in enumerate(data.pairs))
     x = log_axis(alt.X, "position", "Token index in the context T", START / 2, data.context, room=1.1)
-    title = f"{data.versus.words}, since tokens {START // 2 + 1}–{START} (nats)"
+    title = [f"Loss, {data.versus.words},", f"since tokens {START // 2 + 1}–{START} (nats)"]
     y = linear_axis("change", title, *marks.span(rows["low"], rows["high"], [0.0]))
     layers = [
         marks.chart_of(pl.DataFrame({"change": [0.0]})).mark_rule(color=INK).encode(y),
         marks.line(rows, x, y, by="label", width=1.6),
         marks.bars(rows, x, y),
         marks.points(rows, x, y, size=46),
-        marks.end_labels(rows.group_by("label", maintain_order=True).last(), marks.EDGE, y, HEIGHT),
+        marks.end_labels(rows.group_by("label", maintain_order=True).last(), marks.EDGE, y, plane[1]),
     ]
-    return marks.panel(layers, RIGHT, HEIGHT)
+    return marks.panel(layers, *plane)
 
 
 def changes_of(pair: Pair, colour: str, beside: float) -> pl.DataFrame:

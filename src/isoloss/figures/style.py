@@ -168,7 +168,7 @@ def label_format(labels: str) -> dict[str, Any]:
     return {"labelExpr" if "datum" in labels else "format": labels}
 
 
-def linear_axis(column: str, title: str, low: float, high: float) -> alt.Y:
+def linear_axis(column: str, title: str | list[str], low: float, high: float) -> alt.Y:
     """A linear y axis over the data, with a twentieth of their range to spare."""
     spare = 0.05 * (high - low) or 0.05
     return alt.Y(f"{column}:Q", title=title).scale(domain=[low - spare, high + spare], zero=False, nice=False)

@@ -151,13 +151,13 @@ def complaint(settings: type[Settings], error: ValidationError) -> str:
 
 
 def panel_of(folder: str, name: str, settings: type[Settings], measured_by: str, tell: Telling) -> Panel:
-    """The panel that ``panels.toml`` in this folder describes under its name."""
+    """The panel that ``panels.toml`` in a folder describes; ``measured_by``: MODULE:FUNCTION in it."""
     prose = read(folder)
     return Panel(
         name=name,
         demo=prose.demo,
         settings=settings,
-        measured_by=measured_by,
+        measured_by=f"{folder}.{measured_by}",
         tell=tell,
         plots={name: caption.plot for name, caption in prose.figures.items() if caption.plot},
         **dict(prose.panels[name]),

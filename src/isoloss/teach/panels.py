@@ -33,27 +33,19 @@ from isoloss.teach.showdown import tell as showdown_tell
 from isoloss.teach.showdown.settings import ShowdownSettings
 
 PANELS: tuple[Panel, ...] = (
-    panel_of("machine", "machine", MachineSettings, "machine.measure:measure", machine_tell),
-    panel_of("amnesia", "reach", ReachSettings, "amnesia.reach.measure:measure", reach_tell),
-    panel_of(
-        "amnesia", "first-letter", FirstLetterSettings, "amnesia.contest.measure:first_letter", FIRST_LETTER
-    ),
-    panel_of(
-        "amnesia", "random-place", RandomPlaceSettings, "amnesia.contest.measure:random_place", RANDOM_PLACE
-    ),
-    panel_of("amnesia", "binding", BindingSettings, "amnesia.contest.measure:binding", BINDING),
-    panel_of("attention", "steps", StepsSettings, "attention.steps.measure:measure", steps_tell),
-    panel_of(
-        "attention", "untrained", UntrainedSettings, "attention.untrained.measure:measure", untrained_tell
-    ),
-    panel_of("attention", "trained", TrainedSettings, "attention.trained.measure:measure", trained_tell),
-    panel_of(
-        "attention", "right-slot", RightSlotSettings, "attention.right_slot.measure:measure", right_slot_tell
-    ),
-    panel_of("progression", "training", TrainingSettings, "progression.measure:measure", progression_tell),
-    panel_of("race", "race", RaceSettings, "race.measure:measure", race_tell),
-    panel_of("race", "bill", BillSettings, "race.bill.measure:measure", bill_tell),
-    panel_of("showdown", "showdown", ShowdownSettings, "showdown.measure:measure", showdown_tell),
+    panel_of("machine", "machine", MachineSettings, "measure:measure", machine_tell),
+    panel_of("amnesia", "reach", ReachSettings, "reach.measure:measure", reach_tell),
+    panel_of("amnesia", "first-letter", FirstLetterSettings, "contest.measure:first_letter", FIRST_LETTER),
+    panel_of("amnesia", "random-place", RandomPlaceSettings, "contest.measure:random_place", RANDOM_PLACE),
+    panel_of("amnesia", "binding", BindingSettings, "contest.measure:binding", BINDING),
+    panel_of("attention", "steps", StepsSettings, "steps.measure:measure", steps_tell),
+    panel_of("attention", "untrained", UntrainedSettings, "untrained.measure:measure", untrained_tell),
+    panel_of("attention", "trained", TrainedSettings, "trained.measure:measure", trained_tell),
+    panel_of("attention", "right-slot", RightSlotSettings, "right_slot.measure:measure", right_slot_tell),
+    panel_of("progression", "training", TrainingSettings, "measure:measure", progression_tell),
+    panel_of("race", "race", RaceSettings, "measure:measure", race_tell),
+    panel_of("race", "bill", BillSettings, "bill.measure:measure", bill_tell),
+    panel_of("showdown", "showdown", ShowdownSettings, "measure:measure", showdown_tell),
 )
 
 DEMOS = ("machine", "amnesia", "attention", "training", "race", "showdown")

@@ -8,7 +8,7 @@ from isoloss.teach.result import Family
 from isoloss.text import capital
 
 FEW_SEEDS = 3
-NUMBERS = {1: "one", 2: "two", 3: "three"}
+NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
 
 
 class Told(NamedTuple):

@@ -139,15 +139,10 @@
   };
   const letters = one("#letters");
 
-  function remembered(value) {
-    // Storage may be closed to a file: then the choice lasts as long as the page.
-    try {
-      if (value !== undefined) localStorage.setItem("isoloss-letters", value);
-      return localStorage.getItem("isoloss-letters");
-    } catch {
-      return null;
-    }
-  }
+  const remembered = (value) => window.tally.storage(function () {
+    if (value !== undefined) localStorage.setItem("isoloss-letters", value);
+    return localStorage.getItem("isoloss-letters");
+  });
 
   const scrolls = (place) => place !== null && place.scrollWidth > place.clientWidth;
 

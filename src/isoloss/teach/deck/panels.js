@@ -145,8 +145,8 @@
       window.machines.mount(place);
       const shown = one("[data-arrays]", place);
       if (shown) all("[data-of=" + shown.dataset.of + "]:not(.before *)").forEach((part) => window.machines.feed(part, shown.dataset.arrays));
-      stand(slide, Math.min(Math.max(reached.get(slide) || 0, seen && slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
       recall(panel);
+      stand(slide, Math.min(Math.max(reached.get(slide) || 0, seen && slide === current() ? Number(panel.dataset.at) : 0), lastStep(slide)));
       window.tally.type(place);
     }
 

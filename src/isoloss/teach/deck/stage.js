@@ -24,15 +24,17 @@
       all("[data-part=guess]", panel).forEach((part) => rows.push([part, Math.max(0, at - 1 - shownBefore), told]));
       all("[data-part=example]", panel).forEach((part) => rows.push([part, 0, at]));
       all(".output [data-part=headline]", panel).forEach((part) => rows.push([part, told, FOREVER]));
+      all("[data-part=headline][data-reveal]:not([hidden]) > p + p", panel).forEach((part) => rows.push([part, told + 1, FOREVER]));  // not of what was voted on
       all("[data-part=room]", panel).forEach((part) => rows.push([part, told, FOREVER]));
-      all("[data-part=beware]", panel).forEach((part) => rows.push([part, told + 1, FOREVER]));
+      const open = all("[data-part=headline][hidden]", panel).length;  // until a vote the doubt has the verdict's step
+      all("[data-part=beware]", panel).forEach((part) => rows.push([part, open ? told : told + 1, FOREVER]));
       if (panel.dataset.since || panel.dataset.until)
         rows.push([panel, Number(panel.dataset.since || 0), Number(panel.dataset.until || FOREVER)]);
       return rows;
     }));
-    // The lead asks what the verdict answers: it makes room for the first doubt, but not on paper.
+    // The lead asks what the verdict answers, the tally is read by then: both make room for the first doubt, but not on paper.
     const doubts = plan.filter(([part]) => part.matches("[data-part=beware]")).map(([, first]) => first);
-    if (doubts.length && !printing) all(".lead", slide).forEach((lead) => plan.push([lead, 0, Math.min(...doubts)]));
+    if (doubts.length && !printing) all(".lead, .tally", slide).forEach((part) => plan.push([part, 0, Math.min(...doubts)]));
     return plan;
   }
 

@@ -26,7 +26,7 @@ from isoloss.teach.deck.fragment import picture
 
 WHOLE, BESIDE = (340, 240), (330, 205)
 """A picture's width and height for letters that the last row can read; with words beside and below it."""
-TWO_CURVES = "Loss against token index on a log axis: the largest model of each of the two families."
+CHANGE = "Difference in loss of the two largest models against token index on a log axis, 0 at its start."
 
 
 def experiment() -> str:
@@ -98,10 +98,10 @@ def positions_said(data: by_position.FamilyPositions) -> str:
 
 
 def largest_pair(data: by_position.FamilyPositions) -> Figure:
-    """The curves of the two largest models alone."""
+    """How the two largest models' difference moves after START, which is what the sentence is about."""
     two = replace(data, pairs=data.pairs[-1:])
-    chart = loss_by_position.curves(two, BESIDE, flat=False)
-    return replace(loss_by_position.figure(two), chart=chart, description=TWO_CURVES)
+    chart = loss_by_position.changes(two, BESIDE)
+    return replace(loss_by_position.figure(two), chart=chart, description=CHANGE)
 
 
 def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@
   const keep = () => storage(() => sessionStorage.setItem(KEPT, JSON.stringify({ rounds, guesses, cast })));
   const typed = new Map(), pairs = new WeakMap();
 
-  /** Votes, on which pairs, and guesses outlive a reload. Storage may be closed to a file: then they last as long as the page. */
+  /** Votes, on which pairs, guesses and choices outlive a reload; where storage is closed to a file, they last as long as the page. */
   function storage(act) {
     try {
       return act();
@@ -109,5 +109,5 @@
     counted(panel);
   });
 
-  window.tally = { vote, recall, guess, tell, type, again: () => typed.clear() };
+  window.tally = { vote, recall, guess, tell, type, storage, again: () => typed.clear() };
 })();

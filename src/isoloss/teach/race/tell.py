@@ -69,7 +69,8 @@ def _layers(rows: Sequence[Row], name: str = "layers") -> Told:
         return Told(text, "")
     where = {"1 CPU thread": "On one core", "GPU": "On the GPU"}.get(rows[0]["setup"], "Here")
     if family := at_all(rows):
-        return Told(text, f"{where} the {family} layer is faster.", family)
+        names = ("LSTM layer", "whole Transformer block")[:: 1 if family == "LSTM" else -1]
+        return Told(text, f"{where} the {names[0]} is faster than the {names[1]}.", family)
     differs = any(winner(row, BLOCK.name, LSTM.name) for row in rows)
     verdict = "who is faster depends on the length." if differs else "no clear difference."
     return Told(text, f"{where}: {verdict}")
@@ -122,13 +123,14 @@ def _longest(tables: Tables, setup: str) -> tuple[Row, Row] | None:
 
 def _gains(block: Row, lstm: Row) -> Told:
     more, ahead = "no clear difference between the two gains", ""
-    short = "No clear difference in what more cores bring."
+    what = "The GPU" if block["setup"] == "GPU" else "More cores"
+    short = f"{what}: no clear difference between the two gains."
     if block["low"] > lstm["high"]:
         more, ahead = "the block, with the shorter chain of matmuls, gained more", "Transformer"
-        short = "Parallel hardware helps the Transformer more than the LSTM."
+        short = f"{what} helped the Transformer more than the LSTM."
     elif lstm["low"] > block["high"]:
         more, ahead = "the LSTM layer gained more, for all its longer chain of matmuls", "LSTM"
-        short = "Parallel hardware helps the LSTM more than the Transformer."
+        short = f"{what} helped the LSTM more than the Transformer."
     words = {"now": "faster", "before": "slower", None: "no clear difference"}
     sides = "; ".join(
         f"the {row['runner']}: {words[winner(row, 'before', 'now')]} ({factor(row)})" for row in (block, lstm)

@@ -24,6 +24,8 @@ from isoloss.text import interval, listed, percent, signed
 
 HERO, BADGES, say = True, {"loss-by-position": "RECORDED"}, partial(say_of, "showdown")
 """The texts are what a slide shows; the losses were measured when the models were trained."""
+SMALL = "Small models:"
+"""Whose losses are compared; the two that write are a pair of their own, of one seed."""
 NAMES = {"transformer": "Transformer", "lstm": "LSTM"}
 SIDES = {**NAMES, "held-out text": "held-out text"}
 Better = Literal["more", "less"]
@@ -47,10 +49,8 @@ def count(settings: ShowdownSettings, tables: Tables) -> int:
 def sentences(settings: ShowdownSettings, tables: Tables) -> list[Sentence]:
     """All of them name the families, so all are for after the vote."""
     losses, gains = (versus_of(tables, *what) for what in (LOSS, GAIN))
-    lower = losses.short("The {winner} predicts unseen text better.", "Both predict unseen text alike.")
-    more = gains.short(
-        "With more text before it the {winner} improves more.", "Both gain alike from context."
-    )
+    lower = losses.short(f"{SMALL} the {{winner}} predicts unseen text better.", f"{SMALL} no clear lead.")
+    more = gains.short(f"{SMALL} the {{winner}} gains more from context.", f"{SMALL} both gain alike.")
     return [
         sentence("reveal-identities", identities(settings, tables), exact=True),
         sentence("reveal-words", real_words(tables), real_words_short(tables)),

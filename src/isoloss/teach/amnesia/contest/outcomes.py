@@ -95,8 +95,7 @@ def outcomes(curves: pl.DataFrame) -> dict[str, list[Outcome]]:
             rows.sort("seed", "update")
             .group_by("seed", maintain_order=True)
             .agg(
-                pl.col("value").last(),
-                pl.col("n").last(),
+                pl.col("value", "n").last(),
                 pl.col("update").filter(pl.col("value") >= ENOUGH).first().alias("reached"),
             )
         )

@@ -12,7 +12,7 @@ from isoloss.teach.attention.matrices import Matrix, lines_of
 from isoloss.teach.attention.settings import TrainedSettings
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Row, Sentence, Tables, frame, sentence
-from isoloss.teach.versus import Told
+from isoloss.teach.versus import NUMBERS, Told
 from isoloss.text import capital
 
 HERO, LOOK_AT_LEAST, say = True, 0.5, partial(say_of, "attention")
@@ -58,7 +58,7 @@ def flat(tables: Tables, layer: int) -> Told:
     """How many of the likeliest next tokens are still among them with this layer looking evenly."""
     whole, even = (set(frame(tables, "next", model="transformer", flattened=n)["token"]) for n in (0, layer))
     kept, words = len(whole & even), capital(ORDINALS[layer])
-    left = "same next words" if kept == len(whole) else f"{kept} of its favourites stay"
+    left = "same next words" if kept == len(whole) else f"{kept} of {NUMBERS[len(whole)]} next words stay"
     return Told(say("trained-flat", layer=layer, kept=kept, n=len(whole)), f"{words} layer blurred: {left}.")
 
 

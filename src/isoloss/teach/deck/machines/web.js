@@ -25,7 +25,7 @@
     const { svg, say } = picture(WIDTH, rows.length * tall + 10, "");
     if (!plain) svg.setAttribute("role", "group");
     const gap = last > 0 ? Math.min(150, (WIDTH - 2 * EDGE) / last) : 0, begin = (WIDTH - gap * last) / 2;
-    const at = (t) => begin + gap * t, wide = Math.min(130, 0.92 * (gap || 130));
+    const at = (t) => begin + gap * t, wide = Math.min(2 * EDGE - 4, 0.92 * (gap || WIDTH));
     const steps = Number(place.dataset.steps || 0), asks = arrays.next && rows.length > 1, picks = asks || !arrays.next;
     let looking = last;
     const layer = choice("Layer", trained.map((_, n) => String(n + 1)), arrays.begin.layer - 1, draw);
