@@ -291,6 +291,14 @@ def test_a_setting_that_varies_by_no_rule_is_a_doubt(frame, name):
     assert not any("differ" in said for said in isoloss.forecast(rule, **AT).warnings)
 
 
+def test_a_label_is_a_doubt_and_a_share_is_not_read(frame, plain):
+    corpora = frame.with_columns(corpus=pl.Series(np.resize(["web", "books"], frame.height)))
+    assert any("corpus has 2 values" in said for said in isoloss.forecast(corpora, **AT).warnings)
+    shares = isoloss.forecast(frame.with_columns(code_share=pl.Series(np.linspace(0, 1, frame.height))), **AT)
+    assert shares.warnings == plain.warnings
+    assert np.array_equal(shares.interval, plain.interval)
+
+
 def test_json_has_numbers_for_one_point_and_lists_for_more(frame):
     one = isoloss.forecast(frame, params=5e9, tokens=4e11).to_json()
     many = isoloss.forecast(frame, **AT).to_json()
