@@ -10,8 +10,7 @@ Printed are aggregates alone.
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from public_tables import CHOSEN_ON, Table, tables, unseen
 from scipy.special import ndtri
 
 from isoloss import cpu
-from isoloss.errors import Refusal
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array, fit
 from isoloss.plans.forecast import Forecaster, forecaster
 from isoloss.plans.forecast.origins import kriged_mean
@@ -29,6 +28,7 @@ from isoloss.plans.forecast.origins import kriged_mean
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 HIDDEN, HIDDEN_ELSEWHERE = (0.15, 0.35), (0.25, 0.5)
 LEAST_SEEN = 12
+TRAINED = 5.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Score:
     held: float
     half_width: float
     rms: float
+    log_rms: float
     winkler: float
 
 
@@ -58,10 +59,9 @@ def splits(of: Table, shares: tuple[float, ...] = HIDDEN) -> Iterator[np.ndarray
 
 
 NEW = 12
-SIMULATED = ("forecast", "chinchilla, t")
+MAY_REFUSE = ("chinchilla, t", "chinchilla, huber-log, t")
+SIMULATED = ("forecast", MAY_REFUSE[0])
 Method = Callable[[Table, np.ndarray, float], Ends]
-
-
 KNOWN: dict[bytes, Forecaster] = {}
 """Of each table and split, since levels and methods ask the same runs."""
 
@@ -149,68 +149,103 @@ METHODS: dict[str, Method] = {
 }
 
 
-def score(of: Table, hide: np.ndarray, ends: Ends, level: float) -> Score:
+def score(of: Table, hide: np.ndarray, method: Method, level: float = 0.9) -> Score | None:
+    """None where the method is refused."""
+    ends = attempt(method, of, hide, level)
+    if isinstance(ends, Refusal):
+        return None
     truth = np.log(of.loss[hide])
     mean, low, high = ends
     miss = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
+    rms = max(float(np.sqrt(np.mean((mean - truth) ** 2))), 1e-9)
     return Score(
         float(np.mean(miss == 0)),
         float(np.mean(np.exp((high - low) / 2) - 1)),
-        float(np.sqrt(np.mean((mean - truth) ** 2))),
+        rms,
+        float(np.log(rms)),
         float(np.mean(high - low + 2 / (1 - level) * miss)),
     )
 
 
-def mean_scores(of: Table, method: Method, level: float, shares: tuple[float, ...] = HIDDEN) -> Score | None:
-    """The mean over the splits of a table that are not refused."""
-    scores = []
-    for hide in splits(of, shares):
-        try:
-            scores.append(score(of, hide, method(of, hide, level), level))
-        except Refusal:
-            continue
-    return Score(*np.mean([vars_of(one) for one in scores], axis=0)) if scores else None
+Scores = list[Score | None]
 
 
-def vars_of(one: Score) -> list[float]:
-    return [one.held, one.half_width, one.rms, one.winkler]
+def mean_of(scores: Scores) -> Score | None:
+    """Over those that are not refused."""
+    given = [astuple(one) for one in scores if one]
+    return Score(*np.mean(given, axis=0)) if given else None
 
 
-def line(name: str, scores: list[Score]) -> str:
-    held, width, _, winkler = np.mean([vars_of(one) for one in scores], axis=0)
-    least = min(one.held for one in scores)
-    rms = np.exp(np.mean(np.log([max(one.rms, 1e-9) for one in scores])))
+def of_splits(of: Table, method: Method, level: float = 0.9, shares: tuple[float, ...] = HIDDEN) -> Scores:
+    return [score(of, hide, method, level) for hide in splits(of, shares)]
+
+
+def line(name: str, scores: Scores, count: int | None = None) -> str:
+    """Means over tables; ``count`` in place of their number."""
+    given = [one for one in scores if one]
+    if not given:
+        return f"{name}: refused everywhere"
+    held, width, _, log_rms, winkler = np.mean([astuple(one) for one in given], axis=0)
+    least, count = min(one.held for one in given), len(given) if count is None else count
+    centre = f"{np.exp(np.mean([np.log(one.rms) for one in given])):>8.2%}{np.exp(log_rms):>8.2%}"
     if not width:  # a baseline without an interval
-        return f"{name:<58}{len(scores):>7}{'':>28}{rms:>8.2%}"
-    return f"{name:<58}{len(scores):>7}{held:>8.1%}{least:>8.0%}{width:>12.2%}{rms:>8.2%}{winkler:>9.4f}"
+        return f"{name:<58}{count:>7}{'':>28}{centre}"
+    return f"{name:<58}{count:>7}{held:>8.1%}{least:>8.0%}{width:>12.2%}{centre}{winkler:>9.4f}"
 
 
-HEAD = f"{'':<58}{'tables':>7}{'held':>8}{'least':>8}{'half-width':>12}{'rms':>8}{'Winkler':>9}"
+HEAD = f"{'':<58}{'tables':>7}{'held':>8}{'least':>8}{'half-width':>12}{'rms':>8}{'splits':>8}{'Winkler':>9}"
 
 
 def by_table(found: list[Table]) -> None:
     """Each table under each method at 90 %, and all of them."""
-    every: dict[str, list[Score]] = {name: [] for name in METHODS}
+    every: dict[str, list[Scores]] = {name: [] for name in METHODS}
     print(f"\n{HEAD.replace('tables', '  runs')}")
     for of in found:
         for name, method in METHODS.items():
-            one = mean_scores(of, method, 0.9)
-            title = f"{of.family} {of.name}, {name}"
-            if one is None:
-                print(f"{title}: refused in every split")
-                continue
-            every[name].append(one)
-            print(line(title, [one]).replace(f"{1:>7}", f"{len(of.loss):>7}", 1), flush=True)
-    print(f"\nmeans over tables, nominal 90 %; rms is the geometric mean\n{HEAD}")
-    for name, scores in every.items():
-        print(line(name, scores))
+            scores = of_splits(of, method)
+            every[name].append(scores)
+            print(line(f"{of.family} {of.name}, {name}", [mean_of(scores)], len(of.loss)), flush=True)
+    print(f"\nmeans over tables, nominal 90 %\n{HEAD}")
+    for name, tables_scores in every.items():
+        print(line(name, list(map(mean_of, tables_scores))))
+    for name in MAY_REFUSE:
+        print(f"\nthe splits where neither {name} nor the forecast is refused\n{HEAD}")
+        for one, other in ((name, "forecast"), ("forecast", name)):
+            print(line(one, [mean_of(common(*pair)) for pair in zip(every[one], every[other], strict=True)]))
+    log_rms = np.log([one.rms for scores in every["forecast"] if (one := mean_of(scores))])
+    drawn = np.random.default_rng(0).choice(log_rms, (2000, len(log_rms)))
+    low, high = np.exp(np.quantile(drawn.mean(axis=1), (0.05, 0.95)))
+    print(f"\nrms of the forecast, 90 % of the tables drawn again: {low:.2%} to {high:.2%}")
+
+
+def common(ours: Scores, theirs: Scores) -> Scores:
+    """Ours where neither is refused."""
+    return [one for one, other in zip(ours, theirs, strict=True) if one and other]
 
 
 def by_level(found: list[Table]) -> None:
     print(f"\nthe forecast at other levels\n{HEAD}")
     for level in LEVELS:
-        scores = [one for of in found if (one := mean_scores(of, by_forecast, level))]
-        print(line(f"{level:.0%}", scores), flush=True)
+        print(line(f"{level:.0%}", [mean_of(of_splits(of, by_forecast, level)) for of in found]), flush=True)
+
+
+def by_rows(found: list[Table], others: list[Table]) -> None:
+    """Other splits, tables and rows than those that a choice was made on."""
+    print(f"\nat 90 %, the top 25 % and 50 % hidden, which chose nothing\n{HEAD}")
+    for name, chosen in (("the same tables", found), ("tables that chose nothing", others)):
+        scores = [mean_of(of_splits(of, by_forecast, shares=HIDDEN_ELSEWHERE)) for of in chosen]
+        print(line(name, scores), flush=True)
+    scores = [mean_of(of_splits(of, by_forecast)) for of in others]
+    print(line("the latter, top 15 % and 35 %", scores), flush=True)
+    print(f"\nthe same tables, top 15 % and 35 %, rows of at least {TRAINED:g} tokens a parameter\n{HEAD}")
+    for name in ("forecast", "kriged laws alone"):
+        scores = [mean_of(of_splits(well_trained(of), METHODS[name])) for of in found]
+        print(line(name, scores), flush=True)
+
+
+def well_trained(of: Table) -> Table:
+    keep = of.tokens >= TRAINED * of.params
+    return Table(of.family, of.name, of.params[keep], of.tokens[keep], of.loss[keep])
 
 
 Truth = Callable[[Array, Array], Array]
@@ -240,20 +275,20 @@ def simulated(rng: np.random.Generator, runs: int, noise: float, truth: Truth) -
     return Table("simulated", "", N, D, loss), np.arange(len(N)) >= runs
 
 
-Rows = dict[tuple[str, str], list[Score]]
+Rows = dict[tuple[str, str], Scores]
 
 
 def simulations(sizes: tuple[int, ...], noises: tuple[float, ...], seeds: int) -> Rows:
-    """Scores at 90 % by truth and method; printed for each number of runs and noise."""
+    """Scores at 90 % by truth and method; printed for each number of runs and noise, which draw their own."""
     every: Rows = {}
     for noise, runs in product(noises, sizes):
         here: Rows = {}
         for seed in range(seeds):
-            rng = np.random.default_rng(seed)
+            rng = np.random.default_rng([seed, runs, round(1e4 * noise)])
             for name, truth in truths(rng).items():
                 of, hide = simulated(rng, runs, noise, truth)
                 for method in SIMULATED:
-                    add(here, (name, method), of, hide)
+                    here.setdefault((name, method), []).append(score(of, hide, METHODS[method]))
         for (name, method), scores in here.items():
             if method == "forecast":
                 print(line(f"{name}, {runs} runs, noise {noise:.1%}", [mean_of(scores)]), flush=True)
@@ -273,31 +308,21 @@ def checkpoints(seeds: int) -> Rows:
         D[: 14 * 5] *= np.tile(np.geomspace(0.1, 1, 5), 14)
         loss = truth(N, D) * np.exp(0.01 * rng.standard_normal(14 + NEW)[run])
         for name, cluster in (("named by their run", run), ("not named", None)):
-            add(
-                rows,
-                (name, "forecast"),
-                Table("simulated", "", N, D, loss, cluster),
-                np.arange(len(run)) >= 70,
-            )
+            of = Table("simulated", "", N, D, loss, cluster)
+            rows.setdefault((name, "forecast"), []).append(score(of, np.arange(len(run)) >= 70, by_forecast))
     return rows
 
 
-def add(rows: Rows, key: tuple[str, str], of: Table, hide: np.ndarray) -> None:
-    """The score of one simulated table, unless it is refused."""
-    with suppress(Refusal):
-        one = score(of, hide, METHODS[key[1]](of, hide, 0.9), 0.9)
-        rows.setdefault(key, []).append(one)
-
-
-def mean_of(scores: list[Score]) -> Score:
-    return Score(*np.mean([vars_of(one) for one in scores], axis=0))
-
-
 def print_means(title: str, rows: Rows) -> None:
+    """Of each method, and of a rival and the forecast where neither is refused."""
     print(f"\n{title}\n{HEAD}")
     for (name, method), scores in rows.items():
-        text = line(f"{name}: {method}", [mean_of(scores)])
-        print(text.replace(f"{1:>7}", f"{len(scores):>7}", 1), flush=True)
+        sides = {method: scores}
+        if method != "forecast":
+            ours = rows[name, "forecast"]
+            sides = {method: common(scores, ours), "forecast, the same tables": common(ours, scores)}
+        for said, given in sides.items():
+            print(line(f"{name}: {said}", [mean_of(given)], sum(map(bool, given))), flush=True)
 
 
 def main(folder: Path) -> None:
@@ -305,19 +330,17 @@ def main(folder: Path) -> None:
     found, others = list(tables(folder, CHOSEN_ON)), list(tables(folder, (unseen,)))
     print("# isoloss: predictions beyond the runs, each table's top 15 % and 35 % of FLOPs, N and D hidden")
     print(f"# {cpu.with_versions('numpy', 'scipy')}, one thread")
-    print("# held: share of hidden runs inside the interval; half-width: of the loss; rms: of log errors;")
-    print("# Winkler: of log losses, width + 2 / (1 - level) times what is missed. Means over splits.")
+    print(
+        "# held: share of hidden runs inside the interval; half-width: of the loss; Winkler: of log losses,"
+    )
+    print("# width + 2 / (1 - level) times what is missed. Means over splits, then over tables. rms: of log")
+    print("# errors, the latter mean geometric; splits: the same, both means geometric.")
     by_table(found)
     by_level(found)
-    print(f"\nat 90 %, the top 25 % and 50 % hidden, which chose nothing\n{HEAD}")
-    for name, chosen in (("the same tables", found), ("tables that chose nothing", others)):
-        scores = [one for of in chosen if (one := mean_scores(of, by_forecast, 0.9, HIDDEN_ELSEWHERE))]
-        print(line(name, scores), flush=True)
-    scores = [one for of in others if (one := mean_scores(of, by_forecast, 0.9))]
-    print(line("the latter, top 15 % and 35 %", scores), flush=True)
+    by_rows(found, others)
     print(f"\nsimulated runs, twelve new ones to ten times the largest N and D, at 90 %\n{HEAD}")
     every = simulations((20, 60, 150, 400), (0.002, 0.01, 0.05), 8)
-    print_means("the same by truth and method, where not refused", every)
+    print_means("the same by truth and method", every)
     print_means("simulated checkpoints of 14 runs", checkpoints(12))
     print(f"\n{time.process_time() - begin:.0f} CPU-seconds")
 

@@ -192,6 +192,26 @@ def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
         assert "the runs differ in recurrence too" in talk
 
 
+def test_units_and_derived_columns_are_said(isoloss):
+    table = pl.read_csv("runs.csv").select(
+        params_M=pl.col("size") / 1e6, flops=6 * pl.col("size") * pl.col("seen"), loss="val"
+    )
+    table.write_csv("units.csv")
+    said = isoloss("forecast", "units.csv", *POINT)[1]
+    assert "note: params is the column 'params_M' times 1e+06" in said
+    assert "tokens is derived: tokens = flops / (6 params)" in said
+    assert "note: " not in isoloss("forecast", "runs.csv", *COLUMNS, *POINT)[1]
+
+
+def test_a_refusal_names_the_rows_that_were_left_out(isoloss):
+    table = pl.read_csv("runs.csv").with_columns(state=pl.lit("crashed"))
+    few = pl.concat([table[:-6], table[-6:].with_columns(state=pl.lit("finished"))])
+    few.write_csv("few.csv")
+    code, said, talk = isoloss("forecast", "few.csv", *COLUMNS, *POINT)
+    assert (code, said) == (3, "")
+    assert "6 different sets of N and D: too few for a forecast\n  mind: left out as unfinished: rows" in talk
+
+
 def test_losses_are_said_in_their_unit(isoloss):
     pl.read_csv("runs.csv").rename({"val": "bits_per_byte"}).write_csv("bits.csv")
     columns = ("--column", "params=size", "--column", "tokens=seen", "--column", "loss=bits_per_byte")

@@ -108,6 +108,24 @@ def test_fit_takes_its_options(isoloss):
     assert found["bootstrap"]["unit"] == "clusters"
 
 
+def test_curve_only_keeps_a_refused_law_for_its_curve(isoloss):
+    N = np.tile(np.geomspace(1e4, 1e6, 7), 2)
+    loss = 4.0 * N**-0.05 * np.exp(0.002 * np.random.default_rng(3).standard_normal(14))
+    pl.DataFrame({"params": N, "loss": loss}).write_csv("open.csv")
+    asked = ("fit", "open.csv", "--law", "power-floor")
+    code, said, talk = isoloss(*asked)
+    assert (code, said) == (3, "")
+    code, said, _ = isoloss(*asked, "--curve-only", "-o", "curve.json")
+    curve = read_fit("curve.json")
+    assert (code, curve.status.name) == (0, "CURVE_ONLY")
+    assert curve.reason in talk
+    assert curve.status.value in said
+    code, said, talk = isoloss("predict", "curve.json", "--params", "1e5")
+    assert code == 0
+    assert "a new run" not in said
+    assert curve.status.value in talk + said
+
+
 def test_predict_keeps_the_contract(isoloss, fitted):
     code, said, _ = isoloss("predict", fitted, "--params", "7e9", "--tokens", "1.4e11", "--json")
     answer = json.loads(said)

@@ -61,6 +61,21 @@ def test_a_bound_says_of_a_simpler_law_what_its_whole_descent_says(smaller):
     assert ended_early
 
 
+@pytest.mark.parametrize("objective", ["huber-log", "squared-log"])
+def test_of_many_rows_a_simpler_law_is_judged_as_by_all_of_them(objective, monkeypatch):
+    x, loss = repeated(1200)
+    loss[:3] *= 1.5  # in the part or not: an outlier counts once
+    problem, _ = problem_of(fit("data-constrained", x, loss, objective=objective, curve_only=True))
+    for nested in problem.model.form.nested:
+        one = replace(problem, model=nested_model(problem.model, nested))
+        with monkeypatch.context() as patch:
+            patch.setattr(_solve, "_DESCENDED", len(loss))
+            least = least_total(one)
+        assert least_total(one) == pytest.approx(least, rel=2e-3)  # on a ridge either may end early
+        for bound in (0.5 * least, 0.97 * least, 1.03 * least):
+            assert (least_total(one, bound) < bound) == (least < bound)
+
+
 def test_hubers_sum_is_at_least_its_share_of_a_wider_one(smaller):
     r_n = 1e-2 * np.random.default_rng(0).standard_t(2, len(smaller[0].y_n))
     for delta in (1e-4, 1e-3, 1e-2):

@@ -259,6 +259,18 @@ def test_one_number_goes_with_many(frame):
         isoloss.forecast(frame, params=[1e9, 2e9, 4e9], tokens=[1e11, 2e11])
 
 
+def test_a_prediction_takes_the_shapes_that_its_law_takes(frame):
+    law = isoloss.fit("chinchilla", frame, objective="squared-log")
+    N, D = np.array([[5e9], [7e10]]), [1e10, 1e11, 1.4e12]
+    grid, flat = isoloss.predict(law, params=N, tokens=D), isoloss.predict(law, params=7e10, tokens=D)
+    assert (grid.loss.shape, grid.interval[0].shape, flat.loss.shape) == ((2, 3), (2, 3), (3,))
+    assert grid.loss[1] == pytest.approx(flat.loss)
+    for found in (grid, flat):
+        assert any("at this table's error rate" in said for said in found.warnings)
+    none = isoloss.predict(law, params=[], tokens=[])
+    assert (none.loss.shape, none.warnings) == ((0,), law.warnings)
+
+
 def test_a_size_that_varies_unasked_is_an_error(frame):
     with pytest.raises(InputError, match="differ in tokens too"):
         isoloss.forecast(frame, params=1e10)
@@ -277,6 +289,14 @@ def test_a_setting_that_varies_by_no_rule_is_a_doubt(frame, name):
     assert any(f"differ in {name} by no rule" in said for said in isoloss.forecast(mixed, **AT).warnings)
     rule = frame.with_columns((1e3 / pl.col("N").sqrt()).alias(name))
     assert not any("differ" in said for said in isoloss.forecast(rule, **AT).warnings)
+
+
+def test_a_label_is_a_doubt_and_a_share_is_not_read(frame, plain):
+    corpora = frame.with_columns(corpus=pl.Series(np.resize(["web", "books"], frame.height)))
+    assert any("corpus has 2 values" in said for said in isoloss.forecast(corpora, **AT).warnings)
+    shares = isoloss.forecast(frame.with_columns(code_share=pl.Series(np.linspace(0, 1, frame.height))), **AT)
+    assert shares.warnings == plain.warnings
+    assert np.array_equal(shares.interval, plain.interval)
 
 
 def test_json_has_numbers_for_one_point_and_lists_for_more(frame):

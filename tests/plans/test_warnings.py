@@ -1,8 +1,12 @@
 """Warnings of a plan: each there when it should be, and away when it should not."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from isoloss.plans import plan, warnings
+from isoloss.plans.forecast import doubts_beside
 from isoloss.plans.heuristics import FREE_EPOCHS
 
 
@@ -26,6 +30,25 @@ def test_missing_intervals_and_far_plans_are_said(fitted, known):
     assert [text for text in far if "outside" in text] == [
         "params lies a factor 1e+03 outside the data: no interval covers a law that bends"
     ]
+
+
+@pytest.mark.parametrize(
+    ("shares", "adds", "factor_stays"),
+    [((0.9, 1.3), "1.05 times", True), ((0.5, 0.9), "1e4 times", False), ((1.1, 1.3), None, True)],
+)
+def test_a_far_point_keeps_its_factor_unless_the_law_is_surer_there(shares, adds, factor_stays):
+    """Two points, 1.05 and 1e4 times outside; ``shares``: the law's interval as a part of the forecast's."""
+    interval = np.exp([[-0.02, 0.02], [-0.2, 0.2]])
+    beside = SimpleNamespace(
+        extrapolation={"params": np.array([1.05, 1e4]), "tokens": np.array([1.0, 3.0])},
+        interval=interval,
+        error_rate=0.01,
+        warnings=(),
+    )
+    said = doubts_beside(["a", "far"], ["far"], (interval ** np.array(shares)[:, None]).T, beside)
+    assert ("far" in said) == factor_stays
+    assert [words.split(" outside")[0] for words in said if "error rate" in words] == [adds] * bool(adds)
+    assert said[0] == "a"
 
 
 def test_the_counting_rule_is_that_of_the_fits_column(fitted):

@@ -269,12 +269,11 @@ def verdict(pair: PairByTokens) -> str:
 
 
 def slope_words(pair: PairByTokens) -> str:
-    """'0.083 nats (0.075 to 0.091)' of all sizes; '0.032 to 0.080 nats, by size,' where they differ."""
-    slopes = [size.slope.value for size in pair.sizes]
-    if pair.shared or min(slopes) * max(slopes) <= 0:
+    """'0.083 nats (0.075 to 0.091)' of all sizes; of the least and the most, by size, where they differ."""
+    slopes = sorted((size.slope for size in pair.sizes), key=lambda slope: abs(slope.value))
+    if pair.shared or min(slope.value for slope in slopes) * max(slope.value for slope in slopes) <= 0:
         return size_words(pair.slope)
-    low, high = sorted(map(abs, (min(slopes), max(slopes))))
-    return f"{text.loss(low)} to {text.loss(high)} nats, by size,"
+    return f"{size_words(slopes[0])} to {size_words(slopes[-1])}, by size,"
 
 
 def size_words(slope: Interval) -> str:

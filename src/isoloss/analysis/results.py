@@ -1,7 +1,7 @@
 """Results in words, for the terminal: what was found, how sure it is, what it rests on."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isoloss import text
 from isoloss.laws import FORMS, OURO_BETA, Fit, Prediction, entropy_share
@@ -33,11 +33,16 @@ def fit_parts(fit: Fit) -> Parts:
     yield "data: " + ", ".join(f"{name} {text.counts(low, high)}" for name, (low, high) in fit.ranges.items())
     if fit.form.gives == "loss" and fit.loss_unit != "nats per token":
         yield f"losses are in {fit.loss_unit}"
-    for name, rule in fit.source.get("derived", {}).items():
-        yield f"{name} is derived: {rule}"
     if rows := fit.source.get("outliers"):
         yield f"outliers: rows {', '.join(map(str, rows))}"
-    for note in fit.source.get("notes", ()):
+    yield from _source_words(fit.source)
+
+
+def _source_words(source: Mapping[str, Any]) -> Iterator[str]:
+    """Which columns follow from others, and how others were read."""
+    for name, rule in source.get("derived", {}).items():
+        yield f"{name} is derived: {rule}"
+    for note in source.get("notes", ()):
         yield f"note: {note}"
 
 
@@ -92,6 +97,7 @@ def forecast_parts(forecast: "Forecast") -> Parts:
         f"error rate {rate} for each factor e outside the runs, from hiding runs of this table "
         f"{text.plural(forecast.origins, 'time')}"
     )
+    yield from _source_words(forecast.source)
 
 
 def laws_parts(printed: Mapping[str, Fit], unpublished: Mapping[str, str]) -> Parts:

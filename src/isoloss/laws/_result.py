@@ -150,6 +150,8 @@ class Fit(FitFace):
     def predict(self, *, level: float | None = None, **inputs: ArrayLike) -> Prediction:
         """Loss at new inputs, named as the law names them; arrays broadcast.
 
+        By the law alone: ``isoloss.predict`` adds what its own runs say.
+
         Raises InputError for missing, unknown, non-finite or non-positive inputs.
         """
         return predict(self, self.level if level is None else check_level(level), inputs)

@@ -16,8 +16,8 @@ _MOST_STEPS = 100
 _SHARPENED = 3
 _AROUND, _ROUNDS = 16, 4  # restarts around the best optimum, for a deeper one
 SMALL_GRADIENT = 1e-6
-_RANKED, _DESCENDED = 250, 1_000  # points that rank the starts, and that they go down on first
-_ROUGHLY = 1e-4  # of the objective of a part: the whole goes on from there
+_RANKED, _DESCENDED = 250, 500  # points that rank the starts, and that they go down on first
+_ROUGHLY = 1e-4  # of the objective of a part: the whole goes on from there, no cold start any more
 _EVALUATED_TO = 8 * np.finfo(float).eps  # a sum of a few exponentials, its logarithm, and that of the loss
 
 
@@ -236,7 +236,7 @@ def solve(problem: Problem, starts_SF: Array | None = None) -> Optimum:
         tried = len(phi_SF)
         if rough is not problem:
             best = np.argsort(rough.total(rough.residuals(phi_SF)))[:_SHARPENED]
-            phi_SF = descend(problem, phi_SF[best])
+            phi_SF = _descend(problem, phi_SF[best], 1e-10)
     # Near enough to tell which starts agree; only the best goes on to the last digits.
     total_S = problem.total(problem.residuals(phi_SF))
     first, *others = np.argsort(total_S)
@@ -317,10 +317,10 @@ def least_total(problem: Problem, bound: float = np.inf) -> float:
     """The objective of a simpler law, from the best point of its start grid alone, or some value above
     ``bound`` if it lies there."""
     phi_1F, rough = candidates(problem)[:1], problem.sample(_DESCENDED)
-    if phi_1F.shape[1] and rough is not problem:
-        phi_1F = descend(rough, phi_1F, tolerance=_ROUGHLY)
-    if phi_1F.shape[1]:
+    if phi_1F.shape[1] and rough is problem:
         phi_1F = descend(problem, phi_1F, bound=bound)
+    elif phi_1F.shape[1]:
+        phi_1F = _descend(problem, descend(rough, phi_1F, tolerance=_ROUGHLY), 1e-10, bound)
     return float(problem.total(problem.residuals(phi_1F))[0])
 
 

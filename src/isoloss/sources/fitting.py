@@ -1,7 +1,7 @@
 """From a table to a fit, with everything the table's checks said."""
 
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,16 +45,9 @@ class Columns:
         rows = self.runs.frame["row"].to_numpy()[near_n]
         return f"{row_words(rows.tolist())} (N = {text.count(params)})"
 
-    @contextmanager
-    def warnings_in_refusal(self) -> Generator[None, None, None]:
+    def warnings_in_refusal(self) -> AbstractContextManager[None]:
         """A Refusal in the block says under its reason what was left out, and what else is wrong here."""
-        try:
-            yield
-        except Refusal as reason:
-            if not self.warnings:
-                raise
-            what = "\n  mind: ".join([reason.what, *self.warnings])
-            raise Refusal(what, where=reason.where, mend=reason.mend) from None
+        return in_refusal(self.warnings)
 
     @property
     def source(self) -> dict[str, Any]:
@@ -68,6 +61,18 @@ class Columns:
                 for issue in self.runs.findings
             ],
         }
+
+
+@contextmanager
+def in_refusal(warnings: Sequence[str]) -> Generator[None, None, None]:
+    """A Refusal in the block says ``warnings`` under its reason."""
+    try:
+        yield
+    except Refusal as reason:
+        if not warnings:
+            raise
+        what = "\n  mind: ".join([reason.what, *warnings])
+        raise Refusal(what, where=reason.where, mend=reason.mend) from None
 
 
 def source_warnings(source: Mapping[str, Any]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
 from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
 from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecast, forecaster
 from isoloss.plans.forecast.runs import log_columns, log_runs
-from isoloss.sources.fitting import columns_for, source_warnings
+from isoloss.sources.fitting import columns_for, in_refusal, source_warnings
 from isoloss.sources.row_checks import ONE_EPOCH
 from isoloss.stats import check_level
 from isoloss.strict import first_complaint
@@ -84,7 +84,8 @@ def forecaster_of(
     differ = {name: frame[name].cast(float, strict=False).to_numpy() for name in others}
     known = {name: read.inputs[name] for name in inputs}
     doubts = (*read.warnings, *check_others(known, differ))
-    return forecaster(known, read.loss, cluster=read.cluster, source=read.source, doubts=doubts)
+    with in_refusal(doubts):
+        return forecaster(known, read.loss, cluster=read.cluster, source=read.source, doubts=doubts)
 
 
 def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
@@ -104,7 +105,8 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
         raise InputError("its runs have weights: a forecast takes none", where=str(path), mend=_GIVE_RUNS)
     known = {name: columns.pop(name) for name in inputs}
     doubts = (*source_warnings(written["source"]), *check_others(known, columns))
-    return forecaster(known, data.loss, cluster=data.cluster, source=written["source"], doubts=doubts)
+    with in_refusal(doubts):
+        return forecaster(known, data.loss, cluster=data.cluster, source=written["source"], doubts=doubts)
 
 
 class _Finding(BaseModel):
@@ -149,7 +151,10 @@ def predicted(
     fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None
 ) -> tuple[Prediction, Forecast | None]:
     """A law's prediction with the doubts of the forecast beside it, and that forecast. Raises InputError."""
-    law, beside = fit.predict(level=level, **at), forecast_beside(fit, at, level)
+    law = fit.predict(level=level, **at)
+    columns = np.broadcast_arrays(*map(np.atleast_1d, at.values()))
+    points = dict(zip(at, map(np.ravel, columns), strict=True))
+    beside = forecast_beside(fit, points, level) if columns[0].size else None
     far = far_warnings(law.extrapolation)
     return replace(law, warnings=doubts_beside(law.warnings, far, law.interval, beside)), beside
 
@@ -159,8 +164,9 @@ def doubts_beside(
 ) -> tuple[str, ...]:
     """The ``warnings`` of a law's prediction and those of the forecast ``beside`` it.
 
-    ``far`` are those that count a factor outside the runs alone. Where the law's ``interval`` is the narrower
-    one, what the table's own error rate adds that far out stands in their place.
+    ``far`` are those that count a factor outside the runs alone. Of the farthest point where the law's
+    ``interval`` is the narrower one is said what the table's own error rate adds, in their place if no point
+    lies farther out.
     """
     if beside is None:
         return tuple(warnings)
@@ -168,10 +174,12 @@ def doubts_beside(
     if far_n.max() > 1 and interval is not None:
         low_n, high_n = map(np.ravel, interval)
         share_n = np.log(high_n / low_n) / np.log(beside.interval[:, 1] / beside.interval[:, 0])
-        worst = int(np.argmin(np.where(far_n > 1, share_n, np.inf)))
-        if share_n[worst] < 1:
+        narrower_n = (far_n > 1) & (share_n < 1)
+        if narrower_n.any():
+            worst = int(np.argmax(np.where(narrower_n, far_n, 0.0)))
             adds = text.percent(beside.error_rate * np.log(far_n[worst]))
-            out = [warning for warning in out if warning not in far]
+            if far_n[worst] == far_n.max():
+                out = [warning for warning in out if warning not in far]
             out.append(
                 f"{text.number(float(far_n[worst]), 3)} times outside the runs: at this table's error rate "
                 f"that adds {adds} to an interval, and the law's is "

@@ -1,0 +1,61 @@
+"""What benchmarks/extrapolation.py counts: pairs where neither is refused, means, draws of a setting."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isoloss.errors import Refusal
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import extrapolation
+from extrapolation import Score, common, line, mean_of, score, simulations
+from public_tables import Table
+
+ONE = Score(0.9, 0.03, 0.01, float(np.log(0.01)), 0.07)
+WIDE = replace(ONE, held=1.0, rms=0.04, log_rms=float(np.log(0.04)))
+
+
+def test_sides_are_compared_where_neither_is_refused():
+    ours, theirs = [ONE, WIDE, None], [ONE, None, ONE]
+    assert (common(ours, theirs), common(theirs, ours)) == ([ONE], [ONE])
+    assert mean_of([None]) is None
+    assert line("law", [None]) == "law: refused everywhere"
+
+
+def test_the_centre_has_a_mean_over_tables_and_one_over_splits_too():
+    said = line("law", [mean_of([ONE, WIDE]), ONE, None]).split()
+    assert said[1] == "2"
+    assert said[5] == f"{np.sqrt(0.025 * 0.01):.2%}"
+    assert said[6] == f"{np.sqrt(0.02 * 0.01):.2%}"
+
+
+def test_a_refused_split_has_no_score():
+    def refuse(of, hide, level):
+        raise Refusal("no law")
+
+    of = Table("", "", np.ones(4), np.ones(4), np.ones(4))
+    hide = np.arange(4) > 2
+    assert score(of, hide, refuse) is None
+    ends = np.log([1.01]), np.log([0.99]), np.log([1.02])
+    found = score(of, hide, lambda *asked: ends)
+    assert (found.held, found.rms) == (1.0, pytest.approx(np.log(1.01)))
+    assert found.winkler == pytest.approx(np.log(1.02 / 0.99))
+
+
+def test_each_setting_of_a_simulation_draws_its_own_runs(monkeypatch):
+    seen = []
+
+    def look(of, hide, level):
+        seen.append(of.params[~hide])
+        return (np.log(of.loss[hide]),) * 3
+
+    monkeypatch.setattr(extrapolation, "METHODS", {"look": look})
+    monkeypatch.setattr(extrapolation, "SIMULATED", ("look",))
+    simulations((20,), (0.01, 0.05), 2)
+    first = [params[0] for params in seen]
+    assert len(set(first)) == len(first) == 20
+    simulations((20,), (0.01,), 2)
+    assert [params[0] for params in seen[20:]] == first[:10]
