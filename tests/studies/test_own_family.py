@@ -14,6 +14,8 @@ from isoloss import files
 from isoloss.errors import InputError, RunError
 from isoloss.models import registry
 from isoloss.report import tables
+from isoloss.studies import own_families
+from isoloss.studies.launch import dry_run
 
 GLR = """
 [[scale.mini.models]]
@@ -57,6 +59,7 @@ def test_it_trains_from_python_beside_a_transformer_and_an_lstm(glr_file, here):
     assert set(study.sliding()["family"]) == {"transformer", "lstm", "glr"}
     found = study.plan["families"]["glr"]
     assert (found["file"], found["causal"]) == ("glr.py", "checked")
+    assert found["shapes"] == "2 of 2 planned checked"
     (families,) = tables.family_tables(study)
     assert "causal: checked" in str(families)
     again = shlex.split(tables.command(study.plan))
@@ -153,6 +156,34 @@ def test_every_setting_of_a_shape_that_is_no_number_is_checked(glr_file, here):
     with pytest.raises(InputError, match="it sees what it is to predict"):
         isoloss.run("ahead.toml", family_files=["glr.py"], out="ahead")
     assert not (here / "ahead").exists()
+
+
+@pytest.fixture
+def peeks_in_its_second_layer(glr_file):
+    old = "        for layer in self.layers:\n"
+    new = "        for n, layer in enumerate(self.layers):\n            h_BTD = h_BTD.roll(-n, 1)\n"
+    text = glr_file.read_text()
+    assert text.count(old) == 1
+    glr_file.write_text(text.replace(old, new))
+
+
+def test_every_planned_shape_is_checked(peeks_in_its_second_layer):
+    with pytest.raises(InputError, match=r"it sees what it is to predict \(glr 2x12\)"):
+        dry_run("vs.toml", "mini", [], ["glr.py"])
+
+
+def test_shapes_too_large_to_check_are_named(peeks_in_its_second_layer, monkeypatch):
+    monkeypatch.setattr(own_families, "MOST_PARAMS", 1000)
+    found = dry_run("vs.toml", "mini", [], ["glr.py"]).families["glr"]
+    assert found["shapes"] == "1 of 2 planned checked, not glr 2x12"
+
+
+def test_a_family_without_a_size_is_refused(glr_file):
+    text = glr_file.read_text()
+    glr_file.write_text(text.replace("for _ in range(shape.n_layer)", "for _ in range(0)"))
+    with pytest.raises(InputError, match=r"glr 1x8 has no parameters but .* N = 0") as caught:
+        dry_run("vs.toml", "mini", [], ["glr.py"])
+    assert caught.value.where == "glr.py"
 
 
 @pytest.mark.parametrize("change", ["recipe.name=muon", "recipe.version=2", "recipe.lr=0.1"])
