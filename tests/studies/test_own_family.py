@@ -1,20 +1,27 @@
 """A family of the user's own, from the page that documents it to a study's records and its report."""
 
+import io
 import json
 import shlex
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 import isoloss
 from isoloss import files
+from isoloss.analysis.study import analyse
 from isoloss.errors import InputError, RunError
 from isoloss.models import registry
 from isoloss.report import tables
-from isoloss.studies import own_families
+from isoloss.report.sections import sections
+from isoloss.studies import launch, own_families
+from isoloss.studies.engines import worker
+from isoloss.studies.engines.messages import Ended, Engine
 from isoloss.studies.launch import dry_run
 
 GLR = """
@@ -156,6 +163,96 @@ def test_every_setting_of_a_shape_that_is_no_number_is_checked(glr_file, here):
     with pytest.raises(InputError, match="it sees what it is to predict"):
         isoloss.run("ahead.toml", family_files=["glr.py"], out="ahead")
     assert not (here / "ahead").exists()
+
+
+SCALE = """
+name = "other"
+[scale.mini]
+corpus = "tiny"
+vocabulary = 300
+context = 32
+batch_size = 2
+tokens = [640, 1280]
+evaluation = { windows = 4, final_windows = 8, trace_windows = 2, targets = 64, trace_targets = 64 }
+"""
+TRANSFORMERS = """
+[[scale.mini.models]]
+family = "transformer"
+shapes = [{ n_layer = 1, d_model = 8, n_head = 1 }, { n_layer = 2, d_model = 12, n_head = 1 }]
+"""
+SHORT = """
+[[scale.mini.models]]
+family = "glr"
+context = 8
+shapes = [{ n_layer = 1, d_model = 8 }]
+learning_rates = [0.01]
+"""
+LOOPS = """
+[[scale.mini.models]]
+family = "looped"
+shape = { n_layer = 1, n_head = 1, d_model = 8 }
+shapes = [{ recurrence = 1 }, { recurrence = 2 }]
+"""
+ONE_SIZE = """
+[[scale.mini.models]]
+family = "transformer"
+params = 2304
+shape = { n_head = 1 }
+shapes = [{ n_layer = 1 }, { n_layer = 2 }, { n_layer = 3 }]
+"""
+
+
+@pytest.fixture
+def train(glr_file, monkeypatch):
+    """Train a study with glr in this process, which saves each worker's start, and analyse it."""
+
+    def here(tasks, stops):
+        for task in tasks:
+            with ExitStack() as claims:
+                yield Ended(task, *worker.train_claimed(task, claims, lambda _: None, lambda: False))
+
+    def study(*models):
+        Path("other.toml").write_text("".join([SCALE, *models]))
+        outcome = launch.launch("other.toml", family_files=["glr.py"], console=Console(file=io.StringIO()))
+        assert outcome.ended == outcome.planned
+        return analyse(isoloss.load(outcome.folder))
+
+    monkeypatch.setattr(launch, "engine_of", lambda *_: Engine(False, here))
+    return study
+
+
+STUDIES = {
+    "context": (TRANSFORMERS, GLR, SHORT),
+    "looped": (LOOPS, GLR),
+    "shape": (ONE_SIZE, GLR),
+}
+"""Models of a study like the shipped one of that name; one like ``architectures`` is above."""
+
+
+@pytest.mark.parametrize("question", STUDIES)
+def test_it_goes_through_each_other_study(train, question):
+    analysis = train(*STUDIES[question])
+    chapters = {section.anchor: section for section in sections(analysis)}
+    assert {"gap", "params", "position", question} <= chapters.keys()
+    assert "minus glr model" in chapters["gap"].tables[0].caption
+    assert "glr" in set(chapters["params"].figures[0].table["curve"])
+    assert "glr" in set(chapters["position"].figures[0].table["curve"])
+    if question == "context":
+        sliding = analysis.study.sliding().filter(family="glr")
+        reach = sliding.group_by("run_id").agg(pl.col("last").max())["last"]
+        assert sorted(reach) == [8, 32, 32], "losses at every place, of the short context too"
+        assert set(sliding["cooled"]) == {True, False}, "and along training"
+        assert "glr, context 8" in set(chapters["params"].figures[0].table["curve"])
+
+
+def test_the_best_of_its_rates_enters_the_figures(train):
+    analysis = train(TRANSFORMERS, GLR.replace("[0.01]", "[0.0001, 0.01]"))
+    runs = analysis.study.table().filter(pl.col("family") == "glr", pl.col("cooled"), tokens=1280)
+    best = runs.group_by("params").agg(pl.col("loss").min()).sort("params")
+    assert len(runs) == 2 * len(best) == 4
+    (params,) = (section for section in sections(analysis) if section.anchor == "params")
+    drawn = params.figures[0].table.filter(curve="glr").sort("params")
+    assert drawn.select("params", "loss").rows() == best.rows()
 
 
 @pytest.fixture
