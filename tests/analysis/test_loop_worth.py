@@ -55,7 +55,7 @@ def held(drawn, width=1.0):
 
 
 def test_a_planted_phi_lies_in_its_interval_as_often_as_it_says(drawn):
-    """380 of 400, with a standard deviation of 4.4; at a coverage of 90% 371 would be held once in 25 times."""
+    """380 of 400, with a standard deviation of 4.4; a coverage of 90% would have 371 once in 25 times."""
     assert held(drawn) >= 371
     assert held(drawn, 0.7) < 371, "control: intervals that are too narrow"
 
