@@ -13,7 +13,7 @@ from isoloss.cli import app
 from isoloss.figures import gallery
 from isoloss.laws import FORMS
 from isoloss.records.table import COLUMNS
-from isoloss.studies.spec import Models, Scale
+from isoloss.studies.spec import Models, Scale, read, shipped
 from isoloss.training.settings import Recipe
 
 ROOT = Path(__file__).parents[1]
@@ -71,11 +71,33 @@ def test_every_name_is_documented(page, names):
     assert not missing
 
 
+def test_keys_of_an_entry_stand_where_they_are_listed():
+    text = (ROOT / "docs" / "studies.md").read_text("utf-8")
+    listed = text.partition("an entry of `models`:")[2].partition("Unknown keys")[0]
+    assert not [key for key in Models.model_fields if f"`{key}`" not in listed]
+
+
+def test_every_shipped_study_has_the_scales_that_the_page_says():
+    text = (ROOT / "docs" / "studies.md").read_text("utf-8")
+    named = re.findall(r"`([a-z]+)`", text.partition("Shipped, each at the scales")[2].partition(":")[0])
+    have = {name: list(read(name).scale) for name in shipped()}
+    (alone,) = have.pop("learning-rates")
+    assert f"has `{alone}` alone" in text
+    assert all(scales == named for scales in have.values())
+
+
 def test_pages_link_to_pages_that_exist():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_brackets_that_a_shell_would_expand_are_quoted():
+    """zsh takes a bare [0,1,2] for the pattern of a file name, and refuses."""
+    pages = [*PAGES, *(ROOT / "src" / "isoloss").rglob("*.py")]
+    bare = [line for page in pages for line in re.findall(r"--set [a-z.-]+=\[.*", page.read_text("utf-8"))]
+    assert not bare
 
 
 def test_public_names():

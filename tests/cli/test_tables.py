@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from isoloss import __version__
 from isoloss.cli.app import respond
 from isoloss.errors import RunError
 from isoloss.plans import plan
@@ -202,3 +203,8 @@ def test_a_reader_who_leaves_is_no_error(arguments):
         process.stdout.close()
         talk = process.stderr.read().decode()
     assert (process.returncode, talk) == (0, "")
+
+
+def test_the_package_runs_as_the_command():
+    command = [sys.executable, "-m", "isoloss", "--version"]
+    assert subprocess.check_output(command, text=True) == f"isoloss {__version__}\n"

@@ -41,11 +41,12 @@ class Slow(torch.nn.Module):
     def __init__(self, shape, vocab, context):
         super().__init__()
         self.embedding = torch.nn.Embedding(vocab, shape.d_model)
+        self.mix = torch.nn.Linear(shape.d_model, shape.d_model)
         self.head = torch.nn.Linear(shape.d_model, vocab)
 
     def forward(self, x_BT):
         time.sleep(0.02 * self.training)
-        return self.head(self.embedding(x_BT))
+        return self.head(self.mix(self.embedding(x_BT)))
 
 
 register(Family("my-slow", WidthShape, Slow))

@@ -1,19 +1,28 @@
 """A family of the user's own, from the page that documents it to a study's records and its report."""
 
+import io
 import json
 import shlex
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 import isoloss
 from isoloss import files
+from isoloss.analysis.study import analyse
 from isoloss.errors import InputError, RunError
 from isoloss.models import registry
 from isoloss.report import tables
+from isoloss.report.sections import sections
+from isoloss.studies import launch, own_families
+from isoloss.studies.engines import worker
+from isoloss.studies.engines.messages import Ended, Engine
+from isoloss.studies.launch import dry_run
 
 GLR = """
 [[scale.mini.models]]
@@ -57,6 +66,7 @@ def test_it_trains_from_python_beside_a_transformer_and_an_lstm(glr_file, here):
     assert set(study.sliding()["family"]) == {"transformer", "lstm", "glr"}
     found = study.plan["families"]["glr"]
     assert (found["file"], found["causal"]) == ("glr.py", "checked")
+    assert found["shapes"] == "2 of 2 planned checked"
     (families,) = tables.family_tables(study)
     assert "causal: checked" in str(families)
     again = shlex.split(tables.command(study.plan))
@@ -153,6 +163,124 @@ def test_every_setting_of_a_shape_that_is_no_number_is_checked(glr_file, here):
     with pytest.raises(InputError, match="it sees what it is to predict"):
         isoloss.run("ahead.toml", family_files=["glr.py"], out="ahead")
     assert not (here / "ahead").exists()
+
+
+SCALE = """
+name = "other"
+[scale.mini]
+corpus = "tiny"
+vocabulary = 300
+context = 32
+batch_size = 2
+tokens = [640, 1280]
+evaluation = { windows = 4, final_windows = 8, trace_windows = 2, targets = 64, trace_targets = 64 }
+"""
+TRANSFORMERS = """
+[[scale.mini.models]]
+family = "transformer"
+shapes = [{ n_layer = 1, d_model = 8, n_head = 1 }, { n_layer = 2, d_model = 12, n_head = 1 }]
+"""
+SHORT = """
+[[scale.mini.models]]
+family = "glr"
+context = 8
+shapes = [{ n_layer = 1, d_model = 8 }]
+learning_rates = [0.01]
+"""
+LOOPS = """
+[[scale.mini.models]]
+family = "looped"
+shape = { n_layer = 1, n_head = 1, d_model = 8 }
+shapes = [{ recurrence = 1 }, { recurrence = 2 }]
+"""
+ONE_SIZE = """
+[[scale.mini.models]]
+family = "transformer"
+params = 2304
+shape = { n_head = 1 }
+shapes = [{ n_layer = 1 }, { n_layer = 2 }, { n_layer = 3 }]
+"""
+
+
+@pytest.fixture
+def train(glr_file, monkeypatch):
+    """Train a study with glr in this process, which saves each worker's start, and analyse it."""
+
+    def here(tasks, stops):
+        for task in tasks:
+            with ExitStack() as claims:
+                yield Ended(task, *worker.train_claimed(task, claims, lambda _: None, lambda: False))
+
+    def study(*models):
+        Path("other.toml").write_text("".join([SCALE, *models]))
+        outcome = launch.launch("other.toml", family_files=["glr.py"], console=Console(file=io.StringIO()))
+        assert outcome.ended == outcome.planned
+        return analyse(isoloss.load(outcome.folder))
+
+    monkeypatch.setattr(launch, "engine_of", lambda *_: Engine(False, here))
+    return study
+
+
+STUDIES = {
+    "context": (TRANSFORMERS, GLR, SHORT),
+    "looped": (LOOPS, GLR),
+    "shape": (ONE_SIZE, GLR),
+}
+"""Models of a study like the shipped one of that name; one like ``architectures`` is above."""
+
+
+@pytest.mark.parametrize("question", STUDIES)
+def test_it_goes_through_each_other_study(train, question):
+    analysis = train(*STUDIES[question])
+    chapters = {section.anchor: section for section in sections(analysis)}
+    assert {"gap", "params", "position", question} <= chapters.keys()
+    assert "minus glr model" in chapters["gap"].tables[0].caption
+    assert "glr" in set(chapters["params"].figures[0].table["curve"])
+    assert "glr" in set(chapters["position"].figures[0].table["curve"])
+    if question == "context":
+        sliding = analysis.study.sliding().filter(family="glr")
+        reach = sliding.group_by("run_id").agg(pl.col("last").max())["last"]
+        assert sorted(reach) == [8, 32, 32], "losses at every place, of the short context too"
+        assert set(sliding["cooled"]) == {True, False}, "and along training"
+        assert "glr, context 8" in set(chapters["params"].figures[0].table["curve"])
+
+
+def test_the_best_of_its_rates_enters_the_figures(train):
+    analysis = train(TRANSFORMERS, GLR.replace("[0.01]", "[0.0001, 0.01]"))
+    runs = analysis.study.table().filter(pl.col("family") == "glr", pl.col("cooled"), tokens=1280)
+    best = runs.group_by("params").agg(pl.col("loss").min()).sort("params")
+    assert len(runs) == 2 * len(best) == 4
+    (params,) = (section for section in sections(analysis) if section.anchor == "params")
+    drawn = params.figures[0].table.filter(curve="glr").sort("params")
+    assert drawn.select("params", "loss").rows() == best.rows()
+
+
+@pytest.fixture
+def peeks_in_its_second_layer(glr_file):
+    old = "        for layer in self.layers:\n"
+    new = "        for n, layer in enumerate(self.layers):\n            h_BTD = h_BTD.roll(-n, 1)\n"
+    text = glr_file.read_text()
+    assert text.count(old) == 1
+    glr_file.write_text(text.replace(old, new))
+
+
+def test_every_planned_shape_is_checked(peeks_in_its_second_layer):
+    with pytest.raises(InputError, match=r"it sees what it is to predict \(glr 2x12\)"):
+        dry_run("vs.toml", "mini", [], ["glr.py"])
+
+
+def test_shapes_too_large_to_check_are_named(peeks_in_its_second_layer, monkeypatch):
+    monkeypatch.setattr(own_families, "MOST_PARAMS", 1000)
+    found = dry_run("vs.toml", "mini", [], ["glr.py"]).families["glr"]
+    assert found["shapes"] == "1 of 2 planned checked, not glr 2x12"
+
+
+def test_a_family_without_a_size_is_refused(glr_file):
+    text = glr_file.read_text()
+    glr_file.write_text(text.replace("for _ in range(shape.n_layer)", "for _ in range(0)"))
+    with pytest.raises(InputError, match=r"glr 1x8 has no parameters but .* N = 0") as caught:
+        dry_run("vs.toml", "mini", [], ["glr.py"])
+    assert caught.value.where == "glr.py"
 
 
 @pytest.mark.parametrize("change", ["recipe.name=muon", "recipe.version=2", "recipe.lr=0.1"])

@@ -1,5 +1,6 @@
 """From a study to its runs: names that follow from the settings alone, counts and labels."""
 
+import random
 import re
 from collections import Counter
 
@@ -7,6 +8,7 @@ import pytest
 from settings_of_a_run import run_settings
 
 from isoloss import files
+from isoloss.corpus import library
 from isoloss.errors import InputError
 from isoloss.models import shape_of
 from isoloss.studies import estimate, plan, runner, spec
@@ -227,6 +229,73 @@ def test_seconds_of_a_run_worked_by_hand(scale, monkeypatch):
     per_token = run.counts.flops_exact(1)
     # A forward pass is a third of a training step; the model's width is that of half speed.
     assert run.seconds == pytest.approx(per_token * (updates * 64 + (windows * 16 + sliding) / 3) / (1e6 / 2))
+
+
+def test_windows_and_targets_beyond_the_text_cost_no_more_than_the_text():
+    asked = run_settings(context=16, batch_size=4, tokens=(640, 1280), evaluation=Evaluating(targets=0))
+    small = estimate.evaluation_tokens(asked)
+    assert estimate.evaluation_tokens(asked, 1e6) == small, "control: what the text has is not cut"
+    most = asked.model_copy(
+        update={"evaluation": Evaluating(**dict.fromkeys(Evaluating.model_fields, 10**8))}
+    )
+    traces, points = 9, 2
+    assert estimate.evaluation_tokens(most, 1600) == (traces + points) * 1600 * (1 + 8 + 16)
+
+
+def test_a_scale_knows_its_text_before_it_costs_an_evaluation(scale):
+    huge, large = (
+        plan.plan(scale(f"evaluation.final_windows={count}"), gpu=False)[0].seconds
+        for count in (10**8, 10**5)
+    )
+    assert huge == large, "both read the whole text"
+
+
+# The text
+
+
+@pytest.fixture
+def own_home(tmp_path):
+    """A home with the corpus ``own``, which nobody has tokenized yet."""
+    draw = random.Random(1)
+    for number in range(12):
+        words = draw.choices(["baran", "doto", "kivi", "lush", "mera"], k=200)
+        files.write_text(tmp_path / "text" / f"{number}.txt", " ".join(words))
+    library.add("own", [tmp_path / "text"], home=tmp_path / "home")
+    return tmp_path / "home"
+
+
+def long(scale, tokens, above=0):
+    """A scale with the longest context of which two fit into so many tokens, or a longer one."""
+    context = (tokens - 1) // 2 + above
+    tokens = f"tokens=[{10 * context}]"
+    return scale("corpus=own", "vocabulary=260", "batch_size=1", f"context={context}", tokens)
+
+
+def test_a_context_longer_than_the_text_is_refused_before_it_is_tokenized(scale, own_home):
+    info = library.info("own", own_home)
+    most = info.validation_bytes + info.validation_documents
+    assert plan.plan(long(scale, most), gpu=False, home=own_home)
+    with pytest.raises(InputError, match=f"the validation text has at most {most:,} tokens, too few for 2 "):
+        plan.plan(long(scale, most, above=1), gpu=False, home=own_home)
+
+
+def test_it_is_refused_by_the_tokens_where_they_are_counted(scale, own_home):
+    counted = library.tokenize("own", 260, home=own_home).validation.tokens
+    assert plan.plan(long(scale, counted), gpu=False, home=own_home)
+    with pytest.raises(
+        InputError, match=f"the validation text has {counted:,} tokens, too few for 2 "
+    ) as caught:
+        plan.plan(long(scale, counted, above=1), gpu=False, home=own_home)
+    assert caught.value.where == "corpus own"
+
+
+def test_a_run_is_refused_by_the_tokens_that_its_plan_could_not_count(scale, own_home, study_file, tmp_path):
+    info, study = library.info("own", own_home), spec.read(str(study_file()))
+    chosen = long(scale, info.validation_bytes)
+    runs = plan.plan(chosen, gpu=False, home=own_home)
+    with pytest.raises(InputError, match=r"the validation text has [0-9,]+ tokens, too few for 2 "):
+        runner.run(study, "mini", chosen, runs, tmp_path / "out", home=own_home)
+    assert not (tmp_path / "out").exists()
 
 
 # Cohorts

@@ -57,9 +57,7 @@ class Mine(nn.Module):
     def __init__(self, shape, vocab, context):
         super().__init__()
         self.embedding = nn.Embedding(vocab, shape.d_model)
-        self.gate = nn.Parameter(torch.zeros(shape.d_model))
         self.drop = nn.Dropout(0.1)
-        self.norm = nn.BatchNorm1d(shape.d_model)
         self.head = nn.Linear(shape.d_model, vocab)
 
     def forward(self, x_BT):
@@ -72,7 +70,13 @@ register(Family("mine", MineShape, Mine))
 """
 HIDDEN = "        h_BTD = self.drop(h_BTD)\n"
 HEAD = "self.head(h_BTD)"
-LINE = PLAIN[: PLAIN.index("def forward")].count("\n") + 1
+DROP = "        self.drop = nn.Dropout(0.1)\n"
+PARTS = {
+    "gate": "nn.Parameter(torch.zeros(shape.d_model))",
+    "scale": "nn.Parameter(torch.full((shape.d_model,), 1e-5))",
+    "norm": "nn.BatchNorm1d(shape.d_model)",
+}
+"""What a line of ``forward`` may use: there only if it does."""
 
 STACKED = """
 import torch
@@ -104,11 +108,11 @@ def check(tmp_path, monkeypatch):
     """check(text) -> what is found of the family ``mine`` that this text registers from here/mine.py."""
     monkeypatch.chdir(tmp_path)
 
-    def read(text, context=16):
+    def read(text, context=16, window=None):
         path = tmp_path / "mine.py"
         path.write_text(text)
         load_file(path)
-        return check_family(family("mine"), shape_of("mine", {"d_model": 8}), VOCAB, context, CPU)
+        return check_family(family("mine"), shape_of("mine", {"d_model": 8}), VOCAB, context, CPU, window)
 
     return read
 
@@ -119,8 +123,13 @@ def changed(old, new, text=PLAIN):
 
 
 def mixing(line):
-    """The plain family with another line between embedding and head."""
-    return changed(HIDDEN, f"        {line}\n")
+    """The plain family with another line between embedding and head, and the parts that it uses."""
+    parts = [f"        self.{name} = {part}\n" for name, part in PARTS.items() if f"self.{name}" in line]
+    return changed(DROP, "".join([DROP, *parts]), changed(HIDDEN, f"        {line}\n"))
+
+
+def line_of_forward(text):
+    return text[: text.index("def forward")].count("\n") + 1
 
 
 @pytest.mark.parametrize("text", [PLAIN, STACKED])
@@ -140,6 +149,10 @@ PEEKS = {
     "at all tokens": "h_BTD = h_BTD + h_BTD.mean(1, keepdim=True)",
     "within pairs": "h_BTD = h_BTD + h_BTD.unflatten(1, (-1, 2)).flip(2).flatten(1, 2)",
     "through a gate that starts shut": "h_BTD = h_BTD + self.gate * h_BTD.roll(-1, 1)",
+    "through a scale that starts small": "h_BTD = h_BTD + self.scale * h_BTD.roll(-1, 1)",
+    "by attention without a mask, scaled": (
+        "h_BTD = h_BTD + self.scale * nn.functional.scaled_dot_product_attention(h_BTD, h_BTD, h_BTD)"
+    ),
     "in training, by statistics of the batch": "h_BTD = self.norm(h_BTD.mT).mT",
     "in evaluation alone": "h_BTD = h_BTD if self.training else h_BTD + h_BTD.roll(-1, 1)",
 }
@@ -148,11 +161,12 @@ PEEKS = {
 @pytest.mark.parametrize("how", PEEKS)
 def test_a_family_that_peeks_is_refused(check, how):
     with pytest.raises(InputError, match="it sees what it is to predict") as caught:
-        check(mixing(PEEKS[how]))
-    assert caught.value.where == f"mine.py, line {LINE}"
+        check(text := mixing(PEEKS[how]))
+    assert caught.value.where == f"mine.py, line {line_of_forward(text)}"
     assert "masks" in caught.value.mend
 
 
+UNREACHED = "no gradient reaches members.0.gate"
 FAULTS = {
     "shape": (changed(HEAD, "h_BTD"), r"forward gave torch.float32 of shape \(2, 16, 8\)"),
     "one token less": (changed(HEAD, f"{HEAD}[:, 1:]"), r"of shape \(2, 15, 300\)"),
@@ -161,6 +175,8 @@ FAULTS = {
     "a pair": (changed(HEAD, f"{HEAD}, None"), "forward gave tuple, not a tensor"),
     "NaN": (changed(HEAD, f"{HEAD} * float('nan')"), "forward gave NaN or infinity, untrained"),
     "NaN in a gradient": (mixing("h_BTD = h_BTD + self.gate.sqrt()"), "the gradient of .*gate is not finite"),
+    "a parameter without use": (mixing("h_BTD = h_BTD.clone() if self.gate is None else h_BTD"), UNREACHED),
+    "a parameter that is frozen": (mixing("h_BTD = h_BTD + self.gate.detach()"), UNREACHED),
     "no gradient": (changed(HEAD, f"{HEAD}.detach()"), "no gradient reaches the weights"),
     "large logits": (changed(HEAD, f"30 * {HEAD}"), "the first loss is .* nats, not within 1 of ln V = 5.70"),
     "a memory": (
@@ -168,7 +184,11 @@ FAULTS = {
         "forward gives other logits for the same tokens the second time",
     ),
     "weights without seed": (
-        changed("torch.zeros(shape.d_model)", "torch.from_numpy(np.random.default_rng().random(8)).float()"),
+        changed(
+            "torch.zeros(shape.d_model)",
+            "torch.from_numpy(np.random.default_rng().random(8)).float()",
+            mixing("h_BTD = h_BTD + self.gate"),
+        ),
         "gate starts otherwise each time",
     ),
     "mixed members": (
@@ -183,18 +203,24 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_fault_is_refused_for_its_own_reason(check, fault):
     text, reason = FAULTS[fault]
-    line = text[: text.index("def forward")].count("\n") + 1
     with pytest.raises(InputError, match=reason) as caught:
         check(text)
-    assert caught.value.where == f"mine.py, line {line}"
+    assert caught.value.where == f"mine.py, line {line_of_forward(text)}"
     assert caught.value.mend
+
+
+def test_a_parameter_for_long_windows_is_not_missed_in_a_short_one(check):
+    text = mixing("h_BTD = h_BTD + self.gate if x_BT.shape[1] > 8 else h_BTD")
+    assert check(text, context=16, window=8)["gradients"] == "checked"
+    with pytest.raises(InputError, match=UNREACHED):
+        check(text, context=8)
 
 
 def test_an_error_of_the_users_names_the_last_of_their_lines(check):
     text = mixing("h_BTD = torch.cat([h_BTD, h_BTD[:, :3]], dim=2)")
     with pytest.raises(InputError, match="RuntimeError: Sizes of tensors must match") as caught:
         check(text)
-    assert caught.value.where == f"mine.py, line {LINE + 2}"
+    assert caught.value.where == f"mine.py, line {line_of_forward(text) + 2}"
 
 
 def test_what_is_no_module_is_refused_by_file(check):

@@ -39,6 +39,7 @@ def gap(data: PairByTokens) -> Parts:
         "one_slope": data.shared,
         "sizes": [
             {"params": size.params, "rival": size.curve, "slope": size.slope.value}
+            | {"slope_interval": size.slope.interval}
             | {"zero_at": None if size.zero is None else difference_numbers(size.zero)}
             for size in data.sizes
         ],

@@ -54,7 +54,7 @@ def run(
     price_per_gpu_hour: Annotated[float | None, typer.Option(help="With --gpu: for money.")] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", help="KEY=VALUE changes to the scale, e.g. --set seeds=[0,1,2]."),
+        typer.Option("--set", help="KEY=VALUE changes to the scale, e.g. --set 'seeds=[0,1,2]'."),
     ] = None,
     families: Annotated[
         list[Path] | None,
@@ -68,7 +68,7 @@ def run(
 
       isoloss run architectures --scale mini
       isoloss run architectures --scale gpu --dry-run
-      isoloss run my-study.toml --family my_family.py --set seeds=[0,1,2]
+      isoloss run my-study.toml --family my_family.py --set 'seeds=[0,1,2]'
       isoloss run architectures --scale gpu --engine slurm --engine-set partition=gpu
     """
     from isoloss.studies.stop import StopSignal

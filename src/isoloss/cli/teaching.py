@@ -34,7 +34,7 @@ def demo(
     only: Annotated[str | None, typer.Option("--panel", help="Only this panel of the demo.")] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", help="KEY=VALUE changes to the panels' settings, e.g. --set lengths=[20,64]."),
+        typer.Option("--set", help="KEY=VALUE changes to panels' settings, e.g. --set 'lengths=[20,64]'."),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="The sizes of the shipped recording: more seeds, wider sweeps.")

@@ -54,7 +54,8 @@ def alone(curves: Sequence[Curve]) -> str:
     fitted = [curve for curve in curves if isinstance(curve.fit, Fit)]
     if not fitted:
         return "no law of N could be fitted"
-    return min((curve.change, curve.label) for curve in fitted)[1]
+    change, name = min((curve.change, curve.name) for curve in fitted)
+    return f"{name}: {text.signed_percent(change)} in its last doubling of N"
 
 
 def crossed(crossing: Crossing | Refusal, pair: FamilyPair) -> str:

@@ -97,10 +97,18 @@ def matmul_rates(n: int = 512, seconds: float = 0.03, probes: int = 6) -> list[f
 
 
 def cost(
-    settings: RunSettings, shape: Shape, counts: Count, micro_batches: int, machine: MachineRate
+    settings: RunSettings,
+    shape: Shape,
+    counts: Count,
+    micro_batches: int,
+    machine: MachineRate,
+    validation: float = inf,
 ) -> tuple[float, float]:
-    """Seconds and bytes of a run; an evaluation is a forward pass, a third of a training step."""
-    tokens = updates(settings) * settings.batch_tokens + evaluation_tokens(settings) / 3
+    """Seconds and bytes of a run; an evaluation is a forward pass, a third of a training step.
+
+    ``validation``: tokens of held-out text, of which none is evaluated twice at once.
+    """
+    tokens = updates(settings) * settings.batch_tokens + evaluation_tokens(settings, validation) / 3
     taken = seconds(counts.flops_exact(tokens), width_of(shape, gpu=machine.gpu), machine)
     return taken, bytes_of(settings, shape, counts, micro_batches)
 
@@ -122,12 +130,17 @@ def bytes_of(
     )
 
 
-def evaluation_tokens(settings: RunSettings) -> int:
-    windows = settings.evaluation
+def evaluation_tokens(settings: RunSettings, validation: float = inf) -> float:
+    """Tokens read for validation losses; windows and targets are as many as the text has at most."""
+    context, asked = settings.context, settings.evaluation
     traces, points = len(trace_steps(settings)), len(settings.tokens)
-    count = traces * windows.trace_windows + windows.final_windows + (points - 1) * windows.windows
-    targets = traces * windows.trace_targets + points * windows.targets
-    return count * settings.context + targets * (NEAR + min(settings.context, GROUPS))
+    windows = ((traces, asked.trace_windows), (1, asked.final_windows), (points - 1, asked.windows))
+    read = sum(times * min(count, validation / context) for times, count in windows) * context
+    targets = sum(
+        times * min(count, validation)
+        for times, count in ((traces, asked.trace_targets), (points, asked.targets))
+    )
+    return read + targets * (NEAR + min(context, GROUPS))
 
 
 def width_of(shape: Shape, *, gpu: bool = False) -> int:

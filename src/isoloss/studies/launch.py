@@ -11,16 +11,16 @@ from rich.console import Console
 
 from isoloss.corpus import library
 from isoloss.errors import InputError
-from isoloss.models import family, load_file, shape_of
+from isoloss.models import load_file
 from isoloss.strict import key_and_value, validate
 from isoloss.studies import runner, spec
 from isoloss.studies.engines import ray, slurm
 from isoloss.studies.engines.messages import Engine
 from isoloss.studies.estimate import machine_rate
+from isoloss.studies.own_families import check_families
 from isoloss.studies.plan import PlannedRun, plan
 from isoloss.studies.spec import Scale, Study
 from isoloss.studies.stop import StopSignal
-from isoloss.training.check import check_family
 from isoloss.training.device import find
 
 REMOTE = {"ray": ray, "slurm": slurm}
@@ -157,23 +157,6 @@ def plan_of(study: str, scale: Scale, *, gpu: bool) -> list[PlannedRun]:
     except InputError as error:
         where = f"study {study}" + (f", {error.where}" if error.where else "")
         raise InputError(error.what, where=where, mend=error.mend) from None
-
-
-def check_families(runs: Sequence[PlannedRun], device: torch.device) -> dict[str, dict[str, str]]:
-    """What checking found of each family that does not come with isoloss, and its file.
-
-    Checked at the smallest planned shape of each setting of the keys that are no numbers.
-    """
-    found: dict[tuple[object, ...], dict[str, str]] = {}
-    for run in sorted(runs, key=lambda run: run.counts.params_total):
-        kind, settings = family(run.settings.family), run.settings
-        options = [pair for pair in settings.shape.items() if isinstance(pair[1], bool | str)]
-        if kind.shipped or (key := (kind.name, *options)) in found:
-            continue
-        shape = shape_of(kind.name, settings.shape)
-        checked = check_family(kind, shape, settings.vocab, settings.context, device)
-        found[key] = {"file": kind.place, **checked}
-    return {str(key[0]): checked for key, checked in reversed(found.items())}
 
 
 def size_warnings(runs: Sequence[PlannedRun]) -> list[str]:

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import log2
 from pathlib import Path
 from typing import Any
 
+from isoloss import files
 from isoloss.corpus import library
 from isoloss.corpus.tokenizer import load_tokenizer, tokenizer_hash, vocabulary_size
 from isoloss.errors import InputError
@@ -54,19 +56,35 @@ class PlannedRun:
         }
 
 
+@dataclass(frozen=True)
+class TextLength:
+    """Tokens of either side of a corpus: ``counted``, else as many as it can have, one a byte."""
+
+    train: int
+    validation: int
+    counted: bool = True
+
+    def likely_validation(self, vocab: int) -> int:
+        """The starter has 2.5 bytes a token of 1,024; each doubling of the vocabulary takes about as much."""
+        return self.validation if self.counted else round(self.validation / (log2(vocab) / 4))
+
+
 def plan(scale: Scale, *, gpu: bool, home: Path | None = None) -> list[PlannedRun]:
-    """Every run of the scale, in the file's order. InputError for a shape or setting that cannot be."""
+    """Every run of the scale, in the file's order.
+
+    Raises InputError for a shape or setting that cannot be, such as a context longer than the text.
+    """
+    info = library.info(scale.corpus, home)
     tokenizer, vocab = identify_tokenizer(scale)
-    text = {
-        "corpus_hash": library.info(scale.corpus, home).corpus_hash,
-        "tokenizer": tokenizer,
-        "vocab": vocab,
-    }
+    text = {"corpus_hash": info.corpus_hash, "tokenizer": tokenizer, "vocab": vocab}
+    length = length_of(info, tokenizer, home)
+    check_contexts(scale, length)
+    validation = length.likely_validation(vocab)
     runs = [
         run
         for models in scale.models
         for values in models.shapes
-        for run in runs_of_shape(scale, models, values, text, gpu)
+        for run in runs_of_shape(scale, models, values, text, validation, gpu)
     ]
     run_id, times = Counter(run.run_id for run in runs).most_common(1)[0]
     if times > 1:
@@ -82,10 +100,43 @@ def identify_tokenizer(scale: Scale) -> tuple[str, int]:
     return f"file-{tokenizer_hash(tokenizer)}", vocabulary_size(tokenizer)
 
 
+def length_of(info: library.CorpusInfo, tokenizer: str, home: Path | None) -> TextLength:
+    """From the token files of an earlier run where they are there, else from the bytes."""
+    kind = tokenizer if tokenizer.startswith("bpe-") else f"tokenizer-{tokenizer.removeprefix('file-')[:16]}"
+    folder = (home or files.home()) / "tokens" / f"{info.corpus_hash[:16]}-{kind}"
+    if folder.is_dir():
+        corpus = library.open_tokenized(folder, info.corpus_hash)
+        return TextLength(corpus.train.tokens, corpus.validation.tokens)
+    train = info.train_bytes + info.train_documents  # each ends in a token of its own
+    return TextLength(train, info.validation_bytes + info.validation_documents, counted=False)
+
+
+def check_contexts(scale: Scale, length: TextLength) -> None:
+    """Refuse before training what the text cannot give: a context, or two validation windows."""
+    context = max(models.context or scale.context for models in scale.models)
+    for split, tokens, windows in (("train", length.train, 1), ("validation", length.validation, 2)):
+        if tokens < windows * context + 1:
+            least = "" if length.counted else "at most "
+            raise InputError(
+                f"the {split} text has {least}{tokens:,} tokens, "
+                f"too few for {windows} context(s) of {context:,}",
+                where=f"corpus {scale.corpus}",
+                mend="use a shorter context, or more text",
+            )
+
+
 def runs_of_shape(
-    scale: Scale, models: Models, values: dict[str, Any], text: dict[str, Any], gpu: bool
+    scale: Scale,
+    models: Models,
+    values: dict[str, Any],
+    text: dict[str, Any],
+    validation: int,
+    gpu: bool,
 ) -> Iterator[PlannedRun]:
-    """One shape with each of its learning rates and seeds; ``text``: corpus, tokenizer and vocabulary."""
+    """One shape with each of its learning rates and seeds.
+
+    ``text``: corpus, tokenizer and vocabulary; ``validation``: about how many tokens are held out.
+    """
     shape = shape_in(models, values)
     kind = family(models.family)
     context, batch_size = sequences(scale, models)
@@ -107,7 +158,8 @@ def runs_of_shape(
             "evaluation": scale.evaluation,
         }
         settings = validate(RunSettings, run, where="study", mend=KEYS, by_hand=True)
-        cost = estimate.cost(settings, shape, counts, scale.micro_batches, estimate.machine_rate(gpu))
+        machine = estimate.machine_rate(gpu)
+        cost = estimate.cost(settings, shape, counts, scale.micro_batches, machine, validation)
         short = f", context {context}" if models.context else ""
         yield PlannedRun(settings, label(settings) + short, counts, *cost, target=models.params)
 

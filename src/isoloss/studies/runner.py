@@ -19,7 +19,7 @@ from isoloss.records.store import check, is_finished, read_plan, read_record, ru
 from isoloss.studies.engines import local
 from isoloss.studies.engines.messages import Ended, Engine, Held
 from isoloss.studies.gpu import calibrated, execution_on_gpu, members_at_once
-from isoloss.studies.plan import PlannedRun, cohorts
+from isoloss.studies.plan import PlannedRun, TextLength, check_contexts, cohorts
 from isoloss.studies.progress import Board, clock
 from isoloss.studies.spec import Scale, Study
 from isoloss.studies.status import holder
@@ -87,7 +87,7 @@ def run(
     console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
-    check_against_text(runs, corpus)
+    check_contexts(scale, TextLength(corpus.train.tokens, corpus.validation.tokens))
     write_plan(folder, study, planned)
 
     def how(run: PlannedRun) -> Execution:
@@ -208,19 +208,6 @@ def refuse_other_study(folder: Path, study: Study) -> None:
         raise InputError("cannot be written to", where=str(nearest), mend=other)
     if (folder / "study.json").is_file() and (planned := read_plan(folder)["study"]) != study.name:
         raise InputError(f"holds the study {planned!r}, not {study.name!r}", where=str(folder), mend=other)
-
-
-def check_against_text(runs: Sequence[PlannedRun], corpus: library.TokenizedCorpus) -> None:
-    """Refuse before training what the text cannot give: a context, or two validation windows."""
-    context = max(run.settings.context for run in runs)
-    for tokens, windows in ((corpus.train, 1), (corpus.validation, 2)):
-        if tokens.tokens < windows * context + 1:
-            raise InputError(
-                f"the {tokens.split} text has {tokens.tokens:,} tokens, "
-                f"too few for {windows} context(s) of {context:,}",
-                where=str(tokens.path),
-                mend="use a shorter context, or more text",
-            )
 
 
 def most_members(

@@ -147,7 +147,7 @@ def scale_of(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
 
 
 def _apply(values: dict[str, Any], change: str) -> None:
-    key, value = key_and_value(change, example="--set seeds=[0,1,2]")
+    key, value = key_and_value(change, example="--set 'seeds=[0,1,2]'")
     *path, last = key.split(".")
     table = values
     for part in path:

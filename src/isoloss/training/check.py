@@ -2,11 +2,11 @@
 
     output     logits (B, T, V) for windows as long as the context and shorter ones; floating, finite
     loss       the first loss is within a nat of ln V
-    gradients  reach the weights, all finite
+    gradients  reach every parameter, all finite
     causal     changing the tokens after t leaves everything up to t as it was, in training and evaluation
     members    a seed fixes the weights; two members compute together what each computes alone
 
-Entries of the weights that start at 0 are moved off it first where they could hide what they multiply.
+Entries of the weights that start at 0 or near it are moved off it first: they could hide what they multiply.
 """
 
 from collections.abc import Sequence
@@ -31,11 +31,17 @@ a nat is 2. Below ln V no random target can be known."""
 SHORT = 8
 """Tokens of a window as short as the evaluation by position uses."""
 
+SMALL = 1e-3
+"""Weights below it count as shut: training opens a layer's scale of 1e-5 within some updates."""
+
 
 def check_family(
-    kind: Family, shape: Shape, vocab: int, context: int, device: torch.device
+    kind: Family, shape: Shape, vocab: int, context: int, device: torch.device, window: int | None = None
 ) -> dict[str, str]:
-    """What was found, by name. Raises InputError naming the line of the user's file and what to mend."""
+    """What was found, by name, in windows of ``window`` tokens, by default as long as the context.
+
+    Raises InputError naming the line of the user's file and what to mend.
+    """
 
     def fresh(*seeds: int) -> nn.Module:
         model = build_cohort(kind, shape, vocab, context, list(seeds)).to(device)
@@ -45,11 +51,13 @@ def check_family(
     cuda = [device] if device.type == "cuda" else []
     with users_code(kind, "mend that line"), torch.random.fork_rng(devices=cuda):
         torch.manual_seed(0)
-        x_KBT, y_KBT = torch.randint(vocab, (2, 2, 2, context), device=device)
+        x_KBT, y_KBT = torch.randint(vocab, (2, 2, 2, window or context), device=device)
         model = fresh(0, 1)
         try:
             check_output(model, x_KBT, vocab)
             first_loss = check_loss(model, x_KBT, y_KBT, vocab)
+            if x_KBT.shape[-1] == context:
+                check_parameters(model)
             check_causal(fresh(0), x_KBT[:1], vocab)
             check_members(fresh(0, 1), [fresh(0), fresh(1)], x_KBT)
         except InputError as error:
@@ -112,10 +120,18 @@ def check_loss(model: nn.Module, x_KBT: Tensor, y_KBT: Tensor, vocab: int) -> st
     return f"{first:.2f} at first, ln V = {ln_V:.2f}"
 
 
+def check_parameters(model: nn.Module) -> None:
+    """After a backward pass. What a long window alone has a use for gets no gradient from a short one."""
+    for name, parameter in model.named_parameters():
+        if parameter.grad is None:
+            mend = "use it in forward; or register_buffer for what is not trained, since N counts parameters"
+            raise InputError(f"no gradient reaches {name}", mend=mend)
+
+
 def check_causal(model: nn.Module, x_KBT: Tensor, vocab: int) -> None:
     """Change all tokens but the first ``kept``, for cuts near both ends and in the middle."""
     T = x_KBT.shape[-1]
-    move_off_zero(model)
+    open_what_is_shut(model)
     for train in (True, False):
         before = outputs(model, x_KBT, train=train)
         if differ(outputs(model, x_KBT, train=train), before).any():
@@ -137,7 +153,7 @@ def check_members(model: nn.Module, alone: Sequence[nn.Module], x_KBT: Tensor) -
             if not torch.equal(weight, member.get_parameter(name)):
                 what = f"{name} starts otherwise each time, though the seed is the same"
                 raise InputError(what, mend="draw initial weights with torch's own generator")
-    move_off_zero(model)
+    open_what_is_shut(model)
     together = outputs(model, x_KBT, train=False)
     for k, member in enumerate(alone):
         member.load_state_dict(member_weights(model, k), strict=False)
@@ -166,6 +182,7 @@ def differ(a_KBTX: Tensor, b_KBTX: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def move_off_zero(model: nn.Module) -> None:
+def open_what_is_shut(model: nn.Module) -> None:
+    """Move what is ``SMALL`` by as much as embeddings have: who is causal is so whatever the weights are."""
     for weight in model.parameters():
-        weight += 0.02 * torch.randn_like(weight) * (weight == 0) * weight.requires_grad
+        weight += 0.02 * torch.randn_like(weight) * (weight.abs() < SMALL)
