@@ -90,7 +90,7 @@ def test_a_family_of_a_user_is_set_against_every_other_and_judged(told):
     assert "the gated model is ahead at every size" in found["families-transformer-gated"].sentence
     assert "is ahead" in found["families-lstm-gated"].sentence
     assert "the Transformer gains" in found["positions-transformer-gated"].sentence
-    assert "The gated model's lead" in found["gap-transformer-gated"].sentence
+    assert "The gated model's mean lead" in found["gap-transformer-gated"].sentence
     names = {figure.name for part in sections(analyse(told(one))) for figure in part.figures}
     assert {f"{name}{pair}" for pair in pairs for name in ("gap-by-tokens", "loss-by-position")} < names
 

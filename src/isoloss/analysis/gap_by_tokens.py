@@ -265,15 +265,17 @@ def verdict(pair: PairByTokens) -> str:
         moves = "falls" if pair.change < 0 else "rises"
         return f"{names} {moves} by {size_words(pair.slope)} {pair.doubling}"
     moves = "grows" if pair.change == pair.lead else "shrinks"
-    return f"the {ahead}'s lead {moves} {slope_words(pair)} {pair.doubling}"
+    mean = "" if pair.shared else "mean "
+    return f"the {ahead}'s {mean}lead {moves} {size_words(pair.slope)} {pair.doubling}"
 
 
-def slope_words(pair: PairByTokens) -> str:
-    """'0.083 nats (0.075 to 0.091)' of all sizes; of the least and the most, by size, where they differ."""
-    slopes = sorted((size.slope for size in pair.sizes), key=lambda slope: abs(slope.value))
-    if pair.shared or min(slope.value for slope in slopes) * max(slope.value for slope in slopes) <= 0:
-        return size_words(pair.slope)
-    return f"{size_words(slopes[0])} to {size_words(slopes[-1])}, by size,"
+def slope_range_words(pair: PairByTokens) -> str:
+    """Of slopes that differ the least and the most, in sentences; empty where all sizes share one."""
+    if pair.shared:
+        return ""
+    least, most = (end(pair.sizes, key=lambda size: abs(size.slope.value)) for end in (min, max))
+    each = [f"{size_words(size.slope)} at N = {text.count(size.params)}" for size in (least, most)]
+    return f"Sizes differ: it is least, {each[0]}. It is most, {each[1]}."
 
 
 def size_words(slope: Interval) -> str:
@@ -292,8 +294,8 @@ def crossing_words(pair: PairByTokens) -> str:
         return f"It ends at no size by {text.count(most)} tokens"
     zero, size = min(zeros, key=lambda each: each[0].value)
     where = f"{text.count(zero.value)} tokens ({text.interval(zero.ends, text.count)})"
-    ends = "ends" if zero.value <= max(size.gaps) else "would end"
-    return f"With {text.count(size.params)} parameters it {ends} at {where}"
+    ends = "end" if zero.value <= max(size.gaps) else "would end"
+    return f"{text.count(size.params)} parameters {ends} it at {where}"
 
 
 def beyond_words(pair: PairByTokens) -> str:
