@@ -69,7 +69,7 @@ def test_equal_families_are_not_said_to_differ(told):
 def test_the_position_sentence_says_who_gains_and_who_is_flat(ahead_findings):
     found = ahead_findings["positions"]
     assert "the Transformer gains" in found.sentence
-    assert re.search(r"layer LSTM 92\dK gains less than 0.01 nats after token 64", " ".join(found.caveats))
+    assert re.search(r"layer LSTM 92\dK gains next to nothing after token 64", " ".join(found.caveats))
     assert "Transformer 960K still gains at tokens 65–128" in " ".join(found.caveats)
     assert found.numbers["stops"] == {"transformer": None, "lstm": 64}
 

@@ -113,7 +113,7 @@ def test_differences_by_position_change_where_the_lstm_stops(analysis):
         rows = [row for row in table.rows if number(row[0]) == pair.reference.params]
         assert number(rows[-1][5]) < 0  # the Transformer gains more from context: it uses all of it
     assert column(sections.context_uses(found), "Context").count(
-        "Gains less than 0.01 nats after token 64"
+        "Gains next to nothing after token 64"
     ) == len(found.pairs)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from isoloss import text
 from isoloss.analysis.by_params import ByParams, FamilyPair, called, crossover, fall, sides, total_words
 from isoloss.analysis.by_params import verdict as params_verdict
-from isoloss.analysis.by_position import START, FamilyPositions, flat_by, use_words
+from isoloss.analysis.by_position import LEFT, START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.contexts import Contexts, late_words, law_verdict, trend_words
 from isoloss.analysis.families import Versus, name_of
@@ -174,7 +174,7 @@ def positions(data: FamilyPositions) -> Parts:
         f"The largest of {text.plural(len(data.pairs), 'pair')} of like size (N ratio {pair.ratio:.2f}); "
         "every window starts from nothing.",
         f"Counted from tokens {START // 2 + 1}–{START} on, by octaves: where a model becomes flat is known "
-        "to a factor of two.",
+        f"to a factor of two. Next to nothing is less than {LEFT:g} nats.",
     ]
     return sentence, numbers, caveats
 

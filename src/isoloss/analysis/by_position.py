@@ -262,7 +262,7 @@ def flat_by(model: PositionCurve) -> int | None:
 def use_words(use: ContextUse) -> str:
     """Where one model stops improving, as a clause."""
     if use.use is Use.FLAT:
-        return f"gains less than {LEFT:g} nats after token {use.tokens[1]}"
+        return f"gains next to nothing after token {use.tokens[1]}"
     if use.use is Use.GAINS:
         return f"still gains at tokens {use.tokens[0]}–{use.tokens[1]}"
     return "is too noisy to say where it stops improving"
