@@ -308,7 +308,7 @@ def fold_words(data: Shapes) -> str:
     if apart:
         none = f"no {text.listed(apart, 'or')}"
         words.append(f"{none} does so" if parts else f"{none} is within 1% of the best in every curve")
-    return "; ".join(words) + ". Seeds make none sure" * (unsure and bool(parts))
+    return "; ".join(words) + ". No range is sure" * (unsure and bool(parts))
 
 
 def fold(flat: Flat, *, unsure: bool = False) -> str:
