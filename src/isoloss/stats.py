@@ -64,13 +64,6 @@ class Interval:
             return None
         return 1 if self.low > 0 else -1 if self.high < 0 else 0
 
-    def among(self, count: int) -> "Interval":
-        """As one of ``count`` that hold together at its level (Bonferroni); itself where it is no t one."""
-        if not self.df:
-            return self
-        known = t_interval(self.value, self.se, self.n, self.df, 1 - (1 - self.level) / count)
-        return replace(known, level=self.level)
-
     def within(self, least: float, most: float) -> "Interval":
         """Cut off at what is possible, such as 0 and 1 for the mean of shares."""
         return replace(self, low=max(least, self.low), high=min(most, self.high))

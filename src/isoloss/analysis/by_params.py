@@ -22,7 +22,7 @@ from isoloss.errors import Refusal, attempt
 from isoloss.laws import Crossing, CrossingOutcome, Fit, crossing
 from isoloss.noise import Key, nested_noise
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval, Noise, mean
+from isoloss.stats import LEVEL, Interval, Noise, mean, t_interval
 
 NEAR = 1.1
 """Sizes within this factor match: they are compared without a larger and a smaller one."""
@@ -63,7 +63,7 @@ class FamilyPair:
     def headline_gaps(self) -> list[Gap]:
         """Against the rival of the headline; the intervals of all sizes hold together."""
         gaps = [gap for gap in self.gaps if gap.curve == self.rival]
-        return [replace(gap, difference=gap.difference.among(len(gaps))) for gap in gaps]
+        return [replace(gap, difference=together(gap.difference, len(gaps))) for gap in gaps]
 
     @cached_property
     def crossings(self) -> Mapping[str, Crossing | Refusal]:
@@ -163,6 +163,14 @@ def compare(
         ),
         fits=fits | {each.name: each.fit for each in curves if each.name == reference},
     )
+
+
+def together(one: Interval, count: int) -> Interval:
+    """As one of ``count`` that hold together at its level (Bonferroni); itself where it has none."""
+    if not one.df:
+        return one
+    known = t_interval(one.value, one.se, one.n, one.df, 1 - (1 - one.level) / count)
+    return replace(known, level=one.level)
 
 
 def losses_of(points: pl.DataFrame, curve: str) -> Losses:
