@@ -18,7 +18,7 @@ from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import INK, family_colour, linear_axis, log_axis, shades
-from isoloss.laws import Crossing, CrossingOutcome, Fit
+from isoloss.laws import Crossing, CrossingOutcome
 
 WIDTH, HEIGHT = 560, 400
 GRID_POINTS = 60
@@ -51,10 +51,10 @@ def figure(data: ByParams, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> Figu
 
 def alone(curves: Sequence[Curve]) -> str:
     """Of curves that nothing is set against: the one that falls most with N."""
-    fitted = [curve for curve in curves if isinstance(curve.fit, Fit)]
-    if not fitted:
+    known = [(curve.change, curve.name) for curve in curves if curve.change is not None]
+    if not known:
         return "no law of N could be fitted"
-    change, name = min((curve.change, curve.name) for curve in fitted)
+    change, name = min(known)
     return f"{name}: {text.signed_percent(change)} in its last doubling of N"
 
 
