@@ -1,7 +1,7 @@
 """Estimates need not be right, but they must be positive and grow with what they count."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
 
 import pytest
@@ -15,22 +15,47 @@ from isoloss.records.store import read_plan, read_record, run_folder
 from isoloss.studies import estimate
 from isoloss.studies.estimate import MachineRate
 from isoloss.training.settings import RunSettings
+from isoloss.units import Count
 
 HERE = MachineRate(1e10, 100, "made up")
 
 
-@given(st.floats(1, 1e24), st.integers(1, 20_000), st.floats(1.01, 100))
+@dataclass
+class Sizes:
+    d_model: int
+    d_head: int = 1000
+
+
+def counts(matmul=1e6, attention=0.0, head=0.0):
+    return Count(1, 1, 1, matmul, attention, head)
+
+
+@given(st.floats(1, 1e12), st.integers(1, 20_000), st.floats(1.01, 100))
 def test_time_grows_with_flops_and_falls_with_width_and_rate(flops, width, factor):
-    seconds = estimate.seconds(flops, width, HERE)
+    def taken(flops, width, machine=HERE):
+        return estimate.seconds(counts(flops), 1000, Sizes(width), machine)
+
+    seconds = taken(flops, width)
     assert seconds > 0
-    assert estimate.seconds(flops * factor, width, HERE) == pytest.approx(seconds * factor)
-    assert estimate.seconds(flops, width + 1, HERE) < seconds
-    assert estimate.seconds(flops, width, MachineRate(1e10 * factor, 100, "")) < seconds
+    assert taken(flops * factor, width) == pytest.approx(seconds * factor)
+    assert taken(flops, width + 1) < seconds
+    assert taken(flops, width, MachineRate(1e10 * factor, 100, "")) < seconds
 
 
 def test_at_the_width_of_half_speed_it_takes_twice_as_long():
-    assert estimate.seconds(1e10, 100, HERE) == pytest.approx(2.0)
-    assert estimate.seconds(1e10, 10**9, HERE) == pytest.approx(1.0, rel=1e-6)
+    for width, seconds in ((100, 2.0), (10**9, 1.0)):
+        taken = estimate.seconds(counts(1e10 / 3), 1, Sizes(width), HERE)
+        assert taken == pytest.approx(seconds, rel=1e-6)
+
+
+def test_narrow_heads_slow_attention_alone_and_on_a_processor_alone():
+    """FULL_SPEED_HEAD / d_head times as long; on a GPU attention goes by d_model as all else."""
+    attention = counts(0.0, 1e10 / 3)
+    for d_head, seconds in ((9, 10.0), (45, 2.0), (90, 1.0), (180, 1.0)):
+        assert estimate.seconds(attention, 1, Sizes(100, d_head), HERE) == pytest.approx(seconds)
+        assert estimate.seconds(counts(1e10 / 3), 1, Sizes(100, d_head), HERE) == pytest.approx(2.0)
+    gpu = MachineRate(1e10, 100, "", gpu=True)
+    assert estimate.seconds(attention, 1, Sizes(100, 9), gpu) == pytest.approx(2.0)
 
 
 BASE = {"params_total": 1000, "d_model": 64, "layers": 2, "logits": 1024, "tokens": 65536, "context": 16}
@@ -112,8 +137,9 @@ def test_time_of_the_reference_studies_is_one_factor_from_the_estimate():
     found = medians_of_time(seconds)
     assert len(found) >= 5
     assert 1 / 1.25 < min(found) < max(found) < 1.25
-    by_d_model = medians_of_time(lambda settings: seconds(settings, replace(HERE, gpu=True)))
-    assert max(by_d_model) > 1.25, "control: by d_model alone small heads take longer than said"
+    alone = replace(HERE, width=0, gpu=True)
+    by_flops = medians_of_time(lambda settings: seconds(settings, alone))
+    assert max(by_flops) / min(by_flops) > 1.25**2, "control: by FLOPs alone narrow models take longer"
 
 
 def test_the_rate_of_this_machine_is_measured():

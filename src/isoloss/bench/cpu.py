@@ -11,7 +11,7 @@ from isoloss.bench.loops import Design, loop, task_of
 from isoloss.bench.peers import lstm_alone, matmul, plain_gpt
 from isoloss.bench.rows import Row, rates
 from isoloss.models import shape_of
-from isoloss.studies.estimate import HALF_SPEED_WIDTH, MachineRate, update_floats, width_of
+from isoloss.studies.estimate import HALF_SPEED_WIDTH, MachineRate, update_floats
 from isoloss.studies.estimate import seconds as estimated
 from isoloss.training.device import Device
 from isoloss.training.setup import set_up
@@ -73,8 +73,7 @@ def growth(seconds: float) -> Iterator[Row]:
 def expected(design: Design, matmul_rate: float) -> float:
     """Tokens a second on which ``--dry-run`` counts, from that matmul."""
     machine = MachineRate(matmul_rate, HALF_SPEED_WIDTH, "")
-    width = width_of(shape_of(design.family, design.shape))
-    return 1.0 / estimated(design.flops_per_token(), width, machine)
+    return 1.0 / estimated(design.count(), 1.0, shape_of(design.family, design.shape), machine)
 
 
 def longer(seconds: float) -> Iterator[Row]:

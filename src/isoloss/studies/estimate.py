@@ -6,7 +6,7 @@ assumption is printed with the estimate.
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
 
@@ -23,6 +23,9 @@ from isoloss.units import Count
 
 HALF_SPEED_WIDTH = 100
 """Width at which the training step reaches half the matmul rate (CPU, measured over widths 24 to 320)."""
+
+FULL_SPEED_HEAD = 90
+"""Head dimension from which attention runs at the matmul rate (CPU, measured over 4 to 32)."""
 
 GPU_MFU = 0.4
 """Share of its dense bf16 peak that a GPU is assumed to reach on wide models."""
@@ -109,8 +112,7 @@ def cost(
     ``validation``: tokens of held-out text, of which none is evaluated twice at once.
     """
     tokens = updates(settings) * settings.batch_tokens + evaluation_tokens(settings, validation) / 3
-    taken = seconds(counts.flops_exact(tokens), width_of(shape, gpu=machine.gpu), machine)
-    return taken, bytes_of(settings, shape, counts, micro_batches)
+    return seconds(counts, tokens, shape, machine), bytes_of(settings, shape, counts, micro_batches)
 
 
 def bytes_of(
@@ -143,16 +145,22 @@ def evaluation_tokens(settings: RunSettings, validation: float = inf) -> float:
     return read + targets * (NEAR + min(context, GROUPS))
 
 
-def width_of(shape: Shape, *, gpu: bool = False) -> int:
-    """What decides the speed: d_model; on a CPU the narrowest of it, d_ff and two heads."""
-    d_model = getattr(shape, "d_model", 64)
-    if gpu:
-        return d_model
-    return min(d_model, getattr(shape, "d_ff", d_model), 2 * getattr(shape, "d_head", d_model))
+def seconds(counts: Count, tokens: float, shape: Shape, machine: MachineRate) -> float:
+    """3 tokens [(matmul + head FLOPs) (w + d) / d + attention FLOPs max(1, h / d_head)] / rate, d = d_model.
 
-
-def seconds(flops: float, width: int, machine: MachineRate) -> float:
-    return flops / (machine.rate * width / (width + machine.width))
+    w and h are ``machine.width`` and, on a CPU, ``FULL_SPEED_HEAD``: attention of narrow heads is mostly its
+    softmax, whatever their width.
+    """
+    d_model, d_head = getattr(shape, "d_model", 64), getattr(shape, "d_head", None)
+    wide = (d_model + machine.width) / d_model
+    narrow = max(1.0, FULL_SPEED_HEAD / d_head) if d_head and not machine.gpu else wide
+    slowed = replace(
+        counts,
+        matmul_flops=wide * counts.matmul_flops,
+        head_flops=wide * counts.head_flops,
+        attention_flops=narrow * counts.attention_flops,
+    )
+    return slowed.flops_exact(tokens) / machine.rate
 
 
 def memory_bytes(
