@@ -55,7 +55,7 @@ def test_a_lead_that_shrinks_and_its_end_inside_the_data_are_found(told):
     assert "the LSTM's lead shrinks 0." in gap_by_tokens.verdict(found)
     zeros = [size.zero for size in found.sizes if size.zero]
     assert zeros
-    assert " it ends at " in gap_by_tokens.crossing_words(found)
+    assert " end it at " in gap_by_tokens.crossing_words(found)
 
 
 def test_a_lead_that_grows_has_no_end(told):

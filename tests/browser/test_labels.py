@@ -21,7 +21,9 @@ FAULTS = """() => {
     boxes.slice(i + 1).forEach((b, j) => {
       const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
       const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      const of_one_line = Math.abs(a.bottom - b.bottom) < 1; // two numbers of one line that touch read as one
+      const number = text => /^[\\d.,]+[KMBT%]?$/.test(text.textContent);
+      const of_one_line = Math.abs(a.bottom - b.bottom) < 1 && number(words[i]) && number(words[i + 1 + j]);
+      // two numbers of one line that touch read as one
       if (across > (of_one_line ? -2 : 1) && down > 0.25 * Math.min(a.height, b.height))
         out.push(['overlap', words[i].textContent, words[i + 1 + j].textContent]);
     });

@@ -9,7 +9,7 @@ import pytest
 import spec
 from scipy.special import stdtrit
 
-from isoloss.analysis import parameters, residual_bins
+from isoloss.analysis import fit_doubts, parameters, residual_bins
 from isoloss.analysis.fit_rows import brief_formula, rows
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import correlations, fit_residuals, profiles
@@ -260,8 +260,8 @@ def test_names_of_printed_laws_do_not_overlap():
 
 def test_outliers_do_not_flatten_the_frame_of_residuals():
     points = pl.DataFrame({"residual": [*np.linspace(-1, 1, 41), 30.0, -25.0]})
-    assert len(figures.framed(points)) == 41
-    assert figures.beyond_words(points) == "; 2 rows lie off the frame of residuals"
+    assert len(fit_doubts.framed(points)) == 41
+    assert fit_doubts.beyond_words(points) == "; 2 rows lie off the frame of residuals"
     usual = pl.DataFrame({"residual": np.random.default_rng(0).normal(0, 1, 500)})
-    assert len(figures.framed(usual)) == 500
-    assert figures.beyond_words(usual) == ""
+    assert len(fit_doubts.framed(usual)) == 500
+    assert fit_doubts.beyond_words(usual) == ""

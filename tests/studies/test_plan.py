@@ -226,9 +226,12 @@ def test_seconds_of_a_run_worked_by_hand(scale, monkeypatch):
     windows = 9 * 2 + 4 + 8  # along the trunk, at the first D point, at the last
     sliding = 2 * 32 * (8 + 16)  # at both D points 32 targets, with 8 and with 16 tokens before each
     assert plan.estimate.evaluation_tokens(run.settings) == windows * 16 + sliding
-    per_token = run.counts.flops_exact(1)
-    # A forward pass is a third of a training step; the model's width is that of half speed.
-    assert run.seconds == pytest.approx(per_token * (updates * 64 + (windows * 16 + sliding) / 3) / (1e6 / 2))
+    counts = run.counts
+    # At the width of half speed all takes twice as long, attention with heads of d_head 90 / d_head times.
+    d_head = run.settings.shape["d_head"]
+    slow = 2 * (counts.matmul_flops + counts.head_flops) + 90 / d_head * counts.attention_flops
+    # A forward pass is a third of a training step.
+    assert run.seconds == pytest.approx(3 * slow * (updates * 64 + (windows * 16 + sliding) / 3) / 1e6)
 
 
 def test_windows_and_targets_beyond_the_text_cost_no_more_than_the_text():

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from isoloss import text
@@ -110,6 +111,19 @@ def outliers(fit: Fit) -> Outliers | None:
     params = fit.form.plain(problem.model.unscale(problem.model.theta(phi)[None])[0]) | dict(fit.fixed)
     ends = (float(off_n[out_n].min()), float(off_n[out_n].max()))
     return Outliers(tuple(sorted(out_rows.tolist())), ends, params, many)
+
+
+def framed(points: pl.DataFrame) -> list[float]:
+    """The residuals that a frame holds: outliers would flatten what the others show."""
+    r_n = points["residual"].to_numpy()
+    off_n = np.abs(r_n - np.median(r_n))
+    return r_n[off_n <= OFF * max(1.4826 * float(np.median(off_n)), 1e-12)].tolist() or r_n.tolist()
+
+
+def beyond_words(points: pl.DataFrame) -> str:
+    """'; 7 rows are off this frame of residuals', where a frame leaves out some."""
+    beyond = points.height - len(framed(points))
+    return f"; {text.plural(beyond, 'row')} lie off the frame of residuals" if beyond else ""
 
 
 def outlier_tables(fit: Fit) -> list[Table]:

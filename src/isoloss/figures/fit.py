@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.analysis.fit_doubts import OFF
+from isoloss.analysis.fit_doubts import beyond_words, framed
 from isoloss.analysis.fit_rows import (
     amount,
     bulk,
@@ -189,19 +189,6 @@ def _over_residuals(
     strip = marks.panel([*levels_of(fit, y), dots], WIDTH, STRIP)
     panel = marks.panel(layers, WIDTH, HEIGHT).resolve_scale(color="independent")
     return alt.vconcat(panel, strip, spacing=14)
-
-
-def framed(points: pl.DataFrame) -> list[float]:
-    """The residuals that a frame holds: outliers would flatten what the others show."""
-    r_n = points["residual"].to_numpy()
-    off_n = np.abs(r_n - np.median(r_n))
-    return r_n[off_n <= OFF * max(1.4826 * float(np.median(off_n)), 1e-12)].tolist() or r_n.tolist()
-
-
-def beyond_words(points: pl.DataFrame) -> str:
-    """'; 7 rows are off this frame of residuals', where a frame leaves out some."""
-    beyond = points.height - len(framed(points))
-    return f"; {text.plural(beyond, 'row')} lie off the frame of residuals" if beyond else ""
 
 
 def levels_of(fit: Fit, y: alt.Y) -> list[alt.Chart]:

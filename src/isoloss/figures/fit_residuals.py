@@ -6,6 +6,7 @@ import altair as alt
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.fit_doubts import beyond_words, framed
 from isoloss.analysis.fit_rows import (
     inside_words,
     median_miss,
@@ -20,7 +21,7 @@ from isoloss.analysis.fit_rows import (
 from isoloss.analysis.residual_bins import drift, means
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
-from isoloss.figures.fit import PANEL, PANELS_A_ROW, beyond_words, framed, in_rows, levels_of
+from isoloss.figures.fit import PANEL, PANELS_A_ROW, in_rows, levels_of
 from isoloss.figures.style import PREDICTED, QUIET, REAL, axis
 from isoloss.laws import Fit
 

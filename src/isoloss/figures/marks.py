@@ -35,7 +35,7 @@ Look = tuple[str, str, list[int]]
 """A colour, a shape of points and a dash of lines."""
 MOST_NAMED = 500
 """Marks of one layer that say their numbers; of more the page would grow by more than it tells."""
-SHADES = 64
+SHADES = 32
 """Colours that marks along a ramp take: more are not told apart, and marks of one look are one in a page."""
 EDGE = alt.XValue("width")
 """The right side of a panel."""

@@ -8,7 +8,7 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis import papers
 from isoloss.analysis.points import LEVEL_WORDS
-from isoloss.analysis.shape import NEAR, PANELS, Curve, Shapes, compute_words, fold_words, shared
+from isoloss.analysis.shape import ASPECT, NEAR, PANELS, Curve, Shapes, compute_words, fold_words, shared
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import INK, family_colour, linear_axis, log_axis, shades
@@ -24,8 +24,10 @@ def figure(data: Shapes) -> Figure:
     top = min(MOST, max(2.0, *rows["increase"]))
     y = linear_axis("increase", "Loss increase (%)", 0.0, top)
     panels = [[curve for curve in data.curves if curve.panel == panel] for panel in PANELS]
-    drawn = [layers_of(curves, y) for curves in panels if curves]
-    drawn[-1] += scale_bar(y, data)
+    bare = y.copy()
+    bare.title = None  # it stands at the first panel
+    drawn = [layers_of(curves, bare if i else y) for i, curves in enumerate(filter(None, panels))]
+    drawn[-1] += scale_bar(bare, data)
     above = rows.filter(pl.col("increase") > top).height
     return captioned(
         "shape",
@@ -49,11 +51,16 @@ def rows_of(curve: Curve) -> pl.DataFrame:
     return curve.rows.with_columns(percent).select(*names, pl.all())
 
 
+def short(curve: Curve) -> str:
+    """Its name in few letters: three panels stand abreast."""
+    return curve.name if curve.panel == ASPECT else curve.name.replace(" = ", " ")
+
+
 def layers_of(curves: Sequence[Curve], y: alt.Y) -> list[alt.Chart]:
     """The curves of one ratio; white inside is what is not told apart from the best."""
     looks = zip(curves, shades(family_colour("transformer"), len(curves)), marks.SHAPES * 9, strict=False)
     rows = pl.concat(
-        rows_of(curve).with_columns(colour=pl.lit(colour), shape=pl.lit(shape), label=pl.lit(curve.name))
+        rows_of(curve).with_columns(colour=pl.lit(colour), shape=pl.lit(shape), label=pl.lit(short(curve)))
         for curve, colour, shape in looks
     )
     x = log_axis(alt.X, "x", curves[0].panel, *marks.span(rows["x"]), room=1.25, labels=".3~g")

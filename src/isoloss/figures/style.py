@@ -112,6 +112,7 @@ def configured(chart: Any) -> Any:
         )
         .configure_axis(
             labelFontSize=12,
+            labelSeparation=4,
             titleFontSize=13,
             titleFontWeight="normal",
             labelColor=INK,
