@@ -106,5 +106,5 @@ def test_names_on_each_other_and_cut_off_are_seen(faults):
     assert faults(svg.format(apart)) == []
     assert faults(svg.format(text.format(10, "one") + text.format(20, "two"))) == [["overlap", "one", "two"]]
     assert faults(svg.format(text.format(190, "beyond"))) == [["cut off", "beyond"]]
-    touching = text.format(10, "100") + text.format(31, "200")
+    touching = text.format(10, "100") + text.format(29, "200")
     assert faults(svg.format(touching)) == [["overlap", "100", "200"]]

@@ -80,7 +80,7 @@ def imported_late(*preloaded):
 
 def test_the_fork_server_has_imported_what_an_update_needs():
     assert imported_late(*local.PRELOADED) < 20
-    assert imported_late("torch") > 100, "control: torch alone imports its compiler with the first optimiser"
+    assert imported_late("torch") > 50, "control: torch alone imports its compiler with the first optimiser"
 
 
 class Deaf:

@@ -24,8 +24,7 @@ def figure(data: Shapes) -> Figure:
     top = min(MOST, max(2.0, *rows["increase"]))
     y = linear_axis("increase", "Loss increase (%)", 0.0, top)
     panels = [[curve for curve in data.curves if curve.panel == panel] for panel in PANELS]
-    bare = y.copy()
-    bare.title = None  # it stands at the first panel
+    bare = y.title(None)  # it stands at the first panel
     drawn = [layers_of(curves, bare if i else y) for i, curves in enumerate(filter(None, panels))]
     drawn[-1] += scale_bar(bare, data)
     above = rows.filter(pl.col("increase") > top).height
