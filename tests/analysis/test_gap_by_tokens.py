@@ -347,6 +347,17 @@ def test_a_longer_d_of_one_seed_stands_beside_the_line_and_is_said():
     assert gap_by_tokens.beyond_words(pair_at(even, versus)[0]) == ""
 
 
+def test_a_better_curve_that_stopped_earlier_is_said():
+    (versus,) = pairs(("transformer", "lstm"))
+    points = planted(np.random.default_rng(1), 1)
+    gaps, _ = pair_at(points, versus)
+    assert {size.stopped for size in gaps.sizes} == {("2-layer LSTM", LAST // 2)}
+    words = gap_by_tokens.stopped_words(gaps)
+    assert words.count("the 2-layer LSTM was better, but stopped at D = 2.1M") == len(SIZES)
+    worse = points.with_columns(loss=pl.col("loss") + 0.2 * (pl.col("curve") == "2-layer LSTM"))
+    assert gap_by_tokens.stopped_words(pair_at(worse, versus)[0]) == ""
+
+
 @pytest.mark.parametrize("shift", [0, 1], ids=["stops early", "shares no D"])
 def test_a_third_family_of_other_d_takes_nothing_from_the_pair(shift):
     points = planted(np.random.default_rng(1), 1)

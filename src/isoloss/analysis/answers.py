@@ -16,6 +16,7 @@ from isoloss.analysis.gap_by_tokens import (
     single_words,
     size_words,
     slope_range_words,
+    stopped_words,
 )
 from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
 from isoloss.analysis.loop_worth import phi_words, worth_words
@@ -52,7 +53,7 @@ def gap(data: PairByTokens) -> Parts:
         "lie from their lines.",
         f"{'One power of D' if data.bent else 'A straight line in log D'} is assumed. Each size meets the "
         "rival's best curve at its last D, at equal N: where no size matches, between the two nearest.",
-        *filter(None, [slope_range_words(data), beyond_words(data), single_words(data)]),
+        *filter(None, [f(data) for f in (slope_range_words, beyond_words, single_words, stopped_words)]),
     ]
     return sentence, numbers, caveats
 

@@ -41,6 +41,7 @@ class SizeGaps:
 
     ``line``: on the ``scale`` of D, up to ``fitted``: a longer D of fewer seeds stands beside it. ``zero``:
     the D where it is zero, None where its interval has no end, or it is not in sight of the tokens trained.
+    ``stopped``: a curve of the rival that was better where it stopped earlier, with that D.
     """
 
     params: int
@@ -50,6 +51,7 @@ class SizeGaps:
     scale: Scale
     fitted: int
     zero: Interval | None
+    stopped: tuple[str, int] | None = None
 
     def at(self, tokens: ArrayLike) -> NDArray[np.float64]:
         """The line's difference."""
@@ -143,6 +145,7 @@ def pair_of(each: tuple[ByParams, ...], versus: Versus) -> PairByTokens:
             scale,
             tokens[-1],
             in_sight(zero, list(gaps), FAR),
+            better_before(known, params, gaps),
         )
         for (params, gaps), line, (tokens, _), zero in zip(
             chosen.items(), common or lines, seeds, zeros_on(scale, seeds), strict=True
@@ -182,15 +185,37 @@ def scaled(change: Interval, factor: float) -> Interval:
 
 def gaps_by_size(by_tokens: Mapping[int, FamilyPair]) -> dict[int, dict[int, Gap]]:
     """By N and D, for sizes compared at two D: against the curve that is the rival's best at the last."""
+    best: dict[int, dict[int, Gap]] = {}
+    for (params, _), gap in sorted(gaps_by_curve(by_tokens).items()):
+        if len(gap) > 1 and (params not in best or longest(gap) > longest(best[params])):
+            best[params] = gap
+    return best
+
+
+def gaps_by_curve(by_tokens: Mapping[int, FamilyPair]) -> dict[tuple[int, str], dict[int, Gap]]:
+    """By N and curve of the rival: by D."""
     gaps: dict[tuple[int, str], dict[int, Gap]] = {}
     for tokens, pair in by_tokens.items():
         for gap in pair.gaps:
             gaps.setdefault((gap.params, gap.curve), {})[tokens] = gap
-    best: dict[int, dict[int, Gap]] = {}
-    for (params, _), gap in sorted(gaps.items()):
-        if len(gap) > 1 and (params not in best or longest(gap) > longest(best[params])):
-            best[params] = gap
-    return best
+    return gaps
+
+
+def better_before(
+    by_tokens: Mapping[int, FamilyPair], params: int, chosen: Mapping[int, Gap]
+) -> tuple[str, int] | None:
+    """A curve that reached fewer D than the chosen one and was ahead of it at its last."""
+    ends = [
+        (curve, max(gaps), gaps[max(gaps)])
+        for (size, curve), gaps in gaps_by_curve(by_tokens).items()
+        if size == params and max(gaps) < max(chosen)
+    ]
+    better = [
+        (curve, last)
+        for curve, last, gap in ends
+        if last in chosen and gap.difference.value > chosen[last].difference.value
+    ]
+    return max(better, key=lambda each: each[1], default=None)
 
 
 def longest(gaps: Mapping[int, Gap]) -> tuple[int, float]:
@@ -316,6 +341,15 @@ def single_words(pair: PairByTokens) -> str:
     known = len(single) < len(pair.sizes) and single
     return (
         f"One seed alone at N = {text.listed(single)}: its noise is that of the other sizes." if known else ""
+    )
+
+
+def stopped_words(pair: PairByTokens) -> str:
+    """Where another curve of the rival was better until it stopped, in sentences; empty without any."""
+    stopped = [(size.params, *size.stopped) for size in pair.sizes if size.stopped]
+    return " ".join(
+        f"At N = {text.count(params)} the {curve} was better, but stopped at D = {text.count(tokens)}."
+        for params, curve, tokens in stopped
     )
 
 
