@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import story
 
-from isoloss.analysis import by_params
+from isoloss.analysis import by_params, params_words
 from isoloss.analysis.size_ratio import size_ratios
 from isoloss.errors import Refusal
 
@@ -45,21 +45,21 @@ def test_a_crossover_inside_the_data_is_found_with_its_interval(inside):
     for curve, found in data.crossings.items():
         low, high = found.interval
         assert low < story.CROSSES_INSIDE.crossing < high, curve
-        assert "cross inside the data" in by_params.crossover(found, data, curve)
+        assert "cross inside the data" in params_words.crossover(found, data, curve)
         for ends in ((0.9 * found.overlap[0], high), (low, 1.1 * found.overlap[1]), (None, high)):
             edge = replace(found, interval=ends)
-            assert "cross at the edge of the data" in by_params.crossover(edge, data, curve)
+            assert "cross at the edge of the data" in params_words.crossover(edge, data, curve)
 
 
 def test_a_crossover_outside_the_data_is_called_an_extrapolation(ahead):
     data = measured(ahead)
     for curve, found in data.crossings.items():
-        assert "outside the data" in by_params.crossover(found, data, curve)
+        assert "outside the data" in params_words.crossover(found, data, curve)
 
 
 def test_one_seed_refuses_the_verdict(told):
     data = measured(told(replace(story.FEW, seeds=1)))
-    verdict = by_params.verdict(data)
+    verdict = params_words.verdict(data)
     assert verdict.startswith("no verdict")
     assert "ahead" not in verdict
 
@@ -68,7 +68,7 @@ def test_two_sizes_refuse_the_crossover(told):
     few = replace(story.FEW, transformer_widths=(64, 112))
     data = measured(told(few))
     assert all(isinstance(found, Refusal) for found in data.crossings.values())
-    assert "refused" in by_params.crossover(data.crossings[data.rival], data, data.rival)
+    assert "refused" in params_words.crossover(data.crossings[data.rival], data, data.rival)
 
 
 def test_size_ratios_hold_the_truth(inside):

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import story
 
-from isoloss.analysis import gap_by_tokens
+from isoloss.analysis import gap_by_tokens, gap_words
 from isoloss.analysis.answers import families
 from isoloss.analysis.bent_scale import Scale, scale_of
 from isoloss.analysis.by_params import ByParams, compare, moved, seed_gaps
@@ -52,35 +52,35 @@ def test_a_lead_that_shrinks_and_its_end_inside_the_data_are_found(told):
     one = replace(EQUAL, transformer=ours, lstm=replace(EQUAL.lstm, at_10k=4.0 * 1.0125))
     found = pair(told, one)
     assert found.slope.low < true_slope(one) < found.slope.high
-    assert "the LSTM's lead shrinks 0." in gap_by_tokens.verdict(found)
+    assert "the LSTM's lead shrinks 0." in gap_words.verdict(found)
     zeros = [size.zero for size in found.sizes if size.zero]
     assert zeros
-    assert " end it at " in gap_by_tokens.crossing_words(found)
+    assert " end it at " in gap_words.crossing_words(found)
 
 
 def test_a_lead_that_grows_has_no_end(told):
     found = pair(told, lagging(-0.05, 4.4))
     assert found.slope.low < true_slope(lagging(-0.05, 4.4)) < found.slope.high
-    assert "the LSTM's lead grows 0." in gap_by_tokens.verdict(found)
-    assert gap_by_tokens.crossing_words(found) == ""
+    assert "the LSTM's lead grows 0." in gap_words.verdict(found)
+    assert gap_words.crossing_words(found) == ""
 
 
 def test_the_reference_can_lead(told):
     found = pair(told, lagging(-0.05, 3.6))
-    assert "the Transformer's lead shrinks 0." in gap_by_tokens.verdict(found)
-    assert "It ends at no size by" in gap_by_tokens.crossing_words(found)
+    assert "the Transformer's lead shrinks 0." in gap_words.verdict(found)
+    assert "It ends at no size by" in gap_words.crossing_words(found)
 
 
 def test_families_that_are_equal_show_no_change(told):
-    assert gap_by_tokens.verdict(pair(told, EQUAL)).startswith("no change of Transformer minus LSTM")
+    assert gap_words.verdict(pair(told, EQUAL)).startswith("no change of Transformer minus LSTM")
 
 
 def test_one_seed_has_lines_and_no_verdict(told):
     found = pair(told, replace(EQUAL, seeds=1))
     assert len(found.sizes) == 5
     assert found.slope.interval is None
-    assert gap_by_tokens.verdict(found).startswith("no verdict")
-    assert gap_by_tokens.crossing_words(found) == ""
+    assert gap_words.verdict(found).startswith("no verdict")
+    assert gap_words.crossing_words(found) == ""
 
 
 def test_the_size_at_which_families_are_level_is_that_of_the_truth(told):
@@ -340,11 +340,11 @@ def test_a_longer_d_of_one_seed_stands_beside_the_line_and_is_said():
     assert fitted[2_654_000] == (LAST, LAST)
     # Seeds less one a size: 3 + 3 + 3 + 2 + 1. A line to the fifth D would leave the second and third none.
     assert gaps.sizes[0].line.df == 12
-    words = gap_by_tokens.beyond_words(gaps)
+    words = gap_words.beyond_words(gaps)
     assert words.count("D = 8.39M") == 2
     assert "N = 147K" in words
     even = planted(np.random.default_rng(1), 1).filter(pl.col("tokens") <= LAST)
-    assert gap_by_tokens.beyond_words(pair_at(even, versus)[0]) == ""
+    assert gap_words.beyond_words(pair_at(even, versus)[0]) == ""
 
 
 def test_a_better_curve_that_stopped_earlier_is_said():
@@ -352,10 +352,10 @@ def test_a_better_curve_that_stopped_earlier_is_said():
     points = planted(np.random.default_rng(1), 1)
     gaps, _ = pair_at(points, versus)
     assert {size.stopped for size in gaps.sizes} == {("2-layer LSTM", LAST // 2)}
-    words = gap_by_tokens.stopped_words(gaps)
+    words = gap_words.stopped_words(gaps)
     assert words.count("the 2-layer LSTM was better, but stopped at D = 2.1M") == len(SIZES)
     worse = points.with_columns(loss=pl.col("loss") + 0.2 * (pl.col("curve") == "2-layer LSTM"))
-    assert gap_by_tokens.stopped_words(pair_at(worse, versus)[0]) == ""
+    assert gap_words.stopped_words(pair_at(worse, versus)[0]) == ""
 
 
 @pytest.mark.parametrize("shift", [0, 1], ids=["stops early", "shares no D"])

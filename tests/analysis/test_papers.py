@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from isoloss.analysis import by_params, by_position, papers, shape
+from isoloss.analysis import by_params, by_position, papers, params_words, shape
 from isoloss.records import load, reference
 
 
@@ -37,8 +37,8 @@ def test_equal_total_parameters_are_another_comparison(recorded):
         sum(g.difference.value for g in p.headline_gaps) / len(p.headline_gaps) for p in (pair, pair.by_total)
     ]
     assert mean[1] < mean[0]
-    assert by_params.total_words(pair).startswith("With embeddings and heads counted in N, ")
-    assert by_params.total_words(replace(pair, by_total=None)) == ""
+    assert params_words.total_words(pair).startswith("With embeddings and heads counted in N, ")
+    assert params_words.total_words(replace(pair, by_total=None)) == ""
 
 
 def test_use_of_context_agrees_or_contradicts(recorded):
@@ -62,3 +62,15 @@ def test_shapes_agree_or_contradict():
     ]
     assert papers.on_shape(replace(found, curves=tuple(mild))).endswith("So it is here.")
     assert papers.on_shape(replace(found, curves=())) == ""
+
+
+def test_where_another_depth_is_better_is_said(recorded):
+    (pair,) = by_params.measure(recorded).pairs.values()
+    words = params_words.better_words(pair)
+    best = {
+        size: max((g for g in pair.gaps if g.params == size), key=lambda g: g.difference.value).curve
+        for size in {g.params for g in pair.headline_gaps}
+    }
+    assert {curve for curve in best.values() if curve in words} == set(best.values()) - {pair.rival}
+    alone = replace(pair, gaps=tuple(g for g in pair.gaps if g.curve == pair.rival))
+    assert params_words.better_words(alone) == ""

@@ -3,14 +3,13 @@
 from typing import Any
 
 from isoloss import text
-from isoloss.analysis.by_params import ByParams, FamilyPair, called, crossover, fall, sides, total_words
-from isoloss.analysis.by_params import verdict as params_verdict
+from isoloss.analysis.by_params import ByParams, FamilyPair, fall
 from isoloss.analysis.by_position import LEFT, START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
 from isoloss.analysis.contexts import Contexts, late_words, law_verdict, trend_words
 from isoloss.analysis.families import Versus, name_of
-from isoloss.analysis.gap_by_tokens import (
-    PairByTokens,
+from isoloss.analysis.gap_by_tokens import PairByTokens
+from isoloss.analysis.gap_words import (
     beyond_words,
     crossing_words,
     single_words,
@@ -18,9 +17,11 @@ from isoloss.analysis.gap_by_tokens import (
     slope_range_words,
     stopped_words,
 )
-from isoloss.analysis.gap_by_tokens import verdict as gap_verdict
+from isoloss.analysis.gap_words import verdict as gap_verdict
 from isoloss.analysis.loop_worth import phi_words, worth_words
 from isoloss.analysis.loops import LoopedStudy, LoopGain, fewer_loops_words, loops_verdict
+from isoloss.analysis.params_words import better_words, called, crossover, sides, total_words
+from isoloss.analysis.params_words import verdict as params_verdict
 from isoloss.analysis.points import seeds_phrase
 from isoloss.analysis.shape import Shapes, compute_words, fold_words
 from isoloss.analysis.study import StudyAnalysis, of_pair
@@ -122,10 +123,8 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
             f"On the line of the gaps in log N both are level at N = {text.count(level.value)} ({ends})."
         )
     if len(data.fits) > 2:
-        caveats.append(
-            f"The {data.rival} is the one compared at most sizes, then with the lowest mean loss; the table "
-            "has the others."
-        )
+        chosen = f"The {data.rival} is the one compared at most sizes, then with the lowest mean loss."
+        caveats.append(f"{chosen} {better_words(data)}".rstrip())
     return sentence, numbers, caveats
 
 

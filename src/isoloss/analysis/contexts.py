@@ -16,7 +16,7 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.context_steps import ContextSteps, steps_of
 from isoloss.analysis.fit_rows import law_at
-from isoloss.analysis.gap_by_tokens import size_words
+from isoloss.analysis.gap_words import size_words
 from isoloss.analysis.points import main_tokens, of_families, points_of
 from isoloss.analysis.sliding import (
     SlidingProfile,

@@ -8,7 +8,8 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.families import name_of
-from isoloss.analysis.gap_by_tokens import PairByTokens, SizeGaps, crossing_words, gaps_table, verdict
+from isoloss.analysis.gap_by_tokens import PairByTokens, SizeGaps, gaps_table
+from isoloss.analysis.gap_words import crossing_words, verdict
 from isoloss.analysis.points import LEVEL_WORDS
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned

@@ -11,8 +11,9 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis import papers
-from isoloss.analysis.by_params import ByParams, FamilyPair, crossover, total_words, verdict
+from isoloss.analysis.by_params import ByParams, FamilyPair
 from isoloss.analysis.fit_rows import law_losses
+from isoloss.analysis.params_words import crossover, total_words, verdict
 from isoloss.analysis.points import LEVEL_WORDS, Curve, seeds_phrase
 from isoloss.errors import Refusal
 from isoloss.figures import marks

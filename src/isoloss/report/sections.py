@@ -13,6 +13,7 @@ from isoloss.analysis import gap_by_tokens as tokens
 from isoloss.analysis import loops as looped
 from isoloss.analysis.conditions import conditions
 from isoloss.analysis.contexts import Contexts, half_error
+from isoloss.analysis.params_words import crossover
 from isoloss.analysis.shape import Shapes, fold
 from isoloss.analysis.study import StudyAnalysis, of_pair
 from isoloss.errors import Refusal, attempt
@@ -167,8 +168,7 @@ def gaps_by_total(pair: params.FamilyPair) -> Table:
 
 def crossings(pair: params.FamilyPair) -> Table:
     rows = [
-        (curve, text.capital(params.crossover(crossing, pair, curve)))
-        for curve, crossing in pair.crossings.items()
+        (curve, text.capital(crossover(crossing, pair, curve))) for curve, crossing in pair.crossings.items()
     ]
     return text_table(f"Where the law of the {pair.reference} crosses", ("The law of", "Crossover"), rows)
 
