@@ -11,6 +11,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from isoloss import text
 from isoloss.figures import render
 from isoloss.figures.figure import Figure
 from isoloss.figures.marks import chart_of
@@ -93,9 +94,8 @@ def growth(rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def section(bench: dict[str, Any]) -> str:
-    where = (
-        f"{bench['versions']}; {bench['cores']} cores, load {bench['load']}, {bench['threads']} thread(s)."
-    )
+    threads = text.plural(bench["threads"], "thread")
+    where = f"{bench['versions']}; {bench['cores']} cores, load {bench['load']}, {threads}."
     lines = [
         f"## {bench['bench']}\n",
         f"{where}\n",

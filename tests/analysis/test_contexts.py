@@ -40,7 +40,7 @@ def sizes_with(exponents, rng, **noise):
 
 @pytest.fixture(scope="module")
 def measured(told):
-    return contexts.measure(told(WIDE))
+    return contexts.measure_family(told(WIDE))
 
 
 def test_every_size_recovers_the_law_that_made_it(measured):
@@ -55,7 +55,7 @@ def test_every_size_recovers_the_law_that_made_it(measured):
 
 @pytest.mark.parametrize(("steeper", "word"), [(0.1, "grows with N: +0."), (-0.1, "falls with N: −0.")])
 def test_a_planted_trend_of_the_exponent_is_found(told, steeper, word):
-    assert word in law_verdict(contexts.measure(told(replace(WIDE, steeper=steeper))))
+    assert word in law_verdict(contexts.measure_family(told(replace(WIDE, steeper=steeper))))
 
 
 def test_without_one_none_is_stated(measured):
@@ -164,11 +164,11 @@ def test_a_short_context_is_a_size_of_its_own_and_compared_at_its_last_tokens(me
 
 @pytest.mark.parametrize(("delay", "words"), [(0.5, "times later in"), (-0.5, "times sooner in")])
 def test_the_order_in_which_distances_are_learned_is_found(told, delay, words):
-    assert words in steps_verdict(contexts.measure(told(replace(WIDE, delay=delay))).steps)
+    assert words in steps_verdict(contexts.measure_family(told(replace(WIDE, delay=delay))).steps)
 
 
 def test_without_an_order_none_is_stated(told):
-    verdict = steps_verdict(contexts.measure(told(replace(WIDE, delay=0.0))).steps)
+    verdict = steps_verdict(contexts.measure_family(told(replace(WIDE, delay=0.0))).steps)
     assert "do not tell apart" in verdict
 
 
@@ -197,7 +197,7 @@ def test_half_of_a_gain_is_read_between_steps():
 
 def test_studies_of_before_say_how_to_get_them(told):
     with pytest.raises(Refusal, match="same tokens at every position") as caught:
-        contexts.measure(told(replace(WIDE, slides=False)))
+        contexts.measure_family(told(replace(WIDE, slides=False)))
     assert "evaluation.targets=2048" in caught.value.mend
 
 

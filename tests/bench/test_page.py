@@ -65,5 +65,5 @@ def test_a_section_names_the_machine_and_both_numbers():
         "rows": [row],
     }
     said = measurements.section(json.loads(json.dumps(bench)))
-    assert "EPYC, torch 2; 2 cores, load 1.5, 1 thread(s)." in said
+    assert "EPYC, torch 2; 2 cores, load 1.5, 1 thread." in said
     assert "| a loop | 12,346 tokens/s | 2.00 | a peer | 0.5 tokens/s |" in said

@@ -15,7 +15,7 @@ OCTAVES = [1, 2, 3, 5, 9, 17, 33, 65]
 
 @pytest.fixture(scope="module")
 def contexts(ahead):
-    return measured.measure(ahead)
+    return measured.measure_family(ahead)
 
 
 def test_a_curves_end_prints_its_law_in_its_colour(contexts):

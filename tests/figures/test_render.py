@@ -21,7 +21,7 @@ from isoloss.figures.figure import Figure
 
 @pytest.fixture(scope="module")
 def figures(ahead):
-    by_index, looped = contexts.measure(ahead), loops.measure(ahead)
+    by_index, looped = contexts.measure_family(ahead), loops.measure(ahead)
     made = [
         loss_by_params.figure(by_params.measure(ahead)),
         gap_figure.figure(next(iter(gap_by_tokens.measure(ahead).pairs.values()))),

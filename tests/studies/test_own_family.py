@@ -243,6 +243,13 @@ def test_it_goes_through_each_other_study(train, question):
         assert sorted(reach) == [8, 32, 32], "losses at every place, of the short context too"
         assert set(sliding["cooled"]) == {True, False}, "and along training"
         assert "glr, context 8" in set(chapters["params"].figures[0].table["curve"])
+        own = chapters["context-glr"]
+        assert own.title == "How glr models use context"
+        drawn = {figure.name: figure for figure in own.figures}
+        assert {"context-laws-glr", "context-sizes-glr"} <= drawn.keys()
+        assert all(figure.title.startswith("Glr model: ") for figure in own.figures)
+        glr = analysis.study.table().filter(family="glr", context=32)
+        assert set(drawn["context-laws-glr"].table["params"]) == set(glr["params"])
 
 
 def test_the_best_of_its_rates_enters_the_figures(train):

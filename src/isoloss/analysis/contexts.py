@@ -1,4 +1,4 @@
-"""How Transformers use context: a law in the token index for each size, and how it changes with size.
+"""How a family uses context: a law in the token index for each size, and how it changes with size.
 
 Every size was measured on the same targets at every token index, in blocks of text. Laws and slopes are made
 of the means over seeds, then again without each block in turn: their intervals hold for other text, for these
@@ -15,6 +15,7 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.context_steps import ContextSteps, steps_of
+from isoloss.analysis.families import by_context, name_of
 from isoloss.analysis.fit_rows import law_at
 from isoloss.analysis.gap_words import size_words
 from isoloss.analysis.points import main_tokens, of_families, points_of
@@ -100,11 +101,13 @@ class JointLaw:
 
 @dataclass(frozen=True)
 class Contexts:
-    """``short``: sizes of a shorter context. Slopes are for tenfold N.
+    """``short``: sizes of a shorter context. Slopes are for tenfold N. ``first``: of the study's families.
 
     ``trend``: of the exponent. ``late``: of the loss at the last octave of T minus that at T = 1.
     """
 
+    family: str
+    first: bool
     tokens: int
     context: int
     sizes: tuple[ContextSize, ...]
@@ -114,10 +117,28 @@ class Contexts:
     joint: JointLaw | Refusal
     steps: ContextSteps | Refusal
 
+    @property
+    def suffix(self) -> str:
+        """Ends the names of this family's figures; the first family has the plain names."""
+        return "" if self.first else f"-{self.family}"
 
-def measure(study: StudyData) -> Contexts:
-    """Raises Refusal without a finished Transformer, or where none was measured on the same targets."""
-    points = of_families(points_of(study), "transformer")
+    @property
+    def whose(self) -> str:
+        """Begins a figure's title where it speaks of a user's family."""
+        return "" if self.family == "transformer" else f"{name_of(self.family)}: "
+
+
+def measure(study: StudyData) -> dict[str, Contexts | Refusal]:
+    """By family, in the plan's order."""
+    families = by_context(study)
+    return {
+        family: attempt(measure_family, study, family, first=family == families[0]) for family in families
+    }
+
+
+def measure_family(study: StudyData, family: str = "transformer", *, first: bool = True) -> Contexts:
+    """Raises Refusal without a finished run, or where none was measured on the same targets."""
+    points = of_families(points_of(study), family)
     tokens = main_tokens(points)
     points = points.filter(pl.col("tokens") == tokens)
     everyone = sizes_of(sliding_profiles(study, points))
@@ -127,6 +148,8 @@ def measure(study: StudyData) -> Contexts:
     runs = points.filter(pl.col("run_id").is_in([profile.run_id for profile in sizes[-1].profiles]))
     trend = attempt(trend_of, [size for size in sizes if size.known])
     return Contexts(
+        family=family,
+        first=first,
         tokens=tokens,
         context=context,
         sizes=sizes,

@@ -40,6 +40,11 @@ def name_of(family: str) -> str:
     return NAMES.get(family, f"{family} model")
 
 
+def plural_of(family: str) -> str:
+    """'Transformers', 'gated models'."""
+    return f"{name_of(family)}s"
+
+
 def planned(study: StudyData) -> tuple[str, ...]:
     """Every family of the plan, the shipped ones first, then in the plan's order."""
     families = dict.fromkeys(run["settings"]["family"] for run in study.plan["runs"])
@@ -54,6 +59,11 @@ def compared(study: StudyData) -> tuple[str, ...]:
     """
     others = tuple(family for family in planned(study) if family != "looped")
     return others if len(others) > 1 else planned(study)
+
+
+def by_context(study: StudyData) -> tuple[str, ...]:
+    """The families whose use of context is a question of its own: Transformers, and those of a user."""
+    return tuple(family for family in planned(study) if family not in ("lstm", "looped"))
 
 
 def pairs(families: tuple[str, ...]) -> list[Versus]:

@@ -10,6 +10,7 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.answers import Parts, context, families, gap, level_of, loops, positions, shape, size
 from isoloss.analysis.conditions import left_out, repeat_words
+from isoloss.analysis.contexts import Contexts
 from isoloss.analysis.points import sweeps
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import Refusal, attempt
@@ -63,12 +64,13 @@ def findings_of(analysis: StudyAnalysis) -> list[Finding]:
         ]
     if "looped" in analysis.planned:
         parts.append(("loops", "What loops buy", analysis.loops, loops))
-    elif analysis.planned == ("transformer",) and analysis.shape is None:
-        parts.append(("context", "How context is used", analysis.contexts, context))
     elif len(analysis.planned) == 1 and analysis.shape is None:
-        parts.append(
-            ("size", "What size buys", analysis.by_params, partial(size, family=analysis.planned[0]))
-        )
+        (family,) = analysis.planned
+        of_context = analysis.contexts.get(family)
+        if family == "transformer" or isinstance(of_context, Contexts):
+            parts.append(("context", "How context is used", of_context, context))
+        else:
+            parts.append(("size", "What size buys", analysis.by_params, partial(size, family=family)))
     if analysis.shape is not None:
         parts.append(("shape", "How much the shape matters at one size", analysis.shape, shape))
     said = [finding(key, title, data, say, tuned) for key, title, data, say in parts]

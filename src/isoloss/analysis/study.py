@@ -28,14 +28,14 @@ def of_pair(data: Paired[Found] | Refusal, pair: Versus) -> Found | Refusal:
 class StudyAnalysis:
     """Loss by size, by tokens and by position, context laws, loops and shapes of one study.
 
-    ``shape`` is None where no shapes of one size were planned.
+    ``contexts`` by family. ``shape`` is None where no shapes of one size were planned.
     """
 
     study: StudyData
     by_params: by_params.ByParams | Refusal
     gaps: gap_by_tokens.GapByTokens | Refusal
     by_position: by_position.ByPosition | Refusal
-    contexts: contexts.Contexts | Refusal
+    contexts: Mapping[str, contexts.Contexts | Refusal]
     loops: loops.LoopedStudy | Refusal
     shape: shape.Shapes | Refusal | None
 
@@ -56,7 +56,7 @@ def analyse(study: StudyData) -> StudyAnalysis:
         by_params=attempt(by_params.measure, study),
         gaps=attempt(gap_by_tokens.measure, study),
         by_position=attempt(by_position.measure, study),
-        contexts=attempt(contexts.measure, study),
+        contexts=contexts.measure(study),
         loops=attempt(loops.measure, study),
         shape=attempt(shape.measure, study) if shape.planned(study) else None,
     )

@@ -153,7 +153,8 @@ def show_plan(
     if len(rows) > ROWS:
         print(f"and {len(rows) - ROWS:,} more runs: --json lists all")
     count = workers or dry_run.workers
-    print(f"about {runner.estimated_wall(dry_run.runs, count)} on {count} worker(s); {dry_run.basis}")
+    wall = runner.estimated_wall(dry_run.runs, count)
+    print(f"about {wall} on {text.plural(count, 'worker')}; {dry_run.basis}")
     for cost in hours:
         money = "" if cost["money"] is None else f", {cost['money']:,.0f} at that price"
         print(f"{cost['gpu']}: {cost['hours']:,.1f} hours of one{money}")

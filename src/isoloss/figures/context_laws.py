@@ -1,5 +1,6 @@
-"""How Transformers use context: laws in the token index, when each is learned, and what size gives it."""
+"""How a family uses context: laws in the token index, when each is learned, and what size gives it."""
 
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -17,6 +18,7 @@ from isoloss.analysis.contexts import (
     sizes_verdict,
     trend_words,
 )
+from isoloss.analysis.families import name_of, plural_of
 from isoloss.analysis.fit_rows import law_at
 from isoloss.analysis.points import LEVEL_WORDS
 from isoloss.analysis.sliding import octaves
@@ -32,20 +34,30 @@ LOSS = "Validation loss (nats per token)"
 DASH = [5, 4]
 
 
-def name_of(size: ContextSize) -> str:
+def size_name(size: ContextSize) -> str:
     return f"N = {text.count(size.params)}"
+
+
+def drawn(
+    data: Contexts, name: str, chart: Any, verdict: str, table: pl.DataFrame, **values: object
+) -> Figure:
+    """A figure of this family, with its texts."""
+    made = captioned(name, chart, text.capital(data.whose + verdict), table, **values)
+    return replace(made, name=made.name + data.suffix)
 
 
 def laws_figure(data: Contexts) -> Figure:
     """Loss against token index, a curve a size, its law dashed."""
-    return captioned(
+    return drawn(
+        data,
         "context-laws",
         laws_chart(data),
-        text.capital(law_verdict(data)),
+        law_verdict(data),
         laws_table(data),
+        models=text.capital(plural_of(data.family)),
         tokens=text.count(data.tokens),
         level=LEVEL_WORDS,
-        sizes="; ".join(f"{name_of(size)}: {size.formula or 'no formula'}" for size in data.sizes),
+        sizes="; ".join(f"{size_name(size)}: {size.formula or 'no formula'}" for size in data.sizes),
         trend=sentence(trend_words(data)),
         joint=joint_words(data),
     )
@@ -90,7 +102,7 @@ def laws_chart(data: Contexts) -> alt.LayerChart:
         dashed = pl.concat(laws)
         dashed = dashed.with_columns(marks.on_ramp(dashed["params"], *span))
         layers.append(marks.line(dashed, x, y, dash=DASH, width=1.3, by="params", clip=True))
-    names = [": ".join(filter(None, (name_of(size), size.formula))) for size in data.sizes]
+    names = [": ".join(filter(None, (size_name(size), size.formula))) for size in data.sizes]
     ends = rows.group_by("params", maintain_order=True).last()
     ends = ends.with_columns(pl.Series("label", names), marks.on_ramp(ends["params"], *span))
     layers.append(marks.end_labels(ends, marks.EDGE, y, HEIGHT))
@@ -138,11 +150,13 @@ def steps_figure(data: Contexts) -> Figure:
         raise data.steps
     rows = data.steps.rows
     x = log_axis(alt.X, "step", "Training step", *marks.span(rows["step"]), room=1.1)
-    return captioned(
+    return drawn(
+        data,
         "context-steps",
         octave_lines(rows, x, data.context),
-        text.capital(steps_verdict(data.steps)),
+        steps_verdict(data.steps),
         rows,
+        model=text.capital(name_of(data.family)),
         params=text.count(data.steps.params),
         seeds=text.plural(data.steps.seeds, "seed"),
     )
@@ -152,11 +166,13 @@ def sizes_figure(data: Contexts) -> Figure:
     """Loss against N, a curve an octave of the token index, beside models of a short context."""
     rows, *short = (octaves_by_size(sizes) for sizes in (data.sizes, data.short) if sizes)
     x = log_axis(alt.X, "params", "Parameters N (non-embedding)", *marks.span(rows["params"]), room=1.1)
-    return captioned(
+    return drawn(
+        data,
         "context-sizes",
         octave_lines(rows, x, data.context, *short),
-        text.capital(sizes_verdict(data)),
+        sizes_verdict(data),
         pl.concat([rows, *short]),
+        models=text.capital(plural_of(data.family)),
         tokens=text.count(data.tokens),
         short=short_words(data),
         slope=sentence(late_words(data)),
@@ -182,5 +198,5 @@ def short_words(data: Contexts) -> str:
     size, gap = largest
     return (
         f"Dashed: trained with context {size.context}; at tokens {octave_words(*octaves(size.context)[-1])}, "
-        f"{name_of(size)}, short minus long: {text.difference(gap)}"
+        f"{size_name(size)}, short minus long: {text.difference(gap)}"
     )

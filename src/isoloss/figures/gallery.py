@@ -60,7 +60,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class StudyKind:
-    """``draw`` is given a ``part`` of an analysed study, or what that says of each pair of families."""
+    """``draw`` is given a ``part`` of an analysed study, or what that says of each family or pair of them."""
 
     shows: str
     part: str
@@ -71,6 +71,8 @@ class StudyKind:
         """What it draws, or refusals; nothing where the study planned nothing of the kind."""
         part = getattr(analysis, self.part)
         each = [of_pair(part, pair) for pair in analysis.pairs] if self.pairs else [part]
+        if isinstance(part, Mapping):
+            each = list(part.values())
         return [data for data in each if data is not None]
 
     def make(self, analysis: StudyAnalysis) -> list[Figure]:

@@ -153,7 +153,8 @@ class Solved:
         doubts: list[str] = []
         df, correlated = self.df, self.form.correlated
         if df < 3:
-            doubts.append(f"only {df} degree(s) of freedom: intervals are wide and rest on normal noise")
+            degrees = "1 degree" if df == 1 else f"{df} degrees"
+            doubts.append(f"only {degrees} of freedom: intervals are wide and rest on normal noise")
         if self.problem.objective in ("huber-log", "huber-likelihood") and df < FEW:
             doubts.append(
                 f"with {df} degrees of freedom Huber's intervals rest on normal noise; squared-log's are "

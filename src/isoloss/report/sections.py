@@ -1,6 +1,6 @@
 """The page's sections: figures and tables of each question, or what is missing to answer it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -61,13 +61,8 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
         by_size += parts_of(sizes, gaps_by_params, gaps_by_total, crossings, ratios)
         of_this = of_pair(analysis.by_position, pair)
         by_position += parts_of(of_this, loss_by_position.figure, gaps_by_position, context_uses)
-    context = parts_of(
-        analysis.contexts,
-        context_laws.laws_figure,
-        context_laws.steps_figure,
-        context_laws.sizes_figure,
-        half_errors,
-    )
+    draw = context_laws.laws_figure, context_laws.steps_figure, context_laws.sizes_figure, half_errors
+    contexts = {family: parts_of(data, *draw) for family, data in analysis.contexts.items()}
     looped = parts_of(
         analysis.loops, grid, looped_grid.exits_figure, loop_worth.study_figure, gains, held_out
     )
@@ -83,13 +78,16 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
     plain = analysis.shape is None
     shapes = [] if analysis.shape is None else parts_of(analysis.shape, shape_figures.figure, best_shapes)
     compared, several = families.compared(analysis.study), bool(analysis.pairs)
-    ours, loops = ("transformer",), ("looped",)
+    loops = ("looped",)
     chapters = [
         (several, "gap", "The gap between families against training tokens", by_tokens, compared),
-        (not plain, "shape", "Shape at fixed size", shapes, ours),
+        (not plain, "shape", "Shape at fixed size", shapes, ("transformer",)),
         (several or plain, "params", "Loss against parameters", by_size, compared),
         (several, "position", "Loss along the context", by_position, compared),
-        (ours[0] in analysis.planned and plain, "context", "How Transformers use context", context, ours),
+        *(
+            (plain, anchor, f"How {families.plural_of(family)} use context", parts, (family,))
+            for anchor, (family, parts) in zip(context_anchors(contexts), contexts.items(), strict=True)
+        ),
         (loops[0] in analysis.planned, "looped", "Looped models", looped, loops),
         (bool(appendix), "looped-more", "Looped models: appendix", appendix, loops),
     ]
@@ -98,6 +96,11 @@ def sections(analysis: StudyAnalysis) -> list[Section]:
         for planned, anchor, title, parts, whose in chapters
         if planned
     ]
+
+
+def context_anchors(families: Iterable[str]) -> list[str]:
+    """The first family's chapter has the plain name."""
+    return [f"context-{family}" if n else "context" for n, family in enumerate(families)]
 
 
 def section(

@@ -9,6 +9,7 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.contexts import JointLaw
+from isoloss.analysis.families import name_of
 from isoloss.analysis.fit_tables import status_words
 from isoloss.analysis.loop_laws import PARTS
 from isoloss.analysis.points import sweeps
@@ -77,12 +78,14 @@ def fits_table(analysis: StudyAnalysis) -> Table:
         for data in analysis.gaps.each:
             what = f"loss against N at D = {text.count(data.tokens)}"
             rows += [fit_row(f"{curve.name}: {what}", curve.fit) for curve in data.curves]
-    if not isinstance(analysis.contexts, Refusal):
-        for size in analysis.contexts.sizes:
-            what = f"Transformer N = {text.count(size.params)}: loss against T"
+    for family, contexts in analysis.contexts.items():
+        if isinstance(contexts, Refusal):
+            continue
+        for size in contexts.sizes:
+            what = f"{name_of(family)} N = {text.count(size.params)}: loss against T"
             rows.append(fit_row(what, size.law))
-        if isinstance(analysis.contexts.joint, JointLaw):
-            rows.append(fit_row("Transformer: loss against N and T", analysis.contexts.joint.law))
+        if isinstance(contexts.joint, JointLaw):
+            rows.append(fit_row(f"{name_of(family)}: loss against N and T", contexts.joint.law))
     if not isinstance(analysis.loops, Refusal):
         for part, name in PARTS.items():
             rows.append(fit_row(f"looped: {name} against N, D and T_m", analysis.loops.fits[part]))

@@ -119,7 +119,7 @@ def check_contexts(scale: Scale, length: TextLength) -> None:
             least = "" if length.counted else "at most "
             raise InputError(
                 f"the {split} text has {least}{tokens:,} tokens, "
-                f"too few for {windows} context(s) of {context:,}",
+                f"too few for {'one context' if windows == 1 else 'two contexts'} of {context:,}",
                 where=f"corpus {scale.corpus}",
                 mend="use a shorter context, or more text",
             )
