@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from isoloss.analysis import by_params, by_position, papers, params_words, shape
+from isoloss.analysis import by_params, by_position, loops, papers, params_words, shape
 from isoloss.records import load, reference
 
 
@@ -62,6 +62,21 @@ def test_shapes_agree_or_contradict():
     ]
     assert papers.on_shape(replace(found, curves=tuple(mild))).endswith("So it is here.")
     assert papers.on_shape(replace(found, curves=())) == ""
+
+
+def test_total_loss_over_loops_agrees_or_contradicts():
+    data = loops.measure(load(reference.folder("reference/looped")))
+    most = data.mean_gains[-1]
+    assert most.total.sign
+    for sign, words in ((-1, "So it is here: with 8 loops it is lower"), (1, "This contradicts it")):
+        ends = sorted((sign * 0.1, sign * 0.2))
+        total = replace(most.total, value=sign * 0.15, low=ends[0], high=ends[1])
+        planted = replace(data, mean_gains=(*data.mean_gains[:-1], replace(most, total=total)))
+        assert words in papers.on_loops(planted)
+        assert (papers.on_loops(planted) == papers.on_loops(data)) == (sign == most.total.sign)
+    level = replace(data, mean_gains=(replace(most, total=replace(most.total, low=-1.0, high=1.0)),))
+    assert papers.on_loops(level) == ""
+    assert papers.on_loops(replace(data, mean_gains=())) == ""
 
 
 def test_where_another_depth_is_better_is_said(recorded):

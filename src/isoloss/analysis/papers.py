@@ -2,9 +2,12 @@
 
 from isoloss.analysis.by_params import FamilyPair
 from isoloss.analysis.by_position import FamilyPositions, Use
+from isoloss.analysis.loops import LoopedStudy
 from isoloss.analysis.shape import ASPECT, Shapes
+from isoloss.errors import Refusal
 
 KAPLAN = "Kaplan et al. 2020"
+OURO = "Ouro (arXiv 2510.25741)"
 PAIR = ("transformer", "lstm")
 WIDE, NEAR = 5.0, 0.03
 """Aspect ratios that span so much are compared with the share of loss that the paper found."""
@@ -48,3 +51,14 @@ def on_shape(data: Shapes) -> str:
     worse = any(low is not None and low > NEAR for curve in wide for low in curve.rows["low"])
     seen = "This contradicts it" if worse else "So it is here"
     return f"In Fig. 5 of {KAPLAN} loss stays within 3% over a 40-fold range of d_model / n_layer. {seen}."
+
+
+def on_loops(data: LoopedStudy) -> str:
+    """Its law of total loss, E + A/N^alpha + B/D^beta + C/T_m^gamma with C above 0, falls as T_m grows."""
+    most = data.mean_gains[-1] if data.mean_gains else None
+    if most is None or isinstance(data.noise, Refusal) or not most.total.sign:
+        return ""
+    higher = most.total.sign > 0
+    seen = "This contradicts it" if higher else "So it is here"
+    level = f"with {most.loops} loops it is {'higher' if higher else 'lower'} than with one"
+    return f"In the law of {OURO} total loss falls as T_m grows. {seen}: {level}."

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis import papers
 from isoloss.analysis.fit_rows import brief_formula, law_losses
 from isoloss.analysis.loop_laws import EARLY, FITTED, LOOPS_OUT, PARTS, late
 from isoloss.analysis.loops import LoopedStudy, fit_words, gains_table, loops_verdict
@@ -138,6 +139,7 @@ def grid_figure(data: LoopedStudy, part: str = "total", *, log: bool = True) -> 
         axis=" on a log axis" if log else "",
         open=open_words(data.fits[part]),
         bonus=f" {BONUS}" if part == "total" else "",
+        paper=f" {papers.on_loops(data)}".rstrip() if part == "total" else "",
     )
     return replace(drawn, name=STEMS[part] if log else f"{STEMS[part]}-linear")
 
