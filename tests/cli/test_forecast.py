@@ -92,7 +92,13 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
         assert "times outside the runs: at this table's error rate that adds" in said
         assert "lies a factor" not in said
     inside = isoloss("predict", "fit.json", "--params", "1e8", "--tokens", "1e10")[1]
+    assert "inside the runs: the law and the forecast agree" in inside
     assert "trust" not in inside
+    moved = json.loads((here / "fit.json").read_text("utf-8"))
+    moved["data"]["loss"] = [1.05 * loss for loss in moved["data"]["loss"]]
+    (here / "moved.json").write_text(json.dumps(moved), "utf-8")
+    said = isoloss("predict", "moved.json", "--params", "1e8", "--tokens", "1e10")[1]
+    assert "inside the runs, where they disagree: trust the forecast" in said
     # Where the law has no interval nothing stands in place of the factor.
     curve = json.loads((here / "fit.json").read_text("utf-8")) | {"covariance": None, "status": "CURVE_ONLY"}
     (here / "curve.json").write_text(json.dumps(curve), "utf-8")

@@ -60,6 +60,12 @@ def test_averaging_beats_choosing_where_no_form_is_right_and_the_verdict_says_so
     assert "not told apart from it" in few.verdict()
 
 
+def test_one_hidden_run_is_called_one(compared):
+    assert compared.hidden > 1
+    assert " on the hidden runs" in compared.verdict()
+    assert " on the one hidden run" in replace(compared, hidden=1).verdict()
+
+
 def test_averaging_is_not_praised_where_chance_would_do(compared):
     assert "beats" not in compared.verdict()
     assert "The forecast errs by" in compared.verdict()

@@ -1,6 +1,7 @@
 """The forecast: what changes nothing, what is refused, and that its intervals hold."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -8,10 +9,12 @@ import pytest
 
 import isoloss
 from isoloss.errors import InputError, Refusal
+from isoloss.laws import fit
 from isoloss.plans.forecast import forecast
 from isoloss.plans.forecast.bases import SEVERAL_INPUTS, fit_base
 from isoloss.plans.forecast.kriging import krige
 from isoloss.plans.forecast.runs import MOST_RUNS, log_runs
+from isoloss.plans.forecast.table import new_runs, predicted
 
 TRUTH = {"E": 1.8, "A": 0.5, "alpha": 0.35, "B": 0.6, "beta": 0.37}
 
@@ -251,6 +254,64 @@ def test_flops_stand_for_one_of_the_sizes(frame):
     for sizes in ({}, {"params": 1e9, "tokens": 1e10, "flops": 1e20}):
         with pytest.raises(InputError, match="given"):
             isoloss.forecast(frame, **sizes)
+
+
+def test_each_loop_counts_in_flops(frame):
+    found = new_runs(1e9, None, 6e21, {"recurrence": 4.0})
+    assert found["tokens"] == pytest.approx([6e21 / (6 * 1e9 * 4)])
+    assert new_runs(1e9, None, 6e21)["tokens"] == pytest.approx([1e12])
+
+
+def test_flops_by_another_rule_than_the_tables_are_refused(frame):
+    other = frame.with_columns(flops=9 * pl.col("N") * pl.col("D"))
+    with pytest.raises(InputError, match=r"1\.5 times 6 params tokens in every row"):
+        isoloss.forecast(other, params=5e9, flops=1e22)
+    assert len(isoloss.forecast(other, params=5e9, tokens=4e11).loss) == 1
+    same = frame.with_columns(flops=6 * pl.col("N") * pl.col("D"))
+    assert len(isoloss.forecast(same, params=5e9, flops=1e22).loss) == 1
+
+
+def test_a_loss_that_rises_with_size_is_doubted(runs, plain):
+    N, D, loss = runs
+    (said,) = [words for words in asked(N, D, 1 / loss).warnings if "rises" in words]
+    assert "rises with params and tokens: is it an accuracy" in said
+    assert not any("rises" in words for words in plain.warnings)
+
+
+def test_tokens_that_differ_by_rounding_are_no_designs(runs):
+    N, D, loss = (np.tile(column[[0, 10, 20, 30]], 3) for column in runs)
+    with pytest.raises(Refusal, match="4 different sets"):
+        asked(N, D + 1e-6 * D * np.arange(len(D)), loss * np.linspace(1, 1.001, len(loss)))
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
+def test_of_a_sweep_the_best_of_each_size_is_kept(frame, name):
+    worse = [(1e-3, 1.0), (2e-3, 1.02), (5e-4, 1.05)]
+    swept = pl.concat(
+        frame.with_columns(pl.lit(value).alias(name), loss=pl.col("loss") * factor) for value, factor in worse
+    )
+    best, found = isoloss.forecast(frame, **AT), isoloss.forecast(swept, **AT)
+    assert np.array_equal(found.loss, best.loss)
+    assert np.array_equal(found.interval, best.interval)
+    count = f"{len(frame)} of {3 * len(frame)}"
+    assert f"{name} varies at equal sizes: the best run of each is kept, {count}" in found.warnings
+    assert not any("keep one with --where" in words for words in found.warnings)
+    # Two settings are no sweep: their best is not known.
+    few = isoloss.forecast(swept.head(2 * len(frame)), **AT)
+    assert not any("best run of each" in words for words in few.warnings)
+
+
+def test_a_law_that_parts_from_its_own_runs_is_said_inside_them(runs):
+    N, D, loss = runs
+    law = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="squared-log")
+    inside = {"params": [float(np.median(N))], "tokens": [float(np.median(D))]}
+    said, beside = predicted(law, inside)
+    assert not beside.disagrees(said)[0]
+    assert not any("disagree inside" in words for words in said.warnings)
+    moved = replace(law, data=replace(law.data, loss=tuple(1.05 * x for x in law.data.loss)))
+    said, beside = predicted(moved, inside)
+    assert beside.disagrees(said)[0]
+    assert "law and forecast disagree inside the runs: the law misses runs near there" in said.warnings
 
 
 def test_one_number_goes_with_many(frame):

@@ -307,3 +307,31 @@ def test_a_column_is_mapped_once():
         ).frame.height
         == 2
     )
+
+
+@pytest.mark.parametrize("where", ["6*N*D < 1e20", "N*N*120 < C", "POWER(N, 2) < 1e18"])
+def test_whole_numbers_do_not_go_on_below_zero_in_a_where(where):
+    N = [10**8, 10**9, 10**10]
+    D = [10**10, 10**10, 10**11]
+    table = pl.DataFrame({"N": N, "D": D, "C": [6e18, 6e19, 6e21], "loss": [3.0, 2.5, 2.0]})
+    exact = table.with_columns(pl.col("N", "D").cast(pl.Float64))
+    kept = runs(table, where=where).frame["row"].to_list()
+    assert kept == runs(exact, where=where).frame["row"].to_list()
+    assert len(kept) < 3
+    wrapped = table.filter(pl.sql_expr("6*N*D < 1e20"))
+    assert wrapped.height == 3, "the control: polars alone keeps them all"
+
+
+def test_digits_are_read_as_they_are_written():
+    table = PLAIN.with_columns(seed=pl.Series([1, 2, 10, 11]))
+    kept = runs(table, where="CAST(seed AS VARCHAR) LIKE '1%' AND loss * 1 > 0")
+    assert kept.frame["row"].to_list() == [1, 3, 4]
+
+
+def test_words_are_no_counts():
+    table = PLAIN.rename({"params": "n"}).with_columns(param_count=pl.lit("attention"))
+    with pytest.raises(InputError, match="no column for params"):
+        runs(table)
+    assert runs(table, columns={"params": "n"}).columns["params"] == "n"
+    amounts = PLAIN.with_columns(params=pl.Series(["1M", "4M", "10M", "40M"]))
+    assert runs(amounts).frame["params"].to_list() == PARAMS

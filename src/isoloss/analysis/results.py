@@ -60,12 +60,12 @@ def prediction_parts(fit: Fit, prediction: Prediction, beside: "Forecast | None"
     if beside is not None:
         (low, high), level = beside.interval[0], text.level(beside.level)
         yield f"forecast from the same runs: {_loss(beside.loss[0])}, {low:.4f} to {high:.4f} ({level})"
-        outside = any(factor[0] > 1 for factor in beside.extrapolation.values())
-        yield (
-            "outside the runs: trust the forecast, since the law's interval assumes the law"
-            if outside
-            else "inside the runs: the law and the forecast should agree"
-        )
+        if any(factor[0] > 1 for factor in beside.extrapolation.values()):
+            yield "outside the runs: trust the forecast, since the law's interval assumes the law"
+        elif beside.disagrees(prediction)[0]:
+            yield "inside the runs, where they disagree: trust the forecast, which follows the runs nearby"
+        else:
+            yield "inside the runs: the law and the forecast agree"
 
 
 def forecast_parts(forecast: "Forecast") -> Parts:
@@ -93,10 +93,9 @@ def forecast_parts(forecast: "Forecast") -> Parts:
         ]
         yield text_table("", ("law, kriged", "loss", f"{level} interval", "share"), rows, numeric=True)
     rate = text.percent(forecast.error_rate)
-    yield (
-        f"error rate {rate} for each factor e outside the runs, from hiding runs of this table "
-        f"{text.plural(forecast.origins, 'time')}"
-    )
+    times = text.plural(forecast.origins, "time")
+    known = f"from hiding runs of this table {times}" if forecast.origins else "assumed: none can be hidden"
+    yield f"error rate {rate} for each factor e outside the runs, {known}"
     yield from _source_words(forecast.source)
 
 

@@ -24,7 +24,7 @@ def figure(outcome: Comparison) -> Figure:
     panels = [_panel(table.filter(pl.col("split") == split), split, order) for split in PANELS]
     best, others = outcome.best, outcome.entries[1:]
     equal = sum(law.behind_largest is not None and not law.behind_largest.told_apart for law in others)
-    title = f"{best.law} errs least on the hidden runs"
+    title = f"{best.law} errs least on {outcome.hidden_words}"
     title += "" if best.largest is None else f" ({text.percent(best.largest)})"
     if equal:
         title += f"; {equal} of {text.plural(len(others), 'other')} are not told apart from it"

@@ -61,6 +61,7 @@ class Comparison:
     ``level`` is that of all intervals together: each is widened for the number of pairs (Bonferroni).
     ``forecast`` is the error, on the same hidden runs, of the forecast, which averages laws, and
     ``forecast_gap`` how far it and the best form part; None where it takes no such inputs or is refused.
+    ``hidden`` and ``groups`` count runs whose rows share noise once.
     """
 
     entries: tuple[ComparedLaw, ...]
@@ -68,6 +69,7 @@ class Comparison:
     forecast: float | None
     forecast_gap: ScoreGap | None
     rule: str
+    hidden: int
     groups: int
     fold_count: int
     objective: str
@@ -79,12 +81,16 @@ class Comparison:
     def best(self) -> ComparedLaw:
         return self.entries[0]
 
+    @property
+    def hidden_words(self) -> str:
+        return "the hidden runs" if self.hidden > 1 else "the one hidden run"
+
     def verdict(self) -> str:
         """Which form errs least on the largest runs, which are not told apart from it, and who disagrees."""
         if len(self.entries) == 1:
             return f"{self.best.law} is the only form that the runs determine."
         best, rest = self.best, self.entries[1:]
-        words = f"{best.law} errs least on the hidden runs"
+        words = f"{best.law} errs least on {self.hidden_words}"
         words += f" ({100 * best.largest:.2g}%)" if best.largest is not None else ""
         equal = [law.law for law in rest if law.behind_largest and not law.behind_largest.told_apart]
         words += f". Not told apart from it: {', '.join(equal)}" if equal else ""
@@ -181,6 +187,7 @@ def compare(
         forecast=_mean(averaged),
         forecast_gap=_forecast_gap(candidates, entries[0].law, averaged, level),
         rule=hidden.rule,
+        hidden=len(np.unique(group_n[hidden.mask_n])),
         groups=len(np.unique(group_n)),
         fold_count=folds,
         objective=text.listed(sorted({law.objective.name for law in fits.values()})),

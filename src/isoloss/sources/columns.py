@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from polars.selectors import numeric
+from polars.selectors import integer, numeric
 
 from isoloss import files
 from isoloss.errors import InputError
@@ -30,7 +30,7 @@ from isoloss.sources.naming import (
 )  # fmt: skip
 from isoloss.sources.read import FAILURES, first_line, read
 from isoloss.sources.table import Runs
-from isoloss.sources.where import check_where
+from isoloss.sources.where import check_where, multiplies
 
 NEEDED = ("params", "tokens", "loss")
 SHARED = ("cluster", "holdout", "weights")  # may be a column that something else is too
@@ -136,14 +136,16 @@ def _keep_where(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, p
     while mark in table.columns:
         mark += "_"
     where = check_where(where)
+    compared = table.with_columns(integer().cast(pl.Float64)) if multiplies(where) else table
     try:
-        selected = table.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))
+        kept = compared.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))[mark]
+        selected = table[kept - 1]
     except FAILURES as error:
         what = f"where does not work on this table ({first_line(error)})"
         raise InputError(what, where=where[:200], mend=_has(table.columns)) from None
     if not selected.height:
         raise InputError("where keeps no row", where=where[:200], mend="widen it")
-    return selected.drop(mark), selected[mark].alias("row")
+    return selected, kept.alias("row")
 
 
 def _has(columns: Sequence[str]) -> str:
@@ -169,7 +171,7 @@ def _map_columns(
     for name in dict.fromkeys([*needed, *SYNONYMS]):
         if name in column_of or name == "row":
             continue
-        matches = candidates(name, free)
+        matches = [column for column in candidates(name, free) if fits(table[column], name)]
         if name == "run_id":  # either names the runs: the one that is best known
             matches = sorted(matches, key=lambda column: SYNONYMS[name].index(plain(column)))[:1]
         if len(matches) > 1 and name in needed:
@@ -189,6 +191,13 @@ def _map_columns(
             f"params is {column_of['params']!r}; {', '.join(map(repr, others))} count parameters too"
         )
     return column_of, notes
+
+
+def fits(column: pl.Series, name: str) -> bool:
+    """False for words alone where counts are looked for: a label such as 'attention' for how N is counted."""
+    if name not in AMOUNTS or column.dtype != pl.String or not column.drop_nulls().len():
+        return True
+    return bool(column.str.contains(r"\d").any())
 
 
 def _missing(name: str, names: Sequence[str], in_force: Sequence[Any]) -> InputError:

@@ -38,17 +38,18 @@ def read_fit(source: str | Path) -> Fit:
 
 
 def inputs_for(fit: Fit, given: Mapping[str, float]) -> dict[str, float]:
-    """What the law takes, out of what was given; tokens from FLOPs and parameters, or one of them from two.
+    """What the law takes, out of what was given; of params and tokens one from FLOPs C = 6 N D and loops.
 
     Raises InputError for an input that is missing, one that the law does not take, or three that disagree.
     """
     given, needed = dict(given), fit.form.inputs
     if {"params", "tokens"} <= set(needed) and "flops" in given:
         flops = given.pop("flops")
+        loops = given.get("recurrence", 1.0)
         if "params" in given and "tokens" not in given:
-            given["tokens"] = flops / (6 * given["params"])
+            given["tokens"] = flops / (6 * given["params"] * loops)
         elif "tokens" in given and "params" not in given:
-            given["params"] = flops / (6 * given["tokens"])
+            given["params"] = flops / (6 * given["tokens"] * loops)
         else:
             raise InputError("needs one of params and tokens beside flops", mend="give one; C = 6 N D")
     if extra := sorted(set(given) - set(needed)):

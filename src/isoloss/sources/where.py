@@ -15,6 +15,12 @@ FUNCTIONS = frozenset({
 WORDS = frozenset({
     "and", "between", "else", "ilike", "in", "like", "not", "or", "regexp", "rlike", "then", "when",
 })  # fmt: skip
+DIGITS = frozenset({
+    "cast", "concat", "ends_with", "ilike", "left", "length", "like", "lower", "ltrim", "regexp",
+    "regexp_like", "replace", "reverse", "right", "rlike", "rtrim", "starts_with", "strpos", "substr", "trim",
+    "upper",
+})  # fmt: skip
+"""They read how a number is written."""
 FORBIDDEN = frozenset({"from", "join", "over", "select", "union", "with", "exists", "values", "table"})
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|[A-Za-z_]\w*|--|/\*|.", re.DOTALL)
@@ -25,7 +31,7 @@ def check_where(where: str) -> str:
 
     Raises InputError for subqueries, functions that are not in ``FUNCTIONS``, comments and second statements.
     """
-    tokens = [token for token in _TOKEN.findall(where) if not token.isspace()]
+    tokens = _tokens(where)
     for index, token in enumerate(tokens):
         word, following = token.lower(), tokens[index + 1 : index + 2]
         if word in FORBIDDEN:
@@ -36,6 +42,16 @@ def check_where(where: str) -> str:
         if word in (";", "--", "/*"):
             raise _refusal(where, "comments and several statements are not taken here")
     return where
+
+
+def multiplies(where: str) -> bool:
+    """Whether whole numbers grow in it, which past 9.2e18 would go on below zero: fractions then do not."""
+    words = {token.lower() for token in _tokens(where)}
+    return bool(words & {"*", "pow", "power", "sum"}) and not words & DIGITS
+
+
+def _tokens(where: str) -> list[str]:
+    return [token for token in _TOKEN.findall(where) if not token.isspace()]
 
 
 def _refusal(where: str, what: str) -> InputError:

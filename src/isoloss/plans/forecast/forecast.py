@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from isoloss import text
 from isoloss.errors import InputError
 from isoloss.face import Shown
-from isoloss.laws import Array, FitData
+from isoloss.laws import Array, FitData, Prediction
 from isoloss.plans.checks import MOST
 from isoloss.plans.forecast.kriging import Kriged
 from isoloss.plans.forecast.origins import (
@@ -76,6 +76,14 @@ class Forecast(Shown):
     @property
     def loss_unit(self) -> str:
         return unit_of(self.source)
+
+    def disagrees(self, law: Prediction) -> Array:
+        """Where a law at the same points, or this, lies outside the other's interval; False without one."""
+        if law.interval is None:
+            return np.zeros(len(self.loss), dtype=bool)
+        low, high = (np.ravel(end) for end in law.interval)
+        said, (least, most) = np.ravel(law.loss), self.interval.T
+        return (said < least) | (said > most) | (self.loss < low) | (self.loss > high)
 
     def table(self) -> "pl.DataFrame":
         """One row a point: its inputs, loss, low and high."""
@@ -270,6 +278,8 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
     scatter = min(law.fit.scatter for law in known.laws)
     if scatter > _NO_LAW:
         out.append(f"no law follows the runs: they scatter by {text.percent(scatter)} about the best")
+    if rising := runs.rising():
+        out.append(f"the loss rises with {text.listed(rising)}: is it an accuracy, or are runs unfinished?")
     if runs.on_one_line:
         out.append(f"{text.listed(runs.names)} rise together: the forecast holds near their line alone")
     if (np.ptp(kriged.mean_bq, axis=0) > _APART * kriged.sd_bq.mean(axis=0)).any():

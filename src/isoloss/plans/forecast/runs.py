@@ -14,6 +14,8 @@ LEAST_DESIGNS = 8
 LEAST_RANGE = 1.5
 MOST_RUNS = 150
 _ROUNDING = 1e-9  # of logs
+_ALIKE = 1e-3  # of logs: no other design
+_SURE = 4.0
 _ONE_LINE = 0.98  # of the correlation of log inputs
 
 
@@ -46,7 +48,7 @@ class LogRuns:
 
     def check(self) -> None:
         """Raises Refusal where not even a forecast can be given."""
-        designs = len(np.unique(self.z_In, axis=1).T)
+        designs = len(np.unique(np.round(self.z_In / _ALIKE), axis=1).T)
         if designs < LEAST_DESIGNS:
             inputs = text.listed([input_word(name) for name in self.names])
             raise Refusal(
@@ -66,6 +68,18 @@ class LogRuns:
     def on_one_line(self) -> bool:
         """Whether two inputs rise together, so that what either does is not told."""
         return len(self.names) == 2 and bool(abs(np.corrcoef(self.z_In)[0, 1]) > _ONE_LINE)
+
+    def rising(self) -> list[str]:
+        """Inputs that the loss rises with, at the others' values, beyond doubt (t > ``_SURE``)."""
+        X_nK = np.vstack([np.ones_like(self.y_n), self.z_In]).T
+        df = len(self.y_n) - X_nK.shape[1]
+        if df < 1 or np.linalg.cond(X_nK) > 1 / _ROUNDING:
+            return []
+        slope_K, *_ = np.linalg.lstsq(X_nK, self.y_n, rcond=None)
+        variance = np.sum((self.y_n - X_nK @ slope_K) ** 2) / df
+        se_K = np.sqrt(variance * np.diag(np.linalg.inv(X_nK.T @ X_nK)))
+        t_I = slope_K[1:] / np.maximum(se_K[1:], _ROUNDING)
+        return [name for name, t in zip(self.names, t_I, strict=True) if t > _SURE]
 
     def outside(self, at_Iq: Array) -> Array:
         """By how much each input, and last their product, lies outside the runs, in logs; 0 inside."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ValidationError
 
 from isoloss import files, text
@@ -27,6 +27,7 @@ OTHERS = ("recurrence", "unique_tokens", "position")
 TUNED = ("learning_rate", "batch_tokens")
 """They have a best value, which is nothing to a forecast."""
 VARIED = (*SIZES, *OTHERS, *TUNED)
+_SWEEP = 3  # settings at one size that are a sweep
 _GIVE_RUNS = "give a table, or what isoloss forecast -o wrote"
 
 
@@ -50,7 +51,18 @@ def forecast_table(
     """
     check_level(level)
     at = new_runs(params, tokens, flops, others)
-    return forecaster_of(table, inputs=tuple(at), **reading).at(at, level)
+    known = forecaster_of(table, inputs=tuple(at), **reading)
+    if flops is not None and "flops" not in at:
+        check_flops(known.source)
+    return known.at(at, level)
+
+
+def check_flops(source: Mapping[str, Any]) -> None:
+    """Raises InputError where the FLOPs of the table follow another rule than C = 6 N D."""
+    for finding in source.get("findings", ()):
+        if finding["kind"] == "flops-rule":
+            what = f"flops stand for C = 6 N D here, and in the table {finding['message']}"
+            raise InputError(what, where="flops", mend="give params and tokens")
 
 
 def forecaster_of(
@@ -83,9 +95,14 @@ def forecaster_of(
     others = [name for name in VARIED if name in frame.columns and name not in inputs]
     differ = {name: frame[name].cast(float, strict=False).to_numpy() for name in others}
     known = {name: read.inputs[name] for name in inputs}
-    doubts = (*read.warnings, *check_others(known, differ))
+    source, (keep, best) = read.source, best_of_sweeps(known, differ, read.loss)
+    known, differ = ({name: column[keep] for name, column in some.items()} for some in (known, differ))
+    if best:  # one setting for all sizes, which that finding advises, is not the best of each
+        source |= {"findings": [each for each in source["findings"] if each["kind"] != "no-seeds"]}
+    doubts = (*source_warnings(source), *(best or check_others(known, differ)))
+    cluster = None if read.cluster is None else np.asarray(read.cluster)[keep]
     with in_refusal(doubts):
-        return forecaster(known, read.loss, cluster=read.cluster, source=read.source, doubts=doubts)
+        return forecaster(known, read.loss[keep], cluster=cluster, source=source, doubts=doubts)
 
 
 def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
@@ -156,7 +173,18 @@ def predicted(
     points = dict(zip(at, map(np.ravel, columns), strict=True))
     beside = forecast_beside(fit, points, level) if columns[0].size else None
     far = far_warnings(law.extrapolation)
-    return replace(law, warnings=doubts_beside(law.warnings, far, law.interval, beside)), beside
+    doubts = doubts_beside(law.warnings, far, law.interval, beside)
+    return replace(law, warnings=(*doubts, *_apart_inside(law, beside))), beside
+
+
+def _apart_inside(law: Prediction, beside: Forecast | None) -> list[str]:
+    """A doubt where law and forecast part among the runs, as where the law bends otherwise than they do."""
+    if beside is None:
+        return []
+    inside = np.max(list(beside.extrapolation.values()), axis=0) <= 1
+    apart = int(np.sum(inside & beside.disagrees(law)))
+    where = "inside the runs" if len(inside) == 1 else f"at {text.plural(apart, 'point')} inside the runs"
+    return [f"law and forecast disagree {where}: the law misses runs near there"] if apart else []
 
 
 def doubts_beside(
@@ -213,6 +241,8 @@ def new_runs(
 ) -> dict[str, Array]:
     """The sizes asked for; with ``flops`` beside params or tokens the third follows, C = 6 N D.
 
+    Of a looped model each loop counts: C = 6 N D recurrence.
+
     Raises InputError for none of them or all three, and for an input that is no size.
     """
     sizes = {"params": params, "tokens": tokens, "flops": flops, **(others or {})}
@@ -229,9 +259,25 @@ def new_runs(
     columns: dict[str, Array] = {name: size.astype(np.float64) for name, size in sizes.items()}
     for name, other in (("params", "tokens"), ("tokens", "params")):
         if {name, "flops"} <= set(columns):
-            columns[other] = columns.pop("flops") / 6 / columns[name]
+            columns[other] = columns.pop("flops") / (6 * columns[name] * columns.get("recurrence", 1.0))
     first = {name: columns.pop(name) for name in ("params", "tokens") if name in columns}
     return first | columns
+
+
+def best_of_sweeps(
+    known: Mapping[str, Array], differ: Mapping[str, Array], loss: Array
+) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Rows to keep, and a doubt: of designs run with several rates or batches the best of each."""
+    swept = [name for name in TUNED if name in differ and not np.isnan(differ[name]).any()]
+    _, design_n = np.unique(np.vstack(list(known.values())), axis=1, return_inverse=True)
+    design_n, everyone = design_n.ravel(), np.arange(len(loss))
+    settings = np.unique(np.vstack([design_n, *(differ[name] for name in swept)]), axis=1)[0]
+    if not swept or np.median(np.bincount(settings.astype(int))) < _SWEEP:
+        return everyone, ()
+    order = np.lexsort([loss, design_n])
+    keep = np.sort(order[np.unique(design_n[order], return_index=True)[1]])
+    vary = f"{text.listed(swept)} {'varies' if len(swept) == 1 else 'vary'} at equal sizes"
+    return keep, (f"{vary}: the best run of each is kept, {len(keep):,} of {len(loss):,}",)
 
 
 def check_others(known: Mapping[str, Array], differ: Mapping[str, Array]) -> tuple[str, ...]:
