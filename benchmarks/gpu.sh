@@ -24,6 +24,6 @@ PYTHONPATH=src${PYTHONPATH:+:$PYTHONPATH}
 export PYTHONPATH
 # Killed before its end it still writes the rows that it has: SIGINT, not SIGKILL.
 status=0
-timeout --signal=INT 390 "$PYTHON" -m isoloss.cli bench gpu --device "$device" $size --seconds 1 --out "$OUT" || status=$?
-[ -n "$size" ] || timeout 85 "$PYTHON" -m isoloss.cli demo race --panel race --full --set budget_seconds=45 -o "${OUT%.json}" || status=$?
+timeout --signal=INT --kill-after=15 390 "$PYTHON" -m isoloss.cli bench gpu --device "$device" $size --seconds 1 --out "$OUT" || status=$?
+[ -n "$size" ] || timeout --kill-after=5 80 "$PYTHON" -m isoloss.cli demo race --panel race --full --set budget_seconds=45 -o "${OUT%.json}" || status=$?
 exit $status

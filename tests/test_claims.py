@@ -1,5 +1,7 @@
 """A claim on a folder: held by one process, for as long as that lives."""
 
+import errno
+import fcntl
 import signal
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from isoloss import files
+from isoloss.errors import InputError
 
 HOLD = """
 import sys, time
@@ -60,3 +63,13 @@ def test_an_error_inside_releases_the_claim(tmp_path):
     with pytest.raises(RuntimeError), files.claim(tmp_path / "claim.lock"):
         raise RuntimeError
     assert claimed(tmp_path / "claim.lock")
+
+
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
+    def no_lock(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", no_lock)
+    with pytest.raises(InputError, match="has no locks") as caught:
+        claimed(tmp_path / "run" / "claim.lock")
+    assert str(tmp_path / "run") in str(caught.value)

@@ -321,12 +321,18 @@ def claim(path: Path, *, wait_seconds: float = 0.0) -> Generator[bool, None, Non
     from filelock import FileLock, Timeout  # slow to import, and reading needs none
 
     make_folder(path.parent)
-    lock = FileLock(path, timeout=wait_seconds)
+    lock = FileLock(path, timeout=wait_seconds, fallback_to_soft=False)
     try:
         lock.acquire()
     except Timeout:
         yield False
         return
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
+            raise
+        what = "its file system has no locks, by which processes keep off each other's runs"
+        mend = "keep the study on one that has flock: a local disk, NFS 4, Lustre mounted with flock"
+        raise InputError(what, where=str(path.parent), mend=mend) from None
     try:
         yield True
     finally:

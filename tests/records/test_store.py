@@ -194,9 +194,37 @@ def test_settings_that_no_table_holds_are_refused(copy, run, change, key):
     refused(run / "record.json", key, lambda: load(copy).table())
 
 
-def test_a_plan_of_numbers_that_no_table_holds_is_refused(copy):
-    edit(copy / "study.json", lambda plan: plan["runs"][0]["counts"].update(params=10**30))
-    refused(copy / "study.json", "params", lambda: load(copy).table())
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("counts", "params", 10**30),
+        ("counts", "params", -5),
+        ("settings", "batch_size", 2**62),
+        ("settings", "seed", -(10**30)),
+    ],
+)
+def test_a_plan_of_numbers_that_no_table_holds_is_refused(copy, part, key, value):
+    edit(copy / "study.json", lambda plan: plan["runs"][0][part].update({key: value}))
+    refused(copy / "study.json", key, lambda: load(copy).table())
+
+
+def test_an_evaluation_of_numbers_that_no_table_holds_is_refused(copy, run):
+    edit_of_before(run / "record.json", lambda record: record["evaluations"][0].update(tokens=10**30))
+    refused(run / "record.json", "tokens", lambda: load(copy).table())
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("counts", "params", 552_960),
+        ("settings", "seed", 99),
+        ("settings", "learning_rate", 0.5),
+        ("settings", "family", "lost"),
+    ],
+)
+def test_a_plan_that_was_edited_is_not_believed(copy, part, key, value):
+    edit(copy / "study.json", lambda plan: plan["runs"][0][part].update({key: value}))
+    refused(copy / "study.json", f"says {key} = {value!r} of", lambda: load(copy))
 
 
 def test_a_record_cannot_name_a_file_outside_its_folder(copy, run):

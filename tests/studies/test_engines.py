@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import socket
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -74,6 +75,42 @@ def test_a_slurm_that_is_not_here_or_does_not_answer_is_said(tmp_path, monkeypat
         (tmp_path / program).chmod(0o755)
     with pytest.raises(InputError, match="squeue fails: slurm_load_jobs error: no controller"):
         slurm.SlurmJobs(task, slurm.Options(), None)
+
+
+def test_the_queue_is_asked_less_often_while_nothing_changes(monkeypatch):
+    now, there, asked = [0.0], [{"7_0": "PENDING"}], []
+    monkeypatch.setattr(slurm.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(slurm, "queue", lambda: asked.append(now[0]) or dict(there[0]))
+    jobs = object.__new__(slurm.SlurmJobs)
+    jobs.ids, jobs.there, jobs.answered, jobs.every, jobs.ask_at = {"a": "7_0"}, {}, 0.0, 1.0, 0.0
+    for second in range(200):
+        now[0] = float(second)
+        assert jobs.unfinished() == {"a"}
+    assert asked[:6] == [0, 1, 3, 7, 15, 31]
+    assert max(b - a for a, b in pairwise(asked)) == slurm.ASK_SECONDS[1]
+    there[0] = {}
+    now[0] = 250.0
+    assert jobs.unfinished() == set()
+    assert jobs.ask_at == 251.0, "after a change soon again"
+
+
+@pytest.mark.parametrize(
+    ("files", "gpus", "calls"), [((), 0, 0), (("own.py",), 0, 1), ((), 1, 1), ((), None, 0)]
+)
+def test_a_ray_process_with_a_gpu_or_own_code_trains_one_task(files, gpus, calls):
+    asked = {}
+
+    class Remote:
+        def options(self, **_):
+            return self
+
+        def remote(self, task):
+            return task
+
+    fake = SimpleNamespace(remote=lambda **options: asked.update(options) or (lambda function: Remote()))
+    task = SimpleNamespace(family_files=files, lead=SimpleNamespace(run_id="a"))
+    ray.RayJobs(fake, ray.Options(gpus=gpus), None, 1).start(task)
+    assert asked["max_calls"] == calls
 
 
 def test_a_gpu_is_asked_for_where_the_study_is_meant_for_one():

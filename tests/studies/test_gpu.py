@@ -1,7 +1,6 @@
 """How a GPU trains a run, as a function of its memory alone."""
 
 from dataclasses import replace
-from functools import partial
 
 import pytest
 import torch
@@ -65,7 +64,7 @@ def test_those_that_share_a_gpu_share_its_memory(monkeypatch):
     monkeypatch.setattr(gpu, "speed", lambda *_: pytest.fail("another's speed"))
     long = replace(run, seconds=600.0)
     for engine in (Engine(True, run, here=True, sharers=4), Engine(True, run, sharers=4)):
-        most = runner.most_members(long, engine=engine, execution=Execution(), task_of=list)
+        most = runner.most_members(long, 64, engine=engine, execution=Execution(), task_of=list)
         assert most == gpu.members_at_once(run, memory, 4)
 
 
@@ -106,10 +105,14 @@ def test_a_gpu_gets_cohorts_and_a_processor_single_runs(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     gpu.gpu_bytes.cache_clear()
     runs = [planned(seed=seed) for seed in range(10)] + [planned(1024, seed=seed) for seed in range(2)]
-    assert sorted(len(group) for group in runner.groups_of(runs, gpu.members_at_once)) == [1, 1, 2, 8]
-    assert [len(group) for group in runner.groups_of(runs, lambda run: 1)] == [1] * 12
+
+    def most(run, alike):
+        return gpu.members_at_once(run)
+
+    assert sorted(len(group) for group in runner.groups_of(runs, most)) == [1, 1, 2, 8]
+    assert [len(group) for group in runner.groups_of(runs, lambda run, alike: 1)] == [1] * 12
     longest = replace(runs[0], seconds=100.0)
-    assert runner.groups_of([*runs[1:], longest], lambda run: 1)[0] == [longest]
+    assert runner.groups_of([*runs[1:], longest], lambda run, alike: 1)[0] == [longest]
 
 
 def test_a_calibration_takes_the_fastest_and_is_made_once(monkeypatch, tmp_path):
@@ -132,12 +135,21 @@ def test_a_calibration_takes_the_fastest_and_is_made_once(monkeypatch, tmp_path)
     assert gpu.calibrated(replace(planned(d_model=40), seconds=600.0), list) == 4, "another shape is timed"
     assert gpu.calibrated(replace(planned(d_model=48), seconds=1.0), list) == 8, "a short run is not"
     assert len(asked) == 6
+    # Of two runs two train at once, whatever is the fastest; of ten a count above ten says no more than ten.
+    assert gpu.calibrated(replace(planned(d_model=56), seconds=600.0), list, alike=2) == 8
+    assert len(asked) == 6
+    said, speeds[10] = [], 50.0
+    other = replace(planned(d_model=40), seconds=600.0)
+    assert gpu.calibrated(other, list, alike=10, say=said.append) == 4
+    assert asked[6:] == [10]
+    assert len(said) == 1
+    assert said[0].startswith("timing 10 x ")
 
 
 @pytest.mark.parametrize("study", ["architectures", "looped"])
 def test_cohorts_that_fill_a_gpu_for_a_minute_are_compiled(study):
     runs = plan.plan(spec.read(study).scale["gpu"], gpu=True)
-    groups = runner.groups_of(runs, partial(gpu.members_at_once, memory=80e9))
+    groups = runner.groups_of(runs, lambda run, alike: gpu.members_at_once(run, 80e9))
     found = {}
     for group in groups:
         settings = group[0].settings

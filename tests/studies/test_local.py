@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +12,12 @@ import pytest
 import torch
 from rich.console import Console
 
+from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
 from isoloss.studies import runner
 from isoloss.studies.engines import local
 from isoloss.studies.engines.local import free_device
+from isoloss.studies.engines.messages import Ended, Engine
 from isoloss.studies.launch import launch
 from isoloss.studies.stop import StopSignal
 
@@ -122,13 +125,40 @@ def test_a_worker_that_does_not_answer_is_given_up(tiny, study_file, tmp_path, m
 
 
 def test_a_stop_asked_before_the_study_began_trains_nothing(tiny, study_file, tmp_path):
+    stop, path, console = StopSignal(()), str(study_file()), Console(file=io.StringIO())
+    stop.note()
+    with pytest.raises(KeyboardInterrupt):
+        launch(path, out=tmp_path / "out", console=console, stop=stop)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_signal_while_text_is_tokenized_ends_it_there(tiny, study_file, tmp_path, monkeypatch):
+    tokenize, came = library.tokenize, []
+
+    def interrupted(*args, **options):
+        signal.raise_signal(signal.SIGTERM)
+        came.append("on")
+        return tokenize(*args, **options)
+
+    monkeypatch.setattr(library, "tokenize", interrupted)
+    with StopSignal() as stop, pytest.raises(KeyboardInterrupt):
+        launch(str(study_file()), out=tmp_path / "out", console=Console(file=io.StringIO()), stop=stop)
+    assert not came
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_signal_while_runs_train_is_taken_note_of(tiny, study_file, tmp_path, monkeypatch):
+    def engine(tasks, stops):
+        signal.raise_signal(signal.SIGINT)
+        assert stops() == 1
+        yield from (Ended(task, "stopped") for task in tasks)
+
+    monkeypatch.setattr("isoloss.studies.launch.engine_of", lambda *_: Engine(False, engine))
     with StopSignal() as stop:
-        stop.note()
         outcome = launch(
             str(study_file()), out=tmp_path / "out", console=Console(file=io.StringIO()), stop=stop
         )
     assert outcome.stopped
-    assert not list((tmp_path / "out").glob("runs/*/log.jsonl"))
 
 
 def test_a_study_in_a_thread_hears_no_signals_and_breaks_nothing():

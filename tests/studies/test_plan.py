@@ -278,7 +278,9 @@ def test_a_context_longer_than_the_text_is_refused_before_it_is_tokenized(scale,
     info = library.info("own", own_home)
     most = info.validation_bytes + info.validation_documents
     assert plan.plan(long(scale, most), gpu=False, home=own_home)
-    with pytest.raises(InputError, match=f"the validation text has at most {most:,} tokens, too few for 2 "):
+    with pytest.raises(
+        InputError, match=f"the validation text has at most {most:,} tokens, too few for two "
+    ):
         plan.plan(long(scale, most, above=1), gpu=False, home=own_home)
 
 
@@ -286,7 +288,7 @@ def test_it_is_refused_by_the_tokens_where_they_are_counted(scale, own_home):
     counted = library.tokenize("own", 260, home=own_home).validation.tokens
     assert plan.plan(long(scale, counted), gpu=False, home=own_home)
     with pytest.raises(
-        InputError, match=f"the validation text has {counted:,} tokens, too few for 2 "
+        InputError, match=f"the validation text has {counted:,} tokens, too few for two "
     ) as caught:
         plan.plan(long(scale, counted, above=1), gpu=False, home=own_home)
     assert caught.value.where == "corpus own"
@@ -296,7 +298,7 @@ def test_a_run_is_refused_by_the_tokens_that_its_plan_could_not_count(scale, own
     info, study = library.info("own", own_home), spec.read(str(study_file()))
     chosen = long(scale, info.validation_bytes)
     runs = plan.plan(chosen, gpu=False, home=own_home)
-    with pytest.raises(InputError, match=r"the validation text has [0-9,]+ tokens, too few for 2 "):
+    with pytest.raises(InputError, match=r"the validation text has [0-9,]+ tokens, too few for two "):
         runner.run(study, "mini", chosen, runs, tmp_path / "out", home=own_home)
     assert not (tmp_path / "out").exists()
 
@@ -307,12 +309,12 @@ def test_a_run_is_refused_by_the_tokens_that_its_plan_could_not_count(scale, own
 def test_a_cohort_differs_in_seed_and_rate_only(scale, study_text):
     text = study_text.replace("learning_rates = [0.01]", "learning_rates = [0.01, 0.02]")
     runs = plan.plan(scale("seeds=[0,1]", text=text), gpu=False)
-    groups = plan.cohorts(runs, lambda run: 3)
+    groups = plan.cohorts(runs, lambda run, alike: 3)
     assert sorted(len(group) for group in groups) == [1, 1, 1, 3, 3, 3]
     assert sorted(run.run_id for group in groups for run in group) == sorted(run.run_id for run in runs)
     for group in groups:
         assert len({(run.settings.family, str(run.settings.shape)) for run in group}) == 1
-    assert [len(group) for group in plan.cohorts(runs, lambda run: 1)] == [1] * 12
+    assert [len(group) for group in plan.cohorts(runs, lambda run, alike: 1)] == [1] * 12
 
 
 def test_estimated_wall_time_is_bounded_by_the_longest_run(scale):

@@ -17,6 +17,13 @@ SCHEMA_VERSION = 1
 Status = Literal["finished", "diverged"]
 
 
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""What a table's column of whole numbers holds."""
+Amount = Annotated[int, Field(ge=0, lt=2**63)]
+Factor = Annotated[int, Field(ge=0, lt=2**31)]
+"""Two of them have a product that a table holds."""
+
+
 class Evaluation(Strict):
     """Losses on the fixed validation windows after ``step`` updates; nats per token.
 
@@ -27,8 +34,8 @@ class Evaluation(Strict):
     ``cooled``: True at the end of a cooldown, False on the constant-rate trunk.
     """
 
-    step: int = Field(ge=0)
-    tokens: int = Field(ge=0)
+    step: Amount
+    tokens: Amount
     cooled: bool
     windows: int = Field(gt=0)
     loss: float
@@ -40,8 +47,6 @@ class Evaluation(Strict):
     total: float
 
 
-Whole = Annotated[int, Field(lt=2**63)]
-"""What a table's column of whole numbers holds."""
 Sizes = Annotated[list[Annotated[int, Field(gt=0)]], Field(min_length=2, max_length=2)]
 """The least and the most parameters."""
 Setting = bool | Whole | float | str | None
@@ -51,10 +56,10 @@ Setting = bool | Whole | float | str | None
 class Counts(Strict):
     """Parameters and training FLOPs per token under every rule of ``units.py``."""
 
-    params: Whole
-    params_total: Whole
-    params_executed: Whole
-    params_embedding: Whole
+    params: Amount
+    params_total: Amount
+    params_executed: Amount
+    params_embedding: Amount
     flops_6nd_per_token: float
     flops_exact_per_token: float
 
@@ -107,9 +112,9 @@ class RunPlanSettings(Strict):
 
     family: str
     shape: dict[str, Setting]
-    context: Whole
+    context: Factor
     vocab: Whole
-    batch_size: Whole
+    batch_size: Factor
     learning_rate: float
     seed: Whole
 
@@ -123,9 +128,9 @@ class RunPlanSettings(Strict):
 
 
 class RunPlanCounts(Strict):
-    params: Whole
-    params_total: Whole
-    params_executed: Whole
+    params: Amount
+    params_total: Amount
+    params_executed: Amount
 
 
 class RunPlan(Strict):
@@ -175,9 +180,9 @@ class Record(Strict):
     label: str
     status: Status
     reason: str
-    diverged_step: int | None = None
+    diverged_step: Amount | None = None
     attempt: int
-    seed: int
+    seed: Whole
     learning_rate: float
     recipe: str
     settings: dict[str, Any]
@@ -186,8 +191,8 @@ class Record(Strict):
     environment: Environment
     events: list[Event]
     evaluations: list[Evaluation]
-    steps: int
-    tokens: int
+    steps: Amount
+    tokens: Amount
     wall_seconds: float
     cpu_seconds: float
     files: dict[str, str]

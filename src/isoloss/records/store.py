@@ -79,6 +79,7 @@ CURVE_COLUMNS = {
 """``branch`` is 0 on the trunk; gated models have their parts beside ``total``."""
 
 
+SAID_OF_RUNS = {"run_id", "label", "settings", "counts"}
 NO_CURVE = pl.DataFrame(schema=CURVE_COLUMNS)
 
 MAY_LACK = (SLIDING, POSITIONS)
@@ -122,6 +123,20 @@ def check_unsealed(folder: Path, record: Record) -> None:
         if not isclose(one.loss, mean, rel_tol=1e-9):
             what = f"its loss after {one.step} updates, {one.loss}, is not that of {POSITIONS}, {mean}"
             raise InputError(what, where=where, mend=mend)
+
+
+def check_planned(folder: Path, run: Mapping[str, Any], record: Record) -> None:
+    """Raises InputError where study.json says otherwise of a run than its record, as after an edit."""
+    planned, ran = (
+        run_columns(record.study, values) for values in (run, record.model_dump(include=SAID_OF_RUNS))
+    )
+    for name, value in planned.items():
+        if value != ran[name]:
+            raise InputError(
+                f"says {name} = {value!r} of {record.run_id}, whose record says {ran[name]!r}",
+                where=str(folder / "study.json"),
+                mend="delete it and run the study again: it is written anew",
+            )
 
 
 def write_parquet(path: Path, table: pl.DataFrame) -> str:
@@ -252,8 +267,9 @@ class StudyData(StudyFace):
         if not there:
             return pl.DataFrame(schema={**IDENTITY, **columns})
         rows = pl.concat(read_parts(self.folder, there, name), how="diagonal")
-        shared = {"run_id", "label", "settings", "counts"}
-        values = [{**run_columns(r.study, r.model_dump(include=shared)), "status": r.status} for r in there]
+        values = [
+            {**run_columns(r.study, r.model_dump(include=SAID_OF_RUNS)), "status": r.status} for r in there
+        ]
         identity = pl.DataFrame(
             [[row[key] for key in IDENTITY] for row in values], schema=IDENTITY, orient="row"
         )
@@ -274,6 +290,7 @@ def load(folder: str | Path) -> StudyData:
         if is_finished(run_path):
             records.append(record := read_record(run_path))
             check_unsealed(run_path, record)
+            check_planned(folder, run, record)
         elif failure := read_failure(run_path):
             failures[run["run_id"]] = failure
     with_curve = [record for record in records if CURVE in record.files]

@@ -72,8 +72,17 @@ def execution_on_gpu(
     return execution.model_copy(update={"micro_batches": micro_batches})
 
 
-def calibrated(run: PlannedRun, task_of: Callable[[Sequence[PlannedRun]], Task], sharers: float = 1.0) -> int:
+def calibrated(
+    run: PlannedRun,
+    task_of: Callable[[Sequence[PlannedRun]], Task],
+    sharers: float = 1.0,
+    *,
+    alike: int = MOST_MEMBERS,
+    say: Callable[[str], None] = lambda words: None,
+) -> int:
     """Members at once: half, just or twice what the rule says, by tokens a second on this machine.
+
+    ``alike``: so many such runs there are; where one cohort takes them all anyhow nothing is timed.
 
     Measured once for a GPU, its software and a shape, and kept in HOME/calibration.json. On a GPU that is
     shared nothing is: alone there it would be another's speed.
@@ -81,12 +90,18 @@ def calibrated(run: PlannedRun, task_of: Callable[[Sequence[PlannedRun]], Task],
     most = members_at_once(run, sharers=sharers)
     if most == 1 or run.seconds < CALIBRATION_PAYS or sharers > 1.0:
         return most
+    counts = sorted({min(count, alike) for count in (most // 2, most, 2 * most)})
+    if len(counts) == 1:
+        return most
     path, key = files.home() / "calibration.json", what_is_timed(run)
     known: dict[str, dict[str, float]] = files.read_json(path) if path.is_file() else {}
-    if key not in known:
-        known[key] = {str(count): speed(run, count, task_of) for count in (most // 2, most, 2 * most)}
-        files.write_json(path, known)
-    return int(max(known[key], key=lambda count: known[key][count]))
+    speeds = known.setdefault(key, {})
+    for count in counts:
+        if str(count) not in speeds:
+            say(f"timing {count} x {run.label} at once on this GPU (once; then kept) ...")
+            speeds[str(count)] = speed(run, count, task_of)
+            files.write_json(path, known)
+    return max(counts, key=lambda count: speeds[str(count)])
 
 
 def what_is_timed(run: PlannedRun) -> str:

@@ -86,7 +86,12 @@ def launch(
     console: Console | None = None,
     stop: StopSignal | None = None,
 ) -> runner.StudyOutcome:
-    """Train what the study's folder does not hold yet. Raises InputError before anything is written."""
+    """Train what the study's folder does not hold yet. Raises InputError before anything is written.
+
+    KeyboardInterrupt where ``stop`` is asked before the first run begins, as while text is tokenized.
+    """
+    if stop is not None:
+        stop.raise_at_once()
     read, chosen = read_study(study, scale, changes, family_files)
     where = engine_of(engine, engine_settings, chosen, workers)
     device = find(chosen.device if engine == "local" else "cpu")

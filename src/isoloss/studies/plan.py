@@ -195,14 +195,17 @@ def label(settings: RunSettings) -> str:
     return f"{settings.family} {size}{loops}".strip()
 
 
-def cohorts(runs: Sequence[PlannedRun], most: Callable[[PlannedRun], int]) -> list[list[PlannedRun]]:
-    """Runs that can train as one module (equal but for seed and rate), at most ``most`` of the first."""
+def cohorts(runs: Sequence[PlannedRun], most: Callable[[PlannedRun, int], int]) -> list[list[PlannedRun]]:
+    """Runs that can train as one module (equal but for seed and rate).
+
+    At most ``most`` of the first and of how many there are.
+    """
     alike: dict[str, list[PlannedRun]] = {}
     for run in runs:
         same = run.settings.model_copy(update={"seed": 0, "learning_rate": 1.0}).hash
         alike.setdefault(same, []).append(run)
     groups: list[list[PlannedRun]] = []
     for group in alike.values():
-        size = most(group[0])
+        size = most(group[0], len(group))
         groups += [group[i : i + size] for i in range(0, len(group), size)]
     return groups

@@ -68,7 +68,7 @@ def run(
     """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once.
 
     ``origin``: the command's arguments and what was checked of families, for study.json.
-    ``stop``: perhaps asked before this began, as while torch was imported.
+    ``stop``: to be asked to end.
     ``engine``: by default this machine, with ``workers`` processes.
     """
     console = console or Console(stderr=True)
@@ -84,7 +84,7 @@ def run(
     if not missing:
         write_plan(folder, study, planned)
         return outcome_of(folder, runs, missing, [], before, stopped=False)
-    console.print(f"tokenizing {scale.corpus} (once; then reused) ...", highlight=False)
+    say(console, f"tokenizing {scale.corpus} (once; then reused) ...")
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_contexts(scale, TextLength(corpus.train.tokens, corpus.validation.tokens))
@@ -105,11 +105,16 @@ def run(
             family_files=tuple(family_files),
         )
 
-    groups = groups_of(missing, partial(most_members, engine=engine, execution=execution, task_of=task_of))
+    how_many = partial(
+        most_members, engine=engine, execution=execution, task_of=task_of, say=partial(say, console)
+    )
+    groups = groups_of(missing, how_many)
     tasks = [task_of(group) for group in groups]
     seconds = {group[0].run_id: sum(run.seconds for run in group) for group in groups}
     total = sum(run.seconds for run in runs)
     ended: list[Ended] = []
+    if stop is not None:
+        stop.at_once = False  # from here on there are checkpoints to be kept
     with stop or StopSignal() as stop, Board(console, seconds, total - sum(seconds.values()), total) as board:
         for message in engine.run(tasks, lambda: stop.times):
             if isinstance(message, Progress):
@@ -210,22 +215,30 @@ def refuse_other_study(folder: Path, study: Study) -> None:
         raise InputError(f"holds the study {planned!r}, not {study.name!r}", where=str(folder), mend=other)
 
 
+def say(console: Console, words: str) -> None:
+    console.print(words, highlight=False, markup=False)
+
+
 def most_members(
     run: PlannedRun,
+    alike: int,
     *,
     engine: Engine,
     execution: Execution,
     task_of: Callable[[Sequence[PlannedRun]], Task],
+    say: Callable[[str], None] = lambda words: None,
 ) -> int:
     """How many such runs make a cohort: one with ranks, and on a CPU, whose cores are better used apart."""
     if not engine.gpu or execution.ranks > 1:
         return 1
     if engine.here:
-        return calibrated(run, task_of, engine.sharers)
+        return calibrated(run, task_of, engine.sharers, alike=alike, say=say)
     return members_at_once(run, sharers=engine.sharers)
 
 
-def groups_of(missing: Sequence[PlannedRun], most: Callable[[PlannedRun], int]) -> list[list[PlannedRun]]:
+def groups_of(
+    missing: Sequence[PlannedRun], most: Callable[[PlannedRun, int], int]
+) -> list[list[PlannedRun]]:
     """Cohorts of at most so many, the biggest first."""
     return sorted(cohorts(missing, most), key=lambda group: -sum(run.seconds for run in group))
 

@@ -100,9 +100,9 @@ def forecaster_of(
     if best:  # one setting for all sizes, which that finding advises, is not the best of each
         source |= {"findings": [each for each in source["findings"] if each["kind"] != "no-seeds"]}
     doubts = (*source_warnings(source), *(best or check_others(known, differ)))
-    cluster = None if read.cluster is None else np.asarray(read.cluster)[keep]
+    labels = None if read.cluster is None else np.asarray(read.cluster)[keep]
     with in_refusal(doubts):
-        return forecaster(known, read.loss[keep], cluster=cluster, source=source, doubts=doubts)
+        return forecaster(known, read.loss[keep], cluster=labels, source=source, doubts=doubts)
 
 
 def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:

@@ -160,12 +160,12 @@ class RayJobs:
         return self.running | {task.lead.run_id for task in self.queue}
 
     def start(self, task: Task) -> Any:
-        """Send it; a process that took code of the user trains no other task."""
+        """Send it; a process that took code of the user, or memory of a GPU, trains no other task."""
         remote = self.ray.remote(
             num_cpus=self.options.cpus,
             num_gpus=self.options.gpus or 0,
             max_retries=self.options.retries,
-            max_calls=1 if task.family_files else 0,
+            max_calls=1 if task.family_files or self.options.gpus else 0,
         )
         return remote(train_on_node).options(name=task.lead.run_id).remote(task)
 

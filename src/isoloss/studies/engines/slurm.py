@@ -30,6 +30,9 @@ REQUEUES = 1000
 KILL_SECONDS = 600.0
 """A preempted job that has saved waits so long to be killed; Slurm may not queue one again that has ended."""
 
+ASK_SECONDS = 1.0, 30.0
+"""From one question to Slurm's queue to the next: the first after a change, doubled up to the second."""
+
 OUT_OF_REACH_SECONDS = 600.0
 """A queue that gives no answer for so long ends the command; the jobs go on."""
 
@@ -101,6 +104,7 @@ class SlurmJobs:
             raise InputError("Slurm is not here (no sbatch)", where="--engine slurm", mend=mend)
         queue()  # raises where it is not reachable, before anything is written
         self.folder, self.answered, self.there = study_folder(task), time.monotonic(), dict[str, str]()
+        self.every, self.ask_at = ASK_SECONDS[0], 0.0
         self.ids = job_ids(self.folder)
         setup = [options.setup] if isinstance(options.setup, str) else options.setup
         wanted = {
@@ -134,15 +138,23 @@ class SlurmJobs:
             pairs = zip(part, jobs, strict=True)
             self.ids |= {member.run_id: job.job_id for task, job in pairs for member in task.members}
             files.write_json(self.folder / JOBS, self.ids)
+        self.every, self.ask_at = ASK_SECONDS[0], 0.0
 
     def unfinished(self) -> set[str]:
+        if time.monotonic() >= self.ask_at:
+            self.ask()
+        return {run_id for run_id, job in self.ids.items() if job in self.there}
+
+    def ask(self) -> None:
+        before = self.there
         try:
             self.there, self.answered = queue(), time.monotonic()
         except InputError as error:
             if time.monotonic() - self.answered > OUT_OF_REACH_SECONDS:
                 mend = "the jobs go on; run the same command again to follow them"
                 raise RunError(error.what, where=error.where, mend=mend) from None
-        return {run_id for run_id, job in self.ids.items() if job in self.there}
+        self.every = ASK_SECONDS[0] if self.there != before else min(2 * self.every, ASK_SECONDS[1])
+        self.ask_at = time.monotonic() + self.every
 
     def reason(self, run_id: str) -> str:
         job = self.ids.get(run_id)
@@ -160,3 +172,4 @@ class SlurmJobs:
         for jobs, signals in ((waiting, ()), (running, ("--signal=INT",))):
             if jobs:
                 command("scancel", *signals, *jobs)
+        self.every, self.ask_at = ASK_SECONDS[0], 0.0
