@@ -325,7 +325,12 @@ def test_every_error_has_its_exit_code(isoloss, monkeypatch):
 def test_corpora_are_added_listed_and_tokenized(isoloss, here):
     for number in range(4):
         (here / f"{number}.txt").write_text(f"The number {number} is a number like others. " * 40)
-    code, out, err = isoloss("corpus", "add", "numbers", *(f"{number}.txt" for number in range(4)), "--json")
+    texts = [f"{number}.txt" for number in range(4)]
+    code, out, err = isoloss("corpus", "add", "numbers", *texts, "--max-bytes", "1e3")
+    assert code == 2
+    assert "holds more than 1,000 bytes" in err
+    assert "raise --max-bytes" in err
+    code, out, err = isoloss("corpus", "add", "numbers", *texts, "--max-bytes", "1e5", "--json")
     assert (code, err) == (0, "")
     added = json.loads(out)
     assert added["train_documents"] + added["validation_documents"] == 4

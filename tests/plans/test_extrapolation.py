@@ -11,8 +11,8 @@ from isoloss.errors import Refusal
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import extrapolation
-from extrapolation import Score, common, line, mean_of, score, simulations
-from public_tables import Table
+from extrapolation import Score, by_forecast, common, line, mean_of, of_splits, score, simulations
+from public_tables import Table, chinchilla, gadre, isoflops, tables
 
 ONE = Score(0.9, 0.03, 0.01, float(np.log(0.01)), 0.07)
 WIDE = replace(ONE, held=1.0, rms=0.04, log_rms=float(np.log(0.04)))
@@ -59,3 +59,37 @@ def test_each_setting_of_a_simulation_draws_its_own_runs(monkeypatch):
     assert len(set(first)) == len(first) == 20
     simulations((20,), (0.01,), 2)
     assert [params[0] for params in seen[20:]] == first[:10]
+
+
+@pytest.fixture(scope="module")
+def public(run_tables):
+    """Whole families of public tables, each beside all its splits."""
+    found = list(tables(run_tables, (gadre, chinchilla, isoflops)))
+    assert len(found) == 7
+    return found
+
+
+def by_seven_tenths(of, hide, level):
+    """The negative control: the same intervals shrunk by 30 %."""
+    mean, low, high = by_forecast(of, hide, level)
+    return mean, mean - 0.7 * (mean - low), mean + 0.7 * (high - mean)
+
+
+def holds(public, method):
+    """Held and half-width, means over tables; the least held."""
+    each = [mean_of(of_splits(of, method)) for of in public]
+    held = [one.held for one in each]
+    return np.mean(held), min(held), np.mean([one.half_width for one in each])
+
+
+def test_on_public_tables_nine_tenths_of_larger_runs_are_held(public):
+    held, least, half_width = holds(public, by_forecast)
+    assert 0.86 < held < 0.96
+    assert least > 0.78
+    assert half_width < 0.04
+
+
+def test_shrunk_intervals_hold_too_little_there(public):
+    held, least, _ = holds(public, by_seven_tenths)
+    assert held < 0.82
+    assert least < 0.7

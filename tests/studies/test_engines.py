@@ -241,5 +241,14 @@ def test_every_planned_run_has_a_state(ran, tmp_path, monkeypatch):
     assert {run.run_id: run.state for run in status(out)}[queued.name] == "running"
     monkeypatch.setattr("isoloss.studies.status.queue", dict)
     assert {run.run_id: run.state for run in status(out)}[claimed.name] == "waiting"
+
+    def silent():
+        raise InputError("squeue fails: no controller")
+
+    monkeypatch.setattr("isoloss.studies.status.queue", silent)
+    known = {run.run_id: (run.state, run.reason) for run in status(out)}
+    assert known[queued.name] == ("waiting", "its Slurm job is not known: squeue fails: no controller")
+    assert known[claimed.name] == ("waiting", "")
+    assert sorted(state for state, _ in known.values()) == ["done"] * 4 + ["failed"] * 2 + ["waiting"] * 2
     assert sorted(out.rglob("*")) == before, "looking leaves nothing"
     json.dumps([run.to_json() for run in status(out)])

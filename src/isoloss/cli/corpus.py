@@ -50,6 +50,9 @@ def corpus_add(
         float,
         typer.Option(help="Share of the bytes held out, in parts of long documents and whole short ones."),
     ] = 0.08,
+    max_bytes: Annotated[
+        float, typer.Option(min=1, help="Of text, unpacked, in all; it is held in memory. Default 2 GiB.")
+    ] = 2.0 * 2**30,
     as_json: AsJson = False,
 ) -> None:
     """Read text, split it into training and validation, and keep it under a name.
@@ -62,7 +65,12 @@ def corpus_add(
     if separator is not None:
         separator = separator.replace("\\n", "\n").replace("\\t", "\t")
     info = library.add(
-        name, paths, text_column=text_column, separator=separator, validation_fraction=validation
+        name,
+        paths,
+        text_column=text_column,
+        separator=separator,
+        validation_fraction=validation,
+        max_bytes=int(max_bytes),
     )
     lines = [
         f"{info.name}: {'there already, unchanged' if info.already_there else 'added'}",

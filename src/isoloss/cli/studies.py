@@ -210,8 +210,8 @@ def status(
         if run.state == "running":
             done = f": update {run.progress.done} of {run.progress.updates}" if run.progress else ""
             lines.append(f"running: {run.run_id}{done}")
-        elif run.state == "failed":
-            lines.append(f"failed: {run.run_id}: {run.reason}")
+        elif run.reason:
+            lines.append(f"{run.state}: {run.run_id}: {run.reason}")
     respond(as_json, count | {"runs": [run.to_json() for run in runs]}, lines)
 
 

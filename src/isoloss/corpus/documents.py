@@ -18,7 +18,7 @@ from isoloss import files
 from isoloss.errors import InputError
 
 MAX_BYTES = 2 * 2**30
-_SPLIT_IT = "add it in parts, as corpora of their own; from Python, max_bytes raises the limit"
+_SPLIT_IT = "give less of it, or raise --max-bytes (max_bytes in Python): all of it is held in memory"
 COMPRESSED = (".gz", ".xz", ".zst")
 _HUB_NAME = re.compile(r"hf:(?P<name>[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?)(:(?P<config>[\w.-]+))?")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from isoloss import files
+from isoloss import files, text
 from isoloss.corpus import library
 from isoloss.errors import InputError, RunError
 from isoloss.records.schema import Record
@@ -79,6 +79,9 @@ def run(
     folders = {run.run_id: run_folder(folder.absolute(), run.run_id) for run in runs}
     there = {run_id: divergence(check(place)) for run_id, place in folders.items() if is_finished(place)}
     missing = [run for run in runs if run.run_id not in there]
+    if other := sum(is_finished(place) for place in (folder / "runs").glob("*") if place.name not in folders):
+        runs_here = f"{text.plural(other, 'finished run')} of other settings in {folder}"
+        say(console, f"{runs_here}: kept, and no part of the study as it is planned now")
     before = {run_id: reason for run_id, reason in there.items() if reason is not None}
     planned = plan_json(study, scale_name, scale, runs) | dict(origin or {})
     if not missing:

@@ -1,7 +1,7 @@
 """How a study stands, read from its folder: which runs are done, failed, running, queued or not begun."""
 
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ STATES = ("done", "running", "queued", "failed", "waiting")
 
 @dataclass(frozen=True)
 class RunStatus:
-    """``progress`` of a running one, where it has said any; ``reason`` of a failed one."""
+    """``progress`` of a running one, where it has said any; ``reason`` of a failed one, or of doubt."""
 
     run_id: str
     label: str
@@ -39,10 +39,19 @@ def status(folder: Path) -> list[RunStatus]:
     A run is running while a process holds its claim, which the kernel frees when the process dies.
     """
     runs, ids = read_plan(folder)["runs"], job_ids(folder)
-    jobs = queue() if ids and shutil.which("squeue") else {}
-    return [
+    jobs: dict[str, str] = {}
+    silent = ""
+    try:
+        jobs = queue() if ids and shutil.which("squeue") else {}
+    except InputError as error:  # what the folder says is true without it
+        silent = f"its Slurm job is not known: {error.what}"
+    found = [
         state_of(run_folder(folder, run["run_id"]), run["label"], jobs.get(ids.get(run["run_id"], "")))
         for run in runs
+    ]
+    return [
+        replace(run, reason=silent) if silent and run.state == "waiting" and run.run_id in ids else run
+        for run in found
     ]
 
 
