@@ -94,6 +94,17 @@ def test_every_question_of_a_plan_is_answered(known):
     json.dumps(budget.to_json(), allow_nan=False)
 
 
+@pytest.mark.parametrize(("factors", "one_sided"), [((0.03, 0.6), True), ((0.1, 10), False)])
+def test_budgets_on_one_side_of_their_best_sizes_are_told(factors, one_sided):
+    flops = np.repeat(np.geomspace(1e19, 1e21, 5), 6)
+    N = best(flops) * np.tile(np.geomspace(*factors, 6), 5)
+    D = flops / 6 / N
+    noisy = loss_at(N, D) * np.exp(0.001 * np.random.default_rng(0).standard_normal(len(N)))
+    found = plan(forecaster({"params": N, "tokens": D}, noisy), flops=1e21, draws=100)
+    told = "in 5 of 5 budgets the loss is lowest at the largest size"
+    assert any(told in words for words in found.warnings) == one_sided
+
+
 def test_what_a_forecast_does_not_know_is_said(known):
     with pytest.raises(InputError, match="knows no unique_tokens"):
         plan(known, flops=1e21, unique_tokens=1e11)

@@ -16,6 +16,7 @@ from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array, Fit, descend, problem_of
 from isoloss.neighbours import nearest
 from isoloss.plans.forecast import best_form
+from isoloss.plans.warnings import one_sided
 from isoloss.table import Table, text_table
 
 OFF = 8.0
@@ -26,8 +27,6 @@ BETTER = 2.0
 """A form that scatters so many times less is named."""
 FEWEST = 12
 _ROUNDS = 5
-_ONE_BUDGET = 0.03  # of log compute, from run to run of a budget
-_SIZES, _BUDGETS, _ONE_SIDE = 4, 3, 2 / 3
 _DELTA = 1e-3  # of Huber's function, on log losses
 _NAMED = 100
 _MOST_HIDDEN = 1000
@@ -206,21 +205,6 @@ def _hidden_words(fit: Fit) -> str:
 
 
 def _side_words(fit: Fit) -> str:
-    """Of an IsoFLOP table whose budgets have their lowest loss at one and the same end of their sizes."""
     if fit.data is None or set(fit.form.inputs) != {"params", "tokens"}:
         return ""
-    log_n, log_d = (np.log(fit.data.inputs[name]) for name in ("params", "tokens"))
-    order = np.argsort(log_n + log_d, kind="stable")
-    gaps = np.flatnonzero(np.diff((log_n + log_d)[order]) > _ONE_BUDGET) + 1
-    budgets = [rows for rows in np.split(order, gaps) if len(np.unique(log_n[rows])) >= _SIZES]
-    if len(budgets) < _BUDGETS or sum(map(len, budgets)) < 0.5 * len(order):
-        return ""
-    best = [(log_n[rows], log_n[rows[np.argmin(np.array(fit.data.loss)[rows])]]) for rows in budgets]
-    for end, side in (("smallest", np.min), ("largest", np.max)):
-        count = sum(bool(lowest == side(sizes)) for sizes, lowest in best)
-        if count >= _ONE_SIDE * len(budgets):
-            return (
-                f"in {count} of {len(budgets)} budgets the loss is lowest at the {end} size: all runs lie on "
-                "one side of the best sizes, and the exponents rest on that side"
-            )
-    return ""
+    return one_sided(fit.data.inputs["params"], fit.data.inputs["tokens"], fit.data.loss)

@@ -202,13 +202,16 @@ def _forecast_subject(known: Forecaster, given: Mapping[str, float], draws: int,
             f"a forecast of params and tokens knows no {min(more)}", mend="plan by a law that does"
         )
 
+    surface, factor = known.surface(draws, seed), known.rate.width_factor
+    side = warnings.one_sided(**known.data.inputs, loss=known.data.loss)
+
     def says(N: float, D: float, level: float) -> _Said:
         forecast = known.at({"params": N, "tokens": D}, level)
         factors = {name: float(factor[0]) for name, factor in forecast.extrapolation.items()}
         counting = warnings.counting_warning(known.source, given["flops_per_token"])
-        return _Said(_pair(forecast.interval[0]), None, factors, [*forecast.warnings, counting])
+        doubts = [side] if side else []
+        return _Said(_pair(forecast.interval[0]), None, factors, [*forecast.warnings, *doubts, counting])
 
-    surface, factor = known.surface(draws, seed), known.rate.width_factor
     return _Subject("forecast", surface, says, lambda question: [], width_factor=factor)
 
 
