@@ -84,3 +84,17 @@ def test_sigterm_keeps_a_checkpoint_and_the_next_call_goes_on(tiny, study_text, 
         ("finished", record.steps),
     ]
     assert not (folder / "checkpoints").exists()
+
+
+def test_a_script_of_one_line_trains_a_study_and_runs_once(tiny, study_file, tmp_path):
+    """Without `if __name__ == "__main__"`, which multiprocessing asks of programs."""
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import isoloss\n"
+        "print('began', flush=True)\n"
+        f"study = isoloss.run({str(study_file())!r}, out={str(tmp_path / 'out')!r}, workers=2)\n"
+        "print(len(study.records))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240)
+    assert done.stdout == "began\n4\n", done.stderr
+    assert "Traceback" not in done.stderr

@@ -8,8 +8,8 @@ import multiprocessing
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -163,12 +163,27 @@ def begin(process: BaseProcess) -> None:
     for pause in PAUSES:
         time.sleep(pause)
         try:
-            return process.start()
+            with without_main():
+                return process.start()
         except (EOFError, OSError) as error:
             reason = f"{type(error).__name__}: {error}"
     raise RunError(
         f"no process can be started ({reason})", mend="run the same command again: it goes on where it was"
     )
+
+
+@contextmanager
+def without_main() -> Generator[None, None, None]:
+    """Hide the program that is run: a worker needs nothing of it, and would run its file again to begin."""
+    main = sys.modules["__main__"]
+    hidden = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
+    for name in hidden:
+        setattr(main, name, None)
+    try:
+        yield
+    finally:
+        for name, value in hidden.items():
+            setattr(main, name, value)
 
 
 def listen(busy: Sequence[Worker]) -> Iterator[Progress]:
