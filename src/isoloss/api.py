@@ -30,8 +30,7 @@ def run(
     ``study``: a shipped name or the path of a TOML file. ``out``: default studies/NAME-SCALE.
     ``changes``: "KEY=VALUE" strings, as after ``--set``. ``family_files``: Python files that register model
     families of yours, as after ``--family``. ``engine``, ``engine_settings``: as ``--engine`` and
-    ``--engine-set``. In a script, call it under ``if __name__ == "__main__":``, since
-    worker processes import the script.
+    ``--engine-set``.
 
     Raises InputError for a study or a family that cannot be, RunError if a run failed or it was stopped.
     """
