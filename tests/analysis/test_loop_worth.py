@@ -23,9 +23,9 @@ DEEP = replace(
 )
 
 
-def points(phi, rng, widths=(24, 36, 52, 80), loops=(1, 2, 4)):
+def points(phi, rng, widths=(24, 36, 52, 80), loops=(1, 2, 4), **law):
     """Cooled points at three D; the noise of a run is shared by its D, as in training."""
-    law, rows = story.DepthLaw(phi=phi), []
+    law, rows = story.DepthLaw(phi=phi, **law), []
     for width, r in product(widths, loops):
         once, recurrent = story.halves({"n_layer": 4 // r, "d_model": width, "recurrence": r})
         run = rng.normal(0, 0.006)
@@ -71,6 +71,32 @@ def test_verdict_and_sentence_are_wrong_no_more_often_than_they_say(drawn, phi, 
     else:
         assert len(decided) <= 9  # 5 of 100, with a standard deviation of 2.2
         assert right == 100 - len(decided)
+
+
+@pytest.mark.parametrize("phi", [-0.5, 0.5])
+def test_without_a_floor_that_is_told_apart_from_0_phi_is_still_known(phi):
+    rng = np.random.default_rng(7)
+    found = [loop_worth.worth_of(points(phi, rng, E=1e-9, A=9.0, alpha=0.08)) for _ in range(20)]
+    floorless = [data for data in found if not data.floor]
+    assert len(floorless) > 5
+    held = sum(data.phi.low < phi < data.phi.high for data in floorless)
+    assert held >= 0.8 * len(floorless)
+    assert all(data.phi.sign == np.sign(phi) for data in floorless)
+    words = loop_worth.doubts_words(floorless[0])
+    assert words.startswith("A floor E is not told apart from 0, so that the law has none. ")
+    with_floor = loop_worth.worth_of(points(phi, rng))
+    assert with_floor.floor
+    assert loop_worth.doubts_words(with_floor).startswith("That law misses its own runs by 0.0")
+
+
+def test_a_law_that_misses_its_runs_by_more_than_seeds_can_is_refused():
+    rng = np.random.default_rng(5)
+    two = pl.concat([points(0.5, rng), points(0.5, rng)])
+    assert loop_worth.worth_of(two).phi.sign == 1
+    # The first D of every run lies off by ten times the seeds' noise, as early tokens do.
+    off = 0.1 * (pl.col("tokens") == story.D_POINTS[0]) * (1 + pl.col("d_model") % 3)
+    with pytest.raises(Refusal, match=r"misses its runs by 0\.\d+ nats, .* times what seeds differ by"):
+        loop_worth.worth_of(two.with_columns(pl.col("loss") + off))
 
 
 def test_worth_and_cost_are_shares_of_the_model():

@@ -18,7 +18,7 @@ from isoloss.analysis.gap_words import (
     stopped_words,
 )
 from isoloss.analysis.gap_words import verdict as gap_verdict
-from isoloss.analysis.loop_worth import phi_words, worth_words
+from isoloss.analysis.loop_worth import doubts_words, phi_words, worth_words
 from isoloss.analysis.loops import LoopedStudy, LoopGain, fewer_loops_words, loops_verdict
 from isoloss.analysis.params_words import better_words, called, crossover, sides, total_words
 from isoloss.analysis.params_words import verdict as params_verdict
@@ -217,6 +217,7 @@ def loops(data: LoopedStudy) -> Parts:
             f"{phi_words(worth)}, where 1 means worth a layer of its own and 0 nothing; from runs of equal "
             "depth with one exit, over all their sizes and D, with this recipe."
         )
+        caveats.append(doubts_words(worth))
     return sentence, numbers, caveats
 
 

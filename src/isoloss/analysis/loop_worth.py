@@ -8,15 +8,20 @@ At phi = 1 a loop is worth as much as as many layers of its own, at 0 nothing, b
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.fit_rows import law_losses
 from isoloss.analysis.points import of_families, of_one_exit, points_of
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, FitStatus, fit
 from isoloss.records import StudyData
 from isoloss.stats import LEVEL, Interval
 
+NO_FLOOR = {"E": 1e-9}
+MISSED = 2.0
+"""Times the seeds' noise: a law that misses its runs by more says nothing of them."""
 INPUTS = ("params_once", "params_recurrent", "recurrence", "tokens")
 
 
@@ -25,7 +30,8 @@ class LoopWorth:
     """``phi``; and of ``loops`` instead of one: parameters that they are worth and compute that they cost.
 
     Both are shares of the model with one loop: ``worth`` = ((N_once + r^phi N_rec) / N) - 1, and ``cost``
-    the same at phi = 1. ``points`` are the runs at every D.
+    the same at phi = 1. ``points`` are the runs at every D. ``floor``: False where E is not told apart from
+    0, and is 0 in the law.
     """
 
     points: pl.DataFrame
@@ -34,6 +40,7 @@ class LoopWorth:
     loops: int
     worth: Interval
     cost: float
+    floor: bool = True
 
 
 def measure(study: StudyData) -> LoopWorth:
@@ -52,7 +59,7 @@ def measure(study: StudyData) -> LoopWorth:
 def worth_of(points: pl.DataFrame) -> LoopWorth:
     """The law fitted to the cooled ``points``; runs of one width and number of loops count once together.
 
-    Raises Refusal where they do not determine phi.
+    Raises Refusal where they do not determine phi, and where the law misses them by more than seeds can.
     """
     loops = pl.col("recurrence")
     recurrent = pl.when(loops > 1).then((pl.col("params_executed") - pl.col("params")) / (loops - 1))
@@ -60,12 +67,23 @@ def worth_of(points: pl.DataFrame) -> LoopWorth:
     points = points.with_columns((pl.col("params") - pl.col("params_recurrent")).alias("params_once"))
     cell = points.select(pl.concat_str("d_model", pl.lit(" "), "recurrence")).to_series()
     inputs = {name: points[name].to_numpy().astype(float) for name in INPUTS}
-    law = attempt(fit, "loop-equivalence", inputs, points["loss"], cluster=cell, level=LEVEL)
+    asked = partial(fit, "loop-equivalence", inputs, points["loss"], cluster=cell, level=LEVEL)
+    law = attempt(asked)
+    floor = not (isinstance(law, Refusal) and law.what.startswith("the floor"))
+    if not floor:
+        law = attempt(asked, fixed=NO_FLOOR)
     if isinstance(law, Refusal):
         raise Refusal(f"what a loop is worth is not known: {law.what}", mend=law.mend)
     low, high = law.intervals["phi"] or (None, None)
     if law.status is not FitStatus.CONVERGED or low is None or high is None:
         raise Refusal(f"what a loop is worth has no interval: {law.reason}", mend="add sizes or loops")
+    missed, noise = missed_by(law, points), seed_noise(points)
+    if noise is not None and missed > MISSED * noise:
+        raise Refusal(
+            f"what a loop is worth is not known: the law misses its runs by {text.loss(missed)} nats, "
+            f"{text.number(missed / noise, 2)} times what seeds differ by",
+            mend="train longer, so that early tokens do not bend the law, or sweep a rate for each r",
+        )
     phi = Interval(law.params["phi"], low, high, points.height, law.df)
     looped = points.filter(loops > 1).sort("recurrence", "params")
     once, inside, more = (float(looped[name][0]) for name in INPUTS[:3])
@@ -74,7 +92,7 @@ def worth_of(points: pl.DataFrame) -> LoopWorth:
         return (once + more**exponent * inside) / (once + inside) - 1
 
     worth = Interval(share(phi.value), share(low), share(high), points.height, law.df)
-    return LoopWorth(points, law, phi, int(more), worth, share(1.0))
+    return LoopWorth(points, law, phi, int(more), worth, share(1.0), floor)
 
 
 def worth_words(data: LoopWorth) -> str:
@@ -94,3 +112,24 @@ def phi_words(data: LoopWorth) -> str:
     """'φ = 0.46 (0.30 to 0.62)': 1 where a loop is worth a layer of its own, 0 where it is worth nothing."""
     write = partial(text.number, digits=2)
     return f"φ = {write(data.phi.value)} ({text.interval(data.phi.interval, write)})"
+
+
+def doubts_words(data: LoopWorth) -> str:
+    """What the law leaves out, and by how much it misses its own runs, in sentences."""
+    missed = text.loss(missed_by(data.law, data.points))
+    said = f"That law misses its own runs by {missed} nats (root mean square)."
+    return said if data.floor else f"A floor E is not told apart from 0, so that the law has none. {said}"
+
+
+def missed_by(law: Fit, points: pl.DataFrame) -> float:
+    """Root mean square of what the law leaves, in nats."""
+    return float(np.sqrt(np.mean((points["loss"] - law_losses(law, points)).to_numpy() ** 2)))
+
+
+def seed_noise(points: pl.DataFrame) -> float | None:
+    """Standard deviation over the seeds of one model at one D, pooled; None without two seeds of any."""
+    cells = points.group_by("d_model", "recurrence", "tokens").agg(
+        pl.len() - 1, squares=((pl.col("loss") - pl.col("loss").mean()) ** 2).sum()
+    )
+    df = int(cells["len"].sum())
+    return float(np.sqrt(cells["squares"].sum() / df)) if df else None

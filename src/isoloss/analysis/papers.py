@@ -61,4 +61,6 @@ def on_loops(data: LoopedStudy) -> str:
     higher = most.total.sign > 0
     seen = "This contradicts it" if higher else "So it is here"
     level = f"with {most.loops} loops it is {'higher' if higher else 'lower'} than with one"
+    if not higher and most.last_exit.sign != -1:
+        level += ", by its entropy term alone"
     return f"In the law of {OURO} total loss falls as T_m grows. {seen}: {level}."
