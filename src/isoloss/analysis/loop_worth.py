@@ -132,4 +132,4 @@ def seed_noise(points: pl.DataFrame) -> float | None:
         pl.len() - 1, squares=((pl.col("loss") - pl.col("loss").mean()) ** 2).sum()
     )
     df = int(cells["len"].sum())
-    return float(np.sqrt(cells["squares"].sum() / df)) if df else None
+    return float(np.sqrt(cells["squares"].to_numpy().sum() / df)) if df else None
