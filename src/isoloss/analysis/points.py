@@ -102,7 +102,9 @@ def cooled_points(table: pl.DataFrame, equal_depth: Sequence[str] = ()) -> pl.Da
 
 def points_of(study: StudyData) -> pl.DataFrame:
     """``cooled_points`` of a study. Looped runs of one exit beside others are curves of their own."""
-    return cooled_points(study.table(), of_one_exit(study))
+    if "points" not in study.derived:
+        study.derived["points"] = cooled_points(study.table(), of_one_exit(study))
+    return study.derived["points"]
 
 
 def of_one_exit(study: StudyData) -> list[str]:

@@ -15,7 +15,9 @@
 A run folder belongs to whoever holds its ``claim.lock``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import gc
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isclose
@@ -239,6 +241,11 @@ class StudyData(StudyFace):
         return self._table
 
     @cached_property
+    def derived(self) -> dict[str, pl.DataFrame]:
+        """Tables made of it elsewhere, by name, for whoever asks for the same again."""
+        return {}
+
+    @cached_property
     def _table(self) -> pl.DataFrame:
         return loss_table(self.plan, self.records, self.failures)
 
@@ -281,7 +288,23 @@ def load(folder: str | Path) -> StudyData:
 
     Raises InputError if it is none, or if any record in it cannot be trusted.
     """
-    folder = Path(folder)
+    with uncollected():
+        return _loaded(Path(folder))
+
+
+@contextmanager
+def uncollected() -> Generator[None, None, None]:
+    """No search for cycles while very many objects are made that stay: each would be looked at again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _loaded(folder: Path) -> StudyData:
     plan = read_plan(folder)
     records: list[Record] = []
     failures: dict[str, Mapping[str, Any]] = {}
