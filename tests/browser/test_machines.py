@@ -1,6 +1,7 @@
 """The drawings that move, the last slide's evidence, and a live run that moves nothing."""
 
 import json
+import time
 
 from playwright.sync_api import expect
 from test_deck_stage import MEASURE
@@ -16,8 +17,27 @@ def counts(race):
     return race.locator("text.count").all_text_contents()
 
 
-def filled(race, family):
-    return race.locator(f"rect.lap.{family}").count()
+STATE = """() => {
+    const race = document.querySelector('section.present [data-machine=race]');
+    const laps = (family) => race.querySelectorAll('rect.lap.' + family).length;
+    const filled = ['lstm', 'transformer'].map(laps);
+    return [filled, [...race.querySelectorAll('text.count')].map((count) => count.textContent)];
+}"""
+
+
+def words(boxes, rounds):
+    return f"{boxes} boxes, {rounds} round{'s' * (rounds != 1)}"
+
+
+def watched(page, rounds):
+    """Rounds done, boxes filled of both and what is said of the triangle, as seen until so many rounds."""
+    seen, end = {}, time.monotonic() + 60
+    while not any(done >= rounds for done in seen):
+        assert time.monotonic() < end, "it does not play"
+        filled, counts = page.evaluate(STATE)
+        if filled[0]:
+            seen[filled[0]] = filled[0], tuple(filled), counts[1]
+    return list(seen.values())
 
 
 def test_the_race_fills_a_row_box_by_box_and_a_triangle_at_once(deck_opened):
@@ -26,7 +46,8 @@ def test_the_race_fills_a_row_box_by_box_and_a_triangle_at_once(deck_opened):
     assert counts(race) == ["0 boxes, 0 rounds", "0 boxes, 0 rounds"]
     deck.page.keyboard.press("ArrowRight")
     expect(race.locator("text.count").first).to_have_text("2 boxes, 2 rounds")
-    assert (filled(race, "lstm"), filled(race, "transformer")) == (2, 36)
+    (done, pair, said) = watched(deck.page, rounds=2)[-1]
+    assert (pair, said) == ((done, 36), "36 boxes, 1 round")
     expect(race.locator(".sentence")).not_to_contain_text("rounds")
     expect(race.locator("text.count").first).to_have_text("8 boxes, 8 rounds")
     assert counts(race)[1] == "36 boxes, 1 round"
@@ -67,8 +88,9 @@ def test_the_triangle_fills_two_boxes_a_round(deck_opened):
     deck = deck_opened("shipped", "#/11", reduced_motion="no-preference")
     race = deck.page.locator("section.present [data-machine=race]")
     race.get_by_role("group", name="Boxes at once").get_by_text("2", exact=True).click()
-    expect(race.locator("text.count").last).to_have_text("6 boxes, 3 rounds")
-    assert (filled(race, "lstm"), filled(race, "transformer")) == (3, 6)
+    seen = watched(deck.page, rounds=3)
+    assert seen
+    assert all(pair == (done, 2 * done) and said == words(2 * done, done) for done, pair, said in seen)
 
 
 PILLS = "[...document.querySelectorAll('section.present .pill')]"

@@ -38,21 +38,21 @@ def size_name(size: ContextSize) -> str:
     return f"N = {text.count(size.params)}"
 
 
-def drawn(
-    data: Contexts, name: str, chart: Any, verdict: str, table: pl.DataFrame, **values: object
-) -> Figure:
-    """A figure of this family, with its texts."""
-    made = captioned(name, chart, text.capital(data.whose + verdict), table, **values)
+def of_family(data: Contexts, made: Figure) -> Figure:
+    """The figure, named after its family unless that is the study's first."""
     return replace(made, name=made.name + data.suffix)
+
+
+def title(data: Contexts, verdict: str) -> str:
+    return text.capital(data.whose + verdict)
 
 
 def laws_figure(data: Contexts) -> Figure:
     """Loss against token index, a curve a size, its law dashed."""
-    return drawn(
-        data,
+    made = captioned(
         "context-laws",
         laws_chart(data),
-        law_verdict(data),
+        title(data, law_verdict(data)),
         laws_table(data),
         models=text.capital(plural_of(data.family)),
         tokens=text.count(data.tokens),
@@ -61,6 +61,7 @@ def laws_figure(data: Contexts) -> Figure:
         trend=sentence(trend_words(data)),
         joint=joint_words(data),
     )
+    return of_family(data, made)
 
 
 def sentence(words: str) -> str:
@@ -150,27 +151,26 @@ def steps_figure(data: Contexts) -> Figure:
         raise data.steps
     rows = data.steps.rows
     x = log_axis(alt.X, "step", "Training step", *marks.span(rows["step"]), room=1.1)
-    return drawn(
-        data,
+    made = captioned(
         "context-steps",
         octave_lines(rows, x, data.context),
-        steps_verdict(data.steps),
+        title(data, steps_verdict(data.steps)),
         rows,
         model=text.capital(name_of(data.family)),
         params=text.count(data.steps.params),
         seeds=text.plural(data.steps.seeds, "seed"),
     )
+    return of_family(data, made)
 
 
 def sizes_figure(data: Contexts) -> Figure:
     """Loss against N, a curve an octave of the token index, beside models of a short context."""
     rows, *short = (octaves_by_size(sizes) for sizes in (data.sizes, data.short) if sizes)
     x = log_axis(alt.X, "params", "Parameters N (non-embedding)", *marks.span(rows["params"]), room=1.1)
-    return drawn(
-        data,
+    made = captioned(
         "context-sizes",
         octave_lines(rows, x, data.context, *short),
-        sizes_verdict(data),
+        title(data, sizes_verdict(data)),
         pl.concat([rows, *short]),
         models=text.capital(plural_of(data.family)),
         tokens=text.count(data.tokens),
@@ -178,6 +178,7 @@ def sizes_figure(data: Contexts) -> Figure:
         slope=sentence(late_words(data)),
         level=LEVEL_WORDS,
     )
+    return of_family(data, made)
 
 
 def octaves_by_size(sizes: tuple[ContextSize, ...]) -> pl.DataFrame:
