@@ -22,6 +22,7 @@ from isoloss.studies import launch
 SHAPES = {
     "transformer, small": ("transformer", "{ n_layer = 2, d_model = 24, n_head = 1 }", 1024, 128, 4),
     "transformer, deep": ("transformer", "{ n_layer = 6, d_model = 192, n_head = 6 }", 4096, 256, 16),
+    "transformer, shallow": ("transformer", "{ n_layer = 4, d_model = 192, n_head = 6 }", 4096, 256, 16),
     "transformer, wide": ("transformer", "{ n_layer = 4, d_model = 512, n_head = 8 }", 4096, 512, 8),
     "lstm, deep": ("lstm", "{ n_layer = 4, d_model = 156 }", 4096, 256, 16),
     "looped, wide": (

@@ -294,11 +294,19 @@ def test_of_a_sweep_the_best_of_each_size_is_kept(frame, name):
     assert np.array_equal(found.loss, best.loss)
     assert np.array_equal(found.interval, best.interval)
     count = f"{len(frame)} of {3 * len(frame)}"
-    assert f"{name} varies at equal sizes: the best run of each is kept, {count}" in found.warnings
+    assert f"{name} varies at equal sizes: the best of each is kept, {count} runs" in found.warnings
     assert not any("keep one with --where" in words for words in found.warnings)
+    # Seeds of the best setting stay, and what else varies is looked at as ever.
+    again = frame.with_columns(loss=pl.col("loss") * 1.004, **{name: pl.lit(1e-3)})
+    seeds = pl.concat([swept, again])
+    (said,) = [words for words in isoloss.forecast(seeds, **AT).warnings if "best of each" in words]
+    assert said.endswith(f"{2 * len(frame)} of {4 * len(frame)} runs")
+    loops = swept.with_columns(recurrence=1 + pl.int_range(pl.len()) % 2)
+    with pytest.raises(InputError, match="differ in recurrence"):
+        isoloss.forecast(loops, **AT)
     # Two settings are no sweep: their best is not known.
     few = isoloss.forecast(swept.head(2 * len(frame)), **AT)
-    assert not any("best run of each" in words for words in few.warnings)
+    assert not any("best of each" in words for words in few.warnings)
 
 
 def test_a_law_that_parts_from_its_own_runs_is_said_inside_them(runs):

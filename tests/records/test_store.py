@@ -227,6 +227,11 @@ def test_a_plan_that_was_edited_is_not_believed(copy, part, key, value):
     refused(copy / "study.json", f"says {key} = {value!r} of", lambda: load(copy))
 
 
+def test_control_another_spelling_of_a_label_is_no_edit_that_matters(copy):
+    edit(copy / "study.json", lambda plan: plan["runs"][0].update(label="called otherwise"))
+    assert len(load(copy).records) == 6
+
+
 def test_a_record_cannot_name_a_file_outside_its_folder(copy, run):
     edit_of_before(run / "record.json", lambda record: record["files"].update({"../../study.json": "0"}))
     with pytest.raises(InputError, match="not a usable name"):

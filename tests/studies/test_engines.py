@@ -94,6 +94,26 @@ def test_the_queue_is_asked_less_often_while_nothing_changes(monkeypatch):
     assert jobs.ask_at == 251.0, "after a change soon again"
 
 
+def test_a_queue_that_is_silent_after_a_submission_ends_no_job(monkeypatch, tmp_path):
+    jobs = object.__new__(slurm.SlurmJobs)
+    jobs.ids, jobs.there, jobs.answered, jobs.folder = {}, {}, slurm.time.monotonic(), tmp_path
+    jobs.executor = SimpleNamespace(
+        map_array=lambda job, part: [SimpleNamespace(job_id=f"7_{n}") for n, _ in enumerate(part)]
+    )
+    answers = iter([{}])
+
+    def answer():
+        if (there := next(answers, None)) is None:
+            raise InputError("squeue fails: no controller")
+        return there
+
+    monkeypatch.setattr(slurm, "queue", answer)
+    members = [SimpleNamespace(run_id="a")]
+    monkeypatch.setattr(slurm, "Job", lambda: None)
+    jobs.submit([SimpleNamespace(lead=members[0], members=members)])
+    assert jobs.unfinished() == {"a"}, "it is not taken for one that ended without a record"
+
+
 @pytest.mark.parametrize(
     ("files", "gpus", "calls"), [((), 0, 0), (("own.py",), 0, 1), ((), 1, 1), ((), None, 0)]
 )

@@ -94,9 +94,7 @@ def test_a_whole_study_is_left_alone(ran, tmp_path):
     assert (outcome.planned, outcome.already, outcome.ended, outcome.failed) == (4, 4, 0, {})
     others = sum("my-" in place.parent.name for place in (tmp_path / "out").glob("runs/*/record.json"))
     assert others
-    (said,) = " ".join(text.getvalue().split()).split(
-        ": kept, and no part of the study as it is planned now"
-    )[:-1]
+    (said,) = " ".join(text.getvalue().split()).split(": kept, but no part of this plan")[:-1]
     assert said.startswith(f"{others} finished runs of other settings in ")
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "runs").rglob("*")} == before
 

@@ -67,11 +67,11 @@ def worth_of(points: pl.DataFrame) -> LoopWorth:
     points = points.with_columns((pl.col("params") - pl.col("params_recurrent")).alias("params_once"))
     cell = points.select(pl.concat_str("d_model", pl.lit(" "), "recurrence")).to_series()
     inputs = {name: points[name].to_numpy().astype(float) for name in INPUTS}
-    asked = partial(fit, "loop-equivalence", inputs, points["loss"], cluster=cell, level=LEVEL)
-    law = attempt(asked)
+    fit_law = partial(fit, "loop-equivalence", inputs, points["loss"], cluster=cell, level=LEVEL)
+    law = attempt(fit_law)
     floor = not (isinstance(law, Refusal) and law.what.startswith("the floor"))
     if not floor:
-        law = attempt(asked, fixed=NO_FLOOR)
+        law = attempt(fit_law, fixed=NO_FLOOR)
     if isinstance(law, Refusal):
         raise Refusal(f"what a loop is worth is not known: {law.what}", mend=law.mend)
     low, high = law.intervals["phi"] or (None, None)

@@ -138,14 +138,14 @@ def _keep_where(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, p
     where = check_where(where)
     compared = table.with_columns(integer().cast(pl.Float64)) if multiplies(where) else table
     try:
-        kept = compared.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))[mark]
-        selected = table[kept - 1]
+        numbers = compared.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))[mark]
+        selected = table[numbers - 1]
     except FAILURES as error:
         what = f"where does not work on this table ({first_line(error)})"
         raise InputError(what, where=where[:200], mend=_has(table.columns)) from None
     if not selected.height:
         raise InputError("where keeps no row", where=where[:200], mend="widen it")
-    return selected, kept.alias("row")
+    return selected, numbers.alias("row")
 
 
 def _has(columns: Sequence[str]) -> str:
@@ -171,7 +171,7 @@ def _map_columns(
     for name in dict.fromkeys([*needed, *SYNONYMS]):
         if name in column_of or name == "row":
             continue
-        matches = [column for column in candidates(name, free) if fits(table[column], name)]
+        matches = [column for column in candidates(name, free) if could_be(table[column], name)]
         if name == "run_id":  # either names the runs: the one that is best known
             matches = sorted(matches, key=lambda column: SYNONYMS[name].index(plain(column)))[:1]
         if len(matches) > 1 and name in needed:
@@ -193,7 +193,7 @@ def _map_columns(
     return column_of, notes
 
 
-def fits(column: pl.Series, name: str) -> bool:
+def could_be(column: pl.Series, name: str) -> bool:
     """False for words alone where counts are looked for: a label such as 'attention' for how N is counted."""
     if name not in AMOUNTS or column.dtype != pl.String or not column.drop_nulls().len():
         return True

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from isoloss import files
 from isoloss.errors import InputError
@@ -37,6 +38,14 @@ def read_fit(source: str | Path) -> Fit:
     )
 
 
+def check_flops(source: Mapping[str, Any]) -> None:
+    """Raises InputError where the FLOPs of the table behind a result follow another rule than C = 6 N D."""
+    for finding in source.get("findings", ()):
+        if finding["kind"] == "flops-rule":
+            what = f"flops mean 6 N D here, but {finding['message']}"
+            raise InputError(what, where="flops", mend="give params and tokens")
+
+
 def inputs_for(fit: Fit, given: Mapping[str, float]) -> dict[str, float]:
     """What the law takes, out of what was given; of params and tokens one from FLOPs C = 6 N D and loops.
 
@@ -45,6 +54,7 @@ def inputs_for(fit: Fit, given: Mapping[str, float]) -> dict[str, float]:
     given, needed = dict(given), fit.form.inputs
     if {"params", "tokens"} <= set(needed) and "flops" in given:
         flops = given.pop("flops")
+        check_flops(fit.source)
         loops = given.get("recurrence", 1.0)
         if "params" in given and "tokens" not in given:
             given["tokens"] = flops / (6 * given["params"] * loops)

@@ -81,7 +81,7 @@ def run(
     missing = [run for run in runs if run.run_id not in there]
     if other := sum(is_finished(place) for place in (folder / "runs").glob("*") if place.name not in folders):
         runs_here = f"{text.plural(other, 'finished run')} of other settings in {folder}"
-        say(console, f"{runs_here}: kept, and no part of the study as it is planned now")
+        say(console, f"{runs_here}: kept, but no part of this plan")
     before = {run_id: reason for run_id, reason in there.items() if reason is not None}
     planned = plan_json(study, scale_name, scale, runs) | dict(origin or {})
     if not missing:

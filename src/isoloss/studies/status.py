@@ -45,13 +45,13 @@ def status(folder: Path) -> list[RunStatus]:
         jobs = queue() if ids and shutil.which("squeue") else {}
     except InputError as error:  # what the folder says is true without it
         silent = f"its Slurm job is not known: {error.what}"
-    found = [
+    states = [
         state_of(run_folder(folder, run["run_id"]), run["label"], jobs.get(ids.get(run["run_id"], "")))
         for run in runs
     ]
     return [
         replace(run, reason=silent) if silent and run.state == "waiting" and run.run_id in ids else run
-        for run in found
+        for run in states
     ]
 
 

@@ -16,6 +16,7 @@ from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
 from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
 from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecast, forecaster
 from isoloss.plans.forecast.runs import log_columns, log_runs
+from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import columns_for, in_refusal, source_warnings
 from isoloss.sources.row_checks import ONE_EPOCH
 from isoloss.stats import check_level
@@ -57,14 +58,6 @@ def forecast_table(
     return known.at(at, level)
 
 
-def check_flops(source: Mapping[str, Any]) -> None:
-    """Raises InputError where the FLOPs of the table follow another rule than C = 6 N D."""
-    for finding in source.get("findings", ()):
-        if finding["kind"] == "flops-rule":
-            what = f"flops stand for C = 6 N D here, and in the table {finding['message']}"
-            raise InputError(what, where="flops", mend="give params and tokens")
-
-
 def forecaster_of(
     table: Any,
     *,
@@ -99,7 +92,8 @@ def forecaster_of(
     known, differ = ({name: column[keep] for name, column in some.items()} for some in (known, differ))
     if best:  # one setting for all sizes, which that finding advises, is not the best of each
         source |= {"findings": [each for each in source["findings"] if each["kind"] != "no-seeds"]}
-    doubts = (*source_warnings(source), *(best or check_others(known, differ)))
+        differ = {name: column for name, column in differ.items() if name not in TUNED}
+    doubts = (*source_warnings(source), *best, *check_others(known, differ))
     labels = None if read.cluster is None else np.asarray(read.cluster)[keep]
     with in_refusal(doubts):
         return forecaster(known, read.loss[keep], cluster=labels, source=source, doubts=doubts)
@@ -267,17 +261,20 @@ def new_runs(
 def best_of_sweeps(
     known: Mapping[str, Array], differ: Mapping[str, Array], loss: Array
 ) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Rows to keep, and a doubt: of designs run with several rates or batches the best of each."""
+    """Rows to keep, and a doubt: of designs run at several rates or batches those of the lowest mean loss."""
     swept = [name for name in TUNED if name in differ and not np.isnan(differ[name]).any()]
     _, design_n = np.unique(np.vstack(list(known.values())), axis=1, return_inverse=True)
-    design_n, everyone = design_n.ravel(), np.arange(len(loss))
-    settings = np.unique(np.vstack([design_n, *(differ[name] for name in swept)]), axis=1)[0]
-    if not swept or np.median(np.bincount(settings.astype(int))) < _SWEEP:
-        return everyone, ()
-    order = np.lexsort([loss, design_n])
-    keep = np.sort(order[np.unique(design_n[order], return_index=True)[1]])
+    columns = np.vstack([design_n.ravel(), *(differ[name] for name in swept)])
+    settings_KS, setting_n = np.unique(columns, axis=1, return_inverse=True)
+    design_S, setting_n = settings_KS[0].astype(int), setting_n.ravel()
+    if not swept or np.median(np.bincount(design_S)) < _SWEEP:
+        return np.arange(len(loss)), ()
+    mean_S = np.bincount(setting_n, loss) / np.bincount(setting_n)
+    order = np.lexsort([mean_S, design_S])
+    best = order[np.unique(design_S[order], return_index=True)[1]]
+    keep = np.flatnonzero(np.isin(setting_n, best))
     vary = f"{text.listed(swept)} {'varies' if len(swept) == 1 else 'vary'} at equal sizes"
-    return keep, (f"{vary}: the best run of each is kept, {len(keep):,} of {len(loss):,}",)
+    return keep, (f"{vary}: the best of each is kept, {len(keep):,} of {len(loss):,} runs",)
 
 
 def check_others(known: Mapping[str, Array], differ: Mapping[str, Array]) -> tuple[str, ...]:

@@ -136,7 +136,9 @@ class SlurmJobs:
                 mend = "see --engine-set partition, account, hours, memory, cpus, gpus and sbatch"
                 raise InputError(what, where="--engine slurm", mend=mend) from None
             pairs = zip(part, jobs, strict=True)
-            self.ids |= {member.run_id: job.job_id for task, job in pairs for member in task.members}
+            submitted = {member.run_id: job.job_id for task, job in pairs for member in task.members}
+            self.ids |= submitted
+            self.there |= dict.fromkeys(submitted.values(), "PENDING")  # though the queue may not answer next
             files.write_json(self.folder / JOBS, self.ids)
         self.every, self.ask_at = ASK_SECONDS[0], 0.0
 
