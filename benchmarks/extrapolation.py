@@ -9,26 +9,24 @@ Printed are aggregates alone.
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from predictors import MAY_REFUSE, METHODS, TUNED, Method, by_forecast
 from public_tables import CHOSEN_ON, Table, tables, unseen
-from scipy.special import ndtri
+from simulated_tables import NEW, simulated, truths
 
 from isoloss import cpu
 from isoloss.errors import Refusal, attempt
-from isoloss.laws import Array, fit
-from isoloss.plans.forecast import Forecaster, forecaster
-from isoloss.plans.forecast.origins import kriged_mean
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 HIDDEN, HIDDEN_ELSEWHERE = (0.15, 0.35), (0.25, 0.5)
 LEAST_SEEN = 12
 TRAINED = 5.0
+SIMULATED = ("forecast", MAY_REFUSE[0])
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,6 @@ class Score:
     winkler: float
 
 
-Ends = tuple[Array, Array, Array]
-"""Log losses predicted, and both ends of their interval."""
-
-
 def splits(of: Table, shares: tuple[float, ...] = HIDDEN) -> Iterator[np.ndarray]:
     """Which rows to hide: each set once, with enough left to see."""
     done: set[bytes] = set()
@@ -56,97 +50,6 @@ def splits(of: Table, shares: tuple[float, ...] = HIDDEN) -> Iterator[np.ndarray
             if (~hide).sum() >= LEAST_SEEN and hide.tobytes() not in done:
                 done.add(hide.tobytes())
                 yield hide
-
-
-NEW = 12
-MAY_REFUSE = ("chinchilla, t", "chinchilla, huber-log, t")
-SIMULATED = ("forecast", MAY_REFUSE[0])
-Method = Callable[[Table, np.ndarray, float], Ends]
-KNOWN: dict[bytes, Forecaster] = {}
-"""Of each table and split, since levels and methods ask the same runs."""
-
-
-def known_of(of: Table, hide: np.ndarray) -> Forecaster:
-    named = b"" if of.cluster is None else of.cluster.tobytes()
-    key = of.params.tobytes() + of.loss.tobytes() + hide.tobytes() + named
-    if key not in KNOWN:
-        cluster = None if of.cluster is None else of.cluster[~hide]
-        KNOWN[key] = forecaster(inputs_of(of, ~hide), of.loss[~hide], cluster=cluster)
-    return KNOWN[key]
-
-
-def inputs_of(of: Table, rows: np.ndarray) -> dict[str, Array]:
-    return {"params": of.params[rows], "tokens": of.tokens[rows]}
-
-
-def by_forecast(of: Table, hide: np.ndarray, level: float) -> Ends:
-    found = known_of(of, hide).at(inputs_of(of, hide), level)
-    low, high = found.interval.T
-    return np.log(found.loss), np.log(low), np.log(high)
-
-
-def by_kriged_mean(of: Table, hide: np.ndarray, level: float) -> Ends:
-    """The laws with their residuals, and no record of misses."""
-    known = known_of(of, hide)
-    found = kriged_mean(known.laws, known.check_inputs(inputs_of(of, hide)))
-    mean, reach = found.mean_q + known.runs.middle_loss, ndtri(0.5 + level / 2) * found.sd_q
-    return mean, mean - reach, mean + reach
-
-
-def by_law(law: str, **options: Any) -> Method:
-    """A law with its own t interval."""
-
-    def method(of: Table, hide: np.ndarray, level: float) -> Ends:
-        fitted = fit(law, inputs_of(of, ~hide), of.loss[~hide], level=level, **options)
-        there: dict[str, Any] = inputs_of(of, hide)
-        found = fitted.predict(**there)
-        if found.interval is None:
-            raise Refusal("no interval")
-        return np.log(found.loss), np.log(found.interval[0]), np.log(found.interval[1])
-
-    return method
-
-
-def by_mean_of_forms(of: Table, hide: np.ndarray, level: float) -> Ends:
-    """Four forms for their curves; the interval holds their spread and the least scatter about a form."""
-    ties: dict[str, Any] = {"tied": [("alpha", "beta")]}
-    names = ("chinchilla", "outer-exponent", "kaplan-nd")
-    forms: list[tuple[str, dict[str, Any]]] = [*((name, {}) for name in names), ("chinchilla", ties)]
-    fits = [
-        fit(law, inputs_of(of, ~hide), of.loss[~hide], objective="squared-log", curve_only=True, **more)
-        for law, more in forms
-    ]
-    there: dict[str, Any] = inputs_of(of, hide)
-    each = np.log(np.array([one.predict(**there).loss for one in fits]))
-    noise = min(float(np.std(one.residuals)) for one in fits)
-    mean, reach = each.mean(axis=0), ndtri(0.5 + level / 2) * np.hypot(each.std(axis=0), noise)
-    return mean, mean - reach, mean + reach
-
-
-def by_one_power(of: Table, hide: np.ndarray, level: float) -> Ends:
-    """ln L linear in ln N and ln D, and no interval: an end on either side of nothing."""
-    sizes = np.stack([np.ones_like(of.params), np.log(of.params), np.log(of.tokens)])
-    slopes = np.linalg.lstsq(sizes[:, ~hide].T, np.log(of.loss[~hide]))[0]
-    return (sizes[:, hide].T @ slopes,) * 3
-
-
-def by_nearest(of: Table, hide: np.ndarray, level: float) -> Ends:
-    """The loss of the nearest run in logs, and no interval."""
-    sizes = np.log(np.stack([of.params, of.tokens]))
-    away = ((sizes[:, hide, None] - sizes[:, None, ~hide]) ** 2).sum(axis=0)
-    loss = np.log(of.loss[~hide][away.argmin(axis=1)])
-    return loss, loss, loss
-
-
-METHODS: dict[str, Method] = {
-    "forecast": by_forecast,
-    "kriged laws alone": by_kriged_mean,
-    "chinchilla, t": by_law("chinchilla", objective="squared-log"),
-    "chinchilla, huber-log, t": by_law("chinchilla", objective="huber-log"),
-    "mean of four forms": by_mean_of_forms,
-    "one power law": by_one_power,
-    "nearest run": by_nearest,
-}
 
 
 def score(of: Table, hide: np.ndarray, method: Method, level: float = 0.9) -> Score | None:
@@ -248,31 +151,33 @@ def well_trained(of: Table) -> Table:
     return Table(of.family, of.name, of.params[keep], of.tokens[keep], of.loss[keep])
 
 
-Truth = Callable[[Array, Array], Array]
+def by_family(found: list[Table]) -> None:
+    """Constants chosen with a table's whole family left out: by Winkler's score of the other families."""
+    print("\nconstants chosen with the whole family left out, by Winkler's score at all levels")
+    families = list(dict.fromkeys(of.family for of in found))
+    for method, choices in TUNED.items():
+        every = {name: [at_levels(of, one) for of in found] for name, one in choices.items()}
+        left_out: dict[float, Scores] = {level: [] for level in LEVELS}
+        for family in families:
+            others = [i for i, of in enumerate(found) if of.family != family]
+            best = min(choices, key=lambda name: winkler([every[name][i] for i in others]))
+            print(f"{method}, {family}: {best}")
+            for of, scores in zip(found, every[best], strict=True):
+                if of.family == family:
+                    for level in LEVELS:
+                        left_out[level].append(scores[level])
+        print(HEAD)
+        for level, scores in left_out.items():
+            print(line(f"{method}, {level:.0%}", scores), flush=True)
 
 
-def truths(rng: np.random.Generator) -> dict[str, Truth]:
-    """Laws to draw runs from: in the forecast's set, and outside of it."""
-    (alpha, beta), (floor, a, b) = rng.uniform(0.25, 0.5, 2), rng.uniform(0.5, [2.0, 1.2, 1.2])
-
-    def inside(N: Array, D: Array, outer: float = 1.0, slope: float = beta) -> Array:
-        return floor + (a * (N / 1e8) ** -alpha + b * (D / 1e10) ** -slope) ** outer
-
-    return {
-        "chinchilla": inside,
-        "outer-exponent": lambda N, D: inside(N, D, outer=0.6),
-        "chinchilla, alpha = beta": lambda N, D: inside(N, D, slope=alpha),
-        "with a product term": lambda N, D: inside(N, D) + 0.3 * (N / 1e8) ** -0.2 * (D / 1e10) ** -0.2,
-        "with a bend of 1 %": lambda N, D: inside(N, D) * (1 + 0.01 * np.sin(np.log(N * D) / 3)),
-    }
+def at_levels(of: Table, method: Method) -> dict[float, Score | None]:
+    return {level: mean_of(of_splits(of, method, level)) for level in LEVELS}
 
 
-def simulated(rng: np.random.Generator, runs: int, noise: float, truth: Truth) -> tuple[Table, np.ndarray]:
-    """``runs`` over two decades of N and D, and twelve new ones around ten times the largest of both."""
-    N = np.concatenate([10 ** rng.uniform(7, 9, runs), 10 ** rng.uniform(8.5, 10, NEW)])
-    D = np.concatenate([10 ** rng.uniform(9, 11, runs), 10 ** rng.uniform(10.5, 12, NEW)])
-    loss = truth(N, D) * np.exp(noise * rng.standard_normal(len(N)))
-    return Table("simulated", "", N, D, loss), np.arange(len(N)) >= runs
+def winkler(scores: list[dict[float, Score | None]]) -> float:
+    """The mean over levels and over tables that are not refused."""
+    return float(np.mean([one.winkler for each in scores for one in each.values() if one]))
 
 
 Rows = dict[tuple[str, str], Scores]
@@ -337,6 +242,7 @@ def main(folder: Path) -> None:
     print("# errors, the latter mean geometric; splits: the same, both means geometric.")
     by_table(found)
     by_level(found)
+    by_family(found)
     by_rows(found, others)
     print(f"\nsimulated runs, twelve new ones to ten times the largest N and D, at 90 %\n{HEAD}")
     every = simulations((20, 60, 150, 400), (0.002, 0.01, 0.05), 8)

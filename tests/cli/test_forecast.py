@@ -32,7 +32,7 @@ def test_it_says_the_loss_the_interval_and_what_they_rest_on(isoloss, here):
     assert said.startswith(f"loss {written['loss']:.4f} nats per token at params 7B, tokens 140B\n")
     assert f"a new run: {low:.4f} to {high:.4f} (90%)" in said
     assert "outside the runs: params 7 times, tokens 1.4 times, flops 9.8 times" in said
-    for name in ("chinchilla", "outer-exponent", "chinchilla, alpha = beta"):
+    for name in ("chinchilla", "outer-exponent", "chinchilla, alpha = beta", "outer-exponent, alpha = beta"):
         assert name in said
     assert "Written to forecast.json" in said
 

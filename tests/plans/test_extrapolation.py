@@ -11,7 +11,8 @@ from isoloss.errors import Refusal
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import extrapolation
-from extrapolation import Score, by_forecast, common, line, mean_of, of_splits, score, simulations
+from extrapolation import Score, common, line, mean_of, of_splits, score, simulations
+from predictors import by_forecast
 from public_tables import Table, chinchilla, gadre, isoflops, tables
 
 ONE = Score(0.9, 0.03, 0.01, float(np.log(0.01)), 0.07)

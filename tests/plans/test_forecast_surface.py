@@ -1,6 +1,7 @@
 """The kriged surface and the plan by it: its draws, its optimum, and what it refuses."""
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -8,7 +9,7 @@ import pytest
 
 from isoloss.errors import InputError
 from isoloss.plans import plan
-from isoloss.plans.design import design
+from isoloss.plans.design import _enough, design
 from isoloss.plans.forecast import forecaster, forecaster_of
 from isoloss.plans.forecast.surface import forecast_surface
 
@@ -47,10 +48,10 @@ def test_row_0_is_the_forecast(known):
     np.testing.assert_allclose(known.surface(100, 0).loss(0, *AT), found.loss, rtol=1e-9)
 
 
-@pytest.mark.parametrize("law", range(3))
+@pytest.mark.parametrize("law", range(4))
 def test_draws_have_the_mean_and_covariance_of_their_law(known, law):
-    surface = forecast_surface(known.runs, known.laws, 3 * DRAWS, 0)
-    drawn_Sq = np.log(surface.loss(np.arange(3 * DRAWS + 1)[1 + law :: 3, None], *AT))
+    surface = forecast_surface(known.runs, known.laws, 4 * DRAWS, 0)
+    drawn_Sq = np.log(surface.loss(np.arange(4 * DRAWS + 1)[1 + law :: 4, None], *AT))
     mean_q, cov_qq = known.laws[law].covariance(AT - known.runs.middle_I[:, None])
     sd_q = np.sqrt(np.diag(cov_qq))
     np.testing.assert_allclose(drawn_Sq.mean(axis=0), mean_q + known.runs.middle_loss, atol=0.15 * sd_q.max())
@@ -145,6 +146,31 @@ def test_bought_runs_narrow_the_forecast_as_it_expects():
     assert np.diff(after.interval[0])[0] / 2 < 0.9 * found.half_width_now
     with pytest.raises(InputError, match="differ in inputs"):
         design(known, budget_flops=1e21, target={"params": 7e9})
+
+
+def test_runs_that_bring_less_than_1_percent_are_not_listed():
+    every = list(range(4))
+    assert _enough(Falling([5.0, 2.0, 1.005, 1.0]), every) == [0, 1, 2]
+    assert _enough(Falling([5.0, 2.0, 1.02, 1.0]), every) == every
+
+
+def test_runs_that_hardly_narrow_the_interval_are_doubted():
+    inputs, loss = columns()
+    known = forecaster(inputs, loss)
+    far = {"params": 1e12, "tokens": 2e13}
+    small, large = (design(known, budget_flops=budget, target=far) for budget in (1e18, 1e23))
+    assert any("alone: raise the budget" in warning for warning in small.warnings)
+    assert not any("raise the budget" in warning for warning in large.warnings)
+    assert small.half_width_after > 0.95 * small.half_width_now
+    assert large.half_width_after < 0.95 * large.half_width_now
+
+
+@dataclass(frozen=True)
+class Falling:
+    widths: list[float]
+
+    def after(self, selection):
+        return self.widths[len(selection) - 1]
 
 
 def rename(sizes):

@@ -24,6 +24,8 @@ Cost = Callable[[Mapping[str, Array]], ArrayLike | None]
 _STEPS = {1: 25, 2: 11, 3: 7}
 _RANDOM = 200
 _KEPT = 0.98
+_ENOUGH = 1.01
+_LITTLE = 0.05  # of a half-width
 
 
 @dataclass(frozen=True)
@@ -115,10 +117,10 @@ def design(
         forecast, linear = source.at(target, level), candidate_set
         loss, warnings = float(forecast.loss[0]), forecast.warnings
         width = _Reach(candidate_set, source.point(target), x, level)
-    selection, _ = best_selection(candidate_set, v_gain, budget_flops, at_most)
-    d_optimal, _ = best_selection(linear, d_gain, budget_flops, at_most)
+    selection = _enough(width, best_selection(candidate_set, v_gain, budget_flops, at_most)[0])
+    d_optimal = _enough(width, best_selection(linear, d_gain, budget_flops, at_most)[0])
     if not by_law:
-        grown = _narrowest(width, candidate_set, budget_flops, at_most)
+        grown = _enough(width, _narrowest(width, candidate_set, budget_flops, at_most))
         selection = min(selection, d_optimal, grown, key=width.after)
     rng = np.random.default_rng(seed + 1)
     at_random = random_selections(candidate_set, budget_flops, at_most, _RANDOM, rng)
@@ -130,6 +132,12 @@ def design(
         )
         for i, c in enumerate(selection)
     )
+    now_width = width.after([])
+    if (gain := 1 - runs[-1].half_width / now_width) < _LITTLE:
+        warnings = (
+            *warnings,
+            f"these runs narrow the interval by {text.percent(gain)} alone: raise the budget",
+        )
     return Design(
         law=source.law,
         target={name: float(value) for name, value in target.items()},
@@ -138,7 +146,7 @@ def design(
         budget_flops=float(budget_flops),
         spent_flops=float(sum(run.flops for run in runs)),
         runs=runs,
-        half_width_now=width.after([]),
+        half_width_now=now_width,
         half_width_after=runs[-1].half_width,
         half_width_d_optimal=width.after(d_optimal),
         half_width_random=float(np.mean([width.after(drawn) for drawn in at_random])),
@@ -210,6 +218,12 @@ def _narrowest(width: _Width, candidates: CandidateSet, budget: float, at_most: 
         selection.append(best)
         left, now = left - float(candidates.cost_C[best]), widths[best]
     return selection
+
+
+def _enough(width: _Width, selection: Sequence[int]) -> Sequence[int]:
+    """The first runs that come within 1 % of the width that all of them leave: the rest are not worth it."""
+    aim = _ENOUGH * width.after(selection)
+    return next(first for k in range(1, len(selection) + 1) if width.after(first := selection[:k]) <= aim)
 
 
 def _forecast_set(

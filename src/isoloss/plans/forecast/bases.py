@@ -36,8 +36,11 @@ class Base:
 
 ONE_INPUT = (Base("power-floor"), Base("power", floor=False))
 SEVERAL_INPUTS = (
-    Base("chinchilla"), Base("outer-exponent", outer=True), Base("chinchilla, alpha = beta", tied=True),
-)  # fmt: skip
+    Base("chinchilla"),
+    Base("outer-exponent", outer=True),
+    Base("chinchilla, alpha = beta", tied=True),
+    Base("outer-exponent, alpha = beta", outer=True, tied=True),
+)
 
 
 def bases_of(inputs: Sequence[str]) -> tuple[Base, ...]:

@@ -223,7 +223,7 @@ def forecaster(
 ) -> Forecaster:
     """What runs at ``inputs`` with ``loss`` say of others; no law to choose.
 
-    ``inputs`` are sizes that the loss falls in, such as params and tokens, or one of them. Three laws, each
+    ``inputs`` are sizes that the loss falls in, such as params and tokens, or one of them. Four laws, each
     with its kriged residuals, are averaged: mu and sd of the log loss. Hiding the table's largest runs gives
     a factor f <= 1 and a rate: exp(mu -+ (f z sd + rate max(h, 1/4)) t(level) / t(0.9)), h the distance
     outside the runs in logs, z = 1.645, t of 3 degrees of freedom. ``cluster`` names rows that share noise,

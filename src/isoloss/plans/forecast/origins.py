@@ -16,9 +16,9 @@ from isoloss.stats import t_quantile
 _HIDDEN = (0.15, 0.4)  # of the log range of a size, from its top
 _ON_THE_EDGE = 0.01  # of logs: rounded counts of one budget lie on one side
 _LEVEL, _NORMAL_REACH = 0.9, 1.645  # what origins are read at: their 90 % quantile, in normal sd
-_TAILS = 3  # degrees of freedom: misses of hidden runs have tails as those of t, from few origins
+TAILS = 3  # degrees of freedom: misses of hidden runs have tails as those of t, from few origins
 _LEAST_RATE, _UNKNOWN_RATE = 0.001, 0.01
-_LEAST_FACTOR, _ENOUGH_ORIGINS = 0.4, 3
+LEAST_FACTOR, _ENOUGH_ORIGINS = 0.4, 3
 _LEAST_REACH = 0.25  # inside the runs the error rate counts as a quarter of a natural logarithm outside
 
 
@@ -39,28 +39,49 @@ class KrigedMean:
 
 
 @dataclass(frozen=True)
+class Miss:
+    """Of runs hidden at one origin: |error| and sd of log losses, and how far outside the rest, in logs."""
+
+    error_q: Array
+    sd_q: Array
+    away_q: Array
+
+
+@dataclass(frozen=True)
 class ErrorRate:
     """``rate``: log loss by which hidden runs were missed beyond the interval, for each factor e outside.
 
-    ``width_factor`` of the laws' own interval, below 1 where hidden runs lay well inside it. ``origins``: how
-    often runs were hidden; ``farthest``: in logs outside what was left; ``whole``: no rows of one label stood
-    on both sides.
+    ``width_factor`` of the laws' own interval, below 1 where hidden runs lay well inside it. ``misses``: one
+    an origin; ``whole``: no rows of one label stood on both sides; ``tails``: degrees of freedom of t.
     """
 
     rate: float
     width_factor: float
-    origins: int
-    farthest: float
+    misses: tuple[Miss, ...] = ()
     whole: bool = True
+    tails: int = TAILS
+
+    @property
+    def origins(self) -> int:
+        """How often runs were hidden."""
+        return len(self.misses)
+
+    @property
+    def farthest(self) -> float:
+        """In logs, how far hidden runs lay outside the rest."""
+        return max((float(miss.away_q.max()) for miss in self.misses), default=0.0)
 
     def law_reach(self, sd: Array, level: float) -> Array:
         """Half of the laws' interval at ``level``, in logs."""
-        return self.width_factor * _NORMAL_REACH * sd * t_quantile(level, _TAILS) / t_quantile(_LEVEL, _TAILS)
+        return self.width_factor * _NORMAL_REACH * sd * self._quantiles(level)
 
     def reach(self, sd_q: Array, away_q: Array, level: float) -> Array:
         """Half of the whole interval, ``away_q`` outside the runs: (f z sd + rate away) t(level) / t(0.9)."""
         wide_q = self.width_factor * _NORMAL_REACH * sd_q + self.rate * np.maximum(away_q, _LEAST_REACH)
-        return wide_q * t_quantile(level, _TAILS) / t_quantile(_LEVEL, _TAILS)
+        return wide_q * self._quantiles(level)
+
+    def _quantiles(self, level: float) -> float:
+        return t_quantile(level, self.tails) / t_quantile(_LEVEL, self.tails)
 
 
 def kriged_laws(runs: LogRuns) -> tuple[Kriged, ...]:
@@ -85,31 +106,41 @@ def error_rate(runs: LogRuns) -> ErrorRate:
     at most 1, and the rate is the mean of the 90 % quantiles of (|e| - f z sd) / h, where positive.
     """
     every = list(_origins(runs))
-    hidden, whole = _misses(runs, every, whole=True), True
-    if not hidden:
-        hidden, whole = _misses(runs, every, whole=False), False
-    if not hidden:
-        return ErrorRate(_UNKNOWN_RATE, 1.0, 0, 0.0)
+    if misses := _misses(runs, every, whole=True):
+        return rate_of(misses)
+    return rate_of(_misses(runs, every, whole=False), whole=False)
+
+
+def rate_of(
+    misses: Sequence[Miss],
+    *,
+    whole: bool = True,
+    least_factor: float = LEAST_FACTOR,
+    tails: int = TAILS,
+) -> ErrorRate:
+    """What origins say of an interval; the constants may be given to see what others would have done."""
+    if not misses:
+        return ErrorRate(_UNKNOWN_RATE, 1.0, tails=tails)
     factor = 1.0
-    if len(hidden) >= _ENOUGH_ORIGINS:
-        factor = float(np.mean([_top(error_q / (_NORMAL_REACH * sd_q)) for error_q, sd_q, _ in hidden]))
-        factor = min(max(factor, _LEAST_FACTOR), 1.0)
+    if len(misses) >= _ENOUGH_ORIGINS:
+        factor = float(np.mean([_top(miss.error_q / (_NORMAL_REACH * miss.sd_q)) for miss in misses]))
+        factor = min(max(factor, least_factor), 1.0)
     beyond = [
-        _top(np.maximum(error_q - factor * _NORMAL_REACH * sd_q, 0.0) / np.maximum(away_q, _LEAST_REACH))
-        for error_q, sd_q, away_q in hidden
+        _top(
+            np.maximum(miss.error_q - factor * _NORMAL_REACH * miss.sd_q, 0.0)
+            / np.maximum(miss.away_q, _LEAST_REACH)
+        )
+        for miss in misses
     ]
-    farthest = max(float(away_q.max()) for *_, away_q in hidden)
-    return ErrorRate(max(float(np.mean(beyond)), _LEAST_RATE), factor, len(hidden), farthest, whole)
+    rate = max(float(np.mean(beyond)), _LEAST_RATE)
+    return ErrorRate(rate, factor, tuple(misses), whole, tails)
 
 
-_Miss = tuple[Array, Array, Array]
-
-
-def _misses(runs: LogRuns, every: Sequence[NDArray[np.bool_]], *, whole: bool) -> list[_Miss]:
+def _misses(runs: LogRuns, every: Sequence[NDArray[np.bool_]], *, whole: bool) -> list[Miss]:
     """Of each origin whose rest allows a forecast; ``whole``: all rows of a label go with a hidden one."""
     if not whole and len(np.unique(runs.label_n)) == len(runs.label_n):
         return []
-    out: list[_Miss] = []
+    out: list[Miss] = []
     for hidden_n in every:
         gone_n = np.isin(runs.label_n, runs.label_n[hidden_n]) if whole else hidden_n
         if (miss := _hidden(runs, hidden_n, gone_n)) is not None:
@@ -117,8 +148,8 @@ def _misses(runs: LogRuns, every: Sequence[NDArray[np.bool_]], *, whole: bool) -
     return out
 
 
-def _hidden(runs: LogRuns, hidden_n: NDArray[np.bool_], gone_n: NDArray[np.bool_]) -> _Miss | None:
-    """|log error|, sd and distance of the hidden runs; None where the rest allows no forecast."""
+def _hidden(runs: LogRuns, hidden_n: NDArray[np.bool_], gone_n: NDArray[np.bool_]) -> Miss | None:
+    """None where the rest allows no forecast."""
     if gone_n.all():
         return None
     seen, at_Iq = runs.take(~gone_n), runs.z_In[:, hidden_n]
@@ -126,7 +157,7 @@ def _hidden(runs: LogRuns, hidden_n: NDArray[np.bool_], gone_n: NDArray[np.bool_
     if isinstance(laws, Refusal):
         return None
     kriged = kriged_mean(laws, at_Iq)
-    return np.abs(runs.y_n[hidden_n] - kriged.mean_q), kriged.sd_q, distance(seen, at_Iq)
+    return Miss(np.abs(runs.y_n[hidden_n] - kriged.mean_q), kriged.sd_q, distance(seen, at_Iq))
 
 
 def _top(values_q: Array) -> float:
