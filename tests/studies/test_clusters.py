@@ -52,7 +52,8 @@ class Slow(torch.nn.Module):
 
     def forward(self, x_BT):
         time.sleep(0.02 * self.training)
-        while self.training and Path(__file__).with_name("stuck").exists():
+        while self.training and Path(__file__).with_name("hold").exists():
+            Path(__file__).with_name(f"held-{os.getpid()}").touch()
             time.sleep(0.02)
         return self.head(self.mix(self.embedding(x_BT)))
 
@@ -61,7 +62,7 @@ register(Family("my-slow", WidthShape, Slow))
 if "MARK" in os.environ:
     Path(os.environ["MARK"]).write_text(os.environ["SLURM_JOB_ID"])
 """
-"""Long enough to be taken away from, at no cost; deaf to a stop while there is a file ``stuck``."""
+"""Long enough to be taken away from, at no cost; deaf to a stop while there is a file ``hold``."""
 
 
 @pytest.fixture(scope="module")
@@ -116,16 +117,39 @@ def states(folder):
     return Counter(run.state for run in status(folder))
 
 
-def stop_twice_and_go_on(study, alone, out, at_once, *engine):
-    """Ctrl-C keeps what was trained; after SIGTERM it kills what did not hear that."""
+@pytest.fixture
+def hold(study):
+    """hold(process, count): from now on runs wait in an update until ``study / "hold"`` is removed.
 
-    def begin():
+    It returns when so many wait, or the process has ended.
+    """
+
+    def wait_until_held(process, count):
+        for old in study.glob("held-*"):
+            old.unlink()
+        (study / "hold").touch()
+        wait_for(lambda: len(list(study.glob("held-*"))) == count or process.poll() is not None)
+
+    yield wait_until_held
+    (study / "hold").unlink(missing_ok=True)
+
+
+def stop_twice_and_go_on(study, alone, hold, out, at_once, *engine):
+    """Ctrl-C keeps what was trained; after SIGTERM it kills what did not answer that."""
+
+    def asked_to_stop(number):
+        """A command whose runs are in the middle of an update when it gets the signal."""
         before = began(out)
         process = run(study, out, *engine, checkpoint_seconds=600, as_json=False)
-        wait_for(lambda: began(out) == before + at_once or process.poll() is not None)
+        wait_for(lambda: began(out) > before or process.poll() is not None)
+        hold(process, at_once)
+        process.send_signal(number)
+        waits = "lstm 1x8, seed 0: stopped before its first checkpoint\n"
+        assert waits in process.stderr, "what waits is given up at once"
+        assert (process.poll(), states(out)["running"]) == (None, at_once)
         return process
 
-    def end(process):
+    def kept_by(process):
         said, talk = process.communicate(timeout=120)
         assert process.returncode == 1, said + talk
         assert said.endswith("Stopped. Run the same command again to go on where it was.\n"), said + talk
@@ -135,22 +159,15 @@ def stop_twice_and_go_on(study, alone, out, at_once, *engine):
         assert not half
         return [files.read_json(path)["done"] for path in sorted(out.glob("runs/*/checkpoints/*/state.json"))]
 
-    process = begin()
-    process.send_signal(signal.SIGINT)
-    kept = end(process)
+    process = asked_to_stop(signal.SIGINT)
+    (study / "hold").unlink()
+    kept = kept_by(process)
     assert len(kept) == at_once, "none was due, so the stop asked for it"
     assert min(kept) > 0
-    process, stuck = begin(), study / "stuck"
-    stuck.touch()
-    try:
-        process.send_signal(signal.SIGTERM)
-        waits = "lstm 1x8, seed 0: stopped before its first checkpoint\n"
-        assert waits in process.stderr, "what waits is given up at once"
-        assert (process.poll(), states(out)["running"]) == (None, at_once)
-        process.send_signal(signal.SIGINT)
-        assert end(process) == kept, "killed without a word"
-    finally:
-        stuck.unlink()
+    process = asked_to_stop(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)
+    assert kept_by(process) == kept, "killed without a word"
+    (study / "hold").unlink()
     assert ended(run(study, out, *engine))["ended"] == 3
     assert attempts(out).count(2) == at_once, "they went on from what the first stop kept"
     assert measured(out) == measured(alone)
@@ -198,22 +215,18 @@ def test_ray_trains_on_when_a_node_is_lost(study, alone, nodes, tmp_path):
 
 
 @pytest.mark.timeout(400)
-def test_ray_keeps_checkpoints_when_it_is_stopped(study, alone, nodes, tmp_path):
-    stop_twice_and_go_on(study, alone, tmp_path / "out", 2, *nodes.options)
+def test_ray_keeps_checkpoints_when_it_is_stopped(study, alone, hold, nodes, tmp_path):
+    stop_twice_and_go_on(study, alone, hold, tmp_path / "out", 2, *nodes.options)
 
 
 @pytest.mark.timeout(400)
-def test_a_ray_that_loses_its_head_is_said_with_the_way_on(study, alone, tmp_path, monkeypatch):
+def test_a_ray_that_loses_its_head_is_said_with_the_way_on(study, alone, hold, tmp_path, monkeypatch):
     monkeypatch.setenv(RAYS_PATIENCE, "10")
     out = tmp_path / "out"
     with ray_nodes(1) as nodes:
         process = run(study, out, *nodes.options)
-        wait_for(
-            lambda: (
-                (len(list(out.glob("runs/*/record.json"))), began(out)) == (1, 2)
-                or process.poll() is not None
-            )
-        )
+        wait_for(lambda: began(out) == 2 or process.poll() is not None)
+        hold(process, 1)
         nodes.order("head")
         said, talk = process.communicate(timeout=120)
     assert (process.returncode, said) == (1, ""), talk
@@ -222,12 +235,11 @@ def test_a_ray_that_loses_its_head_is_said_with_the_way_on(study, alone, tmp_pat
     assert way.endswith(
         "start a cluster, or take --engine local, and run the same command: it goes on where it was"
     )
-    assert not [*out.glob("runs/*/failure.json")]
-    done = states(out)["done"]
-    assert 1 <= done < 3
     assert "Traceback" not in talk
-    result = ended(run(study, out))
-    assert result["already"] >= done
+    assert not [*out.glob("runs/*/failure.json")]
+    assert states(out)["done"] == 1, "what was finished stays"
+    (study / "hold").unlink()
+    ended(run(study, out))
     assert measured(out) == measured(alone)
 
 
@@ -265,10 +277,10 @@ def test_slurm_trains_on_when_a_job_is_preempted_or_out_of_time(study, alone, tm
 
 
 @pytest.mark.timeout(400)
-def test_slurm_keeps_checkpoints_when_it_is_stopped(study, alone, tmp_path, monkeypatch):
+def test_slurm_keeps_checkpoints_when_it_is_stopped(study, alone, hold, tmp_path, monkeypatch):
     out = tmp_path / "out"
     with slurm(tmp_path, monkeypatch, cores=2):
-        stop_twice_and_go_on(study, alone, out, 2, "--engine", "slurm", "--engine-set", "memory=500MB")
+        stop_twice_and_go_on(study, alone, hold, out, 2, "--engine", "slurm", "--engine-set", "memory=500MB")
         wait_for(lambda: not queued())
 
 
