@@ -1,4 +1,8 @@
-"""A Ray of three nodes on this machine: its address on stdout; each line on stdin takes a node away."""
+"""A Ray of a head and some nodes on this machine: `ray_nodes.py COUNT` writes its address to stdout.
+
+Each line on stdin is an order, answered by a line: `node` kills one and puts another in its place,
+`head` kills the head.
+"""
 
 import os
 import sys
@@ -9,9 +13,13 @@ os.environ["RAY_AUTH_MODE"] = "disabled"
 from ray.cluster_utils import Cluster
 
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-workers = [cluster.add_node(num_cpus=1) for _ in range(2)]
+nodes = [cluster.add_node(num_cpus=1) for _ in range(int(sys.argv[1]))]
 print(cluster.address, flush=True)
-for _ in sys.stdin:
-    cluster.remove_node(workers.pop(), allow_graceful=False)
-    print("gone", flush=True)
+for line in sys.stdin:
+    if line.strip() == "head":
+        cluster.remove_node(cluster.head_node, allow_graceful=False)
+    else:
+        cluster.remove_node(nodes.pop(), allow_graceful=False)
+        nodes.append(cluster.add_node(num_cpus=1))
+    print("done", flush=True)
 cluster.shutdown()

@@ -3,10 +3,13 @@
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import slurm_node
@@ -14,6 +17,7 @@ from slurm_node import said, wait_for
 
 from isoloss import files
 from isoloss.records import load
+from isoloss.studies.engines.ray import RAYS_PATIENCE
 from isoloss.studies.status import status
 
 
@@ -26,7 +30,9 @@ def skip_unless(there, what):
 
 
 SLOW = """
+import os
 import time
+from pathlib import Path
 
 import torch
 
@@ -46,12 +52,17 @@ class Slow(torch.nn.Module):
 
     def forward(self, x_BT):
         time.sleep(0.02 * self.training)
+        while self.training and Path(__file__).with_name("hold").exists():
+            Path(__file__).with_name(f"held-{os.getpid()}").touch()
+            time.sleep(0.02)
         return self.head(self.mix(self.embedding(x_BT)))
 
 
 register(Family("my-slow", WidthShape, Slow))
+if "MARK" in os.environ:
+    Path(os.environ["MARK"]).write_text(os.environ["SLURM_JOB_ID"])
 """
-"""Long enough to be taken away from, at no cost."""
+"""Long enough to be taken away from, at no cost; deaf to a stop while there is a file ``hold``."""
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +96,10 @@ def began(out):
     return sum(event["kind"] in ("started", "resumed") for event in events)
 
 
-def run(study, out, *options):
-    command = [sys.executable, "-m", "isoloss.cli", "run", study / "my.toml", "--out", out, "--json"]
-    command += ["--family", study / "slow.py", "--checkpoint-seconds", "0.5", *options]
+def run(study, out, *options, checkpoint_seconds=0.5, as_json=True):
+    command = [sys.executable, "-m", "isoloss.cli", "run", study / "my.toml", "--out", out, *options]
+    command += ["--family", study / "slow.py", "--checkpoint-seconds", str(checkpoint_seconds)]
+    command += ["--json"] * as_json
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -105,38 +117,154 @@ def states(folder):
     return Counter(run.state for run in status(folder))
 
 
-@pytest.mark.timeout(400)
-def test_ray_trains_on_when_a_node_is_lost(study, alone, tmp_path, monkeypatch):
+@pytest.fixture
+def hold(study):
+    """hold(process, count): from now on runs wait in an update until ``study / "hold"`` is removed.
+
+    It returns when so many wait, or the process has ended.
+    """
+
+    def wait_until_held(process, count):
+        for old in study.glob("held-*"):
+            old.unlink()
+        (study / "hold").touch()
+        wait_for(lambda: len(list(study.glob("held-*"))) == count or process.poll() is not None)
+
+    yield wait_until_held
+    (study / "hold").unlink(missing_ok=True)
+
+
+def stop_twice_and_go_on(study, alone, hold, out, at_once, *engine):
+    """Ctrl-C keeps what was trained; after SIGTERM it kills what did not answer that."""
+
+    def asked_to_stop(number):
+        """A command whose runs are in the middle of an update when it gets the signal."""
+        before = began(out)
+        process = run(study, out, *engine, checkpoint_seconds=600, as_json=False)
+        wait_for(lambda: began(out) > before or process.poll() is not None)
+        hold(process, at_once)
+        process.send_signal(number)
+        waits = "lstm 1x8, seed 0: stopped before its first checkpoint\n"
+        assert waits in process.stderr, "what waits is given up at once"
+        assert (process.poll(), states(out)["running"]) == (None, at_once)
+        return process
+
+    def kept_by(process):
+        said, talk = process.communicate(timeout=120)
+        assert process.returncode == 1, said + talk
+        assert said.endswith("Stopped. Run the same command again to go on where it was.\n"), said + talk
+        assert "Traceback" not in talk
+        wait_for(lambda: states(out) == {"waiting": 3})  # nothing that trains holds a run's claim
+        half = [*out.rglob(".*.part"), *out.glob("runs/*/failure.json"), *out.glob("runs/*/record.json")]
+        assert not half
+        return [files.read_json(path)["done"] for path in sorted(out.glob("runs/*/checkpoints/*/state.json"))]
+
+    process = asked_to_stop(signal.SIGINT)
+    (study / "hold").unlink()
+    kept = kept_by(process)
+    assert len(kept) == at_once, "none was due, so the stop asked for it"
+    assert min(kept) > 0
+    process = asked_to_stop(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)
+    assert kept_by(process) == kept, "killed without a word"
+    (study / "hold").unlink()
+    assert ended(run(study, out, *engine))["ended"] == 3
+    assert attempts(out).count(2) == at_once, "they went on from what the first stop kept"
+    assert measured(out) == measured(alone)
+
+
+@contextmanager
+def ray_nodes(count):
+    """A Ray, whose ``order`` does what tests/studies/ray_nodes.py says; ``options``: to train on it."""
     skip_unless(importlib.util.find_spec("ray"), "Ray is not installed: pip install 'isoloss[ray]'")
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
-    out, program = tmp_path / "out", [sys.executable, Path(__file__).with_name("ray_nodes.py")]
+    program = [sys.executable, Path(__file__).with_name("ray_nodes.py"), str(count)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(program, text=True, **pipes) as nodes:
-        address = f"address={nodes.stdout.readline().strip()}"
-        process = run(study, out, "--engine", "ray", "--engine-set", address)
-        wait_for(lambda: len(list(out.glob("runs/*/checkpoints"))) == 2 or process.poll() is not None)
-        assert states(out)["running"] == 2
-        nodes.stdin.write("one\n")
-        nodes.stdin.flush()
-        assert nodes.stdout.readline() == "gone\n"
-        result = ended(process)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        subprocess.Popen(program, text=True, bufsize=1, **pipes) as nodes,
+    ):
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+
+        def order(what):
+            nodes.stdin.write(f"{what}\n")
+            assert nodes.stdout.readline() == "done\n"
+
+        address = nodes.stdout.readline().strip()
+        options = ("--engine", "ray", "--engine-set", f"address={address}", "--workers", "2")
+        yield SimpleNamespace(address=address, options=options, order=order)
         nodes.stdin.close()
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    with ray_nodes(2) as nodes:
+        yield nodes
+
+
+@pytest.mark.timeout(400)
+def test_ray_trains_on_when_a_node_is_lost(study, alone, hold, nodes, tmp_path):
+    out = tmp_path / "out"
+    process = run(study, out, *nodes.options)
+    hold(process, 2)  # so that neither ends before the other begins
+    (study / "hold").unlink()
+    wait_for(lambda: len(list(out.glob("runs/*/checkpoints"))) == 2 or process.poll() is not None)
+    assert states(out)["running"] == 2
+    nodes.order("node")
+    result = ended(process)
     assert (result["ended"], result["failed"]) == (3, {})
     assert sorted(attempts(out)) == [1, 2], "the run that was lost went on elsewhere"
     assert measured(out) == measured(alone)
 
 
 @pytest.mark.timeout(400)
-def test_slurm_trains_on_when_a_job_is_preempted_or_out_of_time(study, alone, tmp_path, monkeypatch):
+def test_ray_keeps_checkpoints_when_it_is_stopped(study, alone, hold, nodes, tmp_path):
+    stop_twice_and_go_on(study, alone, hold, tmp_path / "out", 2, *nodes.options)
+
+
+@pytest.mark.timeout(400)
+def test_a_ray_that_loses_its_head_is_said_with_the_way_on(study, alone, hold, tmp_path, monkeypatch):
+    monkeypatch.setenv(RAYS_PATIENCE, "10")
+    out = tmp_path / "out"
+    with ray_nodes(1) as nodes:
+        process = run(study, out, *nodes.options)
+        wait_for(lambda: began(out) == 2 or process.poll() is not None)
+        hold(process, 1)
+        nodes.order("head")
+        said, talk = process.communicate(timeout=120)
+    assert (process.returncode, said) == (1, ""), talk
+    lost, way = talk.splitlines()[-2:]
+    assert lost.startswith(f"isoloss: --engine ray: the Ray cluster at {nodes.address} has not answered for ")
+    assert way.endswith(
+        "start a cluster, or take --engine local, and run the same command: it goes on where it was"
+    )
+    assert "Traceback" not in talk
+    assert not [*out.glob("runs/*/failure.json")]
+    assert states(out)["done"] == 1, "what was finished stays"
+    (study / "hold").unlink()
+    ended(run(study, out))
+    assert measured(out) == measured(alone)
+
+
+def slurm(folder, monkeypatch, cores=1):
     skip_unless(importlib.util.find_spec("submitit"), "no submitit: pip install 'isoloss[slurm]'")
     skip_unless(slurm_node.missing() is None, f"no {slurm_node.missing()}: apt-get install slurm-wlm")
+    return slurm_node.cluster(folder, monkeypatch, cores)
+
+
+def queued(*options):
+    """Jobs of Slurm that wait or run."""
+    return said("squeue", "--noheader", "--array", "--format=%i", *options).split()
+
+
+@pytest.mark.timeout(400)
+def test_slurm_trains_on_when_a_job_is_preempted_or_out_of_time(study, alone, tmp_path, monkeypatch):
     out = tmp_path / "out"
 
     def running():
         assert process.poll() is None, process.communicate()
-        return said("squeue", "--noheader", "--states=RUNNING", "--format=%i").split()
+        return queued("--states=RUNNING")
 
-    with slurm_node.cluster(tmp_path, monkeypatch):
+    with slurm(tmp_path, monkeypatch):
         process = run(study, out, "--engine", "slurm", "--engine-set", "memory=500MB")
         wait_for(lambda: began(out) >= 1 and running())
         assert states(out) == {"running": 1, "queued": 2}
@@ -151,17 +279,45 @@ def test_slurm_trains_on_when_a_job_is_preempted_or_out_of_time(study, alone, tm
 
 
 @pytest.mark.timeout(400)
+def test_slurm_keeps_checkpoints_when_it_is_stopped(study, alone, hold, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    with slurm(tmp_path, monkeypatch, cores=2):
+        stop_twice_and_go_on(study, alone, hold, out, 2, "--engine", "slurm", "--engine-set", "memory=500MB")
+        wait_for(lambda: not queued())
+
+
+@pytest.mark.timeout(400)
+def test_a_slurm_job_gets_the_setup_lines_and_is_missed_when_it_is_killed(
+    study, tmp_path, monkeypatch, isoloss
+):
+    out, mark, line = tmp_path / "out", tmp_path / "mark", tmp_path / "line"
+    setup = f'setup=["export MARK={mark}", "echo $SLURM_JOB_ID > {line}"]'
+    settings = [word for one in ("memory=500MB", "wait=false", setup) for word in ("--engine-set", one)]
+    with slurm(tmp_path, monkeypatch):
+        assert ended(run(study, out, "--engine", "slurm", *settings))["queued"] == 3
+        wait_for(lambda: began(out) == 1)
+        assert mark.read_text() == line.read_text().strip() != ""
+        assert states(out) == {"running": 1, "queued": 2}
+        said("scancel", *queued("--states=PENDING"))
+        said("scancel", "--signal=KILL", *queued())
+        wait_for(lambda: not queued())
+        _, lines, _ = isoloss("status", out)
+    assert lines.startswith("3 waiting\n")
+    gone = "is no longer in the queue and left no record; the same `isoloss run` goes on where it was"
+    assert lines.count(f": its Slurm job {files.read_json(out / 'slurm.json').popitem()[1][:-1]}") == 3
+    assert lines.count(gone) == 3
+
+
+@pytest.mark.timeout(400)
 def test_slurm_queues_a_run_of_two_ranks_again(study, alone, tmp_path, monkeypatch):
-    skip_unless(importlib.util.find_spec("submitit"), "no submitit: pip install 'isoloss[slurm]'")
-    skip_unless(slurm_node.missing() is None, f"no {slurm_node.missing()}: apt-get install slurm-wlm")
     out, one = tmp_path / "out", 'models=[{family="my-slow", shapes=[{d_model=8}], learning_rates=[0.01]}]'
-    with slurm_node.cluster(tmp_path, monkeypatch, cores=2):
+    with slurm(tmp_path, monkeypatch, cores=2):
         process = run(
             study, out, "--engine", "slurm", "--engine-set", "memory=1500MB", "--set", "ranks=2",
             "--set", one, "--set", "seeds=[0]", "--set", "tokens=[19200]",
         )  # fmt: skip
         wait_for(lambda: began(out) >= 1 or process.poll() is not None)
-        said("scancel", "--signal=USR2", *said("squeue", "--noheader", "--format=%i").split())
+        said("scancel", "--signal=USR2", *queued())
         result = ended(process)
     assert (result["ended"], result["failed"], attempts(out)) == (1, {}, [2])
     (record,) = load(out).records

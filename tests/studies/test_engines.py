@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from isoloss import files
-from isoloss.errors import InputError
+from isoloss.errors import InputError, RunError
 from isoloss.records.store import read_failure, write_failure
 from isoloss.studies import launch, progress_file
 from isoloss.studies.engines import queue, ray, remote, slurm, worker
@@ -57,9 +57,34 @@ def test_an_address_where_nobody_listens_is_said_at_once():
     with socket.create_server(("127.0.0.1", 0)) as here:
         address = f"127.0.0.1:{here.getsockname()[1]}"
         ray.check_answers(address)
-    for nobody in (address, "ray://" + address, "nowhere"):
-        with pytest.raises((OSError, ValueError)):
+    for nobody in (address, "ray://" + address):
+        with pytest.raises(OSError, match="refused"):
             ray.check_answers(nobody)
+    for port in ("nowhere", "first:here", "first:"):
+        with pytest.raises(ValueError, match="an address is HOST:PORT"):
+            ray.check_answers(port)
+
+
+def test_a_head_that_is_silent_for_a_moment_is_no_loss(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(ray.time, "monotonic", lambda: now[0])
+    monkeypatch.setenv(ray.RAYS_PATIENCE, "20")
+    with socket.create_server(("127.0.0.1", 0)) as here:
+        port = here.getsockname()[1]
+        head = ray.Head(f"127.0.0.1:{port}")
+        head.check()
+    for now[0] in (5.0, 9.0):
+        head.check()
+    with socket.create_server(("127.0.0.1", port)):
+        now[0] = 12.0
+        head.check()
+    now[0] = 21.0
+    head.check()
+    now[0] = 23.0
+    with pytest.raises(
+        RunError, match=rf"{port} has not answered for 11 seconds.*refused.*\n.*--engine local"
+    ):
+        head.check()
 
 
 def test_a_slurm_that_is_not_here_or_does_not_answer_is_said(tmp_path, monkeypatch):
@@ -75,6 +100,42 @@ def test_a_slurm_that_is_not_here_or_does_not_answer_is_said(tmp_path, monkeypat
         (tmp_path / program).chmod(0o755)
     with pytest.raises(InputError, match="squeue fails: slurm_load_jobs error: no controller"):
         slurm.SlurmJobs(task, slurm.Options(), None)
+
+
+@pytest.fixture
+def slurm_says(tmp_path, monkeypatch):
+    """slurm_says(squeue="echo 7_0 RUNNING", ...): programs of a line of shell, alone in the PATH."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def say(**programs):
+        for program, line in programs.items():
+            (tmp_path / program).write_text(f"#!/bin/sh\n{line}\n")
+            (tmp_path / program).chmod(0o755)
+
+    return say
+
+
+@pytest.mark.parametrize(
+    ("at_once", "told"), [(False, ["7_1", "--signal=INT 7_0 7_2"]), (True, ["7_0 7_1 7_2"])]
+)
+def test_a_job_that_ends_while_slurm_is_asked_to_stop_is_no_error(slurm_says, tmp_path, at_once, told):
+    slurm_says(
+        squeue="echo 7_0 RUNNING; echo 7_1 PENDING; echo 7_2 RUNNING; echo 8 RUNNING",
+        scancel=f'echo "$*" >> {tmp_path}/told; [ "$1" != --signal=INT ]',
+    )
+    jobs = object.__new__(slurm.SlurmJobs)
+    jobs.ids, jobs.there = {"a": "7_0", "b": "7_1", "c": "7_2", "d": "6_0"}, {"6_0": "RUNNING"}
+    jobs.stop(at_once=at_once)
+    assert (tmp_path / "told").read_text().splitlines() == told, "its own, as they stand now"
+
+
+def test_a_slurm_that_does_not_hear_a_stop_is_said_with_what_goes_on(slurm_says):
+    slurm_says(squeue="echo no controller >&2; exit 1")
+    jobs = object.__new__(slurm.SlurmJobs)
+    with pytest.raises(
+        RunError, match=r"squeue fails: no controller\n.*the jobs go on; run the same command"
+    ):
+        jobs.stop(at_once=False)
 
 
 def test_the_queue_is_asked_less_often_while_nothing_changes(monkeypatch):
@@ -129,7 +190,7 @@ def test_a_ray_process_with_a_gpu_or_own_code_trains_one_task(files, gpus, calls
 
     fake = SimpleNamespace(remote=lambda **options: asked.update(options) or (lambda function: Remote()))
     task = SimpleNamespace(family_files=files, lead=SimpleNamespace(run_id="a"))
-    ray.RayJobs(fake, ray.Options(gpus=gpus), None, 1).start(task)
+    ray.RayJobs(fake, ray.Options(gpus=gpus), None, 1, ray.Head("local")).start(task)
     assert asked["max_calls"] == calls
 
 
@@ -250,24 +311,24 @@ def test_every_planned_run_has_a_state(ran, tmp_path, monkeypatch):
     for folder in (queued, claimed):
         (folder / "record.json").unlink()
     files.write_json(out / queue.JOBS, {queued.name: "7_0"})
-    monkeypatch.setattr("isoloss.studies.status.shutil.which", lambda name: name)
-    monkeypatch.setattr("isoloss.studies.status.queue", lambda: {"7_0": "PENDING"})
+    monkeypatch.setattr("isoloss.studies.status.queue", lambda user: {"7_0": "PENDING"})
     with files.claim(claimed / "claim.lock"):
         before = sorted(out.rglob("*"))
         states = {run.run_id: run.state for run in status(out)}
     assert (states.pop(queued.name), states.pop(claimed.name)) == ("queued", "running")
     assert sorted(states.values()) == ["done"] * 4 + ["failed"] * 2
-    monkeypatch.setattr("isoloss.studies.status.queue", lambda: {"7_0": "RUNNING"})
+    monkeypatch.setattr("isoloss.studies.status.queue", lambda user: {"7_0": "RUNNING"})
     assert {run.run_id: run.state for run in status(out)}[queued.name] == "running"
-    monkeypatch.setattr("isoloss.studies.status.queue", dict)
-    assert {run.run_id: run.state for run in status(out)}[claimed.name] == "waiting"
-
-    def silent():
-        raise InputError("squeue fails: no controller")
-
-    monkeypatch.setattr("isoloss.studies.status.queue", silent)
+    monkeypatch.setattr("isoloss.studies.status.queue", lambda user: {"8_0": "RUNNING"})
     known = {run.run_id: (run.state, run.reason) for run in status(out)}
-    assert known[queued.name] == ("waiting", "its Slurm job is not known: squeue fails: no controller")
+    gone = "its Slurm job 7_0 is no longer in the queue and left no record; the same `isoloss run` goes on"
+    assert known[queued.name] == ("waiting", f"{gone} where it was")
+    assert known[claimed.name] == ("waiting", "")
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    known = {run.run_id: (run.state, run.reason) for run in status(out)}
+    silent = "its Slurm job 7_0 may wait or run, which is not known: squeue fails: [Errno 2] No such file"
+    assert known[queued.name] == ("waiting", f"{silent} or directory: 'squeue'")
     assert known[claimed.name] == ("waiting", "")
     assert sorted(state for state, _ in known.values()) == ["done"] * 4 + ["failed"] * 2 + ["waiting"] * 2
     assert sorted(out.rglob("*")) == before, "looking leaves nothing"

@@ -258,11 +258,12 @@ def who_trains(task: Task) -> str:
 
 
 def sentence(end: Ended) -> str:
+    kept = (end.task.lead.folder / "checkpoints").is_dir()
     words = {
         "done": "finished",
         "diverged": f"DIVERGED: {end.reason}",
         "elsewhere": "finished by another process",
-        "stopped": "stopped; its checkpoint is kept",
+        "stopped": "stopped; its checkpoint is kept" if kept else "stopped before its first checkpoint",
         "queued": "queued",
         "failed": f"FAILED: {end.reason}",
     }

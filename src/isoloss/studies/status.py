@@ -1,6 +1,5 @@
 """How a study stands, read from its folder: which runs are done, failed, running, queued or not begun."""
 
-import shutil
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from isoloss import files
 from isoloss.errors import InputError
 from isoloss.records.store import is_finished, read_failure, read_plan, run_folder
 from isoloss.studies import progress_file
-from isoloss.studies.engines.queue import job_ids, queue
+from isoloss.studies.engines.queue import JOBS, job_ids, queue
 from isoloss.training.task import Progress
 
 STATES = ("done", "running", "queued", "failed", "waiting")
@@ -40,17 +39,19 @@ def status(folder: Path) -> list[RunStatus]:
     """
     runs, ids = read_plan(folder)["runs"], job_ids(folder)
     jobs: dict[str, str] = {}
-    silent = ""
+    doubt = "is no longer in the queue and left no record; the same `isoloss run` goes on where it was"
     try:
-        jobs = queue() if ids and shutil.which("squeue") else {}
+        jobs = queue((folder / JOBS).stat().st_uid) if ids else {}
     except InputError as error:  # what the folder says is true without it
-        silent = f"its Slurm job is not known: {error.what}"
+        doubt = f"may wait or run, which is not known: {error.what}"
     states = [
         state_of(run_folder(folder, run["run_id"]), run["label"], jobs.get(ids.get(run["run_id"], "")))
         for run in runs
     ]
     return [
-        replace(run, reason=silent) if silent and run.state == "waiting" and run.run_id in ids else run
+        replace(run, reason=f"its Slurm job {ids[run.run_id]} {doubt}")
+        if run.state == "waiting" and run.run_id in ids
+        else run
         for run in states
     ]
 

@@ -17,9 +17,10 @@ def job_ids(folder: Path) -> dict[str, str]:
     return files.read_json(path) if path.is_file() else {}
 
 
-def queue() -> dict[str, str]:
-    """State of each job of this user that waits or runs, by its id."""
-    said = command("squeue", "--noheader", "--array", f"--user={os.getuid()}", "--format=%i %T")
+def queue(user: int | None = None) -> dict[str, str]:
+    """State of each job that waits or runs, by its id; ``user``: whose, by default this one's."""
+    whose = f"--user={os.getuid() if user is None else user}"
+    said = command("squeue", "--noheader", "--array", whose, "--format=%i %T")
     return dict(line.split() for line in said.splitlines() if line.strip())
 
 

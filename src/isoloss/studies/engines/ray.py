@@ -5,20 +5,29 @@ The task goes on from the checkpoint that the lost one left in the study's folde
 
 import os
 import platform
+import signal
 import socket
 import sys
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from typing import Any
 
-from isoloss.errors import InputError
+from isoloss.errors import InputError, RunError
 from isoloss.strict import Strict
 from isoloss.studies.engines.messages import Message
 from isoloss.studies.engines.remote import check_sees, follow, train_here
 from isoloss.studies.stop import StopSignal
 from isoloss.training.task import Task
 from isoloss.version import __version__
+
+ASK_SECONDS = 2.0
+"""Between two questions to the head."""
+
+RAYS_PATIENCE = "RAY_gcs_rpc_server_reconnect_timeout_s"
+"""Of the environment: after so many seconds without a head, 60 unless set, Ray ends the process."""
 
 
 class Options(Strict):
@@ -39,19 +48,49 @@ def run(
 ) -> Iterator[Message]:
     """Train the tasks on the cluster; ``workers``: at most so many at once.
 
-    Raises InputError where Ray is missing, not reachable, without such a node, or a node sees another folder.
+    Raises InputError where Ray is missing, not reachable, without such a node, or a node sees another folder;
+    RunError where the cluster is lost.
     """
     with redirect_stdout(sys.stderr):  # Ray tells of lost nodes there, where a result is to stand alone
-        ray = connect(options, workers)
+        ray, head = connect(options, workers)
         try:
-            places = nodes_for(ray, options, tasks[0])
-            yield from follow(RayJobs(ray, options, workers, places), tasks, stops)
+            places = nodes_for(ray, options, tasks[0], head, stops)
+            yield from follow(RayJobs(ray, options, workers, places, head), tasks, stops)
+        except ConnectionError as error:  # of an address ray://, after half a minute of tries
+            raise head.lost(f"is lost ({error})") from None
         finally:
             ray.shutdown()
 
 
-def connect(options: Options, workers: int | None) -> Any:
-    """The module, with a cluster behind it."""
+class Head:
+    """The cluster's first machine, without which nothing is sent or heard.
+
+    Half of Ray's patience is waited for it: Ray says no word of how to go on.
+    """
+
+    def __init__(self, address: str):
+        self.address, self.heard, self.ask_at = address, time.monotonic(), 0.0
+        self.patience = float(os.environ.get(RAYS_PATIENCE, "60")) / 2
+
+    def check(self) -> None:
+        """Raises RunError where it has been silent for too long."""
+        if (now := time.monotonic()) < self.ask_at:
+            return
+        try:
+            check_answers(self.address)
+            self.heard = time.monotonic()
+        except OSError as error:
+            if now - self.heard > self.patience:
+                raise self.lost(f"has not answered for {now - self.heard:.0f} seconds ({error})") from None
+        self.ask_at = time.monotonic() + ASK_SECONDS
+
+    def lost(self, what: str) -> RunError:
+        mend = "start a cluster, or take --engine local, and run the same command: it goes on where it was"
+        return RunError(f"the Ray cluster at {self.address} {what}", where="--engine ray", mend=mend)
+
+
+def connect(options: Options, workers: int | None) -> tuple[Any, Head]:
+    """The module, with a cluster behind it, and the head of that."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -59,7 +98,7 @@ def connect(options: Options, workers: int | None) -> Any:
         mend = "pip install 'isoloss[ray]'"
         raise InputError("Ray is not installed", where="--engine ray", mend=mend) from None
     address = options.address or os.environ.get("RAY_ADDRESS") or "local"
-    new = address == "local"
+    new, on_sigterm = address == "local", signal.getsignal(signal.SIGTERM)
     try:
         check_answers(address)
         ray.init(
@@ -73,20 +112,27 @@ def connect(options: Options, workers: int | None) -> Any:
         what = f"no Ray cluster answers at {address} ({str(error).splitlines()[0]})"
         mend = "start it with `ray start --head` and name its address: --engine-set address=HOST:6379"
         raise InputError(what, where="--engine ray", mend=mend) from None
-    return ray
+    finally:
+        if threading.current_thread() is threading.main_thread():  # Ray's own keeps no checkpoint
+            signal.signal(signal.SIGTERM, on_sigterm or signal.SIG_DFL)
+    known = address not in ("local", "auto")
+    return ray, Head(address if known else ray.get_runtime_context().gcs_address)
 
 
 def check_answers(address: str) -> None:
     """Raises OSError or ValueError where nobody listens: Ray itself would try for many minutes."""
     if address not in ("local", "auto"):
         host, _, port = address.removeprefix("ray://").rpartition(":")
+        if not port.isdigit():
+            raise ValueError("an address is HOST:PORT")
         socket.create_connection((host, int(port)), timeout=10).close()
 
 
-def nodes_for(ray: Any, options: Options, task: Task) -> int:
+def nodes_for(ray: Any, options: Options, task: Task, head: Head, stops: Callable[[], int]) -> int:
     """How many cohorts the cluster can train at once, after asking each node that can train one.
 
-    Raises InputError where there is none, or where one lacks this isoloss, the folder or the text.
+    No answer is waited for after a stop. Raises InputError where there is no such node, or where one lacks
+    this isoloss, the folder or the text; RunError where the cluster is lost.
     """
     needs = {"CPU": options.cpus, "GPU": options.gpus or 0.0}
     able, places = list[str](), 0
@@ -104,7 +150,11 @@ def nodes_for(ray: Any, options: Options, task: Task) -> int:
     ask = ray.remote(num_cpus=0, max_retries=0)(look_around)
     strategies = [affinity(node, soft=False) for node in able]
     pending = [ask.options(scheduling_strategy=there).remote(task, __version__) for there in strategies]
-    for answer in pending:
+    answers, silent = list[Any](), pending
+    while silent and not stops():
+        head.check()
+        answers, silent = ray.wait(pending, num_returns=len(pending), timeout=1.0)
+    for answer in answers:
         try:
             complaint = ray.get(answer)
         except ray.exceptions.RayError as error:
@@ -140,8 +190,8 @@ def train_on_node(task: Task) -> None:
 class RayJobs:
     """``jobs``: the futures of what runs or has run, ``queue``: what Ray is not told of yet."""
 
-    def __init__(self, ray: Any, options: Options, workers: int | None, places: int):
-        self.ray, self.options, self.most = ray, options, workers or 2 * places
+    def __init__(self, ray: Any, options: Options, workers: int | None, places: int, head: Head):
+        self.ray, self.options, self.most, self.head = ray, options, workers or 2 * places, head
         self.queue: deque[Task] = deque()
         self.jobs: dict[str, Any] = {}
         self.running: set[str] = set()
@@ -150,6 +200,7 @@ class RayJobs:
         self.queue.extend(tasks)
 
     def unfinished(self) -> set[str]:
+        self.head.check()
         while self.queue and len(self.running) < self.most:
             task = self.queue.popleft()
             self.jobs[task.lead.run_id] = self.start(task)
@@ -172,6 +223,8 @@ class RayJobs:
     def reason(self, run_id: str) -> str:
         try:
             self.ray.get(self.jobs[run_id])
+        except self.ray.exceptions.LocalRayletDiedError:
+            raise self.head.lost("has lost this machine: its raylet has ended") from None
         except Exception as error:  # whatever ended the task is the reason
             lines = [line for line in str(error).splitlines() if line.strip()]
             return f"its Ray task ended with {type(error).__name__}: {lines[-1].strip() if lines else ''}"

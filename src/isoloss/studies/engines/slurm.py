@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import Field
@@ -162,16 +163,26 @@ class SlurmJobs:
         job = self.ids.get(run_id)
         log = self.folder / "slurm" / f"{job}_0_log.err"
         if not log.is_file():
-            return f"its Slurm job {job} ended before it began: does its node see {self.folder}?"
+            unseen = f"its node does not see {self.folder}"
+            return f"its Slurm job {job} ended before it began: it was cancelled, or {unseen}"
         said = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
         return f"its Slurm job {job} ended without a record; its last words: {said[-1] if said else 'none'}"
 
     def stop(self, *, at_once: bool) -> None:
-        """Those that wait are taken back; SIGINT asks a running one for a checkpoint."""
-        mine = [job for job in dict.fromkeys(self.ids.values()) if job in self.there]
-        waiting = [job for job in mine if at_once or self.there[job] == "PENDING"]
-        running = [job for job in mine if job not in waiting]
-        for jobs, signals in ((waiting, ()), (running, ("--signal=INT",))):
-            if jobs:
-                command("scancel", *signals, *jobs)
+        """Those that wait are taken back; SIGINT asks a running one for a checkpoint.
+
+        Raises RunError where Slurm does not answer.
+        """
+        try:
+            self.there = queue()  # since the last question jobs may have begun or ended
+            mine = [job for job in dict.fromkeys(self.ids.values()) if job in self.there]
+            waiting = [job for job in mine if at_once or self.there[job] == "PENDING"]
+            if waiting:
+                command("scancel", *waiting)
+        except InputError as error:
+            mend = "the jobs go on; run the same command again to follow them, or end them with scancel"
+            raise RunError(error.what, where=error.where, mend=mend) from None
+        if running := [job for job in mine if job not in waiting]:
+            with suppress(InputError):  # of a job that has ended just now
+                command("scancel", "--signal=INT", *running)
         self.every, self.ask_at = ASK_SECONDS[0], 0.0
