@@ -176,15 +176,14 @@ def _ends_word(tokenizer: Tokenizer, text: str, at: int) -> bool:
 
 def _batches(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[tuple[str, bool]]]:
     """Parts of texts, and whether each is a text's first, in batches of about PART_CHARACTERS."""
-    batch: list[tuple[str, bool]] = []
-    characters = 0
+    batch, characters = list[tuple[str, bool]](), 0
     for text in texts:
         for number, part in enumerate(cuts.parts_of(text, partial(_ends_word, tokenizer))):
             batch.append((part, number == 0))
             characters += len(part)
             if characters >= cuts.PART_CHARACTERS:
                 yield batch
-                batch, characters = [], 0
+                batch, characters = list[tuple[str, bool]](), 0
     if batch:
         yield batch
 
