@@ -47,7 +47,7 @@ def figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
         )
         .properties(width=SIDE, height=SIDE)
     )
-    panels = ", ".join(name for name in GROWING.values() if name in set(table["symbol"]))
+    panels = "; ".join(name for name in GROWING.values() if name in set(table["symbol"]))
     return captioned("growth", chart, title_of(table), table, panels=panels)
 
 
