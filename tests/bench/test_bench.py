@@ -11,15 +11,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from isoloss.bench import cpu, gpu, loops, peers, rows, sweep
+from isoloss.bench import cpu, gpu, loops, peers, rows, runs, sweep
 from isoloss.bench.report import SOURCE, write_copies
 from isoloss.errors import RunError
+from isoloss.figures import growth
 from isoloss.records import load, reference
 from isoloss.records.store import read_plan
 from isoloss.training import compiling
 from isoloss.training.device import Device
 
 DOCUMENT = {"bench", "machine", "cores", "load", "threads", "isoloss", "versions", "rows"}
+SOURCE_RUNS = len(read_plan(reference.folder(SOURCE))["runs"])
 ROW = {"what", "value", "unit", "beside", "other", "ratio"}
 
 
@@ -44,11 +46,13 @@ def found(said):
     return document["rows"]
 
 
-def test_cpu_sets_the_loop_beside_its_peers_and_its_growth(isoloss, small_text, monkeypatch):
+def test_cpu_sets_the_loop_beside_its_peers_and_draws_its_growth(isoloss, small_text, monkeypatch, tmp_path):
     monkeypatch.setattr(cpu, "GPTS", cpu.GPTS[:1])
     assert {math.prod(size) for size in cpu.SIZES} == {512, 4096}
     monkeypatch.setattr(cpu, "LSTMS", cpu.LSTMS[:1])
-    code, said, _ = isoloss("bench", "cpu", "--seconds", "0.001", "--json")
+    monkeypatch.setattr(cpu, "COUNTS", (52, 104))
+    drawn = tmp_path / "growth.svg"
+    code, said, _ = isoloss("bench", "cpu", "--seconds", "0.001", "--json", "--figure", drawn)
     assert code == 0
     table = found(said)
     peer = {row["beside"] for row in table}
@@ -60,15 +64,31 @@ def test_cpu_sets_the_loop_beside_its_peers_and_its_growth(isoloss, small_text, 
         "the estimate",
         "their number",
     }
-    assert {row["what"].partition(":")[0] for row in table if ":" in row["what"]} == {
-        "N",
-        "B",
-        "T",
-        "T_m",
-        "D",
-    }
+    assert {row["what"].partition(":")[0] for row in table if ":" in row["what"]} == set(growth.GROWING)
     loops_of_8 = [row for row in table if row["what"].startswith("T_m: looped 1x64, 8 loops")]
     assert [round(row["other"], 1) for row in loops_of_8] == [8.0, 6.8]
+    of_runs = [row for row in table if row["what"].startswith("runs: 104 read over 52")]
+    assert [(row["unit"], row["other"]) for row in of_runs] == [("x time", 2.0), ("x memory", 2.0)]
+    picture = drawn.read_text("utf-8")
+    assert all(name in picture for name in growth.GROWING.values())
+
+
+def test_runs_that_are_read_hold_memory_by_their_number(tmp_path):
+    few, more = (tmp_path / name for name in ("few", "more"))
+    write_copies(few, 1)
+    write_copies(more, 3 * SOURCE_RUNS)
+    assert runs.held(more) / runs.held(few) == pytest.approx(3.0, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [(["sweep", "--figure", "x.svg"], "no growth"), (["cpu", "--figure", "x.gif"], "gif")],
+)
+def test_a_figure_that_cannot_be_is_refused_before_anything_is_timed(isoloss, monkeypatch, arguments, why):
+    monkeypatch.setattr(cpu, "time_cpu", lambda *_: pytest.fail("timed"))
+    code, said, told = isoloss("bench", *arguments)
+    assert (code, said) == (2, "")
+    assert why in told
 
 
 def test_a_gpu_that_is_not_here_is_refused(isoloss, monkeypatch):
@@ -147,9 +167,8 @@ def test_report_is_timed_on_copies_of_the_reference(isoloss):
 
 
 def test_copies_are_a_study_with_seeds_of_their_own(tmp_path):
-    runs = len(read_plan(reference.folder(SOURCE))["runs"])
-    count = write_copies(tmp_path, 2 * runs + 4)
-    assert count == 2 * runs
+    count = write_copies(tmp_path, 2 * SOURCE_RUNS + 4)
+    assert count == 2 * SOURCE_RUNS
     study = load(tmp_path)
     assert len({record.run_id for record in study.records}) == count
     by_shape = {}

@@ -237,8 +237,11 @@ def test_laws_and_data_are_listed(isoloss):
 def test_bench_times_both_ways_on_the_same_runs(isoloss):
     code, said, _ = isoloss("bench", "fit", "--starts", "6", "--refits", "100", "--json")
     assert code == 0
-    ours, _, grid = json.loads(said)["rows"]
-    assert ours["objective"] <= grid["objective"] * (1 + 1e-9)
+    refits, seconds, objective, alpha, beta = json.loads(said)["rows"]
+    assert refits["beside"] == "one fit"
+    assert [row["unit"] for row in (seconds, alpha, beta)] == ["CPU-s", "as alpha", "as beta"]
+    assert objective["beside"] == "L-BFGS-B, grid of 6 starts"
+    assert objective["ratio"] <= 1 + 1e-9
     assert isoloss("bench", "fits")[0] == 2
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from isoloss.corpus import tokenizer
+from isoloss.corpus import cuts, tokenizer
 from isoloss.corpus.tokenizer import (
     encode,
     end_of_text,
@@ -199,48 +199,16 @@ def test_texts_are_encoded_alike_however_they_are_grouped(small, prose, monkeypa
     sizes = []
     genuine = tokenizer._batches
 
-    def counted(texts):
-        for batch in genuine(texts):
+    def counted(*arguments):
+        for batch in genuine(*arguments):
             sizes.append(len(batch))
             yield batch
 
     monkeypatch.setattr(tokenizer, "_batches", counted)
-    monkeypatch.setattr(tokenizer, "_BATCH_CHARACTERS", 2 * len(texts[0]))
+    monkeypatch.setattr(cuts, "PART_CHARACTERS", 2 * len(texts[0]))
     assert encode(small, texts).tolist() == whole.tolist()
     assert sum(sizes) == len(texts)
     assert len(sizes) > 1
-
-
-@pytest.mark.parametrize("end", ["", "\n\n", " 12 and_so on's  twice"])
-def test_a_long_text_is_encoded_in_parts_with_the_ids_of_the_whole(small, prose, monkeypatch, end):
-    text = " ".join(prose(seed, 60).replace("\n", " ") for seed in range(4)) + end
-    whole = encode(small, [text])
-    monkeypatch.setattr(tokenizer, "_BATCH_CHARACTERS", 50)
-    parts = list(tokenizer.parts_of(text))
-    assert len(parts) > 4
-    assert max(map(len, parts)) < 200
-    assert "".join(parts) == text
-    assert encode(small, [text, text]).tolist() == [*whole.tolist(), *whole.tolist()]
-
-
-def test_control_a_cut_inside_a_word_changes_the_ids(small, prose):
-    text = prose(1, 60)
-    parts = [text[i : i + 7] for i in range(0, len(text), 7)]
-    separators = len(parts) - 1
-    assert len(encode(small, parts)) - separators != len(encode(small, [text]))
-
-
-def test_a_text_without_words_stays_whole(monkeypatch):
-    monkeypatch.setattr(tokenizer, "_BATCH_CHARACTERS", 5)
-    assert list(tokenizer.parts_of("x" * 100)) == ["x" * 100]
-    assert list(tokenizer.parts_of("")) == [""]
-
-
-def test_a_tokenizer_is_the_same_of_long_and_of_short_parts(prose, monkeypatch):
-    text = [prose(3, 400)]
-    whole = tokenizer_hash(train_tokenizer(text, 300))
-    monkeypatch.setattr(tokenizer, "_BATCH_CHARACTERS", 50)
-    assert tokenizer_hash(train_tokenizer(text, 300)) == whole
 
 
 def test_what_never_ends_is_no_tokenizer(tmp_path):

@@ -205,6 +205,7 @@ def nodes():
 def test_ray_trains_on_when_a_node_is_lost(study, alone, hold, nodes, tmp_path):
     out = tmp_path / "out"
     process = run(study, out, *nodes.options)
+    wait_for(lambda: began(out) or process.poll() is not None)
     hold(process, 2)  # so that neither ends before the other begins
     (study / "hold").unlink()
     wait_for(lambda: len(list(out.glob("runs/*/checkpoints"))) == 2 or process.poll() is not None)

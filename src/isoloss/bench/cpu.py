@@ -9,7 +9,8 @@ import torch
 
 from isoloss.bench.loops import Design, loop, task_of
 from isoloss.bench.peers import lstm_alone, matmul, plain_gpt
-from isoloss.bench.rows import Row, rates
+from isoloss.bench.rows import Row, over_first, rates
+from isoloss.bench.runs import COUNTS, more_runs
 from isoloss.models import shape_of
 from isoloss.studies.estimate import HALF_SPEED_WIDTH, MachineRate, update_floats
 from isoloss.studies.estimate import seconds as estimated
@@ -29,6 +30,7 @@ def time_cpu(seconds: float) -> Iterator[Row]:
     yield from beside_peers(seconds)
     yield from longer(seconds)
     yield from growth(seconds / 2)
+    yield from more_runs(COUNTS, seconds / 2)
 
 
 def beside_peers(seconds: float) -> Iterator[Row]:
@@ -89,10 +91,6 @@ def longer(seconds: float) -> Iterator[Row]:
         times.append(time.process_time() - begin)
     for count, taken in zip(counts[1:], over_first(times)[1:], strict=True):
         yield Row(f"D: {count} updates over {counts[0]}", taken, "x time", "their number", count / counts[0])
-
-
-def over_first(values: list[float]) -> list[float]:
-    return [value / values[0] for value in values]
 
 
 def transformer(n_layer: int, d_model: int, n_head: int, size: tuple[int, int] = SIZE) -> Design:

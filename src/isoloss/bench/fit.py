@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,44 +10,32 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import huber
 
+from isoloss.bench.rows import Row
 from isoloss.laws import Array, fit
 from isoloss.sources.fitting import columns_for
 
 DELTA = 1e-3
 
 
-@dataclass(frozen=True)
-class Timing:
-    """``objective`` is the summed Huber of log losses at the parameters that were found."""
+def time_fit(table: Path | None, *, where: str | None, starts: int, refits: int) -> Iterator[Row]:
+    """Our fit, our bootstrap and the plain grid on the same runs, in one process.
 
-    what: str
-    cpu_seconds: float
-    objective: float | None
-    alpha: float | None
-    beta: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def line(self) -> str:
-        objective = "" if self.objective is None else f"objective {self.objective:.11g}"
-        law = "" if self.alpha is None else f"alpha {self.alpha:.4f}  beta {self.beta:.4f}"
-        return f"{self.what:<44} {self.cpu_seconds:>9.3f} CPU-s  {objective}  {law}".rstrip()
-
-
-def time_fit(table: Path | None, *, where: str | None, starts: int, refits: int) -> Iterator[Timing]:
-    """Our fit, our bootstrap and the plain grid on the same runs, in one process."""
+    The objective is the summed Huber of log losses at the parameters that were found.
+    """
     N, D, y = _runs(table, where)
     inputs = {"params": N, "tokens": D}
     options = {"objective": "huber-log", "delta": DELTA}
     fit("chinchilla", inputs, y, **options)  # imports and caches
     ours, seconds = _with_cpu_seconds(lambda: fit("chinchilla", inputs, y, **options))
-    what = f"isoloss fit of {len(y)} runs"
-    yield Timing(what, seconds, ours.objective.value, ours.params["alpha"], ours.params["beta"])
     _, whole = _with_cpu_seconds(lambda: fit("chinchilla", inputs, y, bootstrap=refits, **options))
-    yield Timing(f"isoloss fit with {refits} bootstrap refits", whole, None, None, None)
-    (least, best), seconds = _with_cpu_seconds(lambda: plain_grid(N, D, y, starts))
-    yield Timing(f"L-BFGS-B, grid of {starts} starts", seconds, least, best[3], best[4])
+    what = f"isoloss fit of {len(y)} runs"
+    yield Row(f"{what}, {refits} bootstrap refits", whole, "CPU-s", "one fit", seconds)
+    (least, best), theirs = _with_cpu_seconds(lambda: plain_grid(N, D, y, starts))
+    beside = f"L-BFGS-B, grid of {starts} starts"
+    yield Row(what, seconds, "CPU-s", beside, theirs)
+    yield Row(what, ours.objective.value, "as objective", beside, least)
+    for name, value in (("alpha", best[3]), ("beta", best[4])):
+        yield Row(what, ours.params[name], f"as {name}", beside, float(value))
 
 
 def plain_grid(N: Array, D: Array, y: Array, starts: int) -> tuple[float, Array]:

@@ -68,3 +68,7 @@ def rate(side: Callable[[], float], seconds: float, clock: Callable[[], float]) 
     while (taken := clock() - begin) < seconds:
         done += side()
     return done / taken
+
+
+def over_first(values: list[float]) -> list[float]:
+    return [value / values[0] for value in values]

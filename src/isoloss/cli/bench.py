@@ -10,7 +10,6 @@ from isoloss.cli.app import AsJson, app, say, show_json
 from isoloss.errors import InputError
 
 if TYPE_CHECKING:
-    from isoloss.bench.fit import Timing
     from isoloss.bench.rows import Row
 
 KINDS = ("cpu", "gpu", "fit", "sweep", "report")
@@ -35,11 +34,15 @@ def bench(
     starts: Annotated[int, typer.Option(help="For fit: starts of the plain grid beside it.")] = 1500,
     refits: Annotated[int, typer.Option(help="For fit: bootstrap refits to time.")] = 4000,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the JSON there too.")] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="For cpu: how cost grows, as FILE.svg, .pdf, .png or .csv."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Time the package on this machine, each number beside a peer or a bound of the same call.
 
-    isoloss bench cpu
+    isoloss bench cpu --figure growth.svg
     isoloss bench gpu -o gpu.json
     isoloss bench sweep
     isoloss bench report --runs 28 --runs 1000
@@ -47,17 +50,24 @@ def bench(
     """
     if what not in KINDS:
         raise InputError(f"there is no benchmark {what!r}", mend=f"use one of {', '.join(KINDS)}")
+    if figure is not None and what != "cpu":
+        raise InputError(
+            f"{what} measures no growth to draw", where="--figure", mend="leave it out, or time cpu"
+        )
     from isoloss import files
     from isoloss.bench.rows import document
+    from isoloss.figures import export, growth
     from isoloss.training.device import find, one_core
 
+    if figure is not None:
+        export.check(figure, "screen", "single")
     place = find(device or ("cuda" if what == "gpu" else "cpu"))
     if place.type == "cpu":
         one_core("cpu")
     if quick:
         seconds, runs, starts, refits = 0.005, runs or [28], 6, 100
     sizes = runs or [28, 112, 448]
-    rows: list[Row | Timing] = []
+    rows: list[Row] = []
     try:
         for row in measured(what, str(place), seconds, quick, sizes, (table, where, starts, refits)):
             rows.append(row)
@@ -67,6 +77,8 @@ def bench(
         found = document(what, place, [row.to_json() for row in rows])
         if out is not None and rows:
             files.write_json(out, found)
+    if figure is not None:
+        export.write(growth.figure(found["rows"]), figure)
     if as_json:
         show_json(found)
 
@@ -78,7 +90,7 @@ def measured(
     quick: bool,
     runs: list[int],
     fit: tuple[Path | None, str | None, int, int],
-) -> "Iterator[Row | Timing]":
+) -> "Iterator[Row]":
     """Rows as they are found; each benchmark imports what it alone needs."""
     if what == "cpu":
         from isoloss.bench.cpu import time_cpu

@@ -22,6 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from tokenizers import Tokenizer
 
 from isoloss import files
+from isoloss.corpus.cuts import check_places
 from isoloss.corpus.documents import MAX_BYTES, Document, read_documents
 from isoloss.corpus.split import VALIDATION_FRACTION, Split, split, text_bytes
 from isoloss.corpus.tokenfile import TokenFile, open_tokens, write_tokens
@@ -117,6 +118,8 @@ def add(
     if separator == "":
         raise InputError("the separator is empty", mend=r"give the text between documents, such as '\n\n\n'")
     documents = read_documents(paths, text_column=text_column, separator=separator, max_bytes=max_bytes)
+    for document in documents:
+        check_places(document.text, document.source)
     parts = split(documents, validation_fraction)
     info = _info(name, parts, tuple(sorted(_plain_name(path) for path in paths)))
     with _alone_in(folder.parent):

@@ -7,10 +7,9 @@ not hold are refused. Source: Sennrich, Haddow and Birch 2016 (BPE); Radford et 
 
 import json
 import os
-import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, groupby
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,13 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from isoloss import files
+from isoloss.corpus import cuts
 from isoloss.errors import InputError
 
 END_OF_TEXT = "<|endoftext|>"
 SMALLEST = 257  # 256 bytes and the end of text
 _END_NAMES = (END_OF_TEXT, "<|end_of_text|>", "</s>")
-_BATCH_CHARACTERS = 2**20  # the library's own records take some 60 bytes for each byte of text
-_BETWEEN_WORDS = re.compile(r"[^\W\d_](?= [^\W\d_])")
+_AROUND = 64  # characters that say whether a word ends between them
 
 
 def train_tokenizer(texts: Sequence[str], vocabulary: int) -> Tokenizer:
@@ -51,7 +50,7 @@ def train_tokenizer(texts: Sequence[str], vocabulary: int) -> Tokenizer:
         show_progress=False,
     )
     with _one_thread():
-        tokenizer.train_from_iterator((part for text in texts for part in parts_of(text)), trainer)
+        tokenizer.train_from_iterator((part for text in texts for part in cuts.parts_of(text)), trainer)
     reached = tokenizer.get_vocab_size()
     if reached < vocabulary:
         raise InputError(
@@ -147,7 +146,7 @@ def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
     bytes_V, separator = token_bytes(tokenizer), np.array([end_of_text(tokenizer)], dtype=np.uint32)
     ids: list[np.ndarray] = []
     with _one_thread():
-        for batch in _batches(texts):
+        for batch in _batches(tokenizer, texts):
             texts_only = [part for part, _ in batch]
             encodings = tokenizer.encode_batch_fast(texts_only, add_special_tokens=False)
             for (part, first), encoding in zip(batch, encodings, strict=True):
@@ -166,25 +165,27 @@ def _check_exact(text: str, counted: int) -> None:
         )
 
 
-def parts_of(text: str) -> Iterator[str]:
-    """A text in parts of about _BATCH_CHARACTERS, each beginning with a space between two words.
-
-    There every byte-level tokenizer begins a new word, so that the parts have the ids of the whole. A text
-    without such places stays whole.
-    """
-    begin = 0
-    while cut := _BETWEEN_WORDS.search(text, begin + _BATCH_CHARACTERS):
-        yield text[begin : cut.start() + 1]
-        begin = cut.start() + 1
-    yield text[begin:]
+def _ends_word(tokenizer: Tokenizer, text: str, at: int) -> bool:
+    """Whether this tokenizer ends a word there, and gives both sides of the place the ids of the whole."""
+    left, right = text[max(0, at - _AROUND) : at], text[at : at + _AROUND]
+    whole, *sides = (tokenizer.encode(part, add_special_tokens=False) for part in (left + right, left, right))
+    after = len(sides[0].ids)
+    words = whole.word_ids[after - 1 : after + 1]
+    return whole.ids == sides[0].ids + sides[1].ids and len(set(words)) == 2
 
 
-def _batches(texts: Sequence[str]) -> Iterator[list[tuple[str, bool]]]:
-    """Parts of texts, and whether each is a text's first; cut where characters pass a multiple of a batch."""
-    parts = [(part, number == 0) for text in texts for number, part in enumerate(parts_of(text))]
-    ends = accumulate(len(part) for part, _ in parts)
-    for _, batch in groupby(zip(parts, ends, strict=True), lambda pair: pair[1] // _BATCH_CHARACTERS):
-        yield [part for part, _ in batch]
+def _batches(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[tuple[str, bool]]]:
+    """Parts of texts, and whether each is a text's first, in batches of about PART_CHARACTERS."""
+    batch, characters = list[tuple[str, bool]](), 0
+    for text in texts:
+        for number, part in enumerate(cuts.parts_of(text, partial(_ends_word, tokenizer))):
+            batch.append((part, number == 0))
+            characters += len(part)
+            if characters >= cuts.PART_CHARACTERS:
+                yield batch
+                batch, characters = list[tuple[str, bool]](), 0
+    if batch:
+        yield batch
 
 
 @contextmanager
