@@ -1,6 +1,7 @@
 """Peak memory of a worker that trains one run, beside what `--dry-run` says.
 
-    python benchmarks/memory.py
+    python benchmarks/memory.py            all; ten minutes of one core
+    python benchmarks/memory.py loops      those whose names hold the word
 
 Linux only: the peak is what the kernel noted of the worker (VmHWM).
 """
@@ -8,6 +9,7 @@ Linux only: the peak is what the kernel noted of the worker (VmHWM).
 import io
 import json
 import os
+import sys
 import tempfile
 import threading
 from contextlib import suppress
@@ -20,20 +22,37 @@ from isoloss.corpus import library
 from isoloss.studies import launch
 
 SHAPES = {
-    "transformer, small": ("transformer", "{ n_layer = 2, d_model = 24, n_head = 1 }", 1024, 128, 4),
-    "transformer, deep": ("transformer", "{ n_layer = 6, d_model = 192, n_head = 6 }", 4096, 256, 16),
-    "transformer, shallow": ("transformer", "{ n_layer = 4, d_model = 192, n_head = 6 }", 4096, 256, 16),
-    "transformer, wide": ("transformer", "{ n_layer = 4, d_model = 512, n_head = 8 }", 4096, 512, 8),
-    "lstm, deep": ("lstm", "{ n_layer = 4, d_model = 156 }", 4096, 256, 16),
-    "looped, wide": (
-        "looped",
-        "{ n_layer = 2, d_model = 256, n_head = 4, recurrence = 4 }",
-        2048,
+    "transformer, small": ("n_layer = 2, d_model = 24, n_head = 1", 1024, 128, 4),
+    "transformer, deep, wide": ("n_layer = 6, d_model = 192, n_head = 6", 4096, 256, 16),
+    "transformer, 4 layers, wide": ("n_layer = 4, d_model = 192, n_head = 6", 4096, 256, 16),
+    "transformer, 512 wide": ("n_layer = 4, d_model = 512, n_head = 8", 4096, 512, 8),
+    "transformer, deep, narrow": ("n_layer = 8, d_model = 32, n_head = 2", 1024, 128, 4),
+    "transformer, 12 layers, narrow": ("n_layer = 12, d_model = 64, n_head = 2", 1024, 256, 16),
+    "transformer, one layer, wide": ("n_layer = 1, d_model = 384, n_head = 6", 1024, 128, 16),
+    "transformer, large vocabulary": ("n_layer = 2, d_model = 64, n_head = 2", 8192, 128, 8),
+    "transformer, long context": ("n_layer = 2, d_model = 64, n_head = 2", 512, 1024, 4),
+    "transformer, gated": (
+        'n_layer = 6, d_model = 128, n_head = 4, activation = "swiglu", d_ff = 512',
+        1024,
         256,
         16,
     ),
-    "looped": ("looped", "{ n_layer = 2, d_model = 96, n_head = 3, recurrence = 4 }", 1024, 256, 16),
+    "transformer, small d_ff": ("n_layer = 8, d_model = 128, n_head = 4, d_ff = 128", 1024, 256, 16),
+    "lstm, small": ("n_layer = 1, d_model = 64", 4096, 128, 4),
+    "lstm, wide": ("n_layer = 2, d_model = 256", 1024, 128, 16),
+    "lstm, deep": ("n_layer = 8, d_model = 64", 1024, 256, 16),
+    "lstm, 4 layers": ("n_layer = 4, d_model = 156", 4096, 256, 16),
+    "looped, 4 loops": ("n_layer = 2, d_model = 96, n_head = 3, recurrence = 4", 1024, 256, 16),
+    "looped, 4 loops, wide": ("n_layer = 2, d_model = 256, n_head = 4, recurrence = 4", 2048, 256, 16),
+    "looped, 8 loops": ("n_layer = 1, d_model = 64, n_head = 2, recurrence = 8", 1024, 128, 16),
+    "looped, 8 loops, one exit": (
+        'n_layer = 2, d_model = 64, n_head = 2, recurrence = 8, exits = "last"',
+        1024,
+        256,
+        16,
+    ),
 }
+"""Family and name: shape, vocabulary, context and sequences of a step. The constants were fitted to most."""
 
 STUDY = """
 name = "memory"
@@ -47,7 +66,7 @@ evaluation = {{ windows = 32, final_windows = 32, trace_windows = 2, targets = 6
 
 [[scale.mini.models]]
 family = "{family}"
-shapes = [{shape}]
+shapes = [{{ {shape} }}]
 """
 
 
@@ -76,29 +95,29 @@ def fields_of(status: Path) -> dict[str, str]:
     return dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
 
 
+def measure(name: str, shape: str, vocab: int, context: int, batch: int) -> dict[str, object]:
+    library.tokenize("starter", vocab)
+    family, tokens = name.split(",")[0], 10 * context * batch
+    sizes = {"vocab": vocab, "context": context, "batch": batch, "tokens": tokens}
+    with tempfile.TemporaryDirectory() as folder:
+        study = Path(folder) / "memory.toml"
+        files.write_text(study, STUDY.format(family=family, shape=shape, **sizes))
+        (run,) = launch.dry_run(str(study), "mini", []).runs
+        watch = Watch()
+        watch.start()
+        quiet = Console(file=io.StringIO())
+        launch.launch(str(study), out=Path(folder) / "out", workers=1, console=quiet)
+        watch.ended.set()
+        watch.join()
+    said = {"said_mb": round(run.memory_bytes / 1e6), "peak_mb": round(watch.peak / 1e6)}
+    return {"run": name, **said, "ratio": round(run.memory_bytes / watch.peak, 3)}
+
+
 def main() -> None:
-    for name, (family, shape, vocab, context, batch) in SHAPES.items():
-        library.tokenize("starter", vocab)
-        with tempfile.TemporaryDirectory() as folder:
-            tokens = 10 * context * batch
-            text = STUDY.format(
-                family=family, shape=shape, vocab=vocab, context=context, batch=batch, tokens=tokens
-            )
-            study = Path(folder) / "memory.toml"
-            files.write_text(study, text)
-            (run,) = launch.dry_run(str(study), "mini", []).runs
-            watch = Watch()
-            watch.start()
-            launch.launch(
-                str(study), out=Path(folder) / "out", workers=1, console=Console(file=io.StringIO())
-            )
-            watch.ended.set()
-            watch.join()
-            said = {"said_mb": round(run.memory_bytes / 1e6), "peak_mb": round(watch.peak / 1e6)}
-            print(
-                json.dumps({"run": name, **said, "ratio": round(run.memory_bytes / watch.peak, 3)}),
-                flush=True,
-            )
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    for name, sizes in SHAPES.items():
+        if word in name:
+            print(json.dumps(measure(name, *sizes)), flush=True)
 
 
 if __name__ == "__main__":

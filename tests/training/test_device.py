@@ -2,6 +2,8 @@
 
 import os
 import platform
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -165,9 +167,16 @@ def test_numbers_that_slow_a_processor_down_count_as_zero():
         torch.set_flush_denormal(before)
 
 
-def test_memory_is_kept_on_glibc_alone(monkeypatch):
+@pytest.fixture
+def afresh():
+    device.glibc.cache_clear()
+    yield
+    device.glibc.cache_clear()
+
+
+def test_memory_is_kept_and_returned_on_glibc_alone(monkeypatch, afresh):
     monkeypatch.setattr(torch, "set_flush_denormal", lambda flush: True)
-    calls = []
+    calls, trims = [], []
 
     class Library:
         def __init__(self, name):
@@ -176,12 +185,54 @@ def test_memory_is_kept_on_glibc_alone(monkeypatch):
         def mallopt(self, parameter, value):
             calls.append((parameter, value))
 
+        def malloc_trim(self, pad):
+            trims.append(pad)
+
     monkeypatch.setattr(device.ctypes, "CDLL", Library)
     monkeypatch.setattr(device.platform, "libc_ver", lambda: ("glibc", "2.36"))
     monkeypatch.setattr(device.sys, "platform", "linux")
     device.prepare_cpu()
+    device.return_freed()
     # malloc.h: M_TRIM_THRESHOLD is -1, M_MMAP_THRESHOLD is -3.
-    assert dict(calls) == {-3: 2**30, -1: 2**31 - 1}
+    assert dict(calls) == {-3: 2**25, -1: 2**31 - 1}
+    assert trims == [0]
+    device.glibc.cache_clear()
     monkeypatch.setattr(device.platform, "libc_ver", lambda: ("", ""))  # musl
     device.prepare_cpu()
+    device.return_freed()
     assert len(calls) == 2
+    assert len(trims) == 1
+
+
+HELD = """
+import torch
+from isoloss.training import device
+
+def resident():
+    status = open("/proc/self/status").read()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+def megabytes(count):  # of 1 MiB each, with one that stays behind them
+    return [torch.ones(2**18) for _ in range(count)], torch.ones(2**18)
+
+device.prepare_cpu()
+torch.ones(2**18)
+before = resident()
+blocks, last = megabytes(100)
+del blocks
+kept = resident() - before
+device.return_freed()
+returned = kept - (resident() - before)
+large = torch.ones(2**26)  # 256 MiB, more than what is free
+del large
+print(kept, returned, resident() - before)
+"""
+
+
+@pytest.mark.skipif(device.glibc() is None, reason="of glibc alone")
+def test_what_was_freed_is_kept_until_it_is_returned_and_large_blocks_never():
+    ended = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, check=True)
+    kept, returned, left = map(float, ended.stdout.split())
+    assert kept > 95
+    assert returned > 95
+    assert left < 10

@@ -13,6 +13,7 @@ from math import inf
 import torch
 
 from isoloss.models import Shape, family
+from isoloss.models.transformer import BlockShape
 from isoloss.training.compiling import GPU_HALF_SPEED_WIDTH
 from isoloss.training.device import CPU_BYTES
 from isoloss.training.objective import LOGITS_SHARE
@@ -27,22 +28,29 @@ HALF_SPEED_WIDTH = 100
 FULL_SPEED_HEAD = 90
 """Head dimension from which attention runs at the matmul rate (CPU, measured over 4 to 32)."""
 
+LAYER_SECONDS = 0.8e-3
+"""What an update takes of each executed layer whatever its width: operators are called one by one (CPU, over
+widths 8 to 64 and one to eight layers of every family)."""
+
 GPU_MFU = 0.4
 """Share of its dense bf16 peak that a GPU is assumed to reach on wide models."""
 
 GPU_PEAK = 989e12
 """Dense bf16 peak in FLOP/s of the GPU assumed where none is here, an H100."""
 
-PROCESS_BYTES = {True: 380e6, False: 310e6}
+PROCESS_BYTES = {True: 412e6, False: 428e6}
 """A worker that has trained: Python, torch, what its kernels keep, and the token file's pages; by whether the
 family is stacked, as all that follows."""
 
-STEP = {True: (28.0, 2.7), False: (20.0, 7.0)}
+PARAM_BYTES = 28.0
+"""Weights, gradients, two moments, and the trunk's weights and moments while a branch is trained."""
+
+STEP = {True: (22.0, 3.6), False: (18.0, 2.8)}
 """Floats a token that an update keeps, for each of layers x d_model and of exits x vocabulary. Measured on a
 CPU: benchmarks/memory.py."""
 
-FORWARD = {True: (14.0, 1.9), False: (10.0, 2.3)}
-"""The same of an evaluation, for d_model and for exits x vocabulary."""
+FORWARD = {True: 20.0, False: 10.0}
+"""The same of an evaluation, for d_model; beside it the logits of every exit, and one exit's log-softmax."""
 
 FORWARD_WINDOWS, FORWARD_TOKENS = 32, 8192
 """An evaluation takes so many windows at once, or, where the same targets are slid over, so many tokens."""
@@ -111,25 +119,40 @@ def cost(
 
     ``validation``: tokens of held-out text, of which none is evaluated twice at once.
     """
-    tokens = updates(settings) * settings.batch_tokens + evaluation_tokens(settings, validation) / 3
-    return seconds(counts, tokens, shape, machine), bytes_of(settings, shape, counts, micro_batches)
+    steps = updates(settings)
+    tokens = steps * settings.batch_tokens + evaluation_tokens(settings, validation) / 3
+    calls = 0.0 if machine.gpu else LAYER_SECONDS * steps * micro_batches * layers_of(shape)
+    return calls + seconds(counts, tokens, shape, machine), bytes_of(settings, shape, counts, micro_batches)
 
 
 def bytes_of(
     settings: RunSettings, shape: Shape, counts: Count, micro_batches: int, memory: float = CPU_BYTES
 ) -> float:
     """Of one member and its process at their peak, on a device with so much memory."""
-    layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
     return memory_bytes(
         counts.params_total,
-        getattr(shape, "d_model", 64),
-        max(1, layers),
-        getattr(shape, "n_exit", 1) * settings.vocab,
+        width_of(shape),
+        layers_of(shape),
+        getattr(shape, "n_exit", 1),
+        settings.vocab,
         settings.batch_tokens // micro_batches,
         settings.context,
         stacked=family(settings.family).stacked,
         memory=memory,
     )
+
+
+def layers_of(shape: Shape) -> int:
+    """Executed ones."""
+    return max(1, getattr(shape, "executed_layers", getattr(shape, "n_layer", 1)))
+
+
+def width_of(shape: Shape) -> float:
+    """d_model of usual blocks (d_attn = d_model, d_ff = 4 d_model, no gate) that keep as many activations."""
+    if not isinstance(shape, BlockShape):
+        return getattr(shape, "d_model", 64)
+    d_ff = shape.d_ff * (2.1 if shape.activation == "swiglu" else 1.0)
+    return 0.28 * shape.d_model + 0.32 * shape.d_attn + 0.1 * d_ff
 
 
 def evaluation_tokens(settings: RunSettings, validation: float = inf) -> float:
@@ -165,29 +188,30 @@ def seconds(counts: Count, tokens: float, shape: Shape, machine: MachineRate) ->
 
 def memory_bytes(
     params_total: int,
-    d_model: int,
+    width: float,
     layers: int,
-    logits: int,
+    exits: int,
+    vocab: int,
     tokens: int,
     context: int,
     *,
     stacked: bool,
     memory: float = CPU_BYTES,
 ) -> float:
-    """The process; weights, gradients and two moments; and the larger of an update and an evaluation.
+    """The process; what is held of each parameter; and the larger of an update and an evaluation.
 
-    ``layers`` are executed ones, ``logits`` exits x vocabulary, ``tokens`` those of a micro-batch. Of logits
-    that are formed in pieces one piece is held, which ``memory`` decides.
+    ``layers`` are executed ones, ``tokens`` those of a micro-batch. Of logits that are formed in pieces one
+    piece is held, which ``memory`` decides.
     """
     piece = memory / (4.0 * LOGITS_SHARE) if stacked else inf
     at_once = max(FORWARD_WINDOWS * context, FORWARD_TOKENS)
-    per_width, per_logit = FORWARD[stacked]
-    evaluation = per_width * at_once * d_model + per_logit * min(at_once * logits, piece)
-    update = update_floats(d_model, layers, tokens, min(tokens * logits, piece), stacked=stacked)
-    return PROCESS_BYTES[stacked] + 16.0 * params_total + 4.0 * max(update, evaluation)
+    logits = min(at_once * exits * vocab, piece)
+    evaluation = FORWARD[stacked] * at_once * width + logits * (exits + 1) / exits
+    update = update_floats(width, layers, tokens, min(tokens * exits * vocab, piece), stacked=stacked)
+    return PROCESS_BYTES[stacked] + PARAM_BYTES * params_total + 4.0 * max(update, evaluation)
 
 
-def update_floats(d_model: int, layers: int, tokens: int, logits: float, *, stacked: bool) -> float:
+def update_floats(width: float, layers: int, tokens: int, logits: float, *, stacked: bool) -> float:
     """Activations, and gradients of so many logits, at the peak of an update."""
     per_layer, per_logit = STEP[stacked]
-    return per_layer * tokens * layers * d_model + per_logit * logits
+    return per_layer * tokens * layers * width + per_logit * logits

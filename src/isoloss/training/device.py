@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,10 @@ from isoloss.version import __version__
 
 CPU_BYTES = 16 * 2.0**30
 """Counted on for the logits of a run on a CPU, whatever it has."""
+
+
+LARGE_BLOCK = 1 << 25
+"""Bytes from which a block is returned to the kernel once freed: the most that every glibc takes."""
 
 
 @dataclass(frozen=True)
@@ -90,16 +95,31 @@ def prepare_cpu() -> None:
     Adam's second moments and the tails of a softmax fade below 1.2e-38, where some processors are many times
     slower for each number, and training up to several times.
 
-    glibc would return large blocks to the kernel after every step; logits are megabytes, so each step would
-    fault them in again: up to a fifth of the time of a small model. Elsewhere than on glibc memory is left.
+    glibc would return blocks from 128 KB on to the kernel after every step; logits are megabytes, so each
+    step would fault them in again: up to a fifth of the time of a small model. Blocks of ``LARGE_BLOCK`` are
+    returned: kept, they leave holes into which the next ones do not fit.
     """
     torch.set_flush_denormal(True)
+    if (libc := glibc()) is not None:
+        trim_threshold, mmap_threshold = -1, -3
+        libc.mallopt(mmap_threshold, LARGE_BLOCK)
+        libc.mallopt(trim_threshold, (1 << 31) - 1)
+
+
+def return_freed() -> None:
+    """Give the kernel what is freed and kept, so that what is done next does not add to it. It costs
+    milliseconds, too many for each update.
+    """
+    if (libc := glibc()) is not None:
+        libc.malloc_trim(0)
+
+
+@cache
+def glibc() -> ctypes.CDLL | None:
+    """The C library, where it is glibc; the memory of others is left as it is."""
     if not sys.platform.startswith("linux") or platform.libc_ver()[0] != "glibc":
-        return
-    trim_threshold, mmap_threshold = -1, -3
-    libc = ctypes.CDLL(None)
-    libc.mallopt(mmap_threshold, 1 << 30)
-    libc.mallopt(trim_threshold, (1 << 31) - 1)
+        return None
+    return ctypes.CDLL(None)
 
 
 def one_core(device: str) -> None:

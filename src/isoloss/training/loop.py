@@ -14,6 +14,7 @@ from isoloss.models.cohort import member_weights
 from isoloss.records.store import WEIGHTS
 from isoloss.training.blocks import Blocks
 from isoloss.training.checkpoint import write_tensors
+from isoloss.training.device import return_freed
 from isoloss.training.distributed import gathered
 from isoloss.training.evaluation import evaluate
 from isoloss.training.finish import write_records
@@ -126,7 +127,10 @@ def enter(state: State, number: int, segment: Segment) -> None:
 
 
 def measure_if_due(setup: Setup, state: State, journal: Journal, segment: Segment) -> None:
-    """Validation loss by position: at a branch's end, and along the trunk where it is to be traced."""
+    """Validation loss by position: at a branch's end, and along the trunk where it is to be traced.
+
+    Freed memory is returned before and after, or the peak would be that of an update and of this together.
+    """
     if segment.cooled:
         due = state.step == segment.stop
     else:
@@ -137,16 +141,19 @@ def measure_if_due(setup: Setup, state: State, journal: Journal, segment: Segmen
     x_MT, y_MT = evaluation_windows(setup.corpus.validation, **windows)
     before_MT = windows_before(setup.corpus.validation, **windows) if setup.carries else None
     members = len(state.diverged)
+    return_freed()
     with setup.device.precision():
         sums = evaluate(state.model, x_MT, y_MT, before_MT, members=members, device=setup.device.device)
     journal.note_divergence(validation_loss=[member_sums.mean("exit_1") for member_sums in sums])
     living = [s if step is None else None for s, step in zip(sums, state.diverged, strict=True)]
     sliding_KGN = None
     if (plan := setup.sliding_at(cooled=segment.cooled)) is not None:
+        return_freed()
         with setup.device.precision():
             sliding_KGN = evaluate_sliding(
                 state.model, setup.corpus.validation.ids, plan, members=members, device=setup.device.device
             )
+    return_freed()
     state.measured.append(Measured(state.step, segment.branch, living, sliding_KGN))
 
 
