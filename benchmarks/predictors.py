@@ -136,7 +136,7 @@ def stretched(method: Method, factor: float) -> Method:
 TUNED: dict[str, dict[str, Method]] = {
     "forecast": {
         f"least factor {floor:g}, t of {tails}": with_constants(floor, tails)
-        for floor, tails in product((0.2, 0.3, 0.4, 0.6, 1.0), (2, 3, 4, 6))
+        for floor, tails in product((0.1, 0.2, 0.3, 0.4, 0.6, 1.0), (3, 6, 12, 30))
     },
     MAY_REFUSE[0]: {
         f"{factor:.2f} times": stretched(METHODS[MAY_REFUSE[0]], factor)
