@@ -20,8 +20,8 @@ INTRO = """# Measurements
 
 Made by [`isoloss bench`](commands.md), each number in turn with the peer or the bound beside it, so that the
 ratio holds where the number does not: on another machine, or beside other work. Written by
-`python docs/measurements.py`. Each table names its machine; the figure draws the rows of all tables of `cpu`.
-No GPU has been measured yet.
+`python docs/measurements.py`. Each table names its machine; the figure draws the last table of `cpu`. No GPU has been
+measured yet.
 
 ![{shown}](images/growth.svg)
 """
@@ -42,7 +42,8 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def figure(benches: list[dict[str, Any]]) -> Figure:
-    return growth.figure([row for bench in benches if bench["bench"] == "cpu" for row in bench["rows"]])
+    """Of one machine: ratios of several would make one line."""
+    return growth.figure([bench["rows"] for bench in benches if bench["bench"] == "cpu"][-1])
 
 
 def section(bench: dict[str, Any]) -> str:

@@ -12,7 +12,14 @@ from isoloss.bench.peers import lstm_alone, matmul, plain_gpt
 from isoloss.bench.rows import Row, over_first, rates
 from isoloss.bench.runs import COUNTS, more_runs
 from isoloss.models import shape_of
-from isoloss.studies.estimate import HALF_SPEED_WIDTH, MachineRate, update_floats
+from isoloss.studies.estimate import (
+    HALF_SPEED_WIDTH,
+    LAYER_SECONDS,
+    MachineRate,
+    layers_of,
+    update_floats,
+    width_of,
+)
 from isoloss.studies.estimate import seconds as estimated
 from isoloss.training.device import Device
 from isoloss.training.setup import set_up
@@ -74,8 +81,9 @@ def growth(seconds: float) -> Iterator[Row]:
 
 def expected(design: Design, matmul_rate: float) -> float:
     """Tokens a second on which ``--dry-run`` counts, from that matmul."""
-    machine = MachineRate(matmul_rate, HALF_SPEED_WIDTH, "")
-    return 1.0 / estimated(design.count(), 1.0, shape_of(design.family, design.shape), machine)
+    machine, shape = MachineRate(matmul_rate, HALF_SPEED_WIDTH, ""), shape_of(design.family, design.shape)
+    tokens = float(design.size[0] * design.size[1])
+    return tokens / (estimated(design.count(), tokens, shape, machine) + LAYER_SECONDS * layers_of(shape))
 
 
 def longer(seconds: float) -> Iterator[Row]:
@@ -125,9 +133,8 @@ def held(design: Design) -> float:
 def said(design: Design) -> float:
     """Bytes that ``--dry-run`` counts for an update, without the process."""
     shape = shape_of(design.family, design.shape)
-    layers = getattr(shape, "executed_layers", getattr(shape, "n_layer", 1))
     logits = getattr(shape, "n_exit", 1) * design.vocab
     tokens = design.size[0] * design.size[1]
     stacked = design.family != "lstm"
-    floats = update_floats(design.shape["d_model"], layers, tokens, tokens * logits, stacked=stacked)
+    floats = update_floats(width_of(shape), layers_of(shape), tokens, tokens * logits, stacked=stacked)
     return 16.0 * design.count().params_total + 4.0 * floats
