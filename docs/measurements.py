@@ -20,8 +20,8 @@ INTRO = """# Measurements
 
 Made by [`isoloss bench`](commands.md), each number in turn with the peer or the bound beside it, so that the
 ratio holds where the number does not: on another machine, or beside other work. Written by
-`python docs/measurements.py`. Each table names its machine; the figure draws the last table of `cpu`. No GPU has been
-measured yet.
+`python docs/measurements.py`. Each table names its machine; the figure draws the last table of `cpu`.
+No GPU has been measured yet.
 
 ![{shown}](images/growth.svg)
 """
