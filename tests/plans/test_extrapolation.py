@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from isoloss.errors import Refusal
+from isoloss.plans.forecast.origins import LEAST_FACTOR, TAILS
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import extrapolation
 from extrapolation import Score, common, line, mean_of, of_splits, score, simulations
-from predictors import by_forecast
+from predictors import by_forecast, stretched, with_constants
 from public_tables import Table, chinchilla, gadre, isoflops, tables
 
 ONE = Score(0.9, 0.03, 0.01, float(np.log(0.01)), 0.07)
@@ -60,6 +61,44 @@ def test_each_setting_of_a_simulation_draws_its_own_runs(monkeypatch):
     assert len(set(first)) == len(first) == 20
     simulations((20,), (0.01,), 2)
     assert [params[0] for params in seen[20:]] == first[:10]
+
+
+def table_of(family, seed):
+    rng = np.random.default_rng(seed)
+    N, D = 10 ** rng.uniform(7, 9, 40), 10 ** rng.uniform(9, 11, 40)
+    loss = (1.8 + 480 * N**-0.35 + 2000 * D**-0.37) * np.exp(0.01 * rng.standard_normal(40))
+    return Table(family, "", N, D, loss)
+
+
+def test_the_forecasts_own_constants_are_among_those_to_choose():
+    of, hide = table_of("", 0), np.arange(40) > 34
+    own, same, other = (
+        method(of, hide, 0.95)
+        for method in (by_forecast, with_constants(LEAST_FACTOR, TAILS), with_constants(1.0, 30))
+    )
+    np.testing.assert_array_equal(own, same)
+    assert np.abs(np.subtract(own, other)[1:]).min() > 0
+    mean, low, high = stretched(by_forecast, 2.0)(of, hide, 0.95)
+    np.testing.assert_allclose(high - low, 2 * (own[2] - own[1]))
+    np.testing.assert_array_equal(mean, own[0])
+
+
+def test_constants_are_chosen_without_the_family_they_are_judged_on(monkeypatch, capsys):
+    """Of family a narrow intervals hold all, of family b wide ones alone: each gets the other's choice."""
+
+    def reach(half):
+        def method(of, hide, level):
+            mean = np.log(of.loss[hide]) + (0.0 if of.family == "a" else 0.1)
+            return mean, mean - half, mean + half
+
+        return method
+
+    monkeypatch.setattr(extrapolation, "TUNED", {"it": {"narrow": reach(0.01), "wide": reach(0.2)}})
+    extrapolation.by_family([table_of("a", 0), table_of("b", 1)])
+    said = capsys.readouterr().out
+    assert "it, a: wide\n" in said
+    assert "it, b: narrow\n" in said
+    assert " 50.0% " in next(line for line in said.splitlines() if line.startswith("it, 90%"))
 
 
 @pytest.fixture(scope="module")
