@@ -10,7 +10,6 @@ from settings_of_a_run import run_settings
 from isoloss import files
 from isoloss.corpus import library
 from isoloss.errors import InputError
-from isoloss.models import shape_of
 from isoloss.studies import estimate, plan, runner, spec
 from isoloss.studies.estimate import MachineRate
 from isoloss.training.settings import Evaluating, Recipe, RunSettings
@@ -325,39 +324,6 @@ def test_estimated_wall_time_is_bounded_by_the_longest_run(scale):
     assert runner.estimated_wall(runs, 1) == runner.clock(sum(run.seconds for run in runs))
 
 
-@pytest.mark.parametrize(("study", "name"), [(s, n) for s in spec.shipped() for n in spec.read(s).scale])
-def test_every_shipped_scale_can_be_planned(study, name):
-    runs = plan.plan(spec.scale_of(spec.read(study), name), gpu=name != "mini")
-    assert len(runs) > 10
-    assert {run.settings.family for run in runs} <= {"transformer", "lstm", "looped"}
-    assert all(run.seconds > 0 for run in runs)
-
-
-MACHINE = MachineRate(98e9, 100, "two cores of a rented server")
-
-
-@pytest.mark.parametrize("study", ["architectures", "context", "looped", "shape"])
-@pytest.mark.parametrize(("name", "minutes"), [("mini", 8), ("evening", 180)])
-def test_a_study_fits_its_time_on_two_cores(study, name, minutes, monkeypatch):
-    monkeypatch.setattr(estimate, "machine_rate", lambda gpu: MACHINE)
-    runs = plan.plan(spec.scale_of(spec.read(study), name), gpu=False)
-    assert sum(run.seconds for run in runs) / 2 < 60 * minutes
-
-
-@pytest.mark.parametrize("name", spec.read("context").scale)
-def test_the_context_study_has_sizes_of_both_contexts(name):
-    runs = plan.plan(spec.scale_of(spec.read("context"), name), gpu=False)
-    sizes = {run.settings.context: set() for run in runs}
-    for run in runs:
-        sizes[run.settings.context].add(run.counts.params)
-    assert min(sizes) == 8
-    short, long = (sizes[context] for context in sorted(sizes))
-    assert short <= long
-    assert len(short) >= 4
-    assert len({run.settings.batch_tokens for run in runs}) == 1
-    assert len({run.settings.tokens for run in runs}) == 1
-
-
 def test_an_entry_may_have_another_context_with_as_many_tokens_a_step(scale, study_text):
     first = "shapes = [{ n_layer = 1, d_model = 8, n_head = 2 }]"
     assert study_text.count(first) == 1
@@ -368,23 +334,6 @@ def test_an_entry_may_have_another_context_with_as_many_tokens_a_step(scale, stu
     assert {run.settings.context for run in runs if run not in short} == {16}
     with pytest.raises(InputError, match="no whole number of contexts of 5"):
         plan.plan(scale(text=study_text.replace(first, f"context = 5\n{first}")), gpu=False)
-
-
-@pytest.mark.parametrize("name", spec.read("looped").scale)
-def test_the_looped_study_has_a_grid_and_loops_at_equal_depth(name):
-    runs = plan.plan(spec.scale_of(spec.read("looped"), name), gpu=False)
-    shapes = [shape_of("looped", run.settings.shape) for run in runs]
-    grid = {(shape.recurrence, shape.d_model) for shape in shapes if shape.exits == "every"}
-    widths = {width for _, width in grid}
-    assert grid == {(loops, width) for loops in (1, 2, 4, 8) for width in widths}
-    sizes = [run.counts.params for run, shape in zip(runs, shapes, strict=True) if shape.exits == "every"]
-    assert len(widths) >= 4
-    assert max(sizes) > 10 * min(sizes)
-    deep = [shape for shape in shapes if shape.exits == "last"]
-    assert len({shape.executed_layers for shape in deep}) == 1
-    loops = {shape.recurrence for shape in deep}
-    assert {1, 2, 4} <= loops
-    assert {(s.recurrence, s.d_model) for s in deep} == {(r, s.d_model) for r in loops for s in deep}
 
 
 def test_no_loop_at_all_is_an_error_before_anything_is_trained(scale, study_text):
