@@ -1,0 +1,199 @@
+"""Forecasts of tables: columns, sweeps, units, what varies unasked, further inputs."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from simulated_runs import AT, asked, loss_at, runs_of
+
+import isoloss
+from isoloss.errors import InputError, Refusal
+from isoloss.laws import fit
+from isoloss.plans.forecast.table import new_runs, predicted
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return runs_of()
+
+
+@pytest.fixture(scope="module")
+def plain(runs):
+    return asked(*runs)
+
+
+@pytest.fixture(scope="module")
+def frame(runs):
+    return pl.DataFrame(dict(zip(("N", "D", "loss"), runs, strict=True)))
+
+
+def test_a_table_gives_what_its_columns_give(frame, plain):
+    found = isoloss.forecast(frame, **AT)
+    assert np.array_equal(found.interval, plain.interval)
+    assert found.table().columns == ["params", "tokens", "loss", "low", "high"]
+    assert found.table().height == 2
+    assert found.source["columns"] == {"params": "N", "tokens": "D", "loss": "loss"}
+
+
+def test_flops_stand_for_one_of_the_sizes(frame):
+    found = isoloss.forecast(frame, params=5e9, flops=6 * 5e9 * 4e11)
+    assert found.inputs["tokens"] == pytest.approx([4e11])
+    for sizes in ({}, {"params": 1e9, "tokens": 1e10, "flops": 1e20}):
+        with pytest.raises(InputError, match="given"):
+            isoloss.forecast(frame, **sizes)
+
+
+def test_each_loop_counts_in_flops(frame):
+    found = new_runs(1e9, None, 6e21, {"recurrence": 4.0})
+    assert found["tokens"] == pytest.approx([6e21 / (6 * 1e9 * 4)])
+    assert new_runs(1e9, None, 6e21)["tokens"] == pytest.approx([1e12])
+
+
+def test_flops_by_another_rule_than_the_tables_are_refused(frame):
+    other = frame.with_columns(flops=9 * pl.col("N") * pl.col("D"))
+    with pytest.raises(InputError, match=r"1\.5 times 6 params tokens in every row"):
+        isoloss.forecast(other, params=5e9, flops=1e22)
+    assert len(isoloss.forecast(other, params=5e9, tokens=4e11).loss) == 1
+    same = frame.with_columns(flops=6 * pl.col("N") * pl.col("D"))
+    assert len(isoloss.forecast(same, params=5e9, flops=1e22).loss) == 1
+
+
+def test_a_loss_that_rises_with_size_is_doubted(runs, plain):
+    N, D, loss = runs
+    (said,) = [words for words in asked(N, D, 1 / loss).warnings if "rises" in words]
+    assert "rises with params and tokens: is it an accuracy" in said
+    assert not any("rises" in words for words in plain.warnings)
+
+
+def test_tokens_that_differ_by_rounding_are_no_designs(runs):
+    N, D, loss = (np.tile(column[[0, 10, 20, 30]], 3) for column in runs)
+    with pytest.raises(Refusal, match="4 different sets"):
+        asked(N, D + 1e-6 * D * np.arange(len(D)), loss * np.linspace(1, 1.001, len(loss)))
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
+def test_of_a_sweep_the_best_of_each_size_is_kept(frame, name):
+    worse = [(1e-3, 1.0), (2e-3, 1.02), (5e-4, 1.05)]
+    swept = pl.concat(
+        frame.with_columns(pl.lit(value).alias(name), loss=pl.col("loss") * factor) for value, factor in worse
+    )
+    best, found = isoloss.forecast(frame, **AT), isoloss.forecast(swept, **AT)
+    assert np.array_equal(found.loss, best.loss)
+    assert np.array_equal(found.interval, best.interval)
+    count = f"{len(frame)} of {3 * len(frame)}"
+    assert f"{name} varies at equal sizes: the best of each is kept, {count} runs" in found.warnings
+    assert not any("keep one with --where" in words for words in found.warnings)
+    # Seeds of the best setting stay, and what else varies is looked at as ever.
+    again = frame.with_columns(loss=pl.col("loss") * 1.004, **{name: pl.lit(1e-3)})
+    seeds = pl.concat([swept, again])
+    (said,) = [words for words in isoloss.forecast(seeds, **AT).warnings if "best of each" in words]
+    assert said.endswith(f"{2 * len(frame)} of {4 * len(frame)} runs")
+    loops = swept.with_columns(recurrence=1 + pl.int_range(pl.len()) % 2)
+    with pytest.raises(InputError, match="differ in recurrence"):
+        isoloss.forecast(loops, **AT)
+    # Two settings are no sweep: their best is not known.
+    few = isoloss.forecast(swept.head(2 * len(frame)), **AT)
+    assert not any("best of each" in words for words in few.warnings)
+
+
+def test_a_law_that_parts_from_its_own_runs_is_said_inside_them(runs):
+    N, D, loss = runs
+    law = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="squared-log")
+    inside = {"params": [float(np.median(N))], "tokens": [float(np.median(D))]}
+    said, beside = predicted(law, inside)
+    assert not beside.disagrees(said)[0]
+    assert not any("disagree inside" in words for words in said.warnings)
+    moved = replace(law, data=replace(law.data, loss=tuple(1.05 * x for x in law.data.loss)))
+    said, beside = predicted(moved, inside)
+    assert beside.disagrees(said)[0]
+    assert "law and forecast disagree inside the runs: the law misses runs near there" in said.warnings
+
+
+def test_one_number_goes_with_many(frame):
+    assert isoloss.forecast(frame, params=[1e9, 2e9, 4e9], tokens=1e11).loss.shape == (3,)
+    with pytest.raises(InputError, match="shape"):
+        isoloss.forecast(frame, params=[1e9, 2e9, 4e9], tokens=[1e11, 2e11])
+
+
+def test_a_prediction_takes_the_shapes_that_its_law_takes(frame):
+    law = isoloss.fit("chinchilla", frame, objective="squared-log")
+    N, D = np.array([[5e9], [7e10]]), [1e10, 1e11, 1.4e12]
+    grid, flat = isoloss.predict(law, params=N, tokens=D), isoloss.predict(law, params=7e10, tokens=D)
+    assert (grid.loss.shape, grid.interval[0].shape, flat.loss.shape) == ((2, 3), (2, 3), (3,))
+    assert grid.loss[1] == pytest.approx(flat.loss)
+    for found in (grid, flat):
+        assert any("at this table's error rate" in said for said in found.warnings)
+    none = isoloss.predict(law, params=[], tokens=[])
+    assert (none.loss.shape, none.warnings) == ((0,), law.warnings)
+
+
+def test_a_size_that_varies_unasked_is_an_error(frame):
+    with pytest.raises(InputError, match="differ in tokens too"):
+        isoloss.forecast(frame, params=1e10)
+    loops = np.resize([1, 2, 4], frame.height)
+    for name, column in (("recurrence", loops), ("position", loops), ("unique_tokens", frame["D"] / loops)):
+        table = frame.with_columns(pl.Series(name, column))
+        with pytest.raises(InputError, match=f"differ in {name} too"):
+            isoloss.forecast(table, **AT)
+    one = frame.with_columns(recurrence=pl.lit(4), unique_tokens=2.0 * pl.col("D"))
+    assert not any("differ" in warning for warning in isoloss.forecast(one, **AT).warnings)
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
+def test_a_setting_that_varies_by_no_rule_is_a_doubt(frame, name):
+    mixed = frame.with_columns(pl.Series(name, np.resize([1e-4, 1e-3, 1e-2], frame.height)))
+    assert any(f"differ in {name} by no rule" in said for said in isoloss.forecast(mixed, **AT).warnings)
+    rule = frame.with_columns((1e3 / pl.col("N").sqrt()).alias(name))
+    assert not any("differ" in said for said in isoloss.forecast(rule, **AT).warnings)
+
+
+def test_a_label_is_a_doubt_and_a_share_is_not_read(frame, plain):
+    corpora = frame.with_columns(corpus=pl.Series(np.resize(["web", "books"], frame.height)))
+    assert any("corpus has 2 values" in said for said in isoloss.forecast(corpora, **AT).warnings)
+    shares = isoloss.forecast(frame.with_columns(code_share=pl.Series(np.linspace(0, 1, frame.height))), **AT)
+    assert shares.warnings == plain.warnings
+    assert np.array_equal(shares.interval, plain.interval)
+
+
+def test_json_has_numbers_for_one_point_and_lists_for_more(frame):
+    one = isoloss.forecast(frame, params=5e9, tokens=4e11).to_json()
+    many = isoloss.forecast(frame, **AT).to_json()
+    json.dumps([one, many], allow_nan=False)
+    assert isinstance(one["loss"], float)
+    assert len(one["interval"]) == 2
+    assert isinstance(many["loss"], list)
+    assert len(many["interval"][0]) == 2
+    assert set(one["extrapolation"]) == {"params", "tokens", "flops"}
+    for law in one["laws"].values():
+        assert law["status"] == "converged"
+        assert law["interval"][0] < law["loss"] < law["interval"][1]
+    assert sum(law["share"] for law in one["laws"].values()) == pytest.approx(1)
+
+
+def test_loops_are_a_third_input_by_the_same_code():
+    rng = np.random.default_rng(5)
+    N, D = 10 ** rng.uniform(7, 9, 60), 10 ** rng.uniform(9, 11, 60)
+    loops = rng.choice([1.0, 2.0, 4.0, 8.0], 60)
+    loss = (loss_at(N, D) + 0.3 * loops**-0.8) * np.exp(0.003 * rng.standard_normal(60))
+    table = pl.DataFrame({"params": N, "tokens": D, "recurrence": loops, "loss": loss})
+    found = isoloss.forecast(table, params=5e9, tokens=4e11, others={"recurrence": [1, 16]})
+    truth = loss_at(5e9, 4e11) + 0.3 * np.array([1.0, 16.0]) ** -0.8
+    assert set(found.extrapolation) == {"params", "tokens", "recurrence"}
+    assert found.extrapolation["recurrence"].tolist() == [1.0, 2.0]
+    assert found.origins > 4
+    low, high = found.interval.T
+    assert np.all((low < truth) & (truth < high))
+    assert found.loss[0] > high[1]
+    with pytest.raises(InputError, match="batch is no size that the loss falls in"):
+        isoloss.forecast(table, params=5e9, tokens=4e11, others={"batch": 512})
+
+
+def test_the_position_in_the_context_is_an_input_alone():
+    T = np.geomspace(4, 512, 12)
+    loss = (2.0 + 1.5 * T**-0.6) * np.exp(0.002 * np.random.default_rng(1).standard_normal(12))
+    found = isoloss.forecast(pl.DataFrame({"position": T, "loss": loss}), others={"position": 2048})
+    assert set(found.laws) == {"power-floor", "power"}
+    low, high = found.interval[0]
+    assert low < 2.0 + 1.5 * 2048**-0.6 < high
