@@ -131,7 +131,7 @@ def held(design: Design) -> float:
 
 
 def said(design: Design) -> float:
-    """Bytes that ``--dry-run`` counts for an update, without the process."""
+    """Bytes that ``--dry-run`` counts for an update, without the process and a trunk kept beside a branch."""
     shape = shape_of(design.family, design.shape)
     logits = getattr(shape, "n_exit", 1) * design.vocab
     tokens = design.size[0] * design.size[1]

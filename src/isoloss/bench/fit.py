@@ -31,11 +31,11 @@ def time_fit(table: Path | None, *, where: str | None, starts: int, refits: int)
     what = f"isoloss fit of {len(y)} runs"
     yield Row(f"{what}, {refits} bootstrap refits", whole, "CPU-s", "one fit", seconds)
     (least, best), theirs = _with_cpu_seconds(lambda: plain_grid(N, D, y, starts))
-    beside = f"L-BFGS-B, grid of {starts} starts"
-    yield Row(what, seconds, "CPU-s", beside, theirs)
-    yield Row(what, ours.objective.value, "as objective", beside, least)
+    peer = f"L-BFGS-B, grid of {starts} starts"
+    yield Row(what, seconds, "CPU-s", peer, theirs)
+    yield Row(what, ours.objective.value, "as objective", peer, least)
     for name, value in (("alpha", best[3]), ("beta", best[4])):
-        yield Row(what, ours.params[name], f"as {name}", beside, float(value))
+        yield Row(what, ours.params[name], f"as {name}", peer, float(value))
 
 
 def plain_grid(N: Array, D: Array, y: Array, starts: int) -> tuple[float, Array]:

@@ -48,8 +48,8 @@ def check_places(text: str, source: str) -> None:
         if not _PLACE.search(text, at, at + LONGEST_WITHOUT):
             byte, begins = len(text[:at].encode("utf-8")), text[at : at + 20]
             raise InputError(
-                f"is one word without an end: {LONGEST_WITHOUT:,} characters from byte {byte:,} on, "
-                f"{begins!r}..., have no space, line end or punctuation between them",
+                f"{LONGEST_WITHOUT:,} characters from byte {byte:,} on have no space, line end or "
+                f"punctuation ({begins!r} ...)",
                 where=source,
                 mend="put line ends into it, or leave it out",
             )

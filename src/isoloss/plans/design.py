@@ -134,10 +134,7 @@ def design(
     )
     now_width = width.after([])
     if (gain := 1 - runs[-1].half_width / now_width) < _LITTLE:
-        warnings = (
-            *warnings,
-            f"these runs narrow the interval by {text.percent(gain)} alone: raise the budget",
-        )
+        warnings = (*warnings, f"these runs narrow the interval by {text.percent(gain)} alone")
     return Design(
         law=source.law,
         target={name: float(value) for name, value in target.items()},
@@ -223,7 +220,8 @@ def _narrowest(width: _Width, candidates: CandidateSet, budget: float, at_most: 
 def _enough(width: _Width, selection: Sequence[int]) -> Sequence[int]:
     """The first runs that come within 1 % of the width that all of them leave: the rest are not worth it."""
     aim = _ENOUGH * width.after(selection)
-    return next(first for k in range(1, len(selection) + 1) if width.after(first := selection[:k]) <= aim)
+    firsts = (selection[:k] for k in range(1, len(selection)))
+    return next((first for first in firsts if width.after(first) <= aim), selection)
 
 
 def _forecast_set(

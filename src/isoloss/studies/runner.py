@@ -258,12 +258,14 @@ def who_trains(task: Task) -> str:
 
 
 def sentence(end: Ended) -> str:
-    kept = (end.task.lead.folder / "checkpoints").is_dir()
+    has_checkpoint = (end.task.lead.folder / "checkpoints").is_dir()
     words = {
         "done": "finished",
         "diverged": f"DIVERGED: {end.reason}",
         "elsewhere": "finished by another process",
-        "stopped": "stopped; its checkpoint is kept" if kept else "stopped before its first checkpoint",
+        "stopped": "stopped; its checkpoint is kept"
+        if has_checkpoint
+        else "stopped before its first checkpoint",
         "queued": "queued",
         "failed": f"FAILED: {end.reason}",
     }
