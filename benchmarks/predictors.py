@@ -9,7 +9,7 @@ import numpy as np
 from public_tables import Table
 from scipy.special import ndtri
 
-from isoloss.errors import Refusal
+from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array, fit
 from isoloss.plans.forecast import Forecaster, forecaster
 from isoloss.plans.forecast.origins import kriged_mean, rate_of
@@ -24,9 +24,13 @@ KNOWN: dict[bytes, Forecaster] = {}
 """Of each table and split, since levels and methods ask the same runs."""
 
 
-def known_of(of: Table, hide: np.ndarray) -> Forecaster:
+def key_of(of: Table, hide: np.ndarray) -> bytes:
     named = b"" if of.cluster is None else of.cluster.tobytes()
-    key = of.params.tobytes() + of.loss.tobytes() + hide.tobytes() + named
+    return of.params.tobytes() + of.loss.tobytes() + hide.tobytes() + named
+
+
+def known_of(of: Table, hide: np.ndarray) -> Forecaster:
+    key = key_of(of, hide)
     if key not in KNOWN:
         cluster = None if of.cluster is None else of.cluster[~hide]
         KNOWN[key] = forecaster(inputs_of(of, ~hide), of.loss[~hide], cluster=cluster)
@@ -123,6 +127,21 @@ def with_constants(least_factor: float, tails: int) -> Method:
     return method
 
 
+def remembered(method: Method) -> Method:
+    """Its answers are kept: each factor asks for the same."""
+    answers: dict[tuple[bytes, float], Ends | Refusal] = {}
+
+    def once(of: Table, hide: np.ndarray, level: float) -> Ends:
+        key = key_of(of, hide), level
+        if key not in answers:
+            answers[key] = attempt(method, of, hide, level)
+        if isinstance(answer := answers[key], Refusal):
+            raise answer
+        return answer
+
+    return once
+
+
 def stretched(method: Method, factor: float) -> Method:
     """The same interval, so many times as wide in logs."""
 
@@ -133,14 +152,14 @@ def stretched(method: Method, factor: float) -> Method:
     return wider
 
 
+CHINCHILLA_T = remembered(METHODS[MAY_REFUSE[0]])
 TUNED: dict[str, dict[str, Method]] = {
     "forecast": {
         f"least factor {floor:g}, t of {tails}": with_constants(floor, tails)
         for floor, tails in product((0.1, 0.2, 0.3, 0.4, 0.6, 1.0), (3, 6, 12, 30))
     },
     MAY_REFUSE[0]: {
-        f"{factor:.2f} times": stretched(METHODS[MAY_REFUSE[0]], factor)
-        for factor in np.geomspace(0.5, 8, 17)
+        f"{factor:.2f} times": stretched(CHINCHILLA_T, factor) for factor in np.geomspace(0.5, 8, 17)
     },
 }
 """Of each method the constants to choose from; the forecast's own are 0.4 and 3."""

@@ -82,7 +82,8 @@ def test_runs_that_are_read_hold_memory_by_their_number(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
-    [(["sweep", "--figure", "x.svg"], "no growth"), (["cpu", "--figure", "x.gif"], "gif")],
+    [(["sweep", "--figure", "x.svg"], "no growth"), (["cpu", "--figure", "x.gif"], "gif")]
+    + [(["cpu", option, f"{__file__}/x.svg"], "a file is in the way") for option in ("--figure", "-o")],
 )
 def test_a_figure_that_cannot_be_is_refused_before_anything_is_timed(isoloss, monkeypatch, arguments, why):
     monkeypatch.setattr(cpu, "time_cpu", lambda *_: pytest.fail("timed"))

@@ -305,6 +305,14 @@ def test_progress_is_written_now_and_then_and_decides_nothing(tmp_path, monkeypa
     assert progress_file.read(tmp_path) is None
 
 
+@pytest.mark.parametrize("damaged", ["[1, 2]", '{"run": 7}', "null"])
+def test_jobs_that_are_none_are_named(tmp_path, damaged):
+    assert queue.job_ids(tmp_path) == {}
+    (tmp_path / queue.JOBS).write_text(damaged)
+    with pytest.raises(InputError, match=r"slurm\.json: is not a job of each run"):
+        queue.job_ids(tmp_path)
+
+
 def test_every_planned_run_has_a_state(ran, tmp_path, monkeypatch):
     out = shutil.copytree(ran.folder, tmp_path / "out")
     queued, claimed = (out / "runs" / ran.ids[family] for family in ("lstm", "looped"))

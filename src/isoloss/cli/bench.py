@@ -61,6 +61,8 @@ def bench(
 
     if figure is not None:
         export.check(figure, "screen", "single")
+    for path in filter(None, (out, figure)):
+        files.make_folder(path.parent)  # a place that is none is said before minutes of work
     place = find(device or ("cuda" if what == "gpu" else "cpu"))
     if place.type == "cpu":
         one_core("cpu")

@@ -48,8 +48,7 @@ def check_places(text: str, source: str) -> None:
         if not _PLACE.search(text, at, at + LONGEST_WITHOUT):
             byte, begins = len(text[:at].encode("utf-8")), text[at : at + 20]
             raise InputError(
-                f"{LONGEST_WITHOUT:,} characters from byte {byte:,} on have no space, line end or "
-                f"punctuation ({begins!r} ...)",
+                f"{LONGEST_WITHOUT:,} characters from byte {byte:,} on are one word ({begins!r} ...)",
                 where=source,
                 mend="put line ends into it, or leave it out",
             )

@@ -12,9 +12,12 @@ JOBS = "slurm.json"
 
 
 def job_ids(folder: Path) -> dict[str, str]:
-    """Which Slurm job was given each run of a study."""
+    """Which Slurm job was given each run of a study. Raises InputError where the file says else."""
     path = folder / JOBS
-    return files.read_json(path) if path.is_file() else {}
+    ids = files.read_json(path) if path.is_file() else {}
+    if not (isinstance(ids, dict) and all(isinstance(job, str) for job in ids.values())):
+        raise InputError("is not a job of each run", where=str(path), mend="delete it and run again")
+    return ids
 
 
 def queue(user: int | None = None) -> dict[str, str]:
