@@ -115,14 +115,14 @@ def errors(world: World, first: Fit, rng: np.random.Generator) -> dict[str, floa
     spend = (world.budget_flops, world.at_most)
     candidates, linear, x = candidate_sets(pilot, world.budget_flops, world.target, draws=DRAWS, seed=seed)
     selections = {
-        "V-optimal": best_selection(candidates, v_gain, *spend)[0],
-        "D-optimal": best_selection(linear, d_gain, *spend)[0],
+        "V-optimal": best_selection(candidates, v_gain, *spend),
+        "D-optimal": best_selection(linear, d_gain, *spend),
         "random": random_selections(candidates, *spend, 1, rng)[0],
     }
     wrong, _, same_x = candidate_sets(
         pilot, world.budget_flops, world.wrong_target, candidates=x, draws=DRAWS, seed=seed
     )
-    selections["V-optimal for the wrong target"] = best_selection(wrong, v_gain, *spend)[0]
+    selections["V-optimal for the wrong target"] = best_selection(wrong, v_gain, *spend)
     truth = float(world.loss({name: np.array(value) for name, value in world.target.items()}))
     noise = NOISE * rng.standard_normal(world.at_most)  # the same luck for each way of choosing
     out = {}

@@ -14,8 +14,6 @@ from isoloss.stats import (
     contrast,
     difference,
     mean,
-    paired_difference,
-    paired_noise,
     pooled_noise,
     seed_noise,
     share,
@@ -90,14 +88,6 @@ def test_a_difference_without_noise_is_welchs_with_the_smaller_sides_df():
     assert ends(found) == pytest.approx(
         (found.value - 3.18244630528 * found.se, found.value + 3.18244630528 * found.se)
     )
-
-
-def test_pairs_are_students_of_their_differences():
-    a, b = dict(enumerate(SLEEP_1)), dict(enumerate(SLEEP_2))
-    found = paired_difference(a, b, paired_noise({"all": a}, {"all": b}))
-    assert ends(found) == pytest.approx((-2.4598858, -0.7001142), abs=5e-8)
-    with pytest.raises(InputError, match="differ in seeds"):
-        paired_difference(a, {0: 1.0}, Noise(1.0, 3, 1))
 
 
 def test_a_contrast_of_two_means_is_their_difference_and_of_three_an_interpolation():

@@ -114,15 +114,13 @@ def plan(law: "Fit", **question: Any) -> "Plan":
     return plan(law, **question)
 
 
-def plot_fit(law: "Fit", kind: "str | Fit" = "law", *others: "Fit") -> Any:
+def plot_fit(law: "Fit", kind: str = "law", *others: "Fit") -> Any:
     """A figure of a fit as an altair chart, of a kind that `isoloss plot list` names; ``others`` beside it.
 
     Raises InputError for an unknown kind, Refusal where the fit does not allow it.
     """
     from isoloss.figures.gallery import fit_figures_of, in_notebook
 
-    if not isinstance(kind, str):  # as before version 0.2: laws alone
-        kind, others = "law", (kind, *others)
     return in_notebook(fit_figures_of(law, kind, others))
 
 

@@ -1,13 +1,12 @@
 """Means, differences and shares with their intervals: made here, and nowhere else.
 
 The seeds of one size are few, so their standard deviation is pooled over sizes where it can be, assuming that
-sizes (and both families, where both are pooled) share one. Comparisons are unpaired unless asked for: a seed
-fixes the order of the data but gives two families unrelated weights, so pairs may share little. Positive
-correlation within pairs makes the unpaired interval too wide, never too narrow. Decide on pairing before
-looking at the losses.
+sizes (and both families, where both are pooled) share one. Comparisons are unpaired: a seed fixes the
+order of the data but gives two families unrelated weights, so pairs may share little. Positive correlation
+within pairs makes the unpaired interval too wide, never too narrow.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, sqrt
@@ -172,15 +171,6 @@ def difference(
     return t_interval(value, se, n, n - 1, level)
 
 
-def paired_difference(
-    a: Mapping[Hashable, float], b: Mapping[Hashable, float], noise: Noise, *, level: float = LEVEL
-) -> Interval:
-    """Mean of ``a[seed] - b[seed]`` at one size, with the noise of ``paired_noise``: se = sd / sqrt(n)."""
-    if set(a) != set(b):
-        raise InputError("the two sides differ in seeds", mend="compare unpaired, or train the missing runs")
-    return mean([a[seed] - b[seed] for seed in a], noise=noise, level=level)
-
-
 def contrast(
     parts: Sequence[tuple[float, float, int]],
     noise: Noise | Refusal | Sequence[Noise],
@@ -237,20 +227,6 @@ def pooled_noise(groups: Iterable[ArrayLike]) -> Noise:
 def seed_noise(groups: Iterable[ArrayLike]) -> Noise | Refusal:
     """``pooled_noise``, or why there is none."""
     return attempt(pooled_noise, groups)
-
-
-def paired_noise(
-    a: Mapping[Hashable, Mapping[Hashable, float]], b: Mapping[Hashable, Mapping[Hashable, float]]
-) -> Noise:
-    """Noise of within-seed differences, pooled over sizes; ``a[size][seed]``, ``b[size][seed]`` are losses.
-
-    Raises InputError if the two sides differ in sizes or seeds, Refusal without a size of two seeds.
-    """
-    if set(a) != set(b) or any(set(a[size]) != set(b[size]) for size in a):
-        raise InputError(
-            "the two sides differ in sizes or seeds", mend="compare unpaired, or train the missing runs"
-        )
-    return pooled_noise([[a[size][seed] - b[size][seed] for seed in a[size]] for size in a])
 
 
 def _values(values: ArrayLike) -> NDArray[np.floating]:

@@ -5,7 +5,6 @@ import json
 import fitted
 import pytest
 
-import isoloss as package
 from isoloss.figures import gallery
 
 
@@ -68,6 +67,3 @@ def test_python_draws_the_same_kinds(ahead):
     assert law.plot().to_dict(validate=False) == law.plot("law").to_dict(validate=False)
     titles = ahead.plot("loss-by-params").to_dict(validate=False)["title"]["text"]
     assert "LSTM" in " ".join(titles)
-    alone = package.published("kaplan-n")
-    both = alone.plot(package.published("kaplan-n")).to_dict(validate=False)  # laws alone, as before
-    assert both == alone.plot("law", package.published("kaplan-n")).to_dict(validate=False)

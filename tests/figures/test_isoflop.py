@@ -49,7 +49,7 @@ def found():
 
 
 def test_the_title_states_the_exponent_and_what_was_left_out(found):
-    figure = curves_figure(found, counting="all parameters")
+    figure = curves_figure(found)
     low, high = found.params.interval
     assert figure.title.startswith(
         f"Optimal size grows as C^{found.params.exponent:.3f} ({low:.3f} to {high:.3f})"
@@ -57,7 +57,6 @@ def test_the_title_states_the_exponent_and_what_was_left_out(found):
     assert "6 of 9 compute budgets" in figure.title
     assert figure.shows.count("is left out: the curve is lowest at") == 3
     assert "open: 3 left out" in figure.subtitle
-    assert "N: all parameters" in figure.subtitle
 
 
 def diamonds(figure, *, filled):

@@ -2,7 +2,6 @@
 
 import polars as pl
 
-from isoloss.sources import Finding, TableIssue
 from isoloss.sources.table import Runs, row_words
 
 
@@ -18,7 +17,3 @@ def test_a_column_is_the_tables_only_if_it_was_mapped():
     runs = Runs(frame, {"params": "N"}, ("params", "tokens"), {})
     assert runs.has("params")
     assert not runs.has("params", "tokens")
-
-
-def test_the_former_name_of_an_issue_is_still_there():
-    assert Finding is TableIssue

@@ -5,12 +5,13 @@ Of a forecast too, and which runs to buy next for the budget of the largest one.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from isoloss import text
 from isoloss.analysis.fit_rows import middle, ranges_of
-from isoloss.errors import InputError, Refusal
+from isoloss.errors import Refusal, refuse_rows
 from isoloss.figures import design as design_figure
 from isoloss.figures import iso_loss
 from isoloss.figures import plan as plan_figures
@@ -33,12 +34,9 @@ def figures(fit: Fit, beside: Sequence[Fit] = ()) -> list[Figure]:
     The first of the laws ``beside`` has lines there too. Raises as ``largest_plan``.
     """
     largest, held = largest_plan(fit), _held_inputs(fit)
-    try:
-        drawn = [plan_figures.frontier(fit, largest), plan_figures.allocation(fit, largest)]
-        if not held:  # passes through a loop cost compute that no N of the axis shows
-            drawn.insert(0, iso_loss.figure(fit, largest, *beside[:1]))
-    except InputError as error:
-        raise Refusal(error.what, where=error.where, mend=error.mend) from None
+    drawn = [refuse_rows(draw, fit, largest) for draw in (plan_figures.frontier, plan_figures.allocation)]
+    if not held:  # passes through a loop cost compute that no N of the axis shows
+        drawn.insert(0, refuse_rows(iso_loss.figure, fit, largest, *beside[:1]))
     where = "Planned at the compute of the largest run"
     if held:
         where += f", {', '.join(f'{name} {text.power(value)}' for name, value in held.items())}"
@@ -66,10 +64,8 @@ def next_runs(source: Source) -> Design:
     """
     flops = largest_plan(source).flops
     target = plan(source, flops=FARTHER * flops, draws=DRAWS)
-    try:
-        return design(source, budget_flops=flops, target={"params": target.params, "tokens": target.tokens})
-    except InputError as error:
-        raise Refusal(error.what, where=error.where, mend=error.mend) from None
+    sizes = {"params": target.params, "tokens": target.tokens}
+    return refuse_rows(design, source, budget_flops=flops, target=sizes)
 
 
 def _forecast_plan(known: Forecaster) -> Plan:
@@ -88,17 +84,8 @@ def _law_plan(fit: Fit) -> Plan:
             mend="fit a law of parameters and tokens, such as chinchilla",
         )
     held = _held_inputs(fit)
-    try:
-        return plan(
-            fit,
-            flops=_largest(fit, held),
-            draws=DRAWS,
-            level=fit.level,
-            recurrence=held.get("recurrence"),
-            recurrent_share=held.get("recurrent_share"),
-        )
-    except InputError as error:
-        raise Refusal(error.what, where=error.where, mend=error.mend) from None
+    ask = partial(plan, fit, flops=_largest(fit, held), draws=DRAWS, level=fit.level)
+    return refuse_rows(ask, recurrence=held.get("recurrence"), recurrent_share=held.get("recurrent_share"))
 
 
 def _held_inputs(fit: Fit) -> dict[str, float]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import altair as alt
 
 from isoloss.analysis import refits
-from isoloss.analysis.loops import LoopedStudy
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import (
@@ -79,14 +79,6 @@ class StudyKind:
         return [self.draw(_there(data)) for data in self.data(analysis)]
 
 
-def _grid_of(part: str) -> Callable[[LoopedStudy], Figure]:
-    return lambda data: looped_grid.grid_figure(data, part)
-
-
-def _linear_grid(data: LoopedStudy) -> Figure:
-    return looped_grid.grid_figure(data, log=False)
-
-
 def _there(data: Data | Refusal) -> Data:
     if isinstance(data, Refusal):
         raise data
@@ -124,10 +116,6 @@ def _exponents(fit: Fit, others: Sequence[Fit]) -> Figure:
     return exponents.of_fits([fit, *others]) if others else exponents.figure(fit, refits.objectives(fit))
 
 
-def _design(source: Source) -> Figure:
-    return frontier_fit.bought_figure(source)
-
-
 def _iso_loss(source: Source, beside: Sequence[Source]) -> list[Figure]:
     if len(beside) > 1:
         raise InputError("this figure draws two laws at most", where=beside[1].law, mend="name two sources")
@@ -147,6 +135,7 @@ def _planned(draw: Callable[..., Figure]) -> Callable[[Source, Sequence[Source]]
     return _alone(lambda source: draw(source, frontier_fit.largest_plan(source)))
 
 
+_grid = looped_grid.grid_figure
 STUDY = {
     "gap-by-tokens": StudyKind(
         "one family's loss minus another's, over D", "gaps", gap_by_tokens.figure, pairs=True
@@ -158,12 +147,14 @@ STUDY = {
     "context-laws": StudyKind("a + b T^-p by size", "contexts", context_laws.laws_figure),
     "context-steps": StudyKind("loss over steps by token index", "contexts", context_laws.steps_figure),
     "context-sizes": StudyKind("loss over N by token index", "contexts", context_laws.sizes_figure),
-    "looped-grid": StudyKind(
-        "total loss over tokens, T_m by N, real and predicted", "loops", looped_grid.grid_figure
+    "looped-grid": StudyKind("total loss over tokens, T_m by N, real and predicted", "loops", _grid),
+    "looped-grid-linear": StudyKind("the same over linear tokens", "loops", partial(_grid, log=False)),
+    "looped-grid-expected": StudyKind(
+        "the same of expected cross-entropy", "loops", partial(_grid, part="expected")
     ),
-    "looped-grid-linear": StudyKind("the same over linear tokens", "loops", _linear_grid),
-    "looped-grid-expected": StudyKind("the same of expected cross-entropy", "loops", _grid_of("expected")),
-    "looped-grid-last-exit": StudyKind("the same of the last exit", "loops", _grid_of("last_exit")),
+    "looped-grid-last-exit": StudyKind(
+        "the same of the last exit", "loops", partial(_grid, part="last_exit")
+    ),
     "looped-residuals": StudyKind("real minus predicted total loss", "loops", looped_grid.residual_figure),
     "looped-exits": StudyKind("what loops change in each loss", "loops", looped_grid.exits_figure),
     "loop-worth": StudyKind("loops at equal depth, and phi", "loops", loop_worth.study_figure),
@@ -186,7 +177,7 @@ FIT = {
     "plan-frontier": Kind("the least loss over compute", _planned(plan.frontier)),
     "plan-allocation": Kind("the best N, D and D / N over compute", _planned(plan.allocation)),
     "plan-penalty": Kind("what another size costs", _planned(_penalty)),
-    "design": Kind("which runs to buy next, over N and D", _alone(_design)),
+    "design": Kind("which runs to buy next, over N and D", _alone(frontier_fit.bought_figure)),
     "backtest": Kind(
         "hidden runs against their predictions", _alone(lambda fit: backtest.figure(refits.hidden_runs(fit)))
     ),

@@ -26,8 +26,8 @@ SHORT = {
 }
 
 
-def curves_figure(isoflop: IsoFlop, *, counting: str = "", loss_unit: str = "nats per token") -> Figure:
-    """Loss against N at each budget. ``counting`` names the rule under which N was counted."""
+def curves_figure(isoflop: IsoFlop, *, loss_unit: str = "nats per token") -> Figure:
+    """Loss against N at each budget."""
     used, total = len(isoflop.used), len(isoflop.budgets)
     ends = text.interval(isoflop.params.interval, text.loss)
     title = (
@@ -41,7 +41,6 @@ def curves_figure(isoflop: IsoFlop, *, counting: str = "", loss_unit: str = "nat
         title,
         _table(isoflop),
         method=METHODS[isoflop.method],
-        counting=f", N: {counting}" if counting else "",
         open=f"open: {len(left_out)} left out; " if left_out else "",
         level=text.level(isoflop.level),
         noise=isoflop.noise,

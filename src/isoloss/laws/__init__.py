@@ -4,9 +4,6 @@ What fits, judges and predicts one law is here; frontiers are read off sweeps by
 ``isoflop``, ``envelope``, ``frontier`` and ``isoflop_bias``.
 """
 
-from functools import partial
-
-from isoloss import stats
 from isoloss.laws._constants import from_constants
 from isoloss.laws._entropy import OURO_BETA, EntropyShare, entropy_share
 from isoloss.laws._fit import check_seed, fit, problem_of
@@ -31,11 +28,6 @@ from isoloss.laws.forms import (
     register,
     registered,
 )
-from isoloss.stats import paired_noise, pooled_noise
-
-difference = partial(stats.difference, level=0.9)
-paired_difference = partial(stats.paired_difference, level=0.9)
-"""Those of ``isoloss.stats``, at the level of laws."""
 
 __all__ = [
     "FAR",
@@ -61,7 +53,6 @@ __all__ = [
     "covariance_S",
     "crossing",
     "descend",
-    "difference",
     "entropy_share",
     "far_warnings",
     "fit",
@@ -69,9 +60,6 @@ __all__ = [
     "from_constants",
     "from_function",
     "input_word",
-    "paired_difference",
-    "paired_noise",
-    "pooled_noise",
     "power_sum",
     "problem_of",
     "profile",

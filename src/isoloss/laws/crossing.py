@@ -12,8 +12,6 @@ from isoloss.laws._result import Fit
 from isoloss.laws.forms import Array
 from isoloss.stats import check_level
 
-_DRAWS = 4000
-_SEED = 20200123
 _GRID = 241
 _DECADES = 2  # searched on each side of the data when no range is given
 
@@ -32,8 +30,7 @@ class Crossing:
     ``crossings``, it is the one nearest the middle of the data. ``interval`` holds every place where the data
     leave open which law is ahead; an end is None where that reaches the end of ``range``, and the whole is
     None if there is no such place or no covariance. ``inside``: the value lies in ``overlap``, the data of
-    both fits. ``probability`` and ``probability_inside`` are the shares of parameter draws whose laws cross
-    in ``range`` and in ``overlap``.
+    both fits.
     """
 
     outcome: CrossingOutcome
@@ -41,8 +38,6 @@ class Crossing:
     interval: tuple[float | None, float | None] | None
     level: float
     inside: bool
-    probability: float | None
-    probability_inside: float | None
     range: tuple[float, float]
     overlap: tuple[float, float] | None
     crossings: int
@@ -76,9 +71,9 @@ def crossing(
 
     The interval inverts a t test (Fieller's way): x belongs to it while the difference of the two log losses
     at x is less than t standard errors, with Welch's degrees of freedom. It is open where the data leave the
-    crossing open, which percentiles of drawn crossings cannot be. The shares come from draws of both
-    parameter vectors with a fixed seed. ``range`` is searched; by default the data of both and two decades on
-    each side. Raises InputError unless both laws have ``input`` as their only input.
+    crossing open, which percentiles of drawn crossings cannot be. ``range`` is searched; by default the data
+    of both and two decades on each side. Raises InputError unless both laws have ``input`` as their only
+    input.
     """
     level = check_level(level)
     for fit in (fit_a, fit_b):
@@ -107,11 +102,9 @@ def crossing(
     value = float(np.exp(min(roots, key=lambda root: abs(root - middle)))) if roots else None
     inside = value is not None and overlap[0] <= value <= overlap[1]
 
-    interval, probability, probability_inside = None, None, None
+    interval = None
     if fit_a.covariance is not None and fit_b.covariance is not None:
         interval = _interval(fit_a, fit_b, input, level, log_x, gap, value)
-        probability, probability_inside = _shares_crossing(fit_a, fit_b, input, (low, high), overlap)
-        probability_inside *= overlap[0] < overlap[1]
     outcome = CrossingOutcome.NO_CROSSING
     if value is not None:
         outcome = CrossingOutcome.CROSSES_INSIDE if inside else CrossingOutcome.CROSSES_OUTSIDE
@@ -121,8 +114,6 @@ def crossing(
         interval=interval,
         level=level,
         inside=inside,
-        probability=probability,
-        probability_inside=probability_inside,
         range=(float(low), float(high)),
         overlap=overlap if overlap[0] <= overlap[1] else None,
         crossings=len(roots),
@@ -153,12 +144,3 @@ def _interval(
             end = end if value is None else best(end, value)
         ends.append(end)
     return ends[0], ends[1]
-
-
-def _shares_crossing(fit_a: Fit, fit_b: Fit, input: str, *ends: tuple[float, float]) -> list[float]:
-    """For each stretch of x, the share of parameter draws whose laws cross inside it."""
-    rng = np.random.default_rng(_SEED)
-    x = np.concatenate([np.geomspace(*pair, 13) for pair in ends])
-    losses_a, losses_b = (fit.losses(fit.draws(_DRAWS, rng), **{input: x}) for fit in (fit_a, fit_b))
-    ahead = (losses_a < losses_b).reshape(_DRAWS, len(ends), 13)
-    return np.mean(ahead.any(axis=2) & ~ahead.all(axis=2), axis=0).tolist()

@@ -117,8 +117,8 @@ def design(
         forecast, linear = source.at(target, level), candidate_set
         loss, warnings = float(forecast.loss[0]), forecast.warnings
         width = _Reach(candidate_set, source.point(target), x, level)
-    selection = _enough(width, best_selection(candidate_set, v_gain, budget_flops, at_most)[0])
-    d_optimal = _enough(width, best_selection(linear, d_gain, budget_flops, at_most)[0])
+    selection = _enough(width, best_selection(candidate_set, v_gain, budget_flops, at_most))
+    d_optimal = _enough(width, best_selection(linear, d_gain, budget_flops, at_most))
     if not by_law:
         grown = _enough(width, _narrowest(width, candidate_set, budget_flops, at_most))
         selection = min(selection, d_optimal, grown, key=width.after)

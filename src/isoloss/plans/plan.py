@@ -14,7 +14,7 @@ from isoloss.plans import warnings
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.checks import check_answer, check_numbers, check_reach
 from isoloss.plans.cost import Hardware, Rates, hardware
-from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes, repeats_assumed
+from isoloss.plans.fixed_inputs import FixedInputs, held_inputs, law_inputs, passes, repeats_assumed
 from isoloss.plans.forecast import Forecaster, forecast_beside
 from isoloss.plans.forecast.surface import check_best
 from isoloss.plans.heuristics import R_STAR, effective_tokens
@@ -127,10 +127,7 @@ def plan(
     level, machine = check_level(level), hardware(gpu, mfu)
     check_seed(seed)
     if isinstance(source, Fit):
-        fixed = FixedInputs(
-            given.get("unique_tokens", np.inf), given.get("recurrence"), given.get("recurrent_share")
-        )
-        subject = _law_subject(source, fixed, given, draws, seed, with_forecast=with_forecast)
+        subject = _law_subject(source, held_inputs(given), given, draws, seed, with_forecast=with_forecast)
     else:
         subject = _forecast_subject(source, given, draws, seed)
     question = _question(given, subject.passes)

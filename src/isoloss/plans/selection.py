@@ -78,26 +78,19 @@ def after_runs(candidates: CandidateSet, gain: Gain, selection: Sequence[int]) -
     return posterior, total
 
 
-def best_selection(
-    candidates: CandidateSet, gain: Gain, budget: float, at_most: int
-) -> tuple[list[int], list[float]]:
-    """The selection of largest total gain, and the share of the target's variance left after each run.
-
-    Its runs are in the order in which they lower that variance most.
-    """
+def best_selection(candidates: CandidateSet, gain: Gain, budget: float, at_most: int) -> list[int]:
+    """The selection of largest total gain, its runs in the order of what they tell of the target."""
     # Grown by gain, by gain per FLOP and between the two; and from a few at random, which get out of ruts.
     starts = [_grow(candidates, gain, [], budget, at_most, power)[0] for power in (0.0, 0.5, 1.0)]
     starts += random_selections(candidates, budget, at_most, _RANDOM_STARTS, np.random.default_rng(0))
     exchanged = [_exchange(candidates, gain, selection, budget, at_most) for selection in starts]
     rest, _ = max(exchanged, key=lambda pair: pair[1])
     ordered: list[int] = []
-    left: list[float] = []
     while rest:
         worth_C = v_gain(after_runs(candidates, v_gain, ordered)[0])
         ordered.append(max(rest, key=lambda c: worth_C[c]))
         rest.remove(ordered[-1])
-        left.append(candidates.share_left(ordered))
-    return ordered, left
+    return ordered
 
 
 def random_selections(

@@ -9,10 +9,7 @@ if TYPE_CHECKING:
     from isoloss.report.fit_page import write as write_fit
     from isoloss.report.page import write
 
-FitReport = ReportResult
-"""The former name of the result of a fit's report, kept for one version."""
-
-__all__ = ["Finding", "FitReport", "ReportResult", "findings", "write", "write_fit"]
+__all__ = ["Finding", "ReportResult", "findings", "write", "write_fit"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,12 +7,8 @@ from isoloss.sources.published import published
 from isoloss.sources.read import read
 from isoloss.sources.table import Excluded, Runs, TableIssue
 
-Finding = TableIssue
-"""The former name of ``TableIssue``, for one version more."""
-
 __all__ = [
     "Excluded",
-    "Finding",
     "Runs",
     "TableIssue",
     "accept",
