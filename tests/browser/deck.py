@@ -72,16 +72,27 @@ class Deck(Watched):
         return self.page.evaluate("document.activeElement.textContent")
 
 
+SAID = """(line) => {
+    window.said = [];
+    const keep = () => window.said.push({text: line.textContent, at: performance.now()});
+    new MutationObserver(keep).observe(line, {childList: true});
+}"""
+"""Keeps each text that a line shows, and since when."""
+
 NO_SERVER = "window.EventSource = class { close() {} };"
 
 
-def open_deck(browser, address, hash="", **context):
-    """A live page from a file has no server to hear."""
+def open_deck(browser, address, hash="", *, still=False, **context):
+    """A live page from a file has no server to hear; one from a server is heard, or no job would begin."""
     context = {"viewport": {"width": 1280, "height": 720}, "reduced_motion": "reduce"} | context
-    script = NO_SERVER if address.startswith("file://") else ""
-    deck = watched(browser, address, hash, Deck, script, **context)
+    from_file = address.startswith("file://")
+    deck = watched(browser, address, hash, Deck, NO_SERVER if from_file else "", still=still, **context)
+    if still:
+        deck.page.clock.run_for(100)  # reveal.js is ready after a moment
     if context.get("java_script_enabled", True):
         deck.page.wait_for_selector("html.ready")
+    if not from_file:
+        deck.page.wait_for_selector(".link[aria-label=connected]", state="attached")
     return deck
 
 

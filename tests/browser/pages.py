@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,6 +20,7 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 PATIENCE = 60_000
+HOUR = 3_600_000
 VIOLATIONS = (
     "window.violations = [];"
     "document.addEventListener('securitypolicyviolation', e => window.violations.push(e.violatedDirective))"
@@ -45,8 +47,11 @@ class Watched:
     dialogs: list = field(default_factory=list)
 
 
-def watched(browser, address, hash="", kind=Watched, script="", **context):
-    """``address`` in a context of its own. ``kind``: the class of what is returned; ``script`` runs first."""
+def watched(browser, address, hash="", kind=Watched, script="", *, still=False, **context):
+    """``address`` in a context of its own. ``kind``: the class of what is returned; ``script`` runs first.
+
+    ``still``: time stands still on the page from before its first script until a test lets its clock run.
+    """
     context = {"viewport": {"width": 1280, "height": 900}} | context
     page = browser.new_context(**context).new_page()
     opened = kind(page, address)
@@ -66,8 +71,19 @@ def watched(browser, address, hash="", kind=Watched, script="", **context):
     page.add_init_script(VIOLATIONS + ";" + script)
     page.set_default_timeout(PATIENCE)
     expect.set_options(timeout=PATIENCE)
+    if still:
+        page.clock.install(time=0)
+        page.clock.pause_at(HOUR)  # this must lie ahead, and until now the clock runs
     page.goto(address + hash)
     return opened
+
+
+def wait_until(page, holds):
+    """Until ``holds()``: what a page did is heard of later, and only while somebody listens."""
+    ends = time.monotonic() + PATIENCE / 1000
+    while not holds():
+        assert time.monotonic() < ends, "it never came"
+        page.wait_for_timeout(20)
 
 
 def violations(page, **options):

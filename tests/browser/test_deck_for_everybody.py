@@ -1,5 +1,7 @@
 """The deck in a real browser, for everybody: screen readers, narrow screens, no script, paper."""
 
+import re
+
 import pytest
 from deck import EVERY, NUMBERS, axe, only_what_axe_reads, open_deck
 from fake_panels import SLIDES
@@ -116,7 +118,7 @@ def test_without_a_script_it_is_one_page_with_every_slide(deck_opened):
     assert not any(note.is_visible() for note in deck.page.locator(".notes").all())
     expect(deck.page.locator(".bar")).to_be_hidden()
     deck.page.locator(".contents a").nth(6).click()
-    assert deck.page.url.endswith("#slide-7")
+    expect(deck.page).to_have_url(re.compile("#slide-7$"))
     expect(deck.page.locator("h1")).to_be_visible()
 
 

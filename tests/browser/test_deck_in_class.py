@@ -170,6 +170,7 @@ def test_a_run_brings_its_picture_and_a_page_opened_after_it_begins_at_the_first
     deck.panel("quick").locator(".run").click()
     expect(deck.panel("quick").locator("[data-part=show]").first).to_be_visible()
     assert deck.page.evaluate(at) == 1
+    expect(deck.panel("quick").locator(".state")).to_have_text("done")  # while it runs it would bring steps
     later = deck_opened("served", "#/3")
     expect(later.panel("quick").locator(".told .badge").first).to_have_text("LIVE")
     assert later.page.evaluate(at) == 0

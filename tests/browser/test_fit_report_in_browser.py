@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from pages import violations, watched
+from pages import violations, wait_until, watched
 from printed import check_breaks, printed
 
 import isoloss
@@ -32,8 +32,7 @@ def test_nothing_is_fetched_or_logged(opened):
     assert page.evaluate("document.querySelectorAll('b').length") == 0
     # Negative control: the page's own policy forbids what it must not do, and the watch sees it.
     page.evaluate("fetch('https://example.org/').catch(() => 0)")
-    page.wait_for_timeout(200)
-    assert opened.outside + opened.errors
+    wait_until(page, lambda: opened.outside + opened.errors)
 
 
 def test_the_page_of_hundreds_of_runs_is_of_a_megabyte_at_most(written):

@@ -220,6 +220,6 @@ def test_a_page_without_its_hash_does_not_run(browser, file, tmp_path):
     html = file.read_text("utf-8")
     bad.write_text(html.replace("heads();\nfor", "document.title = 'changed';\nheads();\nfor"), "utf-8")
     found = watched(browser, bad.as_uri())
-    found.page.wait_for_timeout(300)
+    found.page.wait_for_function("window.violations.length > 0")
     assert found.page.title() != "changed"
     assert found.page.evaluate("window.ready") is None

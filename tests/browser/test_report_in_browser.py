@@ -1,11 +1,13 @@
 """The report in a real browser, opened from a file with every outside request refused."""
 
+import re
 from itertools import pairwise
 
 import pytest
 import story
 import telling
-from pages import violations, watched
+from pages import violations, wait_until, watched
+from playwright.sync_api import expect
 from printed import check_breaks, printed
 
 
@@ -33,11 +35,9 @@ def test_the_watch_sees_a_page_that_does_all_that(browser, tmp_path):
     script = "<script>console.error('x'); alert(1); fetch('https://example.org/').catch(() => 0)</script>"
     bad.write_text(f"<!doctype html>{policy}<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>{script}")
     found = watched(browser, bad.as_uri())
-    found.page.wait_for_timeout(300)
-    assert found.outside
-    assert found.errors
+    wait_until(found.page, lambda: found.outside and found.errors and found.dialogs)
     assert found.dialogs == ["1"]
-    assert found.page.evaluate("window.violations") != []
+    found.page.wait_for_function("window.violations.length > 0")
 
 
 def test_every_chart_is_drawn(opened, written):
@@ -115,7 +115,7 @@ def test_the_keyboard_reaches_the_skip_link_first_and_opens_a_table(browser, wri
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
-    assert page.url.endswith("#content")
+    expect(page).to_have_url(re.compile("#content$"))
     page.focus("summary")
     page.keyboard.press("Enter")
     assert page.evaluate("document.querySelector('details').open")

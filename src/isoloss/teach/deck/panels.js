@@ -104,7 +104,7 @@
         problem(panel, failed ? "This measurement failed: " + message.text : "");
         const ended = message.state === "cancelled" || failed;
         if (message.html) output(panel, message.html, seen);
-        else if (ended && one(".so-far", panel)) output(panel, recorded.get(panel), seen);
+        else if (ended && one(".so-far", panel)) putBack(panel, seen);
       });
       if (message.result) {
         results.set(message.panel, message.result);
@@ -164,6 +164,16 @@
       all(".away", recording).forEach((part) => part.classList.remove("away"));
       before.append(recording);
       before.hidden = false;
+    }
+
+    /** After a first run without a result the recording stands where it stood, and nowhere else. */
+    function putBack(panel, seen) {
+      const before = one(".before", panel);
+      if (before) {
+        all(".recording", before).forEach((part) => part.remove());
+        before.hidden = true;
+      }
+      output(panel, recorded.get(panel), seen);
     }
 
     /** Sentences quoted on other slides, such as the last one. */
