@@ -143,6 +143,6 @@ def respond(
     show(parts)
     messages = list(dict.fromkeys(warnings))
     shown = messages if verbose else messages[:_SCREEN]
-    show(f"mind: {warning}" for warning in shown)
+    show(f"warning: {warning}" for warning in shown)
     if len(messages) > len(shown):
-        say(f"mind: and {len(messages) - len(shown)} more, with --verbose")
+        say(f"warning: and {len(messages) - len(shown)} more, with --verbose")

@@ -51,7 +51,7 @@ def import_logs(
         bytes_per_token=bytes_per_token,
     )
     if out is None and not as_json:
-        for line in (*imported.lines(), *(f"mind: {doubt}" for doubt in imported.doubts)):
+        for line in (*imported.lines(), *(f"warning: {doubt}" for doubt in imported.doubts)):
             progress().print(plain(line), markup=False, highlight=False, soft_wrap=True)
         print(imported.frame.write_csv(), end="")
         return

@@ -161,7 +161,7 @@ def show_plan(
     for name, facts in dry_run.families.items():
         print(f"{name}: " + "; ".join(f"{what}: {value}" for what, value in facts.items()))
     for warning in dry_run.warnings:
-        print(f"mind: {warning}")
+        print(f"warning: {warning}")
 
 
 def show_outcome(outcome: "StudyOutcome", as_json: bool) -> None:

@@ -71,7 +71,7 @@ def in_refusal(warnings: Sequence[str]) -> Generator[None, None, None]:
     except Refusal as reason:
         if not warnings:
             raise
-        what = "\n  mind: ".join([reason.what, *warnings])
+        what = "\n  warning: ".join([reason.what, *warnings])
         raise Refusal(what, where=reason.where, mend=reason.mend) from None
 
 
