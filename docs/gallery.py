@@ -24,7 +24,7 @@ from isoloss.laws import Fit
 from isoloss.laws import fit as fit_arrays
 from isoloss.records import reference
 
-BESIDE = ("chinchilla", "chinchilla-epoch")
+PUBLISHED = ("chinchilla", "chinchilla-epoch")
 
 
 def example() -> Fit:
@@ -52,11 +52,11 @@ def equal_depth() -> pl.DataFrame:
 
 def examples(studies: Mapping[str, StudyAnalysis]) -> dict[str, tuple[str, Figure]]:
     """Of every kind its source's name and a figure; ``studies``: those that come with it, by name."""
-    law, beside = example(), [isoloss.published(name) for name in BESIDE]
+    law, published = example(), [isoloss.published(name) for name in PUBLISHED]
     out: dict[str, tuple[str, Figure]] = {}
     for kind in gallery.FIT:
-        others = beside if kind == "tokens-per-param" else []
-        source = " ".join(["fit.json", *BESIDE[: len(others)]])
+        others = published if kind == "tokens-per-param" else []
+        source = " ".join(["fit.json", *PUBLISHED[: len(others)]])
         out[kind] = source, gallery.fit_figures_of(law, kind, others)[0]
     for kind in gallery.STUDY:
         own_first = sorted(studies.items(), key=lambda named: not kind.startswith(named[0].split("/")[-1]))

@@ -53,11 +53,11 @@ def validate(
     except ValidationError as error:
         first, what = first_of(error, by_hand=by_hand), first_complaint(error, whole, by_hand=by_hand)
     if by_hand and first["type"] in ("extra_forbidden", "literal_error"):
-        mend = f"{keys_beside(kind, first['loc'])}; {mend}"
+        mend = f"{allowed_keys(kind, first['loc'])}; {mend}"
     raise InputError(what, where=where, mend=mend)
 
 
-def keys_beside(kind: type[BaseModel], path: Sequence[str | int]) -> str:
+def allowed_keys(kind: type[BaseModel], path: Sequence[str | int]) -> str:
     """The keys of the table that a key's path leads into."""
     table = ""
     for key in path:

@@ -231,9 +231,9 @@ def test_flops_of_a_matmul():
 def test_memory_held_is_that_of_the_batch_and_the_weights(small_text):
     small, large = (cpu.transformer(2, 64, 2, size=(batch, 128)) for batch in (4, 8))
     state = 16 * small.count().params_total
-    assert cpu.held(large) - state == pytest.approx(2 * (cpu.held(small) - state), rel=0.05)
+    assert cpu.held_bytes(large) - state == pytest.approx(2 * (cpu.held_bytes(small) - state), rel=0.05)
     logits = 4 * 4 * 128 * small.vocab
-    assert logits < cpu.held(small) - state < 4 * logits
+    assert logits < cpu.held_bytes(small) - state < 4 * logits
 
 
 def test_the_script_for_a_gpu_is_the_same_one_without(tmp_path):

@@ -226,7 +226,7 @@ def test_what_blurring_a_layer_does_is_said_beside_the_list_that_it_changes(deck
     place = web.get_by_role("group", name="Blur").bounding_box()
     for row in (row for row in rows if row["flattened"]):
         web.get_by_role("group", name="Blur").get_by_text(str(row["flattened"])).click()
-        expect(web.locator(".sentence")).to_contain_text(row["said"])
+        expect(web.locator(".sentence")).to_contain_text(row["sentence"])
         assert web.locator(".next").inner_text() != before
         assert web.get_by_role("group", name="Blur").bounding_box() == place, "nothing moves"
     web.get_by_role("group", name="Blur").get_by_text("none").click()

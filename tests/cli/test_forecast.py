@@ -214,8 +214,8 @@ def test_a_refusal_names_the_rows_that_were_left_out(isoloss):
     few = pl.concat([table[:-6], table[-6:].with_columns(state=pl.lit("finished"))])
     few.write_csv("few.csv")
     code, said, talk = isoloss("forecast", "few.csv", *COLUMNS, *POINT)
-    assert (code, said) == (3, "")
-    assert "6 different sets of N and D: too few for a forecast\n  mind: left out as unfinished: rows" in talk
+    assert (code, said, "6 different sets of N and D: too few" in talk) == (3, "", True)
+    assert "too few for a forecast\n  warning: left out as unfinished: rows" in talk
 
 
 def test_losses_are_said_in_their_unit(isoloss):

@@ -91,7 +91,7 @@ def test_every_command_says_what_it_left_out(isoloss, tmp_path, command):
     CHANGES["states"](sweep()).write_csv(path)
     code, said, _ = isoloss(command, str(path), *COMMANDS[command])
     assert code == 0
-    assert "mind: left out as unfinished: rows 5, 14, 23, 32 (state is 'TIMEOUT')" in said
+    assert "warning: left out as unfinished: rows 5, 14, 23, 32 (state is 'TIMEOUT')" in said
     sweep().write_csv(path)
     assert "left out as" not in isoloss(command, str(path), *COMMANDS[command])[1]
 
@@ -175,7 +175,7 @@ def test_the_unit_of_the_loss_is_kept_to_the_prediction_and_the_page(isoloss, tm
 
 def test_findings_fill_one_screen_unless_all_are_wanted(capsys):
     respond(False, {}, [], [f"doubt {number}" for number in range(15)])
-    assert capsys.readouterr().out.splitlines()[-1] == "mind: and 5 more, with --verbose"
+    assert capsys.readouterr().out.splitlines()[-1] == "warning: and 5 more, with --verbose"
     respond(False, {}, [], [f"doubt {number}" for number in range(15)], verbose=True)
     assert len(capsys.readouterr().out.splitlines()) == 15
 

@@ -9,7 +9,7 @@ import pytest
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import fit, form
 from isoloss.plans.backtest import Standing, backtest
-from isoloss.plans.forecast import forecast_beside
+from isoloss.plans.forecast import forecast_from_fit
 from isoloss.plans.holdout import rung_of
 from isoloss.plans.scores import interval_score
 
@@ -96,7 +96,7 @@ def test_loops_are_forecast_beside_their_law():
     assert found.forecast.intervals.coverage.share > 0.7
     assert found.forecast.score.mean_abs_error < 0.02
     law = fit("loop-total", sizes, loss)
-    beside = forecast_beside(law, {"params": 5e9, "tokens": 4e11, "recurrence": 4})
+    beside = forecast_from_fit(law, {"params": 5e9, "tokens": 4e11, "recurrence": 4})
     low, high = beside.interval[0]
     assert low < form("loop-total").loss(truth, {"params": 5e9, "tokens": 4e11, "recurrence": 4.0}) < high
 

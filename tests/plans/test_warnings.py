@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isoloss.plans import plan, warnings
-from isoloss.plans.forecast import doubts_beside
+from isoloss.plans.forecast import doubts_with_forecast
 from isoloss.plans.heuristics import FREE_EPOCHS
 
 
@@ -45,7 +45,7 @@ def test_a_far_point_keeps_its_factor_unless_the_law_is_surer_there(shares, adds
         error_rate=0.01,
         warnings=(),
     )
-    said = doubts_beside(["a", "far"], ["far"], (interval ** np.array(shares)[:, None]).T, beside)
+    said = doubts_with_forecast(["a", "far"], ["far"], (interval ** np.array(shares)[:, None]).T, beside)
     assert ("far" in said) == factor_stays
     assert [words.split(" outside")[0] for words in said if "error rate" in words] == [adds] * bool(adds)
     assert said[0] == "a"

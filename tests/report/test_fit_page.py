@@ -138,7 +138,7 @@ def test_every_form_has_a_report(law, undrawn, monkeypatch, tmp_path):
 
 def test_printed_laws_of_n_and_d_stand_in_the_picture_of_tokens_a_parameter(undrawn, tmp_path):
     beside = [published("chinchilla"), published("chinchilla-epoch")]
-    result = report.write_fit(fitted.fitted("chinchilla"), tmp_path / "page", beside=beside)
+    result = report.write_fit(fitted.fitted("chinchilla"), tmp_path / "page", others=beside)
     numbers = (result.path.parent / "figures" / "tokens-per-param.csv").read_text("utf-8")
     assert all(f'"{name}"' in numbers for name in ("this fit", "chinchilla", "chinchilla-epoch"))
     assert '"strokeDash": [5, 3]' in json.dumps(undrawn["iso-loss"]), "those of the first law beside it"

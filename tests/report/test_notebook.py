@@ -25,7 +25,7 @@ def test_a_fit_shows_its_law_its_table_and_its_doubts(law):
     assert set(shown) == {"text/plain", "text/html"}
     assert law.formula() in shown["text/plain"]
     assert "<table>" in shown["text/html"]
-    assert f"mind: {HOSTILE}" in shown["text/plain"]
+    assert f"warning: {HOSTILE}" in shown["text/plain"]
     assert HOSTILE not in shown["text/html"]
     assert "&lt;script&gt;" in shown["text/html"]
 

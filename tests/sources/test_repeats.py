@@ -108,7 +108,7 @@ def test_a_refusal_says_its_reason_and_under_it_what_was_left_out():
         fit("power", table, params="params")
     reason, left_out, *_ = caught.value.what.splitlines()
     assert reason.startswith("power has 2 free parameters")
-    assert left_out.startswith("  mind: left out as unfinished: rows 1, 2, 3")
+    assert left_out.startswith("  warning: left out as unfinished: rows 1, 2, 3")
     with pytest.raises(Refusal) as caught:
         fit("power", grid()[:1])
     assert caught.value.what.splitlines()[0].startswith("power has 2 free parameters")

@@ -136,7 +136,7 @@ def test_the_drawing_gets_the_tables_numbers(tables):
         assert nested[row["looks_at"] - 1] == pytest.approx(row["value"], abs=6e-4)
     assert [len(ink) for ink in arrays["ink"][0]] == list(range(T, 0, -1))
     assert arrays["ink"][0][0][0] == 1.0
-    said = {row["flattened"]: row.get("said") for row in arrays["next"] if row["model"] == "transformer"}
+    said = {row["flattened"]: row.get("sentence") for row in arrays["next"] if row["model"] == "transformer"}
     verdicts = {layer: tell.flat(tables, layer).short.split(": ")[1] for layer in range(1, 5)}
     assert said == {0: None} | {layer: verdict.capitalize() for layer, verdict in verdicts.items()}
 

@@ -352,7 +352,7 @@ def test_a_run_that_does_not_end_well_gives_back_what_was_measured(how):
     jobs.states["quick"] = JobState("quick", "running", html="<p>kept</p>", result={"panel": "quick"})
     page = jobs.join()
     assert page.get_nowait()["html"] == "<p>kept</p>"
-    jobs._heard("quick", {"event": "partial", "html": "<p>half</p>"})
+    jobs._handle("quick", {"event": "partial", "html": "<p>half</p>"})
     assert page.get_nowait()["html"] == "<p>half</p>"
     jobs._end("quick", how, how)
     last = page.get_nowait()

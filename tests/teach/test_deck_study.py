@@ -112,9 +112,9 @@ def test_what_longer_training_does_is_said_of_whichever_family_leads(ahead):
         "One seed is too few to tell.": moved(gaps, slope=None),
     }
     for sentence, pair in said.items():
-        assert slide.gap_said(pair) == check_short(sentence)
+        assert slide.gap_sentence(pair) == check_short(sentence)
     beyond = moved(gaps, zero=SimpleNamespace(value=10.0**7))
-    assert slide.gap_said(beyond) == f"Trained longer, the {rival}'s lead shrinks.", (
+    assert slide.gap_sentence(beyond) == f"Trained longer, the {rival}'s lead shrinks.", (
         "not gone within the runs"
     )
 
@@ -134,7 +134,7 @@ def test_who_gains_from_context_is_said_with_who_leads(change, end, said):
     versus = Versus("transformer", "lstm", ("transformer", "lstm"), first=True)
     pair = SimpleNamespace(change=SimpleNamespace(sign=change), ends=(None, SimpleNamespace(sign=end)))
     data = SimpleNamespace(versus=versus, pairs=(None, pair))
-    assert slide.positions_said(data) == check_short(said.format("Transformer", "LSTM"))
+    assert slide.positions_sentence(data) == check_short(said.format("Transformer", "LSTM"))
 
 
 def test_the_last_slides_evidence_is_that_of_the_study_that_ships():

@@ -86,12 +86,12 @@ def measure(study: StudyData) -> ByParams:
     """At the D of ``main_tokens``. Raises Refusal without a finished run, or a shared D."""
     points, families = family_points(study)
     tokens = main_tokens(points)
-    found, total = at_tokens(points, families, tokens), by_total_params(points, families, tokens)
+    measured, total = at_tokens(points, families, tokens), by_total_params(points, families, tokens)
     both = {
         versus: replace(pair, by_total=total[versus]) if isinstance(pair, FamilyPair) else pair
-        for versus, pair in found.pairs.items()
+        for versus, pair in measured.pairs.items()
     }
-    return replace(found, pairs=both)
+    return replace(measured, pairs=both)
 
 
 def by_total_params(
@@ -102,8 +102,8 @@ def by_total_params(
     best = {family: best_curve(points, family) for family in points["family"].unique()}
     names = points.select("curve", "family").unique(maintain_order=True).iter_rows()
     bare = tuple(Curve(name, family, points, Refusal("not asked")) for name, family in names)
-    found = {pair: attempt(compare, pair, best, points, bare) for pair in pairs(families)}
-    return {versus: None if isinstance(pair, Refusal) else pair for versus, pair in found.items()}
+    compared = {pair: attempt(compare, pair, best, points, bare) for pair in pairs(families)}
+    return {versus: None if isinstance(pair, Refusal) else pair for versus, pair in compared.items()}
 
 
 def family_points(study: StudyData) -> tuple[pl.DataFrame, tuple[str, ...]]:

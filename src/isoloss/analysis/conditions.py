@@ -38,18 +38,18 @@ def left_out(study: StudyData) -> list[str]:
 
 
 def conditions(study: StudyData, families: Sequence[str]) -> tuple[str, ...]:
-    """What is to be minded of the finished runs of these families: their precision, rates given by hand."""
+    """Caveats of the finished runs of these families: their precision, learning rates given by hand."""
     records = [r for r in study.records if r.status == "finished" and r.family in families]
     return tuple(precision_words(records) + rate_words(study, records)) if records else ()
 
 
 def repeat_words(study: StudyData) -> list[str]:
     """A caveat where runs were trained for more tokens than the text has."""
-    again = [record for record in study.records if record.status == "finished" and record.data.epochs > 1]
-    if not again:
+    repeated = [record for record in study.records if record.status == "finished" and record.data.epochs > 1]
+    if not repeated:
         return []
-    data = max((record.data for record in again), key=lambda data: data.epochs)
-    runs = text.plural(len(again), "run")
+    data = max((record.data for record in repeated), key=lambda data: data.epochs)
+    runs = text.plural(len(repeated), "run")
     return [
         f"The text has {text.count(data.train_tokens)} training tokens: {runs} read it more than once, at "
         f"most {data.epochs:.2g} times."
@@ -62,14 +62,14 @@ def precision_words(records: Sequence[Record]) -> list[str]:
         kinds.setdefault(record.environment.dtype, {})[record.label] = None
     rest = max(kinds, key=lambda kind: len(kinds[kind]))
     others = [f"{text.listed(list(labels))} in {kind}" for kind, labels in kinds.items() if kind != rest]
-    said = [f"All runs here were trained in {rest}."]
+    sentences = [f"All runs here were trained in {rest}."]
     if others:
-        said = [f"Precision differs, and losses may with it: {text.listed(others)}, the rest in {rest}."]
+        sentences = [f"Precision differs, and losses may with it: {text.listed(others)}, the rest in {rest}."]
     compiled = {record.environment.compiled for record in records}
     if compiled == {False, True}:
         labels = dict.fromkeys(f"{r.label} (seed {r.seed})" for r in records if r.environment.compiled)
-        said.append(f"Compiled, so rounded otherwise: {text.listed(list(labels))}.")
-    return said
+        sentences.append(f"Compiled, so rounded otherwise: {text.listed(list(labels))}.")
+    return sentences
 
 
 def rate_words(study: StudyData, records: Sequence[Record]) -> list[str]:
@@ -80,7 +80,7 @@ def rate_words(study: StudyData, records: Sequence[Record]) -> list[str]:
         if len(models.get("learning_rates") or []) == 1
     }
     by_hand = [record for record in records if (record.family, record.learning_rate) in given]
-    said = (
+    sentences = (
         [f"The learning rate of {whose(by_hand, records)} was given by hand, not swept."] if by_hand else []
     )
     swept = study.plan.get("swept", {})
@@ -92,11 +92,11 @@ def rate_words(study: StudyData, records: Sequence[Record]) -> list[str]:
     ]
     if beyond:
         tried = dict.fromkeys(text.counts(*swept[record.family]) for record in beyond)
-        said.append(
+        sentences.append(
             f"The learning rate of {whose(beyond, records)} follows from the recipe's sweep of other sizes "
             f"(N = {text.listed(list(tried))})."
         )
-    return said
+    return sentences
 
 
 def whose(some: Sequence[Record], records: Sequence[Record]) -> str:

@@ -178,11 +178,11 @@ def law_of(seeds: Sequence[SlidingProfile]) -> tuple[Fit | Refusal, Array]:
     """a + b T^-p of the mean over seeds, and its exponent without each block of text."""
     loss_GB = np.mean([profile.loss_GB for profile in seeds], axis=0)
     inputs = {"position": seeds[0].position_G}
-    again = partial(fit, "context", inputs, weights=log_width(seeds[0]), level=LEVEL, curve_only=True)
-    law = attempt(again, loss_GB.mean(axis=1))
+    fit_loss = partial(fit, "context", inputs, weights=log_width(seeds[0]), level=LEVEL, curve_only=True)
+    law = attempt(fit_loss, loss_GB.mean(axis=1))
     if isinstance(law, Refusal) or law.status is not FitStatus.CONVERGED:
         return law, np.array([])
-    refits = [again(loss_G, starts=[law.params]).params for loss_G in left_out(loss_GB)]
+    refits = [fit_loss(loss_G, starts=[law.params]).params for loss_G in left_out(loss_GB)]
     log_ses = {name: jackknife_se(np.log([params[name] for params in refits])) for name in law.params}
     t = t_quantile(LEVEL, len(refits) - 1)
     ends: dict[str, tuple[float | None, float | None] | None] = {

@@ -73,8 +73,8 @@ def findings_of(analysis: StudyAnalysis) -> list[Finding]:
             parts.append(("size", "What size buys", analysis.by_params, partial(size, family=family)))
     if analysis.shape is not None:
         parts.append(("shape", "How much the shape matters at one size", analysis.shape, shape))
-    said = [finding(key, title, data, say, tuned) for key, title, data, say in parts]
-    return [*said, *left_out_finding(analysis.study)]
+    answers = [finding(key, title, data, say, tuned) for key, title, data, say in parts]
+    return [*answers, *left_out_finding(analysis.study)]
 
 
 def left_out_finding(study: StudyData) -> list[Finding]:

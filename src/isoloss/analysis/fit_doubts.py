@@ -52,10 +52,10 @@ def doubted(fit: Fit) -> Fit:
     """``fit`` with what its own runs say against it among its warnings; ``source`` has rows of outliers."""
     group = outliers(fit)
     source = fit.source if group is None else {**fit.source, "outliers": list(group.rows)}
-    return replace(fit, warnings=(*fit.warnings, *_said(fit, group).values()), source=source)
+    return replace(fit, warnings=(*fit.warnings, *_doubts_by_name(fit, group).values()), source=source)
 
 
-def _asked(fit: Fit) -> bool:
+def _testable(fit: Fit) -> bool:
     """Whether there are runs, enough of them, and something that they could say."""
     few = fit.data is None or len(fit.residuals) < FEWEST
     return not (few or exact(fit) or fit.form.gives != "loss")
@@ -63,20 +63,20 @@ def _asked(fit: Fit) -> bool:
 
 def doubts(fit: Fit) -> dict[str, str]:
     """What its own runs say against a fit, by what it is called; empty where they cannot be asked."""
-    return _said(fit, outliers(fit))
+    return _doubts_by_name(fit, outliers(fit))
 
 
-def _said(fit: Fit, group: Outliers | None) -> dict[str, str]:
-    if not _asked(fit):
+def _doubts_by_name(fit: Fit, group: Outliers | None) -> dict[str, str]:
+    if not _testable(fit):
         return {}
-    said = {
+    sentences = {
         "outliers": _outlier_words(fit, group),
         "another form that fits better": _form_words(fit),
         "a drift": _drift_words(fit),
         "hidden runs missed": _hidden_words(fit),
         "runs on one side of the best sizes": _side_words(fit),
     }
-    return {name: words for name, words in said.items() if words}
+    return {name: words for name, words in sentences.items() if words}
 
 
 def outliers(fit: Fit) -> Outliers | None:
@@ -84,7 +84,7 @@ def outliers(fit: Fit) -> Outliers | None:
 
     Found in rounds: what hides behind the pull of larger ones shows once these are out.
     """
-    if not _asked(fit):
+    if not _testable(fit):
         return None
     problem, points = problem_of(fit)
     phi = np.array(fit.theta)[problem.model.free]

@@ -17,7 +17,7 @@ from isoloss.plans.curve import AllocationExponent
 HARDLY = 0.25
 """Of the noise of one run: a smaller shift of the law is none to speak of."""
 
-SAID = 3
+MOST_NAMED = 3
 """Of more exponents, and of more inputs of a run, the table alone has the numbers."""
 
 
@@ -59,7 +59,7 @@ def _certainty(fit: Fit, against: Mapping[str, str]) -> Finding:
     else:
         each = [
             f"{name} = {text.brief(fit.params[name])} ({text.interval(ends, text.brief)})"
-            for name, ends in list(intervals.items())[:SAID]
+            for name, ends in list(intervals.items())[:MOST_NAMED]
         ]
         by = f" by {fit.intervals_by} with {text.plural(fit.df, 'degree')} of freedom"
         by = " as printed" if fit.status is FitStatus.PUBLISHED else by
@@ -68,9 +68,9 @@ def _certainty(fit: Fit, against: Mapping[str, str]) -> Finding:
     if fit.sigma is not None:
         more.append(f"One run scatters by {spread_words(fit, fit.sigma)} about the law.")
     if fit.seeds is not None:
-        seen = "shows" if fit.seeds.p < 0.05 else "does not show"
+        verb = "shows" if fit.seeds.p < 0.05 else "does not show"
         more.append(
-            f"The spread between seeds, {spread_words(fit, fit.seeds.sd)}, {seen} that the law misses "
+            f"The spread between seeds, {spread_words(fit, fit.seeds.sd)}, {verb} that the law misses "
             f"(p = {fit.seeds.p:.2g})."
         )
     more += [warning for warning in fit.warnings if warning not in against.values()]
@@ -144,7 +144,7 @@ def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
         return unanswered("influence", title, without)
     worst = without.each[0]
     lost = sum(run.moved is None for run in without.each)
-    run = f"run at {run_words(worst)}" if len(worst.inputs) <= SAID else "first run of the table"
+    run = f"run at {run_words(worst)}" if len(worst.inputs) <= MOST_NAMED else "first run of the table"
     if worst.moved is None or worst.params is None:
         sentence = f"Without the {run} the rest does not determine the law."
         sentence += "" if lost == 1 else f" So it is with {lost} of {len(without.each)} runs."

@@ -13,7 +13,7 @@ from isoloss.table import Table, text_table
 if TYPE_CHECKING:  # `isoloss fit` prints tables and refits nothing
     from isoloss.analysis.refits import LeaveOneOut, LeftOut
 
-FOUND = "converged: one clear optimum. This does not say that the law is right: see where it misses"
+CONVERGED = "converged: one clear optimum. This does not say that the law is right: see where it misses"
 SHOWN = 10
 """So many of the runs that move the law most are listed."""
 
@@ -79,7 +79,7 @@ def solution(fit: Fit) -> Table:
     solved = starts.tried > 0
     rows = [
         ("Law", fit.formula()),
-        ("Status", FOUND if fit.status is FitStatus.CONVERGED else fit.status.value),
+        ("Status", CONVERGED if fit.status is FitStatus.CONVERGED else fit.status.value),
         *([("Reason", fit.reason)] if fit.reason != fit.status.value else []),
         ("Objective, summed over points", f"{objective.name}{delta}"),
         ("Its value at the fit", None if objective.value is None else f"{objective.value:.10g}"),

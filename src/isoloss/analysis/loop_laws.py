@@ -97,14 +97,14 @@ def judged(kind: str, what: str, kept: pl.DataFrame, rows: pl.DataFrame, along: 
         baseline = relative_error(nearest_losses(kept, rows, along), real)
     if isinstance(law, Refusal):
         return Judged(kind, what, rows, baseline, refusal=law)
-    said = law.predict(level=LEVEL, **inputs_of(rows))
-    farthest = max(float(np.max(factor)) for factor in said.extrapolation.values())
+    prediction = law.predict(level=LEVEL, **inputs_of(rows))
+    farthest = max(float(np.max(factor)) for factor in prediction.extrapolation.values())
     if law.status is FitStatus.CURVE_ONLY and farthest > NEAR * (1 + 1e-9):
         curve = Refusal(f"only a curve inside its data: {law.reason}", mend="add sizes, loops or tokens")
         return Judged(kind, what, rows, baseline, refusal=curve)
-    low, high = said.interval or (None, None)
+    low, high = prediction.interval or (None, None)
     inside = None if low is None else int(np.sum((low <= real) & (real <= high)))
-    predicted = np.asarray(said.loss)
+    predicted = np.asarray(prediction.loss)
     rows = rows.with_columns(pl.Series("predicted", predicted))
     return Judged(kind, what, rows, baseline, relative_error(predicted, real), inside)
 

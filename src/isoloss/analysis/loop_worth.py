@@ -117,8 +117,8 @@ def phi_words(data: LoopWorth) -> str:
 def doubts_words(data: LoopWorth) -> str:
     """What the law leaves out, and by how much it misses its own runs, in sentences."""
     missed = text.loss(missed_by(data.law, data.points))
-    said = f"That law misses its own runs by {missed} nats (root mean square)."
-    return said if data.floor else f"A floor E is not told apart from 0, so that the law has none. {said}"
+    misfit = f"That law misses its own runs by {missed} nats (root mean square)."
+    return misfit if data.floor else f"A floor E is not told apart from 0, so that the law has none. {misfit}"
 
 
 def missed_by(law: Fit, points: pl.DataFrame) -> float:

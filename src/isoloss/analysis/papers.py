@@ -33,8 +33,8 @@ def on_position(data: FamilyPositions) -> str:
     largest = data.pairs[-1].reference
     if largest.context_use.use is Use.UNSURE:
         return ""
-    seen = "So it is here" if largest.context_use.use is Use.GAINS else "Here they do not"
-    return f"In Fig. 7 of {KAPLAN} Transformers gain through all their 1,024 tokens. {seen}."
+    verdict = "So it is here" if largest.context_use.use is Use.GAINS else "Here they do not"
+    return f"In Fig. 7 of {KAPLAN} Transformers gain through all their 1,024 tokens. {verdict}."
 
 
 def on_shape(data: Shapes) -> str:
@@ -49,8 +49,8 @@ def on_shape(data: Shapes) -> str:
     if not wide:
         return ""
     worse = any(low is not None and low > NEAR for curve in wide for low in curve.rows["low"])
-    seen = "This contradicts it" if worse else "So it is here"
-    return f"In Fig. 5 of {KAPLAN} loss stays within 3% over a 40-fold range of d_model / n_layer. {seen}."
+    verdict = "This contradicts it" if worse else "So it is here"
+    return f"In Fig. 5 of {KAPLAN} loss stays within 3% over a 40-fold range of d_model / n_layer. {verdict}."
 
 
 def on_loops(data: LoopedStudy) -> str:
@@ -59,8 +59,8 @@ def on_loops(data: LoopedStudy) -> str:
     if most is None or isinstance(data.noise, Refusal) or not most.total.sign:
         return ""
     higher = most.total.sign > 0
-    seen = "This contradicts it" if higher else "So it is here"
+    verdict = "This contradicts it" if higher else "So it is here"
     level = f"with {most.loops} loops it is {'higher' if higher else 'lower'} than with one"
     if not higher and most.last_exit.sign != -1:
         level += ", by its entropy term alone"
-    return f"In the law of {OURO} total loss falls as T_m grows. {seen}: {level}."
+    return f"In the law of {OURO} total loss falls as T_m grows. {verdict}: {level}."

@@ -46,8 +46,8 @@ def _source_words(source: Mapping[str, Any]) -> Iterator[str]:
         yield f"note: {note}"
 
 
-def prediction_parts(fit: Fit, prediction: Prediction, beside: "Forecast | None") -> Parts:
-    """``prediction`` is of one point; the forecast of it stands ``beside`` where the fit carries its runs."""
+def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | None") -> Parts:
+    """``prediction`` is of one point; ``forecast`` is of it, where the fit carries its runs."""
     value = float(prediction.loss)
     if fit.form.gives != "loss":
         yield f"{fit.form.gives} {text.count(value)}, by {fit.formula()}"
@@ -57,12 +57,12 @@ def prediction_parts(fit: Fit, prediction: Prediction, beside: "Forecast | None"
         (low, high), (least, most) = prediction.interval, prediction.band
         yield f"a new run: {low:.4f} to {high:.4f} ({text.level(prediction.level)})"
         yield f"the law's mean: {least:.4f} to {most:.4f}"
-    if beside is not None:
-        (low, high), level = beside.interval[0], text.level(beside.level)
-        yield f"forecast from the same runs: {_loss(beside.loss[0])}, {low:.4f} to {high:.4f} ({level})"
-        if any(factor[0] > 1 for factor in beside.extrapolation.values()):
+    if forecast is not None:
+        (low, high), level = forecast.interval[0], text.level(forecast.level)
+        yield f"forecast from the same runs: {_loss(forecast.loss[0])}, {low:.4f} to {high:.4f} ({level})"
+        if any(factor[0] > 1 for factor in forecast.extrapolation.values()):
             yield "outside the runs: trust the forecast, since the law's interval assumes the law"
-        elif beside.disagrees(prediction)[0]:
+        elif forecast.disagrees(prediction)[0]:
             yield "inside the runs, where they disagree: trust the forecast, which follows the runs nearby"
         else:
             yield "inside the runs: the law and the forecast agree"

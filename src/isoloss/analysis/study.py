@@ -9,17 +9,17 @@ from isoloss.analysis.families import Versus
 from isoloss.errors import Refusal, attempt
 from isoloss.records import StudyData
 
-Found = TypeVar("Found", covariant=True)
+PairResult = TypeVar("PairResult", covariant=True)
 
 
-class Paired(Protocol[Found]):
+class Paired(Protocol[PairResult]):
     """An analysis of every pair of families."""
 
     @property
-    def pairs(self) -> Mapping[Versus, Found | Refusal]: ...
+    def pairs(self) -> Mapping[Versus, PairResult | Refusal]: ...
 
 
-def of_pair(data: Paired[Found] | Refusal, pair: Versus) -> Found | Refusal:
+def of_pair(data: Paired[PairResult] | Refusal, pair: Versus) -> PairResult | Refusal:
     """What an analysis says of one pair, or its refusal."""
     return data if isinstance(data, Refusal) else data.pairs[pair]
 

@@ -34,13 +34,13 @@ MATMUL = 512
 
 def time_cpu(seconds: float) -> Iterator[Row]:
     """CPU seconds; ``seconds`` is about what each turn of each side takes."""
-    yield from beside_peers(seconds)
+    yield from against_peers(seconds)
     yield from longer(seconds)
     yield from growth(seconds / 2)
     yield from more_runs(COUNTS, seconds / 2)
 
 
-def beside_peers(seconds: float) -> Iterator[Row]:
+def against_peers(seconds: float) -> Iterator[Row]:
     bound = matmul(MATMUL, torch.float32, CPU.device)
     for size, shape in itertools.product(SIZES, GPTS):
         design = transformer(*shape, size=size)
@@ -71,7 +71,7 @@ def growth(seconds: float) -> Iterator[Row]:
         speeds = rates([loop(design, "cpu") for design in designs], seconds, time.process_time)
         times = over_first([count / speed for count, speed in zip(tokens, speeds, strict=True)])
         flops = [count * one.flops_per_token() for count, one in zip(tokens, designs, strict=True)]
-        memory, expected = over_first(list(map(held, designs))), over_first(list(map(said, designs)))
+        memory, expected = (over_first([*map(of, designs)]) for of in (held_bytes, estimated_bytes))
         for number, work in list(enumerate(over_first(flops)))[1:]:
             design = designs[number]
             what = f"{symbol}: {design.label}, {design.size[0]} x {design.size[1]}"
@@ -113,24 +113,24 @@ def looped(recurrence: int) -> Design:
     return Design("looped", shape, VOCAB, SIZE)
 
 
-def held(design: Design) -> float:
+def held_bytes(design: Design) -> float:
     """Bytes before an update's backward pass: weights, gradients, moments, and what autograd keeps."""
     setup = set_up(task_of(design, 1, "cpu"))
-    state, kept = setup.first_state(), dict[int, int]()
+    state, saved = setup.first_state(), dict[int, int]()
 
     def note(tensor: torch.Tensor) -> torch.Tensor:
-        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        saved[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         loss = setup.options.forward(state.model, *setup.batch(0))
     for p in state.model.parameters():
-        kept.pop(p.untyped_storage().data_ptr(), None)
+        saved.pop(p.untyped_storage().data_ptr(), None)
     del loss
-    return 16.0 * design.count().params_total + sum(kept.values())
+    return 16.0 * design.count().params_total + sum(saved.values())
 
 
-def said(design: Design) -> float:
+def estimated_bytes(design: Design) -> float:
     """Bytes that ``--dry-run`` counts for an update, without the process and a trunk kept beside a branch."""
     shape = shape_of(design.family, design.shape)
     logits = getattr(shape, "n_exit", 1) * design.vocab

@@ -89,13 +89,13 @@ def losses(
     """Of the first updates, at a rate that moves them, by member, (U, K)."""
     sizes = {"micro_batches": micro_batches, "updates": 4 * UPDATES, "rate": RATE}
     setup = set_up(task_of(design, members, device, **sizes))
-    state, trunk, found = setup.first_state(), setup.segments[0], list[Tensor]()
+    state, trunk, per_update = setup.first_state(), setup.segments[0], list[Tensor]()
     in_blocks = Blocks(setup, state) if blocks else None
-    while len(found) < UPDATES:
+    while len(per_update) < UPDATES:
         for means_KP, _ in in_blocks(trunk) if in_blocks else single_update(setup, state, trunk):
             state.advance(means_KP.numpy())
-            found.append(means_KP[:, 0])
-    return torch.stack(found[:UPDATES])
+            per_update.append(means_KP[:, 0])
+    return torch.stack(per_update[:UPDATES])
 
 
 def lstm_bytes(device: str) -> float:

@@ -35,15 +35,15 @@ def time_report(counts: Sequence[int]) -> Iterator[Row]:
             records = sorted(folder.glob("runs/*/record.json"))
             bare = cpu_seconds(lambda paths=records: [json.loads(path.read_bytes()) for path in paths])
             read = cpu_seconds(lambda place=folder: load(place).table())
-            told = cpu_seconds(lambda place=folder: report.write(place))
+            report_seconds = cpu_seconds(lambda place=folder: report.write(place))
             yield Row(f"{runs} runs: load().table()", read, "s", "their JSON alone", bare)
-            yield Row(f"{runs} runs: report", told, "s", "load().table()", read)
-            now = (float(runs), told, peak_bytes())
+            yield Row(f"{runs} runs: report", report_seconds, "s", "load().table()", read)
+            now = (float(runs), report_seconds, peak_bytes())
             first = first or now
             yield Row(f"{runs} runs: peak memory", now[2] / 1e6, "MB", "with the fewest", first[2] / 1e6)
             if now != first:
                 growth = now[0] / first[0]
-                yield Row(f"{runs} runs: report", told / first[1], "x time", "their number", growth)
+                yield Row(f"{runs} runs: report", report_seconds / first[1], "x time", "their number", growth)
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:

@@ -23,9 +23,9 @@ def time_sweep(device: str, seconds: float) -> Iterator[Row]:
         first = clock() - begin
         sides = [loop(design, device), loop(design, device, seeds=MEMBERS), peer]
         one, together, best = rates(sides, seconds, clock)
-        beside = "one at a time" + ", compiled" * compiles
+        peer_name = "one at a time" + ", compiled" * compiles
         if compiles:
-            yield Row(f"{design.label}, one at a time, plain", one, "tokens/s", beside, best)
+            yield Row(f"{design.label}, one at a time, plain", one, "tokens/s", peer_name, best)
             yield Row(f"{design.label}, first compiled step", first, "s", "a later one", tokens / best)
-        yield Row(f"{design.label}, {MEMBERS} together", together, "tokens/s", beside, best)
+        yield Row(f"{design.label}, {MEMBERS} together", together, "tokens/s", peer_name, best)
     torch.compiler.reset()

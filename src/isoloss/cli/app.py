@@ -141,8 +141,8 @@ def respond(
         print(written)
         return
     show(parts)
-    said = list(dict.fromkeys(warnings))
-    shown = said if verbose else said[:_SCREEN]
-    show(f"mind: {warning}" for warning in shown)
-    if len(said) > len(shown):
-        say(f"mind: and {len(said) - len(shown)} more, with --verbose")
+    messages = list(dict.fromkeys(warnings))
+    shown = messages if verbose else messages[:_SCREEN]
+    show(f"warning: {warning}" for warning in shown)
+    if len(messages) > len(shown):
+        say(f"warning: and {len(messages) - len(shown)} more, with --verbose")

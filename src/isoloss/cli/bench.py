@@ -76,13 +76,13 @@ def bench(
             if not as_json:
                 say(row.line())
     finally:
-        found = document(what, place, [row.to_json() for row in rows])
+        results = document(what, place, [row.to_json() for row in rows])
         if out is not None and rows:
-            files.write_json(out, found)
+            files.write_json(out, results)
     if figure is not None:
-        export.write(growth.figure(found["rows"]), figure)
+        export.write(growth.figure(results["rows"]), figure)
     if as_json:
-        show_json(found)
+        show_json(results)
 
 
 def measured(

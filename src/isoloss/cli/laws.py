@@ -90,11 +90,11 @@ def predict(
     sizes = {"params": params, "tokens": tokens, "flops": flops}
     inputs = o.law_inputs(sizes | {"recurrence": recurrence, "position": position}, others)
     at = inputs_for(fitted, inputs)
-    prediction, beside = predicted(fitted, at, level)
+    prediction, forecast = predicted(fitted, at, level)
     answer = vars(prediction) | {"law": fitted.law, "source": fitted.source}
-    answer |= {} if beside is None else {"forecast": beside.to_json()}
+    answer |= {} if forecast is None else {"forecast": forecast.to_json()}
     answer = {fitted.form.gives: answer.pop("loss")} | answer
-    parts = prediction_parts(fitted, prediction, beside)
+    parts = prediction_parts(fitted, prediction, forecast)
     respond(as_json, answer, parts, prediction.warnings, verbose=verbose)
 
 

@@ -40,7 +40,7 @@ def import_logs(
 
     if out is not None:
         logs.check_name(out)
-    found = logs.loss_table(
+    imported = logs.loss_table(
         source,
         path,
         columns=o.pairs(columns, "--column") | ({"loss": loss} if loss else {}),
@@ -51,14 +51,14 @@ def import_logs(
         bytes_per_token=bytes_per_token,
     )
     if out is None and not as_json:
-        for line in (*found.lines(), *(f"mind: {doubt}" for doubt in found.doubts)):
+        for line in (*imported.lines(), *(f"warning: {doubt}" for doubt in imported.doubts)):
             progress().print(plain(line), markup=False, highlight=False, soft_wrap=True)
-        print(found.frame.write_csv(), end="")
+        print(imported.frame.write_csv(), end="")
         return
     if out is not None:
-        logs.write(found.frame, out)
-    lines = [*found.lines(), f"Written to {out}. {found.next_step(out)}"]
-    respond(as_json, found.summary() | {"path": str(out) if out else None}, lines, found.doubts)
+        logs.write(imported.frame, out)
+    lines = [*imported.lines(), f"Written to {out}. {imported.next_step(out)}"]
+    respond(as_json, imported.summary() | {"path": str(out) if out else None}, lines, imported.doubts)
 
 
 @app.command("export")

@@ -141,7 +141,7 @@ def forecast(
     from isoloss.analysis.results import forecast_parts
     from isoloss.plans.forecast import forecast_table
 
-    found = forecast_table(
+    result = forecast_table(
         table,
         params=params or None,
         tokens=tokens or None,
@@ -151,8 +151,8 @@ def forecast(
         **runs.reading(),
     )
     if out is not None:
-        files.write_json(out, found.to_json())
-    respond(as_json, found, forecast_parts(found), found.warnings, verbose=verbose)
+        files.write_json(out, result.to_json())
+    respond(as_json, result, forecast_parts(result), result.warnings, verbose=verbose)
     if out is not None and not as_json:
         say(f"Written to {out}.")
 

@@ -132,8 +132,8 @@ def show_plan(
 
     rows = [run.as_row() for run in dry_run.runs]
     if as_json:
-        said = {"study": dry_run.study, "scale": dry_run.scale, "families": dry_run.families}
-        show_json(said | {"runs": rows, "hours": hours})
+        answer = {"study": dry_run.study, "scale": dry_run.scale, "families": dry_run.families}
+        show_json(answer | {"runs": rows, "hours": hours})
         return
     table = Table(title=f"{dry_run.study}, scale {dry_run.scale}: {len(rows)} runs")
     columns = "run seed params total executed tokens 6ND exact-FLOPs rate time memory"
@@ -161,7 +161,7 @@ def show_plan(
     for name, facts in dry_run.families.items():
         print(f"{name}: " + "; ".join(f"{what}: {value}" for what, value in facts.items()))
     for warning in dry_run.warnings:
-        print(f"mind: {warning}")
+        print(f"warning: {warning}")
 
 
 def show_outcome(outcome: "StudyOutcome", as_json: bool) -> None:
@@ -269,7 +269,7 @@ def report(
     if shipped or Path(source).is_dir():
         folder = reference.folder(source) if shipped else source
         result = reports.write(
-            folder, out or (Path("reports") / source if shipped else None), tell=progress().print
+            folder, out or (Path("reports") / source if shipped else None), notify=progress().print
         )
         lines = [f"{number}. {finding.sentence}" for number, finding in enumerate(result.findings, start=1)]
         lines += [
@@ -285,7 +285,7 @@ def report(
                 mend="name a study's folder, a FIT.json of isoloss fit -o, or a law from isoloss laws",
             )
         others = [law for pattern in beside or [] for law in matching(pattern)]
-        result = reports.write_fit(source, out, beside=others, tell=progress().print)
+        result = reports.write_fit(source, out, others=others, notify=progress().print)
         lines = [result.summary]
     findings = [{"key": f.key, "sentence": f.sentence, "numbers": f.numbers} for f in result.findings]
     state = "" if result.written else " (up to date)"

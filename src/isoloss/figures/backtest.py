@@ -142,8 +142,8 @@ def _spread(scale_n: Array, order_n: Array) -> Array:
 
 def _error_panel(outcome: Backtest) -> alt.LayerChart:
     """A bar for each predictor, smallest miss first; bars start at 0, labels stand on them."""
-    beside = () if outcome.forecast is None else (outcome.forecast.score,)
-    scores = sorted((outcome.score, *beside, *outcome.baselines), key=lambda score: score.mean_abs_error)
+    forecasts = () if outcome.forecast is None else (outcome.forecast.score,)
+    scores = sorted((outcome.score, *forecasts, *outcome.baselines), key=lambda score: score.mean_abs_error)
     rows = pl.DataFrame(
         {
             "name": [score.words for score in scores],

@@ -28,15 +28,15 @@ FARTHER = 10.0
 """Times the compute of the largest run: where the next runs shall tell the loss."""
 
 
-def figures(fit: Fit, beside: Sequence[Fit] = ()) -> list[Figure]:
+def figures(fit: Fit, others: Sequence[Fit] = ()) -> list[Figure]:
     """Frontier and allocation, planned at the compute of the largest run, and lines of equal loss.
 
-    The first of the laws ``beside`` has lines there too. Raises as ``largest_plan``.
+    The first of ``others`` has lines there too. Raises as ``largest_plan``.
     """
     largest, held = largest_plan(fit), _held_inputs(fit)
     drawn = [refuse_rows(draw, fit, largest) for draw in (plan_figures.frontier, plan_figures.allocation)]
     if not held:  # passes through a loop cost compute that no N of the axis shows
-        drawn.insert(0, refuse_rows(iso_loss.figure, fit, largest, *beside[:1]))
+        drawn.insert(0, refuse_rows(iso_loss.figure, fit, largest, *others[:1]))
     where = "Planned at the compute of the largest run"
     if held:
         where += f", {', '.join(f'{name} {text.power(value)}' for name, value in held.items())}"

@@ -88,9 +88,9 @@ def _there(data: Data | Refusal) -> Data:
 def _alone(draw: Callable[[Any], Figure]) -> Callable[[Source, Sequence[Source]], list[Figure]]:
     """A figure that has no room for other laws."""
 
-    def make(source: Source, beside: Sequence[Source]) -> list[Figure]:
-        if beside:
-            raise InputError("this figure draws one law", where=beside[0].law, mend="name one source")
+    def make(source: Source, others: Sequence[Source]) -> list[Figure]:
+        if others:
+            raise InputError("this figure draws one law", where=others[0].law, mend="name one source")
         return [draw(source)]
 
     return make
@@ -99,9 +99,9 @@ def _alone(draw: Callable[[Any], Figure]) -> Callable[[Source, Sequence[Source]]
 def _with_others(
     draw: Callable[[Fit, Sequence[Fit]], Figure],
 ) -> Callable[[Fit, Sequence[Source]], list[Figure]]:
-    def make(fit: Fit, beside: Sequence[Source]) -> list[Figure]:
-        laws = [law for law in beside if isinstance(law, Fit)]
-        if len(laws) < len(beside):
+    def make(fit: Fit, others: Sequence[Source]) -> list[Figure]:
+        laws = [law for law in others if isinstance(law, Fit)]
+        if len(laws) < len(others):
             raise InputError("this figure draws laws alone", where="a table", mend="fit a law to it")
         return [draw(fit, laws)]
 
@@ -116,10 +116,10 @@ def _exponents(fit: Fit, others: Sequence[Fit]) -> Figure:
     return exponents.of_fits([fit, *others]) if others else exponents.figure(fit, refits.objectives(fit))
 
 
-def _iso_loss(source: Source, beside: Sequence[Source]) -> list[Figure]:
-    if len(beside) > 1:
-        raise InputError("this figure draws two laws at most", where=beside[1].law, mend="name two sources")
-    return [iso_loss.figure(source, frontier_fit.largest_plan(source), *beside)]
+def _iso_loss(source: Source, others: Sequence[Source]) -> list[Figure]:
+    if len(others) > 1:
+        raise InputError("this figure draws two laws at most", where=others[1].law, mend="name two sources")
+    return [iso_loss.figure(source, frontier_fit.largest_plan(source), *others)]
 
 
 def _without_a_law(source: Source, which: int) -> Figure:
@@ -233,8 +233,8 @@ def allowed(analysis: StudyAnalysis) -> list[str]:
     return [name for name, data in some.items() if any(not isinstance(one, Refusal) for one in data)]
 
 
-def fit_figures_of(source: Source, kind: str, beside: Sequence[Source] = ()) -> Sequence[Figure]:
-    """The figures of a kind of a fit, or of the forecast of a table, with others ``beside`` it.
+def fit_figures_of(source: Source, kind: str, others: Sequence[Source] = ()) -> Sequence[Figure]:
+    """The figures of a kind of a fit, or of the forecast of a table, with ``others`` beside it.
 
     Raises as above, for a kind that needs a law, and for sources beside one that has no room for them.
     """
@@ -242,7 +242,7 @@ def fit_figures_of(source: Source, kind: str, beside: Sequence[Source] = ()) -> 
     if not isinstance(source, Fit) and kind not in WITHOUT_A_LAW:
         mend = f"fit a law to it, or choose one of {', '.join(WITHOUT_A_LAW)}"
         raise InputError("is a figure of a law, and a table has none", where=kind, mend=mend)
-    return drawn.make(source, beside)
+    return drawn.make(source, others)
 
 
 def of_sources(kind: str, sources: Sequence[str], **reading: Any) -> Sequence[Figure]:
@@ -265,8 +265,8 @@ def _of_sources(kind: str, sources: Sequence[str], reading: Mapping[str, Any]) -
         if kind in STUDY and not Path(first).exists():
             raise InputError("there is no such folder", where=first, mend=f"{kind} is a figure of a study")
         _known(FIT, kind, "a fit")
-        known, *beside = (_law_or_table(source, reading) for source in sources)
-        return fit_figures_of(known, kind, beside)
+        main, *rest = (_law_or_table(source, reading) for source in sources)
+        return fit_figures_of(main, kind, rest)
     if others:
         raise InputError("only a law takes others beside it", where=others[0], mend="name one study")
     return study_figures(load(reference.folder(first) if shipped else first), kind)

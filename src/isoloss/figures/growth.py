@@ -64,12 +64,12 @@ def title_of(table: pl.DataFrame) -> str:
 
 def growth(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Each line from where it begins, (1, 1); the bound is the diagonal."""
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    lines: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for row in rows:
         symbol, what = row["what"].partition(":")[0], {"x time": TIME, "x memory": MEMORY}.get(row["unit"])
         if symbol in GROWING and what:
-            ends = found.setdefault((GROWING[symbol], BOUND), [(1.0, 1.0), (1.0, 1.0)])
+            ends = lines.setdefault((GROWING[symbol], BOUND), [(1.0, 1.0), (1.0, 1.0)])
             ends[1] = max(ends[1], (row["other"], row["other"]))
-            found.setdefault((GROWING[symbol], what), [(1.0, 1.0)]).append((row["other"], row["value"]))
-    values = [(*key, *pair) for key, pairs in found.items() for pair in pairs]
+            lines.setdefault((GROWING[symbol], what), [(1.0, 1.0)]).append((row["other"], row["value"]))
+    values = [(*key, *pair) for key, pairs in lines.items() for pair in pairs]
     return pl.DataFrame(values, schema=["symbol", "what", "bound", "times"], orient="row")

@@ -21,10 +21,10 @@ WIDTH, HEIGHT = 560, 420
 DASH = [5, 3]
 
 
-def figure(source: Source, plan: Plan, beside: Source | None = None) -> Figure:
+def figure(source: Source, plan: Plan, other: Source | None = None) -> Figure:
     """Contours of the loss by a law or a forecast, the frontier, the runs and a plan on it.
 
-    Those of ``beside``, another law or the forecast of the same runs, are dashed.
+    Those of ``other``, another law or the forecast of the same runs, are dashed.
     """
     best, runs = optimal_sizes(source, plan), runs_of(source, plan)
     there = np.isfinite(best.params_F) & np.isfinite(best.loss_F)
@@ -44,9 +44,9 @@ def figure(source: Source, plan: Plan, beside: Source | None = None) -> Figure:
         coloured = runs.with_columns(marks.on_ramp(runs["loss"].clip(*ends), *ends))
         layers.append(marks.points(coloured, x, y, size=20, opacity=0.8, clip=True))
     layers += _lines(lines, best, x, y)
-    if beside is not None:
-        other = optimal_sizes(beside, plan)
-        layers += _lines(contours(beside, plan, best, losses), other, x, y, dash=DASH)
+    if other is not None:
+        best_of_other = optimal_sizes(other, plan)
+        layers += _lines(contours(other, plan, best, losses), best_of_other, x, y, dash=DASH)
     layers += [
         *_near_best(plan, x, y),
         marks.points(planned, x, y, colour=INK, shape="diamond", size=90),
@@ -64,7 +64,7 @@ def figure(source: Source, plan: Plan, beside: Source | None = None) -> Figure:
         flops=text.power(plan.flops),
         unit=source.loss_unit,
         points="" if runs is None else f"; dots: the {runs.height} runs used, coloured as the lines",
-        beside="" if beside is None else f"; dashed: {name_of(beside)}",
+        other="" if other is None else f"; dashed: {name_of(other)}",
         lines=text.listed([f"{loss:g}" for loss in lines["loss"].unique().sort()]),
     )
 

@@ -192,11 +192,11 @@ def exits_figure(data: LoopedStudy) -> Figure:
     nats = marks.span(rows["low"], rows["high"], rows["change"], [0])
     y = linear_axis("change", "Change against one loop (nats)", *nats)
     names = [name for name, *_ in LOSSES.values()]
-    beside = alt.XOffset("loss:N", scale=alt.Scale(domain=names, paddingOuter=0.3))
+    offset = alt.XOffset("loss:N", scale=alt.Scale(domain=names, paddingOuter=0.3))
     layers = [
         marks.chart_of(rows).mark_rule(color=QUIET).encode(y=alt.datum(0)),
-        marks.bars(rows, x, y, colour=colour).encode(xOffset=beside),
-        marks.points(rows, x, y, colour=colour, shape=shape, size=50).encode(xOffset=beside),
+        marks.bars(rows, x, y, colour=colour).encode(xOffset=offset),
+        marks.points(rows, x, y, colour=colour, shape=shape, size=50).encode(xOffset=offset),
     ]
     sizes = rows["column"].unique(maintain_order=True).to_list()
     chart = marks.repeatable(rows, layers, PANEL, PANEL * 1.3).facet(

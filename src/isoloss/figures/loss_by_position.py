@@ -117,11 +117,11 @@ def changes(data: FamilyPositions, plane: tuple[float, float] = (RIGHT, HEIGHT))
     return marks.panel(layers, *plane)
 
 
-def changes_of(pair: Pair, colour: str, beside: float) -> pl.DataFrame:
+def changes_of(pair: Pair, colour: str, shift: float) -> pl.DataFrame:
     """position, change, low, high, colour, label; 0 at START."""
     later = {(START // 2 + 1, START): None} | {o: c for o, c in pair.changes.items() if o[0] > START}
     rows = [
-        (beside * (first * last) ** 0.5, *((0.0, None, None) if c is None else (c.value, *c.ends)))
+        (shift * (first * last) ** 0.5, *((0.0, None, None) if c is None else (c.value, *c.ends)))
         for (first, last), c in later.items()
     ]
     kinds = dict.fromkeys(("position", "change", "low", "high"), pl.Float64)

@@ -95,16 +95,16 @@ def caption(figure: Figure, column: str = "single") -> str:
 
 def cut_labels(chart: _Panels) -> list[str]:
     """Labels with more than a name, in order."""
-    found: dict[str, None] = {}
+    labels: dict[str, None] = {}
 
     def note(part: _Panels) -> _Panels:
         if _is_label(part) and "data" in part:
             rows = json.loads(chart["datasets"][part["data"]["name"]])
-            found.update(dict.fromkeys(row["label"] for row in rows))
+            labels.update(dict.fromkeys(row["label"] for row in rows))
         return part
 
     _mapped(chart, note)
-    return [label for label in found if re.search(AFTER_NAME, label)]
+    return [label for label in labels if re.search(AFTER_NAME, label)]
 
 
 def _paper(chart: _Panels, legend_columns: int, *, stacked: bool) -> _Panels:

@@ -156,9 +156,9 @@ def log_axis(
     low, high = low / room, high * room
     values = list(log_ticks(low, high) if ticks is None else ticks)
     some: dict[str, Any] = {"tickCount": 3} if ticks is None and len(values) < 2 else {"values": values}
-    said = f"{title[:-1]}, log scale)" if title.endswith(")") else f"{title} (log scale)"
+    axis_title = f"{title[:-1]}, log scale)" if title.endswith(")") else f"{title} (log scale)"
     return (
-        channel(f"{column}:Q", title=said)
+        channel(f"{column}:Q", title=axis_title)
         .scale(type="log", domain=[low, high], nice=False)
         .axis(alt.Axis(**some, labelFlush=False, **label_format(labels)))
     )

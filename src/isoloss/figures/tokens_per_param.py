@@ -24,17 +24,17 @@ DASHES = ([1, 0], [7, 3], [2, 3], [7, 3, 2, 3], [12, 4], [4, 4])
 """One a law, so that a grey print tells them apart."""
 
 
-def figure(fit: Fit, beside: Sequence[Fit] = ()) -> Figure:
+def figure(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
     """D / N of the best model over C = 6 N D, of a fit and of laws beside it, with the bands that they have.
 
     Raises Refusal for a law without N and D, InputError for one of those beside.
     """
     flops = largest_plan(fit).flops
     flops_F = np.geomspace(flops / 10**DECADES, flops * 10**DECADES, POINTS)
-    laws = [fit, *beside]
+    laws = [fit, *others]
     if len(laws) > 1 + len(OTHER_COLOURS):
         raise InputError("too many laws to tell apart", mend=f"draw at most {len(OTHER_COLOURS)} beside")
-    colours, names = [PREDICTED, *OTHER_COLOURS], [name_of(fit, "this fit"), *map(name_of, beside)]
+    colours, names = [PREDICTED, *OTHER_COLOURS], [name_of(fit, "this fit"), *map(name_of, others)]
     table = pl.concat(
         ratios(law, flops_F).with_columns(label=pl.lit(name), colour=pl.lit(colour))
         for law, name, colour in zip(laws, names, colours, strict=False)

@@ -240,10 +240,10 @@ def _cut(runs: Sequence[_Run], below: _Run, above: _Run, left: float, right: flo
             return Cut.BEGAN
         return None
     low, high = min(below.x[0], above.x[0]) - REACH, max(below.x[-1], above.x[-1]) + REACH
-    beside = [run.size for run in runs if run.x[0] <= high and run.x[-1] >= low]
-    if min(beside) == below.size:
+    nearby = [run.size for run in runs if run.x[0] <= high and run.x[-1] >= low]
+    if min(nearby) == below.size:
         return Cut.NO_SMALLER
-    return Cut.NO_LARGER if max(beside) == above.size else None
+    return Cut.NO_LARGER if max(nearby) == above.size else None
 
 
 def _lower_hull(x: Array, y: Array) -> NDArray[np.signedinteger[Any]]:

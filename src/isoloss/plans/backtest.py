@@ -103,11 +103,11 @@ class Backtest:
         if self.forecast is None or self.forecast_standing is None:
             return self.law_verdict()
         error = text.percent(self.forecast.score.mean_abs_error)
-        said = f"{self.law_verdict()} The forecast misses by {error}"
+        words = f"{self.law_verdict()} The forecast misses by {error}"
         if Standing.TOO_FEW in self.forecast_standing:
-            return f"{said}."
+            return f"{words}."
         law, baseline = (_FORECAST_WORDS[standing] for standing in self.forecast_standing)
-        return f"{said}: it {law} the law and {'' if law == baseline else baseline + ' '}the best baseline."
+        return f"{words}: it {law} the law and {'' if law == baseline else baseline + ' '}the best baseline."
 
     def law_verdict(self) -> str:
         """The miss of the law, that of the best baseline, and whether its interval held: a sentence each."""
@@ -194,8 +194,8 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
     intervals = None
     if predicted.interval is not None:
         intervals = interval_score(np.array(predicted.interval), observed_h, points_h, level)
-    beside = forecast_score(law, data, hidden, points_n) if with_forecast else None
-    refused = (f"no forecast beside it: {beside.what}",) if isinstance(beside, Refusal) else ()
+    forecast = forecast_score(law, data, hidden, points_n) if with_forecast else None
+    refused = (f"no forecast beside it: {forecast.what}",) if isinstance(forecast, Refusal) else ()
     return Backtest(
         law=law.name,
         rule=hidden.rule,
@@ -208,8 +208,8 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
         baselines=scores,
         coverage=None if intervals is None else intervals.coverage,
         intervals=intervals,
-        forecast=None if isinstance(beside, Refusal) else beside,
-        forecast_standing=_forecast_standing(beside, predicted, score, best, observed_h, points_h),
+        forecast=None if isinstance(forecast, Refusal) else forecast,
+        forecast_standing=_forecast_standing(forecast, predicted, score, best, observed_h, points_h),
         seed_noise=noise,
         rmse_in_noise=None if not noise else score.rmse / noise,
         gain=gain,
@@ -243,19 +243,19 @@ def _runs(
 
 
 def _forecast_standing(
-    beside: ForecastScore | Refusal | None,
+    forecast: ForecastScore | Refusal | None,
     predicted: Prediction,
     score: Score,
     best: Score,
     observed_h: np.ndarray,
     points_h: np.ndarray,
 ) -> tuple[Standing, Standing] | None:
-    if not isinstance(beside, ForecastScore):
+    if not isinstance(forecast, ForecastScore):
         return None
-    level, error_h = predicted.level, _errors(beside.score, observed_h)
+    level, error_h = predicted.level, _errors(forecast.score, observed_h)
     law_h, ours_h = _errors(score, observed_h), error_h
     if predicted.interval is not None:
-        ends = (np.array(predicted.interval), np.array(beside.ends))
+        ends = (np.array(predicted.interval), np.array(forecast.ends))
         law_h, ours_h = (winkler_of(ends_2h, observed_h, level) for ends_2h in ends)
     against_law = _stand(law_h, ours_h, points_h, level)[1]
     return against_law, _stand(_errors(best, observed_h), error_h, points_h, level)[1]

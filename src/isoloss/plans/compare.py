@@ -176,11 +176,11 @@ def compare(
     if len(refused) == len(candidates):
         reasons = "; ".join(f"{law}: {reason}" for law, reason in refused)
         raise Refusal(f"no form stands on these runs ({reasons})", mend="add runs over a wider range")
-    beside = forecast_score(whole, data, hidden, group_n)
+    forecast = forecast_score(whole, data, hidden, group_n)
     totals = {candidate.law: candidate.total for candidate in candidates if candidate.total is not None}
     fits = {law.law: law.fit for law in candidates if isinstance(law.fit, Fit)}
     entries = _rank(candidates, level)
-    averaged = _forecast_errors(beside, y_n[hidden.mask_n], group_n[hidden.mask_n])
+    averaged = _forecast_errors(forecast, y_n[hidden.mask_n], group_n[hidden.mask_n])
     return Comparison(
         entries=entries,
         refused=refused,
@@ -317,12 +317,12 @@ def _fold_of_row(group_n: np.ndarray, folds: int, seed: int) -> np.ndarray:
 
 
 def _forecast_errors(
-    beside: ForecastScore | Refusal | None, observed_h: np.ndarray, group_h: np.ndarray
+    forecast: ForecastScore | Refusal | None, observed_h: np.ndarray, group_h: np.ndarray
 ) -> dict[int, float] | None:
     """Mean absolute relative error of each hidden group."""
-    if not isinstance(beside, ForecastScore):
+    if not isinstance(forecast, ForecastScore):
         return None
-    error_h = np.abs(np.array(beside.score.predicted) / observed_h - 1)
+    error_h = np.abs(np.array(forecast.score.predicted) / observed_h - 1)
     return dict(zip(np.unique(group_h).tolist(), by_point(error_h, group_h).tolist(), strict=True))
 
 

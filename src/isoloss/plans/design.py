@@ -323,8 +323,8 @@ def _like_the_data(
     if fit.data is None or not {"params", "tokens"} <= set(x):
         return x
     ratio_n = np.array(fit.data.inputs["tokens"]) / np.array(fit.data.inputs["params"])
-    wanted = target["tokens"] / target["params"]
-    low, high = min(ratio_n.min(), wanted) / REACH, max(ratio_n.max(), wanted) * REACH
+    target_ratio = target["tokens"] / target["params"]
+    low, high = min(ratio_n.min(), target_ratio) / REACH, max(ratio_n.max(), target_ratio) * REACH
     ratio = x["tokens"] / x["params"]
     return {name: values[(ratio >= low) & (ratio <= high)] for name, values in x.items()}
 

@@ -49,8 +49,8 @@ def check_fixed_inputs(law: Form, fixed: FixedInputs) -> None:
             where=law.name,
             mend="fit a law of both, such as chinchilla",
         )
-    wanted = {"recurrence": "recurrence" in law.inputs, "recurrent_share": sizes == SPLIT}
-    for name, needed in wanted.items():
+    needs = {"recurrence": "recurrence" in law.inputs, "recurrent_share": sizes == SPLIT}
+    for name, needed in needs.items():
         if needed and getattr(fixed, name) is None:
             raise InputError(f"the law also takes {name}", where=law.name, mend=f"give {name}")
         if not needed and getattr(fixed, name) is not None:

@@ -15,7 +15,7 @@ from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.checks import check_answer, check_numbers, check_reach
 from isoloss.plans.cost import Hardware, Rates, hardware
 from isoloss.plans.fixed_inputs import FixedInputs, held_inputs, law_inputs, passes, repeats_assumed
-from isoloss.plans.forecast import Forecaster, forecast_beside
+from isoloss.plans.forecast import Forecaster, forecast_from_fit
 from isoloss.plans.forecast.surface import check_best
 from isoloss.plans.heuristics import R_STAR, effective_tokens
 from isoloss.plans.loss_surface import LossSurface, loss_surface
@@ -143,7 +143,7 @@ def plan(
 
 
 @dataclass(frozen=True)
-class _Said:
+class _RunPrediction:
     """Of one new run: its loss's interval, the interval of the mean, factors outside the runs, doubts."""
 
     interval: Interval | None
@@ -156,13 +156,13 @@ class _Said:
 class _Subject:
     """What a plan rests on: a law, or the forecast of a table.
 
-    ``says`` is asked of the optimum, ``doubts`` are those of the question; draws are drawn in by
+    ``predict`` is called at the optimum, ``doubts`` are those of the question; draws are drawn in by
     ``width_factor``, as a forecast's own interval is.
     """
 
     name: str
     surface: LossSurface
-    says: Callable[[float, float, float], _Said]
+    predict: Callable[[float, float, float], _RunPrediction]
     doubts: Callable[[AllocationQuestion], list[str]]
     passes: float = 1.0
     r_star: float = R_STAR
@@ -172,17 +172,17 @@ class _Subject:
 def _law_subject(
     fit: Fit, fixed: FixedInputs, given: Mapping[str, float], draws: int, seed: int, *, with_forecast: bool
 ) -> _Subject:
-    def says(N: float, D: float, level: float) -> _Said:
+    def predict(N: float, D: float, level: float) -> _RunPrediction:
         at = law_inputs(fit.form, fixed, N, D)
         prediction = fit.predict(level=level, **at)
         factors = warnings.extrapolation(fit, N, D, passes(fit.form, fixed))
         outside = any((factor or 1.0) > 1 for factor in factors.values())
-        beside = forecast_beside(fit, at, level) if with_forecast and outside else None
+        forecast = forecast_from_fit(fit, at, level) if with_forecast and outside else None
         epochs = None if "unique_tokens" not in given else D / given["unique_tokens"]
-        out = warnings.fit_warnings(fit, factors, prediction.interval, beside)
+        out = warnings.fit_warnings(fit, factors, prediction.interval, forecast)
         out.append(warnings.counting_warning(fit.source, given["flops_per_token"]))
         out += warnings.repeat_warnings(epochs, given.get("max_epochs"), repeats_assumed(fit.form, fixed))
-        return _Said(_pair(prediction.interval), _pair(prediction.band), factors, out)
+        return _RunPrediction(_pair(prediction.interval), _pair(prediction.band), factors, out)
 
     def doubts(question: AllocationQuestion) -> list[str]:
         rounding = warnings.rounding_warning(fit, fixed, question)
@@ -190,7 +190,7 @@ def _law_subject(
 
     surface = loss_surface(fit, fixed, draws, seed)
     r_star = fit.params.get("R_D", R_STAR)
-    return _Subject(fit.law, surface, says, doubts, passes(fit.form, fixed), r_star)
+    return _Subject(fit.law, surface, predict, doubts, passes(fit.form, fixed), r_star)
 
 
 def _forecast_subject(known: Forecaster, given: Mapping[str, float], draws: int, seed: int) -> _Subject:
@@ -202,14 +202,14 @@ def _forecast_subject(known: Forecaster, given: Mapping[str, float], draws: int,
     surface, factor = known.surface(draws, seed), known.rate.width_factor
     side = warnings.one_sided(**known.data.inputs, loss=known.data.loss)
 
-    def says(N: float, D: float, level: float) -> _Said:
+    def predict(N: float, D: float, level: float) -> _RunPrediction:
         forecast = known.at({"params": N, "tokens": D}, level)
         factors = {name: float(factor[0]) for name, factor in forecast.extrapolation.items()}
         counting = warnings.counting_warning(known.source, given["flops_per_token"])
-        doubts = [side] if side else []
-        return _Said(_pair(forecast.interval[0]), None, factors, [*forecast.warnings, *doubts, counting])
+        doubts = [*forecast.warnings, *([side] if side else []), counting]
+        return _RunPrediction(_pair(forecast.interval[0]), None, factors, doubts)
 
-    return _Subject("forecast", surface, says, lambda question: [], width_factor=factor)
+    return _Subject("forecast", surface, predict, lambda question: [], width_factor=factor)
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ def _plan(
     unique = given.get("unique_tokens")
     training = question.rates.train * N * D
     serving = question.rates.serve * N * question.serve_tokens
-    said = subject.says(N, D, level)
+    prediction = subject.predict(N, D, level)
     price = given.get("price_per_gpu_hour")
     both_free = question.params is None and question.tokens is None
     lost = (
@@ -274,8 +274,8 @@ def _plan(
         loss=float(surface.loss(0, log_n, log_d)),
         tokens_per_param=D / N,
         level=level,
-        intervals=best.intervals(level) | {"loss": said.interval},
-        band=said.band,
+        intervals=best.intervals(level) | {"loss": prediction.interval},
+        band=prediction.band,
         penalty=penalty(surface, question, log_n, log_d) if both_free else None,
         flops_per_token=given["flops_per_token"],
         serve_flops=serving,
@@ -286,8 +286,8 @@ def _plan(
         gpu_hours=machine.hours(training),
         money=None if price is None else machine.hours(training) * price,
         draws=best.draws,
-        extrapolation=dict(said.extrapolation),
-        warnings=(*said.warnings, *lost, *subject.doubts(question)),
+        extrapolation=dict(prediction.extrapolation),
+        warnings=(*prediction.warnings, *lost, *subject.doubts(question)),
     )
 
 

@@ -11,7 +11,7 @@ from isoloss import text
 from isoloss.laws import FAR, Fit, FitStatus
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.fixed_inputs import FixedInputs, run_sizes
-from isoloss.plans.forecast import Forecast, doubts_beside
+from isoloss.plans.forecast import Forecast, doubts_with_forecast
 from isoloss.plans.heuristics import FREE_EPOCHS, R_STAR
 from isoloss.plans.loss_surface import law_surface
 
@@ -40,11 +40,11 @@ def _outside(value: float, low: float, high: float) -> float:
 
 
 def fit_warnings(
-    fit: Fit, outside: Mapping[str, float | None], interval: Any = None, beside: Forecast | None = None
+    fit: Fit, outside: Mapping[str, float | None], interval: Any = None, forecast: Forecast | None = None
 ) -> list[str]:
     """The fit's own warnings, missing intervals, and how far the plan lies outside the data.
 
-    Of that the forecast ``beside`` says more, where the ``interval`` of the law's loss is narrower.
+    Of that the ``forecast`` says more, where the ``interval`` of the law's loss is narrower.
     """
     out = list(fit.warnings)
     if fit.status is not FitStatus.CONVERGED:
@@ -56,7 +56,7 @@ def fit_warnings(
         for name, ratio in outside.items()
         if ratio is not None and ratio > FAR
     ]
-    return list(dict.fromkeys(doubts_beside([*out, *far], far, interval, beside)))
+    return list(dict.fromkeys(doubts_with_forecast([*out, *far], far, interval, forecast)))
 
 
 def counting_warning(source: Mapping[str, Any], flops_per_token: float) -> str:

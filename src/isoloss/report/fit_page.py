@@ -29,7 +29,7 @@ from isoloss.figures.figure import Figure
 from isoloss.laws import Fit
 from isoloss.plans.backtest import Backtest
 from isoloss.report import cache
-from isoloss.report.publish import Page, ReportResult, Tell, publish, quiet
+from isoloss.report.publish import Notify, Page, ReportResult, publish, quiet
 from isoloss.report.sections import Section, attempt_with, parts_of, section
 from isoloss.sources.fits import read_fit
 from isoloss.version import __version__
@@ -39,25 +39,25 @@ def write(
     source: str | Path | Fit,
     out: str | Path | None = None,
     *,
-    beside: Sequence[Fit] = (),
-    tell: Tell = quiet,
+    others: Sequence[Fit] = (),
+    notify: Notify = quiet,
 ) -> ReportResult:
     """Report on a fit: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
 
     ``source`` is a FIT.json, a published law's name, or a fit. ``out`` is FIT-report beside FIT.json by
-    default. Laws ``beside`` one of N and D stand in its picture of tokens a parameter, beside another in that
-    of the law. A report of the same fit there is left as it is. ``tell`` is called with what is done next.
+    default. Laws in ``others`` stand in the picture of tokens a parameter, or of a law without N and D in its
+    own. ``notify`` is called with what is done next. A report of the same fit there is left as it is.
 
     Raises InputError for a file that is no fit, for a place that cannot be written to and for laws beside it
     that do not fit in.
     """
     fit = source if isinstance(source, Fit) else read_fit(source)
-    out = Path(out) if out is not None else _place_beside(source)
-    made_of = files.hash_of([cache.code(), fit.to_json(), *(other.to_json() for other in beside)])
-    return publish(out, made_of, lambda: page(fit, beside), tell)
+    out = Path(out) if out is not None else _default_folder(source)
+    made_of = files.hash_of([cache.code(), fit.to_json(), *(other.to_json() for other in others)])
+    return publish(out, made_of, lambda: page(fit, others), notify)
 
 
-def page(fit: Fit, beside: Sequence[Fit] = ()) -> Page:
+def page(fit: Fit, others: Sequence[Fit] = ()) -> Page:
     """What the page of a fit says."""
     refits, without = attempt(objectives, fit), attempt(leave_one_out, fit)
     values = {
@@ -67,11 +67,11 @@ def page(fit: Fit, beside: Sequence[Fit] = ()) -> Page:
         "condition": condition(fit),
         "version": __version__,
     }
-    sections = _sections(fit, refits, without, beside)
+    sections = _sections(fit, refits, without, others)
     return Page("fit.html", findings(fit, refits, without), tuple(sections), values)
 
 
-def _place_beside(source: str | Path | Fit) -> Path:
+def _default_folder(source: str | Path | Fit) -> Path:
     if isinstance(source, Fit):
         raise InputError("a fit in memory lies nowhere", where="out", mend="say where its report goes")
     path = Path(source)
@@ -79,11 +79,11 @@ def _place_beside(source: str | Path | Fit) -> Path:
 
 
 def _sections(
-    fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal, beside: Sequence[Fit]
+    fit: Fit, refits: Refits | Refusal, without: LeaveOneOut | Refusal, others: Sequence[Fit]
 ) -> list[Section]:
     sizes = set(fit.form.inputs) == {"params", "tokens"} and fit.form.gives == "loss"
-    ratios = [attempt(tokens_per_param.figure, fit, beside)] if sizes else []
-    law = attempt(fit_figures.law, fit, () if sizes else beside)
+    ratios = [attempt(tokens_per_param.figure, fit, others)] if sizes else []
+    law = attempt(fit_figures.law, fit, () if sizes else others)
     misses = parts_of(fit, fit_residuals.real_against_predicted, fit_residuals.residuals)
     trial: Backtest | Refusal = attempt(hidden_runs, fit)
     hidden = parts_of(trial, backtest_figure.figure, hidden_figure.figure)
@@ -108,7 +108,7 @@ def _sections(
         section(
             "frontier",
             "Compute",
-            *_each(attempt(frontier_fit.figures, fit, beside if sizes else ())),
+            *_each(attempt(frontier_fit.figures, fit, others if sizes else ())),
             *ratios,
         ),
         *([section("next", "Which runs to buy next", *bought)] if sizes else []),

@@ -31,7 +31,7 @@ PARTS: dict[str, Callable[[Any], Iterator[str | Table]]] = {
 def bundle(shown: Any) -> dict[str, str]:
     """As text and as HTML. Every word of a table is escaped; warnings come last."""
     parts = list(PARTS[type(shown).__name__](shown))
-    parts += [f"mind: {warning}" for warning in dict.fromkeys(getattr(shown, "warnings", ()))]
+    parts += [f"warning: {warning}" for warning in dict.fromkeys(getattr(shown, "warnings", ()))]
     plain = "\n".join(line for part in parts for line in (lines(part) if isinstance(part, Table) else [part]))
     return {"text/plain": plain, "text/html": "".join(map(_html, parts))}
 

@@ -9,7 +9,7 @@ from isoloss.errors import Refusal, attempt
 from isoloss.figures import render
 from isoloss.records import load, reference
 from isoloss.report import cache, interactive
-from isoloss.report.publish import Page, ReportResult, Tell, publish, quiet
+from isoloss.report.publish import Notify, Page, ReportResult, publish, quiet
 from isoloss.report.sections import sections
 from isoloss.report.tables import (
     command,
@@ -24,12 +24,12 @@ from isoloss.report.tables import (
 RUNS = "runs.csv"
 
 
-def write(folder: str | Path, out: str | Path | None = None, *, tell: Tell = quiet) -> ReportResult:
+def write(folder: str | Path, out: str | Path | None = None, *, notify: Notify = quiet) -> ReportResult:
     """Report on the study in ``folder``: OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv.
 
     Beside it lie OUT/runs.csv and OUT/interactive.html, the runs to explore; it alone has scripts.
 
-    ``out`` is FOLDER/report by default. ``tell`` is called with what is done next. A report of the same
+    ``out`` is FOLDER/report by default. ``notify`` is called with what is done next. A report of the same
     records there is left as it is. The same records give the same bytes, but for the order of fonts in the
     PDFs. Raises InputError for a folder that holds no study or records that cannot be trusted.
     """
@@ -37,7 +37,7 @@ def write(folder: str | Path, out: str | Path | None = None, *, tell: Tell = qui
     out = Path(out) if out is not None else folder / "report"
     shipped = folder.resolve().is_relative_to(reference.FOLDER.resolve())
     made_of = cache.fingerprint(folder)
-    return publish(out, made_of, lambda: page(analyse(load(folder)), shipped=shipped), tell)
+    return publish(out, made_of, lambda: page(analyse(load(folder)), shipped=shipped), notify)
 
 
 def page(analysis: StudyAnalysis, *, shipped: bool = False) -> Page:
@@ -58,8 +58,8 @@ def page(analysis: StudyAnalysis, *, shipped: bool = False) -> Page:
         "command": command(study.plan),
     }
     explored = attempt(interactive.page, study)
-    beside = {RUNS: render.csv(last).decode()}
+    attachments = {RUNS: render.csv(last).decode()}
     if not isinstance(explored, Refusal):
-        beside[interactive.NAME] = explored
-    values["interactive"] = interactive.NAME if interactive.NAME in beside else None
-    return Page("study.html", tuple(findings_of(analysis)), tuple(sections(analysis)), values, beside)
+        attachments[interactive.NAME] = explored
+    values["interactive"] = interactive.NAME if interactive.NAME in attachments else None
+    return Page("study.html", tuple(findings_of(analysis)), tuple(sections(analysis)), values, attachments)

@@ -46,25 +46,25 @@ class ReportResult:
 class Page:
     """What a page says. ``values``: what its template asks for besides findings, sections and figures.
 
-    ``beside``: pages that lie beside it, by name.
+    ``attachments``: files that lie beside it, by name.
     """
 
     template: str
     findings: tuple[Finding, ...]
     sections: tuple[Section, ...]
     values: Mapping[str, Any]
-    beside: Mapping[str, str] = field(default_factory=dict)
+    attachments: Mapping[str, str] = field(default_factory=dict)
 
 
-Tell = Callable[[str], None]
-"""Told what is done next, where that takes seconds."""
+Notify = Callable[[str], None]
+"""Called with what is done next, where that takes seconds."""
 
 
 def quiet(_: str) -> None:
     """Says nothing."""
 
 
-def publish(out: Path, made_of: str, compose: Callable[[], Page], tell: Tell) -> ReportResult:
+def publish(out: Path, made_of: str, compose: Callable[[], Page], notify: Notify) -> ReportResult:
     """OUT/index.html and OUT/figures/NAME.svg, .png, .pdf, .csv; a page made of the same is left as it is.
 
     Raises InputError where ``out`` is no folder or cannot be written to.
@@ -74,10 +74,10 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page], tell: Tell) ->
     path = out / "index.html"
     if stored := cache.stored(out, made_of):
         return ReportResult(path, *stored, written=False)
-    tell("Asking the runs ...")
+    notify("Asking the runs ...")
     page = compose()
     figures = [figure for section in page.sections for figure in section.figures]
-    tell(f"Drawing {text.plural(len(figures), 'figure')} ...")
+    notify(f"Drawing {text.plural(len(figures), 'figure')} ...")
     pictures = {figure.name: render.render(figure) for figure in figures}
     for figure in figures:
         render.write(figure, pictures[figure.name], out / "figures")
@@ -92,7 +92,7 @@ def publish(out: Path, made_of: str, compose: Callable[[], Page], tell: Tell) ->
         numbers=dict(map(numbers_of, figures)),
         **page.values,
     )
-    for name, other in page.beside.items():
+    for name, other in page.attachments.items():
         files.write_text(files.safe_child(out, name), other)
     files.write_text(path, html)
     cache.store(out, made_of, page.findings, names)

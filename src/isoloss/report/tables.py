@@ -156,8 +156,8 @@ def family_tables(study: StudyData) -> list[Table]:
     """What was checked before training of each family that came from a file; no table where none did."""
     settings = [run["settings"] for run in study.plan["runs"]]
     own = sorted({values["family"] for values in settings if values.get("family_source")})
-    found = study.plan.get("families", {})
-    facts = [[f"{what}: {value}" for what, value in found.get(name, {}).items()] for name in own]
+    checks = study.plan.get("families", {})
+    facts = [[f"{what}: {value}" for what, value in checks.get(name, {}).items()] for name in own]
     rows = [(name, "; ".join(words) or "not checked") for name, words in zip(own, facts, strict=True)]
     return [text_table("Families of your own", ("Family", "Before training"), rows)] if rows else []
 

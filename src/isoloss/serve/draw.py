@@ -32,14 +32,14 @@ def parts(folder: Path, prefix: str) -> dict[str, str]:
     """
     analysis = analyse(load(folder))
     answered = [finding for finding in findings_of(analysis) if finding.numbers]
-    found = {"findings": fill("serve/findings.html", id=f"{prefix}-findings", findings=answered)}
+    fragments = {"findings": fill("serve/findings.html", id=f"{prefix}-findings", findings=answered)}
     missing: dict[tuple[str, str], list[str]] = {}
     for chapter in sections(analysis):
         for reason in chapter.missing:
             missing.setdefault((reason.what, reason.mend), []).append(chapter.title)
         if chapter.figures:
             figures = [replace(figure, name=f"{prefix}-{figure.name}") for figure in chapter.figures]
-            found[chapter.anchor] = fill(
+            fragments[chapter.anchor] = fill(
                 "serve/chapter.html",
                 id=f"{prefix}-{chapter.anchor}",
                 title=chapter.title,
@@ -47,8 +47,8 @@ def parts(folder: Path, prefix: str) -> dict[str, str]:
                 inline={figure.name: inline(figure, render.svg(figure)) for figure in figures},
                 narrow=dict(phone_pictures(figures)),
             )
-    found["missing"] = fill("serve/missing.html", id=f"{prefix}-missing", missing=missing)
-    return {f"{prefix}-{name}": str(html) for name, html in found.items()}
+    fragments["missing"] = fill("serve/missing.html", id=f"{prefix}-missing", missing=missing)
+    return {f"{prefix}-{name}": str(html) for name, html in fragments.items()}
 
 
 def main(folder: str, prefix: str) -> None:

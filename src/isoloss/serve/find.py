@@ -17,14 +17,14 @@ def studies(named: Sequence[str]) -> list[Path]:
     """
     if named:
         return [folder_of(name) for name in dict.fromkeys(named)]
-    found = [path for place in PLACES for path in Path(place).glob("*/study.json")]
-    if not found:
+    paths = [path for place in PLACES for path in Path(place).glob("*/study.json")]
+    if not paths:
         raise InputError(
             "there is no study here",
             where=" and ".join(f"./{place}" for place in PLACES),
             mend="name a study's folder, or start one: isoloss run architectures",
         )
-    return [path.parent for path in sorted(found, key=lambda path: -path.stat().st_mtime)]
+    return [path.parent for path in sorted(paths, key=lambda path: -path.stat().st_mtime)]
 
 
 def folder_of(name: str) -> Path:

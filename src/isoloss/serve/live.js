@@ -8,9 +8,9 @@ const source = new EventSource(`events${location.search}&since=${version}`);
 function put(id, html) {
   const old = document.getElementById(id);
   if (!old) return;
-  const kept = old.contains(document.activeElement) ? document.activeElement.id : "";
+  const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
   old.outerHTML = html;
-  if (kept) document.getElementById(kept)?.focus({ preventScroll: true });
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
 source.onopen = () => { link.textContent = "Live"; };

@@ -141,7 +141,7 @@ class Live:
             start_new_session=True,  # Ctrl-C is for the server, which then ends it
         )
         try:
-            out, said = await process.communicate()
+            out, err = await process.communicate()
         finally:
             if process.returncode is None:
                 process.kill()
@@ -149,7 +149,7 @@ class Live:
         try:
             answer: dict[str, Any] = json.loads(out)
         except ValueError:
-            last = said.decode("utf-8", "replace").strip().splitlines()[-1:]
+            last = err.decode("utf-8", "replace").strip().splitlines()[-1:]
             answer = {"trouble": (*last, f"the process ended with code {process.returncode}")[0], "parts": {}}
         view.drawing_trouble = answer["trouble"]
         view.figures = answer["parts"] or view.figures

@@ -37,7 +37,7 @@ class Watch:
         self._checkpoints: dict[str, str] = {}
         self._leads: dict[str, str] = {}
         self._jobs: dict[str, str] = {}
-        self._asked = -QUEUE_SECONDS
+        self._polled = -QUEUE_SECONDS
 
     @property
     def quiet_seconds(self) -> float:
@@ -79,12 +79,12 @@ class Watch:
     def _read_plan(self) -> None:
         path = self.folder / "study.json"
         try:
-            found = path.stat()
+            info = path.stat()
         except FileNotFoundError:
             if self.plan:
                 raise
             return
-        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
         if stamp == self._plan_stamp:
             return
         plan = read_plan(self.folder)
@@ -94,8 +94,8 @@ class Watch:
 
     def _ask_queue(self) -> None:
         """Slurm's state of each run that has a job."""
-        if time.monotonic() - self._asked >= QUEUE_SECONDS:
-            self._asked = time.monotonic()
+        if time.monotonic() - self._polled >= QUEUE_SECONDS:
+            self._polled = time.monotonic()
             ids = job_ids(self.folder)
             jobs = queue() if ids and shutil.which("squeue") else {}
             self._jobs = {run_id: jobs[job] for run_id, job in ids.items() if job in jobs}
@@ -105,11 +105,11 @@ class Watch:
         if run.run_id not in there and job is None:
             return Run(run.plan)
         try:
-            found = state_of(run_folder(self.folder, run.run_id), run.plan.label, job)
+            status = state_of(run_folder(self.folder, run.run_id), run.plan.label, job)
         except (InputError, OSError) as error:  # half removed, or not ours to read
             return replace(run, reason=str(error))
-        loss = found.progress.loss if found.progress else None
-        return Run(run.plan, found.state, found.reason, found.progress, loss, run.curve)
+        loss = status.progress.loss if status.progress else None
+        return Run(run.plan, status.state, status.reason, status.progress, loss, run.curve)
 
     def _ended(self, run: Run) -> Run:
         try:
@@ -167,9 +167,9 @@ class Watch:
 
 def stamps(folder: Path) -> dict[str, int]:
     """When each folder inside last changed, by name; none where there is no such folder."""
-    found: dict[str, int] = {}
+    times: dict[str, int] = {}
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):  # removed since it was listed
-                found[entry.name] = entry.stat(follow_symlinks=False).st_mtime_ns
-    return found
+                times[entry.name] = entry.stat(follow_symlinks=False).st_mtime_ns
+    return times

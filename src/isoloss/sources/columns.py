@@ -88,7 +88,7 @@ def runs(
             raise _missing(name, selected.columns, in_force)
         frame, more = step
         derived |= more
-    cut_short, asked = endings.cut_short(selected, rows, column_of)
+    cut_short, unclear = endings.cut_short(selected, rows, column_of)
     runs_read = Runs(
         frame=frame,
         columns=column_of,
@@ -106,7 +106,7 @@ def runs(
         copies=_equal_rows(selected, rows),
         labels=_labels(selected, rows, column_of),
         cut_short=cut_short,
-        unknown_states={column: tuple(selected[column].drop_nulls().unique().sort()) for column in asked},
+        unknown_states={column: tuple(selected[column].drop_nulls().unique().sort()) for column in unclear},
         allow_negative=allow_negative,
         accepted=tuple(accepted),
     )

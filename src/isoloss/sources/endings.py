@@ -62,7 +62,7 @@ def cut_short(
 ) -> tuple[dict[int, str], list[str]]:
     """Row -> why it is no finished run, by all columns that tell; and columns of states that nobody knows."""
     reasons: dict[int, str] = {}
-    asked: list[str] = []
+    unclear: list[str] = []
     readable = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
     for column in table.columns:
         if not (table[column].dtype.is_numeric() or table[column].dtype in readable):
@@ -70,17 +70,16 @@ def cut_short(
         name = "status" if column == column_of.get("status") else plain(column)
         verdict = _verdict(name, table[column])
         if verdict is None:
-            asked += [column] if _STATUS.fullmatch(name) and _unknown(name, table[column]) else []
+            unclear += [column] if _STATUS.fullmatch(name) and _unknown(name, table[column]) else []
             continue
-        told = pl.DataFrame({"row": rows, "bad": verdict, "value": table[column].cast(pl.String)}).filter(
-            "bad"
-        )
-        for row, _, value in told.iter_rows():
+        value = table[column].cast(pl.String)
+        bad_rows = pl.DataFrame({"row": rows, "bad": verdict, "value": value}).filter("bad")
+        for row, _, value in bad_rows.iter_rows():
             reasons.setdefault(row, f"{column} is {'empty' if value is None else repr(value[:40])}")
     label = column_of.get("run_id")
     for row, why in _stopped(table, rows, column_of, None if label is None else table[label]):
         reasons.setdefault(row, why)
-    return reasons, asked
+    return reasons, unclear
 
 
 def _verdict(name: str, series: pl.Series) -> pl.Series | None:

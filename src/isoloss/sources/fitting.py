@@ -71,7 +71,7 @@ def in_refusal(warnings: Sequence[str]) -> Generator[None, None, None]:
     except Refusal as reason:
         if not warnings:
             raise
-        what = "\n  mind: ".join([reason.what, *warnings])
+        what = "\n  warning: ".join([reason.what, *warnings])
         raise Refusal(what, where=reason.where, mend=reason.mend) from None
 
 
@@ -285,8 +285,8 @@ def _by_default(law: Form, inputs: Mapping[str, Array], loss: Array, options: Ma
     strict: dict[str, Any] = {**options, "curve_only": False}
     second = attempt(fit, law, inputs, loss, objective="squared-log", **strict)
     if isinstance(second, Fit) and second.status is FitStatus.CONVERGED:
-        said = f"{ANOTHER_OBJECTIVE}: {first.reason if isinstance(first, Fit) else first.what}"
-        return replace(second, warnings=(said, *second.warnings))
+        warning = f"{ANOTHER_OBJECTIVE}: {first.reason if isinstance(first, Fit) else first.what}"
+        return replace(second, warnings=(warning, *second.warnings))
     if isinstance(first, Refusal):
         raise first
     return first

@@ -101,9 +101,9 @@ def is_panel(columns: Sequence[str]) -> bool:
 def candidates(name: str, columns: Iterable[str]) -> list[str]:
     """The ``columns`` that are well-known names of our ``name``, those in a unit too where it is a count."""
     known = SYNONYMS.get(name, (name,))
-    found = [column for column in columns if plain(column) in known]
-    if found or name not in COUNTED:
-        return found
+    matches = [column for column in columns if plain(column) in known]
+    if matches or name not in COUNTED:
+        return matches
     return [column for column in columns if _total(column) and header(column).name in known]
 
 

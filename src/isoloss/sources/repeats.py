@@ -136,8 +136,8 @@ def _logged_twice(runs: Runs, design: list[str]) -> list[int]:
     later = pl.col(done).reverse().cum_min().shift(1).reverse().over(key)
     # A file that is not in the order of time shows only what was logged at the very same step.
     in_time = (pl.col(done).diff() < 0).sum().over(key) <= 0.2 * pl.len().over(key)
-    again = pl.int_range(pl.len()).reverse().over([*key, done]) > 0
-    taken_back = again | (in_time & (pl.col(done) >= later).fill_null(False))
+    repeated = pl.int_range(pl.len()).reverse().over([*key, done]) > 0
+    taken_back = repeated | (in_time & (pl.col(done) >= later).fill_null(False))
     return of_row.drop_nulls(["run_id", done]).sort("row").filter(taken_back)["row"].to_list()
 
 

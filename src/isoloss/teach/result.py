@@ -21,7 +21,7 @@ from isoloss.version import __version__
 Tables = dict[str, list[Row]]
 """Long tables by name; every measured column has ``low`` and ``high`` beside it, and ``n``."""
 
-AGAIN = "record it again: isoloss demo NAME -o FOLDER"
+MEND = "record it again: isoloss demo NAME -o FOLDER"
 
 Badge = Literal["LIVE", "RECORDED", "EXACT"]
 Family = Literal["", "LSTM", "Transformer"]
@@ -45,12 +45,12 @@ class Sentence(Strict):
 
     @field_validator("text")
     @classmethod
-    def _may_be_said(cls, text: str) -> str:
+    def _check_text(cls, text: str) -> str:
         return words.check(text)
 
     @field_validator("short")
     @classmethod
-    def _may_be_said_aloud(cls, text: str) -> str:
+    def _check_short(cls, text: str) -> str:
         return words.check_short(text)
 
     def badge(self, otherwise: Badge) -> Badge:
@@ -159,14 +159,14 @@ class Export(Strict):
 def read_export(path: Path) -> list[Result]:
     """Raises InputError naming the file and the key that is wrong."""
     try:
-        return validate(Export, files.read_json(path), where=str(path), mend=AGAIN).results
+        return validate(Export, files.read_json(path), where=str(path), mend=MEND).results
     except RunError as error:
-        raise InputError(f"{error.what}, {error.where}", where=str(path), mend=AGAIN) from None
+        raise InputError(f"{error.what}, {error.where}", where=str(path), mend=MEND) from None
 
 
 def read(path: Path) -> Result:
     """A recorded result. Raises InputError naming the file and the key that is wrong."""
     try:
-        return validate(Result, files.read_json(path), where=str(path), mend=AGAIN)
+        return validate(Result, files.read_json(path), where=str(path), mend=MEND)
     except RunError as error:  # a sentence that must not be said: in a file it is the file's fault
-        raise InputError(f"{error.what}, {error.where}", where=str(path), mend=AGAIN) from None
+        raise InputError(f"{error.what}, {error.where}", where=str(path), mend=MEND) from None

@@ -18,10 +18,10 @@ def select_panels(
     A change must fit at least one of them; those that have no such setting keep theirs. A number of seeds
     that a panel does not take becomes the nearest that it does. Raises InputError.
     """
-    wanted = list(panels.PANELS) if name == "all" else panels.of_demo(name)
+    selected = list(panels.PANELS) if name == "all" else panels.of_demo(name)
     if only is not None:
-        wanted = [panel for panel in wanted if panel.name == only]
-        if not wanted:
+        selected = [panel for panel in selected if panel.name == only]
+        if not selected:
             names = ", ".join(panel.name for panel in panels.of_demo(name)) if name != "all" else "its panels"
             raise InputError(
                 f"demo {name} has no panel {only!r}", where="--panel", mend=f"use one of {names}"
@@ -29,11 +29,11 @@ def select_panels(
     values = dict(key_and_value(change, example="--set width=32") for change in changes)
     written = (change.partition("=") for change in changes)
     texts = {key.strip(): text for key, _, text in written if not isinstance(values[key.strip()], str)}
-    known = {key for panel in wanted for key in panel.settings.model_fields}
+    known = {key for panel in selected for key in panel.settings.model_fields}
     if unknown := sorted(values.keys() - known):
         mend = f"{name} takes {', '.join(sorted(known))}"
         raise InputError(f"there is no setting {unknown[0]!r}", where="--set", mend=mend)
-    return [(panel, settings_of(panel, values | texts_of(panel, texts), seeds, full)) for panel in wanted]
+    return [(panel, settings_of(panel, values | texts_of(panel, texts), seeds, full)) for panel in selected]
 
 
 def texts_of(panel: Panel, texts: dict[str, str]) -> dict[str, str]:

@@ -11,8 +11,8 @@ FEW_SEEDS = 3
 NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
 
 
-class Told(NamedTuple):
-    """One verdict: what stands behind it, what is said in the room, which family is ahead, if any."""
+class Claim(NamedTuple):
+    """One sentence: what stands behind it, its short form for the room, which family is ahead, if any."""
 
     text: str
     short: str

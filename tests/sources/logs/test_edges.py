@@ -15,7 +15,7 @@ from writers import PARAMS, ROOT
 from isoloss.errors import InputError, IsolossError
 from isoloss.sources.logs import SOURCES, loss_table
 from isoloss.sources.logs.counting import of_config
-from isoloss.sources.logs.lightning import settings_beside
+from isoloss.sources.logs.lightning import read_hparams
 from isoloss.sources.logs.logged import library
 
 
@@ -169,7 +169,7 @@ def test_hparams_yield_plain_values_and_never_an_object(tmp_path):
         "  deep:\n    on: true\n"
         "names: [a, b]\nalias: *x\nlast: 'text'\n"
     )
-    settings = settings_beside(tmp_path / "metrics.csv")
+    settings = read_hparams(tmp_path / "metrics.csv")
     assert settings == {"lr": 1e-3, "model.n_layer": 4, "model.deep.on": True, "last": "text"}
 
 

@@ -25,9 +25,9 @@ def not_negative(terms_GKn: Array, target_Gn: Array) -> Array:
         # Terms that are all but the same share what both explain.
         inner_Gkk = gram_GKK[:, used[:, None], used] + 1e-12 * np.eye(len(used))
         x_Gk = np.linalg.solve(inner_Gkk, shared_GK[:, used, None])[..., 0]
-        found_G = np.einsum("gk,gk->g", x_Gk, shared_GK[:, used])
-        better_G = (x_Gk >= 0).all(axis=1) & (found_G > gain_G)
-        gain_G = np.where(better_G, found_G, gain_G)
+        explained_G = np.einsum("gk,gk->g", x_Gk, shared_GK[:, used])
+        better_G = (x_Gk >= 0).all(axis=1) & (explained_G > gain_G)
+        gain_G = np.where(better_G, explained_G, gain_G)
         new_GK = np.zeros_like(best_GK)
         new_GK[:, used] = x_Gk
         best_GK = np.where(better_G[:, None], new_GK, best_GK)

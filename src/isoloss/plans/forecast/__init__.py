@@ -10,8 +10,8 @@ from isoloss.plans.forecast.forecast import (
 )
 from isoloss.plans.forecast.table import (
     best_form,
-    doubts_beside,
-    forecast_beside,
+    doubts_with_forecast,
+    forecast_from_fit,
     forecast_inputs,
     forecast_table,
     forecaster_of,
@@ -24,9 +24,9 @@ __all__ = [
     "Forecaster",
     "LawForecast",
     "best_form",
-    "doubts_beside",
+    "doubts_with_forecast",
     "forecast",
-    "forecast_beside",
+    "forecast_from_fit",
     "forecast_inputs",
     "forecast_table",
     "forecaster",

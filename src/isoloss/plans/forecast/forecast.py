@@ -82,8 +82,8 @@ class Forecast(Shown):
         if law.interval is None:
             return np.zeros(len(self.loss), dtype=bool)
         low, high = (np.ravel(end) for end in law.interval)
-        said, (least, most) = np.ravel(law.loss), self.interval.T
-        return (said < least) | (said > most) | (self.loss < low) | (self.loss > high)
+        law_loss, (least, most) = np.ravel(law.loss), self.interval.T
+        return (law_loss < least) | (law_loss > most) | (self.loss < low) | (self.loss > high)
 
     def table(self) -> "pl.DataFrame":
         """One row a point: its inputs, loss, low and high."""

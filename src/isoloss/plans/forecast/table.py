@@ -146,7 +146,7 @@ class _Carried(BaseModel):
     source: _Source
 
 
-def forecast_beside(fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None) -> Forecast | None:
+def forecast_from_fit(fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None) -> Forecast | None:
     """The forecast from the rows that ``fit`` carries, at the same inputs; None where there can be none.
 
     That is: a fit without rows or with weights, a law whose inputs a forecast does not take, a refused one.
@@ -154,8 +154,8 @@ def forecast_beside(fit: Fit, at: Mapping[str, ArrayLike], level: float | None =
     data = fit.data
     if data is None or not forecast_inputs(fit.form) or len(set(data.weights)) > 1 or fit.signed_floor:
         return None
-    beside = attempt(forecast, data.inputs, data.loss, at, level=level or fit.level, cluster=data.cluster)
-    return None if isinstance(beside, Refusal) else beside
+    result = attempt(forecast, data.inputs, data.loss, at, level=level or fit.level, cluster=data.cluster)
+    return None if isinstance(result, Refusal) else result
 
 
 def predicted(
@@ -165,41 +165,41 @@ def predicted(
     law = fit.predict(level=level, **at)
     columns = np.broadcast_arrays(*map(np.atleast_1d, at.values()))
     points = dict(zip(at, map(np.ravel, columns), strict=True))
-    beside = forecast_beside(fit, points, level) if columns[0].size else None
+    forecast = forecast_from_fit(fit, points, level) if columns[0].size else None
     far = far_warnings(law.extrapolation)
-    doubts = doubts_beside(law.warnings, far, law.interval, beside)
-    return replace(law, warnings=(*doubts, *_apart_inside(law, beside))), beside
+    doubts = doubts_with_forecast(law.warnings, far, law.interval, forecast)
+    return replace(law, warnings=(*doubts, *_apart_inside(law, forecast))), forecast
 
 
-def _apart_inside(law: Prediction, beside: Forecast | None) -> list[str]:
+def _apart_inside(law: Prediction, forecast: Forecast | None) -> list[str]:
     """A doubt where law and forecast part among the runs, as where the law bends otherwise than they do."""
-    if beside is None:
+    if forecast is None:
         return []
-    inside = np.max(list(beside.extrapolation.values()), axis=0) <= 1
-    apart = int(np.sum(inside & beside.disagrees(law)))
+    inside = np.max(list(forecast.extrapolation.values()), axis=0) <= 1
+    apart = int(np.sum(inside & forecast.disagrees(law)))
     where = "inside the runs" if len(inside) == 1 else f"at {text.plural(apart, 'point')} inside the runs"
     return [f"law and forecast disagree {where}: the law misses runs near there"] if apart else []
 
 
-def doubts_beside(
-    warnings: Sequence[str], far: Sequence[str], interval: Any, beside: Forecast | None
+def doubts_with_forecast(
+    warnings: Sequence[str], far: Sequence[str], interval: Any, forecast: Forecast | None
 ) -> tuple[str, ...]:
-    """The ``warnings`` of a law's prediction and those of the forecast ``beside`` it.
+    """The ``warnings`` of a law's prediction and those of the ``forecast`` beside it.
 
     ``far`` are those that count a factor outside the runs alone. Of the farthest point where the law's
     ``interval`` is the narrower one is said what the table's own error rate adds, in their place if no point
     lies farther out.
     """
-    if beside is None:
+    if forecast is None:
         return tuple(warnings)
-    out, far_n = list(warnings), np.max(list(beside.extrapolation.values()), axis=0)
+    out, far_n = list(warnings), np.max(list(forecast.extrapolation.values()), axis=0)
     if far_n.max() > 1 and interval is not None:
         low_n, high_n = map(np.ravel, interval)
-        share_n = np.log(high_n / low_n) / np.log(beside.interval[:, 1] / beside.interval[:, 0])
+        share_n = np.log(high_n / low_n) / np.log(forecast.interval[:, 1] / forecast.interval[:, 0])
         narrower_n = (far_n > 1) & (share_n < 1)
         if narrower_n.any():
             worst = int(np.argmax(np.where(narrower_n, far_n, 0.0)))
-            adds = text.percent(beside.error_rate * np.log(far_n[worst]))
+            adds = text.percent(forecast.error_rate * np.log(far_n[worst]))
             if far_n[worst] == far_n.max():
                 out = [warning for warning in out if warning not in far]
             out.append(
@@ -207,7 +207,7 @@ def doubts_beside(
                 f"that adds {adds} to an interval, and the law's is "
                 f"{text.number(float(share_n[worst]), 2)} of the forecast's"
             )
-    return (*out, *(f"the forecast beside it: {said}" for said in beside.warnings))
+    return (*out, *(f"the forecast beside it: {warning}" for warning in forecast.warnings))
 
 
 def best_form(fit: Fit) -> BaseFit | None:

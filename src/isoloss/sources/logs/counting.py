@@ -53,22 +53,22 @@ ARCHITECTURES = {
 def counts(*folders: Path) -> tuple[dict[str, Any], str]:
     """Shape and parameters of the model in the first folder that tells, and the file that told them."""
     for folder in folders:
-        if (file := folder / "config.json").is_file() and (found := of_config(object_in(file))):
-            return found, str(file)
+        if (file := folder / "config.json").is_file() and (sizes := of_config(object_in(file))):
+            return sizes, str(file)
     for folder in folders:
-        if (file := folder / "model.safetensors").is_file() and (found := _of_weights(file)):
-            return found, str(file)
+        if (file := folder / "model.safetensors").is_file() and (sizes := _of_weights(file)):
+            return sizes, str(file)
     return {}, ""
 
 
 def of_config(config: dict[str, Any]) -> dict[str, Any]:
     """n_layer, d_model, ... as the config has them, and params and params_total of a known architecture."""
-    found = {ours: config[key] for ours, keys in _KEYS.items() for key in keys if _whole(config.get(key))}
+    sizes = {ours: config[key] for ours, keys in _KEYS.items() for key in keys if _whole(config.get(key))}
     kind = ARCHITECTURES.get(str(config.get("model_type")))
-    if kind is None or not {"n_layer", "d_model", "n_head", "vocab"} <= found.keys():
-        return found
-    d, heads = found["d_model"], found["n_head"]
-    d_ff = found.setdefault("d_ff", 4 * d)
+    if kind is None or not {"n_layer", "d_model", "n_head", "vocab"} <= sizes.keys():
+        return sizes
+    d, heads = sizes["d_model"], sizes["n_head"]
+    d_ff = sizes.setdefault("d_ff", 4 * d)
     d_head = config["head_dim"] if _whole(config.get("head_dim")) else d // heads
     kv_heads = config["num_key_value_heads"] if _whole(config.get("num_key_value_heads")) else heads
     q, kv = heads * d_head, kv_heads * d_head
@@ -78,12 +78,12 @@ def of_config(config: dict[str, Any]) -> dict[str, Any]:
     up = 2 if kind.gated else 1
     layer = d * (q + 2 * kv) + q * d + (up + 1) * d * d_ff + 2 * kind.norm * d
     layer += qkv_bias * (q + 2 * kv) + out_bias * d + mlp_bias * (up * d_ff + d) + kind.qk_norm * 2 * d_head
-    params = found["n_layer"] * layer + kind.norm * d
+    params = sizes["n_layer"] * layer + kind.norm * d
     tied = config.get("tie_word_embeddings", kind.tied) is True
-    tables = found["vocab"] * (1 if tied else 2) + kind.positions * found.get("context", 1024)
-    head = 0 if tied else found["vocab"] * d
+    tables = sizes["vocab"] * (1 if tied else 2) + kind.positions * sizes.get("context", 1024)
+    head = 0 if tied else sizes["vocab"] * d
     counted = {"params": params, "params_total": params + tables * d, WITH_HEAD: params + head}
-    return found | counted | {"family": config["model_type"]}
+    return sizes | counted | {"family": config["model_type"]}
 
 
 def _whole(value: Any) -> bool:

@@ -24,13 +24,13 @@ def runs(source: str) -> Iterator[LoggedRun]:
         folder = folder.parent if _CHECKPOINT.fullmatch(folder.name) else folder
         states.setdefault(folder, []).append((file, _state(file)))
     root = root.parent if root.is_file() else root
-    for folder, found in states.items():
-        found.sort(key=lambda pair: pair[1]["global_step"])
-        file, newest = found[-1]
+    for folder, checkpoints in states.items():
+        checkpoints.sort(key=lambda pair: pair[1]["global_step"])
+        file, newest = checkpoints[-1]
         settings, counted = counts(folder, file.parent)
         head = settings.pop(WITH_HEAD, None)
-        tokens = _by_step({state["global_step"]: _tokens(state, head) for _, state in found})
-        flops = _by_step({} if settings else {s["global_step"]: s.get("total_flos") for _, s in found})
+        tokens = _by_step({state["global_step"]: _tokens(state, head) for _, state in checkpoints})
+        flops = _by_step({} if settings else {s["global_step"]: s.get("total_flos") for _, s in checkpoints})
         rows = [_named(row) for row in newest["log_history"]]
         steps = {row["step"] for row in rows if isinstance(row.get("step"), int)}
         rows[:0] = [{"step": step, "tokens": tokens(step), "flops": flops(step)} for step in sorted(steps)]

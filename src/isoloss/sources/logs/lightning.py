@@ -17,10 +17,10 @@ def runs(source: str) -> Iterator[LoggedRun]:
     root = Path(source)
     for file in files_named(root, "metrics.csv", "metrics.csv"):
         name = run_name(file.parent, file.parent if root.is_file() else root)
-        yield LoggedRun(name, str(file), read(file).to_dicts(), settings_beside(file))
+        yield LoggedRun(name, str(file), read(file).to_dicts(), read_hparams(file))
 
 
-def settings_beside(file: Path) -> dict[str, Any]:
+def read_hparams(file: Path) -> dict[str, Any]:
     """The plain settings in ``hparams.yaml`` beside ``file``, if any.
 
     Names and single values, by indentation; lists, tags and anchors, which could ask for objects, are passed

@@ -95,10 +95,10 @@ def library(name: str, package: str, what: str) -> Any:
 
 def files_named(path: Path, pattern: str, what: str) -> list[Path]:
     """``path`` itself, or the files below it whose names match. Raises InputError where there is none."""
-    found = [path] if path.is_file() else sorted(file for file in path.rglob(pattern) if file.is_file())
-    if not found:
+    paths = [path] if path.is_file() else sorted(file for file in path.rglob(pattern) if file.is_file())
+    if not paths:
         raise InputError(f"holds no {what}", where=str(path), mend="name the folder that the tracker wrote")
-    return found
+    return paths
 
 
 def run_name(folder: Path, root: Path) -> str:

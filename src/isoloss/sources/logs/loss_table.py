@@ -209,28 +209,28 @@ def _evaluations(logged: pl.DataFrame, key: str, last: bool) -> pl.DataFrame:
 
 
 def _in_contract(
-    found: pl.DataFrame, origin: pl.Series, behind: Mapping[str, str], study: str, unit: str
+    table: pl.DataFrame, origin: pl.Series, behind: Mapping[str, str], study: str, unit: str
 ) -> pl.DataFrame:
-    found = found.rename({"steps": "step"}, strict=False)
-    origin = origin.gather(found["row"] - 1)
+    table = table.rename({"steps": "step"}, strict=False)
+    origin = origin.gather(table["row"] - 1)
     constants = {"study": study, "rules": "; ".join(f"{name}: {key}" for name, key in behind.items())}
-    if {"params", "tokens"} <= set(found.columns):
-        found = found.with_columns((6 * pl.col("params") * pl.col("tokens")).alias("flops_6nd"))
-    if "status" in found.columns:
-        found = found.with_columns(contract_status(found["status"]).alias("status"))
+    if {"params", "tokens"} <= set(table.columns):
+        table = table.with_columns((6 * pl.col("params") * pl.col("tokens")).alias("flops_6nd"))
+    if "status" in table.columns:
+        table = table.with_columns(contract_status(table["status"]).alias("status"))
     if unit == "perplexity":
-        found = found.with_columns(pl.col("loss").log())
-    elif unit not in ("nats per token", "bits per byte") and "loss" in found.columns:
+        table = table.with_columns(pl.col("loss").log())
+    elif unit not in ("nats per token", "bits per byte") and "loss" in table.columns:
         raise InputError(
             f"{behind['loss']} is in {unit}, the loss table in nats per token",
             mend="give a loss in nats per token, or bits per byte with --bytes-per-token",
         )
-    found = found.with_columns(origin, *(pl.lit(value).alias(name) for name, value in constants.items()))
+    table = table.with_columns(origin, *(pl.lit(value).alias(name) for name, value in constants.items()))
     return pl.DataFrame(
         [
-            _typed(found[name], kind).alias(name)
-            if name in found.columns
-            else pl.Series(name, [None] * found.height, dtype=kind)
+            _typed(table[name], kind).alias(name)
+            if name in table.columns
+            else pl.Series(name, [None] * table.height, dtype=kind)
             for name, kind in CONTRACT.items()
         ]
     )

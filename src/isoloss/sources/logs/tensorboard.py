@@ -10,7 +10,7 @@ from typing import Any
 
 from isoloss import files
 from isoloss.sources.logs.counting import of_config
-from isoloss.sources.logs.lightning import settings_beside
+from isoloss.sources.logs.lightning import read_hparams
 from isoloss.sources.logs.logged import LoggedRun, files_named, library, run_name
 from isoloss.sources.read import FAILURES
 
@@ -25,13 +25,13 @@ def runs(source: str) -> Iterator[LoggedRun]:
         "tensorboard.backend.event_processing.event_accumulator", PACKAGE, "a file of TensorBoard"
     )
     logging.getLogger("tensorboard").setLevel(logging.ERROR)  # what is torn off at the end of a live run
-    found = files_named(root, "*tfevents*", "event file of TensorBoard")
-    for folder in dict.fromkeys(file.parent for file in found):
+    paths = files_named(root, "*tfevents*", "event file of TensorBoard")
+    for folder in dict.fromkeys(file.parent for file in paths):
         events = reader.EventAccumulator(
             str(root if root.is_file() else folder), size_guidance={"scalars": 0, "tensors": 0}
         ).Reload()
         rows = list(_rows(events))
-        settings = {**settings_beside(folder / "events"), **_hparams(events)}
+        settings = {**read_hparams(folder / "events"), **_hparams(events)}
         counted = "; params counted from model_config" if _CONFIG in events.Tags()["tensors"] else ""
         name = run_name(folder, folder if root.is_file() else root)
         yield LoggedRun(name, f"{folder}{counted}", rows, settings)

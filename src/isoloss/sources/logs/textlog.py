@@ -27,7 +27,7 @@ def runs(source: str, pattern: str | None = None) -> Iterator[LoggedRun]:
     """
     if pattern is not None and pattern not in PATTERNS:
         raise InputError(f"there is no pattern {pattern!r}", mend=f"choose one of {', '.join(PATTERNS)}")
-    root, found = Path(source), False
+    root, matched = Path(source), False
     for file in files_named(root, "*", "text log"):
         if file != root and file.suffix not in _ENDINGS:
             continue
@@ -35,9 +35,9 @@ def runs(source: str, pattern: str | None = None) -> Iterator[LoggedRun]:
         lines = [_COLOUR.sub("", line[:_LONGEST]).rstrip() for line in text.split("\n")]
         run = _run(file, root, lines, [pattern] if pattern else list(PATTERNS))
         if run is not None:
-            found = True
+            matched = True
             yield run
-    if not found:
+    if not matched:
         names = pattern or ", ".join(PATTERNS)
         raise InputError(f"has no line of a loss as {names} print it", where=source, mend="use import csv")
 

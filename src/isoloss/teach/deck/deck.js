@@ -15,16 +15,16 @@
 
   const QUIET = 5000;
   const region = one("#live");
-  let waiting = "", timer = null, said = -QUIET;
+  let waiting = "", timer = null, spokenAt = -QUIET;
 
   function announce(text) {
     waiting = text;
     if (timer !== null) return;
     timer = setTimeout(function () {
       region.textContent = waiting;
-      said = performance.now();
+      spokenAt = performance.now();
       timer = null;
-    }, Math.max(0, said + QUIET - performance.now()));
+    }, Math.max(0, spokenAt + QUIET - performance.now()));
   }
 
   // --- slides --------------------------------------------------------------------------------------------

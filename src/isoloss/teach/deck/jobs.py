@@ -14,7 +14,7 @@ from isoloss.errors import Refusal
 from isoloss.teach.deck.process import COMMAND, Worker, WorkerDied
 from isoloss.teach.panel import Panel
 
-UNHEARD = 500
+LONGEST_QUEUE = 500
 """Messages that a page may lag behind before it is let go; it comes back and gets the whole picture."""
 
 ACTIVE = ("queued", "running")
@@ -65,7 +65,7 @@ class Jobs:
         before = self.states.get(name) or JobState(name)
         self.states[name] = JobState(name, html=before.html, result=before.result)
         self._queue.append((name, settings))
-        self._tell(name)
+        self._notify(name)
         self._start_next()
 
     def run_all(self) -> None:
@@ -120,9 +120,9 @@ class Jobs:
     def watched(self) -> bool:
         return bool(self._pages)
 
-    def _tell(self, name: str, *, output: bool = False) -> None:
+    def _notify(self, name: str, *, output: bool = False) -> None:
         for page in list(self._pages):
-            if page.qsize() >= UNHEARD:
+            if page.qsize() >= LONGEST_QUEUE:
                 self.leave(page)
                 page.put_nowait(None)
             else:
@@ -136,13 +136,13 @@ class Jobs:
 
     async def _work(self, name: str, settings: dict[str, Any]) -> None:
         self.states[name].state, self.states[name].text = "running", "starting"
-        self._tell(name)
+        self._notify(name)
         cap, whole = self.panels[name].cap_seconds, False
         try:
             async with asyncio.timeout(cap):
                 worker = await self._living_worker()
                 async for event in worker.measure(name, settings):
-                    self._heard(name, event)
+                    self._handle(name, event)
             whole = True
         except TimeoutError:
             self._end(name, "failed", f"it took more than its cap of {cap:.0f} seconds")
@@ -179,15 +179,15 @@ class Jobs:
         if worker is not None:
             await worker.kill()
 
-    def _heard(self, name: str, event: dict[str, Any]) -> None:
+    def _handle(self, name: str, event: dict[str, Any]) -> None:
         state = self.states[name]
         match event["event"]:
             case "progress":
                 state.done, state.text = event["done"], event["text"]
-                self._tell(name)
+                self._notify(name)
             case "partial":
                 state.partial = event["html"]
-                self._tell(name, output=True)
+                self._notify(name, output=True)
             case "result":
                 state.html, state.result = event["html"], event["result"]
                 self._end(name, "done", "done")
@@ -197,4 +197,4 @@ class Jobs:
     def _end(self, name: str, how: Literal["done", "failed", "cancelled"], text: str) -> None:
         state = self.states[name]
         state.state, state.text, state.done, state.partial = how, text, float(how == "done"), None
-        self._tell(name, output=True)
+        self._notify(name, output=True)

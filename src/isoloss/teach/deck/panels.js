@@ -16,8 +16,8 @@
         headers: { "Content-Type": "application/json", "X-Isoloss-Token": token },
       });
       if (answer.ok) return;
-      const said = await answer.json().catch(() => ({}));
-      throw new Error(said.error || "The server refused, with status " + answer.status + ".");
+      const refusal = await answer.json().catch(() => ({}));
+      throw new Error(refusal.error || "The server refused, with status " + answer.status + ".");
     }
 
     const order = (what, panel, more) => post(what, { panel: panel.dataset.panel, ...more }).catch((error) => problem(panel, error.message));
@@ -87,13 +87,13 @@
     }
 
     /** A panel's state, and its newest output if that has changed; a page opened after a run hears of it without a step. */
-    function heard(message) {
+    function handle(message) {
       const busy = message.state === "queued" || message.state === "running";
       const failed = message.state === "failed";
       named(message.panel).forEach(function (panel) {
         const seen = busy || ["queued", "running"].includes(panel.dataset.state);
         panel.dataset.state = message.state;
-        if (message.state === "queued") window.tally.again();
+        if (message.state === "queued") window.tally.restart();
         const held = document.activeElement;
         one(".run", panel).disabled = busy;
         one(".cancel", panel).disabled = !busy;
@@ -179,17 +179,17 @@
     /** Sentences quoted on other slides, such as the last one. */
     function quote(name, result) {
       all("[data-verdict]").filter((place) => place.dataset.verdict === name).forEach(function (place) {
-        const found = result.sentences.find((sentence) => sentence.key === place.dataset.key);
-        if (found === undefined) return;
+        const match = result.sentences.find(({ key }) => key === place.dataset.key);
+        if (match === undefined) return;
         place.classList.remove("unmeasured");
-        place.dataset.ahead = found.ahead;
-        const said = one(".said", place);
-        if (said) said.textContent = found.text;
-        const badge = found.exact ? "EXACT" : found.recorded ? "RECORDED" : "LIVE";
+        place.dataset.ahead = match.ahead;
+        const sentence = one(".said", place);
+        if (sentence) sentence.textContent = match.text;
+        const badge = match.exact ? "EXACT" : match.recorded ? "RECORDED" : "LIVE";
         one(".badge", place).textContent = badge;
         one(".badge", place).className = "badge " + badge.toLowerCase();
         const basis = result.basis, seeds = basis.seeds === null ? "" : " · " + basis.seeds + " seeds";
-        if (said) one(".basis", place).textContent = "n = " + basis.n + " " + basis.units + seeds + " · " + basis.interval;
+        if (sentence) one(".basis", place).textContent = "n = " + basis.n + " " + basis.units + seeds + " · " + basis.interval;
       });
     }
 
@@ -207,8 +207,8 @@
       const winner = window.tally.vote(button.closest(".vote") || place, place, pressed);
       if (winner === null) return announce("No hands yet: enter how many.");
       reveal(button, place);
-      const slide = place.closest("section"), told = timetable(slide).find(([part]) => part.matches("[data-part=headline]"));
-      if (told) stand(slide, Math.max(reached.get(slide) || 0, Math.min(told[1], lastStep(slide))));
+      const slide = place.closest("section"), row = timetable(slide).find(([part]) => part.matches("[data-part=headline]"));
+      if (row) stand(slide, Math.max(reached.get(slide) || 0, Math.min(row[1], lastStep(slide))));
       announce(pressed ? "Your vote: " + button.textContent.trim() + ". The answer is shown." : "Counted. The answer is shown.");
     }
 
@@ -262,7 +262,7 @@
         link.title = state;
       };
       stream.onopen = () => tell("connected", "●");
-      stream.onmessage = (event) => heard(JSON.parse(event.data));
+      stream.onmessage = (event) => handle(JSON.parse(event.data));
       stream.onerror = function () {
         tell("the deck's server does not answer; what was measured stays", "○");
         announce("The deck's server does not answer.");

@@ -18,16 +18,16 @@
     const own = all("[data-at], [data-gone]", slide).filter((part) => !part.matches(".panel")).map((part) =>
       [part, Number(part.dataset.at || 0), Number(part.dataset.gone || FOREVER)]);
     const plan = own.concat(...all(".panel", slide).map(function (panel) {
-      const at = Number(panel.dataset.at), shows = all(".output [data-part=show]", panel), told = at + Math.max(1, shows.length);
+      const at = Number(panel.dataset.at), shows = all(".output [data-part=show]", panel), verdictAt = at + Math.max(1, shows.length);
       const rows = shows.map((part, i) => [part, at + i, i < shows.length - 1 ? at + i + 1 : FOREVER]);
       const shownBefore = all("[data-part=example] [data-at]", panel).length;
-      all("[data-part=guess]", panel).forEach((part) => rows.push([part, Math.max(0, at - 1 - shownBefore), told]));
+      all("[data-part=guess]", panel).forEach((part) => rows.push([part, Math.max(0, at - 1 - shownBefore), verdictAt]));
       all("[data-part=example]", panel).forEach((part) => rows.push([part, 0, at]));
-      all(".output [data-part=headline]", panel).forEach((part) => rows.push([part, told, FOREVER]));
-      all("[data-part=headline][data-reveal]:not([hidden]) > p + p", panel).forEach((part) => rows.push([part, told + 1, FOREVER]));  // not of what was voted on
-      all("[data-part=room]", panel).forEach((part) => rows.push([part, told, FOREVER]));
+      all(".output [data-part=headline]", panel).forEach((part) => rows.push([part, verdictAt, FOREVER]));
+      all("[data-part=headline][data-reveal]:not([hidden]) > p + p", panel).forEach((part) => rows.push([part, verdictAt + 1, FOREVER]));  // not of what was voted on
+      all("[data-part=room]", panel).forEach((part) => rows.push([part, verdictAt, FOREVER]));
       const open = all("[data-part=headline][hidden]", panel).length;  // until a vote the doubt has the verdict's step
-      all("[data-part=beware]", panel).forEach((part) => rows.push([part, open ? told : told + 1, FOREVER]));
+      all("[data-part=beware]", panel).forEach((part) => rows.push([part, open ? verdictAt : verdictAt + 1, FOREVER]));
       if (panel.dataset.since || panel.dataset.until)
         rows.push([panel, Number(panel.dataset.since || 0), Number(panel.dataset.until || FOREVER)]);
       return rows;

@@ -24,7 +24,7 @@ from isoloss.report.templates import fill
 from isoloss.teach import provenance
 from isoloss.teach.deck.fragment import picture
 
-WHOLE, BESIDE = (340, 240), (330, 205)
+WHOLE, WITH_TEXT = (340, 240), (330, 205)
 """A picture's width and height for letters that the last row can read; with words beside and below it."""
 CHANGE = "Difference in loss of the two largest models against token index on a log axis, 0 at its start."
 
@@ -54,19 +54,19 @@ def evidence(analysis: StudyAnalysis, key: str, steps: Mapping[str, int | None])
     ``key``: "gap", against training tokens, or "positions", against the place in the context.
     """
     pair = next(iter(analysis.pairs), None)
-    found = None if pair is None else of_pair(analysis.gaps if key == "gap" else analysis.by_position, pair)
-    if isinstance(found, gaps_of.PairByTokens):
-        said, shown = gap_said(found), gap_by_tokens.figure(found, BESIDE)
-    elif isinstance(found, by_position.FamilyPositions):
-        said, shown = positions_said(found), largest_pair(found)
+    result = None if pair is None else of_pair(analysis.gaps if key == "gap" else analysis.by_position, pair)
+    if isinstance(result, gaps_of.PairByTokens):
+        sentence, shown = gap_sentence(result), gap_by_tokens.figure(result, WITH_TEXT)
+    elif isinstance(result, by_position.FamilyPositions):
+        sentence, shown = positions_sentence(result), largest_pair(result)
     else:
-        said, shown = "This study does not compare two families so.", None
+        sentence, shown = "This study does not compare two families so.", None
     behind = [finding for finding in findings_of(analysis) if finding.key == key]
-    values = {"said": said, "behind": behind, "basis": basis(analysis.study), **steps}
+    values = {"sentence": sentence, "behind": behind, "basis": basis(analysis.study), **steps}
     return fill("teach/deck/evidence.html", picture=shown and picture(shown, "why"), **values)
 
 
-def gap_said(pair: gaps_of.PairByTokens) -> str:
+def gap_sentence(pair: gaps_of.PairByTokens) -> str:
     """What longer training does to the lead, and whether that ends it at some size."""
     ahead = name_of(pair.versus.rival if pair.lead > 0 else pair.versus.reference)
     if pair.change is None:
@@ -83,7 +83,7 @@ def gap_said(pair: gaps_of.PairByTokens) -> str:
     return f"Trained longer, the {ahead}'s lead shrinks{ending}."
 
 
-def positions_said(data: by_position.FamilyPositions) -> str:
+def positions_sentence(data: by_position.FamilyPositions) -> str:
     """Of the largest pair: who gains more from the words before, and who is ahead at the end of them."""
     pair, of_sign = data.pairs[-1], {-1: data.versus.reference, 1: data.versus.rival}
     if pair.change.sign is None:
@@ -100,7 +100,7 @@ def positions_said(data: by_position.FamilyPositions) -> str:
 def largest_pair(data: by_position.FamilyPositions) -> Figure:
     """How the two largest models' difference moves after START, which is what the sentence is about."""
     two = replace(data, pairs=data.pairs[-1:])
-    chart = loss_by_position.changes(two, BESIDE)
+    chart = loss_by_position.changes(two, WITH_TEXT)
     return replace(loss_by_position.figure(two), chart=chart, description=CHANGE)
 
 
@@ -117,9 +117,9 @@ def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
         }
     if analysis.shape is not None:
         figures["shape"] = attempt_with(analysis.shape, shape.figure)
-    asked = [(finding, figures.get(finding.key)) for finding in findings_of(analysis)]
+    pairs = [(finding, figures.get(finding.key)) for finding in findings_of(analysis)]
     return [
-        {"finding": finding, "picture": picture(found, "study") if isinstance(found, Figure) else None}
-        | {"missing": found}
-        for finding, found in asked
+        {"finding": finding, "picture": picture(figure, "study") if isinstance(figure, Figure) else None}
+        | {"missing": figure}
+        for finding, figure in pairs
     ]

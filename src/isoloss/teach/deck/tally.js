@@ -31,8 +31,8 @@
   /** What the rounds say: a round goes to the family that more hands prefer. */
   function verdict() {
     const won = (name) => rounds.filter((winner) => winner === name).length;
-    const n = won("Transformer") + won("LSTM"), told = rounds.length + (rounds.length === 1 ? " round: " : " rounds: ");
-    const text = told + "Transformer " + won("Transformer") + ", LSTM " + won("LSTM") + ", same " + won("same") + ".";
+    const n = won("Transformer") + won("LSTM"), heading = rounds.length + (rounds.length === 1 ? " round: " : " rounds: ");
+    const text = heading + "Transformer " + won("Transformer") + ", LSTM " + won("LSTM") + ", same " + won("same") + ".";
     if (n === 0) return text;
     const [low, high] = wilson(won("Transformer"), n), coin = low <= 50 && high >= 50;
     return text + " Transformer " + low + " to " + high + "% of n = " + n + (coin ? ": a coin would do as well." : ": no coin.");
@@ -109,5 +109,5 @@
     counted(panel);
   });
 
-  window.tally = { vote, recall, guess, tell, type, storage, again: () => typed.clear() };
+  window.tally = { vote, recall, guess, tell, type, storage, restart: () => typed.clear() };
 })();

@@ -29,7 +29,7 @@ from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Row, Sentence, Tables, frame, sentence
 from isoloss.teach.shares import gap
-from isoloss.teach.versus import Told, Versus, family_of
+from isoloss.teach.versus import Claim, Versus, family_of
 from isoloss.text import capital, percent, plural
 
 HERO, say = True, partial(say_of, "progression")
@@ -56,7 +56,7 @@ def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
     return [*each, floor, sentence("best", *best(sides, corpus)), copied]
 
 
-def stopped(settings: TrainingSettings, tables: Tables) -> Told:
+def stopped(settings: TrainingSettings, tables: Tables) -> Claim:
     """Of the side in training when the class said stop: was its best on new sentences behind it?
 
     By the seeds that came farthest.
@@ -72,23 +72,23 @@ def stopped(settings: TrainingSettings, tables: Tables) -> Told:
     seeds = plural(len(own.filter(update=update)), "run")
     text = say("stopped", now=losses[update], least=losses[turn], seeds=seeds, **words)
     if len(losses) == 1:
-        return Told(text, "Stopped before anything was learned.")
+        return Claim(text, "Stopped before anything was learned.")
     if losses[update] - losses[turn] > NEAR:
-        return Told(text, f"Stopped late: on new sentences the {side} was best after {turn} updates.")
+        return Claim(text, f"Stopped late: on new sentences the {side} was best after {turn} updates.")
     if turn == update:
-        return Told(text, f"Stopped early: the {side} was still getting better on new sentences.")
-    return Told(text, f"Stopped in time: the {side} is about at its best on new sentences.")
+        return Claim(text, f"Stopped early: the {side} was still getting better on new sentences.")
+    return Claim(text, f"Stopped in time: the {side} is about at its best on new sentences.")
 
 
-def memorising(side: str, losses: Curves, tables: Tables) -> Told:
+def memorising(side: str, losses: Curves, tables: Tables) -> Claim:
     floor = tables["corpus"][0]["floor"]
     rate = next(row["rate"] for row in tables["rates"] if row["chosen"] and row["side"] == side)
     by_heart = losses.turns_up and len(losses.reached(floor)) == len(losses.seeds)
     verdict = ": memorising made visible" if by_heart else ""
     text = f"{side}, rate {rate:g}: {held_out_clause(losses)}; {fit_clause(losses, floor)}{verdict}."
     if not losses.turns_up:
-        return Told(text, f"The {side} does not clearly get worse on new sentences.")
-    return Told(text, f"After update {losses.turn} the {side} gets worse on new sentences.")
+        return Claim(text, f"The {side} does not clearly get worse on new sentences.")
+    return Claim(text, f"After update {losses.turn} the {side} gets worse on new sentences.")
 
 
 def copied_short(tables: Tables) -> str:
@@ -119,7 +119,7 @@ def held_out_clause(losses: Curves) -> str:
     return f"the held-out loss does not clearly rise within {last} updates: {least} at {turn}, then {end}"
 
 
-def best(sides: Mapping[str, Curves], corpus: Row) -> Told:
+def best(sides: Mapping[str, Curves], corpus: Row) -> Claim:
     levels = {side: level_words(mean(losses.best_losses)) for side, losses in sides.items()}
     points = ", ".join(f"{side} {words}" for side, words in levels.items()) + " nats a word"
     versus = draw.best_versus(sides)
@@ -129,13 +129,13 @@ def best(sides: Mapping[str, Curves], corpus: Row) -> Told:
         ends = ((side, sorted(losses.best_losses)) for side, losses in sides.items())
         spans = ", ".join(f"{side} {values[0]:.2f} to {values[-1]:.2f}" for side, values in ends)
         few = f"{capital(versus.few)} who is lower {where}, stopped at its best"
-        return Told(f"{few}: {spans} nats a word.", short)
+        return Claim(f"{few}: {spans} nats a word.", short)
     if (apart := versus.difference) is None:
         text = f"Stopped at its best {where}: {points}. One seed a side gives no interval and no verdict."
-        return Told(text, short)
+        return Claim(text, short)
     verdict = f"the {versus.winner} is lower" if versus.winner else "no clear difference"
     text = say("best", verdict=verdict, where=where, points=points, apart=apart, n=plural(apart.n, "seed"))
-    return Told(text, short, family_of(versus.winner))
+    return Claim(text, short, family_of(versus.winner))
 
 
 def copied_sentence(tables: Tables, corpus: Row) -> str:

@@ -52,10 +52,10 @@ def referee(rows: Sequence[Row], set_ups: int, lengths: Sequence[int]) -> Figure
     dashes = ([1, 0], [7, 4], [2, 3], [9, 3, 2, 3])
     looks = {name: (colours[i % 4], marks.SHAPES[i % 4], dashes[i % 4]) for i, name in enumerate(names)}
     # Set-ups stand side by side, or their bars would hide each other.
-    beside = {name: 1.08 ** (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
+    shift = {name: 1.08 ** (i - (len(names) - 1) / 2) for i, name in enumerate(names)}
     table = pl.DataFrame(rows).select("mode", "setup", "clock", "length", "value", "low", "high", "n")
     moved = marks.with_looks(table, "setup", looks).with_columns(
-        place=pl.col("length") * pl.col("setup").replace_strict(beside)
+        place=pl.col("length") * pl.col("setup").replace_strict(shift)
     )
     return figure(
         "race",

@@ -17,7 +17,7 @@ from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import RaceSettings
 from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.result import Family, Row, Sentence, Tables, frame, sentence
-from isoloss.teach.versus import Told, family_of
+from isoloss.teach.versus import Claim, family_of
 from isoloss.text import capital, interval, power
 from isoloss.text import count as count_of
 
@@ -30,19 +30,19 @@ def count(settings: RaceSettings, tables: Tables) -> int:
 
 def sentences(settings: RaceSettings, tables: Tables) -> list[Sentence]:
     first = next(iter(setups(tables)), "")
-    told = {
+    claims = {
         "whole-training": _layers(pair(tables, first, BLOCK, LSTM, BOTH)),
-        "whole-forward": Told(judged("layers", pair(tables, first, BLOCK, LSTM, FORWARD)), ""),
-        "same-function": Told(judged("same-function", pair(tables, first, NAIVE, LSTM, BOTH, FORWARD)), ""),
-        "opponents": Told(_opponents(tables, first), ""),
+        "whole-forward": Claim(judged("layers", pair(tables, first, BLOCK, LSTM, FORWARD)), ""),
+        "same-function": Claim(judged("same-function", pair(tables, first, NAIVE, LSTM, BOTH, FORWARD)), ""),
+        "opponents": Claim(_opponents(tables, first), ""),
         **_threads(tables),
         "whole-gpu": _layers(pair(tables, "GPU", BLOCK, LSTM, BOTH, FORWARD), "gpu"),
-        "not-run": Told(_not_run(tables), ""),
+        "not-run": Claim(_not_run(tables), ""),
     }
     T = max(settings.lengths)
     waits = f"The LSTM waits {depth(LSTM, T):,} times in a row; attention hardly."
     return [
-        *(sentence(key, f"{capital(one.text)}.", *one[1:]) for key, one in told.items() if one.text),
+        *(sentence(key, f"{capital(one.text)}.", *one[1:]) for key, one in claims.items() if one.text),
         sentence("chain", _chain(T), waits, exact=True),
         sentence("work", _work(settings, tables), "Attention does more work, and waits less.", exact=True),
     ]
@@ -62,18 +62,18 @@ def setups(tables: Tables) -> list[str]:
     return list(dict.fromkeys(row["setup"] for row in rows))
 
 
-def _layers(rows: Sequence[Row], name: str = "layers") -> Told:
+def _layers(rows: Sequence[Row], name: str = "layers") -> Claim:
     """Layer against layer, as both are trained: where each is faster, and whether one is everywhere."""
     text = judged(name, rows)
     if not rows:
-        return Told(text, "")
+        return Claim(text, "")
     where = {"1 CPU thread": "On one core", "GPU": "On the GPU"}.get(rows[0]["setup"], "Here")
     if family := at_all(rows):
         names = ("LSTM layer", "whole Transformer block")[:: 1 if family == "LSTM" else -1]
-        return Told(text, f"{where} the {names[0]} is faster than the {names[1]}.", family)
+        return Claim(text, f"{where} the {names[0]} is faster than the {names[1]}.", family)
     differs = any(winner(row, BLOCK.name, LSTM.name) for row in rows)
     verdict = "who is faster depends on the length." if differs else "no clear difference."
-    return Told(text, f"{where}: {verdict}")
+    return Claim(text, f"{where}: {verdict}")
 
 
 def at_all(rows: Sequence[Row]) -> Family:
@@ -97,18 +97,18 @@ def _opponents(tables: Tables, setup: str) -> str:
     return say("opponents", loop=against_loop, layer=against_layer, n=layer[0]["n"])
 
 
-def _threads(tables: Tables) -> dict[str, Told]:
+def _threads(tables: Tables) -> dict[str, Claim]:
     """What parallel hardware added to either side, at the longest length that both ran; the first aloud.
 
     The first of more cores is ``parallel``, however many they are: the last slide asks for it by that key.
     """
-    told: dict[str, Told] = {}
+    claims: dict[str, Claim] = {}
     for setup in setups(tables)[1:]:
         if gains := _longest(tables, setup):
             text, short, ahead = _gains(*gains)
-            key = "parallel" if not told and setup != "GPU" else f"parallel-{setup}".replace(" ", "-")
-            told[key] = Told(text, "" if told else short, "" if told else ahead)
-    return told or {"one-thread": Told(say("no-threads"), "")}
+            key = "parallel" if not claims and setup != "GPU" else f"parallel-{setup}".replace(" ", "-")
+            claims[key] = Claim(text, "" if claims else short, "" if claims else ahead)
+    return claims or {"one-thread": Claim(say("no-threads"), "")}
 
 
 def _longest(tables: Tables, setup: str) -> tuple[Row, Row] | None:
@@ -121,7 +121,7 @@ def _longest(tables: Tables, setup: str) -> tuple[Row, Row] | None:
     return None
 
 
-def _gains(block: Row, lstm: Row) -> Told:
+def _gains(block: Row, lstm: Row) -> Claim:
     more, ahead = "no clear difference between the two gains", ""
     what = "The GPU" if block["setup"] == "GPU" else "More cores"
     short = f"{what}: no clear difference between the two gains."
@@ -135,7 +135,7 @@ def _gains(block: Row, lstm: Row) -> Told:
     sides = "; ".join(
         f"the {row['runner']}: {words[winner(row, 'before', 'now')]} ({factor(row)})" for row in (block, lstm)
     )
-    return Told(say("gains", sides=sides, more=more, **block), short, ahead)
+    return Claim(say("gains", sides=sides, more=more, **block), short, ahead)
 
 
 def _not_run(tables: Tables) -> str:

@@ -15,7 +15,7 @@ from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Family
 from isoloss.teach.shares import ENOUGH, span
-from isoloss.teach.versus import Told, Versus, family_of
+from isoloss.teach.versus import Claim, Versus, family_of
 from isoloss.text import percent, plural
 
 SECOND_LOOK = 0.025
@@ -139,7 +139,7 @@ def gap(a: Outcome, b: Outcome, ours: Sequence[float], theirs: Sequence[float], 
     return difference(np.subtract(ours, theirs), np.zeros(len(ours)), floor=(least, 0.0))
 
 
-def verdict(a: Outcome, b: Outcome) -> Told:
+def verdict(a: Outcome, b: Outcome) -> Claim:
     """Which of two sides is ahead: by updates where all seeds arrived, else by the share at the end.
 
     The variance of an arrival is at least every^2 / 12, that of a reading known to one look. Where the shares
@@ -157,7 +157,7 @@ def verdict(a: Outcome, b: Outcome) -> Told:
             few=f": both reached 99%, {a.side} in {a.arrivals}, {b.side} in {b.arrivals} ({basis})",
         )
         won = f"The {{winner}} learns it {abs(sooner.value):.0f} updates sooner than the {{loser}}."
-        return Told(text, aloud(versus, won, "Both learn it, alike."), between(a, b, versus.winner))
+        return Claim(text, aloud(versus, won, "Both learn it, alike."), between(a, b, versus.winner))
     ours, theirs = ([share.value for share in side.shares] for side in (a, b))
     # What a side's strings leave open of a share, from Wilson's interval, which no seeds that agree can undo.
     unsure = sum(fmean((share.high - share.low) ** 2 for share in side.shares) for side in (a, b))
@@ -169,8 +169,8 @@ def verdict(a: Outcome, b: Outcome) -> Told:
         first, second = (b, a) if later > 0 else (a, b)
         if p < SECOND_LOOK:
             text = say("by-order", first=first, second=second, within=within, p=p)
-            said = f"The {spoken(first.side)} gets there sooner than the {spoken(second.side)}."
-            return Told(text, said, between(a, b, first.side))
+            short = f"The {spoken(first.side)} gets there sooner than the {spoken(second.side)}."
+            return Claim(text, short, between(a, b, first.side))
     text = versus.sentence(
         versus.clause(f"points more right within {within}", basis),
         f" within {within}: {versus.clause('points of accuracy', basis)}",
@@ -178,7 +178,7 @@ def verdict(a: Outcome, b: Outcome) -> Told:
     )
     ahead = a if versus.winner == a.side else b
     won = f"The {{winner}} wins: {percent(ahead.mean, 0)} right; the {{loser}} lags."
-    return Told(text, aloud(versus, won), between(a, b, versus.winner))
+    return Claim(text, aloud(versus, won), between(a, b, versus.winner))
 
 
 def between(a: Outcome, b: Outcome, winner: str | None) -> Family:

@@ -26,13 +26,13 @@ from isoloss.teach.amnesia.settings import ContestSettings
 from isoloss.teach.amnesia.value_set import FORMULA
 from isoloss.teach.result import Sentence, Tables, frame, sentence
 from isoloss.teach.shares import span
-from isoloss.teach.versus import Told, family_of
+from isoloss.teach.versus import Claim, family_of
 from isoloss.text import percent
 
 MOMENTS, QUESTION, STAR = 5, 26, 27
 """Updates of an example that are shown; the tokens of the question and of the star before a letter."""
 
-Texts = Iterator[tuple[str, Told]]
+Texts = Iterator[tuple[str, Claim]]
 """Keys of sentences, and what they say."""
 
 
@@ -91,9 +91,9 @@ class Contest:
     before: Callable[[MeasuredCell], Texts] = lambda cell: iter(())
     after: Callable[[MeasuredCell], Texts] = lambda cell: iter(())
 
-    def verdicts(self, cell: MeasuredCell) -> dict[str, Told]:
+    def verdicts(self, cell: MeasuredCell) -> dict[str, Claim]:
         """Each pair's verdict by key, if both are there."""
-        verdicts: dict[str, Told] = {}
+        verdicts: dict[str, Claim] = {}
         for key, (side, others) in self.pairs.items():
             rivals = [cell.bests[other] for other in others if other in cell.bests]
             if side in cell.bests and rivals:
@@ -108,7 +108,7 @@ class Contest:
         for number, cell in enumerate(cells_of(tables, self.names)):
             suffix = "".join(f"-{cell.first[name]}" for name in self.names) if number else ""
             heading = self.heading.format(**cell.first)
-            courses = ((f"side-{n}", Told(course(rates), "")) for n, rates in enumerate(cell.sides.values()))
+            courses = ((f"side-{n}", Claim(course(rates), "")) for n, rates in enumerate(cell.sides.values()))
             sentences += [
                 sentence(key + suffix, f"{heading}: {text}", short, ahead, exact=key == "baselines")
                 for key, (text, short, ahead) in chain(
@@ -122,8 +122,8 @@ class Contest:
             return []
         first, *others = cells = cells_of(tables, self.names)
         # The title states the finding without its numbers, which the figure shows.
-        told = self.verdicts(first).get(next(iter(self.pairs)))
-        finding = told.text.split(": ")[0] if told else "so far"
+        verdict = self.verdicts(first).get(next(iter(self.pairs)))
+        finding = verdict.text.split(": ")[0] if verdict else "so far"
         levels = [(first.first[column], label) for column, label in self.baselines.items()]
         drawing = draw.curves(first.curves, levels, settings.cap)
         figures = [self.figure("", drawing, first.first, finding=finding)]
@@ -153,14 +153,14 @@ class Contest:
             cells = [[answered(row, cell) for row in own if row["update"] == update] for update in last]
             rows.append((spoken(side), family_of(side), cells))
         signs = [sign_of(row["token"], cell) for row in string]
-        told = [False, *(row["token"] == STAR for row in string)] if "keys" not in cell.first else []
+        marked = [False, *(row["token"] == STAR for row in string)] if "keys" not in cell.first else []
         pairs = 2 * cell.first.get("pairs", 0)
         return fill(
             "teach/amnesia/contest/example.html",
             asks=self.asks,
             cards=list(zip(signs[0:pairs:2], signs[1:pairs:2], strict=True)),
-            string=list(zip(signs, [*told, False], strict=False)) if told else [],
-            asked=signs[pairs:],
+            string=list(zip(signs, [*marked, False], strict=False)) if marked else [],
+            questions=signs[pairs:],
             answer=sign_of(string[-1]["right"], cell),
             updates=list(dict.fromkeys(updates)),
             rows=rows,
@@ -193,7 +193,7 @@ def against_chance(cell: MeasuredCell) -> Texts:
         chance = cell.first["chance"]
         near = sum(share.low <= chance <= share.high for share in default.shares)
         text = say("chance", chance=percent(chance, 1), default=default, near=near)
-        yield "chance", Told(text, "The default LSTM still guesses." if near == default.seeds else "")
+        yield "chance", Claim(text, "The default LSTM still guesses." if near == default.seeds else "")
 
 
 def by_distance(cell: MeasuredCell) -> Texts:
@@ -203,7 +203,7 @@ def by_distance(cell: MeasuredCell) -> Texts:
         ends = [side["distance"].min(), side["distance"].max()]
         near, far = (span(side.filter(distance=end)["value"].to_list()) for end in ends)
         words = {"side": side["side"][0], "near": near, "far": far, "n": side["n"][0]}
-        yield f"distance-{number}", Told(say("distance", first=ends[0], last=ends[1], **words), "")
+        yield f"distance-{number}", Claim(say("distance", first=ends[0], last=ends[1], **words), "")
 
 
 def _farthest(rows: pl.DataFrame) -> str:
@@ -226,11 +226,11 @@ def against_line(cell: MeasuredCell) -> Texts:
             verdict = say("no-better", end=end)
             short = f"In all {end.seeds} runs the {spoken(side)} knew which values, not whose."
         counts = {"above": above, "level": level, "below": below}
-        yield f"line-{number}", Told(say("line", end=end, line=line, verdict=verdict, **counts), short)
+        yield f"line-{number}", Claim(say("line", end=end, line=line, verdict=verdict, **counts), short)
 
 
 def baselines(cell: MeasuredCell) -> Texts:
-    yield "baselines", Told(say("baselines", formula=FORMULA, **cell.first), "")
+    yield "baselines", Claim(say("baselines", formula=FORMULA, **cell.first), "")
 
 
 FIRST_LETTER = Contest(

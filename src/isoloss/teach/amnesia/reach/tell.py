@@ -16,7 +16,7 @@ from isoloss.teach.amnesia.contest.outcomes import say, spoken
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.settings import ReachSettings
 from isoloss.teach.result import Sentence, Tables, frame, sentence
-from isoloss.teach.versus import Told, Versus, family_of
+from isoloss.teach.versus import Claim, Versus, family_of
 from isoloss.text import capital, percent
 
 FIRST_OF_20, FLAT, FLOOR, SHARE = 19, 5, 1e-12, "Share of the signal that is left"
@@ -48,7 +48,7 @@ def survives(share: float) -> str:
     return f"Of the default LSTM's signal {left} survives."
 
 
-def orders(a: dict[str, Any], b: dict[str, Any]) -> Told:
+def orders(a: dict[str, Any], b: dict[str, Any]) -> Claim:
     """How many orders of magnitude farther; not paired, since the tables have means over seeds alone."""
     seeds, se = a["seeds"], hypot(a["log10_se"], b["log10_se"])
     farther = t_interval(a["log10"] - b["log10"], se, seeds, seeds - 1)
@@ -62,7 +62,7 @@ def orders(a: dict[str, Any], b: dict[str, Any]) -> Told:
     )
     times = rounded(10 ** abs(a["log10"] - b["log10"]))
     aloud = Versus(spoken(a["side"]), spoken(b["side"]), farther)
-    return Told(text, aloud.short(f"The {{winner}} passes {times} times more of the signal on."))
+    return Claim(text, aloud.short(f"The {{winner}} passes {times} times more of the signal on."))
 
 
 def rounded(value: float) -> str:
@@ -70,13 +70,13 @@ def rounded(value: float) -> str:
     return f"{float(f'{value:.0e}'):,.0f}"
 
 
-def flat(rows: pl.DataFrame) -> Told:
+def flat(rows: pl.DataFrame) -> Claim:
     """Whether a side is flat from 1 step back to the end: largest below five times the smallest."""
     values, row = rows["value"].to_list()[1:], rows.row(-1, named=True)
     ratio, mean = max(values) / min(values), sum(values) / len(values)
     how = "flat" if ratio < FLAT else "not flat"
     text = say("reach-flat", name=capital(row["side"]), flat=how, ratio=ratio, mean=mean, **row)
-    return Told(text, "Attention hears every distance alike, and none of them loudly." * (ratio < FLAT))
+    return Claim(text, "Attention hears every distance alike, and none of them loudly." * (ratio < FLAT))
 
 
 def gate(k: int) -> str:

@@ -31,7 +31,7 @@ from isoloss.teach.attention.trained.tell import nested
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Sentence, Tables, frame, sentence
 from isoloss.teach.shares import ENOUGH, span
-from isoloss.teach.versus import Told
+from isoloss.teach.versus import Claim
 from isoloss.text import percent, plural
 
 say = partial(say_of, "attention")
@@ -70,14 +70,14 @@ def of_seeds(tables: Tables) -> str:
     return f"the {seeds} that learned it" if solvers(tables) else f"all {seeds}, none of which learned it"
 
 
-def mass(settings: RightSlotSettings, tables: Tables) -> Told:
+def mass(settings: RightSlotSettings, tables: Tables) -> Claim:
     """How much weight came to the right slots; aloud of the layer that answers."""
     clauses = [mass_clause(settings, tables, layer) for layer in LAYERS]
     text, last = f"Weight on the right slot in {of_seeds(tables)}: {'; '.join(clauses)}.", LAYERS[-1]
     if change_of_mass(tables, last) != 1:
-        return Told(text, "")
+        return Claim(text, "")
     weight = fmean(masses(tables, last, "last")[seed] for seed in subjects(tables))
-    return Told(text, f"Trained, {percent(weight, 0)} of its gaze is on the right card.")
+    return Claim(text, f"Trained, {percent(weight, 0)} of its gaze is on the right card.")
 
 
 def mass_clause(settings: RightSlotSettings, tables: Tables, layer: int) -> str:
@@ -99,7 +99,7 @@ def mass_clause(settings: RightSlotSettings, tables: Tables, layer: int) -> str:
     )
 
 
-def ablation(tables: Tables) -> Told:
+def ablation(tables: Tables) -> Claim:
     """What is left of the answers with a layer forced even; aloud of the layer that answers."""
     clauses, levels = [ablation_clause(tables, layer) for layer in LAYERS], baselines(tables)
     text = say(
@@ -111,9 +111,9 @@ def ablation(tables: Tables) -> Told:
         guessing=percent(levels["guessing"], 1),
     )
     if effect_of(tables, LAYERS[-1]) != -1:
-        return Told(text, "")
+        return Claim(text, "")
     after = fmean(share.value for share in shares(tables, f"layer {LAYERS[-1]}"))
-    return Told(text, f"Blur its gaze, and {percent(after, 0)} of its answers are right.")
+    return Claim(text, f"Blur its gaze, and {percent(after, 0)} of its answers are right.")
 
 
 EFFECTS = {
@@ -149,15 +149,15 @@ DOUBTS = {
 """Did the weight move, and do the answers need the layer?"""
 
 
-def verdict(tables: Tables) -> Told:
+def verdict(tables: Tables) -> Claim:
     """Does the map deserve to be believed? Per layer: did the weight move, and does the answer need it?"""
     first, second = verdicts = [layer_verdict(tables, layer) for layer in LAYERS]
     text = f"In both layers: {first}." if first == second else f"Layer 1: {first}. Layer 2: {second}."
     if ONE_SEED in verdicts:
-        return Told(text, "One seed is too few to tell.")
+        return Claim(text, "One seed is too few to tell.")
     if verdicts == [AGREE, AGREE]:
-        return Told(text, "Blur its gaze and it fails: the gaze matters.")
-    return Told(text, "Map and answers do not agree everywhere: look closer.")
+        return Claim(text, "Blur its gaze and it fails: the gaze matters.")
+    return Claim(text, "Map and answers do not agree everywhere: look closer.")
 
 
 ONE_SEED = "one seed, no verdict"

@@ -12,7 +12,7 @@ from isoloss.teach.attention.matrices import Matrix, lines_of
 from isoloss.teach.attention.settings import TrainedSettings
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Row, Sentence, Tables, frame, sentence
-from isoloss.teach.versus import NUMBERS, Told
+from isoloss.teach.versus import NUMBERS, Claim
 from isoloss.text import capital
 
 HERO, LOOK_AT_LEAST, say = True, 0.5, partial(say_of, "attention")
@@ -41,35 +41,35 @@ def favourite(tables: Tables) -> Row:
     return others.row(-1, named=True) if len(others) else tables["map"][0]
 
 
-def look(tables: Tables) -> Told:
+def look(tables: Tables) -> Claim:
     most = favourite(tables)
     same = {key: most[key] for key in ("layer", "head", "place", "looks_at")}
     random = frame(tables, "map", weights="random", **same)["value"][0]
     text = say("trained-look", random=random, even=1 / most["place"], **most)
     if most["value"] < LOOK_AT_LEAST:
-        return Told(text, "No head has one favourite here.")
+        return Claim(text, "No head has one favourite here.")
     layer, head, back = ORDINALS[most["layer"]], ORDINALS[most["head"]], most["place"] - most["looks_at"]
     token = shown(tables["tokens"][most["looks_at"] - 1]["token"])
     where = "the token before" if back == 1 else f"{back} tokens back"
-    return Told(text, capital(f"{layer} layer, {head} head: looks mostly at “{token}”, {where}."))
+    return Claim(text, capital(f"{layer} layer, {head} head: looks mostly at “{token}”, {where}."))
 
 
-def flat(tables: Tables, layer: int) -> Told:
+def flat(tables: Tables, layer: int) -> Claim:
     """How many of the likeliest next tokens are still among them with this layer looking evenly."""
     whole, even = (set(frame(tables, "next", model="transformer", flattened=n)["token"]) for n in (0, layer))
     kept, words = len(whole & even), capital(ORDINALS[layer])
     left = "same next words" if kept == len(whole) else f"{kept} of {NUMBERS[len(whole)]} next words stay"
-    return Told(say("trained-flat", layer=layer, kept=kept, n=len(whole)), f"{words} layer blurred: {left}.")
+    return Claim(say("trained-flat", layer=layer, kept=kept, n=len(whole)), f"{words} layer blurred: {left}.")
 
 
-def ink(tables: Tables) -> Told:
+def ink(tables: Tables) -> Claim:
     """Of the first token's, at the last."""
     rows = frame(tables, "ink", token=1, place=len(tables["tokens"])).sort("layer")
     left = dict(rows.select("layer", "value").iter_rows())
     parts = ", ".join(f"layer {layer} {share:.2f}" for layer, share in left.items())
     text = say("trained-ink", place=len(tables["tokens"]), parts=parts)
     hundredths = round(100 * left[min(left)])
-    return Told(text, f"In the LSTM's first layer {hundredths} hundredths of the first word's ink are left.")
+    return Claim(text, f"In the LSTM's first layer {hundredths} hundredths of the first word's ink are left.")
 
 
 def arrays(tables: Tables) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def arrays(tables: Tables) -> dict[str, Any]:
         "ink": nested(frame(tables, "ink").with_columns(pl.col("value").round(3)), "layer", "token"),
         "next": [
             {"model": model, "flattened": flattened}
-            | ({"said": capital(flat(tables, flattened).short.split(": ")[-1])} if flattened else {})
+            | ({"sentence": capital(flat(tables, flattened).short.split(": ")[-1])} if flattened else {})
             | {"likeliest": [[shown(token), chance] for token, chance in rows["token", "chance"].iter_rows()]}
             for (model, flattened), rows in steps.partition_by("model", "flattened", as_dict=True).items()
         ],

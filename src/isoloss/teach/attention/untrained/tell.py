@@ -17,7 +17,7 @@ from isoloss.teach.attention.sentence import labels_of
 from isoloss.teach.attention.settings import UntrainedSettings
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Sentence, Tables, frame, sentence
-from isoloss.teach.versus import Told
+from isoloss.teach.versus import Claim
 
 FOLDED, say = ("maps",), partial(say_of, "attention")
 """Figures whose letters are too small for a slide: they stand behind it."""
@@ -45,7 +45,7 @@ def sentences(settings: UntrainedSettings, tables: Tables) -> list[Sentence]:
     ]
 
 
-def strongest_looks(tables: Tables) -> Told:
+def strongest_looks(tables: Tables) -> Claim:
     """Do the seeds agree on where the last word looks most? One favourite each: many are noise."""
     places = [strongest(weights) for weights in last_rows(tables).values()]
     favourite, votes = Counter(places).most_common(1)[0]
@@ -53,8 +53,8 @@ def strongest_looks(tables: Tables) -> Told:
     agree = "untrained-all" if votes == len(places) else "untrained-some"
     text = say("untrained", **words) + say(agree, favourite=favourite, votes=votes, **words)
     if votes == len(places):
-        return Told(text, "All random networks agree here, by luck: try other seeds.")
-    return Told(text, f"Random networks, {len(set(places))} different favourites: noise.")
+        return Claim(text, "All random networks agree here, by luck: try other seeds.")
+    return Claim(text, f"Random networks, {len(set(places))} different favourites: noise.")
 
 
 def cell_text(tables: Tables) -> str:

@@ -53,10 +53,10 @@
         shape("rect", { x: 710, y: 262, width: 330, height: 60, rx: 10, fill: rgb(mixed) }));
       const most = Math.max(...weights), [best] = KEYS[weights.indexOf(most)];
       sentence.replaceChildren("“" + best + "” gives " + percent(most) + " of the answer. ", badge("EXACT"));
-      const said = KEYS.map(([name], n) => name + " " + weights[n].toFixed(3)).join(", ");
-      say("A query, bank, among three keys. Weights: " + said + ". The answer mixes their colours.");
+      const shares = KEYS.map(([name], n) => name + " " + weights[n].toFixed(3)).join(", ");
+      say("A query, bank, among three keys. Weights: " + shares + ". The answer mixes their colours.");
       numbers.textContent = "Scores q·k / √2: " + scores.map((score) => score.toFixed(2)).join(", ") + ". Weights, softmax at temperature " +
-        heat.value() + ": " + said + ", together 1. Toy arrows of length 2: the arithmetic is exact, the words are names.";
+        heat.value() + ": " + shares + ", together 1. Toy arrows of length 2: the arithmetic is exact, the words are names.";
     }
 
     return { step: draw };

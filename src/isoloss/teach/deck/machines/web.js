@@ -81,8 +81,8 @@
       svg.replaceChildren(...rows.map(row));
       const own = arrays.weights[rows[0]][layer.at()][head.at()][looking];
       say("Attention of layer " + (layer.at() + 1) + ", head " + (head.at() + 1) + ": “" + tokens[looking] + "” looks most at " + most(own) + ".");
-      const said = blurs[blur.at()].said || "“" + tokens[looking] + "” looks most at " + most(own) + ".";
-      sentence.replaceChildren(badge(place.dataset.badge || "RECORDED"), " " + said);  // a long one is cut at its end
+      const words = blurs[blur.at()].sentence || "“" + tokens[looking] + "” looks most at " + most(own) + ".";
+      sentence.replaceChildren(badge(place.dataset.badge || "RECORDED"), " " + words);  // a long one is cut at its end
       const before = blurs[0].likeliest.map(([token]) => token);
       next.replaceChildren("Next:", ...blurs[blur.at()].likeliest.slice(0, 3).flatMap(([token, chance]) =>
         [" ", element("q", before.includes(token) ? {} : { class: "new" }, token), " " + percent(chance)]));

@@ -16,7 +16,7 @@ from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import BillSettings
 from isoloss.teach.race.tell import at_all, say
 from isoloss.teach.result import Row, Sentence, Tables, sentence
-from isoloss.teach.versus import Told, family_of
+from isoloss.teach.versus import Claim, family_of
 from isoloss.text import capital, size
 
 BADGES = {"bill-memory": "EXACT"}
@@ -32,17 +32,17 @@ def count(settings: BillSettings, tables: Tables) -> int:
 
 
 def sentences(settings: BillSettings, tables: Tables) -> list[Sentence]:
-    rows, kept = tables["ratios"], "The LSTM keeps one summary; attention keeps every word."
+    rows, short = tables["ratios"], "The LSTM keeps one summary; attention keeps every word."
     verdict = judge(rows, BLOCK.name, LSTM.name, "n_before")
     return [
         sentence("step", say("step", verdict=verdict, n=rows[0]["n"])),
         sentence("crossing", *crossing(rows)),
         sentence("growth", f"{_growth(tables['growth'])}."),
-        sentence("memory", _memory(settings, tables["memory"]), kept, exact=True),
+        sentence("memory", _memory(settings, tables["memory"]), short, exact=True),
     ]
 
 
-def crossing(rows: Sequence[Row]) -> Told:
+def crossing(rows: Sequence[Row]) -> Claim:
     """Whose next word is cheaper, and from which length on, where no longer one turns that round."""
     ahead = [winner(row, BLOCK.name, LSTM.name) for row in sorted(rows, key=lambda row: row["n_before"])]
     last, short = ahead[-1], "Who is cheaper depends on the length."
@@ -52,7 +52,7 @@ def crossing(rows: Sequence[Row]) -> Told:
         short = "No clear difference in the price of one more word."
     elif last and not {*ahead[ahead.index(last) :]} - {last, None}:
         short = f"After enough words, one more is cheaper for the {family_of(last)}."
-    return Told(f"{capital(dearer_from(rows))}.", short, family)
+    return Claim(f"{capital(dearer_from(rows))}.", short, family)
 
 
 def dearer_from(rows: Sequence[Row]) -> str:
