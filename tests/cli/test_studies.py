@@ -48,10 +48,12 @@ def tree(here):
 
 @pytest.mark.parametrize("scale", ["mini", "gpu", "paper"])
 def test_the_shipped_study_can_be_planned_at_every_scale(isoloss, here, scale):
-    begin = time.process_time()
-    code, out, _ = isoloss("run", "architectures", "--scale", scale, "--dry-run", "--json")
+    command = ("run", "architectures", "--scale", scale, "--dry-run", "--json")
+    code, out, _ = isoloss(*command)
     assert code == 0
-    assert time.process_time() - begin < 10, "planning must stay quick"
+    begin = time.process_time()
+    assert isoloss(*command)[:2] == (0, out)
+    assert time.process_time() - begin < 3, "planning must stay quick, once all is imported and timed"
     said = json.loads(out)
     assert (said["study"], said["scale"]) == ("architectures", scale)
     assert len(said["runs"]) == len({run["run_id"] for run in said["runs"]}) > 20

@@ -15,7 +15,8 @@ import pytest
 from isoloss.errors import InputError
 from isoloss.records import load
 
-KILLS = 20
+KILLS, MOST_UPDATES = 20, 14
+"""Between two kills at most so many updates of 320, also where a fast study's names are seen in part."""
 PATIENCE = 120.0
 """Seconds after which a study that writes nothing more fails the test."""
 
@@ -112,10 +113,11 @@ def run_to_the_end(study, out, *options):
 
 
 def wait_for_writes(process, out, writes):
-    """Until so many new names, of finished files and of begun ones, were seen there, or the study ended."""
+    """Until so many new names, of finished files and of begun ones, or MOST_UPDATES were seen there, or the
+    study ended."""
     seen, deadline = names_in(out), time.monotonic() + PATIENCE
-    enough = len(seen) + writes
-    while process.poll() is None and len(seen) < enough:
+    enough, most = len(seen) + writes, updates_in(seen) + MOST_UPDATES
+    while process.poll() is None and len(seen) < enough and updates_in(seen) < most:
         assert time.monotonic() < deadline, "the study writes nothing"
         time.sleep(0.005)
         seen |= names_in(out)
@@ -123,6 +125,12 @@ def wait_for_writes(process, out, writes):
 
 def names_in(folder):
     return {(here, name) for here, folders, names in os.walk(folder) for name in (*folders, *names)}
+
+
+def updates_in(names):
+    """Of all runs, by their newest checkpoints."""
+    newest = dict(sorted((here, int(name[7:])) for here, name in names if name.startswith("update-")))
+    return sum(newest.values())
 
 
 def facts(out):

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing import forkserver
 from pathlib import Path
+from threading import Event
 
 import pytest
 from rich.console import Console
@@ -74,21 +75,26 @@ def times_finished(folder):
 
 
 def test_workers_killed_at_random_lose_and_double_no_run(train, tmp_path):
-    out, draw, killed = tmp_path / "killed", random.Random(0), []
+    out, draw, killed, over = tmp_path / "killed", random.Random(0), [], Event()
 
     def kill():
-        while len(killed) < KILLS:
-            number = at_work(out, lambda: True)
-            time.sleep(draw.uniform(0.0, 0.05))
-            with suppress(ProcessLookupError):
-                os.kill(number, signal.SIGKILL)
-                killed.append(number)
-            time.sleep(draw.uniform(0.0, 0.1))
+        while len(killed) < KILLS and not over.is_set():
+            for number in working(out)[:1]:
+                time.sleep(draw.uniform(0.0, 0.05))
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+                    killed.append(number)
+                time.sleep(draw.uniform(0.0, 0.1))
+            time.sleep(0.002)
 
     with ThreadPoolExecutor(1) as thread:
         done = thread.submit(kill)
-        first = train("killed", seeds=range(RUNS))
+        try:
+            first = train("killed", seeds=range(RUNS))
+        finally:
+            over.set()
         done.result()
+    assert len(killed) >= KILLS // 2
     assert first.ended + len(first.failed) == first.planned == RUNS
     assert 0 < len(first.failed) <= KILLS
     assert all("SIGKILL" in reason for reason in first.failed.values())

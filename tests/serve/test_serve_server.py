@@ -113,7 +113,8 @@ def test_a_study_that_is_planned_while_the_page_is_open_appears(study, tmp_path)
         assert "the page waits for <code>study.json" in ask(port)[2]
         with events(port) as heard, halfway(tmp_path / "next", "reference/shape", ended=2):
             _, parts = heard(lambda parts: "Shape at fixed size" in parts.get("s1", ""))
-            assert "2 of 108 runs done" in parts["s1"]
+            if "2 of 108 runs done" not in parts["s1"]:  # looked at before they were
+                heard(said("2 of 108 runs done"))
 
 
 @pytest.mark.parametrize(

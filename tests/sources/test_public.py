@@ -122,10 +122,10 @@ def test_a_failed_fetch_keeps_the_file_that_was_there(address, tmp_path):
 
 def test_no_network(tmp_path):
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+        free.bind(("127.0.0.1", 0))  # taken, so that nobody else listens there
         address = f"http://127.0.0.1:{free.getsockname()[1]}/table.csv"
-    with pytest.raises(RunError, match="cannot be fetched") as caught:
-        download(address, tmp_path / "table.csv", HASH, len(CONTENT), loopback=True)
+        with pytest.raises(RunError, match="cannot be fetched") as caught:
+            download(address, tmp_path / "table.csv", HASH, len(CONTENT), loopback=True)
     assert "put the file at" in caught.value.mend
     assert nothing_in(tmp_path)
 

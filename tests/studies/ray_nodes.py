@@ -1,7 +1,7 @@
 """A Ray of a head and some nodes on this machine: `ray_nodes.py COUNT` writes its address to stdout.
 
 Each line on stdin is an order, answered by a line: `node` kills one and puts another in its place,
-`head` kills the head.
+`head` kills the head, `end` ends all.
 """
 
 import os
@@ -16,10 +16,14 @@ cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_
 nodes = [cluster.add_node(num_cpus=1) for _ in range(int(sys.argv[1]))]
 print(cluster.address, flush=True)
 for line in sys.stdin:
-    if line.strip() == "head":
-        cluster.remove_node(cluster.head_node, allow_graceful=False)
-    else:
-        cluster.remove_node(nodes.pop(), allow_graceful=False)
-        nodes.append(cluster.add_node(num_cpus=1))
+    match line.strip():
+        case "head":
+            cluster.remove_node(cluster.head_node, allow_graceful=False)
+        case "node":
+            cluster.remove_node(nodes.pop(), allow_graceful=False)
+            nodes.append(cluster.add_node(num_cpus=1))
+        case "end":
+            break
     print("done", flush=True)
 cluster.shutdown()
+print("done", flush=True)

@@ -2,13 +2,14 @@
 
 import getpass
 import os
+import random
 import secrets
 import shutil
 import signal
 import socket
 import subprocess
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol")
@@ -49,11 +50,13 @@ def missing():
 
 
 def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Below those that the system gives to who asks for any: nobody takes one before Slurm does."""
+    ports = set[int]()
+    while len(ports) < count:
+        port = random.randrange(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            ports.add(port)
+    return sorted(ports)
 
 
 @contextmanager
@@ -92,6 +95,18 @@ def end(daemon):
 
 def said(*command):
     return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+
+
+def queued(*options):
+    """Jobs that wait or run. A controller that does not answer is asked again: that is no empty queue."""
+    end = time.monotonic() + 120
+    while True:
+        command = ["squeue", "--noheader", "--array", "--format=%i", *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        if done.returncode == 0:
+            return done.stdout.split()
+        assert time.monotonic() < end, done.stderr
+        time.sleep(0.1)
 
 
 def wait_for(condition, seconds=120.0):

@@ -3,17 +3,17 @@
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections import Counter
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import slurm_node
-from slurm_node import said, wait_for
+from slurm_node import queued, said, wait_for
 
 from isoloss import files
 from isoloss.records import load
@@ -38,6 +38,8 @@ import torch
 
 from isoloss.models import Family, Shape, register
 
+HERE = Path(__file__).parent
+
 
 class WidthShape(Shape):
     d_model: int
@@ -51,9 +53,9 @@ class Slow(torch.nn.Module):
         self.head = torch.nn.Linear(shape.d_model, vocab)
 
     def forward(self, x_BT):
-        time.sleep(0.02 * self.training)
-        while self.training and Path(__file__).with_name("hold").exists():
-            Path(__file__).with_name(f"held-{os.getpid()}").touch()
+        time.sleep(0.1 * (self.training and (HERE / "slow").exists()))
+        while self.training and (HERE / "hold").exists():
+            (HERE / f"held-{os.getpid()}").touch()
             time.sleep(0.02)
         return self.head(self.mix(self.embedding(x_BT)))
 
@@ -62,12 +64,13 @@ register(Family("my-slow", WidthShape, Slow))
 if "MARK" in os.environ:
     Path(os.environ["MARK"]).write_text(os.environ["SLURM_JOB_ID"])
 """
-"""Long enough to be taken away from, at no cost; deaf to a stop while there is a file ``hold``."""
+"""With a file ``slow`` a run lasts half a minute, so that what is sent to it meets it half-way; with a file
+``hold`` it waits in an update, deaf to a stop."""
 
 
 @pytest.fixture(scope="module")
 def study(tiny, study_text, tmp_path_factory):
-    """The arguments of a study: two runs of 300 slow steps, and one short one."""
+    """The arguments of a study: two runs of 300 steps, slow if wished, and one short one."""
     folder = tmp_path_factory.mktemp("clusters")
     head, _, lstm = study_text.split("[[scale.mini.models]]")[:3]
     keys = ["shapes = [{ d_model = 8 }]", "seeds = [0, 1]", "tokens = [19_200]", "learning_rates = [0.01]"]
@@ -96,6 +99,12 @@ def began(out):
     return sum(event["kind"] in ("started", "resumed") for event in events)
 
 
+def checkpoints(out):
+    """The newest of each run that trains or was stopped."""
+    saved = (sorted(place.glob("update-*")) for place in out.glob("runs/*/checkpoints"))
+    return [updates[-1] for updates in saved if updates]
+
+
 def run(study, out, *options, checkpoint_seconds=0.5, as_json=True):
     command = [sys.executable, "-m", "isoloss.cli", "run", study / "my.toml", "--out", out, *options]
     command += ["--family", study / "slow.py", "--checkpoint-seconds", str(checkpoint_seconds)]
@@ -118,6 +127,15 @@ def states(folder):
 
 
 @pytest.fixture
+def slow(study):
+    """The file that makes updates slow, until it is removed."""
+    path = study / "slow"
+    path.touch()
+    yield path
+    path.unlink(missing_ok=True)
+
+
+@pytest.fixture
 def hold(study):
     """hold(process, count): from now on runs wait in an update until ``study / "hold"`` is removed.
 
@@ -128,13 +146,13 @@ def hold(study):
         for old in study.glob("held-*"):
             old.unlink()
         (study / "hold").touch()
-        wait_for(lambda: len(list(study.glob("held-*"))) == count or process.poll() is not None)
+        wait_for(lambda: len(list(study.glob("held-*"))) >= count or process.poll() is not None)
 
     yield wait_until_held
     (study / "hold").unlink(missing_ok=True)
 
 
-def stop_twice_and_go_on(study, alone, hold, out, at_once, *engine):
+def stop_twice_and_go_on(study, alone, slow, hold, out, at_once, *engine):
     """Ctrl-C keeps what was trained; after SIGTERM it kills what did not answer that."""
 
     def asked_to_stop(number):
@@ -168,16 +186,17 @@ def stop_twice_and_go_on(study, alone, hold, out, at_once, *engine):
     process.send_signal(signal.SIGINT)
     assert kept_by(process) == kept, "killed without a word"
     (study / "hold").unlink()
+    slow.unlink()
     assert ended(run(study, out, *engine))["ended"] == 3
     assert attempts(out).count(2) == at_once, "they went on from what the first stop kept"
     assert measured(out) == measured(alone)
 
 
-@contextmanager
-def ray_nodes(count):
-    """A Ray, whose ``order`` does what tests/studies/ray_nodes.py says; ``options``: to train on it."""
+@pytest.fixture(scope="module")
+def nodes():
+    """A Ray of two; ``order`` does what tests/studies/ray_nodes.py says, ``options`` are to train on it."""
     skip_unless(importlib.util.find_spec("ray"), "Ray is not installed: pip install 'isoloss[ray]'")
-    program = [sys.executable, Path(__file__).with_name("ray_nodes.py"), str(count)]
+    program = [sys.executable, Path(__file__).with_name("ray_nodes.py"), "2"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -195,22 +214,16 @@ def ray_nodes(count):
         nodes.stdin.close()
 
 
-@pytest.fixture(scope="module")
-def nodes():
-    with ray_nodes(2) as nodes:
-        yield nodes
-
-
 @pytest.mark.timeout(400)
-def test_ray_trains_on_when_a_node_is_lost(study, alone, hold, nodes, tmp_path):
+def test_ray_trains_on_when_a_node_is_lost(study, alone, slow, hold, nodes, tmp_path):
     out = tmp_path / "out"
     process = run(study, out, *nodes.options)
-    wait_for(lambda: began(out) or process.poll() is not None)
-    hold(process, 2)  # so that neither ends before the other begins
-    (study / "hold").unlink()
-    wait_for(lambda: len(list(out.glob("runs/*/checkpoints"))) == 2 or process.poll() is not None)
+    wait_for(lambda: len(checkpoints(out)) == 2 or process.poll() is not None)
+    hold(process, 2)
     assert states(out)["running"] == 2
     nodes.order("node")
+    (study / "hold").unlink()
+    slow.unlink()
     result = ended(process)
     assert (result["ended"], result["failed"]) == (3, {})
     assert sorted(attempts(out)) == [1, 2], "the run that was lost went on elsewhere"
@@ -218,30 +231,37 @@ def test_ray_trains_on_when_a_node_is_lost(study, alone, hold, nodes, tmp_path):
 
 
 @pytest.mark.timeout(400)
-def test_ray_keeps_checkpoints_when_it_is_stopped(study, alone, hold, nodes, tmp_path):
-    stop_twice_and_go_on(study, alone, hold, tmp_path / "out", 2, *nodes.options)
+def test_ray_keeps_checkpoints_when_it_is_stopped(study, alone, slow, hold, nodes, tmp_path):
+    stop_twice_and_go_on(study, alone, slow, hold, tmp_path / "out", 2, *nodes.options)
 
 
 @pytest.mark.timeout(400)
-def test_a_ray_that_loses_its_head_is_said_with_the_way_on(study, alone, hold, tmp_path, monkeypatch):
-    monkeypatch.setenv(RAYS_PATIENCE, "10")
+def test_a_ray_that_loses_its_head_is_said_with_the_way_on(
+    study, alone, slow, hold, nodes, tmp_path, monkeypatch
+):
+    """The last one on these nodes, which end with it."""
+    monkeypatch.setenv(RAYS_PATIENCE, "20")
     out = tmp_path / "out"
-    with ray_nodes(1) as nodes:
-        process = run(study, out, *nodes.options)
-        wait_for(lambda: began(out) == 2 or process.poll() is not None)
-        hold(process, 1)
-        nodes.order("head")
-        said, talk = process.communicate(timeout=120)
+    one = next(record.run_id for record in load(alone).records if record.family == "my-slow")
+    shutil.copytree(alone / "runs" / one, out / "runs" / one)
+    process = run(study, out, *nodes.options)
+    wait_for(lambda: (began(out) >= 3 and states(out)["done"] >= 2) or process.poll() is not None)
+    hold(process, 1)
+    nodes.order("head")
+    said, talk = process.communicate(timeout=120)
+    nodes.order("end")
     assert (process.returncode, said) == (1, ""), talk
-    lost, way = talk.splitlines()[-2:]
-    assert lost.startswith(f"isoloss: --engine ray: the Ray cluster at {nodes.address} has not answered for ")
+    lost = f"isoloss: --engine ray: the Ray cluster at {nodes.address} has not answered for "
+    assert lost in talk
+    way = talk.partition(lost)[2].splitlines()[1]
     assert way.endswith(
         "start a cluster, or take --engine local, and run the same command: it goes on where it was"
     )
     assert "Traceback" not in talk
     assert not [*out.glob("runs/*/failure.json")]
-    assert states(out)["done"] == 1, "what was finished stays"
+    wait_for(lambda: states(out) == {"done": 2, "waiting": 1})  # what was finished stays
     (study / "hold").unlink()
+    slow.unlink()
     ended(run(study, out))
     assert measured(out) == measured(alone)
 
@@ -252,26 +272,26 @@ def slurm(folder, monkeypatch, cores=1):
     return slurm_node.cluster(folder, monkeypatch, cores)
 
 
-def queued(*options):
-    """Jobs of Slurm that wait or run."""
-    return said("squeue", "--noheader", "--array", "--format=%i", *options).split()
-
-
 @pytest.mark.timeout(400)
-def test_slurm_trains_on_when_a_job_is_preempted_or_out_of_time(study, alone, tmp_path, monkeypatch):
+def test_slurm_trains_on_when_a_job_is_preempted_or_out_of_time(study, alone, slow, tmp_path, monkeypatch):
     out = tmp_path / "out"
 
-    def running():
+    def others():
         assert process.poll() is None, process.communicate()
-        return queued("--states=RUNNING")
+        return set(queued("--states=RUNNING")) - {preempted}
 
     with slurm(tmp_path, monkeypatch):
         process = run(study, out, "--engine", "slurm", "--engine-set", "memory=500MB")
-        wait_for(lambda: began(out) >= 1 and running())
+        # One that is killed before it has saved then goes on from there.
+        wait_for(lambda: checkpoints(out) or process.poll() is not None)
         assert states(out) == {"running": 1, "queued": 2}
-        said("scontrol", "requeue", *running())
-        wait_for(lambda: began(out) >= 2 and running())
-        said("scancel", "--signal=USR2", *running())
+        (preempted,) = queued("--states=RUNNING")
+        said("scontrol", "requeue", preempted)
+        wait_for(lambda: len(list(out.glob("runs/*/log.jsonl"))) >= 2 and others())
+        before = began(out)
+        said("scancel", "--signal=USR2", *others())
+        wait_for(lambda: began(out) > before or process.poll() is not None)
+        slow.unlink()
         result = ended(process)
         assert states(out) == {"done": 3}
     assert (result["ended"], result["failed"]) == (3, {})
@@ -280,23 +300,23 @@ def test_slurm_trains_on_when_a_job_is_preempted_or_out_of_time(study, alone, tm
 
 
 @pytest.mark.timeout(400)
-def test_slurm_keeps_checkpoints_when_it_is_stopped(study, alone, hold, tmp_path, monkeypatch):
-    out = tmp_path / "out"
+def test_slurm_keeps_checkpoints_when_it_is_stopped(study, alone, slow, hold, tmp_path, monkeypatch):
+    options = ("--engine", "slurm", "--engine-set", "memory=500MB")
     with slurm(tmp_path, monkeypatch, cores=2):
-        stop_twice_and_go_on(study, alone, hold, out, 2, "--engine", "slurm", "--engine-set", "memory=500MB")
+        stop_twice_and_go_on(study, alone, slow, hold, tmp_path / "out", 2, *options)
         wait_for(lambda: not queued())
 
 
 @pytest.mark.timeout(400)
 def test_a_slurm_job_gets_the_setup_lines_and_is_missed_when_it_is_killed(
-    study, tmp_path, monkeypatch, isoloss
+    study, slow, tmp_path, monkeypatch, isoloss
 ):
     out, mark, line = tmp_path / "out", tmp_path / "mark", tmp_path / "line"
     setup = f'setup=["export MARK={mark}", "echo $SLURM_JOB_ID > {line}"]'
     settings = [word for one in ("memory=500MB", "wait=false", setup) for word in ("--engine-set", one)]
     with slurm(tmp_path, monkeypatch):
         assert ended(run(study, out, "--engine", "slurm", *settings))["queued"] == 3
-        wait_for(lambda: began(out) == 1)
+        wait_for(lambda: began(out) >= 1)
         assert mark.read_text() == line.read_text().strip() != ""
         assert states(out) == {"running": 1, "queued": 2}
         said("scancel", *queued("--states=PENDING"))
@@ -310,15 +330,17 @@ def test_a_slurm_job_gets_the_setup_lines_and_is_missed_when_it_is_killed(
 
 
 @pytest.mark.timeout(400)
-def test_slurm_queues_a_run_of_two_ranks_again(study, alone, tmp_path, monkeypatch):
+def test_slurm_queues_a_run_of_two_ranks_again(study, alone, slow, tmp_path, monkeypatch):
     out, one = tmp_path / "out", 'models=[{family="my-slow", shapes=[{d_model=8}], learning_rates=[0.01]}]'
     with slurm(tmp_path, monkeypatch, cores=2):
         process = run(
             study, out, "--engine", "slurm", "--engine-set", "memory=1500MB", "--set", "ranks=2",
-            "--set", one, "--set", "seeds=[0]", "--set", "tokens=[19200]",
+            "--set", one, "--set", "seeds=[0]", "--set", "tokens=[19200]", checkpoint_seconds=600,
         )  # fmt: skip
         wait_for(lambda: began(out) >= 1 or process.poll() is not None)
         said("scancel", "--signal=USR2", *queued())
+        wait_for(lambda: began(out) >= 2 or process.poll() is not None)
+        slow.unlink()
         result = ended(process)
     assert (result["ended"], result["failed"], attempts(out)) == (1, {}, [2])
     (record,) = load(out).records

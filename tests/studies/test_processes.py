@@ -53,12 +53,11 @@ def test_sigterm_keeps_a_checkpoint_and_the_next_call_goes_on(tiny, study_text, 
         command(path, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 120
         while not list(out.glob("runs/*/log.jsonl")):
             assert time.monotonic() < end
             assert process.poll() is None, process.communicate()
             time.sleep(0.02)
-        time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
         said, _ = process.communicate(timeout=60)
     finally:

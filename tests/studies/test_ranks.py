@@ -88,9 +88,9 @@ def test_a_rank_that_dies_fails_its_run_which_goes_on_by_ranks_or_by_one_process
         """The second rank, once both have gone on from the one process's checkpoint and left one."""
         saved = [path.name for path in (place / "checkpoints").glob("update-*")]
         if not killed and max(saved) > "update-000000005":
-            ranks = [child.pid for child in multiprocessing.active_children() if "Spawn" in child.name]
-            killed.append(max(ranks))
-            os.kill(killed[0], signal.SIGKILL)
+            ranks = [child for child in multiprocessing.active_children() if "Spawn" in child.name]
+            killed.append(max(ranks, key=lambda rank: int(rank.name.rpartition("-")[2])))
+            os.kill(killed[0].pid, signal.SIGKILL)
         return False
 
     several = planned[1].execution.model_copy(update={"checkpoint_steps": 5})

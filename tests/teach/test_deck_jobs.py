@@ -5,7 +5,7 @@ import os
 import sys
 
 import pytest
-from fake_panels import COMMAND, HOSTILE, LIGHT, PANELS
+from fake_panels import COMMAND, HOSTILE, LIGHT, PANELS, UNCAPPED
 
 from isoloss.errors import InputError, Refusal
 from isoloss.teach.deck import process
@@ -224,8 +224,8 @@ def test_run_all_queues_each_panel_once():
         await until(lambda: not any(jobs.active(name) for name in jobs.panels))
         return {name: state(jobs, name) for name in jobs.panels}, jobs.states["quick"].html
 
-    states, html = in_a_loop(go)
-    assert set(states) == {panel.name for panel in PANELS}
+    states, html = in_a_loop(go, panels=UNCAPPED)
+    assert set(states) == {panel.name for panel in UNCAPPED}
     assert set(states.values()) == {"done"}
     assert html == "<p>mine</p>"
 
@@ -314,7 +314,8 @@ def test_the_real_worker_measures_tells_and_survives_an_error():
     assert "<script" not in first.html
     assert "&lt;script&gt;" in first.html
     assert first.result["sentences"][0]["key"] == "top"
-    assert first.result["cpu_seconds"] < 2.0  # it slept; pictures on the way are not counted
+    # It slept, and pictures on the way are not counted.
+    assert first.result["cpu_seconds"] < first.result["wall_seconds"] / 10
     assert "ValueError: the measurement met a wall" in failed
 
 

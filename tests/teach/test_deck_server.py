@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import fake_panels
 import pytest
 import speaking
-from fake_panels import LIGHT, PANELS, recorded
+from fake_panels import LIGHT, UNCAPPED, recorded
 from speaking import TOKEN
 
 from isoloss.teach.deck import server
@@ -57,15 +57,21 @@ def saved(measured):
     return f"<p>{len(measured)} results</p>"
 
 
-@pytest.fixture(scope="module")
-def deck():
-    jobs = Jobs(PANELS, command=LIGHT)
+@contextmanager
+def served(*, grace):
+    jobs = Jobs(UNCAPPED, command=LIGHT)
 
     def make(ending):
-        return server.application(PAGE, jobs, token=TOKEN, save=saved, ending=ending, grace=0.3)
+        return server.application(PAGE, jobs, token=TOKEN, save=saved, ending=ending, grace=grace)
 
     with speaking.served(make) as port:
         yield Deck(port, jobs)
+
+
+@pytest.fixture(scope="module")
+def deck():
+    with served(grace=0.1) as deck:
+        yield deck
 
 
 def test_the_page_is_served_with_headers_that_keep_it_to_itself(deck):
@@ -175,7 +181,7 @@ def test_a_page_runs_cancels_and_hears_of_it_and_a_second_page_sees_the_same(dec
             assert heard_too(lambda message: message["state"] == "cancelled")
         assert deck.status("POST", "/cancel", body={"panel": "quick"}) == 202  # twice does no harm
         assert deck.status("POST", "/run-all") == 202
-        for _ in PANELS:
+        for _ in UNCAPPED:
             heard(lambda message: message["state"] == "done")
 
 
@@ -191,15 +197,31 @@ def test_a_page_stops_what_can_be_told_by_half_and_nothing_else(deck):
         heard(lambda message: message["state"] == "cancelled")
 
 
-def test_closing_the_page_ends_its_jobs_and_a_reload_does_not(deck):
+def start_second(deck, heard):
+    deck.status("POST", "/run", body={"panel": "second", "settings": LONG})
+    heard(lambda message: message["panel"] == "second" and "half way" in message["text"])
+
+
+def test_closing_the_last_page_ends_its_jobs(deck):
     with deck.page() as heard:
-        deck.status("POST", "/run", body={"panel": "second", "settings": LONG})
-        heard(lambda message: message["panel"] == "second" and "half way" in message["text"])
-    with deck.page() as heard:  # within the grace: a reload
-        time.sleep(1.0)
+        start_second(deck, heard)
+        with deck.page() as heard_too:
+            heard_too(lambda message: True)
+        until(lambda: len(deck.jobs._pages) == 1)
+        time.sleep(0.3)  # more than the grace
         assert deck.jobs.states["second"].state == "running"
     until(lambda: deck.jobs.states["second"].state == "cancelled")
     assert deck.jobs._running is None
+
+
+def test_a_reload_within_the_grace_ends_nothing():
+    with served(grace=600.0) as deck:
+        with deck.page() as heard:
+            start_second(deck, heard)
+        until(lambda: not deck.jobs.watched)
+        assert deck.jobs.states["second"].state == "running"
+        with deck.page() as heard:
+            assert heard(lambda message: True)["state"] == "running"
 
 
 def test_nothing_runs_while_no_page_is_open(deck):

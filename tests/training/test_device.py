@@ -208,9 +208,9 @@ HELD = """
 import torch
 from isoloss.training import device
 
-def resident():
-    status = open("/proc/self/status").read()
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+def resident():  # or swapped out, where others need the memory
+    lines = [line.split() for line in open("/proc/self/status") if line.startswith(("VmRSS:", "VmSwap:"))]
+    return sum(int(line[1]) for line in lines) / 1024
 
 def megabytes(count):  # of 1 MiB each, with one that stays behind them
     return [torch.ones(2**18) for _ in range(count)], torch.ones(2**18)
