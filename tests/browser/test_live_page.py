@@ -59,7 +59,7 @@ def test_what_changes_is_put_in_place_and_the_rest_is_left_alone(opened, studies
     page, (one, _) = opened.page, studies
     page.evaluate("document.querySelectorAll('tr, section, polyline').forEach(part => { part.kept = true; })")
     one.go_on(one.running[0], 300)
-    expect(row(page, one.running[0])).to_contain_text(f"update 300 of {one.updates(one.running[0]):,}")
+    expect(row(page, one.running[0])).to_contain_text(f"step 300 of {one.updates(one.running[0]):,}")
     kept = page.evaluate("[...document.querySelectorAll('#s0 tr')].filter(part => part.kept).length")
     assert kept == len(one.runs), "the table's head and every run but one"
     assert page.evaluate("document.getElementById('s0').kept")
@@ -91,7 +91,7 @@ def test_by_keyboard_the_runs_shown_are_chosen_and_stay_chosen(opened, studies):
     page.keyboard.press("ArrowRight")
     expect(page.locator("#s0 tbody tr:visible")).to_have_count(2)
     one.go_on(one.running[0], 310)
-    expect(row(page, one.running[0])).to_contain_text(f"update 310 of {one.updates(one.running[0]):,}")
+    expect(row(page, one.running[0])).to_contain_text(f"step 310 of {one.updates(one.running[0]):,}")
     assert page.evaluate("document.activeElement.value") == "running"
     expect(page.locator("#s0 tbody tr:visible")).to_have_count(2)
     page.keyboard.press("ArrowLeft")

@@ -79,7 +79,7 @@ def test_a_page_has_everything_at_once_and_then_what_changes(study, monkeypatch)
             version, parts = heard(lambda parts: "s0-head" in parts)
             run = study.running[0]
             assert parts.keys() == {"s0-head", f"s0-run-{run}", f"s0-curve-{run}"}
-            assert f"update 300 of {study.updates(run):,}" in parts[f"s0-run-{study.running[0]}"]
+            assert f"step 300 of {study.updates(run):,}" in parts[f"s0-run-{study.running[0]}"]
             study.end(study.runs[10])
             row = f"s0-run-{study.runs[10]}"
             version, parts = heard(lambda parts: row in parts and "done" in parts[row])
@@ -143,7 +143,7 @@ def test_a_slow_drawing_holds_up_nothing_and_ends_with_the_server(study):
         heard()
         for done in (200, 300):
             study.go_on(study.running[0], done)
-            heard(said(f"update {done} of"))
+            heard(said(f"step {done} of"))
 
 
 def test_nothing_is_looked_at_or_drawn_while_no_page_is_open(study, monkeypatch):

@@ -48,9 +48,9 @@ def test_an_engine_or_a_setting_that_there_is_not_is_refused(
 def test_what_is_not_installed_is_named_before_anything_trains(tiny, study_file, tmp_path, monkeypatch):
     for name, package in (("ray", "ray"), ("slurm", "submitit")):
         monkeypatch.setitem(__import__("sys").modules, package, None)
-        with pytest.raises(InputError, match=r"not installed\n.*pip install 'isoloss\[" + name):
+        with pytest.raises(InputError, match=r"not installed\n.*pip install " + package):
             ask(study_file, tmp_path / "out", name)
-    assert not (tmp_path / "out" / "runs").exists()
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_address_where_nobody_listens_is_said_at_once():
@@ -90,16 +90,28 @@ def test_a_head_that_is_silent_for_a_moment_is_no_loss(monkeypatch):
 def test_a_slurm_that_is_not_here_or_does_not_answer_is_said(tmp_path, monkeypatch):
     pytest.importorskip("submitit", reason="no submitit: pip install 'isoloss[slurm]'")
     monkeypatch.setenv("PATH", str(tmp_path))
-    task = SimpleNamespace(study="tiny", lead=SimpleNamespace(folder=tmp_path / "runs" / "x"))
     with pytest.raises(InputError, match="Slurm is not here"):
-        slurm.SlurmJobs(task, slurm.Options(), None)
+        slurm.check(slurm.Options())
     for program in ("sbatch", "squeue"):
         (tmp_path / program).write_text(
             "#!/bin/sh\necho 'slurm_load_jobs error: no controller' >&2\nexit 1\n"
         )
         (tmp_path / program).chmod(0o755)
     with pytest.raises(InputError, match="squeue fails: slurm_load_jobs error: no controller"):
-        slurm.SlurmJobs(task, slurm.Options(), None)
+        slurm.check(slurm.Options())
+
+
+@pytest.mark.parametrize("engine", ["ray", "slurm"])
+def test_an_engine_out_of_reach_leaves_no_study(tiny, study_file, tmp_path, monkeypatch, engine):
+    if engine == "slurm":
+        monkeypatch.setenv("PATH", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    settings, out = ["address=127.0.0.1:" + str(port)] if engine == "ray" else [], tmp_path / "out"
+    why = "no Ray cluster answers|Ray is not installed|Slurm is not here|submitit is not"
+    with pytest.raises(InputError, match=why):
+        launch.launch(str(study_file()), out=out, engine=engine, engine_settings=settings)
+    assert not out.exists()
 
 
 @pytest.fixture
@@ -332,6 +344,11 @@ def test_every_planned_run_has_a_state(ran, tmp_path, monkeypatch):
     gone = "its Slurm job 7_0 is no longer in the queue and left no record; the same `isoloss run` goes on"
     assert known[queued.name] == ("waiting", f"{gone} where it was")
     assert known[claimed.name] == ("waiting", "")
+    (saved := claimed / "checkpoints" / "update-000000092").mkdir(parents=True)
+    stopped = next(run for run in status(out) if run.run_id == claimed.name)
+    assert (stopped.state, stopped.reason) == ("waiting", "stopped; goes on from step 92")
+    saved.rmdir()
+    saved.parent.rmdir()
     monkeypatch.undo()
     monkeypatch.setenv("PATH", str(tmp_path))
     known = {run.run_id: (run.state, run.reason) for run in status(out)}

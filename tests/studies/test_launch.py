@@ -32,6 +32,36 @@ def test_a_dry_run_writes_nothing_and_names_its_basis(path, tmp_path, monkeypatc
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        ({"engine": "slurm", "engine_settings": ["partitoin=gpu"]}, "partitoin"),
+        ({"engine": "lsf"}, "there is no engine 'lsf'"),
+        ({"engine_settings": ["cpus=2"]}, "the local engine has no settings"),
+        ({"out": "s3://bucket/study"}, "is an address, not a folder"),
+    ],
+)
+def test_a_dry_run_refuses_what_the_run_would_refuse(path, asked, why):
+    with pytest.raises(InputError, match=why):
+        dry_run(path, "mini", [], **asked)
+
+
+def test_a_dry_run_of_a_cluster_counts_a_worker_a_run_and_needs_no_cluster(path, monkeypatch):
+    monkeypatch.setattr(launch.os, "getloadavg", lambda: (99.0, 99.0, 99.0))
+    cost = dry_run(path, "mini", [], engine="slurm", engine_settings=["hours=8"])
+    assert (cost.workers, cost.warnings) == (len(cost.runs), []), "how busy this machine is says nothing"
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_the_text_is_tokenized(path, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(runner.Path, "mkdir", full)
+    monkeypatch.setattr(runner.library, "tokenize", lambda *_, **__: pytest.fail("tokenized"))
+    with pytest.raises(InputError, match=r"cannot be made: No space left.*\n.*--out"):
+        launch.launch(path, out=tmp_path / "out")
+
+
 def test_a_scale_meant_for_a_gpu_is_costed_for_one_that_is_not_here(path):
     here, there = dry_run(path, "mini", []), dry_run(path, "mini", ['meant_for="gpu"'])
     assert there.basis.startswith("assumed: ")

@@ -30,6 +30,14 @@ def report(run_id="a", done=50, loss=3.25, label="lstm 1x40", **changes):
     return Progress(**values | changes)
 
 
+def test_a_run_is_said_with_the_time_it_still_takes():
+    half = report(done=50, updates=100, tokens=5_000, tokens_per_second=100.0, loss=5.1234)
+    assert progress.facts(half) == "step 50 of 100, loss 5.123, about 0:50 left"
+    three = report(done=50, updates=100, tokens=5_000, tokens_per_second=100.0, members=3, loss=None)
+    assert progress.facts(three) == "step 50 of 100, about 2:30 left"
+    assert progress.facts(report(done=0, updates=100, tokens=0, loss=None)) == "step 0 of 100"
+
+
 class Time:
     """A clock that tests turn by hand."""
 

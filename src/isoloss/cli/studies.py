@@ -80,7 +80,16 @@ def run(
             from isoloss.studies import launch
         if stop.asked:
             raise KeyboardInterrupt
-        cost = launch.dry_run(study, scale, changes or [], families or [], gpu=bool(gpus))
+        cost = launch.dry_run(
+            study,
+            scale,
+            changes or [],
+            families or [],
+            out=out,
+            engine=engine,
+            engine_settings=engine_settings or [],
+            gpu=bool(gpus),
+        )
         show_plan(cost, hours_on(cost, gpus or [], price_per_gpu_hour), workers, as_json)
         return
     with StopSignal() as stop:  # torch, while it is imported, loses a Ctrl-C
@@ -201,6 +210,7 @@ def status(
 
     isoloss status studies/architectures-gpu
     """
+    from isoloss.studies.progress import facts
     from isoloss.studies.status import STATES, status
 
     runs = status(folder)
@@ -208,8 +218,7 @@ def status(
     lines = [", ".join(f"{number} {state}" for state, number in count.items() if number)]
     for run in runs:
         if run.state == "running":
-            done = f": update {run.progress.done} of {run.progress.updates}" if run.progress else ""
-            lines.append(f"running: {run.run_id}{done}")
+            lines.append(f"running: {run.run_id}{f': {facts(run.progress)}' if run.progress else ''}")
         elif run.reason:
             lines.append(f"{run.state}: {run.run_id}: {run.reason}")
     respond(as_json, count | {"runs": [run.to_json() for run in runs]}, lines)

@@ -197,7 +197,7 @@ def far(run: Run) -> str:
     if progress is None or run.state != "running":
         return run.reason
     words = (
-        f"update {progress.done:,} of {progress.updates:,}, {text.count(progress.tokens_per_second)} tokens/s"
+        f"step {progress.done:,} of {progress.updates:,}, {text.count(progress.tokens_per_second)} tokens/s"
     )
     if run.speed:
         words += f", {clock((1 - run.share) / run.speed)} left"

@@ -51,22 +51,31 @@ def dry_run(
     changes: Sequence[str],
     family_files: Sequence[str | Path] = (),
     *,
+    out: str | Path | None = None,
+    engine: str = "local",
+    engine_settings: Sequence[str] = (),
     gpu: bool = False,
 ) -> DryRun:
     """Plan a study, check its families and estimate its cost; writes nothing.
 
-    A scale meant for a GPU is costed for one, whether or not one is here; with ``gpu`` any scale is.
+    A scale meant for a GPU is costed for one, whether or not one is here; with ``gpu`` any scale is. A
+    cluster is costed with as many workers as there are runs; whether it answers is not asked.
+    Raises InputError for what ``launch`` would refuse of the engine, its settings and the folder.
     """
     read, chosen = read_study(study, scale, changes, family_files)
+    runner.refuse_folder(folder_of(read, scale, out), read)
+    remote = engine != "local" or bool(engine_settings)
+    if remote:
+        engine_of(engine, engine_settings, chosen, None)
     here = chosen.device.startswith("cuda") or (chosen.device == "auto" and torch.cuda.is_available())
     gpu = gpu or here or chosen.meant_for == "gpu"
     runs = plan_of(study, chosen, gpu=gpu)
-    workers = runner.gpu_count() if here else 1 if gpu else runner.cores()
+    workers = len(runs) if remote else runner.gpu_count() if here else 1 if gpu else runner.cores()
     families = check_families(runs, find("auto" if here else "cpu"))
     warnings = [
         *size_warnings(runs),
         *text_warnings(chosen, runs),
-        *([] if gpu else load_warnings(runs, workers)),
+        *([] if gpu or remote else load_warnings(runs, workers)),
     ]
     return DryRun(read.name, scale, runs, workers, machine_rate(gpu).basis, warnings, families)
 
@@ -86,7 +95,8 @@ def launch(
     console: Console | None = None,
     stop: StopSignal | None = None,
 ) -> runner.StudyOutcome:
-    """Train what the study's folder does not hold yet. Raises InputError before anything is written.
+    """Train what the study's folder does not hold yet. Raises InputError before anything is
+    written, also where the engine cannot be reached.
 
     KeyboardInterrupt where ``stop`` is asked before the first run begins, as while text is tokenized.
     """
@@ -99,7 +109,7 @@ def launch(
     arguments = [study, "--scale", scale]
     for option, values in (("--set", changes), ("--family", family_files)):
         arguments += [word for value in values for word in (option, str(value))]
-    folder = Path(out) if out is not None else Path("studies") / f"{read.name}-{scale}"
+    folder = folder_of(read, scale, out)
     there = "cuda" if where.gpu else "cpu"
     execution = chosen.execution.model_copy(
         update={
@@ -123,6 +133,10 @@ def launch(
     )
 
 
+def folder_of(study: Study, scale: str, out: str | Path | None) -> Path:
+    return Path(out) if out is not None else Path("studies") / f"{study.name}-{scale}"
+
+
 def engine_of(name: str, changes: Sequence[str], scale: Scale, workers: int | None) -> Engine:
     """The engine with its KEY=VALUE settings; a study that is meant for GPUs takes one a rank.
 
@@ -143,7 +157,12 @@ def engine_of(name: str, changes: Sequence[str], scale: Scale, workers: int | No
         options = options.model_copy(update={"gpus": scale.ranks})
     options = options.model_copy(update={"cpus": max(options.cpus, scale.ranks)})
     sharers = max(1.0, 1.0 / (options.gpus or 1.0))
-    return Engine(bool(options.gpus), partial(module.run, options, workers), sharers=sharers)
+    return Engine(
+        bool(options.gpus),
+        partial(module.run, options, workers),
+        sharers=sharers,
+        check=partial(module.check, options),
+    )
 
 
 def read_study(

@@ -103,6 +103,15 @@ class Board:
         return Group(head, members)
 
 
+def facts(p: Progress) -> str:
+    """Of one cohort: 'step 65 of 602, loss 5.123, about 1:20 left'."""
+    said = [f"step {p.done} of {p.updates}"] + ([] if p.loss is None else [f"loss {p.loss:.3f}"])
+    if p.done and p.tokens_per_second > 0:
+        seconds = (p.updates - p.done) * p.tokens / p.done * p.members / p.tokens_per_second
+        said.append(f"about {clock(seconds)} left")
+    return ", ".join(said)
+
+
 def rate(progress: Progress) -> str:
     return f"{progress.tokens_per_second / 1e3:.1f}K tokens/s"
 

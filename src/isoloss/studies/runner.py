@@ -74,8 +74,7 @@ def run(
     console = console or Console(stderr=True)
     execution = execution or scale.execution
     engine = engine or local_engine(execution.device, workers, execution.ranks)
-    refuse_url(folder)
-    refuse_other_study(folder, study)
+    refuse_folder(folder, study)
     folders = {run.run_id: run_folder(folder.absolute(), run.run_id) for run in runs}
     there = {run_id: divergence(check(place)) for run_id, place in folders.items() if is_finished(place)}
     missing = [run for run in runs if run.run_id not in there]
@@ -87,7 +86,9 @@ def run(
     if not missing:
         write_plan(folder, study, planned)
         return outcome_of(folder, runs, missing, [], before, stopped=False)
-    say(console, f"tokenizing {scale.corpus} (once; then reused) ...")
+    engine.check()
+    make_folder(folder)
+    say(console, f"reading {scale.corpus}, which is tokenized at its first use ...")
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
     check_contexts(scale, TextLength(corpus.train.tokens, corpus.validation.tokens))
@@ -199,11 +200,21 @@ def write_plan(folder: Path, study: Study, planned: Mapping[str, object]) -> Non
             files.write_json(path, planned)
 
 
-def refuse_url(folder: Path) -> None:
-    """Raises InputError for an address of a store: claims and renames in one step need a file system."""
+def refuse_folder(folder: Path, study: Study) -> None:
+    """Raises InputError for an address of a store, which cannot lock or rename in one step, and as below."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", folder.as_posix()):
         mend = "name a folder, on several machines one of a file system that all of them mount"
         raise InputError("is an address, not a folder", where=f"--out {folder}", mend=mend)
+    refuse_other_study(folder, study)
+
+
+def make_folder(folder: Path) -> None:
+    """Raises InputError where it cannot be made, before minutes of tokenizing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        what = f"cannot be made: {error.strerror}"
+        raise InputError(what, where=f"--out {folder}", mend="choose another folder with --out") from None
 
 
 def refuse_other_study(folder: Path, study: Study) -> None:

@@ -17,7 +17,10 @@ STATES = ("done", "running", "queued", "failed", "waiting")
 
 @dataclass(frozen=True)
 class RunStatus:
-    """``progress`` of a running one, where it has said any; ``reason`` of a failed one, or of doubt."""
+    """``progress`` of a running one, where it has said any.
+
+    ``reason`` of a failed one, of doubt, and of a waiting one from where it goes on.
+    """
 
     run_id: str
     label: str
@@ -69,7 +72,9 @@ def state_of(folder: Path, label: str, job: str | None) -> RunStatus:
         failure = {"reason": str(error)}
     if failure is not None:
         return RunStatus(folder.name, label, "failed", reason=failure["reason"])
-    return RunStatus(folder.name, label, "waiting")
+    begun = max((path.name for path in (folder / "checkpoints").glob("update-*")), default=None)
+    reason = "" if begun is None else f"stopped; goes on from step {int(begun.removeprefix('update-')):,}"
+    return RunStatus(folder.name, label, "waiting", reason=reason)
 
 
 def holder(folder: Path) -> int | None:

@@ -44,6 +44,7 @@ def cause(code: int) -> str:
 class Engine:
     """``gpu``: do cohorts get a GPU there, which ``sharers`` of them share? ``here``: is it this machine's?
 
+    ``check`` raises InputError where it cannot be reached: asked before anything is written.
     ``run`` trains tasks, the first ones first, and says how it goes. It is also given how often it was asked
     to stop, ends when every task has an ``Ended``, and raises RunError or InputError where nothing can be
     trained at all.
@@ -53,3 +54,4 @@ class Engine:
     run: Callable[[Sequence[Task], Callable[[], int]], Iterator[Message]]
     here: bool = False
     sharers: float = 1.0
+    check: Callable[[], None] = lambda: None

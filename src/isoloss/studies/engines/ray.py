@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
+from importlib.util import find_spec
 from typing import Any
 
 from isoloss.errors import InputError, RunError
@@ -89,18 +90,36 @@ class Head:
         return RunError(f"the Ray cluster at {self.address} {what}", where="--engine ray", mend=mend)
 
 
-def connect(options: Options, workers: int | None) -> tuple[Any, Head]:
-    """The module, with a cluster behind it, and the head of that."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
-        import ray
-    except ModuleNotFoundError:
-        mend = "pip install 'isoloss[ray]'"
-        raise InputError("Ray is not installed", where="--engine ray", mend=mend) from None
-    address = options.address or os.environ.get("RAY_ADDRESS") or "local"
-    new, on_sigterm = address == "local", signal.getsignal(signal.SIGTERM)
+def check(options: Options) -> None:
+    """Raises InputError where Ray is not installed, or no cluster answers at the address."""
+    if find_spec("ray") is None:
+        raise InputError("Ray is not installed", where="--engine ray", mend="pip install ray")
+    address = address_of(options)
     try:
         check_answers(address)
+    except (OSError, ValueError) as error:
+        raise no_cluster(address, error) from None
+
+
+def address_of(options: Options) -> str:
+    return options.address or os.environ.get("RAY_ADDRESS") or "local"
+
+
+def no_cluster(address: str, error: Exception) -> InputError:
+    what = f"no Ray cluster answers at {address} ({str(error).splitlines()[0]})"
+    mend = "start it with `ray start --head` and name its address: --engine-set address=HOST:6379"
+    return InputError(what, where="--engine ray", mend=mend)
+
+
+def connect(options: Options, workers: int | None) -> tuple[Any, Head]:
+    """The module, with a cluster behind it, and the head of that. Raises InputError as ``check``."""
+    check(options)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    address = address_of(options)
+    new, on_sigterm = address == "local", signal.getsignal(signal.SIGTERM)
+    try:
         ray.init(
             address=address,
             num_cpus=workers if new else None,
@@ -109,9 +128,7 @@ def connect(options: Options, workers: int | None) -> tuple[Any, Head]:
             configure_logging=False,
         )
     except (OSError, ValueError, RuntimeError) as error:
-        what = f"no Ray cluster answers at {address} ({str(error).splitlines()[0]})"
-        mend = "start it with `ray start --head` and name its address: --engine-set address=HOST:6379"
-        raise InputError(what, where="--engine ray", mend=mend) from None
+        raise no_cluster(address, error) from None
     finally:
         if threading.current_thread() is threading.main_thread():  # Ray's own keeps no checkpoint
             signal.signal(signal.SIGTERM, on_sigterm or signal.SIG_DFL)

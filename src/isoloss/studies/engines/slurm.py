@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import Any
 
 from pydantic import Field
@@ -61,8 +62,9 @@ def run(
 ) -> Iterator[Message]:
     """Train the tasks as jobs; ``workers``: at most so many of an array at once.
 
-    Raises InputError where Slurm or submitit is not here, or Slurm refuses the jobs.
+    Raises InputError as ``check``, and where Slurm refuses the jobs.
     """
+    check(options)
     jobs = SlurmJobs(tasks[0], options, workers)
     if options.wait:
         yield from follow(jobs, tasks, stops)
@@ -70,6 +72,17 @@ def run(
     jobs.submit(tasks)
     for task in tasks:
         yield Ended(task, "queued")
+
+
+def check(options: Options) -> None:
+    """Raises InputError where Slurm or submitit is not here, or Slurm does not answer."""
+    if find_spec("submitit") is None:
+        mend = "pip install submitit"
+        raise InputError("submitit is not installed", where="--engine slurm", mend=mend)
+    if shutil.which("sbatch") is None:
+        mend = "run the command on a machine of the cluster that has sbatch"
+        raise InputError("Slurm is not here (no sbatch)", where="--engine slurm", mend=mend)
+    queue()
 
 
 class Job:
@@ -95,15 +108,8 @@ class SlurmJobs:
     """Jobs of one study. Which job trains a run is kept in its folder, for later commands to find."""
 
     def __init__(self, task: Task, options: Options, workers: int | None):
-        try:
-            import submitit
-        except ModuleNotFoundError:
-            mend = "pip install 'isoloss[slurm]'"
-            raise InputError("submitit is not installed", where="--engine slurm", mend=mend) from None
-        if shutil.which("sbatch") is None:
-            mend = "run the command on a machine of the cluster that has sbatch"
-            raise InputError("Slurm is not here (no sbatch)", where="--engine slurm", mend=mend)
-        queue()  # raises where it is not reachable, before anything is written
+        import submitit
+
         self.folder, self.answered, self.there = study_folder(task), time.monotonic(), dict[str, str]()
         self.every, self.ask_at = ASK_SECONDS[0], 0.0
         self.ids = job_ids(self.folder)
