@@ -207,6 +207,8 @@ def test_bad_rows_are_named_by_their_place_in_the_whole_table():
 def test_json_is_strict():
     found = backtest("chinchilla", GRID, noisy(0))
     back = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    names = [standing.name for standing in found.forecast_standing]
+    assert list(back["forecast_standing"].items()) == list(zip(("law", "baseline"), names, strict=True))
     assert back["standing"] == "AHEAD"
     assert back["verdict"] == found.verdict()
     assert len(back["runs"]) == 5

@@ -203,3 +203,42 @@ def test_one_input_is_forecast_by_power_laws():
     assert set(found.laws) == {"power-floor", "power"}
     low, high = found.interval[0]
     assert low < 1.5 + 50**-0.3 < high
+
+
+def test_compute_of_loops_lies_outside_though_no_size_does():
+    rng = np.random.default_rng(3)
+    r = np.repeat([1.0, 2.0, 4.0, 8.0], 10)
+    N, D = 10 ** rng.uniform(7, 9, 40), 10 ** rng.uniform(9, 11, 40)
+    # No run of many loops is large, so that the corner has the size of each and the compute of none.
+    N, D = N / r, D / r
+    inputs = {"params": N, "tokens": D, "recurrence": r}
+    loss = loss_at(N, D) - 0.02 * np.log(r)
+    corner = {name: float(column.max()) for name, column in inputs.items()}
+    outside = forecast(inputs, loss, corner).extrapolation
+    assert [outside[name][0] for name in inputs] == [1.0] * 3
+    assert outside["flops"][0] == pytest.approx(np.prod(list(corner.values())) / (N * D * r).max())
+    inside = {name: float(column[0]) for name, column in inputs.items()}
+    assert forecast(inputs, loss, inside).extrapolation["flops"][0] == 1.0
+    unique = {"params": N, "tokens": D, "unique_tokens": D / r}
+    at = {name: float(np.max(column)) for name, column in unique.items()}
+    assert "product" in forecast(unique, loss, at).extrapolation
+
+
+def test_a_size_as_good_as_the_largest_lies_inside(runs):
+    N, D, _ = runs
+    for factor, outside in ((1 + 5e-8, False), (1.01, True)):
+        at = {"params": N.max() * factor, "tokens": float(np.median(D))}
+        assert (asked(*runs, at).extrapolation["params"][0] > 1) == outside
+
+
+@pytest.mark.parametrize(
+    ("at", "what"),
+    [
+        ({"params": [], "tokens": []}, "no sizes are asked for"),
+        ({"params": [1e9, 1e9], "tokens": [1e10] * 3}, "3 values of tokens for 2 of params"),
+        ({"params": np.ma.array([1e9, 1e9], mask=[False, True]), "tokens": [1e10] * 2}, "params is nan"),
+    ],
+)
+def test_points_that_are_none_are_said(runs, at, what):
+    with pytest.raises(InputError, match=what):
+        asked(*runs, at)

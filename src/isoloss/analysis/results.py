@@ -55,11 +55,12 @@ def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | Non
         yield f"loss {_loss(value)} {fit.loss_unit}, by {fit.formula()}"
     if prediction.interval is not None and prediction.band is not None:
         (low, high), (least, most) = prediction.interval, prediction.band
-        yield f"a new run: {low:.4f} to {high:.4f} ({text.level(prediction.level)})"
-        yield f"the law's mean: {least:.4f} to {most:.4f}"
+        yield f"a new run: {_loss(low)} to {_loss(high)} ({text.level(prediction.level)})"
+        yield f"the law's mean: {_loss(least)} to {_loss(most)}"
     if forecast is not None:
         (low, high), level = forecast.interval[0], text.level(forecast.level)
-        yield f"forecast from the same runs: {_loss(forecast.loss[0])}, {low:.4f} to {high:.4f} ({level})"
+        ends = text.interval((low, high), _loss)
+        yield f"forecast from the same runs: {_loss(forecast.loss[0])}, {ends} ({level})"
         if any(factor[0] > 1 for factor in forecast.extrapolation.values()):
             yield "outside the runs: trust the forecast, since the law's interval assumes the law"
         elif forecast.disagrees(prediction)[0]:
@@ -82,7 +83,7 @@ def forecast_parts(forecast: "Forecast") -> Parts:
         )
         low, high = forecast.interval[index]
         yield f"loss {_loss(forecast.loss[index])} {forecast.loss_unit} at {sizes}"
-        yield f"a new run: {low:.4f} to {high:.4f} ({level})"
+        yield f"a new run: {_loss(low)} to {_loss(high)} ({level})"
         far = {name: factors[index] for name, factors in forecast.extrapolation.items() if factors[index] > 1}
         yield "outside the runs: " + (
             ", ".join(f"{name} {text.number(factor, 3)} times" for name, factor in far.items()) or "no"
@@ -137,8 +138,9 @@ def plan_parts(plan: "Plan", loss_unit: str) -> Parts:
         yield f"N from {_factor(low)} to {_factor(high)} times this costs at most 10% more compute"
 
 
-def _loss(value: float) -> str:
-    return f"{value:.4f}"
+def _loss(value: Any) -> str:
+    """Four decimals; four digits of a loss that is small in its unit."""
+    return f"{value:.4f}" if abs(value) >= 0.1 else f"{value:.4g}"
 
 
 def _ends(ends: text.Ends | None, write: Callable[[float], str]) -> str:

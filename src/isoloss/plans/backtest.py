@@ -132,7 +132,11 @@ class Backtest:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON, with the verdict."""
-        written = {"standing": self.standing.name, "verdict": self.verdict(), "fit": self.fit.to_json()}
+        against = self.forecast_standing and dict(
+            zip(("law", "baseline"), (one.name for one in self.forecast_standing), strict=True)
+        )
+        written = {"standing": self.standing.name, "forecast_standing": against}
+        written |= {"verdict": self.verdict(), "fit": self.fit.to_json()}
         return json_values(vars(self) | written)
 
 

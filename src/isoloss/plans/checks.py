@@ -31,8 +31,9 @@ def check_numbers(numbers: dict[str, float | None], *, signed_loss: bool) -> dic
         what = "both a budget and a target" if "flops" in given else "neither a budget nor a target"
         raise InputError(f"there is {what}", mend="give either flops or loss")
     if "params" in given and "tokens" in given:
+        asked = "a budget" if "flops" in given else "a target"
         raise InputError(
-            "with params and tokens both fixed nothing is left to plan",
+            f"params and tokens are both given, with {asked}: nothing is left to plan",
             mend="fix one of them, or predict the loss of that run",
         )
     if "max_epochs" in given and "unique_tokens" not in given:
@@ -63,7 +64,7 @@ def check_reach(
     given = f" with {' and '.join(fixed)}" if fixed else ""
     if question.target <= reach_S[0]:
         raise Refusal(
-            f"no amount of compute reaches a loss of {question.target:g}{given}: the law's floor there is "
+            f"no amount of compute reaches a loss of {question.target:g}{given}: the floor there is "
             f"{reach_S[0]:.6g}",
             mend=f"ask for a loss above {_above(reach_S[0])}",
         )
@@ -71,7 +72,7 @@ def check_reach(
     if len(draws_S) and question.target <= (top := np.quantile(draws_S, 0.5 + level / 2, method="higher")):
         raise Refusal(
             f"the data do not say whether a loss of {question.target:g}{given} can be reached: at level "
-            f"{level:g} the law's floor there lies anywhere up to {top:.4g}",
+            f"{level:g} the floor there lies anywhere up to {top:.4g}",
             mend=f"ask for a loss above {_above(top)}, or add larger runs to the fit",
         )
 

@@ -137,6 +137,8 @@ class Forecaster:
         if set(inputs) != set(runs.names):
             raise InputError("runs and points differ in inputs", mend=f"give {text.listed(runs.names)}")
         log_at_Iq = log_columns({name: inputs[name] for name in runs.names})
+        if not log_at_Iq.size:
+            raise InputError("no sizes are asked for", mend="give one value or more of each input")
         if np.abs(log_at_Iq).max(initial=0.0) > np.log(MOST):
             raise InputError(f"a size lies beyond {text.power(MOST)}", mend="give raw counts, such as 7e9")
         return log_at_Iq - runs.middle_I[:, None]
@@ -176,7 +178,6 @@ class Forecaster:
             )
             for law, mean_q, sd_q in zip(self.laws, kriged.mean_bq, kriged.sd_bq, strict=True)
         }
-        names = (*runs.names, *(("flops",) if {"params", "tokens"} == set(runs.names) else ()))
         return Forecast(
             inputs={name: np.atleast_1d(np.asarray(inputs[name], dtype=np.float64)) for name in runs.names},
             loss=np.exp(kriged.mean_q + runs.middle_loss),
@@ -186,7 +187,7 @@ class Forecaster:
             error_rate=rate.rate,
             width_factor=rate.width_factor,
             origins=rate.origins,
-            extrapolation=dict(zip(names, np.exp(runs.outside(at_Iq)), strict=False)),
+            extrapolation=dict(zip(runs.outside_names, np.exp(runs.outside(at_Iq)), strict=True)),
             warnings=(*_warnings(self, at_Iq, kriged), *self.doubts),
             data=runs.data(),
             source=dict(self.source),

@@ -86,7 +86,15 @@ class LogRuns:
         sizes_Sn, sizes_Sq = with_product(self.z_In), with_product(at_Iq)
         low_S, high_S = sizes_Sn.min(axis=1, keepdims=True), sizes_Sn.max(axis=1, keepdims=True)
         away_Sq = np.maximum(np.maximum(sizes_Sq - high_S, low_S - sizes_Sq), 0.0)
-        return np.where(away_Sq < _ROUNDING, 0.0, away_Sq)  # rounding is no distance
+        return np.where(away_Sq < _ALIKE, 0.0, away_Sq)  # neither rounding nor a like size is a distance
+
+    @property
+    def outside_names(self) -> tuple[str, ...]:
+        """Of the rows of ``outside``: the inputs, and their product: compute where it is N D or N D r."""
+        if len(self.names) == 1:
+            return self.names
+        sizes = {"params", "tokens"}
+        return (*self.names, "flops" if sizes <= set(self.names) <= sizes | {"recurrence"} else "product")
 
 
 def with_product(z_In: Array) -> Array:
@@ -125,11 +133,14 @@ def log_columns(columns: Mapping[str, ArrayLike]) -> Array:
     logs: list[Array] = []
     for name, values in columns.items():
         try:
-            column = np.atleast_1d(np.asarray(values, dtype=np.float64))
+            column = np.atleast_1d(np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan))
         except (TypeError, ValueError) as error:
             raise InputError(f"{name} is not numbers ({error})", mend="give counts, such as 7e9") from None
         if column.ndim != 1 or (logs and len(column) != len(logs[0])):
-            raise InputError(f"{name} has shape {column.shape}", mend="give columns of one length")
+            first = f" for {len(logs[0])} of {next(iter(columns))}" if logs else ""
+            rest = first if column.ndim == 1 else f" in {column.ndim} axes"
+            what = f"{text.plural(column.size, 'value')} of {name}{rest}"
+            raise InputError(what, mend="give columns of one length")
         good = np.isfinite(column) & (column > 0)
         if not good.all():
             row = int(np.argmin(good))
