@@ -18,9 +18,9 @@ RESULTS = PAGE.parents[1] / "benchmarks" / "results"
 
 INTRO = """# Measurements
 
-Made by [`isoloss bench`](commands.md). Each number was measured in turn with what stands beside it: another program or a
-bound. `times`, their ratio, holds on other machines too, or under load, where the numbers do not. Written by
-`python docs/measurements.py`. Each table names its machine; the figure draws the last table of `cpu`. No GPU was measured.
+Made by [`isoloss bench`](commands.md). Each number was measured in turn with what stands beside it: another
+program or a bound. `times`, their ratio, also holds on other machines or under load. Each table names its
+machine; the figure draws the last table of `cpu`. No GPU was measured. Written by `docs/measurements.py`.
 
 ![{shown}](images/growth.svg)
 """
