@@ -18,10 +18,9 @@ RESULTS = PAGE.parents[1] / "benchmarks" / "results"
 
 INTRO = """# Measurements
 
-Made by [`isoloss bench`](commands.md), each number in turn with the peer or the bound beside it, so that the
-ratio holds where the number does not: on another machine, or beside other work. Written by
-`python docs/measurements.py`. Each table names its machine; the figure draws the last table of `cpu`.
-No GPU has been measured yet.
+Made by [`isoloss bench`](commands.md). Each number was measured in turn with what stands beside it: another
+program or a bound. `times`, their ratio, also holds on other machines or under load. Each table names its
+machine; the figure draws the last table of `cpu`. No GPU was measured. Written by `docs/measurements.py`.
 
 ![{shown}](images/growth.svg)
 """

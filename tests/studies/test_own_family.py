@@ -55,6 +55,15 @@ def test_the_documented_family_is_as_short_as_it_says(glr_file):
     assert len(text.splitlines()) <= 60
 
 
+def test_the_documented_study_takes_it(glr_file, here):
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
+    (here / "page.toml").write_text(page.partition("```toml\n")[2].partition("```")[0], "utf-8")
+    planned = dry_run("page.toml", "mini", ["corpus=tiny", "vocabulary=300"], ["glr.py"])
+    assert {run.settings.family for run in planned.runs} == {"transformer", "glr"}
+    assert f"# {len(planned.runs)} runs" in page
+    assert planned.families["glr"]["causal"] == "checked"
+
+
 def test_it_trains_from_python_beside_a_transformer_and_an_lstm(glr_file, here):
     study = isoloss.run("vs.toml", family_files=["glr.py"], workers=2)
     table = study.table()
