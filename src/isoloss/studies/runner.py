@@ -4,6 +4,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -87,7 +88,7 @@ def run(
         write_plan(folder, study, planned)
         return outcome_of(folder, runs, missing, [], before, stopped=False)
     engine.check()
-    make_folder(folder)
+    check_folder(folder)
     say(console, f"reading {scale.corpus}, which is tokenized at its first use ...")
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
     corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
@@ -208,13 +209,18 @@ def refuse_folder(folder: Path, study: Study) -> None:
     refuse_other_study(folder, study)
 
 
-def make_folder(folder: Path) -> None:
-    """Raises InputError where it cannot be made, before minutes of tokenizing."""
+def check_folder(folder: Path) -> None:
+    """Raises InputError where it cannot be made, before minutes of tokenizing; leaves nothing."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         what = f"cannot be made: {error.strerror}"
         raise InputError(what, where=f"--out {folder}", mend="choose another folder with --out") from None
+    finally:
+        for path in new:
+            with suppress(OSError):  # not there, or another process has begun in it
+                path.rmdir()
 
 
 def refuse_other_study(folder: Path, study: Study) -> None:
