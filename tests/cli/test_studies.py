@@ -233,7 +233,9 @@ BAD = [
     ([*RUN, "--workers", "many"], "--workers"),
     ([*RUN, "--nonsense"], "No such option"),
     ([*RUN, "--set", "context"], "'context' is not KEY=VALUE"),
-    ([*RUN, "--set", "contxt=3"], "--set: contxt: Extra inputs"),
+    ([*RUN, "--set", "contxt=3"], "--set: unknown key 'contxt'; did you mean 'context'?"),
+    ([*RUN, "--set", "seed=3"], "--set: unknown key 'seed'; did you mean 'seeds'?"),
+    (["run", "nameless.toml"], "nameless.toml: the key 'name' is missing To mend it: a study begins with name ="),
     ([*RUN, "--set", "context=wide"], "--set: context: Input should be a valid integer"),
     ([*RUN, "--set", "corpus=nowhere"], "there is no corpus 'nowhere'"),
     ([*RUN, "--set", "corpus=../x"], "not a usable corpus name"),
@@ -252,7 +254,7 @@ BAD = [
     (["run", "broken.toml"], "broken.toml: is not TOML"),
     (["run", "deep.toml"], "deep.toml: is not TOML"),
     (["run", "bytes.toml"], "bytes.toml, line 1: is not UTF-8"),
-    (["run", "typo.toml"], "typo.toml: scale.mini.contxt: Extra inputs"),
+    (["run", "typo.toml"], "typo.toml: unknown key 'scale.mini.contxt'; did you mean 'context'?"),
     (["run", "hostile.toml"], "hostile.toml: name: String should match pattern"),
     (["report", "."], "holds no study"),
     (["report", "nowhere"], "holds no study"),
@@ -270,6 +272,7 @@ BAD = [
 @pytest.fixture
 def bad_files(here, study_text):
     (here / "my.toml").write_text(study_text)
+    (here / "nameless.toml").write_text(study_text.replace('name = "tiny-study"', ""))
     (here / "broken.toml").write_text("name = \n")
     (here / "deep.toml").write_text(f"name = {'[' * 5000}\n")
     (here / "bytes.toml").write_bytes(b"name = '\xff'\n")

@@ -173,14 +173,14 @@ def test_a_run_named_twice_is_refused(scale, study_text):
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("d_model = 8, n_head = 2 }", "d_model = 8, n_head = 2, depth = 3 }", "depth: Extra inputs"),
+        ("d_model = 8, n_head = 2 }", "d_model = 8, n_head = 2, depth = 3 }", "unknown key 'depth'"),
         (
             "d_model = 8, n_head = 2 }",
             'd_model = "8", n_head = 2 }',
             "d_model: Input should be a valid integer",
         ),
         ("d_model = 8, n_head = 2 }", "d_model = 0, n_head = 2 }", "d_model: Input should be greater than 0"),
-        ("d_model = 8, n_head = 2 }", "n_head = 2 }", "d_model: Field required"),
+        ("d_model = 8, n_head = 2 }", "n_head = 2 }", "the key 'd_model' is missing"),
         ('family = "lstm"', 'family = "mamba"', "there is no family 'mamba'"),
         (
             "learning_rates = [0.01]",
