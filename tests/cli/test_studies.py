@@ -235,7 +235,10 @@ BAD = [
     ([*RUN, "--set", "context"], "'context' is not KEY=VALUE"),
     ([*RUN, "--set", "contxt=3"], "--set: unknown key 'contxt'; did you mean 'context'?"),
     ([*RUN, "--set", "seed=3"], "--set: unknown key 'seed'; did you mean 'seeds'?"),
-    (["run", "nameless.toml"], "nameless.toml: the key 'name' is missing To mend it: a study begins with name ="),
+    (
+        ["run", "nameless.toml"],
+        "nameless.toml: the key 'name' is missing To mend it: a study begins with name =",
+    ),
     ([*RUN, "--set", "context=wide"], "--set: context: Input should be a valid integer"),
     ([*RUN, "--set", "corpus=nowhere"], "there is no corpus 'nowhere'"),
     ([*RUN, "--set", "corpus=../x"], "not a usable corpus name"),
