@@ -31,8 +31,8 @@ def first_complaint(error: ValidationError, whole: str = "", *, by_hand: bool = 
     """pydantic's first complaint with the key's path before it; ``whole`` stands for the value itself.
 
     A key too many and one too few are said in plain words. ``by_hand``: of settings that people write. An
-    unknown key then goes before all others, since a misspelt one is why another is missing, and what was given
-    is said if it is short.
+    unknown key then goes before all others, since a misspelt one is why another is missing, and what was
+    given is said if it is short.
     """
     first = first_of(error, by_hand=by_hand)
     key = ".".join(str(part) for part in first["loc"]) or whole

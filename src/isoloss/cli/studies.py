@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isoloss import text
+from isoloss import checked, text
 from isoloss.cli.app import AsJson, app, progress, respond, show, show_json
 from isoloss.errors import InputError
 
@@ -159,7 +159,7 @@ def show_plan(
         money = "" if cost["money"] is None else f", {cost['money']:,.0f} at that price"
         print(f"{cost['gpu']}: {cost['hours']:,.1f} hours of one{money}")
     for name, facts in dry_run.families.items():
-        print(f"{name}: " + "; ".join(f"{what}: {value}" for what, value in facts.items()))
+        print(f"{name}: {checked.words(facts)}")
     for warning in dry_run.warnings:
         print(f"warning: {warning}")
 

@@ -91,8 +91,8 @@ class LossTable:
             sizes, lengths = map(len, values)
             return (
                 f"Next: more runs. A law of N and D needs a loss at {needed} different points, with "
-                f"{FEWEST_VALUES} sizes N and {FEWEST_VALUES} numbers of tokens D, the largest of each at least "
-                f"{LEAST_SPAN} times the smallest; here: {text.plural(points, 'point')}, "
+                f"{FEWEST_VALUES} sizes N and {FEWEST_VALUES} numbers of tokens D, the largest of each at "
+                f"least {LEAST_SPAN} times the smallest; here: {text.plural(points, 'point')}, "
                 f"{text.plural(sizes, 'size')}, {lengths} of tokens."
             )
         options = (" --count params_total" if self.by_total else "") + (f" --loss {loss}" if in_bits else "")

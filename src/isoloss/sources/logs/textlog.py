@@ -40,8 +40,8 @@ def runs(source: str, pattern: str | None = None) -> Iterator[LoggedRun]:
     if not matched:
         names = pattern or ", ".join(PATTERNS)
         mend = (
-            "write a table with a row a run (or an evaluation) and the columns params, tokens and loss in nats "
-            "per token, also run_id and step; read it with isoloss import csv, or isoloss fit as it is"
+            "write a table with a row a run (or an evaluation) and the columns params, tokens and loss in "
+            "nats per token, also run_id and step; read it with isoloss import csv, or isoloss fit as it is"
         )
         raise InputError(f"has no line of a loss as {names} print it", where=source, mend=mend)
 
