@@ -71,20 +71,57 @@ def test_the_plan_for_people_shows_every_run_and_its_basis(isoloss, here, tiny, 
     (here / "my.toml").write_text(study_text)
     code, out, _ = isoloss("run", "my.toml", "--dry-run")
     assert code == 0
-    assert out.count("transformer 1x8") == 2
-    assert "looped 1x8, 2 loops" in out
-    assert "tiny-study, scale mini: 4 runs" in out
-    assert "measured now" in out
+    assert "tiny-study, scale mini: 4 runs; those that differ only in their seed share a row" in out
+    (transformer,), (looped,), (lstm,) = (rows_of(out, name) for name in ("transformer", "looped", "lstm"))
+    assert (transformer["run"], transformer["seeds"]) == ("transformer 1x8", "2")
+    assert (looped["run"], looped["seeds"], lstm["seeds"]) == ("looped 1x8, 2 loops", "1", "1")
+    assert (transformer["executed"], lstm["executed"]) == ("", "")
+    assert (looped["executed"], looped["params"]) == ("1.54K", "777")
+    assert transformer["learning rate"] == "0.01"
+    assert re.search(
+        r"^about [\d.]+ s on \d+ workers?, up to \d+MB of RAM for one run; measured now", out, re.M
+    )
     assert {path.name for path in here.iterdir()} == {"my.toml"}
 
 
-def test_a_long_plan_is_cut_and_says_so(isoloss, tiny, study_text, here):
-    (here / "my.toml").write_text(study_text)
-    code, out, _ = isoloss("run", "my.toml", "--dry-run", "--set", f"seeds={list(range(200))}")
+def rows_of(out, family):
+    """The rows of a family in the table of a plan, by its heads, which take two lines."""
+    cells = [[cell.strip() for cell in re.split("[┃│]", line)[1:-1]] for line in out.splitlines()]
+    upper, lower, *rows = [row for row in cells if row]
+    heads = [" ".join(filter(None, pair)) for pair in zip(upper, lower, strict=True)]
+    return [dict(zip(heads, row, strict=True)) for row in rows if row[0].startswith(family)]
+
+
+def test_flops_have_one_notation_times_a_unit_and_memory_its_place(isoloss, tiny, study_text, here):
+    (here / "my.toml").write_text(study_text.replace("tokens = [640, 1280]", "tokens = [640, 1_280_000_000]"))
+    code, out, _ = isoloss("run", "my.toml", "--dry-run", "--set", "meant_for=gpu")
     assert code == 0
-    assert "tiny-study, scale mini: 402 runs" in out
-    assert out.count("lstm 1x8") + out.count("looped 1x8") + out.count("transformer 1x8") == 300
-    assert "\nand 102 more runs: --json lists all\n" in out
+    for row in rows_of(out, ""):
+        assert re.fullmatch(r"[\d.]+e\d+", row["FLOPs, 6ND"])
+        assert re.fullmatch(r"[\d.]+e\d+", row["FLOPs, exact"])
+        assert re.fullmatch(r"[\d.]+ (s|min|h|days)", row["time a run"])
+        assert re.fullmatch(r"[\d.]+[MG]B", row["GPU memory a run"])
+    assert re.search(r"^about .* on 1 worker, up to [\d.]+[MG]B of GPU memory for one run; ", out, re.M)
+    assert len({row["FLOPs, 6ND"] for row in rows_of(out, "")}) > 1
+
+
+def test_executed_parameters_are_left_out_where_nothing_loops(isoloss, here):
+    assert "executed" not in isoloss("run", "shape", "--dry-run")[1]
+    assert "executed" in isoloss("run", "looped", "--dry-run")[1]
+
+
+def test_a_long_plan_is_cut_and_says_so(isoloss, tiny, study_text, here):
+    rates = [round(0.001 * k, 4) for k in range(1, 402)]
+    text = study_text.replace("learning_rates = [0.01]", f"learning_rates = {rates}", 1)
+    (here / "my.toml").write_text(text)
+    code, out, _ = isoloss("run", "my.toml", "--dry-run")
+    runs = int(re.search(r"tiny-study, scale mini: (\d+) runs", out)[1].replace(",", ""))
+    assert code == 0
+    rows = [row for family in ("transformer", "lstm", "looped") for row in rows_of(out, family)]
+    assert len(rows) == 300
+    shown = sum(int(row["seeds"]) for row in rows)
+    assert f"\nand {runs - shown:,} more runs: --json lists all\n" in out
+    assert 100 < runs - shown < runs
 
 
 # The installed command, as a process

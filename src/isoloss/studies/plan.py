@@ -197,6 +197,20 @@ def label(settings: RunSettings) -> str:
     return f"{settings.family} {size}{loops}".strip()
 
 
+def designs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
+    """Runs that differ only in their seed, in the order of their first."""
+    alike: dict[str, list[PlannedRun]] = {}
+    for run in runs:
+        alike.setdefault(run.settings.model_copy(update={"seed": 0}).hash, []).append(run)
+    return list(alike.values())
+
+
+def wall_seconds(runs: Sequence[PlannedRun], workers: int) -> float:
+    """Estimated, on so many workers: no shorter than the longest run."""
+    seconds = [run.seconds for run in runs]
+    return max(*seconds, sum(seconds) / workers)
+
+
 def cohorts(runs: Sequence[PlannedRun], most: Callable[[PlannedRun, int], int]) -> list[list[PlannedRun]]:
     """Runs that can train as one module (equal but for seed and rate).
 
