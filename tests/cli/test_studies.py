@@ -221,7 +221,30 @@ def test_hours_follow_the_peak_and_money_the_hours(isoloss, tiny, here, study_te
     assert (h100["gpu"], a100["gpu"]) == ("h100", "a100")
     assert a100["hours"] == pytest.approx(h100["hours"] * 989 / 312)
     assert a100["money"] == pytest.approx(3 * a100["hours"])
-    assert "h100: 0.0 hours of one, 0 at that price" in isoloss(*ask)[1]
+    said = isoloss(*ask)[1]
+    hours = r"\d(\.\d|e-\d+) hours on one {}, \d\.\d\d at that price; all runs fit in {} GB\n"
+    assert re.search(hours.format("h100", 80), said)
+    assert re.search(hours.format("a100", 40), said), (
+        "where the smaller one is enough, the larger is not named"
+    )
+
+
+def test_what_does_not_fit_into_an_accelerator_is_said(isoloss, here):
+    ask = ["run", "shape", "--scale", "paper", "--dry-run"]
+    said = isoloss(*ask, "--gpu", "rtx4090", "--gpu", "a100", "--gpu", "h200")[1].splitlines()
+    small, two, large = (line for line in said if " hours on one " in line)
+    assert re.search(r"rtx4090; transformer \S+ and \d+ other shapes would not fit in 24 GB, of which", small)
+    assert re.search(r"a100; .* would not fit in 40 GB, .*; transformer \S+ .*would not fit in 80 GB, ", two)
+    assert re.search(r"h200; all runs fit in 141 GB", large)
+
+
+def test_batches_are_split_before_a_run_is_said_not_to_fit(isoloss, here):
+    (line,) = (
+        line
+        for line in isoloss("run", "looped", "--scale", "gpu", "--dry-run", "--gpu", "v100")[1].splitlines()
+        if "hours on one v100" in line
+    )
+    assert re.search(r"; all runs fit in 16 GB, with batches in up to (2|4|8|16) micro-batches$", line)
 
 
 def test_the_page_tells_the_cost_of_the_large_scales_as_computed(isoloss):

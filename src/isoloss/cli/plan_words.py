@@ -8,9 +8,13 @@ from rich.console import Console
 from rich.table import Table
 
 from isoloss import checked, text
-from isoloss.studies.estimate import machine_rate
+from isoloss.models import shape_of
+from isoloss.plans.cost import memories
+from isoloss.studies.estimate import bytes_of, machine_rate
+from isoloss.studies.gpu import SHARE, execution_on_gpu
 from isoloss.studies.launch import DryRun
 from isoloss.studies.plan import PlannedRun, designs, wall_seconds
+from isoloss.training.settings import Execution
 
 ROWS = 300
 """Of a plan that are printed: more take longer to draw than to plan, and nobody reads them."""
@@ -78,7 +82,51 @@ def lines(dry_run: DryRun, hours: Sequence[Mapping[str, Any]], workers: int) -> 
     memory = f"up to {largest} of {memory_of(dry_run)} for one run"
     yield f"about {wall} on {text.plural(workers, 'worker')}, {memory}; {dry_run.basis}"
     for cost in hours:
-        money = "" if cost["money"] is None else f", {cost['money']:,.0f} at that price"
-        yield f"{cost['gpu']}: {cost['hours']:,.1f} hours of one{money}"
+        yield f"{hours_words(cost)}; {room_words(dry_run.runs, cost['gpu'])}"
     yield from (f"{name}: {checked.words(facts)}" for name, facts in dry_run.families.items())
     yield from (f"warning: {warning}" for warning in dry_run.warnings)
+
+
+def hours_words(cost: Mapping[str, Any]) -> str:
+    """'10.5 hours on one rtx4090, 32 at that price'."""
+    hours, money = cost["hours"], cost["money"]
+    said = text.power(hours, 1) if hours < 0.1 else in_digits(hours, 1)
+    return f"{said} hours on one {cost['gpu']}" + (
+        "" if money is None else f", {in_digits(money, 2)} at that price"
+    )
+
+
+def in_digits(value: float, decimals: int) -> str:
+    """With so many decimals below 100, above with none."""
+    return f"{value:,.{decimals if value < 100 else 0}f}"
+
+
+def room_words(runs: Sequence[PlannedRun], gpu: str) -> str:
+    """Do the runs fit there? Of the sizes that it is sold with none is named after one that is enough."""
+    tried = [run for run, *_ in designs(runs)]
+    said: list[str] = []
+    for memory in memories(gpu):
+        too_large, words = room_in(tried, memory)
+        said.append(words)
+        if not too_large:
+            break
+    return "; ".join(said)
+
+
+def room_in(tried: Sequence[PlannedRun], memory: float) -> tuple[list[PlannedRun], str]:
+    """Those that do not fit however small their micro-batches are, and a sentence."""
+    parts = [execution_on_gpu(run, Execution(), memory).micro_batches for run in tried]
+    needed = [bytes_on(run, part, memory) for run, part in zip(tried, parts, strict=True)]
+    too_large = [run for run, there in zip(tried, needed, strict=True) if there > SHARE * memory]
+    place = f"{memory / 1e9:g} GB"
+    if not too_large:
+        many = f", with batches in up to {max(parts)} micro-batches" if max(parts) > 1 else ""
+        return too_large, f"all runs fit in {place}{many}"
+    largest = max(too_large, key=lambda run: run.counts.params_total)
+    others = f" and {text.plural(len(too_large) - 1, 'other shape')}" if len(too_large) > 1 else ""
+    return too_large, f"{largest.label}{others} would not fit in {place}, of which runs fill {SHARE:.0%}"
+
+
+def bytes_on(run: PlannedRun, micro_batches: int, memory: float) -> float:
+    shape = shape_of(run.settings.family, run.settings.shape)
+    return bytes_of(run.settings, shape, run.counts, micro_batches, memory)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from isoloss import files, text
@@ -86,8 +87,8 @@ class LossTable:
         used = self.frame.select(pl.col(size, "tokens", loss).cast(pl.Float64, strict=False))
         used = used.filter(pl.all_horizontal(pl.all().is_between(0, math.inf, closed="none")))
         points, needed = used.select(size, "tokens").n_unique(), len(law.parameters) + 1
-        values = [used[name].unique() for name in (size, "tokens")]
-        if points < needed or any(len(x) < FEWEST_VALUES or x.max() < LEAST_SPAN * x.min() for x in values):
+        values = [np.unique(used[name].to_numpy()) for name in (size, "tokens")]
+        if points < needed or any(len(x) < FEWEST_VALUES or x[-1] < LEAST_SPAN * x[0] for x in values):
             sizes, lengths = map(len, values)
             return (
                 f"Next: more runs. A law of N and D needs a loss at {needed} different points, with "
