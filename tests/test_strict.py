@@ -29,9 +29,10 @@ class Outer(Strict):
     ("values", "complaint"),
     [
         ({"inner": {"width": "3"}}, "inner.width: Input should be a valid integer"),
-        ({"inner": {"width": 3}, "extra": 1}, "extra: Extra inputs are not permitted"),
+        ({"inner": {"width": 3}, "extra": 1}, "unknown key 'extra'"),
         ({"inner": {"width": 3}, "rate": float("nan")}, "rate: Input should be a finite number"),
         ({"inner": {"width": 3}, "rate": -1.0}, "rate: a rate is above 0"),
+        ({}, "the key 'inner' is missing"),
         (7, "settings: Input should be a valid dictionary or instance of Outer"),
     ],
 )
@@ -47,21 +48,30 @@ class Shelf(Strict):
 
 
 @pytest.mark.parametrize(
-    ("values", "keys"),
+    ("values", "what", "keys"),
     [
-        ({"bokses": []}, "the keys are boxes, named; see the page"),
-        ({"boxes": [{"inner": {"width": 1, "depth": 2}}]}, "the keys of inner are width; see the page"),
+        (
+            {"bokses": []},
+            "unknown key 'bokses'; did you mean 'boxes'?",
+            "the keys are boxes, named; see the page",
+        ),
+        (
+            {"boxes": [{"inner": {"width": 1, "depth": 2}}]},
+            "unknown key 'boxes.0.inner.depth'",
+            "the keys of inner are width; see the page",
+        ),
         (
             {"named": {"a": {"inner": {"width": 1}, "rte": 2.0}}},
+            "unknown key 'named.a.rte'; did you mean 'rate'?",
             "the keys of named are inner, rate; see the page",
         ),
-        ({"boxes": 3}, "see the page"),
+        ({"boxes": 3}, "boxes: Input should be a valid list (got 3)", "see the page"),
     ],
 )
-def test_to_mend_an_unknown_key_those_of_its_table_are_said(values, keys):
+def test_to_mend_an_unknown_key_those_of_its_table_are_said(values, what, keys):
     with pytest.raises(InputError) as caught:
         validate(Shelf, values, where="my.toml", mend="see the page", by_hand=True)
-    assert caught.value.mend == keys
+    assert (caught.value.what, caught.value.mend) == (what, keys)
 
 
 def test_what_fits_is_taken_and_cannot_be_changed():

@@ -9,6 +9,29 @@ from hypothesis import strategies as st
 
 from isoloss import text
 
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0 s"),
+        (0.44, "0.44 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.7, "1 min"),
+        (256, "4.3 min"),
+        (3599, "1 h"),
+        (6 * 3600 + 3, "6 h"),
+        (47.4 * 3600, "47 h"),
+        (48 * 3600, "2 days"),
+        (2223.9 * 3600, "93 days"),
+        (1234 * 86400, "1,234 days"),
+        (1_234_567 * 86400, "1,234,567 days"),
+    ],
+)
+def test_a_duration_has_its_unit(seconds, words):
+    assert text.duration(seconds) == words
+
+
 FACTORS = {"": 1, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
 

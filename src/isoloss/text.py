@@ -40,6 +40,18 @@ def size(value: float) -> str:
     return f"{_suffixed(value, _SIZE_SUFFIXES)}B"
 
 
+_UNITS = (("s", 1, 60), ("min", 60, 60), ("h", 3600, 48))
+"""Of time, each with its seconds and so many from which the next is taken."""
+
+
+def duration(seconds: float) -> str:
+    """Of about so long: '0.4 s', '45 s', '4.3 min', '12 h', '93 days'."""
+    fitting = ((unit, size) for unit, size, most in _UNITS if round(seconds / size) < most)
+    unit, size = next(fitting, ("days", 86_400))
+    value = seconds if size == 1 else max(1.0, seconds / size)
+    return f"{power(value, 2) if value < 9.95 else f'{value:,.0f}'} {unit}"
+
+
 def _suffixed(value: float, suffixes: Sequence[tuple[float, str]]) -> str:
     for factor, suffix in suffixes if math.isfinite(value) else ():
         if abs(value) >= factor * 0.9995:

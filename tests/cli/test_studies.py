@@ -71,20 +71,57 @@ def test_the_plan_for_people_shows_every_run_and_its_basis(isoloss, here, tiny, 
     (here / "my.toml").write_text(study_text)
     code, out, _ = isoloss("run", "my.toml", "--dry-run")
     assert code == 0
-    assert out.count("transformer 1x8") == 2
-    assert "looped 1x8, 2 loops" in out
-    assert "tiny-study, scale mini: 4 runs" in out
-    assert "measured now" in out
+    assert "tiny-study, scale mini: 4 runs; those that differ only in their seed share a row" in out
+    (transformer,), (looped,), (lstm,) = (rows_of(out, name) for name in ("transformer", "looped", "lstm"))
+    assert (transformer["run"], transformer["seeds"]) == ("transformer 1x8", "2")
+    assert (looped["run"], looped["seeds"], lstm["seeds"]) == ("looped 1x8, 2 loops", "1", "1")
+    assert (transformer["executed"], lstm["executed"]) == ("", "")
+    assert (looped["executed"], looped["params"]) == ("1.54K", "777")
+    assert transformer["learning rate"] == "0.01"
+    assert re.search(
+        r"^about [\d.]+ s on \d+ workers?, up to \d+MB of RAM for one run; measured now", out, re.M
+    )
     assert {path.name for path in here.iterdir()} == {"my.toml"}
 
 
-def test_a_long_plan_is_cut_and_says_so(isoloss, tiny, study_text, here):
-    (here / "my.toml").write_text(study_text)
-    code, out, _ = isoloss("run", "my.toml", "--dry-run", "--set", f"seeds={list(range(200))}")
+def rows_of(out, family):
+    """The rows of a family in the table of a plan, by its heads, which take two lines."""
+    cells = [[cell.strip() for cell in re.split("[┃│]", line)[1:-1]] for line in out.splitlines()]
+    upper, lower, *rows = [row for row in cells if row]
+    heads = [" ".join(filter(None, pair)) for pair in zip(upper, lower, strict=True)]
+    return [dict(zip(heads, row, strict=True)) for row in rows if row[0].startswith(family)]
+
+
+def test_flops_have_one_notation_times_a_unit_and_memory_its_place(isoloss, tiny, study_text, here):
+    (here / "my.toml").write_text(study_text.replace("tokens = [640, 1280]", "tokens = [640, 1_280_000_000]"))
+    code, out, _ = isoloss("run", "my.toml", "--dry-run", "--set", "meant_for=gpu")
     assert code == 0
-    assert "tiny-study, scale mini: 402 runs" in out
-    assert out.count("lstm 1x8") + out.count("looped 1x8") + out.count("transformer 1x8") == 300
-    assert "\nand 102 more runs: --json lists all\n" in out
+    for row in rows_of(out, ""):
+        assert re.fullmatch(r"[\d.]+e\d+", row["FLOPs, 6ND"])
+        assert re.fullmatch(r"[\d.]+e\d+", row["FLOPs, exact"])
+        assert re.fullmatch(r"[\d.]+ (s|min|h|days)", row["time a run"])
+        assert re.fullmatch(r"[\d.]+[MG]B", row["GPU memory a run"])
+    assert re.search(r"^about .* on 1 worker, up to [\d.]+[MG]B of GPU memory for one run; ", out, re.M)
+    assert len({row["FLOPs, 6ND"] for row in rows_of(out, "")}) > 1
+
+
+def test_executed_parameters_are_left_out_where_nothing_loops(isoloss, here):
+    assert "executed" not in isoloss("run", "shape", "--dry-run")[1]
+    assert "executed" in isoloss("run", "looped", "--dry-run")[1]
+
+
+def test_a_long_plan_is_cut_and_says_so(isoloss, tiny, study_text, here):
+    rates = [round(0.001 * k, 4) for k in range(1, 402)]
+    text = study_text.replace("learning_rates = [0.01]", f"learning_rates = {rates}", 1)
+    (here / "my.toml").write_text(text)
+    code, out, _ = isoloss("run", "my.toml", "--dry-run")
+    runs = int(re.search(r"tiny-study, scale mini: (\d+) runs", out)[1].replace(",", ""))
+    assert code == 0
+    rows = [row for family in ("transformer", "lstm", "looped") for row in rows_of(out, family)]
+    assert len(rows) == 300
+    shown = sum(int(row["seeds"]) for row in rows)
+    assert f"\nand {runs - shown:,} more runs: --json lists all\n" in out
+    assert 100 < runs - shown < runs
 
 
 # The installed command, as a process
@@ -184,7 +221,30 @@ def test_hours_follow_the_peak_and_money_the_hours(isoloss, tiny, here, study_te
     assert (h100["gpu"], a100["gpu"]) == ("h100", "a100")
     assert a100["hours"] == pytest.approx(h100["hours"] * 989 / 312)
     assert a100["money"] == pytest.approx(3 * a100["hours"])
-    assert "h100: 0.0 hours of one, 0 at that price" in isoloss(*ask)[1]
+    said = isoloss(*ask)[1]
+    hours = r"\d(\.\d|e-\d+) hours on one {}, \d\.\d\d at that price; all runs fit in {} GB\n"
+    assert re.search(hours.format("h100", 80), said)
+    assert re.search(hours.format("a100", 40), said), (
+        "where the smaller one is enough, the larger is not named"
+    )
+
+
+def test_what_does_not_fit_into_an_accelerator_is_said(isoloss, here):
+    ask = ["run", "shape", "--scale", "paper", "--dry-run"]
+    said = isoloss(*ask, "--gpu", "rtx4090", "--gpu", "a100", "--gpu", "h200")[1].splitlines()
+    small, two, large = (line for line in said if " hours on one " in line)
+    assert re.search(r"rtx4090; transformer \S+ and \d+ other shapes would not fit in 24 GB, of which", small)
+    assert re.search(r"a100; .* would not fit in 40 GB, .*; transformer \S+ .*would not fit in 80 GB, ", two)
+    assert re.search(r"h200; all runs fit in 141 GB", large)
+
+
+def test_batches_are_split_before_a_run_is_said_not_to_fit(isoloss, here):
+    (line,) = (
+        line
+        for line in isoloss("run", "looped", "--scale", "gpu", "--dry-run", "--gpu", "v100")[1].splitlines()
+        if "hours on one v100" in line
+    )
+    assert re.search(r"; all runs fit in 16 GB, with batches in up to (2|4|8|16) micro-batches$", line)
 
 
 def test_the_page_tells_the_cost_of_the_large_scales_as_computed(isoloss):
@@ -233,7 +293,12 @@ BAD = [
     ([*RUN, "--workers", "many"], "--workers"),
     ([*RUN, "--nonsense"], "No such option"),
     ([*RUN, "--set", "context"], "'context' is not KEY=VALUE"),
-    ([*RUN, "--set", "contxt=3"], "--set: contxt: Extra inputs"),
+    ([*RUN, "--set", "contxt=3"], "--set: unknown key 'contxt'; did you mean 'context'?"),
+    ([*RUN, "--set", "seed=3"], "--set: unknown key 'seed'; did you mean 'seeds'?"),
+    (
+        ["run", "nameless.toml"],
+        "nameless.toml: the key 'name' is missing To mend it: a study begins with name =",
+    ),
     ([*RUN, "--set", "context=wide"], "--set: context: Input should be a valid integer"),
     ([*RUN, "--set", "corpus=nowhere"], "there is no corpus 'nowhere'"),
     ([*RUN, "--set", "corpus=../x"], "not a usable corpus name"),
@@ -252,7 +317,7 @@ BAD = [
     (["run", "broken.toml"], "broken.toml: is not TOML"),
     (["run", "deep.toml"], "deep.toml: is not TOML"),
     (["run", "bytes.toml"], "bytes.toml, line 1: is not UTF-8"),
-    (["run", "typo.toml"], "typo.toml: scale.mini.contxt: Extra inputs"),
+    (["run", "typo.toml"], "typo.toml: unknown key 'scale.mini.contxt'; did you mean 'context'?"),
     (["run", "hostile.toml"], "hostile.toml: name: String should match pattern"),
     (["report", "."], "holds no study"),
     (["report", "nowhere"], "holds no study"),
@@ -270,6 +335,7 @@ BAD = [
 @pytest.fixture
 def bad_files(here, study_text):
     (here / "my.toml").write_text(study_text)
+    (here / "nameless.toml").write_text(study_text.replace('name = "tiny-study"', ""))
     (here / "broken.toml").write_text("name = \n")
     (here / "deep.toml").write_text(f"name = {'[' * 5000}\n")
     (here / "bytes.toml").write_bytes(b"name = '\xff'\n")

@@ -6,6 +6,7 @@ import pytest
 
 from isoloss.errors import InputError
 from isoloss.plans import PF_DAY, gpus, hardware, plan
+from isoloss.plans.cost import memories
 
 
 def test_units():
@@ -26,8 +27,17 @@ def test_peaks_are_dense_and_each_has_a_source():
     assert hardware("h100", 0.4).peak_flops == 989e12
 
 
+def test_each_card_has_its_memory():
+    for name in gpus():
+        sizes = memories(name)
+        assert sizes == tuple(sorted(sizes))
+        assert 16e9 <= sizes[0] <= sizes[-1] < 300e9
+    assert memories("v100") == (16e9, 32e9)
+    assert memories("rtx4090") == (24e9,)
+
+
 def test_unknown_cards_and_shares_are_refused():
-    with pytest.raises(InputError, match="h100"):
+    with pytest.raises(InputError, match=r"h100, .*; hours on another go by its dense bf16 peak"):
         hardware("h9000", 0.4)
     for share in (0.0, 1.5, float("nan")):
         with pytest.raises(InputError):

@@ -32,7 +32,7 @@ def ask(study_file, out, engine, *settings):
     [
         ("cloud", [], "there is no engine 'cloud'"),
         ("local", ["cpus=2"], "the local engine has no settings"),
-        ("ray", ["cpu=2"], "cpu: Extra inputs"),
+        ("ray", ["cpu=2"], "unknown key 'cpu'; did you mean 'cpus'"),
         ("ray", ["cpus"], "'cpus' is not KEY=VALUE"),
         ("slurm", ["hours=soon"], "hours: Input should be a valid number"),
     ],

@@ -173,14 +173,14 @@ def test_a_run_named_twice_is_refused(scale, study_text):
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("d_model = 8, n_head = 2 }", "d_model = 8, n_head = 2, depth = 3 }", "depth: Extra inputs"),
+        ("d_model = 8, n_head = 2 }", "d_model = 8, n_head = 2, depth = 3 }", "unknown key 'depth'"),
         (
             "d_model = 8, n_head = 2 }",
             'd_model = "8", n_head = 2 }',
             "d_model: Input should be a valid integer",
         ),
         ("d_model = 8, n_head = 2 }", "d_model = 0, n_head = 2 }", "d_model: Input should be greater than 0"),
-        ("d_model = 8, n_head = 2 }", "n_head = 2 }", "d_model: Field required"),
+        ("d_model = 8, n_head = 2 }", "n_head = 2 }", "the key 'd_model' is missing"),
         ('family = "lstm"', 'family = "mamba"', "there is no family 'mamba'"),
         (
             "learning_rates = [0.01]",
@@ -316,6 +316,24 @@ def test_a_cohort_differs_in_seed_and_rate_only(scale, study_text):
     for group in groups:
         assert len({(run.settings.family, str(run.settings.shape)) for run in group}) == 1
     assert [len(group) for group in plan.cohorts(runs, lambda run, alike: 1)] == [1] * 12
+
+
+def test_runs_that_differ_in_their_seed_alone_are_one_design(scale, study_text):
+    text = study_text.replace("learning_rates = [0.01]", "learning_rates = [0.01, 0.02]")
+    runs = plan.plan(scale("seeds=[0,1,2]", text=text), gpu=False)
+    found = plan.designs(runs)
+    assert sorted(run.run_id for design in found for run in design) == sorted(run.run_id for run in runs)
+    for design in found:
+        assert len({run.settings.learning_rate for run in design}) == 1
+        assert len({run.settings.seed for run in design}) == len(design)
+    assert max(map(len, found)) == 3
+
+
+def test_wall_time_is_that_of_the_longest_run_or_of_full_workers(scale):
+    runs = plan.plan(scale(), gpu=False)
+    seconds = [run.seconds for run in runs]
+    assert plan.wall_seconds(runs, 10**6) == max(seconds)
+    assert plan.wall_seconds(runs, 1) == pytest.approx(sum(seconds))
 
 
 def test_estimated_wall_time_is_bounded_by_the_longest_run(scale):

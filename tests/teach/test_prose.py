@@ -43,12 +43,12 @@ def test_line_breaks_are_spaces_and_bounds_have_defaults():
 @pytest.mark.parametrize(
     ("before", "after", "complaint"),
     [
-        ('title = "T"', "", "panels.p.title: Field required"),
-        ('title = "T"', 'title = "T"\ncolour = "red"', "panels.p.colour: Extra inputs"),
+        ('title = "T"', "", "the key 'panels.p.title' is missing"),
+        ('title = "T"', 'title = "T"\ncolour = "red"', "unknown key 'panels.p.colour'"),
         ('title = "T"', "title = 3", "panels.p.title: Input should be a valid string"),
-        ('shows = "S"', "", "figures.f.shows: Field required"),
-        ('shows = "S"', 'shows = "S"\nhides = "H"', "figures.f.hides: Extra inputs"),
-        ('demo = "d"', "", "demo: Field required"),
+        ('shows = "S"', "", "the key 'figures.f.shows' is missing"),
+        ('shows = "S"', 'shows = "S"\nhides = "H"', "unknown key 'figures.f.hides'"),
+        ('demo = "d"', "", "the key 'demo' is missing"),
     ],
 )
 def test_a_key_that_is_missing_or_unknown_is_an_error(before, after, complaint):

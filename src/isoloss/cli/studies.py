@@ -2,7 +2,6 @@
 
 import json
 import signal
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,10 +15,6 @@ from isoloss.errors import InputError
 if TYPE_CHECKING:
     from isoloss.studies.launch import DryRun
     from isoloss.studies.runner import StudyOutcome
-
-
-ROWS = 300
-"""Of a plan that are printed: more take longer to draw than to plan, and nobody reads them."""
 
 
 @app.command()
@@ -134,43 +129,13 @@ def hours_on(dry_run: "DryRun", gpus: Sequence[str], price: float | None) -> lis
 def show_plan(
     dry_run: "DryRun", hours: Sequence[Mapping[str, Any]], workers: int | None, as_json: bool
 ) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from isoloss.cli import plan_words
 
-    from isoloss.studies import runner
-
-    rows = [run.as_row() for run in dry_run.runs]
     if as_json:
         answer = {"study": dry_run.study, "scale": dry_run.scale, "families": dry_run.families}
-        show_json(answer | {"runs": rows, "hours": hours})
+        show_json(answer | {"runs": [run.as_row() for run in dry_run.runs], "hours": hours})
         return
-    table = Table(title=f"{dry_run.study}, scale {dry_run.scale}: {len(rows)} runs")
-    columns = "run seed params total executed tokens 6ND exact-FLOPs rate time memory"
-    for name in columns.split():
-        table.add_column(name, justify="left" if name == "run" else "right")
-    counts = ("params", "params_total", "params_executed", "tokens", "flops_6nd", "flops_exact")
-    for row in rows[:ROWS]:
-        table.add_row(
-            row["label"],
-            str(row["seed"]),
-            *[text.count(row[name]) for name in counts],
-            f"{row['learning_rate']:g}",
-            runner.clock(row["seconds"]),
-            text.size(row["memory_bytes"]),
-        )
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
-    if len(rows) > ROWS:
-        print(f"and {len(rows) - ROWS:,} more runs: --json lists all")
-    count = workers or dry_run.workers
-    wall = runner.estimated_wall(dry_run.runs, count)
-    print(f"about {wall} on {text.plural(count, 'worker')}; {dry_run.basis}")
-    for cost in hours:
-        money = "" if cost["money"] is None else f", {cost['money']:,.0f} at that price"
-        print(f"{cost['gpu']}: {cost['hours']:,.1f} hours of one{money}")
-    for name, facts in dry_run.families.items():
-        print(f"{name}: " + "; ".join(f"{what}: {value}" for what, value in facts.items()))
-    for warning in dry_run.warnings:
-        print(f"warning: {warning}")
+    plan_words.show(dry_run, hours, workers or dry_run.workers)
 
 
 def show_outcome(outcome: "StudyOutcome", as_json: bool) -> None:

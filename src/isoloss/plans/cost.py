@@ -57,11 +57,18 @@ def gpus() -> tuple[str, ...]:
     return tuple(sorted(_peaks()))
 
 
+def memories(gpu: str) -> tuple[float, ...]:
+    """Bytes of each size that a known accelerator is sold with, the smallest first."""
+    return tuple(1e9 * size for size in _peaks()[gpu]["memory_gb"])
+
+
 def hardware(gpu: str, mfu: float) -> Hardware:
     """Raises InputError for an unknown accelerator, listing the known, or an MFU outside (0, 1]."""
     peaks = _peaks()
     if gpu not in peaks:
-        raise InputError(f"no accelerator is named {gpu!r}", mend=f"choose one of {', '.join(gpus())}")
+        others = "hours on another go by its dense bf16 peak beside that of one of these"
+        mend = f"choose one of {', '.join(gpus())}; {others}"
+        raise InputError(f"no accelerator is named {gpu!r}", mend=mend)
     if not 0 < mfu <= 1:
         raise InputError(
             f"mfu is {mfu}", mend="give the share of the dense bf16 peak that training reaches, such as 0.4"

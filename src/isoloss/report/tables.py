@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from isoloss import text
+from isoloss import checked, text
 from isoloss.analysis.contexts import JointLaw
 from isoloss.analysis.families import name_of
 from isoloss.analysis.fit_tables import status_words
@@ -157,8 +157,7 @@ def family_tables(study: StudyData) -> list[Table]:
     settings = [run["settings"] for run in study.plan["runs"]]
     own = sorted({values["family"] for values in settings if values.get("family_source")})
     checks = study.plan.get("families", {})
-    facts = [[f"{what}: {value}" for what, value in checks.get(name, {}).items()] for name in own]
-    rows = [(name, "; ".join(words) or "not checked") for name, words in zip(own, facts, strict=True)]
+    rows = [(name, checked.words(checks.get(name, {})) or "not checked") for name in own]
     return [text_table("Families of your own", ("Family", "Before training"), rows)] if rows else []
 
 

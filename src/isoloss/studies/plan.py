@@ -16,11 +16,13 @@ from isoloss.models import Shape, count, family, shape_of
 from isoloss.models.fixed_size import solved
 from isoloss.strict import validate
 from isoloss.studies import estimate
-from isoloss.studies.spec import KEYS, Models, Scale
+from isoloss.studies.spec import Models, Scale
 from isoloss.training.distributed import check_execution
 from isoloss.training.recipe import learning_rate
 from isoloss.training.settings import RunSettings
 from isoloss.units import Count
+
+MEND = "change it in the study's file, or a key of its scale with --set KEY=VALUE"
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def runs_of_shape(
             "recipe": scale.recipe,
             "evaluation": scale.evaluation,
         }
-        settings = validate(RunSettings, run, where="study", mend=KEYS, by_hand=True)
+        settings = validate(RunSettings, run, where="study", mend=MEND, by_hand=True)
         machine = estimate.machine_rate(gpu)
         cost = estimate.cost(settings, shape, counts, scale.micro_batches, machine, validation)
         short = f", context {context}" if models.context else ""
@@ -193,6 +195,20 @@ def label(settings: RunSettings) -> str:
     size = f"{shape['n_layer']}x{shape['d_model']}" if {"n_layer", "d_model"} <= shape.keys() else ""
     loops = f", {shape['recurrence']} loops" if "recurrence" in shape else ""
     return f"{settings.family} {size}{loops}".strip()
+
+
+def designs(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
+    """Runs that differ only in their seed, in the order of their first."""
+    alike: dict[str, list[PlannedRun]] = {}
+    for run in runs:
+        alike.setdefault(run.settings.model_copy(update={"seed": 0}).hash, []).append(run)
+    return list(alike.values())
+
+
+def wall_seconds(runs: Sequence[PlannedRun], workers: int) -> float:
+    """Estimated, on so many workers: no shorter than the longest run."""
+    seconds = [run.seconds for run in runs]
+    return max(*seconds, sum(seconds) / workers)
 
 
 def cohorts(runs: Sequence[PlannedRun], most: Callable[[PlannedRun, int], int]) -> list[list[PlannedRun]]:

@@ -43,7 +43,11 @@ from isoloss.errors import InputError
 from isoloss.strict import Strict, key_and_value, validate
 from isoloss.training.settings import MOST_RANKS, ActivationCheckpointing, Evaluating, Execution, Recipe
 
-KEYS = "see docs/studies.md for the keys"
+KEYS = (
+    'a study begins with name = "my-study"; then [scale.mini] with context, batch_size and tokens, and '
+    "[[scale.mini.models]] with family and shapes"
+)
+CHANGE = "write KEY=VALUE, VALUE as in a study's file: 3, [0, 1], true or a bare word"
 
 
 class Models(Strict):
@@ -143,7 +147,7 @@ def scale_of(study: Study, name: str, changes: Sequence[str] = ()) -> Scale:
     values = study.scale[name].model_dump()
     for change in changes:
         _apply(values, change)
-    return validate(Scale, values, where="--set", mend=KEYS, by_hand=True)
+    return validate(Scale, values, where="--set", mend=CHANGE, by_hand=True)
 
 
 def _apply(values: dict[str, Any], change: str) -> None:

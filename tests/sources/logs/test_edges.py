@@ -93,10 +93,56 @@ def test_bits_per_byte_stay_what_they_are(tmp_path):
     found = loss_table("nanogpt", tmp_path)
     assert found.frame["bits_per_byte"].to_list() == [1.25]
     assert found.frame["loss"].to_list() == [None]
-    assert found.next_step("t.csv").endswith("--count params_total --loss bits_per_byte")
     assert any("loss is empty in 1 row: bits per byte" in line for line in found.lines())
     nats = loss_table("nanogpt", tmp_path, bytes_per_token=4.0).frame
     assert nats["loss"].to_list() == pytest.approx([1.25 * 4 * 0.6931471805599453])
+
+
+def grid(sizes, lengths, count="params", loss="val_loss"):
+    rows = [f"{n},{d},{2 + 9 / n**0.1 + 9 / d**0.1:.6f}" for n in sizes for d in lengths]
+    return "\n".join([f"{count},tokens,{loss}", *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "options"),
+    [
+        (("params", "val_loss"), ""),
+        (("params_total", "val_loss"), " --count params_total"),
+        (("params", "val_bpb"), " --loss bits_per_byte"),
+        (("params_total", "val_bpb"), " --count params_total --loss bits_per_byte"),
+    ],
+)
+def test_the_next_step_is_a_fit_of_the_columns_that_are_there(tmp_path, header, options):
+    path = tmp_path / "runs.csv"
+    path.write_text(grid([1e6, 2e6, 4e6], [1e8, 2e8, 4e8], *header))
+    found = loss_table("csv", path)
+    assert found.next_step("t.csv") == f"Next: isoloss fit t.csv --law chinchilla{options}"
+    assert not any("params is empty" in line for line in found.lines()), "the law takes params_total"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "lengths", "here"),
+    [
+        ([1e6], [1e8, 2e8, 4e8], "3 points, 1 size, 3 of tokens."),
+        ([1e6, 2e6, 4e6], [1e8], "3 points, 3 sizes, 1 of tokens."),
+        ([1e6, 4e6], [1e8, 2e8, 3e8, 4e8], "8 points, 2 sizes, 4 of tokens."),
+        ([1e6, 2e6, 3e6], [1e8, 2e8, 4e8], "9 points, 3 sizes, 3 of tokens."),
+    ],
+)
+def test_no_fit_is_recommended_that_must_be_refused(isoloss, tmp_path, sizes, lengths, here):
+    path, out = tmp_path / "runs.csv", tmp_path / "out.csv"
+    path.write_text(grid(sizes, lengths))
+    code, said, _ = isoloss("import", "csv", path, "-o", out)
+    assert code == 0
+    assert "Next: more runs. A law of N and D needs a loss at 6 different points" in said
+    assert said.splitlines()[-1].endswith(f"; here: {here}")
+    assert isoloss("fit", out, "--law", "chinchilla")[0] == 3
+
+
+def test_rows_that_no_law_can_use_are_no_points(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(grid([1e6, 2e6, 4e6], [1e8, 2e8, 4e8]).replace(",100000000.0,", ",,"))
+    assert "here: 6 points, 3 sizes, 2 of tokens" in loss_table("csv", path).next_step("t.csv")
 
 
 def test_perplexity_becomes_a_loss_and_other_units_are_refused(tmp_path):

@@ -90,6 +90,13 @@ def test_a_log_of_training_losses_alone_is_asked_about(tmp_path, name):
     assert f"as {name} prints it" in found["origin"][0]
 
 
+def test_a_log_that_no_trainer_printed_is_told_which_table_would_do(tmp_path):
+    (tmp_path / "mine.log").write_text("epoch 1 loss 3\n")
+    with pytest.raises(InputError, match="has no line of a loss as nanogpt, ") as error:
+        loss_table("nanogpt", tmp_path / "mine.log")
+    assert "the columns params, tokens and loss in nats per token" in error.value.mend
+
+
 def test_a_loss_that_became_nan_is_nan_and_no_gap(tmp_path):
     (tmp_path / "a.log").write_text("step 1: train loss nan, val loss nan\n")
     assert loss_table("nanogpt", tmp_path).frame["loss"].is_nan().to_list() == [True]

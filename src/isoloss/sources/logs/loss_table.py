@@ -1,15 +1,18 @@
 """Logs as one loss table: the contract's columns, and for each number where it came from."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from isoloss import files, text
 from isoloss.errors import InputError
+from isoloss.laws import form
 from isoloss.records.table import COLUMNS
 from isoloss.sources.columns import runs
 from isoloss.sources.derive import derive, rules
@@ -35,10 +38,8 @@ _WAYS = {
     "tokens": "give --column tokens=KEY, or --value batch_tokens=NUMBER to multiply with steps",
     "loss": "no evaluation",
 }
-_OTHERWISE = (
-    ("params", " --count params_total", "params_total"),
-    ("loss", " --loss bits_per_byte", "bits_per_byte"),
-)
+FEWEST_VALUES, LEAST_SPAN = 3, 3.2
+"""Of N and of D, from which an exponent is fitted; the span is half a decade."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +66,37 @@ class LossTable:
         yield from (f"{name}: {key}" for name, key in self.columns.items())
         yield from (f"note: {note}" for note in self.notes)
         for name in self.lacks:
+            if name == "params" and self.by_total and not self.frame["params_total"].has_nulls():
+                continue
             count = self.frame[name].null_count()
             in_bits = name == "loss" and self.frame["bits_per_byte"].count()
             way = "bits per byte become a loss with --bytes-per-token" if in_bits else _WAYS[name]
             yield f"note: {name} is empty in {text.plural(count, 'row')}: {way}"
 
+    @property
+    def by_total(self) -> bool:
+        """Is all that is known of sizes the parameters with embeddings?"""
+        return not self.frame["params"].count() and self.frame["params_total"].count() > 0
+
     def next_step(self, path: Path | None) -> str:
-        """The command that fits what is there."""
-        options = "".join(
-            option
-            for name, option, other in _OTHERWISE
-            if not self.frame[name].count() and self.frame[other].count()
-        )
+        """The command that fits what is there, or by how much it is too little for one."""
+        size = "params_total" if self.by_total else "params"
+        in_bits = not self.frame["loss"].count() and self.frame["bits_per_byte"].count()
+        loss = "bits_per_byte" if in_bits else "loss"
+        law = form("chinchilla")
+        used = self.frame.select(pl.col(size, "tokens", loss).cast(pl.Float64, strict=False))
+        used = used.filter(pl.all_horizontal(pl.all().is_between(0, math.inf, closed="none")))
+        points, needed = used.select(size, "tokens").n_unique(), len(law.parameters) + 1
+        values = [np.unique(used[name].to_numpy()) for name in (size, "tokens")]
+        if points < needed or any(len(x) < FEWEST_VALUES or x[-1] < LEAST_SPAN * x[0] for x in values):
+            sizes, lengths = map(len, values)
+            return (
+                f"Next: more runs. A law of N and D needs a loss at {needed} different points, with "
+                f"{FEWEST_VALUES} sizes N and {FEWEST_VALUES} numbers of tokens D, the largest of each at "
+                f"least {LEAST_SPAN} times the smallest; here: {text.plural(points, 'point')}, "
+                f"{text.plural(sizes, 'size')}, {lengths} of tokens."
+            )
+        options = (" --count params_total" if self.by_total else "") + (f" --loss {loss}" if in_bits else "")
         return f"Next: isoloss fit {path} --law chinchilla{options}"
 
     def summary(self) -> dict[str, Any]:

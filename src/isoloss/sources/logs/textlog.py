@@ -39,7 +39,11 @@ def runs(source: str, pattern: str | None = None) -> Iterator[LoggedRun]:
             yield run
     if not matched:
         names = pattern or ", ".join(PATTERNS)
-        raise InputError(f"has no line of a loss as {names} print it", where=source, mend="use import csv")
+        mend = (
+            "write a table with a row a run (or an evaluation) and the columns params, tokens and loss in "
+            "nats per token, also run_id and step; read it with isoloss import csv, or isoloss fit as it is"
+        )
+        raise InputError(f"has no line of a loss as {names} print it", where=source, mend=mend)
 
 
 def _run(file: Path, root: Path, lines: list[str], names: list[str]) -> LoggedRun | None:
