@@ -65,9 +65,12 @@ class LogRuns:
                 )
 
     @property
-    def on_one_line(self) -> bool:
-        """Whether two inputs rise together, so that what either does is not told."""
-        return len(self.names) == 2 and bool(abs(np.corrcoef(self.z_In)[0, 1]) > _ONE_LINE)
+    def on_one_line(self) -> list[str]:
+        """Inputs that rise together with another one, so that what either does is not told."""
+        if len(self.names) < 2:
+            return []
+        alike_II = np.abs(np.corrcoef(self.z_In)) > _ONE_LINE
+        return [name for name, alike_I in zip(self.names, alike_II, strict=True) if alike_I.sum() > 1]
 
     def rising(self) -> list[str]:
         """Inputs that the loss rises with, at the others' values, beyond doubt (t > ``_SURE``)."""
