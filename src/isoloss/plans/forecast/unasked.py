@@ -1,0 +1,73 @@
+"""Columns that no forecast was asked by: an error, a doubt, or a sweep whose best runs are kept."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoloss import text
+from isoloss.errors import InputError
+from isoloss.laws import Array
+from isoloss.sources.row_checks import ONE_EPOCH
+
+SIZES = ("params", "tokens", "flops")
+OTHERS = ("recurrence", "unique_tokens", "position")
+"""More inputs that the loss falls in."""
+TUNED = ("learning_rate", "batch_tokens")
+"""They have a best value, which is nothing to a forecast."""
+VARIED = (*SIZES, *OTHERS, *TUNED)
+_SWEEP = 3  # settings at one size that are a sweep
+
+
+def best_of_sweeps(
+    known: Mapping[str, Array], differ: Mapping[str, Array], loss: Array
+) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """Rows to keep, and a doubt: of designs run at several rates or batches those of the lowest mean loss."""
+    swept = [name for name in TUNED if name in differ and not np.isnan(differ[name]).any()]
+    _, design_n = np.unique(np.vstack(list(known.values())), axis=1, return_inverse=True)
+    columns = np.vstack([design_n.ravel(), *(differ[name] for name in swept)])
+    settings_KS, setting_n = np.unique(columns, axis=1, return_inverse=True)
+    design_S, setting_n = settings_KS[0].astype(int), setting_n.ravel()
+    if not swept or np.median(np.bincount(design_S)) < _SWEEP:
+        return np.arange(len(loss)), ()
+    mean_S = np.bincount(setting_n, loss) / np.bincount(setting_n)
+    order = np.lexsort([mean_S, design_S])
+    best = order[np.unique(design_S[order], return_index=True)[1]]
+    keep = np.flatnonzero(np.isin(setting_n, best))
+    vary = f"{text.listed(swept)} {'varies' if len(swept) == 1 else 'vary'} at equal sizes"
+    return keep, (f"{vary}: the best of each is kept, {len(keep):,} of {len(loss):,} runs",)
+
+
+def check_others(known: Mapping[str, Array], differ: Mapping[str, Array]) -> tuple[str, ...]:
+    """Doubts about what else may vary from run to run, in columns ``differ``, than the inputs ``known``.
+
+    Raises InputError where that is a size that the loss falls in.
+    """
+    doubts: list[str] = []
+    for name, column in differ.items():
+        if len(np.unique(column[~np.isnan(column)])) < 2 or not _tells(name, column, known):
+            continue
+        if name in TUNED:
+            doubts.append(f"the runs differ in {name} by no rule of their size: its best value is not sought")
+            continue
+        how = f"--input {name}=" if name in OTHERS else f"a value of {name}"
+        raise InputError(
+            f"the runs differ in {name} too",
+            where="forecast",
+            mend=f"give {how} beside {text.listed(list(known))}, or keep one {name} with where",
+        )
+    return tuple(doubts)
+
+
+def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
+    """Whether what varies can move the loss of runs whose ``known`` inputs are the same."""
+    if name in SIZES:  # of several inputs the FLOPs follow, or are another count of them
+        return len(known) == 1
+    if name == "unique_tokens":
+        return "tokens" not in known or bool(np.any(known["tokens"] > ONE_EPOCH * column))
+    if name in TUNED:  # a rate that falls with size, or a batch that grows, is a recipe's rule
+        sizes = [*known.values(), np.prod(list(known.values()), axis=0)]
+        steps = [np.diff(column[np.lexsort([column, size])]) for size in sizes]
+        steps += [np.diff(column[np.lexsort([-column, size])]) for size in sizes]
+        return not any(np.all(step >= 0) or np.all(step <= 0) for step in steps)
+    return True
