@@ -141,6 +141,22 @@ def test_a_size_that_varies_unasked_is_an_error(frame):
     assert not any("differ" in warning for warning in isoloss.forecast(one, **AT).warnings)
 
 
+def test_loops_that_each_have_a_rate_of_their_own_are_no_sweep(frame):
+    loops = ((1, 1e-3, 1.04), (2, 2e-3, 1.02), (4, 5e-4, 1.0))
+    table = pl.concat(
+        frame.with_columns(
+            pl.lit(times).alias("recurrence"),
+            pl.lit(rate).alias("learning_rate"),
+            loss=pl.col("loss") * factor,
+        )
+        for times, rate, factor in loops
+    )
+    with pytest.raises(InputError, match="differ in recurrence too"):
+        isoloss.forecast(table, **AT)
+    sweep = isoloss.forecast(table.drop("recurrence"), **AT)
+    assert any("best of each is kept" in said for said in sweep.warnings)
+
+
 @pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
 def test_a_setting_that_varies_by_no_rule_is_a_doubt(frame, name):
     mixed = frame.with_columns(pl.Series(name, np.resize([1e-4, 1e-3, 1e-2], frame.height)))

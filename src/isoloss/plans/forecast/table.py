@@ -16,7 +16,7 @@ from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
 from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
 from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecast, forecaster
 from isoloss.plans.forecast.runs import log_columns, log_runs
-from isoloss.plans.forecast.unasked import OTHERS, SIZES, TUNED, VARIED, best_of_sweeps, check_others
+from isoloss.plans.forecast.unasked import OTHERS, SIZES, VARIED, best_of_sweeps, check_scales, tuned_doubts
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import columns_for, in_refusal, source_warnings
 from isoloss.stats import check_level
@@ -81,12 +81,12 @@ def forecaster_of(
     others = [name for name in VARIED if name in frame.columns and name not in inputs]
     differ = {name: frame[name].cast(float, strict=False).to_numpy() for name in others}
     known = {name: read.inputs[name] for name in inputs}
+    check_scales(known, differ)
     source, (keep, best) = read.source, best_of_sweeps(known, differ, read.loss)
-    known, differ = ({name: column[keep] for name, column in some.items()} for some in (known, differ))
     if best:  # one setting for all sizes, which that finding advises, is not the best of each
         source |= {"findings": [each for each in source["findings"] if each["kind"] != "no-seeds"]}
-        differ = {name: column for name, column in differ.items() if name not in TUNED}
-    doubts = (*source_warnings(source), *best, *check_others(known, differ))
+    doubts = (*source_warnings(source), *(best or tuned_doubts(known, differ)))
+    known = {name: column[keep] for name, column in known.items()}
     labels = None if read.cluster is None else np.asarray(read.cluster)[keep]
     with in_refusal(doubts):
         return forecaster(known, read.loss[keep], cluster=labels, source=source, doubts=doubts)
@@ -108,7 +108,8 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
     if len(set(data.weights)) > 1:
         raise InputError("its runs have weights: a forecast takes none", where=str(path), mend=_GIVE_RUNS)
     known = {name: columns.pop(name) for name in inputs}
-    doubts = (*source_warnings(written["source"]), *check_others(known, columns))
+    check_scales(known, columns)
+    doubts = source_warnings(written["source"])
     with in_refusal(doubts):
         return forecaster(known, data.loss, cluster=data.cluster, source=written["source"], doubts=doubts)
 

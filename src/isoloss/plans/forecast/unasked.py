@@ -38,17 +38,10 @@ def best_of_sweeps(
     return keep, (f"{vary}: the best of each is kept, {len(keep):,} of {len(loss):,} runs",)
 
 
-def check_others(known: Mapping[str, Array], differ: Mapping[str, Array]) -> tuple[str, ...]:
-    """Doubts about what else may vary from run to run, in columns ``differ``, than the inputs ``known``.
-
-    Raises InputError where that is a size that the loss falls in.
-    """
-    doubts: list[str] = []
+def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array]) -> None:
+    """Raises InputError for a size in columns ``differ`` that moves the loss beside the ``known`` inputs."""
     for name, column in differ.items():
-        if len(np.unique(column[~np.isnan(column)])) < 2 or not _tells(name, column, known):
-            continue
-        if name in TUNED:
-            doubts.append(f"the runs differ in {name} by no rule of their size: its best value is not sought")
+        if name in TUNED or len(np.unique(column[~np.isnan(column)])) < 2 or not _tells(name, column, known):
             continue
         how = f"--input {name}=" if name in OTHERS else f"a value of {name}"
         raise InputError(
@@ -56,7 +49,6 @@ def check_others(known: Mapping[str, Array], differ: Mapping[str, Array]) -> tup
             where="forecast",
             mend=f"give {how} beside {text.listed(list(known))}, or keep one {name} with where",
         )
-    return tuple(doubts)
 
 
 def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
@@ -65,9 +57,24 @@ def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
         return len(known) == 1
     if name == "unique_tokens":
         return "tokens" not in known or bool(np.any(known["tokens"] > ONE_EPOCH * column))
-    if name in TUNED:  # a rate that falls with size, or a batch that grows, is a recipe's rule
-        sizes = [*known.values(), np.prod(list(known.values()), axis=0)]
-        steps = [np.diff(column[np.lexsort([column, size])]) for size in sizes]
-        steps += [np.diff(column[np.lexsort([-column, size])]) for size in sizes]
-        return not any(np.all(step >= 0) or np.all(step <= 0) for step in steps)
     return True
+
+
+def tuned_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> tuple[str, ...]:
+    """Doubts about a rate or a batch in ``differ`` that changes by no rule of the ``known`` sizes."""
+    said = "by no rule of their size: its best value is not sought"
+    return tuple(
+        f"the runs differ in {name} {said}"
+        for name in TUNED
+        if name in differ and not _by_rule(differ[name], known)
+    )
+
+
+def _by_rule(column: Array, known: Mapping[str, Array]) -> bool:
+    """Whether a rate falls with a size, or a batch grows, as a recipe has it; or whether it stands still."""
+    if len(np.unique(column[~np.isnan(column)])) < 2:
+        return True
+    sizes = [*known.values(), np.prod(list(known.values()), axis=0)]
+    steps = [np.diff(column[np.lexsort([column, size])]) for size in sizes]
+    steps += [np.diff(column[np.lexsort([-column, size])]) for size in sizes]
+    return any(np.all(step >= 0) or np.all(step <= 0) for step in steps)
