@@ -157,6 +157,16 @@ def test_loops_that_each_have_a_rate_of_their_own_are_no_sweep(frame):
     assert any("best of each is kept" in said for said in sweep.warnings)
 
 
+@pytest.mark.parametrize(("name", "value"), [("recurrence", 4.0), ("position", 4.0), ("unique_tokens", 1e9)])
+def test_a_size_that_some_runs_leave_empty_is_an_error(frame, name, value):
+    for told in (pl.lit(value), pl.col("D") / 4):
+        table = frame.with_columns(pl.when(pl.int_range(pl.len()) < 15).then(told).alias(name))
+        with pytest.raises(InputError, match=f"{name} is empty in 25 of 40 runs"):
+            isoloss.forecast(table, **AT)
+    empty = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(name))
+    assert len(isoloss.forecast(empty, **AT).loss) == 2
+
+
 @pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
 def test_a_setting_that_varies_by_no_rule_is_a_doubt(frame, name):
     mixed = frame.with_columns(pl.Series(name, np.resize([1e-4, 1e-3, 1e-2], frame.height)))

@@ -41,14 +41,22 @@ def best_of_sweeps(
 def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array]) -> None:
     """Raises InputError for a size in columns ``differ`` that moves the loss beside the ``known`` inputs."""
     for name, column in differ.items():
-        if name in TUNED or len(np.unique(column[~np.isnan(column)])) < 2 or not _tells(name, column, known):
+        if name in TUNED or not _differs(column) or not _tells(name, column, known):
             continue
+        if empty := int(np.isnan(column).sum()):  # a plain model beside looped ones, or a value forgotten
+            what = f"{name} is empty in {empty:,} of {text.plural(len(column), 'run')}"
+            raise InputError(what, where="forecast", mend=f"fill it in, or keep one {name} with where")
         how = f"--input {name}=" if name in OTHERS else f"a value of {name}"
         raise InputError(
             f"the runs differ in {name} too",
             where="forecast",
             mend=f"give {how} beside {text.listed(list(known))}, or keep one {name} with where",
         )
+
+
+def _differs(column: Array) -> bool:
+    """Whether a column holds several values; an empty cell is one beside others."""
+    return len(np.unique(column)) > 1
 
 
 def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
@@ -72,7 +80,7 @@ def tuned_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> tup
 
 def _by_rule(column: Array, known: Mapping[str, Array]) -> bool:
     """Whether a rate falls with a size, or a batch grows, as a recipe has it; or whether it stands still."""
-    if len(np.unique(column[~np.isnan(column)])) < 2:
+    if not _differs(column[~np.isnan(column)]):
         return True
     sizes = [*known.values(), np.prod(list(known.values()), axis=0)]
     steps = [np.diff(column[np.lexsort([column, size])]) for size in sizes]
