@@ -45,6 +45,13 @@ def test_flops_stand_for_one_of_the_sizes(frame):
             isoloss.forecast(frame, **sizes)
 
 
+def test_a_size_is_given_once(frame):
+    with pytest.raises(InputError, match="tokens is given twice"):
+        isoloss.forecast(frame, **AT, others={"tokens": 1e9})
+    beside = isoloss.forecast(frame, params=5e9, others={"tokens": 4e11})
+    assert beside.inputs["tokens"] == pytest.approx([4e11])
+
+
 def test_each_loop_counts_in_flops(frame):
     found = new_runs(1e9, None, 6e21, {"recurrence": 4.0})
     assert found["tokens"] == pytest.approx([6e21 / (6 * 1e9 * 4)])

@@ -231,10 +231,16 @@ def new_runs(
 
     Of a looped model each loop counts: C = 6 N D recurrence.
 
-    Raises InputError for none of them or all three, and for an input that is no size.
+    Raises InputError for none of them or all three, for one given twice, and for an input that is no size.
     """
-    sizes = {"params": params, "tokens": tokens, "flops": flops, **(others or {})}
-    given = {name: np.atleast_1d(size) for name, size in sizes.items() if size is not None}
+    sizes = {"params": params, "tokens": tokens, "flops": flops}
+    given, more = (
+        {name: np.atleast_1d(size) for name, size in some.items() if size is not None}
+        for some in (sizes, others or {})
+    )
+    if twice := set(given) & set(more):
+        raise InputError(f"{min(twice)} is given twice", where="forecast", mend="give it once")
+    given |= more
     if not given or set(SIZES) <= set(given):
         what = "params, tokens and flops are all given" if given else "no size is given"
         raise InputError(what, mend="give params and tokens, or flops and one of them")
