@@ -9,6 +9,7 @@ import pytest
 from simulated_runs import AT, asked, loss_at, runs_of
 
 import isoloss
+from isoloss import files
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import fit
 from isoloss.plans.forecast.table import new_runs, predicted
@@ -177,9 +178,30 @@ def test_a_size_that_some_runs_leave_empty_is_an_error(frame, name, value):
 @pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
 def test_a_setting_that_varies_by_no_rule_is_a_doubt(frame, name):
     mixed = frame.with_columns(pl.Series(name, np.resize([1e-4, 1e-3, 1e-2], frame.height)))
-    assert any(f"differ in {name} by no rule" in said for said in isoloss.forecast(mixed, **AT).warnings)
+    assert any(
+        f"{name} changes from run to run and" in said for said in isoloss.forecast(mixed, **AT).warnings
+    )
     rule = frame.with_columns((1e3 / pl.col("N").sqrt()).alias(name))
-    assert not any("differ" in said for said in isoloss.forecast(rule, **AT).warnings)
+    assert not any("changes" in said for said in isoloss.forecast(rule, **AT).warnings)
+
+
+def test_a_written_forecast_keeps_what_was_said_of_rates_and_batches(frame, tmp_path):
+    rates = np.resize([1e-4, 1e-3, 1e-2], frame.height)
+    changing = frame.with_columns(learning_rate=pl.Series(rates))
+    swept = pl.concat(
+        frame.with_columns(pl.lit(rate).alias("learning_rate"), loss=pl.col("loss") * factor)
+        for rate, factor in ((1e-3, 1.0), (2e-3, 1.02), (5e-4, 1.05))
+    )
+    for table, words in (
+        (changing, "learning_rate changes from run to run"),
+        (swept, "best of each is kept"),
+    ):
+        first = isoloss.forecast(table, **AT)
+        files.write_json(tmp_path / "forecast.json", first.to_json())
+        again = isoloss.forecast(tmp_path / "forecast.json", **AT)
+        assert sum(words in said for said in again.warnings) == 1
+        assert again.warnings == first.warnings
+        assert again.interval == pytest.approx(first.interval, rel=1e-9)
 
 
 def test_a_label_is_a_doubt_and_a_share_is_not_read(frame, plain):

@@ -82,10 +82,11 @@ def forecaster_of(
     differ = {name: frame[name].cast(float, strict=False).to_numpy() for name in others}
     known = {name: read.inputs[name] for name in inputs}
     check_scales(known, differ)
-    source, (keep, best) = read.source, best_of_sweeps(known, differ, read.loss)
-    if best:  # one setting for all sizes, which that finding advises, is not the best of each
-        source |= {"findings": [each for each in source["findings"] if each["kind"] != "no-seeds"]}
-    doubts = (*source_warnings(source), *(best or tuned_doubts(known, differ)))
+    keep, best = best_of_sweeps(known, differ, read.loss)
+    found = [each for each in read.source["findings"] if not (best and each["kind"] == "no-seeds")]
+    # A written forecast keeps its source, and so these.
+    source = read.source | {"findings": [*found, *(best or tuned_doubts(known, differ))]}
+    doubts = source_warnings(source)
     known = {name: column[keep] for name, column in known.items()}
     labels = None if read.cluster is None else np.asarray(read.cluster)[keep]
     with in_refusal(doubts):

@@ -1,6 +1,7 @@
 """Columns that no forecast was asked by: an error, a doubt, or a sweep whose best runs are kept."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,26 +17,29 @@ OTHERS = ("recurrence", "unique_tokens", "position")
 TUNED = ("learning_rate", "batch_tokens")
 """They have a best value, which is nothing to a forecast."""
 VARIED = (*SIZES, *OTHERS, *TUNED)
+Finding = dict[str, Any]
+"""A doubt as the ``source`` of a result carries it, beside those of the table's checks."""
 _SWEEP = 3  # settings at one size that are a sweep
 
 
 def best_of_sweeps(
     known: Mapping[str, Array], differ: Mapping[str, Array], loss: Array
-) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Rows to keep, and a doubt: of designs run at several rates or batches those of the lowest mean loss."""
+) -> tuple[NDArray[np.intp], list[Finding]]:
+    """Rows to keep: of designs run at several rates or batches those of the lowest mean loss; and that."""
     swept = [name for name in TUNED if name in differ and not np.isnan(differ[name]).any()]
     _, design_n = np.unique(np.vstack(list(known.values())), axis=1, return_inverse=True)
     columns = np.vstack([design_n.ravel(), *(differ[name] for name in swept)])
     settings_KS, setting_n = np.unique(columns, axis=1, return_inverse=True)
     design_S, setting_n = settings_KS[0].astype(int), setting_n.ravel()
     if not swept or np.median(np.bincount(design_S)) < _SWEEP:
-        return np.arange(len(loss)), ()
+        return np.arange(len(loss)), []
     mean_S = np.bincount(setting_n, loss) / np.bincount(setting_n)
     order = np.lexsort([mean_S, design_S])
     best = order[np.unique(design_S[order], return_index=True)[1]]
     keep = np.flatnonzero(np.isin(setting_n, best))
     vary = f"{text.listed(swept)} {'varies' if len(swept) == 1 else 'vary'} at equal sizes"
-    return keep, (f"{vary}: the best of each is kept, {len(keep):,} of {len(loss):,} runs",)
+    said = f"{vary}: the best of each is kept, {len(keep):,} of {len(loss):,} runs"
+    return keep, [_finding("sweep", said, "")]
 
 
 def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array]) -> None:
@@ -68,14 +72,18 @@ def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
     return True
 
 
-def tuned_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> tuple[str, ...]:
-    """Doubts about a rate or a batch in ``differ`` that changes by no rule of the ``known`` sizes."""
-    said = "by no rule of their size: its best value is not sought"
-    return tuple(
-        f"the runs differ in {name} {said}"
+def tuned_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> list[Finding]:
+    """Of a rate or a batch in ``differ`` that changes by no rule of the ``known`` sizes."""
+    said = "changes from run to run and the forecast does not use it"
+    return [
+        _finding("tuned", f"{name} {said}", f"keep the best {name} of each size")
         for name in TUNED
         if name in differ and not _by_rule(differ[name], known)
-    )
+    ]
+
+
+def _finding(kind: str, message: str, mend: str) -> Finding:
+    return {"kind": kind, "rows": [], "message": message, "mend": mend}
 
 
 def _by_rule(column: Array, known: Mapping[str, Array]) -> bool:
