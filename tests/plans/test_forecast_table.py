@@ -149,6 +149,36 @@ def test_a_size_that_varies_unasked_is_an_error(frame):
     assert not any("differ" in warning for warning in isoloss.forecast(one, **AT).warnings)
 
 
+@pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
+def test_a_sweep_is_one_where_tokens_are_rounded_or_a_cell_is_empty(frame, name):
+    settings = ((1e-3, 1.0, 1.0), (2e-3, 1.02, 1.0004), (5e-4, 1.05, 0.9996))
+    swept, rounded = (
+        pl.concat(
+            frame.with_columns(
+                pl.lit(value).alias(name),
+                D=pl.col("D") * (rounding if by_steps else 1),
+                loss=pl.col("loss") * factor,
+            )
+            for value, factor, rounding in settings
+        )
+        for by_steps in (False, True)
+    )
+    row = pl.int_range(pl.len())
+    gap = swept.with_columns(pl.when(row != 45).then(name).alias(name))
+    best = isoloss.forecast(frame, **AT)
+    for table in (rounded, gap):
+        found = isoloss.forecast(table, **AT)
+        assert f"40 of {len(table)} runs" in next(said for said in found.warnings if "best of each" in said)
+        assert found.interval == pytest.approx(best.interval, rel=1e-9)
+    # Sizes that differ by more are designs of their own.
+    apart = rounded.with_columns(D=pl.col("D") * (1 + 0.002 * row))
+    assert not any("best of each" in said for said in isoloss.forecast(apart, **AT).warnings)
+    # A rule is one where a cell is empty, too.
+    rule = frame.with_columns((1e3 / pl.col("N").sqrt()).alias(name))
+    rule = rule.with_columns(pl.when(row != 7).then(name).alias(name))
+    assert not any("changes from run" in said for said in isoloss.forecast(rule, **AT).warnings)
+
+
 def test_loops_that_each_have_a_rate_of_their_own_are_no_sweep(frame):
     loops = ((1, 1e-3, 1.04), (2, 2e-3, 1.02), (4, 5e-4, 1.0))
     table = pl.concat(

@@ -14,7 +14,8 @@ LEAST_DESIGNS = 8
 LEAST_RANGE = 1.5
 MOST_RUNS = 150
 _ROUNDING = 1e-9  # of logs
-_ALIKE = 1e-3  # of logs: no other design
+ALIKE = 1e-3
+"""Sizes that differ by a smaller part are one: whole steps of a batch round tokens."""
 _SURE = 4.0
 _ONE_LINE = 0.98  # of the correlation of log inputs
 
@@ -48,7 +49,7 @@ class LogRuns:
 
     def check(self) -> None:
         """Raises Refusal where not even a forecast can be given."""
-        designs = len(np.unique(np.round(self.z_In / _ALIKE), axis=1).T)
+        designs = len(np.unique(np.round(self.z_In / ALIKE), axis=1).T)
         if designs < LEAST_DESIGNS:
             inputs = text.listed([input_word(name) for name in self.names])
             raise Refusal(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from isoloss import text
 from isoloss.errors import InputError
 from isoloss.laws import Array
+from isoloss.plans.forecast.runs import ALIKE
 from isoloss.sources.row_checks import ONE_EPOCH
 
 SIZES = ("params", "tokens", "flops")
@@ -26,10 +27,11 @@ def best_of_sweeps(
     known: Mapping[str, Array], differ: Mapping[str, Array], loss: Array
 ) -> tuple[NDArray[np.intp], list[Finding]]:
     """Rows to keep: of designs run at several rates or batches those of the lowest mean loss; and that."""
-    swept = [name for name in TUNED if name in differ and not np.isnan(differ[name]).any()]
-    _, design_n = np.unique(np.vstack(list(known.values())), axis=1, return_inverse=True)
-    columns = np.vstack([design_n.ravel(), *(differ[name] for name in swept)])
-    settings_KS, setting_n = np.unique(columns, axis=1, return_inverse=True)
+    swept = [name for name in TUNED if name in differ and not np.isnan(differ[name]).all()]
+    alike = np.vstack([_groups(column) for column in known.values()])
+    _, design_n = np.unique(alike, axis=1, return_inverse=True)
+    values = [np.nan_to_num(differ[name], nan=-np.inf) for name in swept]  # empty cells are one setting
+    settings_KS, setting_n = np.unique(np.vstack([design_n.ravel(), *values]), axis=1, return_inverse=True)
     design_S, setting_n = settings_KS[0].astype(int), setting_n.ravel()
     if not swept or np.median(np.bincount(design_S)) < _SWEEP:
         return np.arange(len(loss)), []
@@ -40,6 +42,16 @@ def best_of_sweeps(
     vary = f"{text.listed(swept)} {'varies' if len(swept) == 1 else 'vary'} at equal sizes"
     said = f"{vary}: the best of each is kept, {len(keep):,} of {len(loss):,} runs"
     return keep, [_finding("sweep", said, "")]
+
+
+def _groups(size: Array) -> NDArray[np.intp]:
+    """A number for each value, the same for all that lie within ``ALIKE`` of the least of them."""
+    values, which_n = np.unique(size, return_inverse=True)
+    starts = np.zeros(len(values), dtype=np.intp)
+    for index in range(1, len(values)):
+        least = starts[index - 1]
+        starts[index] = least if values[index] <= (1 + ALIKE) * values[least] else index
+    return starts[which_n.ravel()]
 
 
 def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array]) -> None:
@@ -88,9 +100,11 @@ def _finding(kind: str, message: str, mend: str) -> Finding:
 
 def _by_rule(column: Array, known: Mapping[str, Array]) -> bool:
     """Whether a rate falls with a size, or a batch grows, as a recipe has it; or whether it stands still."""
-    if not _differs(column[~np.isnan(column)]):
+    told_n = ~np.isnan(column)
+    column, told = column[told_n], [size[told_n] for size in known.values()]
+    if not _differs(column):
         return True
-    sizes = [*known.values(), np.prod(list(known.values()), axis=0)]
+    sizes = [*told, np.prod(told, axis=0)]
     steps = [np.diff(column[np.lexsort([column, size])]) for size in sizes]
     steps += [np.diff(column[np.lexsort([-column, size])]) for size in sizes]
     return any(np.all(step >= 0) or np.all(step <= 0) for step in steps)
