@@ -195,6 +195,22 @@ def test_loops_that_each_have_a_rate_of_their_own_are_no_sweep(frame):
     assert any("best of each is kept" in said for said in sweep.warnings)
 
 
+def test_tokens_that_are_equal_but_for_rounding_stand_still():
+    N = np.geomspace(1e7, 1e9, 25)
+    D = 1e9 * (1 + 4e-4 * np.linspace(0, 1, 25) ** 2)
+    table = pl.DataFrame({"params": N, "tokens": D, "flops": 6 * N * D, "loss": loss_at(N, D)})
+    for columns in (["params", "tokens", "loss"], table.columns, ["params", "flops", "loss"]):
+        found = isoloss.forecast(table.select(columns), params=5e9)
+        low, high = found.interval[0]
+        assert low < loss_at(5e9, 1e9) < high
+    with pytest.raises(Refusal, match="D spans a factor of 1: ") as refused:
+        isoloss.forecast(table, params=5e9, tokens=1e9)
+    assert refused.value.mend.startswith("ask by params alone")
+    moved = table.with_columns(tokens=pl.col("tokens") * np.linspace(1, 1.01, 25)).drop("flops")
+    with pytest.raises(InputError, match="differ in tokens too"):
+        isoloss.forecast(moved, params=5e9)
+
+
 @pytest.mark.parametrize(("name", "value"), [("recurrence", 4.0), ("position", 4.0), ("unique_tokens", 1e9)])
 def test_a_size_that_some_runs_leave_empty_is_an_error(frame, name, value):
     for told in (pl.lit(value), pl.col("D") / 4):

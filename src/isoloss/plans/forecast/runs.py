@@ -59,7 +59,7 @@ class LogRuns:
         for name, span in zip(self.names, np.ptp(self.z_In, axis=1), strict=True):
             if span < np.log(LEAST_RANGE):
                 rest = [other for other in self.names if other != name]
-                alone = f"ask by {text.listed(rest)} alone, or " if rest and span < _ROUNDING else ""
+                alone = f"ask by {text.listed(rest)} alone, or " if rest and span < ALIKE else ""
                 raise Refusal(
                     f"{input_word(name)} spans a factor of {np.exp(span):.3g}: what it does is not told",
                     mend=f"{alone}add runs until its largest is {LEAST_RANGE} times its smallest",

@@ -71,14 +71,18 @@ def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array]) -> Non
 
 
 def _differs(column: Array) -> bool:
-    """Whether a column holds several values; an empty cell is one beside others."""
-    return len(np.unique(column)) > 1
+    """Whether a column holds several values, not one that is rounded; an empty cell is one beside others."""
+    told = column[~np.isnan(column)]
+    if len(told) < len(column):
+        return len(told) > 0
+    return bool(np.ptp(told) > ALIKE * np.abs(told).max())
 
 
 def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
     """Whether what varies can move the loss of runs whose ``known`` inputs are the same."""
     if name in SIZES:  # of several inputs the FLOPs follow, or are another count of them
-        return len(known) == 1
+        (size, *more) = known.values()
+        return not more and (name != "flops" or _differs(column / size))  # of one too, if the other is fixed
     if name == "unique_tokens":
         return "tokens" not in known or bool(np.any(known["tokens"] > ONE_EPOCH * column))
     return True
