@@ -196,6 +196,15 @@ def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
         code, _, talk = isoloss("plan", "--forecast", source, "--flops", "1e21")
         assert code == 2
         assert "the runs differ in recurrence too" in talk
+        assert "keep one recurrence with where" in talk
+        asked = ("design", "--forecast", source, "--budget", "1e20", *POINT)
+        code, said, talk = isoloss(*asked, "--recurrence", "2")
+        assert code == 0, talk
+        assert "recurrence" in said
+        assert isoloss(*asked, "--input", "recurrence=2")[1] == said
+        code, _, talk = isoloss(*asked)
+        assert code == 2
+        assert "forecast and design take --input recurrence=" in talk
 
 
 def test_units_and_derived_columns_are_said(isoloss):

@@ -44,11 +44,28 @@ def forecast_table(
     Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecaster`` does.
     """
     check_level(level)
+    known, at = forecaster_at(table, params=params, tokens=tokens, flops=flops, others=others, **reading)
+    return known.at(at, level)
+
+
+def forecaster_at(
+    table: Any,
+    *,
+    params: ArrayLike | None = None,
+    tokens: ArrayLike | None = None,
+    flops: ArrayLike | None = None,
+    others: Mapping[str, ArrayLike] | None = None,
+    **reading: Any,
+) -> tuple[Forecaster, dict[str, Array]]:
+    """What the runs of ``table`` say of others of the sizes asked for, and those sizes.
+
+    Options and errors as in ``forecast_table``.
+    """
     at = new_runs(params, tokens, flops, others)
     known = forecaster_of(table, inputs=tuple(at), **reading)
-    if flops is not None and "flops" not in at:
+    if "flops" not in at and (flops is not None or "flops" in (others or {})):
         check_flops(known.source)
-    return known.at(at, level)
+    return known, at
 
 
 def forecaster_of(

@@ -62,12 +62,11 @@ def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array]) -> Non
         if empty := int(np.isnan(column).sum()):  # a plain model beside looped ones, or a value forgotten
             what = f"{name} is empty in {empty:,} of {text.plural(len(column), 'run')}"
             raise InputError(what, where="forecast", mend=f"fill it in, or keep one {name} with where")
-        how = f"--input {name}=" if name in OTHERS else f"a value of {name}"
-        raise InputError(
-            f"the runs differ in {name} too",
-            where="forecast",
-            mend=f"give {how} beside {text.listed(list(known))}, or keep one {name} with where",
-        )
+        beside = text.listed(list(known))
+        mend = f"give a value of {name} beside {beside}, or keep one {name} with where"
+        if name in OTHERS:  # a plan takes none
+            mend = f"keep one {name} with where; forecast and design take --input {name}= beside {beside} too"
+        raise InputError(f"the runs differ in {name} too", where="forecast", mend=mend)
 
 
 def _differs(column: Array) -> bool:
