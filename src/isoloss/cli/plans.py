@@ -54,7 +54,7 @@ def compare(
         from isoloss.figures import compared_laws
 
         _draw(compared_laws.figure(comparison), out)
-    warnings = [*read.warnings, *comparison.warnings]
+    warnings = [*read.warnings, *_sweep_words(read, inputs, comparison.forecast), *comparison.warnings]
     respond(as_json, comparison, comparison_parts(comparison), warnings, verbose=columns.verbose)
 
 
@@ -88,8 +88,15 @@ def backtest(
         from isoloss.figures import backtest as figures
 
         _draw(figures.figure(result), out)
-    warnings = [*read.warnings, *result.warnings]
+    warnings = [*read.warnings, *_sweep_words(read, inputs, result.forecast), *result.warnings]
     respond(as_json, result, backtest_parts(result), warnings, verbose=columns.verbose)
+
+
+def _sweep_words(read: "Columns", inputs: "dict[str, Array]", forecast: object) -> list[str]:
+    """That a forecast is scored on all runs, as laws are, though alone it keeps the best of a sweep."""
+    if forecast is None or not read.sweep(tuple(inputs))[1]:
+        return []
+    return ["the forecast takes all runs here, as the law does; isoloss forecast keeps the best of each size"]
 
 
 def _draw(figure: "Figure", out: Path) -> None:

@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, FitData, input_word
+from isoloss.sources.sweeps import ALIKE
 
 LEAST_DESIGNS = 8
 LEAST_RANGE = 1.5
 MOST_RUNS = 150
 _ROUNDING = 1e-9  # of logs
-ALIKE = 1e-3
-"""Sizes that differ by a smaller part are one: whole steps of a batch round tokens."""
 _SURE = 4.0
 _ONE_LINE = 0.98  # of the correlation of log inputs
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from isoloss import files, text
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
 from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
-from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecast, forecaster
+from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecaster
 from isoloss.plans.forecast.runs import log_columns, log_runs
-from isoloss.plans.forecast.unasked import OTHERS, SIZES, VARIED, best_of_sweeps, check_scales, tuned_doubts
+from isoloss.plans.forecast.unasked import OTHERS, SIZES, check_scales, sweep_finding, tuned_doubts
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import columns_for, in_refusal, source_warnings
+from isoloss.sources.sweeps import TUNED, numbers_of
 from isoloss.stats import check_level
 from isoloss.strict import first_complaint
 
@@ -94,20 +96,40 @@ def forecaster_of(
         return _of_file(Path(table), inputs)
     laws = ["chinchilla"] if {"params", "tokens"} <= set(inputs) else []
     read = columns_for(laws, table, columns=columns, where=where, cluster=cluster, more=inputs, **reading)
-    frame = read.runs.frame
-    others = [name for name in VARIED if name in frame.columns and name not in inputs]
-    differ = {name: frame[name].cast(float, strict=False).to_numpy() for name in others}
+    others = [name for name in (*SIZES, *OTHERS, *TUNED) if name not in inputs]
+    differ = numbers_of(read.runs.frame, others)
     known = {name: read.inputs[name] for name in inputs}
     check_scales(known, differ)
-    keep, best = best_of_sweeps(known, differ, read.loss)
-    found = [each for each in read.source["findings"] if not (best and each["kind"] == "no-seeds")]
+    keep, sweep = read.sweep(inputs)
     # A written forecast keeps its source, and so these.
-    source = read.source | {"findings": [*found, *(best or tuned_doubts(known, differ))]}
+    source = _with_sweep(read.source, sweep) if sweep else dict(read.source)
+    source["findings"] = [*source["findings"], *([] if sweep else tuned_doubts(known, differ))]
     doubts = source_warnings(source)
     known = {name: column[keep] for name, column in known.items()}
     labels = None if read.cluster is None else np.asarray(read.cluster)[keep]
     with in_refusal(doubts):
         return forecaster(known, read.loss[keep], cluster=labels, source=source, doubts=doubts)
+
+
+def _with_sweep(source: Mapping[str, Any], said: str) -> dict[str, Any]:
+    """``source`` with what is ``said`` of a sweep, in place of the advice to keep one setting."""
+    found = [each for each in source.get("findings", ()) if each.get("kind") != "no-seeds"]
+    return {**source, "findings": [*found, sweep_finding(said)]}
+
+
+def _best_rows(data: FitData, source: Mapping[str, Any]) -> tuple[FitData, str]:
+    """Of rows behind a fit the best of each size, where ``source`` tells of a sweep, and that; else all."""
+    sweep = source.get("sweep")
+    if sweep is None or data.rows is None:
+        return data, ""
+    keep_n = np.isin(data.rows, sweep["rows"]).tolist()
+
+    def kept(column: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(compress(column, keep_n))
+
+    inputs = {name: kept(column) for name, column in data.inputs.items()}
+    cluster = None if data.cluster is None else kept(data.cluster)
+    return FitData(inputs, kept(data.loss), kept(data.weights), cluster, kept(data.rows)), sweep["message"]
 
 
 def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
@@ -125,11 +147,12 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
         raise InputError(what, where=str(path), mend=_GIVE_RUNS)
     if len(set(data.weights)) > 1:
         raise InputError("its runs have weights: a forecast takes none", where=str(path), mend=_GIVE_RUNS)
-    known = {name: columns.pop(name) for name in inputs}
-    check_scales(known, columns)
-    doubts = source_warnings(written["source"])
+    check_scales({name: columns.pop(name) for name in inputs}, columns)
+    data, sweep = _best_rows(data, written["source"])
+    source = _with_sweep(written["source"], sweep) if sweep else written["source"]
+    known, doubts = {name: np.array(data.inputs[name]) for name in inputs}, source_warnings(source)
     with in_refusal(doubts):
-        return forecaster(known, data.loss, cluster=data.cluster, source=written["source"], doubts=doubts)
+        return forecaster(known, data.loss, cluster=data.cluster, source=source, doubts=doubts)
 
 
 class _Finding(BaseModel):
@@ -141,6 +164,11 @@ class _Excluded(BaseModel):
     reason: str
 
 
+class _Sweep(BaseModel):
+    message: str
+    rows: list[int]
+
+
 class _Source(BaseModel):
     """What is read of a written ``source``."""
 
@@ -149,6 +177,7 @@ class _Source(BaseModel):
     findings: list[_Finding] = []
     excluded: list[_Excluded] = []
     given: int = 0
+    sweep: _Sweep | None = None
 
 
 class _Carried(BaseModel):
@@ -161,13 +190,16 @@ class _Carried(BaseModel):
 def forecast_from_fit(fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None) -> Forecast | None:
     """The forecast from the rows that ``fit`` carries, at the same inputs; None where there can be none.
 
+    Of a sweep of rates or batches from the best of each size alone, as of the table.
     That is: a fit without rows or with weights, a law whose inputs a forecast does not take, a refused one.
     """
     data = fit.data
     if data is None or not forecast_inputs(fit.form) or len(set(data.weights)) > 1 or fit.signed_floor:
         return None
-    result = attempt(forecast, data.inputs, data.loss, at, level=level or fit.level, cluster=data.cluster)
-    return None if isinstance(result, Refusal) else result
+    data, sweep = _best_rows(data, fit.source)
+    doubts = (sweep,) if sweep else ()
+    known = attempt(forecaster, data.inputs, data.loss, cluster=data.cluster, doubts=doubts)
+    return None if isinstance(known, Refusal) else known.at(at, level or fit.level)
 
 
 def predicted(

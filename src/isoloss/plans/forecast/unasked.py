@@ -1,57 +1,21 @@
-"""Columns that no forecast was asked by: an error, a doubt, or a sweep whose best runs are kept."""
+"""Columns that no forecast was asked by: an error or a doubt."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isoloss import text
 from isoloss.errors import InputError
 from isoloss.laws import Array
-from isoloss.plans.forecast.runs import ALIKE
 from isoloss.sources.row_checks import ONE_EPOCH
+from isoloss.sources.sweeps import ALIKE, TUNED
 
 SIZES = ("params", "tokens", "flops")
 OTHERS = ("recurrence", "unique_tokens", "position")
 """More inputs that the loss falls in."""
-TUNED = ("learning_rate", "batch_tokens")
-"""They have a best value, which is nothing to a forecast."""
-VARIED = (*SIZES, *OTHERS, *TUNED)
 Finding = dict[str, Any]
 """A doubt as the ``source`` of a result carries it, beside those of the table's checks."""
-_SWEEP = 3  # settings at one size that are a sweep
-
-
-def best_of_sweeps(
-    known: Mapping[str, Array], differ: Mapping[str, Array], loss: Array
-) -> tuple[NDArray[np.intp], list[Finding]]:
-    """Rows to keep: of designs run at several rates or batches those of the lowest mean loss; and that."""
-    swept = [name for name in TUNED if name in differ and not np.isnan(differ[name]).all()]
-    alike = np.vstack([_groups(column) for column in known.values()])
-    _, design_n = np.unique(alike, axis=1, return_inverse=True)
-    values = [np.nan_to_num(differ[name], nan=-np.inf) for name in swept]  # empty cells are one setting
-    settings_KS, setting_n = np.unique(np.vstack([design_n.ravel(), *values]), axis=1, return_inverse=True)
-    design_S, setting_n = settings_KS[0].astype(int), setting_n.ravel()
-    if not swept or np.median(np.bincount(design_S)) < _SWEEP:
-        return np.arange(len(loss)), []
-    mean_S = np.bincount(setting_n, loss) / np.bincount(setting_n)
-    order = np.lexsort([mean_S, design_S])
-    best = order[np.unique(design_S[order], return_index=True)[1]]
-    keep = np.flatnonzero(np.isin(setting_n, best))
-    vary = f"{text.listed(swept)} {'varies' if len(swept) == 1 else 'vary'} at equal sizes"
-    said = f"{vary}: the best of each is kept, {len(keep):,} of {len(loss):,} runs"
-    return keep, [_finding("sweep", said, "")]
-
-
-def _groups(size: Array) -> NDArray[np.intp]:
-    """A number for each value, the same for all that lie within ``ALIKE`` of the least of them."""
-    values, which_n = np.unique(size, return_inverse=True)
-    starts = np.zeros(len(values), dtype=np.intp)
-    for index in range(1, len(values)):
-        least = starts[index - 1]
-        starts[index] = least if values[index] <= (1 + ALIKE) * values[least] else index
-    return starts[which_n.ravel()]
 
 
 def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array]) -> None:
@@ -95,6 +59,11 @@ def tuned_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> lis
         for name in TUNED
         if name in differ and not _by_rule(differ[name], known)
     ]
+
+
+def sweep_finding(message: str) -> Finding:
+    """That the best of each size was kept."""
+    return _finding("sweep", message, "")
 
 
 def _finding(kind: str, message: str, mend: str) -> Finding:
