@@ -107,6 +107,42 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     assert "forecast" not in isoloss("predict", "chinchilla-epoch", *POINT)[1]
 
 
+def test_of_a_sweep_the_forecast_beside_a_law_is_that_of_the_table(isoloss, here):
+    table = pl.read_csv("runs.csv").rename({"size": "params", "seen": "tokens", "val": "loss"})
+    tried = ((32768, 1.02), (65536, 1.0), (131072, 1.05))
+    swept = pl.concat(
+        table.with_columns(pl.lit(batch).alias("batch_tokens"), loss=pl.col("loss") * factor)
+        for batch, factor in tried
+    )
+    swept.write_csv("swept.csv")
+    code, said, _ = isoloss(
+        "fit", "swept.csv", "--law", "chinchilla", "--objective", "squared-log", "-o", "s.json"
+    )
+    assert code == 0
+    assert 'keep one with --where "batch_tokens = 65536"' in said
+    alone = json.loads(isoloss("forecast", "swept.csv", *POINT, "--json")[1])
+    of_file = json.loads(isoloss("forecast", "s.json", *POINT, "--json")[1])
+    predicted = json.loads(isoloss("predict", "s.json", *POINT, "--json")[1])
+    for found in (of_file, predicted["forecast"]):
+        assert found["loss"] == pytest.approx(alone["loss"], rel=1e-9)
+        assert found["interval"] == pytest.approx(alone["interval"], rel=1e-9)
+    kept = "batch_tokens varies at equal sizes: the best of each is kept, 25 of 75 runs"
+    assert kept in alone["warnings"]
+    assert kept in of_file["warnings"]
+    assert f"the forecast beside it: {kept}" in isoloss("predict", "s.json", *POINT)[1]
+    asked = ("--law", "chinchilla", "--objective", "squared-log", "--holdout", "largest-params")
+    for source, words in (("swept.csv", True), ("runs.csv", False)):
+        names = () if words else COLUMNS
+        code, said, talk = isoloss("backtest", source, *names, *asked, "--verbose")
+        assert code == 0, talk
+        assert ("isoloss forecast keeps the best of each size" in said) == words
+    # Rows of another number than losses are no runs.
+    written = json.loads((here / "s.json").read_text("utf-8"))
+    written["data"]["rows"].append(76)
+    (here / "s.json").write_text(json.dumps(written), "utf-8")
+    assert isoloss("forecast", "s.json", *POINT)[0] == 2
+
+
 def test_a_plan_by_the_forecast_of_a_table_and_of_a_file(isoloss):
     isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "-o", "forecast.json")
     by_table = isoloss("plan", "--forecast", "runs.csv", *COLUMNS, "--flops", "1e21")
@@ -196,6 +232,15 @@ def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
         code, _, talk = isoloss("plan", "--forecast", source, "--flops", "1e21")
         assert code == 2
         assert "the runs differ in recurrence too" in talk
+        assert "keep one recurrence with where" in talk
+        asked = ("design", "--forecast", source, "--budget", "1e20", *POINT)
+        code, said, talk = isoloss(*asked, "--recurrence", "2")
+        assert code == 0, talk
+        assert "recurrence" in said
+        assert isoloss(*asked, "--input", "recurrence=2")[1] == said
+        code, _, talk = isoloss(*asked)
+        assert code == 2
+        assert "forecast and design take --input recurrence=" in talk
 
 
 def test_units_and_derived_columns_are_said(isoloss):

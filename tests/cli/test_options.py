@@ -73,3 +73,16 @@ def test_an_input_given_twice_is_refused():
     assert options.law_inputs({"params": 1e9, "tokens": None}, ["context=8"]) == {"params": 1e9, "context": 8}
     with pytest.raises(InputError, match="twice"):
         options.law_inputs({"params": 1e9}, ["params=2e9"])
+
+
+@pytest.mark.parametrize("items", [["a=1", "a=2"], ["a=1", " a =1"], ["b=1", "a=1", "a=1"]])
+def test_a_name_is_given_once(items):
+    for read in (options.pairs, options.numbers):
+        with pytest.raises(InputError, match=r"--input: a is given twice\n  To mend it: give it once"):
+            read(items, "--input")
+    assert options.pairs(["a=1", "b=1"], "--input") == {"a": "1", "b": "1"}
+
+
+def test_a_column_is_mapped_by_its_option_or_by_column_but_not_by_both():
+    with pytest.raises(InputError, match="--column: params is given twice"):
+        _ = options.SizeColumnOptions(params="N", others=["params=M"]).mapping

@@ -191,6 +191,15 @@ def test_sizes_that_rise_together_are_said():
     N = np.geomspace(1e7, 1e9, 30)
     found = asked(N, 20 * N, loss_at(N, 20 * N) * (1 + 0.001 * np.sin(np.arange(30))))
     assert any("rise together" in warning for warning in found.warnings)
+    # Of three inputs two are enough, and it is known which.
+    loops = np.resize([1.0, 2.0, 4.0, 8.0], 30)
+    spread = N * np.random.default_rng(3).uniform(2, 200, 30)
+    for tokens, together in ((20 * N, ["params", "tokens"]), (spread, [])):
+        loss = loss_at(N, tokens) + 0.3 / loops
+        assert log_runs({"params": N, "tokens": tokens, "recurrence": loops}, loss).on_one_line == together
+    runs = {"params": N, "tokens": 20 * N, "recurrence": loops}
+    found = forecast(runs, loss_at(N, 20 * N) + 0.3 / loops, {"params": 1e8, "tokens": 1e9, "recurrence": 2})
+    assert any("rise together" in warning for warning in found.warnings)
 
 
 # One input

@@ -9,6 +9,7 @@ import pytest
 from simulated_runs import AT, asked, loss_at, runs_of
 
 import isoloss
+from isoloss import files
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import fit
 from isoloss.plans.forecast.table import new_runs, predicted
@@ -43,6 +44,13 @@ def test_flops_stand_for_one_of_the_sizes(frame):
     for sizes in ({}, {"params": 1e9, "tokens": 1e10, "flops": 1e20}):
         with pytest.raises(InputError, match="given"):
             isoloss.forecast(frame, **sizes)
+
+
+def test_a_size_is_given_once(frame):
+    with pytest.raises(InputError, match="tokens is given twice"):
+        isoloss.forecast(frame, **AT, others={"tokens": 1e9})
+    beside = isoloss.forecast(frame, params=5e9, others={"tokens": 4e11})
+    assert beside.inputs["tokens"] == pytest.approx([4e11])
 
 
 def test_each_loop_counts_in_flops(frame):
@@ -142,11 +150,104 @@ def test_a_size_that_varies_unasked_is_an_error(frame):
 
 
 @pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
+def test_a_sweep_is_one_where_tokens_are_rounded_or_a_cell_is_empty(frame, name):
+    settings = ((1e-3, 1.0, 1.0), (2e-3, 1.02, 1.0004), (5e-4, 1.05, 0.9996))
+    swept, rounded = (
+        pl.concat(
+            frame.with_columns(
+                pl.lit(value).alias(name),
+                D=pl.col("D") * (rounding if by_steps else 1),
+                loss=pl.col("loss") * factor,
+            )
+            for value, factor, rounding in settings
+        )
+        for by_steps in (False, True)
+    )
+    row = pl.int_range(pl.len())
+    gap = swept.with_columns(pl.when(row != 45).then(name).alias(name))
+    best = isoloss.forecast(frame, **AT)
+    for table in (rounded, gap):
+        found = isoloss.forecast(table, **AT)
+        assert f"40 of {len(table)} runs" in next(said for said in found.warnings if "best of each" in said)
+        assert found.interval == pytest.approx(best.interval, rel=1e-9)
+    # Sizes that differ by more are designs of their own.
+    apart = rounded.with_columns(D=pl.col("D") * (1 + 0.002 * row))
+    assert not any("best of each" in said for said in isoloss.forecast(apart, **AT).warnings)
+    # A rule is one where a cell is empty, too.
+    rule = frame.with_columns((1e3 / pl.col("N").sqrt()).alias(name))
+    rule = rule.with_columns(pl.when(row != 7).then(name).alias(name))
+    assert not any("changes from run" in said for said in isoloss.forecast(rule, **AT).warnings)
+
+
+def test_loops_that_each_have_a_rate_of_their_own_are_no_sweep(frame):
+    loops = ((1, 1e-3, 1.04), (2, 2e-3, 1.02), (4, 5e-4, 1.0))
+    table = pl.concat(
+        frame.with_columns(
+            pl.lit(times).alias("recurrence"),
+            pl.lit(rate).alias("learning_rate"),
+            loss=pl.col("loss") * factor,
+        )
+        for times, rate, factor in loops
+    )
+    with pytest.raises(InputError, match="differ in recurrence too"):
+        isoloss.forecast(table, **AT)
+    sweep = isoloss.forecast(table.drop("recurrence"), **AT)
+    assert any("best of each is kept" in said for said in sweep.warnings)
+
+
+def test_tokens_that_are_equal_but_for_rounding_stand_still():
+    N = np.geomspace(1e7, 1e9, 25)
+    D = 1e9 * (1 + 4e-4 * np.linspace(0, 1, 25) ** 2)
+    table = pl.DataFrame({"params": N, "tokens": D, "flops": 6 * N * D, "loss": loss_at(N, D)})
+    for columns in (["params", "tokens", "loss"], table.columns, ["params", "flops", "loss"]):
+        found = isoloss.forecast(table.select(columns), params=5e9)
+        low, high = found.interval[0]
+        assert low < loss_at(5e9, 1e9) < high
+    with pytest.raises(Refusal, match="D spans a factor of 1: ") as refused:
+        isoloss.forecast(table, params=5e9, tokens=1e9)
+    assert refused.value.mend.startswith("ask by params alone")
+    moved = table.with_columns(tokens=pl.col("tokens") * np.linspace(1, 1.01, 25)).drop("flops")
+    with pytest.raises(InputError, match="differ in tokens too"):
+        isoloss.forecast(moved, params=5e9)
+
+
+@pytest.mark.parametrize(("name", "value"), [("recurrence", 4.0), ("position", 4.0), ("unique_tokens", 1e9)])
+def test_a_size_that_some_runs_leave_empty_is_an_error(frame, name, value):
+    for told in (pl.lit(value), pl.col("D") / 4):
+        table = frame.with_columns(pl.when(pl.int_range(pl.len()) < 15).then(told).alias(name))
+        with pytest.raises(InputError, match=f"{name} is empty in 25 of 40 runs"):
+            isoloss.forecast(table, **AT)
+    empty = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(name))
+    assert len(isoloss.forecast(empty, **AT).loss) == 2
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "batch_tokens"])
 def test_a_setting_that_varies_by_no_rule_is_a_doubt(frame, name):
     mixed = frame.with_columns(pl.Series(name, np.resize([1e-4, 1e-3, 1e-2], frame.height)))
-    assert any(f"differ in {name} by no rule" in said for said in isoloss.forecast(mixed, **AT).warnings)
+    assert any(
+        f"{name} changes from run to run and" in said for said in isoloss.forecast(mixed, **AT).warnings
+    )
     rule = frame.with_columns((1e3 / pl.col("N").sqrt()).alias(name))
-    assert not any("differ" in said for said in isoloss.forecast(rule, **AT).warnings)
+    assert not any("changes" in said for said in isoloss.forecast(rule, **AT).warnings)
+
+
+def test_a_written_forecast_keeps_what_was_said_of_rates_and_batches(frame, tmp_path):
+    rates = np.resize([1e-4, 1e-3, 1e-2], frame.height)
+    changing = frame.with_columns(learning_rate=pl.Series(rates))
+    swept = pl.concat(
+        frame.with_columns(pl.lit(rate).alias("learning_rate"), loss=pl.col("loss") * factor)
+        for rate, factor in ((1e-3, 1.0), (2e-3, 1.02), (5e-4, 1.05))
+    )
+    for table, words in (
+        (changing, "learning_rate changes from run to run"),
+        (swept, "best of each is kept"),
+    ):
+        first = isoloss.forecast(table, **AT)
+        files.write_json(tmp_path / "forecast.json", first.to_json())
+        again = isoloss.forecast(tmp_path / "forecast.json", **AT)
+        assert sum(words in said for said in again.warnings) == 1
+        assert again.warnings == first.warnings
+        assert again.interval == pytest.approx(first.interval, rel=1e-9)
 
 
 def test_a_label_is_a_doubt_and_a_share_is_not_read(frame, plain):

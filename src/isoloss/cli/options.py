@@ -107,7 +107,10 @@ class SizeColumnOptions:
     def mapping(self) -> dict[str, str]:
         """Our name -> column, for those given. Raises InputError."""
         columns = {name: column for name in MAPPED if (column := getattr(self, name, None))}
-        return columns | pairs(self.others, "--column")
+        others = pairs(self.others, "--column")
+        if twice := set(columns) & set(others):
+            raise _twice(min(twice), "--column")
+        return columns | others
 
 
 @dataclass(frozen=True)
@@ -172,14 +175,20 @@ class HeldOptions:
 
 
 def pairs(items: list[str] | None, option: str) -> dict[str, str]:
-    """NAME=VALUE items. Raises InputError for one without a name or a value."""
+    """NAME=VALUE items. Raises InputError for one without a name or a value, and for a name given twice."""
     out: dict[str, str] = {}
     for item in items or []:
-        name, equals, value = item.partition("=")
+        name, equals, value = (part.strip() for part in item.partition("="))
         if not (name and equals and value):
             raise InputError(f"{item!r} is not NAME=VALUE", where=option, mend="write NAME=VALUE")
-        out[name.strip()] = value.strip()
+        if name in out:
+            raise _twice(name, option)
+        out[name] = value
     return out
+
+
+def _twice(name: str, option: str) -> InputError:
+    return InputError(f"{name} is given twice", where=option, mend="give it once")
 
 
 def numbers(items: list[str] | None, option: str) -> dict[str, float]:
@@ -198,5 +207,5 @@ def law_inputs(given: dict[str, float | None], others: list[str] | None) -> dict
     inputs = {name: value for name, value in given.items() if value is not None}
     more = numbers(others, "--input")
     if twice := set(inputs) & set(more):
-        raise InputError(f"{min(twice)} is given twice", where="--input", mend="give it once")
+        raise _twice(min(twice), "--input")
     return inputs | more

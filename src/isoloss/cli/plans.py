@@ -54,7 +54,7 @@ def compare(
         from isoloss.figures import compared_laws
 
         _draw(compared_laws.figure(comparison), out)
-    warnings = [*read.warnings, *comparison.warnings]
+    warnings = [*read.warnings, *_sweep_words(read, inputs, comparison.forecast), *comparison.warnings]
     respond(as_json, comparison, comparison_parts(comparison), warnings, verbose=columns.verbose)
 
 
@@ -88,8 +88,15 @@ def backtest(
         from isoloss.figures import backtest as figures
 
         _draw(figures.figure(result), out)
-    warnings = [*read.warnings, *result.warnings]
+    warnings = [*read.warnings, *_sweep_words(read, inputs, result.forecast), *result.warnings]
     respond(as_json, result, backtest_parts(result), warnings, verbose=columns.verbose)
+
+
+def _sweep_words(read: "Columns", inputs: "dict[str, Array]", forecast: object) -> list[str]:
+    """That a forecast is scored on all runs, as laws are, though alone it keeps the best of a sweep."""
+    if forecast is None or not read.sweep(tuple(inputs))[1]:
+        return []
+    return ["the forecast takes all runs here, as the law does; isoloss forecast keeps the best of each size"]
 
 
 def _draw(figure: "Figure", out: Path) -> None:
@@ -203,24 +210,24 @@ def plan(
     """
     from isoloss.analysis.results import plan_parts
     from isoloss.plans import plan as planned
+    from isoloss.plans.forecast import forecaster_of
 
-    known = _known(source, forecast, runs)
+    if source is None and forecast is not None:
+        known: Fit | Forecaster = forecaster_of(forecast, **runs.reading())
+    else:
+        known = _fit(source, forecast)
     result = planned(known, **vars(question), with_forecast=True)
     respond(as_json, result, plan_parts(result, known.loss_unit), result.warnings, verbose=verbose)
 
 
-def _known(source: str | None, table: str | None, runs: o.RunsOptions) -> "Fit | Forecaster":
-    """The fit, or the forecast of a table. Raises InputError for both or neither."""
-    if source is not None and table is None:
-        from isoloss.sources.fits import read_fit
+def _fit(source: str | None, table: str | None) -> "Fit":
+    """The fit of that name. Raises InputError where a table is given too, and where neither is."""
+    from isoloss.sources.fits import read_fit
 
-        return read_fit(source)
-    if table is None or source is not None:
+    if source is None or table is not None:
         what = "there is neither a fit nor a table" if table is None else "a fit and a table are given"
         raise InputError(what, where="--forecast", mend="give a fit, or --forecast with a table")
-    from isoloss.plans.forecast import forecaster_of
-
-    return forecaster_of(table, **runs.reading())
+    return read_fit(source)
 
 
 @app.command()
@@ -247,13 +254,17 @@ def design(
     isoloss design --forecast runs.csv --budget 1e20 --params 7e9 --tokens 1.4e11
     """
     from isoloss.analysis.results import design_parts
-    from isoloss.laws import Fit
     from isoloss.plans.design import design as designed
+    from isoloss.plans.forecast import forecaster_at
     from isoloss.sources.fits import inputs_for
 
-    known = _known(source, forecast, runs)
     inputs = o.law_inputs({"params": params, "tokens": tokens, "recurrence": recurrence}, others)
-    target = inputs_for(known, inputs) if isinstance(known, Fit) else inputs
+    if source is None and forecast is not None:
+        known, at = forecaster_at(forecast, others=inputs, **runs.reading())
+        target = {name: float(size[0]) for name, size in at.items()}
+    else:
+        known = _fit(source, forecast)
+        target = inputs_for(known, inputs)
     result = designed(known, budget_flops=budget, target=target, at_most=at_most, seed=seed)
     if out is not None:
         from isoloss.figures import design as figures

@@ -62,8 +62,8 @@ class FitData:
     @property
     def even(self) -> bool:
         """Whether all columns are of one length."""
-        columns = [*self.inputs.values(), self.weights, self.loss if self.cluster is None else self.cluster]
-        return all(len(column) == len(self.loss) for column in columns)
+        columns = (*self.inputs.values(), self.weights, self.cluster, self.rows)
+        return all(column is None or len(column) == len(self.loss) for column in columns)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from isoloss.sources.columns import runs
 from isoloss.sources.mixed import mixtures
 from isoloss.sources.naming import LABELS
 from isoloss.sources.repeats import run_names, without_repeats
+from isoloss.sources.sweeps import TUNED, best_of_sweeps, numbers_of
 from isoloss.sources.table import Runs, row_words
 from isoloss.strict import json_values
 
@@ -44,6 +45,11 @@ class Columns:
         near_n &= np.abs(np.log(self.inputs["params"] / params)) < 0.02
         rows = self.runs.frame["row"].to_numpy()[near_n]
         return f"{row_words(rows.tolist())} (N = {text.count(params)})"
+
+    def sweep(self, inputs: Sequence[str]) -> tuple[NDArray[np.intp], str]:
+        """The best rows of each set of ``inputs``, where it was run at several rates or batches, and that."""
+        tuned = numbers_of(self.runs.frame, [name for name in TUNED if name not in inputs])
+        return best_of_sweeps({name: self.inputs[name] for name in inputs}, tuned, self.loss)
 
     def warnings_in_refusal(self) -> AbstractContextManager[None]:
         """A Refusal in the block says under its reason what was left out, and what else is wrong here."""
@@ -247,11 +253,14 @@ def fit_table(
         accepted=accepted,
     )
     inputs = {name: data.inputs[name] for name in law.inputs}
-    options |= {"weights": data.weights, "cluster": data.cluster, "source": data.source}
+    row_n = data.runs.frame["row"].to_numpy()
+    source, (keep, sweep) = data.source, data.sweep(law.inputs)
+    if sweep:  # the fit takes all rows; a forecast of the same runs asks
+        source |= {"sweep": {"message": sweep, "rows": row_n[keep].tolist()}}
+    options |= {"weights": data.weights, "cluster": data.cluster, "source": source}
     options |= {"allow_negative": allow_negative}
     with data.warnings_in_refusal():
         fitted = fit_rows(law, inputs, data.loss, objective, **options)
-    row_n = data.runs.frame["row"].to_numpy()
     if fitted.data is not None:
         used_n = row_n if data.weights is None else row_n[data.weights > 0]
         fitted = replace(fitted, data=replace(fitted.data, rows=tuple(used_n.tolist())))

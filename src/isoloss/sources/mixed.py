@@ -1,6 +1,7 @@
 """Rows of equal inputs that are no seeds: evaluation sets, sources, readings of one plot."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -8,6 +9,7 @@ import polars as pl
 from isoloss.neighbours import nearest
 from isoloss.sources.naming import plain
 from isoloss.sources.repeats import SETTINGS, with_labels
+from isoloss.sources.sweeps import TUNED
 from isoloss.sources.table import Runs, TableIssue, row_words, share
 
 _SOURCES = frozenset({
@@ -31,7 +33,7 @@ def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
         words = ", ".join(name.removeprefix("label ") for name in differ)
         text = f"rows of equal {', '.join(inputs)} differ in {words}: they are no seeds"
         name = runs.columns.get(differ[0], differ[0].removeprefix("label "))
-        value = repeats[differ[0]].drop_nulls()[0]
+        value = _value_to_keep(repeats, inputs, differ[0])
         written = f"{value:.15g}" if isinstance(value, float) else f"'{value}'"
         column = name if name.isidentifier() else f'\\"{name}\\"'
         mend = f'keep one with --where "{column} = {written}"'
@@ -51,6 +53,15 @@ def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
     if pairs := _paired(runs.frame, inputs):
         text = f"{row_words(pairs)} come in pairs that are nearly equal: two readings of the same runs?"
         yield TableIssue("paired", "warn", pairs, text, "keep one reading, or name the runs with run_id")
+
+
+def _value_to_keep(repeats: pl.DataFrame, inputs: list[str], name: str) -> Any:
+    """Of a rate or a batch the value that is the best of most sizes, else the first."""
+    told = repeats.drop_nulls(name)
+    if name in TUNED:
+        best = told.sort("loss", name).unique(inputs, keep="first", maintain_order=True)
+        return best[name].mode().sort()[0]
+    return told[name][0]
 
 
 def _differs(repeats: pl.DataFrame, inputs: list[str], name: str, label: bool) -> bool:

@@ -14,6 +14,7 @@ from isoloss.plans.forecast.table import (
     forecast_from_fit,
     forecast_inputs,
     forecast_table,
+    forecaster_at,
     forecaster_of,
     predicted,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "forecast_inputs",
     "forecast_table",
     "forecaster",
+    "forecaster_at",
     "forecaster_of",
     "predicted",
 ]

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, FitData, input_word
+from isoloss.sources.sweeps import ALIKE
 
 LEAST_DESIGNS = 8
 LEAST_RANGE = 1.5
 MOST_RUNS = 150
 _ROUNDING = 1e-9  # of logs
-_ALIKE = 1e-3  # of logs: no other design
 _SURE = 4.0
 _ONE_LINE = 0.98  # of the correlation of log inputs
 
@@ -48,7 +48,7 @@ class LogRuns:
 
     def check(self) -> None:
         """Raises Refusal where not even a forecast can be given."""
-        designs = len(np.unique(np.round(self.z_In / _ALIKE), axis=1).T)
+        designs = len(np.unique(np.round(self.z_In / ALIKE), axis=1).T)
         if designs < LEAST_DESIGNS:
             inputs = text.listed([input_word(name) for name in self.names])
             raise Refusal(
@@ -58,16 +58,19 @@ class LogRuns:
         for name, span in zip(self.names, np.ptp(self.z_In, axis=1), strict=True):
             if span < np.log(LEAST_RANGE):
                 rest = [other for other in self.names if other != name]
-                alone = f"ask by {text.listed(rest)} alone, or " if rest and span < _ROUNDING else ""
+                alone = f"ask by {text.listed(rest)} alone, or " if rest and span < ALIKE else ""
                 raise Refusal(
                     f"{input_word(name)} spans a factor of {np.exp(span):.3g}: what it does is not told",
                     mend=f"{alone}add runs until its largest is {LEAST_RANGE} times its smallest",
                 )
 
     @property
-    def on_one_line(self) -> bool:
-        """Whether two inputs rise together, so that what either does is not told."""
-        return len(self.names) == 2 and bool(abs(np.corrcoef(self.z_In)[0, 1]) > _ONE_LINE)
+    def on_one_line(self) -> list[str]:
+        """Inputs that rise together with another one, so that what either does is not told."""
+        if len(self.names) < 2:
+            return []
+        alike_II = np.abs(np.corrcoef(self.z_In)) > _ONE_LINE
+        return [name for name, alike_I in zip(self.names, alike_II, strict=True) if alike_I.sum() > 1]
 
     def rising(self) -> list[str]:
         """Inputs that the loss rises with, at the others' values, beyond doubt (t > ``_SURE``)."""

@@ -3,32 +3,27 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from pydantic import BaseModel, ValidationError
 
 from isoloss import files, text
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
 from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
-from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecast, forecaster
+from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecaster
 from isoloss.plans.forecast.runs import log_columns, log_runs
+from isoloss.plans.forecast.unasked import OTHERS, SIZES, check_scales, sweep_finding, tuned_doubts
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import columns_for, in_refusal, source_warnings
-from isoloss.sources.row_checks import ONE_EPOCH
+from isoloss.sources.sweeps import TUNED, numbers_of
 from isoloss.stats import check_level
 from isoloss.strict import first_complaint
 
-SIZES = ("params", "tokens", "flops")
-OTHERS = ("recurrence", "unique_tokens", "position")
-"""More inputs that the loss falls in."""
-TUNED = ("learning_rate", "batch_tokens")
-"""They have a best value, which is nothing to a forecast."""
-VARIED = (*SIZES, *OTHERS, *TUNED)
-_SWEEP = 3  # settings at one size that are a sweep
 _GIVE_RUNS = "give a table, or what isoloss forecast -o wrote"
 
 
@@ -51,11 +46,28 @@ def forecast_table(
     Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecaster`` does.
     """
     check_level(level)
+    known, at = forecaster_at(table, params=params, tokens=tokens, flops=flops, others=others, **reading)
+    return known.at(at, level)
+
+
+def forecaster_at(
+    table: Any,
+    *,
+    params: ArrayLike | None = None,
+    tokens: ArrayLike | None = None,
+    flops: ArrayLike | None = None,
+    others: Mapping[str, ArrayLike] | None = None,
+    **reading: Any,
+) -> tuple[Forecaster, dict[str, Array]]:
+    """What the runs of ``table`` say of others of the sizes asked for, and those sizes.
+
+    Options and errors as in ``forecast_table``.
+    """
     at = new_runs(params, tokens, flops, others)
     known = forecaster_of(table, inputs=tuple(at), **reading)
-    if flops is not None and "flops" not in at:
+    if "flops" not in at and (flops is not None or "flops" in (others or {})):
         check_flops(known.source)
-    return known.at(at, level)
+    return known, at
 
 
 def forecaster_of(
@@ -84,19 +96,40 @@ def forecaster_of(
         return _of_file(Path(table), inputs)
     laws = ["chinchilla"] if {"params", "tokens"} <= set(inputs) else []
     read = columns_for(laws, table, columns=columns, where=where, cluster=cluster, more=inputs, **reading)
-    frame = read.runs.frame
-    others = [name for name in VARIED if name in frame.columns and name not in inputs]
-    differ = {name: frame[name].cast(float, strict=False).to_numpy() for name in others}
+    others = [name for name in (*SIZES, *OTHERS, *TUNED) if name not in inputs]
+    differ = numbers_of(read.runs.frame, others)
     known = {name: read.inputs[name] for name in inputs}
-    source, (keep, best) = read.source, best_of_sweeps(known, differ, read.loss)
-    known, differ = ({name: column[keep] for name, column in some.items()} for some in (known, differ))
-    if best:  # one setting for all sizes, which that finding advises, is not the best of each
-        source |= {"findings": [each for each in source["findings"] if each["kind"] != "no-seeds"]}
-        differ = {name: column for name, column in differ.items() if name not in TUNED}
-    doubts = (*source_warnings(source), *best, *check_others(known, differ))
+    check_scales(known, differ)
+    keep, sweep = read.sweep(inputs)
+    # A written forecast keeps its source, and so these.
+    source = _with_sweep(read.source, sweep) if sweep else dict(read.source)
+    source["findings"] = [*source["findings"], *([] if sweep else tuned_doubts(known, differ))]
+    doubts = source_warnings(source)
+    known = {name: column[keep] for name, column in known.items()}
     labels = None if read.cluster is None else np.asarray(read.cluster)[keep]
     with in_refusal(doubts):
         return forecaster(known, read.loss[keep], cluster=labels, source=source, doubts=doubts)
+
+
+def _with_sweep(source: Mapping[str, Any], said: str) -> dict[str, Any]:
+    """``source`` with what is ``said`` of a sweep, in place of the advice to keep one setting."""
+    found = [each for each in source.get("findings", ()) if each.get("kind") != "no-seeds"]
+    return {**source, "findings": [*found, sweep_finding(said)]}
+
+
+def _best_rows(data: FitData, source: Mapping[str, Any]) -> tuple[FitData, str]:
+    """Of rows behind a fit the best of each size, where ``source`` tells of a sweep, and that; else all."""
+    sweep = source.get("sweep")
+    if sweep is None or data.rows is None:
+        return data, ""
+    keep_n = np.isin(data.rows, sweep["rows"]).tolist()
+
+    def kept(column: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(compress(column, keep_n))
+
+    inputs = {name: kept(column) for name, column in data.inputs.items()}
+    cluster = None if data.cluster is None else kept(data.cluster)
+    return FitData(inputs, kept(data.loss), kept(data.weights), cluster, kept(data.rows)), sweep["message"]
 
 
 def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
@@ -114,10 +147,12 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
         raise InputError(what, where=str(path), mend=_GIVE_RUNS)
     if len(set(data.weights)) > 1:
         raise InputError("its runs have weights: a forecast takes none", where=str(path), mend=_GIVE_RUNS)
-    known = {name: columns.pop(name) for name in inputs}
-    doubts = (*source_warnings(written["source"]), *check_others(known, columns))
+    check_scales({name: columns.pop(name) for name in inputs}, columns)
+    data, sweep = _best_rows(data, written["source"])
+    source = _with_sweep(written["source"], sweep) if sweep else written["source"]
+    known, doubts = {name: np.array(data.inputs[name]) for name in inputs}, source_warnings(source)
     with in_refusal(doubts):
-        return forecaster(known, data.loss, cluster=data.cluster, source=written["source"], doubts=doubts)
+        return forecaster(known, data.loss, cluster=data.cluster, source=source, doubts=doubts)
 
 
 class _Finding(BaseModel):
@@ -129,6 +164,11 @@ class _Excluded(BaseModel):
     reason: str
 
 
+class _Sweep(BaseModel):
+    message: str
+    rows: list[int]
+
+
 class _Source(BaseModel):
     """What is read of a written ``source``."""
 
@@ -137,6 +177,7 @@ class _Source(BaseModel):
     findings: list[_Finding] = []
     excluded: list[_Excluded] = []
     given: int = 0
+    sweep: _Sweep | None = None
 
 
 class _Carried(BaseModel):
@@ -149,13 +190,16 @@ class _Carried(BaseModel):
 def forecast_from_fit(fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None) -> Forecast | None:
     """The forecast from the rows that ``fit`` carries, at the same inputs; None where there can be none.
 
+    Of a sweep of rates or batches from the best of each size alone, as of the table.
     That is: a fit without rows or with weights, a law whose inputs a forecast does not take, a refused one.
     """
     data = fit.data
     if data is None or not forecast_inputs(fit.form) or len(set(data.weights)) > 1 or fit.signed_floor:
         return None
-    result = attempt(forecast, data.inputs, data.loss, at, level=level or fit.level, cluster=data.cluster)
-    return None if isinstance(result, Refusal) else result
+    data, sweep = _best_rows(data, fit.source)
+    doubts = (sweep,) if sweep else ()
+    known = attempt(forecaster, data.inputs, data.loss, cluster=data.cluster, doubts=doubts)
+    return None if isinstance(known, Refusal) else known.at(at, level or fit.level)
 
 
 def predicted(
@@ -237,10 +281,16 @@ def new_runs(
 
     Of a looped model each loop counts: C = 6 N D recurrence.
 
-    Raises InputError for none of them or all three, and for an input that is no size.
+    Raises InputError for none of them or all three, for one given twice, and for an input that is no size.
     """
-    sizes = {"params": params, "tokens": tokens, "flops": flops, **(others or {})}
-    given = {name: np.atleast_1d(size) for name, size in sizes.items() if size is not None}
+    sizes = {"params": params, "tokens": tokens, "flops": flops}
+    given, more = (
+        {name: np.atleast_1d(size) for name, size in some.items() if size is not None}
+        for some in (sizes, others or {})
+    )
+    if twice := set(given) & set(more):
+        raise InputError(f"{min(twice)} is given twice", where="forecast", mend="give it once")
+    given |= more
     if not given or set(SIZES) <= set(given):
         what = "params, tokens and flops are all given" if given else "no size is given"
         raise InputError(what, mend="give params and tokens, or flops and one of them")
@@ -256,57 +306,3 @@ def new_runs(
             columns[other] = columns.pop("flops") / (6 * columns[name] * columns.get("recurrence", 1.0))
     first = {name: columns.pop(name) for name in ("params", "tokens") if name in columns}
     return first | columns
-
-
-def best_of_sweeps(
-    known: Mapping[str, Array], differ: Mapping[str, Array], loss: Array
-) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """Rows to keep, and a doubt: of designs run at several rates or batches those of the lowest mean loss."""
-    swept = [name for name in TUNED if name in differ and not np.isnan(differ[name]).any()]
-    _, design_n = np.unique(np.vstack(list(known.values())), axis=1, return_inverse=True)
-    columns = np.vstack([design_n.ravel(), *(differ[name] for name in swept)])
-    settings_KS, setting_n = np.unique(columns, axis=1, return_inverse=True)
-    design_S, setting_n = settings_KS[0].astype(int), setting_n.ravel()
-    if not swept or np.median(np.bincount(design_S)) < _SWEEP:
-        return np.arange(len(loss)), ()
-    mean_S = np.bincount(setting_n, loss) / np.bincount(setting_n)
-    order = np.lexsort([mean_S, design_S])
-    best = order[np.unique(design_S[order], return_index=True)[1]]
-    keep = np.flatnonzero(np.isin(setting_n, best))
-    vary = f"{text.listed(swept)} {'varies' if len(swept) == 1 else 'vary'} at equal sizes"
-    return keep, (f"{vary}: the best of each is kept, {len(keep):,} of {len(loss):,} runs",)
-
-
-def check_others(known: Mapping[str, Array], differ: Mapping[str, Array]) -> tuple[str, ...]:
-    """Doubts about what else may vary from run to run, in columns ``differ``, than the inputs ``known``.
-
-    Raises InputError where that is a size that the loss falls in.
-    """
-    doubts: list[str] = []
-    for name, column in differ.items():
-        if len(np.unique(column[~np.isnan(column)])) < 2 or not _tells(name, column, known):
-            continue
-        if name in TUNED:
-            doubts.append(f"the runs differ in {name} by no rule of their size: its best value is not sought")
-            continue
-        how = f"--input {name}=" if name in OTHERS else f"a value of {name}"
-        raise InputError(
-            f"the runs differ in {name} too",
-            where="forecast",
-            mend=f"give {how} beside {text.listed(list(known))}, or keep one {name} with where",
-        )
-    return tuple(doubts)
-
-
-def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
-    """Whether what varies can move the loss of runs whose ``known`` inputs are the same."""
-    if name in SIZES:  # of several inputs the FLOPs follow, or are another count of them
-        return len(known) == 1
-    if name == "unique_tokens":
-        return "tokens" not in known or bool(np.any(known["tokens"] > ONE_EPOCH * column))
-    if name in TUNED:  # a rate that falls with size, or a batch that grows, is a recipe's rule
-        sizes = [*known.values(), np.prod(list(known.values()), axis=0)]
-        steps = [np.diff(column[np.lexsort([column, size])]) for size in sizes]
-        steps += [np.diff(column[np.lexsort([-column, size])]) for size in sizes]
-        return not any(np.all(step >= 0) or np.all(step <= 0) for step in steps)
-    return True

@@ -1,0 +1,82 @@
+"""Columns that no forecast was asked by: an error or a doubt."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from isoloss import text
+from isoloss.errors import InputError
+from isoloss.laws import Array
+from isoloss.sources.row_checks import ONE_EPOCH
+from isoloss.sources.sweeps import ALIKE, TUNED
+
+SIZES = ("params", "tokens", "flops")
+OTHERS = ("recurrence", "unique_tokens", "position")
+"""More inputs that the loss falls in."""
+Finding = dict[str, Any]
+"""A doubt as the ``source`` of a result carries it, beside those of the table's checks."""
+
+
+def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array]) -> None:
+    """Raises InputError for a size in columns ``differ`` that moves the loss beside the ``known`` inputs."""
+    for name, column in differ.items():
+        if name in TUNED or not _differs(column) or not _tells(name, column, known):
+            continue
+        if empty := int(np.isnan(column).sum()):  # a plain model beside looped ones, or a value forgotten
+            what = f"{name} is empty in {empty:,} of {text.plural(len(column), 'run')}"
+            raise InputError(what, where="forecast", mend=f"fill it in, or keep one {name} with where")
+        beside = text.listed(list(known))
+        mend = f"give a value of {name} beside {beside}, or keep one {name} with where"
+        if name in OTHERS:  # a plan takes none
+            mend = f"keep one {name} with where; forecast and design take --input {name}= beside {beside} too"
+        raise InputError(f"the runs differ in {name} too", where="forecast", mend=mend)
+
+
+def _differs(column: Array) -> bool:
+    """Whether a column holds several values, not one that is rounded; an empty cell is one beside others."""
+    told = column[~np.isnan(column)]
+    if len(told) < len(column):
+        return len(told) > 0
+    return bool(np.ptp(told) > ALIKE * np.abs(told).max())
+
+
+def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
+    """Whether what varies can move the loss of runs whose ``known`` inputs are the same."""
+    if name in SIZES:  # of several inputs the FLOPs follow, or are another count of them
+        (size, *more) = known.values()
+        return not more and (name != "flops" or _differs(column / size))  # of one too, if the other is fixed
+    if name == "unique_tokens":
+        return "tokens" not in known or bool(np.any(known["tokens"] > ONE_EPOCH * column))
+    return True
+
+
+def tuned_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> list[Finding]:
+    """Of a rate or a batch in ``differ`` that changes by no rule of the ``known`` sizes."""
+    said = "changes from run to run and the forecast does not use it"
+    return [
+        _finding("tuned", f"{name} {said}", f"keep the best {name} of each size")
+        for name in TUNED
+        if name in differ and not _by_rule(differ[name], known)
+    ]
+
+
+def sweep_finding(message: str) -> Finding:
+    """That the best of each size was kept."""
+    return _finding("sweep", message, "")
+
+
+def _finding(kind: str, message: str, mend: str) -> Finding:
+    return {"kind": kind, "rows": [], "message": message, "mend": mend}
+
+
+def _by_rule(column: Array, known: Mapping[str, Array]) -> bool:
+    """Whether a rate falls with a size, or a batch grows, as a recipe has it; or whether it stands still."""
+    told_n = ~np.isnan(column)
+    column, told = column[told_n], [size[told_n] for size in known.values()]
+    if not _differs(column):
+        return True
+    sizes = [*told, np.prod(told, axis=0)]
+    steps = [np.diff(column[np.lexsort([column, size])]) for size in sizes]
+    steps += [np.diff(column[np.lexsort([-column, size])]) for size in sizes]
+    return any(np.all(step >= 0) or np.all(step <= 0) for step in steps)
