@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isoloss import text
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Array, Fit, FitStatus, Form, fit, registered
+from isoloss.sources import unit_checks
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
 from isoloss.sources.mixed import mixtures
@@ -51,9 +52,14 @@ class Columns:
 
     @property
     def source(self) -> dict[str, Any]:
-        """Where the rows came from, which column is which, and which rows were left out, with the reasons."""
+        """Where the rows came from, which column is which, and which rows were left out, with the reasons.
+
+        ``flops_rule`` is there where FLOPs are not 6 N D, nor a constant times that.
+        """
+        uneven = unit_checks.uneven_flops(self.runs)
         return {
             **self.runs.source,
+            **({"flops_rule": uneven} if uneven else {}),
             "columns": dict(self.runs.columns),
             "excluded": json_values(self.runs.excluded),
             "findings": [
