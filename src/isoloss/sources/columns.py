@@ -172,8 +172,9 @@ def _map_columns(
         if name in column_of or name == "row":
             continue
         matches = [column for column in candidates(name, free) if could_be(table[column], name)]
-        if name == "run_id":  # either names the runs: the one that is best known
-            matches = sorted(matches, key=lambda column: SYNONYMS[name].index(plain(column)))[:1]
+        if name in ("run_id", "dataset"):  # either tells: the best known one that varies
+            best = sorted(matches, key=lambda column: SYNONYMS[name].index(plain(column)))
+            matches = sorted(best, key=lambda column: table[column].drop_nulls().n_unique() < 2)[:1]
         if len(matches) > 1 and name in needed:
             first, second = matches[:2]
             raise InputError(
@@ -194,7 +195,12 @@ def _map_columns(
 
 
 def could_be(column: pl.Series, name: str) -> bool:
-    """False for words alone where counts are looked for: a label such as 'attention' for how N is counted."""
+    """False for words alone where counts are looked for: a label such as 'attention' for how N is counted.
+
+    And for numbers where words are: 'data' may be a count of tokens, 'mixture' a share.
+    """
+    if name == "dataset":
+        return not column.dtype.is_numeric() or plain(column.name) in ("dataset", "corpus")
     if name not in AMOUNTS or column.dtype != pl.String or not column.drop_nulls().len():
         return True
     return bool(column.str.contains(r"\d").any())
