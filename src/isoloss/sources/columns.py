@@ -25,6 +25,7 @@ from isoloss.sources.naming import (
     header,
     is_panel,
     loss_unit,
+    may_be_setting,
     other_counts,
     plain,
 )  # fmt: skip
@@ -105,6 +106,7 @@ def runs(
         },
         copies=_equal_rows(selected, rows),
         labels=_labels(selected, rows, column_of),
+        unread=_unread(selected, rows, column_of),
         cut_short=cut_short,
         unknown_states={column: tuple(selected[column].drop_nulls().unique().sort()) for column in unclear},
         allow_negative=allow_negative,
@@ -266,6 +268,14 @@ def _labels(table: pl.DataFrame, rows: pl.Series, column_of: Mapping[str, str]) 
     # Each row has an origin of its own in an imported table, and is no other setting by that.
     free = [c for c in table.columns if c not in (*used, "row", "origin") and table[c].dtype in text]
     return table.select(rows.alias("row"), *(pl.col(f"^{re.escape(c)}$").cast(pl.String) for c in free))
+
+
+def _unread(table: pl.DataFrame, rows: pl.Series, column_of: Mapping[str, str]) -> pl.DataFrame:
+    """``row`` and every column of numbers that is nobody's and may be a setting."""
+    used = {"row", *column_of.values()}
+    free = [column for column in table.select(numeric()).iter_columns() if column.name not in used]
+    kept = [column.cast(pl.Float64) for column in free if may_be_setting(column.name)]
+    return pl.DataFrame([rows.alias("row"), *kept])
 
 
 def _equal_rows(table: pl.DataFrame, rows: pl.Series) -> tuple[tuple[int, ...], ...]:

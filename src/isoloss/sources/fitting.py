@@ -18,6 +18,7 @@ from isoloss.sources.columns import runs
 from isoloss.sources.mixed import mixtures
 from isoloss.sources.naming import LABELS
 from isoloss.sources.repeats import run_names, without_repeats
+from isoloss.sources.settings import unread_settings
 from isoloss.sources.table import Runs, row_words
 from isoloss.strict import json_values
 
@@ -140,7 +141,7 @@ def columns_for(
     table_runs = accept(usable(table_runs))
     design = [name for name in table_runs.needed if name not in ("loss", *extra, "holdout")]
     table_runs = without_repeats(table_runs, design)
-    findings = [*table_runs.findings, *mixtures(table_runs, design)]
+    findings = [*table_runs.findings, *mixtures(table_runs, design), *unread_settings(table_runs)]
     if forms and all(law.gives != "loss" for law in forms):  # sizes are no losses
         findings = [issue for issue in findings if not issue.kind.startswith("loss-")]
     run, note = (None, "") if cluster else run_names(table_runs, design)
