@@ -335,3 +335,20 @@ def test_words_are_no_counts():
     assert runs(table, columns={"params": "n"}).columns["params"] == "n"
     amounts = PLAIN.with_columns(params=pl.Series(["1M", "4M", "10M", "40M"]))
     assert runs(amounts).frame["params"].to_list() == PARAMS
+
+
+@pytest.mark.parametrize("column", ["mixture", "data", "data_set", "train_data", "corpus_name", "Data Mix"])
+def test_words_under_a_name_of_data_are_the_data_set(column):
+    two = PLAIN.with_columns(pl.Series(column, ["web", "code", "web", "code"]))
+    (finding,) = runs(two).findings
+    assert finding.message == f"{column} has 2 values: one law over several data sets"
+    one = PLAIN.with_columns(pl.lit("web").alias(column))
+    assert runs(one).findings == ()
+    assert runs(two.with_columns(dataset=pl.lit("all"))).findings[0].message == finding.message
+
+
+def test_numbers_under_a_name_of_data_are_no_data_set():
+    for column in ("data", "mixture", "train_data"):
+        found = runs(PLAIN.with_columns(pl.Series(column, [0.1, 0.2, 0.3, 0.4])))
+        assert "dataset" not in found.columns
+    assert "dataset" in runs(PLAIN.with_columns(dataset=pl.Series([1, 2, 1, 2]))).columns

@@ -69,3 +69,9 @@ def test_flops_by_another_rule_than_the_tables_are_refused():
     with pytest.raises(InputError, match=r"flops mean 6 N D here, but C is 1\.5 times"):
         inputs_for(replace(read, source=source), {"params": 1e9, "flops": 1e21})
     assert inputs_for(read, {"params": 1e9, "flops": 6e21})["tokens"] == pytest.approx(1e12)
+
+
+def test_a_finding_without_a_kind_is_no_rule_of_flops():
+    source = {"findings": [{"message": "something else"}]}
+    law = replace(read_fit("chinchilla"), source=source)
+    assert inputs_for(law, {"params": 1e9, "flops": 6e21})["tokens"] == pytest.approx(1e12)

@@ -108,7 +108,7 @@ def test_the_dirty_rows_of_xlstm(run_tables):
     assert left.frame.height + len(left.excluded) == 459
     assert {e.row for e in left.excluded if e.by_outcome} == set(bad)
     assert {e.row for e in left.excluded if e.reason.startswith("unfinished")} == set(early)
-    assert kinds(accept(left)) == {"mixed-family", "mixed-context"}
+    assert kinds(accept(left)) == {"mixed-family", "mixed-context", "mixed-dataset"}
     alone = runs(path, where="arch = 'llama' AND context = 2048")
     assert accept(usable(alone)).findings == ()
 

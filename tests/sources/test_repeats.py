@@ -7,6 +7,7 @@ from run_tables import curves, cut, grid, kinds, out, taken
 
 from isoloss import fit
 from isoloss.errors import Refusal
+from isoloss.sources.repeats import last_digit
 
 
 @pytest.mark.parametrize("seeds", [(42, 42), (0, 0), ("first", "first")])
@@ -26,6 +27,29 @@ def test_one_run_written_with_two_roundings_is_one_run():
         data = taken(table)
         assert [row for row, _ in out(data)] == list(range(26, 51))
         assert len(data.loss) == 25
+
+
+@pytest.mark.parametrize("factor", [1.0, 1 / np.log(2), 1e-5, 0.37, 1e4])
+def test_a_factor_on_the_losses_changes_no_copies(factor):
+    seeds = pl.concat([grid(seed=s) for s in range(8)]).with_columns(pl.col("loss").round(3))
+    assert seeds.is_duplicated().sum() > 10
+    scaled = {"columns": {"loss": "ce"}, "allow_negative": True}
+    assert out(taken(seeds.select("params", "tokens", ce=pl.col("loss") * factor), **scaled)) == []
+    exact = pl.concat([grid(), grid()[3:6]]).select("params", "tokens", ce=pl.col("loss") * factor)
+    assert [row for row, _ in out(taken(exact, **scaled))] == [26, 27, 28]
+    twice = pl.concat([grid(), grid().with_columns(pl.col("loss").round(3))])
+    coarse = taken(twice.select("params", "tokens", ce=pl.col("loss") * factor), **scaled)
+    assert [row for row, _ in out(coarse)] == list(range(26, 51))
+
+
+@pytest.mark.parametrize("factor", [1.0, 1 / np.log(2), 3e-7])
+def test_thelast_digit_of_losses_in_any_unit(factor):
+    rng = np.random.default_rng(1)
+    for digits in range(1, 5):
+        losses = np.round(rng.uniform(2, 5, 300), digits)
+        assert last_digit(losses * factor) == pytest.approx(factor * 10.0**-digits)
+    assert last_digit(rng.uniform(2, 5, 300) * factor) is None
+    assert last_digit(np.array([np.nan, 0.0])) is None
 
 
 def test_control_seeds_are_no_reruns():

@@ -2,8 +2,11 @@
 
 import polars as pl
 import pytest
+from run_tables import grid
 
-from isoloss.sources import runs, unit_checks
+from isoloss.errors import InputError
+from isoloss.sources import columns_for, runs, unit_checks
+from isoloss.sources.fits import check_flops
 
 GOOD = {
     "params": [1e6, 1e7, 1e8, 1e9],
@@ -78,3 +81,24 @@ def test_flops_of_another_rule_or_unit_are_named(factor, kind, words):
     found = list(unit_checks.flops(runs(pl.DataFrame(GOOD | {"flops": flops}))))
     assert [issue.kind for issue in found] == [kind]
     assert words in found[0].message
+
+
+@pytest.mark.parametrize("factors", [(1.3, 2.0), (1.0, 1.4), (0.5, 1.0)])
+def test_flops_that_are_6nd_by_no_constant_are_told_where_one_asks_by_flops(factors):
+    low, high = factors
+    size = pl.col("params").log10()
+    share = (size - size.min()) / (size.max() - size.min())
+    table = grid().with_columns(C=6 * pl.col("params") * pl.col("tokens") * (high - (high - low) * share))
+    read = columns_for("chinchilla", table)
+    assert read.warnings == ()  # exact FLOPs are no fault of a table
+    with pytest.raises(InputError, match=f"C is {low:g} to {high:g} times 6 params tokens from row to row"):
+        check_flops(read.source)
+
+
+def test_control_flops_within_a_tenth_and_those_of_loops_are_taken():
+    loops = pl.Series("recurrence", [1, 2, 4, 8, 4] * 5)
+    for factor in (1.0, pl.Series([1.0, 1.05, 0.95, 1.02, 1.09] * 5)):
+        flops = 6 * pl.col("params") * pl.col("tokens") * factor
+        check_flops(columns_for("chinchilla", grid().with_columns(flops=flops)).source)
+        looped = grid().with_columns(loops, flops=flops * loops)
+        check_flops(columns_for("chinchilla", looped).source)

@@ -130,7 +130,7 @@ def forecast(
     table: o.Table,
     params: Annotated[list[float] | None, o.number("Parameters N of a new run.", "params")] = None,
     tokens: Annotated[list[float] | None, o.number("Its training tokens D, such as 1.4T.", "tokens")] = None,
-    flops: Annotated[list[float] | None, o.number("Its FLOPs C, in place of N or D.", "flops")] = None,
+    flops: Annotated[list[float] | None, o.number("FLOPs C = 6 N D, in place of N or D.", "flops")] = None,
     others: o.MoreInputs = None,
     *,
     runs: o.RunsOptions,

@@ -25,6 +25,7 @@ from isoloss.sources.naming import (
     header,
     is_panel,
     loss_unit,
+    may_be_setting,
     other_counts,
     plain,
 )  # fmt: skip
@@ -105,6 +106,7 @@ def runs(
         },
         copies=_equal_rows(selected, rows),
         labels=_labels(selected, rows, column_of),
+        unread=_unread(selected, rows, column_of),
         cut_short=cut_short,
         unknown_states={column: tuple(selected[column].drop_nulls().unique().sort()) for column in unclear},
         allow_negative=allow_negative,
@@ -172,8 +174,9 @@ def _map_columns(
         if name in column_of or name == "row":
             continue
         matches = [column for column in candidates(name, free) if could_be(table[column], name)]
-        if name == "run_id":  # either names the runs: the one that is best known
-            matches = sorted(matches, key=lambda column: SYNONYMS[name].index(plain(column)))[:1]
+        if name in ("run_id", "dataset"):  # either tells: the best known one that varies
+            best = sorted(matches, key=lambda column: SYNONYMS[name].index(plain(column)))
+            matches = sorted(best, key=lambda column: table[column].drop_nulls().n_unique() < 2)[:1]
         if len(matches) > 1 and name in needed:
             first, second = matches[:2]
             raise InputError(
@@ -194,7 +197,12 @@ def _map_columns(
 
 
 def could_be(column: pl.Series, name: str) -> bool:
-    """False for words alone where counts are looked for: a label such as 'attention' for how N is counted."""
+    """False for words alone where counts are looked for: a label such as 'attention' for how N is counted.
+
+    And for numbers where words are: 'data' may be a count of tokens, 'mixture' a share.
+    """
+    if name == "dataset":
+        return not column.dtype.is_numeric() or plain(column.name) in ("dataset", "corpus")
     if name not in AMOUNTS or column.dtype != pl.String or not column.drop_nulls().len():
         return True
     return bool(column.str.contains(r"\d").any())
@@ -260,6 +268,14 @@ def _labels(table: pl.DataFrame, rows: pl.Series, column_of: Mapping[str, str]) 
     # Each row has an origin of its own in an imported table, and is no other setting by that.
     free = [c for c in table.columns if c not in (*used, "row", "origin") and table[c].dtype in text]
     return table.select(rows.alias("row"), *(pl.col(f"^{re.escape(c)}$").cast(pl.String) for c in free))
+
+
+def _unread(table: pl.DataFrame, rows: pl.Series, column_of: Mapping[str, str]) -> pl.DataFrame:
+    """``row`` and every column of numbers that is nobody's and may be a setting."""
+    used = {"row", *column_of.values()}
+    free = [column for column in table.select(numeric()).iter_columns() if column.name not in used]
+    kept = [column.cast(pl.Float64) for column in free if may_be_setting(column.name)]
+    return pl.DataFrame([rows.alias("row"), *kept])
 
 
 def _equal_rows(table: pl.DataFrame, rows: pl.Series) -> tuple[tuple[int, ...], ...]:

@@ -40,9 +40,11 @@ def read_fit(source: str | Path) -> Fit:
 
 def check_flops(source: Mapping[str, Any]) -> None:
     """Raises InputError where the FLOPs of the table behind a result follow another rule than C = 6 N D."""
-    for finding in source.get("findings", ()):
-        if finding["kind"] == "flops-rule":
-            what = f"flops mean 6 N D here, but {finding['message']}"
+    # A file that others wrote may name no kind.
+    rules = [each["message"] for each in source.get("findings", ()) if each.get("kind") == "flops-rule"]
+    for rule in (*rules, source.get("flops_rule")):
+        if rule:
+            what = f"flops mean 6 N D here, but {rule}"
             raise InputError(what, where="flops", mend="give params and tokens")
 
 

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from isoloss import text
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Array, Fit, FitStatus, Form, fit, registered
+from isoloss.sources import unit_checks
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
 from isoloss.sources.mixed import mixtures
 from isoloss.sources.naming import LABELS
 from isoloss.sources.repeats import run_names, without_repeats
+from isoloss.sources.settings import unread_settings
 from isoloss.sources.sweeps import TUNED, best_of_sweeps, numbers_of
 from isoloss.sources.table import Runs, row_words
 from isoloss.strict import json_values
@@ -57,9 +59,14 @@ class Columns:
 
     @property
     def source(self) -> dict[str, Any]:
-        """Where the rows came from, which column is which, and which rows were left out, with the reasons."""
+        """Where the rows came from, which column is which, and which rows were left out, with the reasons.
+
+        ``flops_rule`` is there where FLOPs are not 6 N D, nor a constant times that.
+        """
+        uneven = unit_checks.uneven_flops(self.runs)
         return {
             **self.runs.source,
+            **({"flops_rule": uneven} if uneven else {}),
             "columns": dict(self.runs.columns),
             "excluded": json_values(self.runs.excluded),
             "findings": [
@@ -140,7 +147,7 @@ def columns_for(
     table_runs = accept(usable(table_runs))
     design = [name for name in table_runs.needed if name not in ("loss", *extra, "holdout")]
     table_runs = without_repeats(table_runs, design)
-    findings = [*table_runs.findings, *mixtures(table_runs, design)]
+    findings = [*table_runs.findings, *mixtures(table_runs, design), *unread_settings(table_runs)]
     if forms and all(law.gives != "loss" for law in forms):  # sizes are no losses
         findings = [issue for issue in findings if not issue.kind.startswith("loss-")]
     run, note = (None, "") if cluster else run_names(table_runs, design)

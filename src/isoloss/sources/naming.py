@@ -12,6 +12,9 @@ SYNONYMS = {name: tuple(others) for name, others in _NAMING["synonyms"].items()}
 LABELS = frozenset(_NAMING["labels"])
 NUMBERS = frozenset([*SYNONYMS, *_NAMING["more_numbers"]]) - LABELS
 PARAMETER_COUNTS = frozenset([*SYNONYMS["params"], *SYNONYMS["params_total"], *_NAMING["parameter_counts"]])
+BATCHES = frozenset(_NAMING["batches"])
+SETTINGS_BY_NAME = frozenset(_NAMING["settings"]) | BATCHES
+_NO_SETTINGS = frozenset(_NAMING["no_settings"])
 COUNTED = ("params", "params_total", "params_executed", "tokens", "unique_tokens", "flops")
 
 _FOLDERS = re.compile(
@@ -110,6 +113,12 @@ def candidates(name: str, columns: Iterable[str]) -> list[str]:
 def _total(column: str) -> bool:
     """Whether a name such as 'total_gflops' may be of a whole run; a bare 'tflops' is a speed."""
     return not re.fullmatch(r"[gtpez]flops?(_s)?", plain(column))
+
+
+def may_be_setting(column: str) -> bool:
+    """Whether a column of numbers may be a setting of training by its name, as most names may."""
+    name = plain(column)
+    return name in SETTINGS_BY_NAME or not (_NO_SETTINGS & set(name.split("_")) or name in PARAMETER_COUNTS)
 
 
 def other_counts(columns: Iterable[str], column_of: Mapping[str, str]) -> list[str]:

@@ -5,9 +5,11 @@ Each says what tells it apart from honest seeds, which share their inputs too an
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from isoloss.sources.naming import plain
 from isoloss.sources.table import Excluded, Runs, TableIssue, row_words, share
@@ -56,7 +58,7 @@ def _near_copies(data: pl.DataFrame) -> tuple[int, ...]:
         if not {"params", size, "loss"} <= set(data.columns):
             continue
         # Names of runs tell rows apart that rounding made equal; nine digits are not equal by chance.
-        names = ("run_id",) if _decimals(data["loss"]) <= 4 else ()
+        names = () if last_digit(data["loss"].to_numpy()) is None else ("run_id",)
         same = [name for name in (*SETTINGS, "seed", *names) if name in data.columns]
         sizes = (pl.col(name).round_sig_figs(5) for name in ("params", size))
         keys = data.drop_nulls(["params", size, "loss"]).select(
@@ -73,17 +75,31 @@ def _rounded(data: pl.DataFrame, design: Sequence[str]) -> bool:
 
     Some repeats of a design then differ, by a few units of the last digit.
     """
-    decimals = _decimals(data["loss"])
-    if decimals > 4:
+    step = last_digit(data["loss"].to_numpy())
+    if step is None:
         return False
     spread = data.group_by(design).agg(pl.col("loss").max() - pl.col("loss").min())["loss"]
-    return bool(((spread > 0) & (spread < 30 * 10.0**-decimals)).any())
+    return bool(((spread > 0) & (spread < 29.5 * step)).any())
 
 
-def _decimals(losses: pl.Series) -> int:
-    """Digits after the point that all losses need; 12 for more."""
-    values = losses.filter(losses.abs() < 1e9).to_numpy()
-    return next((d for d in range(12) if np.all(np.abs(values - np.round(values, d)) < 1e-13)), 12)
+def last_digit(loss_n: NDArray[np.float64], most: int = 100_000) -> float | None:
+    """The step of which all losses are multiples; None if the median loss has more than ``most`` of them.
+
+    It is that of the last decimal, in whatever unit: a factor on the losses is one on the step.
+    """
+    values = np.unique(loss_n[np.isfinite(loss_n)])
+    middle = values[len(values) // 2] if len(values) else 0.0
+    if middle == 0:
+        return None
+    ratio_n, steps = values[np.abs(values) < 1000 * abs(middle)] / middle, 1
+    while steps <= most:
+        count_n = steps * ratio_n
+        off_n = np.abs(count_n - np.round(count_n)) > 16 * np.finfo(float).eps * steps * np.abs(ratio_n).max()
+        if not off_n.any():
+            return abs(float(middle)) / steps
+        more = Fraction(float(count_n[off_n][0])).limit_denominator(max(2, most // steps)).denominator
+        steps *= max(more, 2)
+    return None
 
 
 def without_repeats(runs: Runs, design: Sequence[str]) -> Runs:
@@ -184,15 +200,12 @@ def _coarser(runs: Runs, design: list[str]) -> list[int]:
     if pairs.height < 6 or 2 * pairs.height < data.height:
         return []
     loss_P2 = pairs["loss"].to_numpy().reshape(-1, 2)
-    digits_P2 = np.full(loss_P2.shape, 9)
-    for decimals in range(8, -1, -1):
-        digits_P2[np.abs(loss_P2 - np.round(loss_P2, decimals)) < 1e-12] = decimals
-    # Trailing zeros hide the digits of a few numbers: those of most are the column's.
-    first, second = np.median(digits_P2, axis=0)
-    same_P = np.abs(loss_P2[:, 0] - loss_P2[:, 1]) <= 0.51 * 10.0 ** -min(first, second)
-    if first == second or np.mean(same_P) < 0.9:
+    # Finer than ten million steps is as good as exact.
+    first, second = (last_digit(loss_P2[:, place], most=10_000_000) or 0.0 for place in (0, 1))
+    same_P = np.abs(loss_P2[:, 0] - loss_P2[:, 1]) <= 0.51 * max(first, second)
+    if np.isclose(first, second, rtol=1e-6, atol=0) or np.mean(same_P) < 0.9:
         return []
-    coarse = 0 if first < second else 1
+    coarse = 0 if first > second else 1
     return sorted(pairs["row"].to_numpy().reshape(-1, 2)[same_P, coarse].tolist())
 
 

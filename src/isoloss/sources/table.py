@@ -44,7 +44,8 @@ class Runs:
     raw counts, loss in nats per token. ``columns``: our name -> the column it came from. ``needed``: the
     names that every row must have. ``source``: path, sha256, rows_read, rows_kept, where, columns,
     derived (name -> rule), notes, loss_unit. ``copies``: groups of rows that agree in every column of the
-    table as given. ``labels``: ``row`` and the columns of text that have no name of ours. ``cut_short``: row
+    table as given. ``labels``: ``row`` and the columns of text that have no name of ours; ``unread``: ``row``
+    and those of numbers. ``cut_short``: row
     -> why its run did not end well, by the table's own words; ``unknown_states``: words that nobody knows.
     ``excluded``: rows that ``usable`` left out. ``accepted``: kinds of findings that only warn where they
     would refuse.
@@ -57,6 +58,7 @@ class Runs:
     findings: tuple[TableIssue, ...] = ()
     copies: tuple[tuple[int, ...], ...] = ()
     labels: pl.DataFrame = field(default_factory=pl.DataFrame)
+    unread: pl.DataFrame = field(default_factory=pl.DataFrame)
     cut_short: Mapping[int, str] = field(default_factory=dict)
     unknown_states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     excluded: tuple[Excluded, ...] = ()

@@ -161,8 +161,7 @@ def flops(runs: Runs) -> Iterator[TableIssue]:
     if not data.height:
         return
     if runs.has("tokens"):
-        ratios = data["flops"] / (6 * data["params"] * data["tokens"])
-        usual = 1.0
+        ratios, usual = _over_6ND(data), 1.0
     else:  # tokens a parameter, of which tables in print have 0.01 to 1e4, mostly near 20
         ratios, usual = data["flops"] / (6 * data["params"] ** 2), 20.0
     ratios = ratios.filter(ratios.is_finite() & (ratios > 0))
@@ -184,3 +183,25 @@ def flops(runs: Runs) -> Iterator[TableIssue]:
         rule = next((rule for size, rule in _FLOPS_RULES.items() if abs(factor / size - 1) < 0.02), "")
         text = f"{column} is {factor:.4g} times 6 params tokens in every row" + (f" ({rule})" if rule else "")
         yield TableIssue("flops-rule", "warn", (), text, "say which counting rule the FLOPs follow")
+
+
+def uneven_flops(runs: Runs) -> str:
+    """How far FLOPs are from 6 N D where they are so by no constant factor; '' for less than a tenth.
+
+    No finding, since exact FLOPs are: it matters only where a size is to follow from FLOPs.
+    """
+    if not runs.has("flops", "params", "tokens"):
+        return ""
+    ratios = _over_6ND(_positive(runs.frame, "flops", "params", "tokens"))
+    if ratios.is_empty():
+        return ""
+    low, high = np.quantile(ratios.to_numpy(), [0.1, 0.9])
+    if high <= 1.02 * low or (low >= 1 / 1.1 and high <= 1.1):
+        return ""
+    return f"{runs.columns['flops']} is {low:.3g} to {high:.3g} times 6 params tokens from row to row"
+
+
+def _over_6ND(data: pl.DataFrame) -> pl.Series:
+    """FLOPs over 6 N D; of looped models each loop counts."""
+    loops = data["recurrence"].fill_null(1) if "recurrence" in data.columns else 1
+    return data["flops"] / (6 * data["params"] * data["tokens"] * loops)

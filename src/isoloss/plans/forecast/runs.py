@@ -89,7 +89,7 @@ class LogRuns:
         sizes_Sn, sizes_Sq = with_product(self.z_In), with_product(at_Iq)
         low_S, high_S = sizes_Sn.min(axis=1, keepdims=True), sizes_Sn.max(axis=1, keepdims=True)
         away_Sq = np.maximum(np.maximum(sizes_Sq - high_S, low_S - sizes_Sq), 0.0)
-        return np.where(away_Sq < _ALIKE, 0.0, away_Sq)  # neither rounding nor a like size is a distance
+        return np.where(away_Sq < ALIKE, 0.0, away_Sq)  # neither rounding nor a like size is a distance
 
     @property
     def outside_names(self) -> tuple[str, ...]:
