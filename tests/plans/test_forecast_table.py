@@ -121,7 +121,7 @@ def test_a_law_that_parts_from_its_own_runs_is_said_inside_them(runs):
 
 def test_one_number_goes_with_many(frame):
     assert isoloss.forecast(frame, params=[1e9, 2e9, 4e9], tokens=1e11).loss.shape == (3,)
-    with pytest.raises(InputError, match="shape"):
+    with pytest.raises(InputError, match="2 values of tokens for 3 of params"):
         isoloss.forecast(frame, params=[1e9, 2e9, 4e9], tokens=[1e11, 2e11])
 
 
