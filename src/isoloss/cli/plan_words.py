@@ -41,7 +41,8 @@ def memory_of(dry_run: "DryRun") -> str:
 
 def table_of(dry_run: "DryRun", rows: "Sequence[Sequence[PlannedRun]]") -> Table:
     runs = len(dry_run.runs)
-    alike = "" if len(rows) == runs else "; those that differ only in their seed share a row"
+    shared = any(len(design) > 1 for design in rows)
+    alike = "; those that differ only in their seed share a row" if shared else ""
     table = Table(title=f"{dry_run.study}, scale {dry_run.scale}: {text.plural(runs, 'run')}{alike}")
     columns = columns_of(dry_run)
     for head, _ in columns:
