@@ -2,28 +2,28 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from isoloss import checked, text
-from isoloss.models import shape_of
 from isoloss.plans.cost import memories
-from isoloss.studies.estimate import bytes_of, machine_rate
-from isoloss.studies.gpu import SHARE, execution_on_gpu
-from isoloss.studies.launch import DryRun
-from isoloss.studies.plan import PlannedRun, designs, wall_seconds
-from isoloss.training.settings import Execution
+
+if TYPE_CHECKING:  # they need torch, which a command that only reads does without
+    from isoloss.studies.launch import DryRun
+    from isoloss.studies.plan import PlannedRun
 
 ROWS = 300
 """Of a plan that are printed: more take longer to draw than to plan, and nobody reads them."""
 
-Column = tuple[str, Callable[[Sequence[PlannedRun], Mapping[str, Any]], str]]
+Column = tuple[str, Callable[[Sequence["PlannedRun"], Mapping[str, Any]], str]]
 """A head, and what stands under it for the runs of a design and the row of the first."""
 
 
-def show(dry_run: DryRun, hours: Sequence[Mapping[str, Any]], workers: int) -> None:
+def show(dry_run: "DryRun", hours: Sequence[Mapping[str, Any]], workers: int) -> None:
+    from isoloss.studies.plan import designs
+
     rows = designs(dry_run.runs)
     Console(width=None if sys.stdout.isatty() else 140).print(table_of(dry_run, rows[:ROWS]))
     if left_out := sum(map(len, rows[ROWS:])):
@@ -32,14 +32,17 @@ def show(dry_run: DryRun, hours: Sequence[Mapping[str, Any]], workers: int) -> N
         print(line)
 
 
-def memory_of(dry_run: DryRun) -> str:
+def memory_of(dry_run: "DryRun") -> str:
     """What the bytes of the plan are bytes of."""
+    from isoloss.studies.estimate import machine_rate
+
     return "GPU memory" if dry_run.basis == machine_rate(gpu=True).basis else "RAM"
 
 
-def table_of(dry_run: DryRun, rows: Sequence[Sequence[PlannedRun]]) -> Table:
+def table_of(dry_run: "DryRun", rows: "Sequence[Sequence[PlannedRun]]") -> Table:
     runs = len(dry_run.runs)
-    alike = "" if len(rows) == runs else "; those that differ only in their seed share a row"
+    shared = any(len(design) > 1 for design in rows)
+    alike = "; those that differ only in their seed share a row" if shared else ""
     table = Table(title=f"{dry_run.study}, scale {dry_run.scale}: {text.plural(runs, 'run')}{alike}")
     columns = columns_of(dry_run)
     for head, _ in columns:
@@ -50,7 +53,7 @@ def table_of(dry_run: DryRun, rows: Sequence[Sequence[PlannedRun]]) -> Table:
     return table
 
 
-def columns_of(dry_run: DryRun) -> list[Column]:
+def columns_of(dry_run: "DryRun") -> list[Column]:
     """Executed parameters only where a run loops: elsewhere they are its parameters once more."""
     loops = any(executes_more(run.as_row()) for run in dry_run.runs)
     executed: Column = (
@@ -76,7 +79,9 @@ def executes_more(row: Mapping[str, Any]) -> bool:
     return row["params_executed"] != row["params"]
 
 
-def lines(dry_run: DryRun, hours: Sequence[Mapping[str, Any]], workers: int) -> Iterator[str]:
+def lines(dry_run: "DryRun", hours: Sequence[Mapping[str, Any]], workers: int) -> Iterator[str]:
+    from isoloss.studies.plan import wall_seconds
+
     wall = text.duration(wall_seconds(dry_run.runs, workers))
     largest = text.size(max(run.memory_bytes for run in dry_run.runs))
     memory = f"up to {largest} of {memory_of(dry_run)} for one run"
@@ -101,8 +106,10 @@ def in_digits(value: float, decimals: int) -> str:
     return f"{value:,.{decimals if value < 100 else 0}f}"
 
 
-def room_words(runs: Sequence[PlannedRun], gpu: str) -> str:
+def room_words(runs: "Sequence[PlannedRun]", gpu: str) -> str:
     """Do the runs fit there? Of the sizes that it is sold with none is named after one that is enough."""
+    from isoloss.studies.plan import designs
+
     tried = [run for run, *_ in designs(runs)]
     said: list[str] = []
     for memory in memories(gpu):
@@ -113,8 +120,11 @@ def room_words(runs: Sequence[PlannedRun], gpu: str) -> str:
     return "; ".join(said)
 
 
-def room_in(tried: Sequence[PlannedRun], memory: float) -> tuple[list[PlannedRun], str]:
+def room_in(tried: "Sequence[PlannedRun]", memory: float) -> "tuple[list[PlannedRun], str]":
     """Those that do not fit however small their micro-batches are, and a sentence."""
+    from isoloss.studies.gpu import SHARE, execution_on_gpu
+    from isoloss.training.settings import Execution
+
     parts = [execution_on_gpu(run, Execution(), memory).micro_batches for run in tried]
     needed = [bytes_on(run, part, memory) for run, part in zip(tried, parts, strict=True)]
     too_large = [run for run, there in zip(tried, needed, strict=True) if there > SHARE * memory]
@@ -127,6 +137,9 @@ def room_in(tried: Sequence[PlannedRun], memory: float) -> tuple[list[PlannedRun
     return too_large, f"{largest.label}{others} would not fit in {place}, of which runs fill {SHARE:.0%}"
 
 
-def bytes_on(run: PlannedRun, micro_batches: int, memory: float) -> float:
+def bytes_on(run: "PlannedRun", micro_batches: int, memory: float) -> float:
+    from isoloss.models import shape_of
+    from isoloss.studies.estimate import bytes_of
+
     shape = shape_of(run.settings.family, run.settings.shape)
     return bytes_of(run.settings, shape, run.counts, micro_batches, memory)
