@@ -1,5 +1,6 @@
 """A study by name or file, costed before it starts: what it would take, where, and what speaks against it."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -77,11 +78,19 @@ def test_every_gpu_that_is_here_is_a_worker(path, monkeypatch):
     assert dry_run(path, "mini", ["device=cpu"]).workers == 6, "unless the study asks for the processor"
 
 
-def test_more_tokens_than_the_text_has_bytes_is_said_before_they_are_paid_for(path):
+def test_how_often_the_text_would_be_read_is_said_before_it_is_paid_for(path, monkeypatch):
     (warning,) = dry_run(path, "mini", ["tokens=[640_000]"]).warnings
-    assert warning.startswith("640,000 tokens are more than the ")
-    assert "bytes of 'tiny': every text would repeat" in warning
+    assert warning.startswith("the longest run takes 640K tokens, and 'tiny' has about ")
+    assert re.search(r": the text would be read about [23]\d times; ", warning), "43 KB, two bytes a token"
     assert "--set corpus=NAME" in warning
+    monkeypatch.setattr(launch, "training_tokens", lambda scale: 1_000)
+    (warning,) = dry_run(path, "mini", ["tokens=[1280]"]).warnings
+    assert "'tiny' has about 1K: the text would be read about 1.3 times; " in warning
+
+
+def test_control_a_text_that_is_long_enough_is_no_warning(path, monkeypatch):
+    monkeypatch.setattr(launch, "training_tokens", lambda scale: 1_280)
+    assert dry_run(path, "mini", ["tokens=[1280]"]).warnings == []
 
 
 @pytest.mark.parametrize(

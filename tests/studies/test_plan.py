@@ -329,6 +329,15 @@ def test_runs_that_differ_in_their_seed_alone_are_one_design(scale, study_text):
     assert max(map(len, found)) == 3
 
 
+def test_tokens_of_the_text_are_counted_or_estimated_from_its_bytes(scale, tmp_path, monkeypatch):
+    chosen = scale()
+    length = plan.TextLength(train=40_000, validation=4_000)
+    monkeypatch.setattr(plan, "length_of", lambda *_: length)
+    assert plan.training_tokens(chosen) == 40_000
+    length = plan.TextLength(train=40_000, validation=4_000, counted=False)
+    assert 15_000 < plan.training_tokens(chosen) < 25_000, "two bytes a token of 300"
+
+
 def test_wall_time_is_that_of_the_longest_run_or_of_full_workers(scale):
     runs = plan.plan(scale(), gpu=False)
     seconds = [run.seconds for run in runs]

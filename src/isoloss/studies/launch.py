@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from isoloss.corpus import library
+from isoloss import text
 from isoloss.errors import InputError
 from isoloss.models import load_file
 from isoloss.strict import key_and_value, validate
@@ -18,7 +18,7 @@ from isoloss.studies.engines import ray, slurm
 from isoloss.studies.engines.messages import Engine
 from isoloss.studies.estimate import machine_rate
 from isoloss.studies.own_families import check_families
-from isoloss.studies.plan import PlannedRun, plan
+from isoloss.studies.plan import PlannedRun, plan, training_tokens
 from isoloss.studies.spec import Scale, Study
 from isoloss.studies.stop import StopSignal
 from isoloss.training.device import find
@@ -208,12 +208,13 @@ def load_warnings(runs: Sequence[PlannedRun], workers: int) -> list[str]:
 
 
 def text_warnings(scale: Scale, runs: Sequence[PlannedRun]) -> list[str]:
-    """More tokens than the corpus has bytes means that text repeats: said before the money is spent."""
-    text_bytes = library.info(scale.corpus).train_bytes
-    most = max(run.settings.tokens[-1] for run in runs)
-    if most < text_bytes:
+    """More tokens than the corpus has means that text repeats: said before the money is spent."""
+    there = training_tokens(scale)
+    times = max(run.settings.tokens[-1] for run in runs) / there
+    if times <= 1:
         return []
     return [
-        f"{most:,} tokens are more than the {text_bytes:,} bytes of {scale.corpus!r}: every text would "
-        "repeat; add a larger corpus and name it with --set corpus=NAME"
+        f"the longest run takes {text.count(times * there)} tokens, and {scale.corpus!r} has about "
+        f"{text.count(there)}: the text would be read about {times:,.{1 if times < 10 else 0}f} times; add a "
+        "larger corpus and name it with --set corpus=NAME"
     ]

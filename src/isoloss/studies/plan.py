@@ -67,8 +67,18 @@ class TextLength:
     counted: bool = True
 
     def likely_validation(self, vocab: int) -> int:
+        return self.likely(self.validation, vocab)
+
+    def likely(self, tokens: int, vocab: int) -> int:
         """The starter has 2.5 bytes a token of 1,024; each doubling of the vocabulary takes about as much."""
-        return self.validation if self.counted else round(self.validation / (log2(vocab) / 4))
+        return tokens if self.counted else round(tokens / (log2(vocab) / 4))
+
+
+def training_tokens(scale: Scale, home: Path | None = None) -> int:
+    """Of the scale's corpus: counted where an earlier run has tokenized it, else about so many."""
+    tokenizer, vocab = identify_tokenizer(scale)
+    length = length_of(library.info(scale.corpus, home), tokenizer, home)
+    return length.likely(length.train, vocab)
 
 
 def plan(scale: Scale, *, gpu: bool, home: Path | None = None) -> list[PlannedRun]:
