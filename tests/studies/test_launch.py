@@ -132,7 +132,7 @@ def test_a_launch_goes_to_its_own_folder_with_its_own_options(path, tmp_path, mo
     assert not any(tmp_path.glob("studies"))
 
 
-@pytest.mark.parametrize(("load", "said"), [(0.2, []), (6.8, ["count on 4.4 times as long, 7:20"])])
+@pytest.mark.parametrize(("load", "said"), [(0.2, []), (6.8, ["count on 4.4 times as long, 7.3 min"])])
 def test_a_busy_machine_is_said_beside_the_estimate(monkeypatch, load, said):
     monkeypatch.setattr(launch.os, "getloadavg", lambda: (load, 9.0, 0.0))
     monkeypatch.setattr(launch.runner, "cores", lambda: 2)

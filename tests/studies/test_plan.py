@@ -345,12 +345,6 @@ def test_wall_time_is_that_of_the_longest_run_or_of_full_workers(scale):
     assert plan.wall_seconds(runs, 1) == pytest.approx(sum(seconds))
 
 
-def test_estimated_wall_time_is_bounded_by_the_longest_run(scale):
-    runs = plan.plan(scale(), gpu=False)
-    assert runner.estimated_wall(runs, 10**6) == runner.clock(max(run.seconds for run in runs))
-    assert runner.estimated_wall(runs, 1) == runner.clock(sum(run.seconds for run in runs))
-
-
 def test_an_entry_may_have_another_context_with_as_many_tokens_a_step(scale, study_text):
     first = "shapes = [{ n_layer = 1, d_model = 8, n_head = 2 }]"
     assert study_text.count(first) == 1

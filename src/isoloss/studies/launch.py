@@ -18,7 +18,7 @@ from isoloss.studies.engines import ray, slurm
 from isoloss.studies.engines.messages import Engine
 from isoloss.studies.estimate import machine_rate
 from isoloss.studies.own_families import check_families
-from isoloss.studies.plan import PlannedRun, plan, training_tokens
+from isoloss.studies.plan import PlannedRun, plan, training_tokens, wall_seconds
 from isoloss.studies.spec import Scale, Study
 from isoloss.studies.stop import StopSignal
 from isoloss.training.device import find
@@ -151,8 +151,7 @@ def engine_of(name: str, changes: Sequence[str], scale: Scale, workers: int | No
     if workers is not None and workers < 1:
         raise InputError(f"{workers} workers train nothing", mend="give workers of 1 or more")
     module = REMOTE[name]
-    mend = "see docs/clusters.md"
-    options = validate(module.Options, values, where="--engine-set", mend=mend, by_hand=True)
+    options = validate(module.Options, values, where="--engine-set", mend=spec.CHANGE, by_hand=True)
     if options.gpus is None and (scale.meant_for == "gpu" or scale.device.startswith("cuda")):
         options = options.model_copy(update={"gpus": scale.ranks})
     options = options.model_copy(update={"cpus": max(options.cpus, scale.ranks)})
@@ -202,7 +201,7 @@ def load_warnings(runs: Sequence[PlannedRun], workers: int) -> list[str]:
     if load < BUSY * cores:
         return []
     longer = (load + workers) / cores
-    wall = runner.estimated_wall(runs, workers, longer)
+    wall = text.duration(longer * wall_seconds(runs, workers))
     said = f"the machine is busy (load {load:.1f} on {cores} cores)"
     return [f"{said}: count on {longer:.1f} times as long, {wall}"]
 

@@ -21,7 +21,7 @@ from isoloss.studies.engines import local
 from isoloss.studies.engines.messages import Ended, Engine, Held
 from isoloss.studies.gpu import calibrated, execution_on_gpu, members_at_once
 from isoloss.studies.plan import PlannedRun, TextLength, check_contexts, cohorts
-from isoloss.studies.progress import Board, clock
+from isoloss.studies.progress import Board
 from isoloss.studies.spec import Scale, Study
 from isoloss.studies.status import holder
 from isoloss.studies.stop import StopSignal
@@ -323,9 +323,3 @@ def cores() -> int:
 
 def gpu_count() -> int:
     return max(1, torch.cuda.device_count())
-
-
-def estimated_wall(runs: Sequence[PlannedRun], workers: int, longer: float = 1.0) -> str:
-    """Estimated wall time of all runs on this many workers, so many times as ``longer``, as a clock."""
-    longest = max(run.seconds for run in runs)
-    return clock(longer * max(longest, sum(run.seconds for run in runs) / workers))
