@@ -281,7 +281,7 @@ def test_loops_are_a_third_input_by_the_same_code():
     table = pl.DataFrame({"params": N, "tokens": D, "recurrence": loops, "loss": loss})
     found = isoloss.forecast(table, params=5e9, tokens=4e11, others={"recurrence": [1, 16]})
     truth = loss_at(5e9, 4e11) + 0.3 * np.array([1.0, 16.0]) ** -0.8
-    assert set(found.extrapolation) == {"params", "tokens", "recurrence"}
+    assert set(found.extrapolation) == {"params", "tokens", "recurrence", "flops"}
     assert found.extrapolation["recurrence"].tolist() == [1.0, 2.0]
     assert found.origins > 4
     low, high = found.interval.T

@@ -17,7 +17,7 @@ from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
 from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
 from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecaster
 from isoloss.plans.forecast.runs import log_columns, log_runs
-from isoloss.plans.forecast.unasked import OTHERS, SIZES, check_scales, sweep_finding, tuned_doubts
+from isoloss.plans.forecast.unasked import OTHERS, SIZES, check_scales, sweep_doubt, tuned_doubts
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import columns_for, in_refusal, source_warnings
 from isoloss.sources.sweeps import TUNED, numbers_of
@@ -114,7 +114,7 @@ def forecaster_of(
 def _with_sweep(source: Mapping[str, Any], said: str) -> dict[str, Any]:
     """``source`` with what is ``said`` of a sweep, in place of the advice to keep one setting."""
     found = [each for each in source.get("findings", ()) if each.get("kind") != "no-seeds"]
-    return {**source, "findings": [*found, sweep_finding(said)]}
+    return {**source, "findings": [*found, sweep_doubt(said)]}
 
 
 def _best_rows(data: FitData, source: Mapping[str, Any]) -> tuple[FitData, str]:

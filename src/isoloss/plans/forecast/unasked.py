@@ -14,7 +14,7 @@ from isoloss.sources.sweeps import ALIKE, TUNED
 SIZES = ("params", "tokens", "flops")
 OTHERS = ("recurrence", "unique_tokens", "position")
 """More inputs that the loss falls in."""
-Finding = dict[str, Any]
+Doubt = dict[str, Any]
 """A doubt as the ``source`` of a result carries it, beside those of the table's checks."""
 
 
@@ -51,22 +51,22 @@ def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
     return True
 
 
-def tuned_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> list[Finding]:
+def tuned_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> list[Doubt]:
     """Of a rate or a batch in ``differ`` that changes by no rule of the ``known`` sizes."""
     said = "changes from run to run and the forecast does not use it"
     return [
-        _finding("tuned", f"{name} {said}", f"keep the best {name} of each size")
+        _doubt("tuned", f"{name} {said}", f"keep the best {name} of each size")
         for name in TUNED
         if name in differ and not _by_rule(differ[name], known)
     ]
 
 
-def sweep_finding(message: str) -> Finding:
+def sweep_doubt(message: str) -> Doubt:
     """That the best of each size was kept."""
-    return _finding("sweep", message, "")
+    return _doubt("sweep", message, "")
 
 
-def _finding(kind: str, message: str, mend: str) -> Finding:
+def _doubt(kind: str, message: str, mend: str) -> Doubt:
     return {"kind": kind, "rows": [], "message": message, "mend": mend}
 
 
