@@ -281,8 +281,8 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
         out.append(f"no law follows the runs: they scatter by {text.percent(scatter)} about the best")
     if rising := runs.rising():
         out.append(f"the loss rises with {text.listed(rising)}: is it an accuracy, or are runs unfinished?")
-    if runs.on_one_line:
-        out.append(f"{text.listed(runs.names)} rise together: the forecast holds near their line alone")
+    if together := runs.on_one_line:
+        out.append(f"{text.listed(together)} rise together: the forecast holds near their line alone")
     if (np.ptp(kriged.mean_bq, axis=0) > _APART * kriged.sd_bq.mean(axis=0)).any():
         out.append("the laws disagree there by more than their intervals")
     return tuple(out)
