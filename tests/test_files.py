@@ -331,3 +331,14 @@ def test_a_file_where_a_folder_should_be_is_named_with_a_way_out(tmp_path, inner
     with pytest.raises(InputError, match=r"taken.*a file is in the way(.|\n)*name another place"):
         files.write_text(tmp_path / "taken" / inner, "new")
     assert (tmp_path / "taken").read_text(encoding="utf-8") == "a file"
+
+
+def test_a_folder_is_tried_and_nothing_is_left(tmp_path):
+    (held := tmp_path / "held").mkdir()
+    for path in (tmp_path / "a" / "b", held):
+        files.try_folder(path)
+    assert list(tmp_path.iterdir()) == [held]
+    (held / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        files.try_folder(held / "file" / "c")
+    assert list(held.iterdir()) == [held / "file"]

@@ -21,7 +21,7 @@ import tempfile
 import tomllib
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -82,6 +82,17 @@ def make_folder(path: Path) -> None:
         raise InputError(
             "no folder can be made: a file is in the way", where=error.filename, mend="name another place"
         ) from None
+
+
+def try_folder(path: Path) -> None:
+    """Make a folder as ``make_folder`` and take it away again. Raises OSError where it cannot be made."""
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    finally:
+        for folder in new:
+            with suppress(OSError):  # not there, or another process has begun in it
+                folder.rmdir()
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:

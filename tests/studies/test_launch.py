@@ -57,7 +57,7 @@ def test_a_folder_that_cannot_be_made_is_said_before_the_text_is_tokenized(path,
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(runner.Path, "mkdir", full)
+    monkeypatch.setattr(runner.files, "try_folder", full)
     monkeypatch.setattr(runner.library, "tokenize", lambda *_, **__: pytest.fail("tokenized"))
     with pytest.raises(InputError, match=r"cannot be made: No space left.*\n.*--out"):
         launch.launch(path, out=tmp_path / "out")

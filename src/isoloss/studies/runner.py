@@ -4,7 +4,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -211,16 +210,11 @@ def refuse_folder(folder: Path, study: Study) -> None:
 
 def check_folder(folder: Path) -> None:
     """Raises InputError where it cannot be made, before minutes of tokenizing; leaves nothing."""
-    new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        files.try_folder(folder)
     except OSError as error:
         what = f"cannot be made: {error.strerror}"
         raise InputError(what, where=f"--out {folder}", mend="choose another folder with --out") from None
-    finally:
-        for path in new:
-            with suppress(OSError):  # not there, or another process has begun in it
-                path.rmdir()
 
 
 def refuse_other_study(folder: Path, study: Study) -> None:
