@@ -14,7 +14,6 @@ from isoloss.report.tables import command
 from isoloss.report.templates import environment, fill
 from isoloss.serve.run import Run
 from isoloss.serve.watch import Watch
-from isoloss.studies.progress import clock
 
 STATES = ("running", "failed", "diverged", "queued", "waiting", "done")
 """In the order in which rows stand when a page is opened; later they stay where they are."""
@@ -167,7 +166,7 @@ class View:
                 self.drawing_trouble,
                 f"{count['done']} of {text.plural(total, 'run')} done{others}" if total else "",
                 share,
-                f"about {clock(left)} left at this speed" if left else "",
+                f"about {text.duration(left)} left at this speed" if left else "",
                 command(watch.plan) if left_alone else "",
             )
         )
@@ -200,7 +199,7 @@ def far(run: Run) -> str:
         f"step {progress.done:,} of {progress.updates:,}, {text.count(progress.tokens_per_second)} tokens/s"
     )
     if run.speed:
-        words += f", {clock((1 - run.share) / run.speed)} left"
+        words += f", {text.duration((1 - run.share) / run.speed)} left"
     if progress.diverged:
         words += f", {progress.diverged} of {progress.members} diverged"
     return words

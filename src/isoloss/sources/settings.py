@@ -33,25 +33,25 @@ def unread_settings(runs: Runs) -> Iterator[TableIssue]:
         return
     keys, batch = [f"size {name}" for name in sizes], pl.col("^batch_tokens$").name.prefix("size ")
     data = frame.select("row", *(pl.col(name).alias(f"size {name}") for name in sizes), batch)
-    told = [name for name in data.columns if name != "row"]
+    known = [name for name in data.columns if name != "row"]
     data = data.join(runs.unread, on="row", how="left", maintain_order="left")
-    found: list[str] = []
+    settings: list[str] = []
     named = {name: plain(name) in SETTINGS_BY_NAME for name in columns}
     for name in sorted(columns, key=lambda name: (not named[name], data[name].n_unique())):
         # What follows from the sizes and a setting that is told already, as steps do from a batch, is silent.
-        if _changes(data, keys, name, few=not named[name]) and not _constant(data, [*told, *found], name):
-            found.append(name)
-    if found:
-        yield _issue(found)
+        if _changes(data, keys, name, few=not named[name]) and not _constant(data, [*known, *settings], name):
+            settings.append(name)
+    if settings:
+        yield _issue(settings)
 
 
-def _issue(found: list[str]) -> TableIssue:
-    batch = [f"--column batch_tokens={_quoted(name)}" for name in found if plain(name) in BATCHES][:1]
-    if len(found) == 1:
-        what, mend = f"{found[0]} changes among the runs and is not used", "keep one value with --where"
+def _issue(settings: list[str]) -> TableIssue:
+    batch = [f"--column batch_tokens={_quoted(name)}" for name in settings if plain(name) in BATCHES][:1]
+    if len(settings) == 1:
+        what, mend = f"{settings[0]} changes among the runs and is not used", "keep one value with --where"
         mend = f"name it with {batch[0]}" if batch else mend
     else:
-        words = ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+        words = ", ".join(settings[:4]) + (f" and {len(settings) - 4} more" if len(settings) > 4 else "")
         what = f"{words} change among the runs and are not used"
         mend = ", or ".join(["keep one value of each with --where", *batch])
     return TableIssue("unread-setting", "warn", (), f"{what}: {mend}", mend)

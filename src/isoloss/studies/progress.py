@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from isoloss import text
 from isoloss.training.task import Progress
 
 PLAIN_SECONDS = 15.0
@@ -78,7 +79,8 @@ class Board:
 
     def headline(self) -> str:
         left = self.seconds_left()
-        return f"{self.share():4.0%} done, {'estimating' if left is None else f'about {clock(left)} left'}"
+        words = "estimating" if left is None else f"about {text.duration(left)} left"
+        return f"{self.share():4.0%} done, {words}"
 
     def line(self) -> str:
         members = "; ".join(
@@ -104,12 +106,12 @@ class Board:
 
 
 def facts(p: Progress) -> str:
-    """Of one cohort: 'step 65 of 602, loss 5.123, about 1:20 left'."""
-    said = [f"step {p.done} of {p.updates}"] + ([] if p.loss is None else [f"loss {p.loss:.3f}"])
+    """Of one cohort: 'step 65 of 602, loss 5.123, about 1.3 min left'."""
+    words = [f"step {p.done} of {p.updates}"] + ([] if p.loss is None else [f"loss {p.loss:.3f}"])
     if p.done and p.tokens_per_second > 0:
         seconds = (p.updates - p.done) * p.tokens / p.done * p.members / p.tokens_per_second
-        said.append(f"about {clock(seconds)} left")
-    return ", ".join(said)
+        words.append(f"about {text.duration(seconds)} left")
+    return ", ".join(words)
 
 
 def rate(progress: Progress) -> str:
@@ -118,12 +120,6 @@ def rate(progress: Progress) -> str:
 
 def loss(progress: Progress) -> str:
     return "none" if progress.loss is None else f"{progress.loss:.3f}"
-
-
-def clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds + 0.5), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def sparkline(values: Iterable[float], width: int = 24) -> str:

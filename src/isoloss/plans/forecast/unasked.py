@@ -26,19 +26,19 @@ def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array]) -> Non
         if empty := int(np.isnan(column).sum()):  # a plain model beside looped ones, or a value forgotten
             what = f"{name} is empty in {empty:,} of {text.plural(len(column), 'run')}"
             raise InputError(what, where="forecast", mend=f"fill it in, or keep one {name} with where")
-        beside = text.listed(list(known))
-        mend = f"give a value of {name} beside {beside}, or keep one {name} with where"
+        asked = text.listed(list(known))
+        mend = f"give a value of {name} beside {asked}, or keep one {name} with where"
         if name in OTHERS:  # a plan takes none
-            mend = f"keep one {name} with where; forecast and design take --input {name}= beside {beside} too"
+            mend = f"keep one {name} with where; forecast and design take --input {name}= beside {asked} too"
         raise InputError(f"the runs differ in {name} too", where="forecast", mend=mend)
 
 
 def _differs(column: Array) -> bool:
     """Whether a column holds several values, not one that is rounded; an empty cell is one beside others."""
-    told = column[~np.isnan(column)]
-    if len(told) < len(column):
-        return len(told) > 0
-    return bool(np.ptp(told) > ALIKE * np.abs(told).max())
+    filled = column[~np.isnan(column)]
+    if len(filled) < len(column):
+        return len(filled) > 0
+    return bool(np.ptp(filled) > ALIKE * np.abs(filled).max())
 
 
 def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
@@ -53,9 +53,9 @@ def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
 
 def tuned_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> list[Doubt]:
     """Of a rate or a batch in ``differ`` that changes by no rule of the ``known`` sizes."""
-    said = "changes from run to run and the forecast does not use it"
+    doubt = "changes from run to run and the forecast does not use it"
     return [
-        _doubt("tuned", f"{name} {said}", f"keep the best {name} of each size")
+        _doubt("tuned", f"{name} {doubt}", f"keep the best {name} of each size")
         for name in TUNED
         if name in differ and not _by_rule(differ[name], known)
     ]
@@ -72,11 +72,11 @@ def _doubt(kind: str, message: str, mend: str) -> Doubt:
 
 def _by_rule(column: Array, known: Mapping[str, Array]) -> bool:
     """Whether a rate falls with a size, or a batch grows, as a recipe has it; or whether it stands still."""
-    told_n = ~np.isnan(column)
-    column, told = column[told_n], [size[told_n] for size in known.values()]
+    filled_n = ~np.isnan(column)
+    column, inputs = column[filled_n], [size[filled_n] for size in known.values()]
     if not _differs(column):
         return True
-    sizes = [*told, np.prod(told, axis=0)]
+    sizes = [*inputs, np.prod(inputs, axis=0)]
     steps = [np.diff(column[np.lexsort([column, size])]) for size in sizes]
     steps += [np.diff(column[np.lexsort([-column, size])]) for size in sizes]
     return any(np.all(step >= 0) or np.all(step <= 0) for step in steps)
