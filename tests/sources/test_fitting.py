@@ -66,6 +66,7 @@ def test_a_row_without_a_value_is_left_out_and_named():
         ({"params": "N", "cluster": "group", "where": "loss < 9"}, "no column 'group'"),
         ({"params": "N", "where": "familie = 'lstm'"}, "where does not work"),
         ({"params": "N", "where": "family = = 'lstm'"}, "where does not work"),
+        ({"params": "N", "where": 'family = "lstm"'}, "put text in single quotes"),
     ],
 )
 def test_wrong_columns_are_input_errors(arguments, place):

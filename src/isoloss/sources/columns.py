@@ -143,8 +143,9 @@ def _keep_where(table: pl.DataFrame, where: str | None) -> tuple[pl.DataFrame, p
         numbers = compared.with_columns(rows.alias(mark)).filter(pl.sql_expr(where))[mark]
         selected = table[numbers - 1]
     except FAILURES as error:
-        what = f"where does not work on this table ({first_line(error)})"
-        raise InputError(what, where=where[:200], mend=_has(table.columns)) from None
+        what = f"where does not work on this table ({first_line(error).split(';')[0]})"
+        mend = f"put text in single quotes, as in family = 'lstm'; {_has(table.columns)}"
+        raise InputError(what, where=where[:200], mend=mend) from None
     if not selected.height:
         raise InputError("where keeps no row", where=where[:200], mend="widen it")
     return selected, numbers.alias("row")
