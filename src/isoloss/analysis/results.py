@@ -73,7 +73,7 @@ def forecast_parts(forecast: "Forecast") -> Parts:
     """The losses with their intervals, each law's own, and the table's record of misses."""
     points = list(zip(*forecast.inputs.values(), strict=True))
     laws = [
-        *((name, law.loss, law.interval, text.percent(law.share)) for name, law in forecast.laws.items()),
+        *((name, law.loss, law.interval, f"{law.share:.0%}") for name, law in forecast.laws.items()),
         ("forecast", forecast.loss, forecast.interval, ""),
     ]
     level = text.level(forecast.level)

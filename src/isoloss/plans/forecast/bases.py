@@ -70,6 +70,12 @@ class BaseFit:
     def prior_sd_p(self) -> Array:
         return prior(self.base, self.inputs)[1]
 
+    @property
+    def log_prior(self) -> float:
+        """Density of ``theta_p`` before the runs are seen, up to (2 pi)^(p/2)."""
+        mean_p, sd_p = prior(self.base, self.inputs)
+        return float(-np.log(sd_p).sum() - 0.5 * np.sum(((self.theta_p - mean_p) / sd_p) ** 2))
+
 
 def prior(base: Base, inputs: int) -> tuple[Array, Array]:
     """Means and standard deviations of ``theta_p``."""

@@ -20,6 +20,7 @@ from isoloss.plans.forecast.origins import (
     error_rate,
     kriged_laws,
     kriged_mean,
+    shares,
 )
 from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs
 from isoloss.plans.forecast.surface import forecast_surface
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _FEW_ORIGINS = 2
 _NO_LAW = 0.05  # of log losses: runs that a law follows scatter by less
 _APART = 2.0  # laws that differ by more than so many standard deviations
+_HEARD = 0.05  # a law of a smaller share moves no forecast
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,11 @@ class Forecaster:
     def covariance(self, inputs: Mapping[str, ArrayLike]) -> tuple[Array, float]:
         """Of the log losses at ``inputs``, the spread of the laws included, (q, q); the variance of a run."""
         at_Iq = self.check_inputs(inputs)
-        mean_bq, cov_bqq = zip(*(law.covariance(at_Iq) for law in self.laws), strict=True)
-        cov_qq = np.mean(cov_bqq, axis=0) + np.cov(np.array(mean_bq), rowvar=False, bias=True)
-        return cov_qq, float(np.mean([law.noise for law in self.laws]))
+        mean_bq, cov_bqq = map(np.array, zip(*(law.covariance(at_Iq) for law in self.laws), strict=True))
+        share_b = shares(self.laws)
+        away_bq = mean_bq - share_b @ mean_bq
+        cov_qq = np.einsum("b,bqr->qr", share_b, cov_bqq + away_bq[:, :, None] * away_bq[:, None, :])
+        return cov_qq, float(share_b @ [law.noise for law in self.laws])
 
     def point(self, target: Mapping[str, ArrayLike]) -> "ForecastPoint":
         """One new run, to be asked what others would tell of it."""
@@ -174,9 +178,11 @@ class Forecaster:
                 np.exp(mean_q + runs.middle_loss),
                 _ends(mean_q + runs.middle_loss, rate.law_reach(sd_q, level)),
                 "converged" if law.fit.converged else "not converged",
-                1 / len(self.laws),
+                float(share),
             )
-            for law, mean_q, sd_q in zip(self.laws, kriged.mean_bq, kriged.sd_bq, strict=True)
+            for law, mean_q, sd_q, share in zip(
+                self.laws, kriged.mean_bq, kriged.sd_bq, kriged.share_b, strict=True
+            )
         }
         return Forecast(
             inputs={name: np.atleast_1d(np.asarray(inputs[name], dtype=np.float64)) for name in runs.names},
@@ -225,10 +231,10 @@ def forecaster(
     """What runs at ``inputs`` with ``loss`` say of others; no law to choose.
 
     ``inputs`` are sizes that the loss falls in, such as params and tokens, or one of them. Four laws, each
-    with its kriged residuals, are averaged: mu and sd of the log loss. Hiding the table's largest runs gives
-    a factor f <= 1 and a rate: exp(mu -+ (f z sd + rate max(h, 1/4)) t(level) / t(0.9)), h the distance
-    outside the runs in logs, z = 1.645, t of 3 degrees of freedom. ``cluster`` names rows that share noise,
-    such as the checkpoints of one run.
+    with its kriged residuals, are averaged, or two of one size: mu and sd of the log loss. Hiding the table's
+    largest runs gives a factor f <= 1 and a rate: exp(mu -+ (f z sd + rate max(h, 1/4)) t(level) / t(0.9)),
+    h the distance outside the runs in logs, z = 1.645, t of 3 degrees of freedom. ``cluster`` names rows
+    that share noise, such as the checkpoints of one run.
 
     Raises InputError for what is not positive, Refusal for fewer than eight designs or a size without range.
     """
@@ -283,6 +289,7 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
         out.append(f"the loss rises with {text.listed(rising)}: is it an accuracy, or are runs unfinished?")
     if together := runs.on_one_line:
         out.append(f"{text.listed(together)} rise together: the forecast holds near their line alone")
-    if (np.ptp(kriged.mean_bq, axis=0) > _APART * kriged.sd_bq.mean(axis=0)).any():
+    heard = kriged.share_b > _HEARD
+    if (np.ptp(kriged.mean_bq[heard], axis=0) > _APART * kriged.sd_bq[heard].mean(axis=0)).any():
         out.append("the laws disagree there by more than their intervals")
     return tuple(out)

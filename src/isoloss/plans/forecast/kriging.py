@@ -50,11 +50,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class Kriged:
-    """A law with its kriged residuals, averaged over choices of how smooth its error is."""
+    """A law with its kriged residuals, averaged over choices of how smooth its error is.
+
+    ``log_likelihood``: of the losses, over its parameters and these choices, up to what all laws share.
+    """
 
     fit: BaseFit
     z_In: Array
     choices: tuple[Choice, ...]
+    log_likelihood: float
 
     @property
     def noise(self) -> float:
@@ -109,7 +113,9 @@ def krige(fit: BaseFit, z_In: Array, y_n: Array, label_n: NDArray[np.int64]) -> 
     weight_g = np.exp([scored[g][0] - scored[kept[0]][0] for g in kept])
     shares = weight_g / weight_g.sum()
     best = zip(shares.tolist(), kept, strict=True)
-    return Kriged(fit, z_In, tuple(_choice(share, fit, *scored[g][1:]) for share, g in best))
+    choices = tuple(_choice(share, fit, *scored[g][1:]) for share, g in best)
+    likelihood = float(np.logaddexp.reduce([score for score, *_ in scored])) + fit.log_prior
+    return Kriged(fit, z_In, choices, likelihood)
 
 
 def near(z_In: Array, at_Iq: Array, length: float) -> Array:

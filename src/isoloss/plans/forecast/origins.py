@@ -24,18 +24,19 @@ _LEAST_REACH = 0.25  # inside the runs the error rate counts as a quarter of a n
 
 @dataclass(frozen=True)
 class KrigedMean:
-    """``mean_q`` and ``sd_q`` of the log loss of a new run; ``mean_bq`` and ``sd_bq`` by each law."""
+    """``mean_q`` and ``sd_q`` of the log loss of a new run; by law ``mean_bq``, ``sd_bq`` and ``share_b``."""
 
     mean_bq: Array
     sd_bq: Array
+    share_b: Array
 
     @property
     def mean_q(self) -> Array:
-        return self.mean_bq.mean(axis=0)
+        return self.share_b @ self.mean_bq
 
     @property
     def sd_q(self) -> Array:
-        return np.sqrt((self.sd_bq**2).mean(axis=0) + self.mean_bq.var(axis=0))
+        return np.sqrt(self.share_b @ (self.sd_bq**2 + (self.mean_bq - self.mean_q) ** 2))
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,20 @@ def kriged_laws(runs: LogRuns) -> tuple[Kriged, ...]:
 def kriged_mean(laws: tuple[Kriged, ...], at_Iq: Array) -> KrigedMean:
     moments = [law.moments(at_Iq) for law in laws]
     mean_bq, variance_bq = (np.array(part) for part in zip(*moments, strict=True))
-    return KrigedMean(mean_bq, np.sqrt(variance_bq))
+    return KrigedMean(mean_bq, np.sqrt(variance_bq), shares(laws))
+
+
+def shares(laws: tuple[Kriged, ...]) -> Array:
+    """Of the laws of one size, by the root of their likelihood; of several sizes, equal.
+
+    The laws of one size part by a floor, which runs may plainly show. Those of several are nearly one curve,
+    and there shares by likelihood predict worse. The root, as rows are not quite independent.
+    """
+    if len(laws[0].z_In) > 1:
+        return np.full(len(laws), 1 / len(laws))
+    log_b = np.array([law.log_likelihood for law in laws]) / 2
+    share_b = np.exp(log_b - log_b.max())
+    return share_b / share_b.sum()
 
 
 def error_rate(runs: LogRuns) -> ErrorRate:
