@@ -12,9 +12,11 @@ study: .venv/study
 	@$(BIN)/isoloss run architectures --scale mini --out $(STUDY)
 	@$(BIN)/isoloss report $(STUDY)
 
-# Two files at a time, each whole on one worker: trained models, a browser and a server are made once a file.
+# Three files at a time, each whole on one worker: trained models, a browser and a server are made once a file.
+# Of two workers on two cores each waits a quarter of its time, for a browser, a queue or a killed process.
+# Commands start hundreds of times: with their bytecode written they start faster.
 test: .venv/dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
 
 check: .venv/dev
 	$(BIN)/ruff check .
