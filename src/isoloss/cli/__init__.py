@@ -13,6 +13,7 @@ from typing import NoReturn
 from isoloss.studies.stop import StopSignal
 
 with StopSignal() as early:  # imports take a moment, in which a Ctrl-C would print a traceback
+    gc.set_threshold(200_000)  # from 700: imports make many objects and no garbage
     from isoloss.cli import studies, plot, laws, plans, logs, teaching, bench, data, corpus  # isort: skip (order of the help)
     from isoloss.cli.app import app, plain
     from isoloss.errors import IsolossError
@@ -27,7 +28,6 @@ atexit.register(gc.freeze)  # else Python looks for cycles in all that was impor
 
 def main() -> None:
     """Entry point: errors of ours become one message and their exit code."""
-    gc.set_threshold(10_000)  # from 700: imports make many objects and no garbage
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that has not every sign gets "?" for it
             stream.reconfigure(errors="replace")
