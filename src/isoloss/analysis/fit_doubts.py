@@ -180,8 +180,10 @@ def _form_words(fit: Fit) -> str:
 
 def _drift_words(fit: Fit) -> str:
     bins = means(fit, rows(fit))
+    if not drifts(bins):
+        return ""
     words = drift(fit, bins)
-    return words[:1].lower() + words[1:] if drifts(bins) else ""
+    return words[:1].lower() + words[1:]
 
 
 def _hidden_words(fit: Fit) -> str:

@@ -15,7 +15,7 @@ from isoloss.studies.stop import StopSignal
 with StopSignal() as early:  # imports take a moment, in which a Ctrl-C would print a traceback
     gc.set_threshold(200_000)  # from 700: imports make many objects and no garbage
     from isoloss.cli import studies, plot, laws, plans, logs, teaching, bench, data, corpus  # isort: skip (order of the help)
-    from isoloss.cli.app import app, plain
+    from isoloss.cli.app import app, plain, run
     from isoloss.errors import IsolossError
 
 __all__ = ["app", "bench", "corpus", "data", "laws", "logs", "main", "plans", "plot", "studies", "teaching"]
@@ -35,7 +35,7 @@ def main() -> None:
         try:
             if early.asked:
                 sys.exit(INTERRUPTED)
-            app()
+            run(sys.argv[1:])
         finally:
             sys.stdout.flush()  # here, where a reader who has gone is no error
     except SystemExit as end:

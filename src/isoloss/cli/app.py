@@ -4,12 +4,14 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command_name
+from typer.models import CommandInfo
 
 from isoloss.errors import RunError
 from isoloss.version import __version__
@@ -56,6 +58,22 @@ def _root(
     ] = False,
 ) -> None:
     pass
+
+
+def run(words: Sequence[str]) -> None:
+    """The command line. Of the commands only the one that is asked for is built: all would take a while."""
+    commands, groups = app.registered_commands, app.registered_groups
+    asked = [command for command in commands if words and words[0] == _name(command)]
+    if asked:
+        app.registered_commands, app.registered_groups = asked, []
+    try:
+        app()
+    finally:
+        app.registered_commands, app.registered_groups = commands, groups
+
+
+def _name(command: CommandInfo) -> str:
+    return command.name or get_command_name(getattr(command.callback, "__name__", ""))
 
 
 @cache
