@@ -65,7 +65,7 @@ def run(words: Sequence[str]) -> None:
     commands, groups = app.registered_commands, app.registered_groups
     asked = [command for command in commands if words and words[0] == _name(command)]
     if asked:
-        app.registered_commands, app.registered_groups = asked, []
+        app.registered_commands, app.registered_groups = asked, groups[:0]
     try:
         app()
     finally:
