@@ -34,7 +34,8 @@ PLACES = {
     "corpus": (1, 6),
 }
 GROUND = (
-    "amounts, captions, errors, files, loopback, stats, strict, table, text, units: the ground floor of all"
+    "amounts, captions, errors, files, loopback, plain, stats, strict, table, text, units: "
+    "the ground floor of all"
 )
 
 

@@ -6,7 +6,8 @@ import pytest
 from pydantic import Field, ValidationError, field_validator
 
 from isoloss.errors import InputError
-from isoloss.strict import Strict, first_complaint, json_values, key_and_value, validate
+from isoloss.plain import json_values
+from isoloss.strict import Strict, first_complaint, key_and_value, validate
 
 
 class Inner(Strict):

@@ -6,7 +6,6 @@ from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import to_jsonable_python
 
 from isoloss.errors import InputError
 
@@ -77,11 +76,6 @@ def table_at(kind: type[BaseModel], path: Sequence[str | int]) -> tuple[type[Bas
             if isinstance(part, type) and issubclass(part, BaseModel):
                 kind, table = part, f" of {key}"
     return kind, table
-
-
-def json_values(value: Any) -> Any:
-    """``value`` as JSON would give it back: tuples as lists, dataclasses as dicts, Enums as their values."""
-    return to_jsonable_python(value)
 
 
 def key_and_value(change: str, *, example: str) -> tuple[str, Any]:

@@ -1,5 +1,7 @@
 """Which commands there are, and that each has help with an example."""
 
+import sys
+
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -60,3 +62,24 @@ def test_every_command_has_help_with_an_example(path):
 def test_help_alone_says_how_to_start():
     result = CliRunner().invoke(cli.app, [])
     assert "isoloss run architectures --scale mini" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "alone"), [(["fit"], True), (["import"], True), (["corpus", "list"], False)]
+)
+def test_the_command_that_is_asked_for_is_built_alone(words, alone, monkeypatch, capsys):
+    build, built = typer.main.get_command_from_info, []
+
+    def counted(command_info, **options):
+        built.append(command_info)
+        return build(command_info, **options)
+
+    monkeypatch.setattr(typer.main, "get_command_from_info", counted)
+    monkeypatch.setattr(sys, "argv", ["isoloss", *words, "--help"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 0
+    assert f"isoloss {' '.join(words)} [OPTIONS]" in " ".join(capsys.readouterr().out.split())
+    assert len(built) == (1 if alone else len(commands()))
+    built.clear()
+    assert len(commands()) == len(built) > 20  # none is lost for the next call

@@ -8,6 +8,7 @@ import pytest
 
 from isoloss.errors import Refusal
 from isoloss.laws import FitStatus, fit
+from isoloss.sources import published
 
 HELD = {
     "E": math.exp(0.6254804),
@@ -92,3 +93,24 @@ def test_a_designed_grid_decides(worlds):
         low, high = found.intervals[name]
         assert low < truth < high
     assert np.ptp(np.log(found.intervals["R_D"])) < 1
+
+
+def test_a_half_life_that_runs_away_leaves_the_rest_of_the_law_an_optimum():
+    """Of repeats that are better than new; a step along the rounding of its slope kept others from theirs."""
+    rng = np.random.default_rng(0)
+    N, U, epochs = (
+        10 ** rng.uniform(7, 10, 300),
+        10 ** rng.uniform(8, 11, 300),
+        np.exp(rng.uniform(0, 4, 300)),
+    )
+    x = {"params": N, "tokens": U * epochs, "unique_tokens": U}
+    noise = np.exp(0.01 * rng.standard_normal(300))
+    loss = (1.7 + 406 * N**-0.34 + 410 * (U * epochs**1.1) ** -0.28) * noise
+    found = _fit((x, loss), curve_only=True)
+    assert found.status is FitStatus.CURVE_ONLY
+    assert found.params["R_D"] > 1e12
+    assert found.gradient < 1e-5
+    assert found.starts.agreeing >= 2
+    # Control: where repeats are worth less, R_D is found.
+    worn = published("muennighoff").predict(**x).loss * noise
+    assert 5 < _fit((x, worn), curve_only=True).params["R_D"] < 50

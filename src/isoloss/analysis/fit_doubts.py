@@ -15,8 +15,8 @@ from isoloss.analysis.residual_bins import drift, drifts, means
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array, Fit, descend, problem_of
 from isoloss.neighbours import nearest
-from isoloss.plans.forecast import best_form
-from isoloss.plans.warnings import one_sided
+from isoloss.plans.forecast.forms import better_form
+from isoloss.plans.sides import one_sided
 from isoloss.table import Table, text_table
 
 OFF = 8.0
@@ -168,12 +168,10 @@ def _outlier_words(fit: Fit, group: Outliers | None) -> str:
 
 def _form_words(fit: Fit) -> str:
     """Of another form that scatters much less about the same runs."""
-    better = best_form(fit) if on_logs(fit) else None
     ours = 1.4826 * float(np.median(np.abs(fit.residuals)))
-    if better is None or ours < BETTER * better.scatter:
+    better = better_form(fit, ours / BETTER) if on_logs(fit) else None
+    if better is None:
         return ""
-    if better.base.name == fit.law and not (fit.fixed or fit.tied):
-        return ""  # the same form, by an objective that outliers move less
     return (
         f"{fit.law} scatters by {spread_words(fit, ours)} about the runs, {better.base.name} by "
         f"{spread_words(fit, better.scatter)}: another form fits better"
@@ -182,8 +180,10 @@ def _form_words(fit: Fit) -> str:
 
 def _drift_words(fit: Fit) -> str:
     bins = means(fit, rows(fit))
+    if not drifts(bins):
+        return ""
     words = drift(fit, bins)
-    return words[:1].lower() + words[1:] if drifts(bins) else ""
+    return words[:1].lower() + words[1:]
 
 
 def _hidden_words(fit: Fit) -> str:

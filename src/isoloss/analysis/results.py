@@ -8,12 +8,12 @@ from isoloss.laws import FORMS, OURO_BETA, Fit, Prediction, entropy_share
 from isoloss.table import Table, text_table
 
 if TYPE_CHECKING:  # a command loads what it runs alone
+    from isoloss.plans import Plan
     from isoloss.plans.backtest import Backtest
     from isoloss.plans.compare import Comparison
     from isoloss.plans.design import Design
     from isoloss.plans.forecast import Forecast
     from isoloss.plans.methods import ExponentsByMethod
-    from isoloss.plans.plan import Plan
     from isoloss.plans.scores import ScoreGap
 
 Parts = Iterator[str | Table]

@@ -13,8 +13,9 @@ from typing import NoReturn
 from isoloss.studies.stop import StopSignal
 
 with StopSignal() as early:  # imports take a moment, in which a Ctrl-C would print a traceback
+    gc.set_threshold(200_000)  # from 700: imports make many objects and no garbage
     from isoloss.cli import studies, plot, laws, plans, logs, teaching, bench, data, corpus  # isort: skip (order of the help)
-    from isoloss.cli.app import app, plain
+    from isoloss.cli.app import app, plain, run
     from isoloss.errors import IsolossError
 
 __all__ = ["app", "bench", "corpus", "data", "laws", "logs", "main", "plans", "plot", "studies", "teaching"]
@@ -27,7 +28,6 @@ atexit.register(gc.freeze)  # else Python looks for cycles in all that was impor
 
 def main() -> None:
     """Entry point: errors of ours become one message and their exit code."""
-    gc.set_threshold(10_000)  # from 700: imports make many objects and no garbage
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that has not every sign gets "?" for it
             stream.reconfigure(errors="replace")
@@ -35,7 +35,7 @@ def main() -> None:
         try:
             if early.asked:
                 sys.exit(INTERRUPTED)
-            app()
+            run(sys.argv[1:])
         finally:
             sys.stdout.flush()  # here, where a reader who has gone is no error
     except SystemExit as end:

@@ -35,7 +35,6 @@ def fit(
     isoloss fit studies/architectures-mini --law power-floor --where "cooled AND family = 'lstm'"
     isoloss fit runs.parquet --law chinchilla --tied alpha,beta --bootstrap 1000 --cluster run
     """
-    from isoloss import files
     from isoloss.analysis.fit_doubts import doubted
     from isoloss.analysis.results import fit_parts
     from isoloss.sources import fit_table
@@ -56,6 +55,8 @@ def fit(
     )
     fitted = doubted(fitted)
     if out is not None:
+        from isoloss import files
+
         files.write_json(out, fitted.to_json())
     respond(as_json, fitted, fit_parts(fitted), fitted.warnings, verbose=columns.verbose)
     if out is not None and not as_json:

@@ -1,17 +1,14 @@
 """What a fit returns: the law, its intervals, and every reason to doubt them."""
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import TypeAdapter, ValidationError
 
 from isoloss.errors import InputError, Refusal
 from isoloss.face import FitFace
@@ -19,8 +16,8 @@ from isoloss.laws._predict import Prediction, log_variance, predict, scale_input
 from isoloss.laws._scaled import Interval, Units
 from isoloss.laws._support import Seeds
 from isoloss.laws.forms import Array, Form, form
+from isoloss.plain import json_values
 from isoloss.stats import check_level
-from isoloss.strict import first_complaint, json_values
 
 
 class FitStatus(Enum):
@@ -226,82 +223,17 @@ class Fit(FitFace):
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON; ``Fit.from_json`` gives the same fit back."""
-        out = dataclasses.asdict(self)
-        out["status"] = self.status.name
-        out["allocation"] = self.allocation()
-        return json_values(out)
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return json_values(fields | {"status": self.status.name, "allocation": self.allocation()})
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "Fit":
         """Raises InputError if ``data`` is not what ``to_json`` wrote."""
-        try:
-            return _from_json(data)
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            what = first_complaint(error) if isinstance(error, ValidationError) else error
-            raise InputError(f"is not a fit ({what})", mend=_WRITE) from None
+        from isoloss.laws._read import read  # loads what checks types, of which a new fit has no need
 
-
-_WRITE = "write it with isoloss fit -o, or Fit.to_json"
+        return read(data)
 
 
 def _spell(value: float, digits: int) -> str:
     mantissa, _, exponent = f"{value:#.{digits}g}".partition("e")
     return mantissa.rstrip(".") + (f"e{int(exponent)}" if exponent else "")
-
-
-@cache
-def _reader() -> TypeAdapter[Fit]:
-    """Checks every field's type; a list is taken for a tuple, text never for a number."""
-    return TypeAdapter(Fit)
-
-
-def _from_json(data: Mapping[str, Any]) -> Fit:
-    given = {name: data[name] for name in data if name != "allocation"}
-    fields = {field.name for field in dataclasses.fields(Fit)}
-    if missing := fields - set(given):
-        raise KeyError(f"without {', '.join(sorted(missing))}")
-    if more := set(given) - fields:
-        raise KeyError(f"with {', '.join(sorted(map(str, more)))[:80]}")
-    given["status"] = FitStatus[given["status"]].value
-    fit = _reader().validate_json(json.dumps(given, allow_nan=False), strict=True)
-    _check(fit)
-    return fit
-
-
-def _check(fit: Fit) -> None:
-    """Raises ValueError for names that the law has not, or lacks, for other sizes and infinite numbers."""
-    law, data = form(fit.law), fit.data
-    inputs, size = set(law.inputs), len(law.parameters)
-    if set(fit.params) != set(law.parameters) or set(fit.units.inputs) != inputs:
-        raise ValueError("params or units do not name those of the law")
-    if data and (set(data.inputs) != inputs or not data.even):
-        raise ValueError("data do not fit the law")
-    if not set(fit.ranges) <= inputs or not set(fit.fixed) <= set(law.parameters):
-        raise ValueError("ranges or fixed name what the law has not")
-    if fit.bootstrap and any(len(row) != size for row in fit.bootstrap.theta):
-        raise ValueError("bootstrap refits do not match the law")
-    if fit.covariance is not None and fit.df < 1:
-        raise ValueError("intervals need a degree of freedom, and df is below 1")
-    if (fit.sigma is not None and not 0 <= fit.sigma < math.inf) or not 0 < fit.level < 1:
-        raise ValueError("sigma or level is none")
-    if any(not 0 <= low <= high < math.inf for low, high in fit.ranges.values()):
-        raise ValueError("a range of the data is none")
-    columns, unit = fit.source.get("columns") or {}, fit.loss_unit
-    if not isinstance(columns, dict) or not all(isinstance(name, str) for name in [unit, *columns.values()]):
-        raise ValueError("source.columns or source.loss_unit is not text")
-    square = fit.covariance is None or [len(row) for row in fit.covariance] == [size] * size
-    numbers = [*fit.theta, *fit.params.values(), fit.units.loss, *fit.units.inputs.values()]
-    finite = all(math.isfinite(number) for number in numbers)
-    if len(fit.theta) != size or not square or not finite or min(fit.units.inputs.values()) <= 0:
-        raise ValueError("theta, params, units or covariance do not match the law")
-    if fit.covariance is not None and not _is_covariance(np.array(fit.covariance)):
-        raise ValueError("covariance is not symmetric, or a variance is negative")
-
-
-def _is_covariance(matrix: Array) -> bool:
-    """Whether a matrix is symmetric and has no negative eigenvalue, up to the rounding of its entries."""
-    if not np.all(np.isfinite(matrix)) or np.any(np.diag(matrix) < 0):
-        return False
-    root = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    scaled = matrix / root[:, None] / root
-    return bool(np.allclose(scaled, scaled.T, atol=1e-6) and np.linalg.eigvalsh(scaled)[0] > -1e-6)

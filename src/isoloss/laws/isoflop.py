@@ -20,8 +20,8 @@ from isoloss.errors import InputError, Refusal
 from isoloss.laws.forms import Array
 from isoloss.laws.frontier import LEAST, Frontier, Third, TokenRule, frontier, sweep, thirds
 from isoloss.laws.minima import FEWEST, METHODS, Method, minima, off_curve, opens_down, scatter, values
+from isoloss.plain import json_values
 from isoloss.stats import check_level
-from isoloss.strict import json_values
 
 SAME_BUDGET = 0.10
 """Rows whose FLOPs follow each other within 10% share a budget: whole steps, head and attention move C by a

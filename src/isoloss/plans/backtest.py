@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +12,8 @@ from scipy.special import bdtr
 from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.laws import Array, Fit, Form, Prediction, registered
+from isoloss.plain import json_values
 from isoloss.plans.baselines import baselines
-from isoloss.plans.forecast.hidden import ForecastScore, forecast_score
 from isoloss.plans.holdout import Holdout, RunData, columns_of, hide, points_of
 from isoloss.plans.scores import (
     Coverage,
@@ -27,7 +27,9 @@ from isoloss.plans.scores import (
     winkler_of,
 )
 from isoloss.stats import check_level
-from isoloss.strict import json_values
+
+if TYPE_CHECKING:
+    from isoloss.plans.forecast.hidden import ForecastScore
 
 _UNLIKELY = 0.05  # of so few hits if the interval held as often as it says
 _FEW = 3
@@ -85,7 +87,7 @@ class Backtest:
     baselines: tuple[Score, ...]
     coverage: Coverage | None
     intervals: IntervalScore | None
-    forecast: ForecastScore | None
+    forecast: "ForecastScore | None"
     forecast_standing: tuple[Standing, Standing] | None
     seed_noise: float | None
     rmse_in_noise: float | None
@@ -198,7 +200,11 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
     intervals = None
     if predicted.interval is not None:
         intervals = interval_score(np.array(predicted.interval), observed_h, points_h, level)
-    forecast = forecast_score(law, data, hidden, points_n) if with_forecast else None
+    forecast = None
+    if with_forecast:
+        from isoloss.plans.forecast.hidden import forecast_score  # `isoloss fit` asks for none
+
+        forecast = forecast_score(law, data, hidden, points_n)
     refused = (f"no forecast beside it: {forecast.what}",) if isinstance(forecast, Refusal) else ()
     return Backtest(
         law=law.name,
@@ -247,14 +253,14 @@ def _runs(
 
 
 def _forecast_standing(
-    forecast: ForecastScore | Refusal | None,
+    forecast: "ForecastScore | Refusal | None",
     predicted: Prediction,
     score: Score,
     best: Score,
     observed_h: np.ndarray,
     points_h: np.ndarray,
 ) -> tuple[Standing, Standing] | None:
-    if not isinstance(forecast, ForecastScore):
+    if forecast is None or isinstance(forecast, Refusal):
         return None
     level, error_h = predicted.level, _errors(forecast.score, observed_h)
     law_h, ours_h = _errors(score, observed_h), error_h

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from isoloss import text
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Fit, Form, registered
+from isoloss.plain import json_values
 from isoloss.plans.forecast.hidden import ForecastScore, forecast_score
 from isoloss.plans.holdout import Mask, RunData, columns_of, hide, points_of
 from isoloss.plans.scores import ScoreGap, by_point, score_gaps
 from isoloss.sources.fitting import ANOTHER_OBJECTIVE
 from isoloss.stats import check_level
-from isoloss.strict import json_values
 
 CRITERION = "AICc of the squared-log fit"
 

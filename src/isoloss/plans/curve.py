@@ -1,7 +1,7 @@
 """The best model over a range of budgets: N*(C), D*(C), the frontier L*(C), and the exponent of N*."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +11,11 @@ from isoloss.laws import Array, Fit
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.cost import Rates
 from isoloss.plans.fixed_inputs import FixedInputs, law_inputs, passes
-from isoloss.plans.forecast import Forecaster
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.stats import check_level
+
+if TYPE_CHECKING:  # `isoloss fit` asks for an exponent and no forecast
+    from isoloss.plans.forecast import Forecaster
 
 Ends = tuple[Array, Array]
 
@@ -44,7 +46,7 @@ class Optima:
         return float(np.polyfit(np.log(self.flops_F), np.log(self.params_F), 1)[0])
 
 
-def surface_of(source: Fit | Forecaster, fixed: FixedInputs, draws: int, seed: int = 0) -> LossSurface:
+def surface_of(source: "Fit | Forecaster", fixed: FixedInputs, draws: int, seed: int = 0) -> LossSurface:
     """The loss over N and D of a fit, or of the forecast of a table. Raises InputError for other inputs."""
     return (
         loss_surface(source, fixed, draws, seed) if isinstance(source, Fit) else source.surface(draws, seed)
@@ -52,7 +54,7 @@ def surface_of(source: Fit | Forecaster, fixed: FixedInputs, draws: int, seed: i
 
 
 def optima(
-    source: Fit | Forecaster,
+    source: "Fit | Forecaster",
     flops: ArrayLike,
     *,
     setting: FixedInputs | None = None,
@@ -87,7 +89,7 @@ def optima(
 
 
 def _band(
-    source: Fit | Forecaster,
+    source: "Fit | Forecaster",
     fixed: FixedInputs,
     params_F: Array,
     tokens_F: Array,

@@ -58,6 +58,8 @@ def usable(runs: Runs) -> Runs:
         missing = [name for name, value in zip(runs.needed, values, strict=True) if value is None]
         if missing and row not in gone:
             out.append(Excluded(row, f"no {' and no '.join(missing)}", False))
+    if not out:  # what was found of all rows stands
+        return runs
     dropped = {excluded.row for excluded in out}
     frame = runs.frame.filter(~runs.frame["row"].is_in(list(dropped)))
     if not frame.height:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isoloss import text
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Array, Fit, FitStatus, Form, fit, registered
+from isoloss.plain import json_values
 from isoloss.sources import unit_checks
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
@@ -21,7 +22,6 @@ from isoloss.sources.repeats import run_names, without_repeats
 from isoloss.sources.settings import unread_settings
 from isoloss.sources.sweeps import TUNED, best_of_sweeps, numbers_of
 from isoloss.sources.table import Runs, row_words
-from isoloss.strict import json_values
 
 COUNTS = ("params", "params_total", "params_executed")
 ANOTHER_OBJECTIVE = "fitted by squared-log, since huber-log is refused"

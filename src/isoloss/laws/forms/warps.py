@@ -10,6 +10,8 @@ from isoloss.laws.forms.form import Array
 
 Slopes = Callable[[], Mapping[tuple[int, str], Array]]
 
+_HIGHEST = 30.0  # of the logarithm of a half-life: beyond it repeats are as good as new to rounding
+
 
 class Warp(ABC):
     """``parameters`` are its own; the terms see the J inputs named in ``sees``.
@@ -95,18 +97,20 @@ class Repeats(Warp):
         short = np.real(best) < z_N  # more parameters than the unique tokens can use
         z_M = np.where(short, best, z_N)
         extra_N = np.exp(np.minimum(np.where(short, z_N - best, 0.0), 300.0)) - 1
-        star_N, star_D = (np.exp(np.minimum(theta[name], 30.0))[..., None] for name in ("R_N", "R_D"))
+        star_N, star_D = (np.exp(np.minimum(theta[name], _HIGHEST))[..., None] for name in ("R_N", "R_D"))
         x_N, x_D = extra_N / star_N, (np.exp(z_D - z_U) - 1) / star_D
         more_N, more_D = _saturating(x_N, star_N), _saturating(x_D, star_D)
         eff_N, eff_D = 1 + more_N, 1 + more_D
 
         def slopes() -> Mapping[tuple[int, str], Array]:
             gone_N, gone_D = np.exp(-x_N), np.exp(-x_D)
+            # One that has run away stands still: a step along rounding would spoil the step of all others.
+            here_N, here_D = (np.real(theta[name][..., None]) < _HIGHEST for name in ("R_N", "R_D"))
             # d log N' / d log U_N, zero where U_N = N.
             pull = np.where(short, 1 - (extra_N + 1) * gone_N / eff_N, 0.0) / alpha
             return {
-                (0, "R_N"): (more_N - extra_N * gone_N) / eff_N,
-                (1, "R_D"): (more_D - star_D * x_D * gone_D) / eff_D,
+                (0, "R_N"): here_N * (more_N - extra_N * gone_N) / eff_N,
+                (1, "R_D"): here_D * (more_D - star_D * x_D * gone_D) / eff_D,
                 (0, "A"): pull,
                 (0, "B"): -pull,
                 (0, "alpha"): pull * (1 - balance),

@@ -6,8 +6,8 @@ import numpy as np
 
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Form
-from isoloss.plans.forecast.forecast import forecast
-from isoloss.plans.forecast.table import forecast_inputs
+from isoloss.plans.forecast.forecasting import forecast
+from isoloss.plans.forecast.forms import forecast_inputs
 from isoloss.plans.holdout import Holdout, RunData
 from isoloss.plans.scores import IntervalScore, Score, interval_score, score_of
 

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from isoloss import files, text
 from isoloss.errors import InputError, Refusal, attempt
-from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
-from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
-from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecaster
-from isoloss.plans.forecast.runs import log_columns, log_runs
+from isoloss.laws import Array, Fit, FitData, Prediction, far_warnings
+from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster
+from isoloss.plans.forecast.forms import forecast_inputs
+from isoloss.plans.forecast.runs import log_columns
 from isoloss.plans.forecast.unasked import OTHERS, SIZES, check_scales, sweep_doubt, tuned_doubts
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import columns_for, in_refusal, source_warnings
@@ -252,23 +252,6 @@ def doubts_with_forecast(
                 f"{text.number(float(share_n[worst]), 2)} of the forecast's"
             )
     return (*out, *(f"the forecast beside it: {warning}" for warning in forecast.warnings))
-
-
-def best_form(fit: Fit) -> BaseFit | None:
-    """The form that scatters least about the rows of ``fit``; None where there are no forms of its inputs."""
-    if fit.data is None or not forecast_inputs(fit.form) or set(fit.form.inputs) & set(OTHERS):
-        return None
-    runs = log_runs(fit.data.inputs, fit.data.loss)
-    bases = [base for base in bases_of(runs.names) if not base.tied]
-    return min((fit_base(base, runs.z_In, runs.y_n) for base in bases), key=lambda fitted: fitted.scatter)
-
-
-def forecast_inputs(law: Form) -> bool:
-    """Whether a forecast takes the inputs of ``law``: N and D, or one of N, D and C, and more such sizes."""
-    sizes, others = set(law.inputs) & set(SIZES), set(law.inputs) - set(SIZES)
-    return (
-        law.gives == "loss" and others <= set(OTHERS) and (len(sizes) == 1 or sizes == {"params", "tokens"})
-    )
 
 
 def new_runs(

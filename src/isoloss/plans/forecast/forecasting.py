@@ -11,6 +11,7 @@ from isoloss import text
 from isoloss.errors import InputError
 from isoloss.face import Shown
 from isoloss.laws import Array, FitData, Prediction
+from isoloss.plain import json_values
 from isoloss.plans.checks import MOST
 from isoloss.plans.forecast.kriging import Kriged
 from isoloss.plans.forecast.origins import (
@@ -26,7 +27,6 @@ from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs
 from isoloss.plans.forecast.surface import forecast_surface
 from isoloss.plans.loss_surface import LossSurface
 from isoloss.stats import check_level
-from isoloss.strict import json_values
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,6 +10,7 @@ import numpy as np
 from isoloss.errors import InputError
 from isoloss.face import Shown
 from isoloss.laws import Array, Fit, Interval, check_seed
+from isoloss.plain import json_values
 from isoloss.plans import warnings
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.checks import check_answer, check_numbers, check_reach
@@ -20,8 +21,8 @@ from isoloss.plans.forecast.surface import check_best
 from isoloss.plans.heuristics import R_STAR, effective_tokens
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.plans.penalty import Penalty, penalty
+from isoloss.plans.sides import one_sided
 from isoloss.stats import check_level
-from isoloss.strict import json_values
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def _forecast_subject(known: Forecaster, given: Mapping[str, float], draws: int,
         )
 
     surface, factor = known.surface(draws, seed), known.rate.width_factor
-    side = warnings.one_sided(**known.data.inputs, loss=known.data.loss)
+    side = one_sided(**known.data.inputs, loss=known.data.loss)
 
     def predict(N: float, D: float, level: float) -> _RunPrediction:
         forecast = known.at({"params": N, "tokens": D}, level)
