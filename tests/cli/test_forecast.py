@@ -12,6 +12,7 @@ from isoloss.sources.fits import read_fit
 CONTRACT = "loss interval level laws error_rate origins extrapolation warnings source"
 COLUMNS = ("--column", "params=size", "--column", "tokens=seen", "--column", "loss=val")
 POINT = ("--params", "7e9", "--tokens", "1.4e11")
+FITTED = ("--law", "chinchilla", "--objective", "squared-log", *COLUMNS)
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +67,7 @@ def test_what_cannot_be_asked_is_said(isoloss, arguments, code, words):
 
 
 def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
-    names = ("--params", "size", "--tokens", "seen", "--loss", "val")
-    isoloss("fit", "runs.csv", "--law", "chinchilla", "--objective", "squared-log", *names, "-o", "fit.json")
+    isoloss("fit", "runs.csv", *FITTED, "-o", "fit.json")
     beside = json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])["forecast"]
     alone = json.loads(isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "--json")[1])
     assert beside["interval"] == pytest.approx(alone["interval"], rel=1e-9)
@@ -141,6 +141,47 @@ def test_of_a_sweep_the_forecast_beside_a_law_is_that_of_the_table(isoloss, here
     written["data"]["rows"].append(76)
     (here / "s.json").write_text(json.dumps(written), "utf-8")
     assert isoloss("forecast", "s.json", *POINT)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("sweep", "code", "words"),
+    [
+        ({"message": "kept", "rows": list(range(1, 26))}, 0, ""),
+        ({"rows": [1]}, 2, "the key 'source.sweep.message' is missing"),
+        ({"message": "kept"}, 2, "the key 'source.sweep.rows' is missing"),
+        ({"message": "kept", "rows": ["1"]}, 2, "source.sweep.rows.0: "),
+        ({"message": "kept", "rows": [900]}, 2, "source.sweep.rows names none of its runs"),
+        (5, 2, "source.sweep: "),
+    ],
+)
+def test_a_fit_whose_sweep_is_damaged_is_said_to_be(isoloss, here, sweep, code, words):
+    isoloss("fit", "runs.csv", *FITTED, "-o", "fit.json")
+    written = json.loads((here / "fit.json").read_text("utf-8"))
+    written["source"]["sweep"] = sweep
+    (here / "fit.json").write_text(json.dumps(written), "utf-8")
+    for command in ("predict", "forecast"):
+        got, _, talk = isoloss(command, "fit.json", *POINT)
+        assert got == code, talk
+        assert words in talk
+        assert ("To mend it: " in talk) == (code > 0)
+
+
+def test_predict_says_why_no_forecast_stands_beside_a_law(isoloss):
+    table = pl.read_csv("runs.csv").with_columns(w=pl.Series(np.resize([1.0, 2.0], 25)))
+    table.write_csv("weighted.csv")
+    table.head(7).write_csv("few.csv")
+    held = ("--fixed", "alpha=0.35", "--fixed", "beta=0.37")
+    for source, more, why in (
+        ("weighted.csv", ("--weights", "w"), "its runs have weights: a forecast takes none"),
+        ("few.csv", held, "7 different sets of N and D: too few for a forecast"),
+    ):
+        code, _, talk = isoloss("fit", source, *FITTED, *more, "-o", "fit.json")
+        assert code == 0, talk
+        assert f"warning: no forecast beside it: {why}\n" in isoloss("predict", "fit.json", *POINT)[1]
+        found = json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])
+        assert (found["forecast"], found["forecast_refused"]) == (None, why)
+    isoloss("fit", "runs.csv", *FITTED, "-o", "fit.json")
+    assert "forecast_refused" not in json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])
 
 
 def test_a_plan_by_the_forecast_of_a_table_and_of_a_file(isoloss):

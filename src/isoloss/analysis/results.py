@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from isoloss import text
+from isoloss.errors import Refusal
 from isoloss.laws import FORMS, OURO_BETA, Fit, Prediction, entropy_share
 from isoloss.table import Table, text_table
 
@@ -46,8 +47,11 @@ def _source_words(source: Mapping[str, Any]) -> Iterator[str]:
         yield f"note: {note}"
 
 
-def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | None") -> Parts:
-    """``prediction`` is of one point; ``forecast`` is of it, where the fit carries its runs."""
+def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | Refusal | None") -> Parts:
+    """``prediction`` is of one point; ``forecast`` is of it, where the fit carries its runs.
+
+    Why it is refused stands among the warnings of the prediction.
+    """
     value = float(prediction.loss)
     if fit.form.gives != "loss":
         yield f"{fit.form.gives} {text.count(value)}, by {fit.formula()}"
@@ -57,7 +61,7 @@ def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | Non
         (low, high), (least, most) = prediction.interval, prediction.band
         yield f"a new run: {_loss(low)} to {_loss(high)} ({text.level(prediction.level)})"
         yield f"the law's mean: {_loss(least)} to {_loss(most)}"
-    if forecast is not None:
+    if forecast is not None and not isinstance(forecast, Refusal):
         (low, high), level = forecast.interval[0], text.level(forecast.level)
         ends = text.interval((low, high), _loss)
         yield f"forecast from the same runs: {_loss(forecast.loss[0])}, {ends} ({level})"

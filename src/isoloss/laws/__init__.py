@@ -13,6 +13,7 @@ from isoloss.laws._result import Fit, FitData, FitStatus
 from isoloss.laws._rows import Points, rows_of
 from isoloss.laws._scaled import Interval
 from isoloss.laws._solve import Problem, descend
+from isoloss.laws._source import check_source
 from isoloss.laws._spread import WORST_CONDITION, covariance_S
 from isoloss.laws._support import input_word
 from isoloss.laws.crossing import Crossing, CrossingOutcome, crossing
@@ -50,6 +51,7 @@ __all__ = [
     "Profile",
     "Term",
     "check_seed",
+    "check_source",
     "covariance_S",
     "crossing",
     "descend",

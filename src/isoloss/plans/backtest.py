@@ -13,6 +13,7 @@ from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.laws import Array, Fit, Form, Prediction, registered
 from isoloss.plans.baselines import baselines
+from isoloss.plans.forecast import no_forecast
 from isoloss.plans.forecast.hidden import ForecastScore, forecast_score
 from isoloss.plans.holdout import Holdout, RunData, columns_of, hide, points_of
 from isoloss.plans.scores import (
@@ -199,7 +200,7 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
     if predicted.interval is not None:
         intervals = interval_score(np.array(predicted.interval), observed_h, points_h, level)
     forecast = forecast_score(law, data, hidden, points_n) if with_forecast else None
-    refused = (f"no forecast beside it: {forecast.what}",) if isinstance(forecast, Refusal) else ()
+    refused = (no_forecast(forecast),) if isinstance(forecast, Refusal) else ()
     return Backtest(
         law=law.name,
         rule=hidden.rule,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss import text
+from isoloss.errors import Refusal
 from isoloss.laws import FAR, Fit, FitStatus
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.fixed_inputs import FixedInputs, run_sizes
@@ -40,7 +41,10 @@ def _outside(value: float, low: float, high: float) -> float:
 
 
 def fit_warnings(
-    fit: Fit, outside: Mapping[str, float | None], interval: Any = None, forecast: Forecast | None = None
+    fit: Fit,
+    outside: Mapping[str, float | None],
+    interval: Any = None,
+    forecast: Forecast | Refusal | None = None,
 ) -> list[str]:
     """The fit's own warnings, missing intervals, and how far the plan lies outside the data.
 

@@ -16,6 +16,7 @@ from isoloss.plans.forecast.table import (
     forecast_table,
     forecaster_at,
     forecaster_of,
+    no_forecast,
     predicted,
 )
 
@@ -33,5 +34,6 @@ __all__ = [
     "forecaster",
     "forecaster_at",
     "forecaster_of",
+    "no_forecast",
     "predicted",
 ]

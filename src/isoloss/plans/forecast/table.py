@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from isoloss import files, text
 from isoloss.errors import InputError, Refusal, attempt
-from isoloss.laws import Array, Fit, FitData, Form, Prediction, far_warnings
+from isoloss.laws import Array, Fit, FitData, Form, Prediction, check_source, far_warnings
 from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
 from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecaster
 from isoloss.plans.forecast.runs import log_columns, log_runs
@@ -25,6 +25,7 @@ from isoloss.stats import check_level
 from isoloss.strict import first_complaint
 
 _GIVE_RUNS = "give a table, or what isoloss forecast -o wrote"
+_WEIGHTS = "its runs have weights: a forecast takes none"
 
 
 def forecast_table(
@@ -137,8 +138,10 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
     written = files.read_json(path)
     try:
         carried = _Carried.model_validate_json(json.dumps(written), strict=True)
-    except ValidationError as error:
-        what = f"carries no runs of {text.listed(inputs)} as isoloss writes them ({first_complaint(error)})"
+        check_source(carried.source, carried.data.rows)
+    except ValueError as error:
+        said = first_complaint(error) if isinstance(error, ValidationError) else error
+        what = f"carries no runs of {text.listed(inputs)} as isoloss writes them ({said})"
         raise InputError(what, where=str(path), mend=_GIVE_RUNS) from None
     data = carried.data
     columns = {name: np.array(column) for name, column in data.inputs.items()}
@@ -146,66 +149,50 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
         what = f"carries no runs of {text.listed(inputs)}"
         raise InputError(what, where=str(path), mend=_GIVE_RUNS)
     if len(set(data.weights)) > 1:
-        raise InputError("its runs have weights: a forecast takes none", where=str(path), mend=_GIVE_RUNS)
+        raise InputError(_WEIGHTS, where=str(path), mend=_GIVE_RUNS)
     check_scales({name: columns.pop(name) for name in inputs}, columns)
-    data, sweep = _best_rows(data, written["source"])
-    source = _with_sweep(written["source"], sweep) if sweep else written["source"]
+    data, sweep = _best_rows(data, carried.source)
+    source = _with_sweep(carried.source, sweep) if sweep else carried.source
     known, doubts = {name: np.array(data.inputs[name]) for name in inputs}, source_warnings(source)
     with in_refusal(doubts):
         return forecaster(known, data.loss, cluster=data.cluster, source=source, doubts=doubts)
-
-
-class _Finding(BaseModel):
-    message: str
-
-
-class _Excluded(BaseModel):
-    row: int
-    reason: str
-
-
-class _Sweep(BaseModel):
-    message: str
-    rows: list[int]
-
-
-class _Source(BaseModel):
-    """What is read of a written ``source``."""
-
-    loss_unit: str = ""
-    columns: dict[str, str] = {}
-    findings: list[_Finding] = []
-    excluded: list[_Excluded] = []
-    given: int = 0
-    sweep: _Sweep | None = None
 
 
 class _Carried(BaseModel):
     """What is read of a written forecast or fit."""
 
     data: FitData
-    source: _Source
+    source: dict[str, Any]
 
 
-def forecast_from_fit(fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None) -> Forecast | None:
-    """The forecast from the rows that ``fit`` carries, at the same inputs; None where there can be none.
+def forecast_from_fit(
+    fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None
+) -> Forecast | Refusal | None:
+    """The forecast from the rows that ``fit`` carries, at the same inputs, or why these rows allow none.
 
-    Of a sweep of rates or batches from the best of each size alone, as of the table.
-    That is: a fit without rows or with weights, a law whose inputs a forecast does not take, a refused one.
+    Of a sweep of rates or batches from the best of each size alone, as of the table. None where nobody would
+    expect one: of a fit without rows, or a law whose inputs a forecast does not take.
     """
     data = fit.data
-    if data is None or not forecast_inputs(fit.form) or len(set(data.weights)) > 1 or fit.signed_floor:
+    if data is None or not forecast_inputs(fit.form):
         return None
+    if len(set(data.weights)) > 1:
+        return Refusal(_WEIGHTS)
+    if fit.signed_floor:
+        return Refusal("a forecast takes no losses minus a baseline")
     data, sweep = _best_rows(data, fit.source)
     doubts = (sweep,) if sweep else ()
     known = attempt(forecaster, data.inputs, data.loss, cluster=data.cluster, doubts=doubts)
-    return None if isinstance(known, Refusal) else known.at(at, level or fit.level)
+    return known if isinstance(known, Refusal) else known.at(at, level or fit.level)
 
 
 def predicted(
     fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None
-) -> tuple[Prediction, Forecast | None]:
-    """A law's prediction with the doubts of the forecast beside it, and that forecast. Raises InputError."""
+) -> tuple[Prediction, Forecast | Refusal | None]:
+    """A law's prediction with the doubts of the forecast beside it, and that forecast or why there is none.
+
+    Raises InputError.
+    """
     law = fit.predict(level=level, **at)
     columns = np.broadcast_arrays(*map(np.atleast_1d, at.values()))
     points = dict(zip(at, map(np.ravel, columns), strict=True))
@@ -215,9 +202,9 @@ def predicted(
     return replace(law, warnings=(*doubts, *_apart_inside(law, forecast))), forecast
 
 
-def _apart_inside(law: Prediction, forecast: Forecast | None) -> list[str]:
+def _apart_inside(law: Prediction, forecast: Forecast | Refusal | None) -> list[str]:
     """A doubt where law and forecast part among the runs, as where the law bends otherwise than they do."""
-    if forecast is None:
+    if not isinstance(forecast, Forecast):
         return []
     inside = np.max(list(forecast.extrapolation.values()), axis=0) <= 1
     apart = int(np.sum(inside & forecast.disagrees(law)))
@@ -226,9 +213,9 @@ def _apart_inside(law: Prediction, forecast: Forecast | None) -> list[str]:
 
 
 def doubts_with_forecast(
-    warnings: Sequence[str], far: Sequence[str], interval: Any, forecast: Forecast | None
+    warnings: Sequence[str], far: Sequence[str], interval: Any, forecast: Forecast | Refusal | None
 ) -> tuple[str, ...]:
-    """The ``warnings`` of a law's prediction and those of the ``forecast`` beside it.
+    """The ``warnings`` of a law's prediction and those of the ``forecast`` beside it, or why it is refused.
 
     ``far`` are those that count a factor outside the runs alone. Of the farthest point where the law's
     ``interval`` is the narrower one is said what the table's own error rate adds, in their place if no point
@@ -236,6 +223,8 @@ def doubts_with_forecast(
     """
     if forecast is None:
         return tuple(warnings)
+    if isinstance(forecast, Refusal):
+        return (*warnings, no_forecast(forecast))
     out, far_n = list(warnings), np.max(list(forecast.extrapolation.values()), axis=0)
     if far_n.max() > 1 and interval is not None:
         low_n, high_n = map(np.ravel, interval)
@@ -252,6 +241,11 @@ def doubts_with_forecast(
                 f"{text.number(float(share_n[worst]), 2)} of the forecast's"
             )
     return (*out, *(f"the forecast beside it: {warning}" for warning in forecast.warnings))
+
+
+def no_forecast(refused: Refusal) -> str:
+    """Why a law's interval stands alone."""
+    return f"no forecast beside it: {refused.what}"
 
 
 def best_form(fit: Fit) -> BaseFit | None:
