@@ -58,6 +58,8 @@ def test_json_keeps_the_contract_for_one_point_and_for_more(isoloss):
         ((*POINT, "--where", "size < 2e7"), 3, "5 different sets of N and D: too few"),
         ((*POINT, "--where", "nosuch < 2e7"), 2, "where does not work"),
         (("--params", "-1", "--tokens", "1e10"), 2, "params is -1"),
+        ((*POINT, "--input", "tokens=1e9"), 2, "--input: tokens is given twice"),
+        ((*POINT, "--input", "batch=512"), 2, "batch is no size that the loss falls in"),
     ],
 )
 def test_what_cannot_be_asked_is_said(isoloss, arguments, code, words):

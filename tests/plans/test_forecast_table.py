@@ -46,17 +46,10 @@ def test_flops_stand_for_one_of_the_sizes(frame):
             isoloss.forecast(frame, **sizes)
 
 
-def test_a_size_is_given_once(frame):
-    with pytest.raises(InputError, match="tokens is given twice"):
-        isoloss.forecast(frame, **AT, others={"tokens": 1e9})
-    beside = isoloss.forecast(frame, params=5e9, others={"tokens": 4e11})
-    assert beside.inputs["tokens"] == pytest.approx([4e11])
-
-
 def test_each_loop_counts_in_flops(frame):
-    found = new_runs(1e9, None, 6e21, {"recurrence": 4.0})
+    found = new_runs({"params": 1e9, "flops": 6e21, "recurrence": 4.0})
     assert found["tokens"] == pytest.approx([6e21 / (6 * 1e9 * 4)])
-    assert new_runs(1e9, None, 6e21)["tokens"] == pytest.approx([1e12])
+    assert new_runs({"params": 1e9, "tokens": None, "flops": 6e21})["tokens"] == pytest.approx([1e12])
 
 
 def test_flops_by_another_rule_than_the_tables_are_refused(frame):
@@ -279,7 +272,7 @@ def test_loops_are_a_third_input_by_the_same_code():
     loops = rng.choice([1.0, 2.0, 4.0, 8.0], 60)
     loss = (loss_at(N, D) + 0.3 * loops**-0.8) * np.exp(0.003 * rng.standard_normal(60))
     table = pl.DataFrame({"params": N, "tokens": D, "recurrence": loops, "loss": loss})
-    found = isoloss.forecast(table, params=5e9, tokens=4e11, others={"recurrence": [1, 16]})
+    found = isoloss.forecast(table, params=5e9, tokens=4e11, recurrence=[1, 16])
     truth = loss_at(5e9, 4e11) + 0.3 * np.array([1.0, 16.0]) ** -0.8
     assert set(found.extrapolation) == {"params", "tokens", "recurrence", "flops"}
     assert found.extrapolation["recurrence"].tolist() == [1.0, 2.0]
@@ -288,13 +281,13 @@ def test_loops_are_a_third_input_by_the_same_code():
     assert np.all((low < truth) & (truth < high))
     assert found.loss[0] > high[1]
     with pytest.raises(InputError, match="batch is no size that the loss falls in"):
-        isoloss.forecast(table, params=5e9, tokens=4e11, others={"batch": 512})
+        new_runs({"params": 5e9, "tokens": 4e11, "batch": 512})
 
 
 def test_the_position_in_the_context_is_an_input_alone():
     T = np.geomspace(4, 512, 12)
     loss = (2.0 + 1.5 * T**-0.6) * np.exp(0.002 * np.random.default_rng(1).standard_normal(12))
-    found = isoloss.forecast(pl.DataFrame({"position": T, "loss": loss}), others={"position": 2048})
+    found = isoloss.forecast(pl.DataFrame({"position": T, "loss": loss}), position=2048)
     assert set(found.laws) == {"power-floor", "power"}
     low, high = found.interval[0]
     assert low < 2.0 + 1.5 * 2048**-0.6 < high

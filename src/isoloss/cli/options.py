@@ -1,17 +1,19 @@
 """Options that several commands share. A command takes a group of them as one argument, a frozen record."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from isoloss import amounts
 from isoloss.errors import InputError
+
+T = TypeVar("T")
 
 Table = Annotated[Path, typer.Argument(help="Runs: .csv, .parquet, .ndjson, or a study's folder.")]
 Fit = Annotated[str, typer.Argument(help="FIT.json, or a published law: see `isoloss laws`.")]
@@ -202,9 +204,9 @@ def numbers(items: list[str] | None, option: str) -> dict[str, float]:
     return out
 
 
-def law_inputs(given: dict[str, float | None], others: list[str] | None) -> dict[str, float]:
+def law_inputs(given: Mapping[str, T | None], others: list[str] | None) -> dict[str, T | float]:
     """The inputs that options and --input gave. Raises InputError for one given twice."""
-    inputs = {name: value for name, value in given.items() if value is not None}
+    inputs: dict[str, T | float] = {name: value for name, value in given.items() if value is not None}
     more = numbers(others, "--input")
     if twice := set(inputs) & set(more):
         raise _twice(min(twice), "--input")

@@ -146,17 +146,11 @@ def forecast(
     """
     from isoloss import files
     from isoloss.analysis.results import forecast_parts
-    from isoloss.plans.forecast import forecast_table
+    from isoloss.plans.forecast import forecaster_at
 
-    result = forecast_table(
-        table,
-        params=params or None,
-        tokens=tokens or None,
-        flops=flops or None,
-        others=o.numbers(others, "--input"),
-        level=level,
-        **runs.reading(),
-    )
+    sizes = {"params": params or None, "tokens": tokens or None, "flops": flops or None}
+    known, at = forecaster_at(table, o.law_inputs(sizes, others), **runs.reading())
+    result = known.at(at, level)
     if out is not None:
         files.write_json(out, result.to_json())
     respond(as_json, result, forecast_parts(result), result.warnings, verbose=verbose)
@@ -260,7 +254,7 @@ def design(
 
     inputs = o.law_inputs({"params": params, "tokens": tokens, "recurrence": recurrence}, others)
     if source is None and forecast is not None:
-        known, at = forecaster_at(forecast, others=inputs, **runs.reading())
+        known, at = forecaster_at(forecast, inputs, **runs.reading())
         target = {name: float(size[0]) for name, size in at.items()}
     else:
         known = _fit(source, forecast)

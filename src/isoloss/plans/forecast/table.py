@@ -34,39 +34,38 @@ def forecast_table(
     params: ArrayLike | None = None,
     tokens: ArrayLike | None = None,
     flops: ArrayLike | None = None,
-    others: Mapping[str, ArrayLike] | None = None,
+    recurrence: ArrayLike | None = None,
+    unique_tokens: ArrayLike | None = None,
+    position: ArrayLike | None = None,
     level: float = 0.9,
     **reading: Any,
 ) -> Forecast:
     """The losses of new runs of ``params`` and ``tokens``, from the runs of ``table``; no law to choose.
 
     Two of params, tokens and ``flops`` (C = 6 N D) say which runs, as numbers or arrays; one of them alone
-    where the table's other sizes stand still. ``others`` are loops (``recurrence``), ``unique_tokens`` and
-    ``position``, beside these or alone. ``table`` and ``reading`` are as in ``forecaster_of``.
+    where the table's other sizes stand still. Loops (``recurrence``), ``unique_tokens`` and ``position`` are
+    inputs beside these or alone. ``table`` and ``reading`` are as in ``forecaster_of``.
 
     Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecaster`` does.
     """
     check_level(level)
-    known, at = forecaster_at(table, params=params, tokens=tokens, flops=flops, others=others, **reading)
+    sizes = {"params": params, "tokens": tokens, "flops": flops}
+    others = {"recurrence": recurrence, "unique_tokens": unique_tokens, "position": position}
+    known, at = forecaster_at(table, sizes | others, **reading)
     return known.at(at, level)
 
 
 def forecaster_at(
-    table: Any,
-    *,
-    params: ArrayLike | None = None,
-    tokens: ArrayLike | None = None,
-    flops: ArrayLike | None = None,
-    others: Mapping[str, ArrayLike] | None = None,
-    **reading: Any,
+    table: Any, asked: Mapping[str, ArrayLike | None], **reading: Any
 ) -> tuple[Forecaster, dict[str, Array]]:
     """What the runs of ``table`` say of others of the sizes asked for, and those sizes.
 
-    Options and errors as in ``forecast_table``.
+    ``asked`` has the sizes of ``forecast_table`` by name, ``reading`` is as there. Raises as that does, and
+    InputError for a name that is no size.
     """
-    at = new_runs(params, tokens, flops, others)
+    at = new_runs(asked)
     known = forecaster_of(table, inputs=tuple(at), **reading)
-    if "flops" not in at and (flops is not None or "flops" in (others or {})):
+    if "flops" not in at and asked.get("flops") is not None:
         check_flops(known.source)
     return known, at
 
@@ -265,26 +264,14 @@ def forecast_inputs(law: Form) -> bool:
     )
 
 
-def new_runs(
-    params: ArrayLike | None,
-    tokens: ArrayLike | None,
-    flops: ArrayLike | None,
-    others: Mapping[str, ArrayLike] | None = None,
-) -> dict[str, Array]:
+def new_runs(asked: Mapping[str, ArrayLike | None]) -> dict[str, Array]:
     """The sizes asked for; with ``flops`` beside params or tokens the third follows, C = 6 N D.
 
     Of a looped model each loop counts: C = 6 N D recurrence.
 
-    Raises InputError for none of them or all three, for one given twice, and for an input that is no size.
+    Raises InputError for none of them or all three, and for an input that is no size.
     """
-    sizes = {"params": params, "tokens": tokens, "flops": flops}
-    given, more = (
-        {name: np.atleast_1d(size) for name, size in some.items() if size is not None}
-        for some in (sizes, others or {})
-    )
-    if twice := set(given) & set(more):
-        raise InputError(f"{min(twice)} is given twice", where="forecast", mend="give it once")
-    given |= more
+    given = {name: np.atleast_1d(size) for name, size in asked.items() if size is not None}
     if not given or set(SIZES) <= set(given):
         what = "params, tokens and flops are all given" if given else "no size is given"
         raise InputError(what, mend="give params and tokens, or flops and one of them")
