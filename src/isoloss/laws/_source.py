@@ -30,6 +30,7 @@ class _Source(BaseModel):
     notes: list[str] = []
     findings: list[_Finding] = []
     excluded: list[_Excluded] = []
+    count: str = "params"
     given: int = 0
     flops_rule: str = ""
     sweep: _Sweep | None = None

@@ -14,6 +14,7 @@ from isoloss.laws import Array, Fit, check_seed
 from isoloss.plans.forecast import Forecaster, ForecastPoint, predicted
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.selection import CandidateSet, best_selection, d_gain, random_selections, v_gain
+from isoloss.plans.warnings import counted
 from isoloss.stats import check_level, t_quantile
 
 REACH = 10**0.5
@@ -132,6 +133,8 @@ def design(
         )
         for i, c in enumerate(selection)
     )
+    if cost is flops_6nd:
+        warnings = tuple(counted(source.source, warnings))
     now_width = width.after([])
     if (gain := 1 - runs[-1].half_width / now_width) < _LITTLE:
         warnings = (*warnings, f"these runs narrow the interval by {text.percent(gain)} alone")

@@ -20,10 +20,9 @@ from isoloss.sources.naming import LABELS
 from isoloss.sources.repeats import run_names, without_repeats
 from isoloss.sources.settings import unread_settings
 from isoloss.sources.sweeps import TUNED, best_of_sweeps, numbers_of
-from isoloss.sources.table import Runs, row_words
+from isoloss.sources.table import COUNTS, Runs, row_words
 from isoloss.strict import json_values
 
-COUNTS = ("params", "params_total", "params_executed")
 ANOTHER_OBJECTIVE = "fitted by squared-log, since huber-log is refused"
 
 
@@ -61,11 +60,13 @@ class Columns:
     def source(self) -> dict[str, Any]:
         """Where the rows came from, which column is which, and which rows were left out, with the reasons.
 
-        ``flops_rule`` is there where FLOPs are not 6 N D, nor a constant times that.
+        ``count`` is there where N is not ``params``; ``flops_rule`` where FLOPs are not 6 N D, nor a constant
+        times that.
         """
         uneven = unit_checks.uneven_flops(self.runs)
         return {
             **self.runs.source,
+            **({} if self.runs.count == COUNTS[0] else {"count": self.runs.count}),
             **({"flops_rule": uneven} if uneven else {}),
             "columns": dict(self.runs.columns),
             "excluded": json_values(self.runs.excluded),

@@ -66,7 +66,7 @@ def forecaster_at(
     at = new_runs(asked)
     known = forecaster_of(table, inputs=tuple(at), **reading)
     if "flops" not in at and asked.get("flops") is not None:
-        check_flops(known.source)
+        check_flops(known.source, at)
     return known, at
 
 
