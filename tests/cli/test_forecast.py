@@ -212,6 +212,14 @@ def test_a_design_buys_runs_for_a_forecast(isoloss, tmp_path):
     assert (tmp_path / "drawn" / "design.svg").is_file()
     assert found["law"] == "forecast"
     assert found["half_width_after"] < found["half_width_now"]
+    pl.read_csv("runs.csv").filter(pl.col("seen") > 9e10).write_csv("one.csv")
+    pl.concat([pl.read_csv("one.csv").with_columns(pl.col("size") * k) for k in (1, 2)]).write_csv("one.csv")
+    code, _, talk = isoloss(
+        "design", "--forecast", "one.csv", *COLUMNS, "--budget", "1e20", "--params", "7e9"
+    )
+    assert code == 2
+    assert "the FLOPs of a run do not follow from params\n" in talk
+    assert "To mend it: add runs that differ in tokens too" in talk
 
 
 def test_a_file_keeps_its_doubts_and_takes_no_reading(isoloss, here):
@@ -271,11 +279,13 @@ def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
     pl.DataFrame(table).write_csv("l.csv")
     loops = ("--input", "recurrence=4")
     assert isoloss("forecast", "l.csv", *POINT, *loops, "-o", "l.json")[0] == 0
-    for source in ("l.csv", "l.json"):
+    one = ("--where", "recurrence = 4")
+    for source, mend in (("l.csv", "keep"), ("l.json", "give the table itself and keep")):
         code, _, talk = isoloss("plan", "--forecast", source, "--flops", "1e21")
         assert code == 2
         assert "the runs differ in recurrence too" in talk
-        assert "keep one recurrence with where" in talk
+        assert f"To mend it: {mend} one recurrence with where" in talk
+        assert (isoloss("plan", "--forecast", source, "--flops", "1e21", *one)[0] == 0) == (source == "l.csv")
         asked = ("design", "--forecast", source, "--budget", "1e20", *POINT)
         code, said, talk = isoloss(*asked, "--recurrence", "2")
         assert code == 0, talk

@@ -286,12 +286,15 @@ def _affordable(
     cost: Cost,
     budget_flops: float,
 ) -> tuple[dict[str, Array], Array]:
-    counted = cost(x)
-    if counted is None:
+    flops = cost(x)
+    if flops is None:
+        missing = text.listed([name for name in ("params", "tokens") if name not in x])
         raise InputError(
-            f"the FLOPs of a run do not follow from {', '.join(x)}", where=fit.law, mend="give cost="
+            f"the FLOPs of a run do not follow from {text.listed(list(x))}",
+            where=fit.law,
+            mend=f"add runs that differ in {missing} too; in Python cost= can count them",
         )
-    cost_C = np.asarray(counted, dtype=np.float64)
+    cost_C = np.asarray(flops, dtype=np.float64)
     if cost_C.shape != next(iter(x.values())).shape or not np.all(np.isfinite(cost_C) & (cost_C > 0)):
         raise InputError("cost does not give one positive number a candidate", mend="correct it")
     keep_C = cost_C <= budget_flops

@@ -149,7 +149,7 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
         raise InputError(what, where=str(path), mend=_GIVE_RUNS)
     if len(set(data.weights)) > 1:
         raise InputError(_WEIGHTS, where=str(path), mend=_GIVE_RUNS)
-    check_scales({name: columns.pop(name) for name in inputs}, columns)
+    check_scales({name: columns.pop(name) for name in inputs}, columns, written=True)
     data, sweep = _best_rows(data, carried.source)
     source = _with_sweep(carried.source, sweep) if sweep else carried.source
     known, doubts = {name: np.array(data.inputs[name]) for name in inputs}, source_warnings(source)
