@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # a command loads what it runs alone
     from isoloss.plans.backtest import Backtest
     from isoloss.plans.compare import Comparison
     from isoloss.plans.design import Design
-    from isoloss.plans.forecast import Forecast
+    from isoloss.plans.forecast import Forecast, Forecaster
     from isoloss.plans.methods import ExponentsByMethod
     from isoloss.plans.plan import Plan
     from isoloss.plans.scores import ScoreGap
@@ -36,15 +36,20 @@ def fit_parts(fit: Fit) -> Parts:
         yield f"losses are in {fit.loss_unit}"
     if rows := fit.source.get("outliers"):
         yield f"outliers: rows {', '.join(map(str, rows))}"
-    yield from _source_words(fit.source)
+    yield from source_parts(fit.source)
 
 
-def _source_words(source: Mapping[str, Any]) -> Iterator[str]:
+def source_parts(source: Mapping[str, Any]) -> Iterator[str]:
     """Which columns follow from others, and how others were read."""
     for name, rule in source.get("derived", {}).items():
         yield f"{name} is derived: {rule}"
     for note in source.get("notes", ()):
         yield f"note: {note}"
+
+
+def read_parts(known: "Fit | Forecaster") -> Iterator[str]:
+    """Of runs that a forecast has just read, how; of a fit it was said when it was made."""
+    return iter(()) if isinstance(known, Fit) else source_parts(known.source)
 
 
 def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | Refusal | None") -> Parts:
@@ -71,6 +76,7 @@ def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | Ref
             yield "inside the runs, where they disagree: trust the forecast, which follows the runs nearby"
         else:
             yield "inside the runs: the law and the forecast agree"
+        yield from source_parts(forecast.source)
 
 
 def forecast_parts(forecast: "Forecast") -> Parts:
@@ -101,7 +107,7 @@ def forecast_parts(forecast: "Forecast") -> Parts:
     times = text.plural(forecast.origins, "time")
     known = f"from hiding runs of this table {times}" if forecast.origins else "assumed: none can be hidden"
     yield f"error rate {rate} for each factor e outside the runs, {known}"
-    yield from _source_words(forecast.source)
+    yield from source_parts(forecast.source)
 
 
 def laws_parts(printed: Mapping[str, Fit], unpublished: Mapping[str, str]) -> Parts:

@@ -202,7 +202,7 @@ def plan(
     isoloss plan fit.json --loss 2.2 --serve-tokens 1e13
     isoloss plan muennighoff --flops 1e22 --unique-tokens 1e11
     """
-    from isoloss.analysis.results import plan_parts
+    from isoloss.analysis.results import plan_parts, read_parts
     from isoloss.plans import plan as planned
     from isoloss.plans.forecast import forecaster_of
 
@@ -211,7 +211,8 @@ def plan(
     else:
         known = _fit(source, forecast)
     result = planned(known, **vars(question), with_forecast=True)
-    respond(as_json, result, plan_parts(result, known.loss_unit), result.warnings, verbose=verbose)
+    parts = [*plan_parts(result, known.loss_unit), *read_parts(known)]
+    respond(as_json, result, parts, result.warnings, verbose=verbose)
 
 
 def _fit(source: str | None, table: str | None) -> "Fit":
@@ -247,7 +248,7 @@ def design(
     isoloss design fit.json --budget 1e20 --params 7e9 --tokens 1.4e11
     isoloss design --forecast runs.csv --budget 1e20 --params 7e9 --tokens 1.4e11
     """
-    from isoloss.analysis.results import design_parts
+    from isoloss.analysis.results import design_parts, read_parts
     from isoloss.plans.design import design as designed
     from isoloss.plans.forecast import forecaster_at
     from isoloss.sources.fits import inputs_for
@@ -264,4 +265,5 @@ def design(
         from isoloss.figures import design as figures
 
         _draw(figures.figure(known, result), out)
-    respond(as_json, result, design_parts(result), result.warnings, verbose=verbose)
+    parts = [*design_parts(result), *read_parts(known)]
+    respond(as_json, result, parts, result.warnings, verbose=verbose)

@@ -234,6 +234,9 @@ def forecaster(
     """
     runs, source = log_runs(inputs, loss, cluster), dict(source or {})
     source["given"] = max(source.get("given", 0), runs.given)
+    if (given := source["given"]) > (used := len(runs.y_n)):
+        note = f"{used} of {given:,} runs were used: the ends of each size and a random part"
+        source["notes"] = list(dict.fromkeys([*source.get("notes", ()), note]))
     return Forecaster(runs, kriged_laws(runs), error_rate(runs), source, doubts)
 
 
@@ -263,9 +266,6 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
     """Where the table's own record does not reach, and where the laws part."""
     out: list[str] = []
     runs, rate = known.runs, known.rate
-    if (given := known.source["given"]) > len(runs.y_n):
-        used = "the ends of each size and a random part"
-        out.append(f"{len(runs.y_n)} of {given:,} runs were used: {used}")
     farthest = float(runs.outside(at_Iq).max())
     if rate.origins < _FEW_ORIGINS:
         out.append(f"the error rate rests on {text.plural(rate.origins, 'origin')}: the runs are few")
