@@ -191,7 +191,8 @@ def _gap(gap: "ScoreGap") -> str:
 
 def backtest_parts(outcome: "Backtest") -> Parts:
     """How far the law misses hidden runs, beside the baselines, run by run."""
-    yield outcome.verdict()
+    yield outcome.headline()
+    yield from outcome.sentences()
     ours = [(outcome.score, outcome.intervals)]
     if outcome.forecast is not None:
         ours.append((outcome.forecast.score, outcome.forecast.intervals))
