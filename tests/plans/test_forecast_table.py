@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from simulated_runs import AT, asked, loss_at, runs_of
+from simulated_runs import AT, asked, loss_at
 
 import isoloss
 from isoloss import files
@@ -16,18 +16,8 @@ from isoloss.plans.forecast.table import new_runs, predicted
 
 
 @pytest.fixture(scope="module")
-def runs():
-    return runs_of()
-
-
-@pytest.fixture(scope="module")
-def plain(runs):
-    return asked(*runs)
-
-
-@pytest.fixture(scope="module")
-def frame(runs):
-    return pl.DataFrame(dict(zip(("N", "D", "loss"), runs, strict=True)))
+def frame(simulated):
+    return pl.DataFrame(dict(zip(("N", "D", "loss"), simulated, strict=True)))
 
 
 def test_a_table_gives_what_its_columns_give(frame, plain):
@@ -61,15 +51,15 @@ def test_flops_by_another_rule_than_the_tables_are_refused(frame):
     assert len(isoloss.forecast(same, params=5e9, flops=1e22).loss) == 1
 
 
-def test_a_loss_that_rises_with_size_is_doubted(runs, plain):
-    N, D, loss = runs
+def test_a_loss_that_rises_with_size_is_doubted(simulated, plain):
+    N, D, loss = simulated
     (said,) = [words for words in asked(N, D, 1 / loss).warnings if "rises" in words]
     assert "rises with params and tokens: is it an accuracy" in said
     assert not any("rises" in words for words in plain.warnings)
 
 
-def test_tokens_that_differ_by_rounding_are_no_designs(runs):
-    N, D, loss = (np.tile(column[[0, 10, 20, 30]], 3) for column in runs)
+def test_tokens_that_differ_by_rounding_are_no_designs(simulated):
+    N, D, loss = (np.tile(column[[0, 10, 20, 30]], 3) for column in simulated)
     with pytest.raises(Refusal, match="4 different sets"):
         asked(N, D + 1e-6 * D * np.arange(len(D)), loss * np.linspace(1, 1.001, len(loss)))
 
@@ -99,8 +89,8 @@ def test_of_a_sweep_the_best_of_each_size_is_kept(frame, name):
     assert not any("best of each" in words for words in few.warnings)
 
 
-def test_a_law_that_parts_from_its_own_runs_is_said_inside_them(runs):
-    N, D, loss = runs
+def test_a_law_that_parts_from_its_own_runs_is_said_inside_them(simulated):
+    N, D, loss = simulated
     law = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="squared-log")
     inside = {"params": [float(np.median(N))], "tokens": [float(np.median(D))]}
     said, beside = predicted(law, inside)
