@@ -76,7 +76,7 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     said = isoloss("predict", "fit.json", *POINT)[1]
     assert f"forecast from the same runs: {alone['loss']:.4f}" in said
     assert "outside the runs: trust the forecast" in said
-    assert "times outside the runs: at this table's error rate that adds" in said
+    assert "times outside the runs: this table's error rate adds" in said
     law = read_fit("fit.json")
     at = {"params": np.array([1e8, float(POINT[1])]), "tokens": np.array([1e10, float(POINT[3])])}
     for inputs in (at, {name: float(values[1]) for name, values in at.items()}):  # many, and one
@@ -91,7 +91,7 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     for command in ("plan", "design"):
         asked = ("--flops", "1e24") if command == "plan" else ("--budget", "1e21", *POINT)
         said = isoloss(command, "fit.json", *asked)[1]
-        assert "times outside the runs: at this table's error rate that adds" in said
+        assert "times outside the runs: this table's error rate adds" in said
         assert "lies a factor" not in said
     inside = isoloss("predict", "fit.json", "--params", "1e8", "--tokens", "1e10")[1]
     assert "inside the runs: the law and the forecast agree" in inside
@@ -130,6 +130,7 @@ def test_of_a_sweep_the_forecast_beside_a_law_is_that_of_the_table(isoloss, here
         assert found["interval"] == pytest.approx(alone["interval"], rel=1e-9)
     kept = "batch_tokens varies at equal sizes: the best of each is kept, 25 of 75 runs"
     assert kept in alone["warnings"]
+    assert not any("no seeds" in note for note in alone["source"]["notes"])
     assert kept in of_file["warnings"]
     assert f"the forecast beside it: {kept}" in isoloss("predict", "s.json", *POINT)[1]
     asked = ("--law", "chinchilla", "--objective", "squared-log", "--holdout", "largest-params")
@@ -212,14 +213,26 @@ def test_a_design_buys_runs_for_a_forecast(isoloss, tmp_path):
     assert (tmp_path / "drawn" / "design.svg").is_file()
     assert found["law"] == "forecast"
     assert found["half_width_after"] < found["half_width_now"]
-    pl.read_csv("runs.csv").filter(pl.col("seen") > 9e10).write_csv("one.csv")
-    pl.concat([pl.read_csv("one.csv").with_columns(pl.col("size") * k) for k in (1, 2)]).write_csv("one.csv")
-    code, _, talk = isoloss(
-        "design", "--forecast", "one.csv", *COLUMNS, "--budget", "1e20", "--params", "7e9"
-    )
-    assert code == 2
-    assert "the FLOPs of a run do not follow from params\n" in talk
-    assert "To mend it: add runs that differ in tokens too" in talk
+
+
+def test_runs_of_one_size_are_told_what_the_command_line_can_do(isoloss):
+    N = np.geomspace(1e7, 1e9, 10)
+    pl.DataFrame({"params": N, "tokens": np.full(10, 1e10), "loss": 2 + 480 * N**-0.35}).write_csv("one.csv")
+    by = ("--forecast", "one.csv")
+    for asked, code, what, mend in (
+        (
+            ("plan", *by, "--flops", "1e21"),
+            3,
+            "D spans a factor of 1",
+            "forecast by params alone, or add runs",
+        ),
+        (("design", *by, "--budget", "1e20", "--params", "7e9"), 2, "FLOPs of a run", "differ in tokens too"),
+        (("design", *by, "--budget", "1e5", "--params", "7e9"), 2, "--budget: flops is 100000", "PF-days"),
+    ):
+        got, said, talk = isoloss(*asked)
+        assert (got, said) == (code, "")
+        assert what in talk
+        assert mend in talk.split("To mend it: ")[1]
 
 
 def test_a_file_keeps_its_doubts_and_takes_no_reading(isoloss, here):
@@ -282,7 +295,10 @@ def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
         code, _, talk = isoloss("plan", "--forecast", source, "--flops", "1e21")
         assert code == 2
         assert "the runs differ in recurrence too" in talk
-        assert f"To mend it: {mend} one recurrence with where" in talk
+        assert (
+            f"To mend it: {mend} one value of recurrence with where, or give forecast or design --input"
+            in talk
+        )
         assert (isoloss("plan", "--forecast", source, "--flops", "1e21", *one)[0] == 0) == (source == "l.csv")
         asked = ("design", "--forecast", source, "--budget", "1e20", *POINT)
         code, said, talk = isoloss(*asked, "--recurrence", "2")
@@ -291,7 +307,7 @@ def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
         assert isoloss(*asked, "--input", "recurrence=2")[1] == said
         code, _, talk = isoloss(*asked)
         assert code == 2
-        assert "forecast and design take --input recurrence=" in talk
+        assert "or give forecast or design --input recurrence=" in talk
 
 
 def test_units_and_derived_columns_are_said(isoloss):

@@ -140,7 +140,9 @@ def test_one_size_is_refused_with_what_would_lift_it(simulated):
     N, D, loss = simulated
     with pytest.raises(Refusal, match="N spans a factor of 1: ") as refused:
         asked(np.full_like(N, 1e8), D, loss)
-    assert refused.value.mend.startswith("ask by tokens alone, or add runs until its largest is 1.5 times")
+    assert refused.value.mend.startswith(
+        "forecast by tokens alone, or add runs until its largest is 1.5 times"
+    )
     with pytest.raises(Refusal, match=r"N spans a factor of 1\.\d") as refused:
         asked(np.where(np.arange(len(N)) % 2, 1e8, 1.3e8), D, loss)
     assert "alone" not in refused.value.mend
@@ -169,7 +171,7 @@ def test_sizes_that_no_float_multiplies_are_no_question(simulated):
 
 def test_far_beyond_what_the_table_tested_is_said(simulated):
     (warning,) = asked(*simulated, at={"params": 1e12, "tokens": 1e14}).warnings
-    assert "times outside the runs, and hiding runs of this table tested" in warning
+    assert "times outside the runs: hiding runs of this table tested up to" in warning
     assert not asked(*simulated, at={"params": 2e9, "tokens": 1e11}).warnings
 
 

@@ -115,7 +115,7 @@ def test_a_prediction_takes_the_shapes_that_its_law_takes(frame):
     assert (grid.loss.shape, grid.interval[0].shape, flat.loss.shape) == ((2, 3), (2, 3), (3,))
     assert grid.loss[1] == pytest.approx(flat.loss)
     for found in (grid, flat):
-        assert any("at this table's error rate" in said for said in found.warnings)
+        assert any("this table's error rate adds" in said for said in found.warnings)
     none = isoloss.predict(law, params=[], tokens=[])
     assert (none.loss.shape, none.warnings) == ((0,), law.warnings)
 
@@ -188,7 +188,7 @@ def test_tokens_that_are_equal_but_for_rounding_stand_still():
         assert low < loss_at(5e9, 1e9) < high
     with pytest.raises(Refusal, match="D spans a factor of 1: ") as refused:
         isoloss.forecast(table, params=5e9, tokens=1e9)
-    assert refused.value.mend.startswith("ask by params alone")
+    assert refused.value.mend.startswith("forecast by params alone")
     moved = table.with_columns(tokens=pl.col("tokens") * np.linspace(1, 1.01, 25)).drop("flops")
     with pytest.raises(InputError, match="differ in tokens too"):
         isoloss.forecast(moved, params=5e9)

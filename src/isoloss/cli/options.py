@@ -23,7 +23,7 @@ Forecast = Annotated[
 ]
 Where = Annotated[str | None, typer.Option(help="Rows to keep, in SQL: \"cooled AND family = 'lstm'\".")]
 Level = Annotated[float, typer.Option(help="Share of intervals that hold the truth.")]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Say every finding, not the gravest alone.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Say every finding, not only the gravest.")]
 Accept = Annotated[
     list[str] | None, typer.Option(help="Kind of finding that shall warn in place of refusing.")
 ]
@@ -36,12 +36,15 @@ TiedEmbeddings = Annotated[
 MoreInputs = Annotated[list[str] | None, typer.Option("--input", help="NAME=VALUE for other inputs.")]
 
 
-def number(what: str, kind: str = "", **options: Any) -> Any:
-    """An option that takes 70B, 1.4T or 3e21; of params, tokens or flops, such as a model may have."""
+def number(what: str, kind: str = "", option: str = "", **options: Any) -> Any:
+    """An option that takes 70B, 1.4T or 3e21; of params, tokens or flops, such as a model may have.
+
+    ``option`` is its name where that is not its kind.
+    """
 
     def read(text: str) -> float:
         value = amounts.number(text)
-        return amounts.plausible(kind, value) if kind else value
+        return amounts.plausible(kind, value, option or f"--{kind}") if kind else value
 
     return typer.Option(help=what, parser=read, metavar="NUMBER", **options)
 

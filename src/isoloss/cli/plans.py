@@ -231,7 +231,7 @@ def design(
     source: o.FitOrNone = None,
     forecast: o.Forecast = None,
     *,
-    budget: Annotated[float, o.number("FLOPs to spend on the next runs.", "flops")],
+    budget: Annotated[float, o.number("FLOPs to spend on the next runs.", "flops", "--budget")],
     params: Annotated[float | None, o.number("N of the prediction that matters.", "params")] = None,
     tokens: Annotated[float | None, o.number("D of the prediction that matters.", "tokens")] = None,
     recurrence: Annotated[float | None, o.number("Its loops.")] = None,

@@ -137,7 +137,7 @@ def design(
         warnings = tuple(counted(source.source, warnings))
     now_width = width.after([])
     if (gain := 1 - runs[-1].half_width / now_width) < _LITTLE:
-        warnings = (*warnings, f"these runs narrow the interval by {text.percent(gain)} alone")
+        warnings = (*warnings, f"these runs narrow the interval by only {text.percent(gain)}")
     return Design(
         law=source.law,
         target={name: float(value) for name, value in target.items()},

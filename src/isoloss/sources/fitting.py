@@ -23,6 +23,7 @@ from isoloss.sources.sweeps import TUNED, best_of_sweeps, numbers_of
 from isoloss.sources.table import COUNTS, Runs, row_words
 from isoloss.strict import json_values
 
+NO_SEEDS = "rows of equal inputs count once, since they are no seeds"
 ANOTHER_OBJECTIVE = "fitted by squared-log, since huber-log is refused"
 
 
@@ -155,10 +156,7 @@ def columns_for(
     if cluster:
         run = table_runs.frame["cluster"].cast(pl.String)
     elif run is None and any(issue.kind in ("no-seeds", "stacked") for issue in findings):
-        run, note = (
-            _designs(table_runs.frame, design),
-            "rows of equal inputs count once, since they are no seeds",
-        )
+        run, note = _designs(table_runs.frame, design), NO_SEEDS
     elif run is None and len(table_runs.frame.unique([*design, "loss"])) < table_runs.frame.height:
         # Losses that rounding made equal: each row stays a run, where a fit would merge them.
         run = table_runs.frame["row"].cast(pl.String)

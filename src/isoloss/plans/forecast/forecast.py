@@ -273,8 +273,8 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
         out.append("rows of one cluster stood on both sides of every hiding: the error rate is too small")
     if rate.origins and farthest > rate.farthest:
         out.append(
-            f"the point lies {text.number(np.exp(farthest), 3)} times outside the runs, and hiding runs of "
-            f"this table tested {text.number(np.exp(rate.farthest), 3)} times alone"
+            f"the point lies {text.number(np.exp(farthest), 3)} times outside the runs: hiding runs of this "
+            f"table tested up to {text.number(np.exp(rate.farthest), 3)} times"
         )
     scatter = min(law.fit.scatter for law in known.laws)
     if scatter > _NO_LAW:
@@ -282,7 +282,7 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
     if rising := runs.rising():
         out.append(f"the loss rises with {text.listed(rising)}: is it an accuracy, or are runs unfinished?")
     if together := runs.on_one_line:
-        out.append(f"{text.listed(together)} rise together: the forecast holds near their line alone")
+        out.append(f"{text.listed(together)} rise together: the forecast holds only near their line")
     if (np.ptp(kriged.mean_bq, axis=0) > _APART * kriged.sd_bq.mean(axis=0)).any():
         out.append("the laws disagree there by more than their intervals")
     return tuple(out)

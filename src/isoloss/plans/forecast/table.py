@@ -19,12 +19,13 @@ from isoloss.plans.forecast.forecast import Forecast, Forecaster, forecaster
 from isoloss.plans.forecast.runs import log_columns, log_runs
 from isoloss.plans.forecast.unasked import OTHERS, SIZES, check_scales, sweep_doubt, tuned_doubts
 from isoloss.sources.fits import check_flops
-from isoloss.sources.fitting import columns_for, in_refusal, source_warnings
+from isoloss.sources.fitting import NO_SEEDS, columns_for, in_refusal, source_warnings
 from isoloss.sources.sweeps import TUNED, numbers_of
 from isoloss.stats import check_level
 from isoloss.strict import first_complaint
 
 _GIVE_RUNS = "give a table, or what isoloss forecast -o wrote"
+_AS_WIDE = 0.995  # of the forecast's interval: what rounds to 1 is no narrower
 _WEIGHTS = "its runs have weights: a forecast takes none"
 
 
@@ -112,9 +113,10 @@ def forecaster_of(
 
 
 def _with_sweep(source: Mapping[str, Any], said: str) -> dict[str, Any]:
-    """``source`` with what is ``said`` of a sweep, in place of the advice to keep one setting."""
+    """``source`` with what is ``said`` of a sweep, in place of what holds for all its settings."""
     found = [each for each in source.get("findings", ()) if each.get("kind") != "no-seeds"]
-    return {**source, "findings": [*found, sweep_doubt(said)]}
+    notes = [note for note in source.get("notes", ()) if note != NO_SEEDS]
+    return {**source, "findings": [*found, sweep_doubt(said)], "notes": notes}
 
 
 def _best_rows(data: FitData, source: Mapping[str, Any]) -> tuple[FitData, str]:
@@ -228,16 +230,15 @@ def doubts_with_forecast(
     if far_n.max() > 1 and interval is not None:
         low_n, high_n = map(np.ravel, interval)
         share_n = np.log(high_n / low_n) / np.log(forecast.interval[:, 1] / forecast.interval[:, 0])
-        narrower_n = (far_n > 1) & (share_n < 1)
+        narrower_n = (far_n > 1) & (share_n < _AS_WIDE)
         if narrower_n.any():
             worst = int(np.argmax(np.where(narrower_n, far_n, 0.0)))
             adds = text.percent(forecast.error_rate * np.log(far_n[worst]))
             if far_n[worst] == far_n.max():
                 out = [warning for warning in out if warning not in far]
             out.append(
-                f"{text.number(float(far_n[worst]), 3)} times outside the runs: at this table's error rate "
-                f"that adds {adds} to an interval, and the law's is "
-                f"{text.number(float(share_n[worst]), 2)} of the forecast's"
+                f"{text.number(float(far_n[worst]), 3)} times outside the runs: this table's error rate adds "
+                f"{adds}, and the law's interval is {text.number(float(share_n[worst]), 2)} of the forecast's"
             )
     return (*out, *(f"the forecast beside it: {warning}" for warning in forecast.warnings))
 

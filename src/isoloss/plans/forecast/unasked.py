@@ -29,12 +29,14 @@ def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array], *, wri
             continue
         if empty := int(np.isnan(column).sum()):  # a plain model beside looped ones, or a value forgotten
             what = f"{name} is empty in {empty:,} of {text.plural(len(column), 'run')}"
-            raise InputError(what, where="forecast", mend=f"fill it in, or keep one {name} with where")
+            raise InputError(
+                what, where="forecast", mend=f"fill it in, or keep one value of {name} with where"
+            )
         asked = text.listed(list(known))
-        keep = f"{table}keep one {name} with where"
+        keep = f"{table}keep one value of {name} with where"
         mend = f"give a value of {name} beside {asked}, or {keep}"
         if name in OTHERS:  # a plan takes none
-            mend = f"{keep}; forecast and design take --input {name}= beside {asked} too"
+            mend = f"{keep}, or give forecast or design --input {name}="
         raise InputError(f"the runs differ in {name} too", where="forecast", mend=mend)
 
 
