@@ -1,6 +1,6 @@
 """A forecast: the loss of runs that nobody has made, by several laws and the table's own record of misses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from isoloss.plans.forecast.origins import (
     kriged_laws,
     kriged_mean,
 )
+from isoloss.plans.forecast.outliers import Outliers, outliers
 from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs
 from isoloss.plans.forecast.surface import forecast_surface
 from isoloss.plans.loss_surface import LossSurface
@@ -114,6 +115,7 @@ class Forecaster:
     rate: ErrorRate
     source: Mapping[str, Any]
     doubts: tuple[str, ...]
+    outliers: Outliers | None = None
 
     @property
     def law(self) -> str:
@@ -221,6 +223,7 @@ def forecaster(
     cluster: ArrayLike | None = None,
     source: Mapping[str, Any] | None = None,
     doubts: tuple[str, ...] = (),
+    rows: Sequence[int] | None = None,
 ) -> Forecaster:
     """What runs at ``inputs`` with ``loss`` say of others; no law to choose.
 
@@ -228,7 +231,7 @@ def forecaster(
     with its kriged residuals, are averaged: mu and sd of the log loss. Hiding the table's largest runs gives
     a factor f <= 1 and a rate: exp(mu -+ (f z sd + rate max(h, 1/4)) t(level) / t(0.9)), h the distance
     outside the runs in logs, z = 1.645, t of 3 degrees of freedom. ``cluster`` names rows that share noise,
-    such as the checkpoints of one run.
+    such as the checkpoints of one run; ``rows`` are their numbers in a table, by which outliers are named.
 
     Raises InputError for what is not positive, Refusal for fewer than eight designs or a size without range.
     """
@@ -237,7 +240,9 @@ def forecaster(
     if (given := source["given"]) > (used := len(runs.y_n)):
         note = f"{used} of {given:,} runs were used: the ends of each size and a random part"
         source["notes"] = list(dict.fromkeys([*source.get("notes", ()), note]))
-    return Forecaster(runs, kriged_laws(runs), error_rate(runs), source, doubts)
+    laws = kriged_laws(runs)
+    far = outliers(runs, laws, {**inputs, "loss": loss}, rows)
+    return Forecaster(runs, laws, error_rate(runs), source, doubts, far)
 
 
 def forecast(
@@ -279,6 +284,8 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
     scatter = min(law.fit.scatter for law in known.laws)
     if scatter > _NO_LAW:
         out.append(f"no law follows the runs: they scatter by {text.percent(scatter)} about the best")
+    if known.outliers:
+        out.append(known.outliers.words(runs, at_Iq, np.exp(kriged.mean_q + runs.middle_loss)))
     if rising := runs.rising():
         out.append(f"the loss rises with {text.listed(rising)}: is it an accuracy, or are runs unfinished?")
     if together := runs.on_one_line:

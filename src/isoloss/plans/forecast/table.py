@@ -109,7 +109,8 @@ def forecaster_of(
     known = {name: column[keep] for name, column in known.items()}
     labels = None if read.cluster is None else np.asarray(read.cluster)[keep]
     with in_refusal(doubts):
-        return forecaster(known, read.loss[keep], cluster=labels, source=source, doubts=doubts)
+        row_n = read.runs.frame["row"].to_numpy()[keep].tolist()
+        return forecaster(known, read.loss[keep], cluster=labels, source=source, doubts=doubts, rows=row_n)
 
 
 def _with_sweep(source: Mapping[str, Any], said: str) -> dict[str, Any]:
@@ -156,7 +157,9 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
     source = _with_sweep(carried.source, sweep) if sweep else carried.source
     known, doubts = {name: np.array(data.inputs[name]) for name in inputs}, source_warnings(source)
     with in_refusal(doubts):
-        return forecaster(known, data.loss, cluster=data.cluster, source=source, doubts=doubts)
+        return forecaster(
+            known, data.loss, cluster=data.cluster, source=source, doubts=doubts, rows=data.rows
+        )
 
 
 class _Carried(BaseModel):
@@ -183,7 +186,7 @@ def forecast_from_fit(
         return Refusal("a forecast takes no losses minus a baseline")
     data, sweep = _best_rows(data, fit.source)
     doubts = (sweep,) if sweep else ()
-    known = attempt(forecaster, data.inputs, data.loss, cluster=data.cluster, doubts=doubts)
+    known = attempt(forecaster, data.inputs, data.loss, cluster=data.cluster, doubts=doubts, rows=data.rows)
     return known if isinstance(known, Refusal) else known.at(at, level or fit.level)
 
 
