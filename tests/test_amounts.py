@@ -59,6 +59,6 @@ def test_what_is_no_number_is_refused(text):
 )
 def test_what_no_model_has_is_refused_and_what_one_has_is_not(name, value):
     with pytest.raises(InputError, match="no model has so"):
-        plausible(name, value)
-    assert plausible(name, 1e12) == 1e12
-    assert plausible("level", value) == value
+        plausible(name, value, f"--{name}")
+    assert plausible(name, 1e12, "") == 1e12
+    assert plausible("level", value, "") == value

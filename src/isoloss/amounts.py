@@ -65,14 +65,14 @@ def _factor(unit: str) -> float:
     return FLOPS_UNITS[f"{size}f-days" if match[2] else f"{size}flop"]
 
 
-def plausible(name: str, value: float) -> float:
-    """``value`` if a model may have it. Raises InputError with the likely slip."""
+def plausible(name: str, value: float, where: str) -> float:
+    """``value`` if a model may have it. Raises InputError with the likely slip and ``where`` it was given."""
     low, high = _BOUNDS.get(name, (-math.inf, math.inf))
     if low <= value <= high:
         return value
     raise InputError(
         f"{name} is {value:g}: no model has so {'few' if value < low else 'many'}",
-        where=f"--{name}",
+        where=where,
         mend=_slip(name, value),
     )
 

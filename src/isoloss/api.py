@@ -75,7 +75,8 @@ def fit(law: str, table: Any, **options: Any) -> "Fit":
 def forecast(table: Any, **question: Any) -> "Forecast":
     """The losses of runs that nobody has made, with intervals that hold outside the table's runs.
 
-    ``params``, ``tokens`` and ``level`` say which; options as in ``isoloss.plans.forecast.forecast_table``.
+    ``params``, ``tokens``, ``recurrence`` and their like say which; options as in
+    ``isoloss.plans.forecast.forecast_table``.
 
     Raises InputError for a table that cannot be read so, Refusal for too few runs or a size without range.
     """

@@ -4,8 +4,8 @@ A reader must never meet half a file, whenever the writer is killed:
 
 * a whole file goes to a temporary neighbour, is flushed to the disk and renamed over the target;
 * a whole folder is built beside its target and renamed into place;
-* a log grows by one ``os.write`` per line, so that only its last line can be torn, and the reader drops
-  exactly that one and raises on any other bad line;
+* a log grows by one ``os.write`` per line, so that only its last line can be torn, which the next writer
+  cuts off;
 * a claim is an advisory lock that the kernel releases when its holder dies: nothing goes stale.
 """
 
@@ -310,20 +310,6 @@ def append_line(path: Path, value: Any) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     finally:
         os.close(handle)
-
-
-def read_lines(path: Path) -> list[Any]:
-    """The lines of an appended log. A torn last line is dropped; a bad line elsewhere raises InputError."""
-    *whole, _torn = path.read_bytes().split(b"\n")
-    lines = []
-    for number, raw in enumerate(whole, start=1):
-        try:
-            lines.append(json.loads(raw, parse_constant=_refuse))
-        except (ValueError, RecursionError):
-            raise InputError(
-                "is not a JSON line", where=f"{path}, line {number}", mend="remove that line"
-            ) from None
-    return lines
 
 
 @contextmanager

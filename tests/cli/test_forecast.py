@@ -12,6 +12,7 @@ from isoloss.sources.fits import read_fit
 CONTRACT = "loss interval level laws error_rate origins extrapolation warnings source"
 COLUMNS = ("--column", "params=size", "--column", "tokens=seen", "--column", "loss=val")
 POINT = ("--params", "7e9", "--tokens", "1.4e11")
+FITTED = ("--law", "chinchilla", "--objective", "squared-log", *COLUMNS)
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +58,8 @@ def test_json_keeps_the_contract_for_one_point_and_for_more(isoloss):
         ((*POINT, "--where", "size < 2e7"), 3, "5 different sets of N and D: too few"),
         ((*POINT, "--where", "nosuch < 2e7"), 2, "where does not work"),
         (("--params", "-1", "--tokens", "1e10"), 2, "params is -1"),
+        ((*POINT, "--input", "tokens=1e9"), 2, "--input: tokens is given twice"),
+        ((*POINT, "--input", "batch=512"), 2, "batch is no size that the loss falls in"),
     ],
 )
 def test_what_cannot_be_asked_is_said(isoloss, arguments, code, words):
@@ -66,15 +69,14 @@ def test_what_cannot_be_asked_is_said(isoloss, arguments, code, words):
 
 
 def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
-    names = ("--params", "size", "--tokens", "seen", "--loss", "val")
-    isoloss("fit", "runs.csv", "--law", "chinchilla", "--objective", "squared-log", *names, "-o", "fit.json")
+    isoloss("fit", "runs.csv", *FITTED, "-o", "fit.json")
     beside = json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])["forecast"]
     alone = json.loads(isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "--json")[1])
     assert beside["interval"] == pytest.approx(alone["interval"], rel=1e-9)
     said = isoloss("predict", "fit.json", *POINT)[1]
     assert f"forecast from the same runs: {alone['loss']:.4f}" in said
     assert "outside the runs: trust the forecast" in said
-    assert "times outside the runs: at this table's error rate that adds" in said
+    assert "times outside the runs: this table's error rate adds" in said
     law = read_fit("fit.json")
     at = {"params": np.array([1e8, float(POINT[1])]), "tokens": np.array([1e10, float(POINT[3])])}
     for inputs in (at, {name: float(values[1]) for name, values in at.items()}):  # many, and one
@@ -89,7 +91,7 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     for command in ("plan", "design"):
         asked = ("--flops", "1e24") if command == "plan" else ("--budget", "1e21", *POINT)
         said = isoloss(command, "fit.json", *asked)[1]
-        assert "times outside the runs: at this table's error rate that adds" in said
+        assert "times outside the runs: this table's error rate adds" in said
         assert "lies a factor" not in said
     inside = isoloss("predict", "fit.json", "--params", "1e8", "--tokens", "1e10")[1]
     assert "inside the runs: the law and the forecast agree" in inside
@@ -128,6 +130,7 @@ def test_of_a_sweep_the_forecast_beside_a_law_is_that_of_the_table(isoloss, here
         assert found["interval"] == pytest.approx(alone["interval"], rel=1e-9)
     kept = "batch_tokens varies at equal sizes: the best of each is kept, 25 of 75 runs"
     assert kept in alone["warnings"]
+    assert not any("no seeds" in note for note in alone["source"]["notes"])
     assert kept in of_file["warnings"]
     assert f"the forecast beside it: {kept}" in isoloss("predict", "s.json", *POINT)[1]
     asked = ("--law", "chinchilla", "--objective", "squared-log", "--holdout", "largest-params")
@@ -141,6 +144,47 @@ def test_of_a_sweep_the_forecast_beside_a_law_is_that_of_the_table(isoloss, here
     written["data"]["rows"].append(76)
     (here / "s.json").write_text(json.dumps(written), "utf-8")
     assert isoloss("forecast", "s.json", *POINT)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("sweep", "code", "words"),
+    [
+        ({"message": "kept", "rows": list(range(1, 26))}, 0, ""),
+        ({"rows": [1]}, 2, "the key 'source.sweep.message' is missing"),
+        ({"message": "kept"}, 2, "the key 'source.sweep.rows' is missing"),
+        ({"message": "kept", "rows": ["1"]}, 2, "source.sweep.rows.0: "),
+        ({"message": "kept", "rows": [900]}, 2, "source.sweep.rows names none of its runs"),
+        (5, 2, "source.sweep: "),
+    ],
+)
+def test_a_fit_whose_sweep_is_damaged_is_said_to_be(isoloss, here, sweep, code, words):
+    isoloss("fit", "runs.csv", *FITTED, "-o", "fit.json")
+    written = json.loads((here / "fit.json").read_text("utf-8"))
+    written["source"]["sweep"] = sweep
+    (here / "fit.json").write_text(json.dumps(written), "utf-8")
+    for command in ("predict", "forecast"):
+        got, _, talk = isoloss(command, "fit.json", *POINT)
+        assert got == code, talk
+        assert words in talk
+        assert ("To mend it: " in talk) == (code > 0)
+
+
+def test_predict_says_why_no_forecast_stands_beside_a_law(isoloss):
+    table = pl.read_csv("runs.csv").with_columns(w=pl.Series(np.resize([1.0, 2.0], 25)))
+    table.write_csv("weighted.csv")
+    table.head(7).write_csv("few.csv")
+    held = ("--fixed", "alpha=0.35", "--fixed", "beta=0.37")
+    for source, more, why in (
+        ("weighted.csv", ("--weights", "w"), "its runs have weights: a forecast takes none"),
+        ("few.csv", held, "7 different sets of N and D: too few for a forecast"),
+    ):
+        code, _, talk = isoloss("fit", source, *FITTED, *more, "-o", "fit.json")
+        assert code == 0, talk
+        assert f"warning: no forecast beside it: {why}\n" in isoloss("predict", "fit.json", *POINT)[1]
+        found = json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])
+        assert (found["forecast"], found["forecast_refused"]) == (None, why)
+    isoloss("fit", "runs.csv", *FITTED, "-o", "fit.json")
+    assert "forecast_refused" not in json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])
 
 
 def test_a_plan_by_the_forecast_of_a_table_and_of_a_file(isoloss):
@@ -171,6 +215,26 @@ def test_a_design_buys_runs_for_a_forecast(isoloss, tmp_path):
     assert found["half_width_after"] < found["half_width_now"]
 
 
+def test_runs_of_one_size_are_told_what_the_command_line_can_do(isoloss):
+    N = np.geomspace(1e7, 1e9, 10)
+    pl.DataFrame({"params": N, "tokens": np.full(10, 1e10), "loss": 2 + 480 * N**-0.35}).write_csv("one.csv")
+    by = ("--forecast", "one.csv")
+    for asked, code, what, mend in (
+        (
+            ("plan", *by, "--flops", "1e21"),
+            3,
+            "D spans a factor of 1",
+            "forecast by params alone, or add runs",
+        ),
+        (("design", *by, "--budget", "1e20", "--params", "7e9"), 2, "FLOPs of a run", "differ in tokens too"),
+        (("design", *by, "--budget", "1e5", "--params", "7e9"), 2, "--budget: flops is 100000", "PF-days"),
+    ):
+        got, said, talk = isoloss(*asked)
+        assert (got, said) == (code, "")
+        assert what in talk
+        assert mend in talk.split("To mend it: ")[1]
+
+
 def test_a_file_keeps_its_doubts_and_takes_no_reading(isoloss, here):
     rng = np.random.default_rng(1)
     N, D = 10 ** rng.uniform(7, 9, 160), 10 ** rng.uniform(9, 11, 160)
@@ -179,12 +243,10 @@ def test_a_file_keeps_its_doubts_and_takes_no_reading(isoloss, here):
     pl.DataFrame(table).write_csv("more.csv")
     isoloss("forecast", "more.csv", *POINT, "-o", "forecast.json")
     for source in ("more.csv", "forecast.json"):
-        warnings = json.loads(isoloss("plan", "--forecast", source, "--flops", "1e21", "--json")[1])[
-            "warnings"
-        ]
-        assert any("150 of 160 runs were used" in said for said in warnings)
-        assert sum("passed more than once over their data" in said for said in warnings) == 1
-        assert not any("the point lies" in said for said in warnings)
+        said = isoloss("plan", "--forecast", source, "--flops", "1e21")[1]
+        assert said.count("note: 150 of 160 runs were used: ") == 1
+        assert sum("passed more than once over their data" in line for line in said.splitlines()) == 1
+        assert "the point lies" not in said
     for option in (("--count", "params_total"), ("--accept", "many-diverged"), ("--bytes-per-token", "4")):
         code, said, talk = isoloss("forecast", "forecast.json", *POINT, *option)
         assert (code, said) == (2, "")
@@ -228,11 +290,16 @@ def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
     pl.DataFrame(table).write_csv("l.csv")
     loops = ("--input", "recurrence=4")
     assert isoloss("forecast", "l.csv", *POINT, *loops, "-o", "l.json")[0] == 0
-    for source in ("l.csv", "l.json"):
+    one = ("--where", "recurrence = 4")
+    for source, mend in (("l.csv", "keep"), ("l.json", "give the table itself and keep")):
         code, _, talk = isoloss("plan", "--forecast", source, "--flops", "1e21")
         assert code == 2
         assert "the runs differ in recurrence too" in talk
-        assert "keep one recurrence with where" in talk
+        assert (
+            f"To mend it: {mend} one value of recurrence with where, or give forecast or design --input"
+            in talk
+        )
+        assert (isoloss("plan", "--forecast", source, "--flops", "1e21", *one)[0] == 0) == (source == "l.csv")
         asked = ("design", "--forecast", source, "--budget", "1e20", *POINT)
         code, said, talk = isoloss(*asked, "--recurrence", "2")
         assert code == 0, talk
@@ -240,7 +307,7 @@ def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
         assert isoloss(*asked, "--input", "recurrence=2")[1] == said
         code, _, talk = isoloss(*asked)
         assert code == 2
-        assert "forecast and design take --input recurrence=" in talk
+        assert "or give forecast or design --input recurrence=" in talk
 
 
 def test_units_and_derived_columns_are_said(isoloss):

@@ -13,9 +13,9 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from appended import read_lines
 from rich.console import Console
 
-from isoloss import files
 from isoloss.records import load
 from isoloss.studies.engines import local
 from isoloss.studies.launch import launch
@@ -71,7 +71,7 @@ def facts(out):
 
 
 def times_finished(folder):
-    return Counter(event["kind"] for event in files.read_lines(folder / "log.jsonl"))["finished"]
+    return Counter(event["kind"] for event in read_lines(folder / "log.jsonl"))["finished"]
 
 
 def test_workers_killed_at_random_lose_and_double_no_run(train, tmp_path):

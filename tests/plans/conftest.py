@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from simulated_runs import asked, runs_of
 
 from isoloss.laws import fit, form
 
@@ -49,6 +50,18 @@ def _template():
 def runs():
     """N, D and loss of 48 simulated runs of Besiroglu's constants with noise 0.005."""
     return _runs()
+
+
+@pytest.fixture(scope="session")
+def simulated():
+    """N, D and loss of 40 runs about a law, for forecasts."""
+    return runs_of()
+
+
+@pytest.fixture(scope="session")
+def plain(simulated):
+    """Their forecast."""
+    return asked(*simulated)
 
 
 @pytest.fixture(scope="session")

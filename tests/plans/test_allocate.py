@@ -302,7 +302,7 @@ def test_doubts_are_said(known, fitted):
     assert any("outside the data" in warning for warning in far.warnings)
     assert not any("outside the data" in warning for warning in near.warnings)
     beside = plan(fitted, flops=1e26, with_forecast=True).warnings
-    assert any("at this table's error rate that adds" in warning for warning in beside)
+    assert any("this table's error rate adds" in warning for warning in beside)
     assert not any("outside the data" in warning for warning in beside)
     by_column = replace(fitted, source={"columns": {"params": "params"}, "study": True})
     assert any("output head" in warning for warning in plan(by_column, flops=1e20).warnings)

@@ -1,11 +1,14 @@
 """Hidden runs are predicted from the visible ones alone, scored beside baselines, and judged."""
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from isoloss import text
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import fit, form
 from isoloss.plans.backtest import Standing, backtest
@@ -44,6 +47,40 @@ def test_a_law_without_an_advantage_is_not_called_ahead():
         ahead += found.standing is Standing.AHEAD
         assert ("the law beats" in found.verdict()) == (found.standing is Standing.AHEAD)
     assert ahead <= 2
+
+
+def test_the_first_sentence_names_the_best_method_and_one_number():
+    """A law, the best baseline and the forecast, as each stands against the others."""
+    found = backtest("chinchilla", GRID, noisy(0))
+    law, base = (score.mean_abs_error for score in (found.score, found.best_baseline))
+    ahead, behind, equal, few = Standing
+    name = f"the baseline {found.best_baseline.words!r}"
+    for law_over_base, over_law, over_base, words, error in (
+        (ahead, behind, ahead, "Best: chinchilla, which ", law),
+        (
+            ahead,
+            equal,
+            ahead,
+            ("Best: chinchilla and the forecast, not", "Best: the forecast and chinchilla, not"),
+            None,
+        ),
+        (behind, ahead, behind, f"Best: {name}, which ", base),
+        (behind, ahead, equal, ("Best: the forecast and the baseline", "Best: the baseline"), None),
+        (equal, ahead, ahead, "Best: the forecast, which ", found.forecast.score.mean_abs_error),
+        (ahead, ahead, behind, "No method is the best by errors and by intervals; chinchilla ", law),
+        (few, few, few, "Too few hidden runs to name the best method; chinchilla ", law),
+    ):
+        one = replace(found, standing=law_over_base, forecast_standing=(over_law, over_base))
+        said = one.headline()
+        assert said.startswith(words)
+        assert len(re.findall(r"[0-9.]+%", said)) == 1
+        assert len(said.split()) <= 20
+        if error is not None:
+            assert f" misses hidden runs by {text.percent(error)} on average" in said
+    alone = replace(found, forecast=None, forecast_standing=None)
+    assert alone.headline().startswith("Best: chinchilla, which ")
+    assert replace(alone, standing=behind).headline().startswith(f"Best: {name}")
+    assert found.to_json()["headline"] == found.headline()
 
 
 def test_no_prediction_sees_a_hidden_loss():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from simulated_runs import AT, asked, loss_at, runs_of
+from simulated_runs import AT, asked, loss_at
 
 import isoloss
 from isoloss import files
@@ -16,18 +16,8 @@ from isoloss.plans.forecast.table import new_runs, predicted
 
 
 @pytest.fixture(scope="module")
-def runs():
-    return runs_of()
-
-
-@pytest.fixture(scope="module")
-def plain(runs):
-    return asked(*runs)
-
-
-@pytest.fixture(scope="module")
-def frame(runs):
-    return pl.DataFrame(dict(zip(("N", "D", "loss"), runs, strict=True)))
+def frame(simulated):
+    return pl.DataFrame(dict(zip(("N", "D", "loss"), simulated, strict=True)))
 
 
 def test_a_table_gives_what_its_columns_give(frame, plain):
@@ -46,17 +36,10 @@ def test_flops_stand_for_one_of_the_sizes(frame):
             isoloss.forecast(frame, **sizes)
 
 
-def test_a_size_is_given_once(frame):
-    with pytest.raises(InputError, match="tokens is given twice"):
-        isoloss.forecast(frame, **AT, others={"tokens": 1e9})
-    beside = isoloss.forecast(frame, params=5e9, others={"tokens": 4e11})
-    assert beside.inputs["tokens"] == pytest.approx([4e11])
-
-
 def test_each_loop_counts_in_flops(frame):
-    found = new_runs(1e9, None, 6e21, {"recurrence": 4.0})
+    found = new_runs({"params": 1e9, "flops": 6e21, "recurrence": 4.0})
     assert found["tokens"] == pytest.approx([6e21 / (6 * 1e9 * 4)])
-    assert new_runs(1e9, None, 6e21)["tokens"] == pytest.approx([1e12])
+    assert new_runs({"params": 1e9, "tokens": None, "flops": 6e21})["tokens"] == pytest.approx([1e12])
 
 
 def test_flops_by_another_rule_than_the_tables_are_refused(frame):
@@ -68,15 +51,15 @@ def test_flops_by_another_rule_than_the_tables_are_refused(frame):
     assert len(isoloss.forecast(same, params=5e9, flops=1e22).loss) == 1
 
 
-def test_a_loss_that_rises_with_size_is_doubted(runs, plain):
-    N, D, loss = runs
+def test_a_loss_that_rises_with_size_is_doubted(simulated, plain):
+    N, D, loss = simulated
     (said,) = [words for words in asked(N, D, 1 / loss).warnings if "rises" in words]
     assert "rises with params and tokens: is it an accuracy" in said
     assert not any("rises" in words for words in plain.warnings)
 
 
-def test_tokens_that_differ_by_rounding_are_no_designs(runs):
-    N, D, loss = (np.tile(column[[0, 10, 20, 30]], 3) for column in runs)
+def test_tokens_that_differ_by_rounding_are_no_designs(simulated):
+    N, D, loss = (np.tile(column[[0, 10, 20, 30]], 3) for column in simulated)
     with pytest.raises(Refusal, match="4 different sets"):
         asked(N, D + 1e-6 * D * np.arange(len(D)), loss * np.linspace(1, 1.001, len(loss)))
 
@@ -106,8 +89,8 @@ def test_of_a_sweep_the_best_of_each_size_is_kept(frame, name):
     assert not any("best of each" in words for words in few.warnings)
 
 
-def test_a_law_that_parts_from_its_own_runs_is_said_inside_them(runs):
-    N, D, loss = runs
+def test_a_law_that_parts_from_its_own_runs_is_said_inside_them(simulated):
+    N, D, loss = simulated
     law = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="squared-log")
     inside = {"params": [float(np.median(N))], "tokens": [float(np.median(D))]}
     said, beside = predicted(law, inside)
@@ -132,7 +115,7 @@ def test_a_prediction_takes_the_shapes_that_its_law_takes(frame):
     assert (grid.loss.shape, grid.interval[0].shape, flat.loss.shape) == ((2, 3), (2, 3), (3,))
     assert grid.loss[1] == pytest.approx(flat.loss)
     for found in (grid, flat):
-        assert any("at this table's error rate" in said for said in found.warnings)
+        assert any("this table's error rate adds" in said for said in found.warnings)
     none = isoloss.predict(law, params=[], tokens=[])
     assert (none.loss.shape, none.warnings) == ((0,), law.warnings)
 
@@ -205,7 +188,7 @@ def test_tokens_that_are_equal_but_for_rounding_stand_still():
         assert low < loss_at(5e9, 1e9) < high
     with pytest.raises(Refusal, match="D spans a factor of 1: ") as refused:
         isoloss.forecast(table, params=5e9, tokens=1e9)
-    assert refused.value.mend.startswith("ask by params alone")
+    assert refused.value.mend.startswith("forecast by params alone")
     moved = table.with_columns(tokens=pl.col("tokens") * np.linspace(1, 1.01, 25)).drop("flops")
     with pytest.raises(InputError, match="differ in tokens too"):
         isoloss.forecast(moved, params=5e9)
@@ -279,7 +262,7 @@ def test_loops_are_a_third_input_by_the_same_code():
     loops = rng.choice([1.0, 2.0, 4.0, 8.0], 60)
     loss = (loss_at(N, D) + 0.3 * loops**-0.8) * np.exp(0.003 * rng.standard_normal(60))
     table = pl.DataFrame({"params": N, "tokens": D, "recurrence": loops, "loss": loss})
-    found = isoloss.forecast(table, params=5e9, tokens=4e11, others={"recurrence": [1, 16]})
+    found = isoloss.forecast(table, params=5e9, tokens=4e11, recurrence=[1, 16])
     truth = loss_at(5e9, 4e11) + 0.3 * np.array([1.0, 16.0]) ** -0.8
     assert set(found.extrapolation) == {"params", "tokens", "recurrence", "flops"}
     assert found.extrapolation["recurrence"].tolist() == [1.0, 2.0]
@@ -288,13 +271,13 @@ def test_loops_are_a_third_input_by_the_same_code():
     assert np.all((low < truth) & (truth < high))
     assert found.loss[0] > high[1]
     with pytest.raises(InputError, match="batch is no size that the loss falls in"):
-        isoloss.forecast(table, params=5e9, tokens=4e11, others={"batch": 512})
+        new_runs({"params": 5e9, "tokens": 4e11, "batch": 512})
 
 
 def test_the_position_in_the_context_is_an_input_alone():
     T = np.geomspace(4, 512, 12)
     loss = (2.0 + 1.5 * T**-0.6) * np.exp(0.002 * np.random.default_rng(1).standard_normal(12))
-    found = isoloss.forecast(pl.DataFrame({"position": T, "loss": loss}), others={"position": 2048})
+    found = isoloss.forecast(pl.DataFrame({"position": T, "loss": loss}), position=2048)
     assert set(found.laws) == {"power-floor", "power"}
     low, high = found.interval[0]
     assert low < 2.0 + 1.5 * 2048**-0.6 < high

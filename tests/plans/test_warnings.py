@@ -3,10 +3,12 @@
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from isoloss.plans import plan, warnings
-from isoloss.plans.forecast import doubts_with_forecast
+from isoloss.plans.design import design
+from isoloss.plans.forecast import doubts_with_forecast, forecaster_of
 from isoloss.plans.heuristics import FREE_EPOCHS
 
 
@@ -57,8 +59,32 @@ def test_the_counting_rule_is_that_of_the_fits_column(fitted):
         ({"columns": {"params": "params"}, "study": True}, "leaves out the output head"),
         ({"columns": {"params": "params_non_emb"}}, "leaves out the output head"),
         ({"columns": {"params": "N"}}, "count your budget and your model the same way"),
+        (
+            {"columns": {"params": "params", "params_total": "all"}, "count": "params_total"},
+            "the column 'all'",
+        ),
+        ({"columns": {}, "count": "params_total"}, "the column 'params_total'"),
     ):
         assert words in warnings.counting_warning(source, 6.0)
+
+
+def test_flops_of_another_rule_are_said_beside_a_budget(runs):
+    N, D, loss = runs
+    table = {"params": N, "tokens": D, "loss": loss}
+    target = {"params": 7e9, "tokens": 1.4e11}
+    for times, words in ((1.0, ""), (1.5, "flops is 1.5 times 6 params tokens"), (None, " from row to row")):
+        factor = np.linspace(1.3, 2.0, len(N)) if times is None else times
+        known = forecaster_of(pl.DataFrame(table | {"flops": factor * 6 * N * D}))
+        for answer in (
+            plan(known, flops=1e22, draws=20),
+            design(known, budget_flops=1e20, target=target, at_most=1),
+        ):
+            said = [warning for warning in answer.warnings if "times 6 params tokens" in warning]
+            assert len(said) == bool(words)
+            assert all("FLOPs mean 6 N D here, but " in warning and words in warning for warning in said)
+    # Who gives a rule of their own has read the table's.
+    own = plan(known, flops=1e22, draws=20, flops_per_token=9.0)
+    assert not any("FLOPs mean" in warning for warning in own.warnings)
 
 
 def test_repeats_are_warned_of_once_they_cost_something():

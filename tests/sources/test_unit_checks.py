@@ -6,7 +6,7 @@ from run_tables import grid
 
 from isoloss.errors import InputError
 from isoloss.sources import columns_for, runs, unit_checks
-from isoloss.sources.fits import check_flops
+from isoloss.sources.fits import check_flops, flops_rule
 
 GOOD = {
     "params": [1e6, 1e7, 1e8, 1e9],
@@ -92,13 +92,38 @@ def test_flops_that_are_6nd_by_no_constant_are_told_where_one_asks_by_flops(fact
     read = columns_for("chinchilla", table)
     assert read.warnings == ()  # exact FLOPs are no fault of a table
     with pytest.raises(InputError, match=f"C is {low:g} to {high:g} times 6 params tokens from row to row"):
-        check_flops(read.source)
+        check_flops(read.source, read.inputs)
 
 
 def test_control_flops_within_a_tenth_and_those_of_loops_are_taken():
     loops = pl.Series("recurrence", [1, 2, 4, 8, 4] * 5)
     for factor in (1.0, pl.Series([1.0, 1.05, 0.95, 1.02, 1.09] * 5)):
         flops = 6 * pl.col("params") * pl.col("tokens") * factor
-        check_flops(columns_for("chinchilla", grid().with_columns(flops=flops)).source)
+        check_flops(columns_for("chinchilla", grid().with_columns(flops=flops)).source, ())
         looped = grid().with_columns(loops, flops=flops * loops)
-        check_flops(columns_for("chinchilla", looped).source)
+        check_flops(columns_for("chinchilla", looped).source, ())
+
+
+@pytest.mark.parametrize("count", ["params", "params_total", "params_executed"])
+def test_flops_are_held_against_the_count_that_is_asked_for(count):
+    own, times = pl.col("params"), pl.Series("recurrence", [1, 2, 4, 8, 4] * 5)
+    counted = {
+        "params": own * times,
+        "params_total": own * times + 5e7 * times,
+        "params_executed": own * times,
+    }
+    table = grid().with_columns(times, params_total=own + 5e7, params_executed=own * times)
+    for factor, words in ((1.0, ""), (1.5, f"C is 1.5 times 6 {count} tokens in every row")):
+        C = factor * 6 * counted[count] * pl.col("tokens")
+        read = columns_for("chinchilla", table.with_columns(C=C), count=count)
+        assert flops_rule(read.source) == words
+    other = "params" if count == "params_total" else "params_total"
+    read = columns_for("chinchilla", table.with_columns(C=C), count=other)
+    assert "from row to row" in flops_rule(read.source)
+
+
+def test_executed_parameters_count_each_loop_already():
+    source = {"count": "params_executed"}
+    check_flops(source, ("params", "tokens"))
+    with pytest.raises(InputError, match="params_executed counts each loop already"):
+        check_flops(source, ("params", "tokens", "recurrence"))

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 import slurm_node
+from appended import read_lines
 from slurm_node import queued, said, wait_for
 
 from isoloss import files
@@ -95,7 +96,7 @@ def measured(folder):
 
 def began(out):
     """How often a run of the folder has begun or gone on."""
-    events = [event for path in out.glob("runs/*/log.jsonl") for event in files.read_lines(path)]
+    events = [event for path in out.glob("runs/*/log.jsonl") for event in read_lines(path)]
     return sum(event["kind"] in ("started", "resumed") for event in events)
 
 

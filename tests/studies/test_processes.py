@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+from appended import read_lines
 from rich.console import Console
 
 from isoloss import files
@@ -16,7 +17,7 @@ from isoloss.studies.launch import launch
 
 
 def events(folder):
-    return [event["kind"] for event in files.read_lines(folder / "log.jsonl")]
+    return [event["kind"] for event in read_lines(folder / "log.jsonl")]
 
 
 def command(study, folder, *more):

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from appended import read_lines
 from rich.console import Console
 
 from isoloss import files
@@ -21,7 +22,7 @@ from isoloss.training.settings import RunSettings
 
 
 def events(folder):
-    return [event["kind"] for event in files.read_lines(folder / "log.jsonl")]
+    return [event["kind"] for event in read_lines(folder / "log.jsonl")]
 
 
 def records(folder):

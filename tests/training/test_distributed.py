@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import torch
 import two_ranks
+from appended import read_lines
 from safetensors.torch import load_file
 
 from isoloss import files
@@ -48,7 +49,7 @@ def curve(task):
 
 
 def events(task):
-    return [(event["kind"], event["detail"]) for event in files.read_lines(task.lead.folder / "log.jsonl")]
+    return [(event["kind"], event["detail"]) for event in read_lines(task.lead.folder / "log.jsonl")]
 
 
 @pytest.mark.parametrize("name", two_ranks.SHAPES)

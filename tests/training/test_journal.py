@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from appended import read_lines
 
-from isoloss import files
 from isoloss.training import journal
 from isoloss.training.journal import Journal
 from isoloss.training.settings import Execution
@@ -37,7 +37,7 @@ def begun(make_task, time):
 
 
 def log(notes):
-    return files.read_lines(notes.log)
+    return read_lines(notes.log)
 
 
 # Progress

@@ -16,16 +16,14 @@ from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array, Fit, descend, problem_of
 from isoloss.neighbours import nearest
 from isoloss.plans.forecast.forms import better_form
+from isoloss.plans.outlying import FEWEST, MOST_OFF, OFF
 from isoloss.plans.sides import one_sided
 from isoloss.table import Table, text_table
 
-OFF = 8.0
-"""Standard deviations, by medians, beyond which a run is an outlier: tails of real runs stay in."""
-MOST_OFF, MOST_OTHER = 0.1, 0.5
-"""A larger part of the runs is no group of outliers; up to half of them may be another kind of runs."""
+MOST_OTHER = 0.5
+"""Of the runs: more outliers than a group may have are another kind of runs, up to this part."""
 BETTER = 2.0
 """A form that scatters so many times less is named."""
-FEWEST = 12
 _ROUNDS = 5
 _DELTA = 1e-3  # of Huber's function, on log losses
 _NAMED = 100

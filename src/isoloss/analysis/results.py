@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from isoloss import text
+from isoloss.errors import Refusal
 from isoloss.laws import FORMS, OURO_BETA, Fit, Prediction, entropy_share
 from isoloss.table import Table, text_table
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:  # a command loads what it runs alone
     from isoloss.plans.backtest import Backtest
     from isoloss.plans.compare import Comparison
     from isoloss.plans.design import Design
-    from isoloss.plans.forecast import Forecast
+    from isoloss.plans.forecast import Forecast, Forecaster
     from isoloss.plans.methods import ExponentsByMethod
     from isoloss.plans.scores import ScoreGap
 
@@ -35,10 +36,10 @@ def fit_parts(fit: Fit) -> Parts:
         yield f"losses are in {fit.loss_unit}"
     if rows := fit.source.get("outliers"):
         yield f"outliers: rows {', '.join(map(str, rows))}"
-    yield from _source_words(fit.source)
+    yield from source_parts(fit.source)
 
 
-def _source_words(source: Mapping[str, Any]) -> Iterator[str]:
+def source_parts(source: Mapping[str, Any]) -> Iterator[str]:
     """Which columns follow from others, and how others were read."""
     for name, rule in source.get("derived", {}).items():
         yield f"{name} is derived: {rule}"
@@ -46,8 +47,16 @@ def _source_words(source: Mapping[str, Any]) -> Iterator[str]:
         yield f"note: {note}"
 
 
-def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | None") -> Parts:
-    """``prediction`` is of one point; ``forecast`` is of it, where the fit carries its runs."""
+def read_parts(known: "Fit | Forecaster") -> Iterator[str]:
+    """Of runs that a forecast has just read, how; of a fit it was said when it was made."""
+    return iter(()) if isinstance(known, Fit) else source_parts(known.source)
+
+
+def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | Refusal | None") -> Parts:
+    """``prediction`` is of one point; ``forecast`` is of it, where the fit carries its runs.
+
+    Why it is refused stands among the warnings of the prediction.
+    """
     value = float(prediction.loss)
     if fit.form.gives != "loss":
         yield f"{fit.form.gives} {text.count(value)}, by {fit.formula()}"
@@ -57,7 +66,7 @@ def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | Non
         (low, high), (least, most) = prediction.interval, prediction.band
         yield f"a new run: {_loss(low)} to {_loss(high)} ({text.level(prediction.level)})"
         yield f"the law's mean: {_loss(least)} to {_loss(most)}"
-    if forecast is not None:
+    if forecast is not None and not isinstance(forecast, Refusal):
         (low, high), level = forecast.interval[0], text.level(forecast.level)
         ends = text.interval((low, high), _loss)
         yield f"forecast from the same runs: {_loss(forecast.loss[0])}, {ends} ({level})"
@@ -67,6 +76,7 @@ def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | Non
             yield "inside the runs, where they disagree: trust the forecast, which follows the runs nearby"
         else:
             yield "inside the runs: the law and the forecast agree"
+        yield from source_parts(forecast.source)
 
 
 def forecast_parts(forecast: "Forecast") -> Parts:
@@ -97,7 +107,7 @@ def forecast_parts(forecast: "Forecast") -> Parts:
     times = text.plural(forecast.origins, "time")
     known = f"from hiding runs of this table {times}" if forecast.origins else "assumed: none can be hidden"
     yield f"error rate {rate} for each factor e outside the runs, {known}"
-    yield from _source_words(forecast.source)
+    yield from source_parts(forecast.source)
 
 
 def laws_parts(printed: Mapping[str, Fit], unpublished: Mapping[str, str]) -> Parts:
@@ -181,7 +191,8 @@ def _gap(gap: "ScoreGap") -> str:
 
 def backtest_parts(outcome: "Backtest") -> Parts:
     """How far the law misses hidden runs, beside the baselines, run by run."""
-    yield outcome.verdict()
+    yield outcome.headline()
+    yield from outcome.sentences()
     ours = [(outcome.score, outcome.intervals)]
     if outcome.forecast is not None:
         ours.append((outcome.forecast.score, outcome.forecast.intervals))

@@ -7,6 +7,7 @@ import typer
 
 from isoloss.cli import options as o
 from isoloss.cli.app import AsJson, app, respond, say
+from isoloss.errors import Refusal
 
 
 @app.command()
@@ -93,7 +94,10 @@ def predict(
     at = inputs_for(fitted, inputs)
     prediction, forecast = predicted(fitted, at, level)
     answer = vars(prediction) | {"law": fitted.law, "source": fitted.source}
-    answer |= {} if forecast is None else {"forecast": forecast.to_json()}
+    if isinstance(forecast, Refusal):
+        answer |= {"forecast": None, "forecast_refused": forecast.what}
+    elif forecast is not None:
+        answer["forecast"] = forecast.to_json()
     answer = {fitted.form.gives: answer.pop("loss")} | answer
     parts = prediction_parts(fitted, prediction, forecast)
     respond(as_json, answer, parts, prediction.warnings, verbose=verbose)

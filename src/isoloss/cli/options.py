@@ -1,17 +1,19 @@
 """Options that several commands share. A command takes a group of them as one argument, a frozen record."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
 from isoloss import amounts
 from isoloss.errors import InputError
+
+T = TypeVar("T")
 
 Table = Annotated[Path, typer.Argument(help="Runs: .csv, .parquet, .ndjson, or a study's folder.")]
 Fit = Annotated[str, typer.Argument(help="FIT.json, or a published law: see `isoloss laws`.")]
@@ -21,7 +23,7 @@ Forecast = Annotated[
 ]
 Where = Annotated[str | None, typer.Option(help="Rows to keep, in SQL: \"cooled AND family = 'lstm'\".")]
 Level = Annotated[float, typer.Option(help="Share of intervals that hold the truth.")]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Say every finding, not the gravest alone.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Say every finding, not only the gravest.")]
 Accept = Annotated[
     list[str] | None, typer.Option(help="Kind of finding that shall warn in place of refusing.")
 ]
@@ -34,12 +36,15 @@ TiedEmbeddings = Annotated[
 MoreInputs = Annotated[list[str] | None, typer.Option("--input", help="NAME=VALUE for other inputs.")]
 
 
-def number(what: str, kind: str = "", **options: Any) -> Any:
-    """An option that takes 70B, 1.4T or 3e21; of params, tokens or flops, such as a model may have."""
+def number(what: str, kind: str = "", option: str = "", **options: Any) -> Any:
+    """An option that takes 70B, 1.4T or 3e21; of params, tokens or flops, such as a model may have.
+
+    ``option`` is its name where that is not its kind.
+    """
 
     def read(text: str) -> float:
         value = amounts.number(text)
-        return amounts.plausible(kind, value) if kind else value
+        return amounts.plausible(kind, value, option or f"--{kind}") if kind else value
 
     return typer.Option(help=what, parser=read, metavar="NUMBER", **options)
 
@@ -202,9 +207,9 @@ def numbers(items: list[str] | None, option: str) -> dict[str, float]:
     return out
 
 
-def law_inputs(given: dict[str, float | None], others: list[str] | None) -> dict[str, float]:
+def law_inputs(given: Mapping[str, T | None], others: list[str] | None) -> dict[str, T | float]:
     """The inputs that options and --input gave. Raises InputError for one given twice."""
-    inputs = {name: value for name, value in given.items() if value is not None}
+    inputs: dict[str, T | float] = {name: value for name, value in given.items() if value is not None}
     more = numbers(others, "--input")
     if twice := set(inputs) & set(more):
         raise _twice(min(twice), "--input")

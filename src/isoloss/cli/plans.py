@@ -146,17 +146,11 @@ def forecast(
     """
     from isoloss import files
     from isoloss.analysis.results import forecast_parts
-    from isoloss.plans.forecast import forecast_table
+    from isoloss.plans.forecast import forecaster_at
 
-    result = forecast_table(
-        table,
-        params=params or None,
-        tokens=tokens or None,
-        flops=flops or None,
-        others=o.numbers(others, "--input"),
-        level=level,
-        **runs.reading(),
-    )
+    sizes = {"params": params or None, "tokens": tokens or None, "flops": flops or None}
+    known, at = forecaster_at(table, o.law_inputs(sizes, others), **runs.reading())
+    result = known.at(at, level)
     if out is not None:
         files.write_json(out, result.to_json())
     respond(as_json, result, forecast_parts(result), result.warnings, verbose=verbose)
@@ -208,7 +202,7 @@ def plan(
     isoloss plan fit.json --loss 2.2 --serve-tokens 1e13
     isoloss plan muennighoff --flops 1e22 --unique-tokens 1e11
     """
-    from isoloss.analysis.results import plan_parts
+    from isoloss.analysis.results import plan_parts, read_parts
     from isoloss.plans import plan as planned
     from isoloss.plans.forecast import forecaster_of
 
@@ -217,7 +211,8 @@ def plan(
     else:
         known = _fit(source, forecast)
     result = planned(known, **vars(question), with_forecast=True)
-    respond(as_json, result, plan_parts(result, known.loss_unit), result.warnings, verbose=verbose)
+    parts = [*plan_parts(result, known.loss_unit), *read_parts(known)]
+    respond(as_json, result, parts, result.warnings, verbose=verbose)
 
 
 def _fit(source: str | None, table: str | None) -> "Fit":
@@ -236,7 +231,7 @@ def design(
     source: o.FitOrNone = None,
     forecast: o.Forecast = None,
     *,
-    budget: Annotated[float, o.number("FLOPs to spend on the next runs.", "flops")],
+    budget: Annotated[float, o.number("FLOPs to spend on the next runs.", "flops", "--budget")],
     params: Annotated[float | None, o.number("N of the prediction that matters.", "params")] = None,
     tokens: Annotated[float | None, o.number("D of the prediction that matters.", "tokens")] = None,
     recurrence: Annotated[float | None, o.number("Its loops.")] = None,
@@ -253,14 +248,14 @@ def design(
     isoloss design fit.json --budget 1e20 --params 7e9 --tokens 1.4e11
     isoloss design --forecast runs.csv --budget 1e20 --params 7e9 --tokens 1.4e11
     """
-    from isoloss.analysis.results import design_parts
+    from isoloss.analysis.results import design_parts, read_parts
     from isoloss.plans.design import design as designed
     from isoloss.plans.forecast import forecaster_at
     from isoloss.sources.fits import inputs_for
 
     inputs = o.law_inputs({"params": params, "tokens": tokens, "recurrence": recurrence}, others)
     if source is None and forecast is not None:
-        known, at = forecaster_at(forecast, others=inputs, **runs.reading())
+        known, at = forecaster_at(forecast, inputs, **runs.reading())
         target = {name: float(size[0]) for name, size in at.items()}
     else:
         known = _fit(source, forecast)
@@ -270,4 +265,5 @@ def design(
         from isoloss.figures import design as figures
 
         _draw(figures.figure(known, result), out)
-    respond(as_json, result, design_parts(result), result.warnings, verbose=verbose)
+    parts = [*design_parts(result), *read_parts(known)]
+    respond(as_json, result, parts, result.warnings, verbose=verbose)

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from isoloss.errors import InputError
 from isoloss.laws._result import Fit, FitStatus
 from isoloss.laws.forms import Array, form
+from isoloss.provenance import check_source
 from isoloss.strict import first_complaint
 
 
@@ -64,9 +65,7 @@ def _check(fit: Fit) -> None:
         raise ValueError("sigma or level is none")
     if any(not 0 <= low <= high < math.inf for low, high in fit.ranges.values()):
         raise ValueError("a range of the data is none")
-    columns, unit = fit.source.get("columns") or {}, fit.loss_unit
-    if not isinstance(columns, dict) or not all(isinstance(name, str) for name in [unit, *columns.values()]):
-        raise ValueError("source.columns or source.loss_unit is not text")
+    check_source(fit.source, data.rows if data else None)
     square = fit.covariance is None or [len(row) for row in fit.covariance] == [size] * size
     numbers = [*fit.theta, *fit.params.values(), fit.units.loss, *fit.units.inputs.values()]
     finite = all(math.isfinite(number) for number in numbers)

@@ -1,6 +1,6 @@
 """Hide the largest runs, predict them from the rest, and score the prediction beside simple baselines."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,8 @@ _FORECAST_WORDS = {
     Standing.BEHIND: "predicts worse than",
     Standing.NOT_TOLD_APART: "is not told apart from",
 }
+
+_TOLD = (Standing.AHEAD, Standing.BEHIND)
 
 
 @dataclass(frozen=True)
@@ -100,27 +102,47 @@ class Backtest:
     def best_baseline(self) -> Score:
         return min(self.baselines, key=lambda score: score.mean_abs_error)
 
+    def headline(self) -> str:
+        """Which methods predict best, by how each stands against the others, and an error of theirs."""
+        baseline = self.best_baseline
+        scores = {self.law: self.score, f"the baseline {baseline.words!r}": baseline}
+        law, best = scores
+        pairs = {(law, best): self.standing}
+        if self.forecast is not None and self.forecast_standing is not None:
+            scores["the forecast"] = self.forecast.score
+            pairs |= zip((("the forecast", law), ("the forecast", best)), self.forecast_standing, strict=True)
+        beaten = {pair[standing is Standing.AHEAD] for pair, standing in pairs.items() if standing in _TOLD}
+        unbeaten = [name for name in scores if name not in beaten]
+        unbeaten.sort(key=lambda name: scores[name].mean_abs_error)
+        few = self.standing is Standing.TOO_FEW
+        first = law if few or not unbeaten else unbeaten[0]
+        error = f"misses hidden runs by {text.percent(scores[first].mean_abs_error)} on average"
+        if few:
+            return f"Too few hidden runs to name the best method; {first} {error}."
+        if not unbeaten:  # errors and intervals may rank in a circle
+            return f"No method is the best by errors and by intervals; {first} {error}."
+        if len(unbeaten) > 1:
+            return f"Best: {text.listed(unbeaten)}, not told apart; {first} {error}."
+        return f"Best: {first}, which {error}."
+
     def verdict(self) -> str:
         """Whether the law beats the best baseline, whether its interval held, and how the forecast did."""
-        if self.forecast is None or self.forecast_standing is None:
-            return self.law_verdict()
-        error = text.percent(self.forecast.score.mean_abs_error)
-        words = f"{self.law_verdict()} The forecast misses by {error}"
-        if Standing.TOO_FEW in self.forecast_standing:
-            return f"{words}."
-        law, baseline = (_FORECAST_WORDS[standing] for standing in self.forecast_standing)
-        return f"{words}: it {law} the law and {'' if law == baseline else baseline + ' '}the best baseline."
+        return " ".join(self.sentences())
 
-    def law_verdict(self) -> str:
-        """The miss of the law, that of the best baseline, and whether its interval held: a sentence each."""
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict, a sentence each."""
         best, runs = self.best_baseline, text.plural(len(self.runs), "hidden run")
-        errors = (
-            f"{self.law} misses {runs} by {text.percent(self.score.mean_abs_error)} on average. The best of "
-            f"{len(self.baselines)} baselines ({best.words}) misses by {text.percent(best.mean_abs_error)}: "
-            f"{self.standing.value}."
+        return (
+            f"{self.law} misses {runs} by {text.percent(self.score.mean_abs_error)} on average.",
+            f"The best of {len(self.baselines)} baselines ({best.words}) misses by "
+            f"{text.percent(best.mean_abs_error)}: {self.standing.value}.",
+            self._interval_words(),
+            *self._forecast_words(),
         )
+
+    def _interval_words(self) -> str:
         if self.coverage is None:
-            return f"{errors} The fit supports no interval."
+            return "The fit supports no interval."
         points, (low, _) = self.coverage.points, self.coverage.interval
         hits = round(self.coverage.share * points)
         if bdtr(hits, points, self.level) < _UNLIKELY:
@@ -129,8 +151,17 @@ class Backtest:
             judged = ": it is wider than it says"
         else:
             judged = ", too few to judge it" if points < _FEW else ", which agrees with its level"
-        held = f"The {text.level(self.level)} interval held {hits} of {points} hidden points"
-        return f"{errors} {held}{judged}."
+        return f"The {text.level(self.level)} interval held {hits} of {points} hidden points{judged}."
+
+    def _forecast_words(self) -> Iterator[str]:
+        if self.forecast is None or self.forecast_standing is None:
+            return
+        words = f"The forecast misses by {text.percent(self.forecast.score.mean_abs_error)}"
+        if Standing.TOO_FEW in self.forecast_standing:
+            yield f"{words}."
+            return
+        law, baseline = (_FORECAST_WORDS[standing] for standing in self.forecast_standing)
+        yield f"{words}: it {law} the law and {'' if law == baseline else baseline + ' '}the best baseline."
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for strict JSON, with the verdict."""
@@ -138,7 +169,7 @@ class Backtest:
             zip(("law", "baseline"), (one.name for one in self.forecast_standing), strict=True)
         )
         written = {"standing": self.standing.name, "forecast_standing": against}
-        written |= {"verdict": self.verdict(), "fit": self.fit.to_json()}
+        written |= {"headline": self.headline(), "verdict": self.verdict(), "fit": self.fit.to_json()}
         return json_values(vars(self) | written)
 
 
@@ -200,12 +231,13 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
     intervals = None
     if predicted.interval is not None:
         intervals = interval_score(np.array(predicted.interval), observed_h, points_h, level)
-    forecast = None
+    forecast, refused = None, ()
     if with_forecast:
-        from isoloss.plans.forecast.hidden import forecast_score  # `isoloss fit` asks for none
+        from isoloss.plans.forecast import no_forecast  # `isoloss fit` asks for none
+        from isoloss.plans.forecast.hidden import forecast_score
 
         forecast = forecast_score(law, data, hidden, points_n)
-    refused = (f"no forecast beside it: {forecast.what}",) if isinstance(forecast, Refusal) else ()
+        refused = (no_forecast(forecast),) if isinstance(forecast, Refusal) else ()
     return Backtest(
         law=law.name,
         rule=hidden.rule,

@@ -14,6 +14,7 @@ from isoloss.laws import Array, Fit, check_seed
 from isoloss.plans.forecast import Forecaster, ForecastPoint, predicted
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.selection import CandidateSet, best_selection, d_gain, random_selections, v_gain
+from isoloss.plans.warnings import counted
 from isoloss.stats import check_level, t_quantile
 
 REACH = 10**0.5
@@ -132,9 +133,11 @@ def design(
         )
         for i, c in enumerate(selection)
     )
+    if cost is flops_6nd:
+        warnings = tuple(counted(source.source, warnings))
     now_width = width.after([])
     if (gain := 1 - runs[-1].half_width / now_width) < _LITTLE:
-        warnings = (*warnings, f"these runs narrow the interval by {text.percent(gain)} alone")
+        warnings = (*warnings, f"these runs narrow the interval by only {text.percent(gain)}")
     return Design(
         law=source.law,
         target={name: float(value) for name, value in target.items()},
@@ -283,12 +286,15 @@ def _affordable(
     cost: Cost,
     budget_flops: float,
 ) -> tuple[dict[str, Array], Array]:
-    counted = cost(x)
-    if counted is None:
+    flops = cost(x)
+    if flops is None:
+        missing = text.listed([name for name in ("params", "tokens") if name not in x])
         raise InputError(
-            f"the FLOPs of a run do not follow from {', '.join(x)}", where=fit.law, mend="give cost="
+            f"the FLOPs of a run do not follow from {text.listed(list(x))}",
+            where=fit.law,
+            mend=f"add runs that differ in {missing} too; in Python cost= can count them",
         )
-    cost_C = np.asarray(counted, dtype=np.float64)
+    cost_C = np.asarray(flops, dtype=np.float64)
     if cost_C.shape != next(iter(x.values())).shape or not np.all(np.isfinite(cost_C) & (cost_C > 0)):
         raise InputError("cost does not give one positive number a candidate", mend="correct it")
     keep_C = cost_C <= budget_flops

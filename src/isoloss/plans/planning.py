@@ -181,6 +181,7 @@ def _law_subject(
         forecast = forecast_from_fit(fit, at, level) if with_forecast and outside else None
         epochs = None if "unique_tokens" not in given else D / given["unique_tokens"]
         out = warnings.fit_warnings(fit, factors, prediction.interval, forecast)
+        out = warnings.counted(fit.source, out, given["flops_per_token"])
         out.append(warnings.counting_warning(fit.source, given["flops_per_token"]))
         out += warnings.repeat_warnings(epochs, given.get("max_epochs"), repeats_assumed(fit.form, fixed))
         return _RunPrediction(_pair(prediction.interval), _pair(prediction.band), factors, out)
@@ -207,7 +208,8 @@ def _forecast_subject(known: Forecaster, given: Mapping[str, float], draws: int,
         forecast = known.at({"params": N, "tokens": D}, level)
         factors = {name: float(factor[0]) for name, factor in forecast.extrapolation.items()}
         counting = warnings.counting_warning(known.source, given["flops_per_token"])
-        doubts = [*forecast.warnings, *([side] if side else []), counting]
+        doubts = warnings.counted(known.source, forecast.warnings, given["flops_per_token"])
+        doubts += [*([side] if side else []), counting]
         return _RunPrediction(_pair(forecast.interval[0]), None, factors, doubts)
 
     return _Subject("forecast", surface, predict, lambda question: [], width_factor=factor)

@@ -1,18 +1,20 @@
 """Reasons to doubt a plan, each a sentence: what was counted, rounded, repeated or extrapolated."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from isoloss import text
+from isoloss.errors import Refusal
 from isoloss.laws import FAR, Fit, FitStatus
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.fixed_inputs import FixedInputs, run_sizes
 from isoloss.plans.forecast import Forecast, doubts_with_forecast
 from isoloss.plans.heuristics import FREE_EPOCHS, R_STAR
 from isoloss.plans.loss_surface import law_surface
+from isoloss.sources.fits import flops_rule
 
 ROUNDED_DIGITS = 2
 
@@ -35,7 +37,10 @@ def _outside(value: float, low: float, high: float) -> float:
 
 
 def fit_warnings(
-    fit: Fit, outside: Mapping[str, float | None], interval: Any = None, forecast: Forecast | None = None
+    fit: Fit,
+    outside: Mapping[str, float | None],
+    interval: Any = None,
+    forecast: Forecast | Refusal | None = None,
 ) -> list[str]:
     """The fit's own warnings, missing intervals, and how far the plan lies outside the data.
 
@@ -54,12 +59,21 @@ def fit_warnings(
     return list(dict.fromkeys(doubts_with_forecast([*out, *far], far, interval, forecast)))
 
 
+def counted(source: Mapping[str, Any], doubts: Sequence[str], flops_per_token: float = 6.0) -> list[str]:
+    """The ``doubts``, and that FLOPs are 6 N D where the table behind them counts otherwise."""
+    if flops_per_token != 6 or not (rule := flops_rule(source)):
+        return list(doubts)
+    said = f"FLOPs mean 6 N D here, but {rule}: count yours as 6 N D"
+    return [*(doubt for doubt in doubts if doubt != rule), said]
+
+
 def counting_warning(source: Mapping[str, Any], flops_per_token: float) -> str:
     """By which rule N and C are counted: the classic way to get a wrong exponent (arXiv 2406.19146)."""
     rule = f"C = {flops_per_token:g} N D"
-    column = (source.get("columns") or {}).get("params")
+    count = source.get("count", "params")
+    column = (source.get("columns") or {}).get(count, "" if count == "params" else count)
     ours = bool(source.get("study"))  # whose columns say what they count
-    if column is None:
+    if not column:
         return f"{rule} counts N as the table of runs does, which does not say: embeddings in or out?"
     if (ours and column == "params") or "non_emb" in column or "no_emb" in column:
         return (

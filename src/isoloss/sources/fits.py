@@ -1,6 +1,6 @@
 """Fits on disk and fits by name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +38,23 @@ def read_fit(source: str | Path) -> Fit:
     )
 
 
-def check_flops(source: Mapping[str, Any]) -> None:
-    """Raises InputError where the FLOPs of the table behind a result follow another rule than C = 6 N D."""
+def flops_rule(source: Mapping[str, Any]) -> str:
+    """How the table behind a result counts FLOPs, where not as C = 6 N D; else ''."""
     # A file that others wrote may name no kind.
     rules = [each["message"] for each in source.get("findings", ()) if each.get("kind") == "flops-rule"]
-    for rule in (*rules, source.get("flops_rule")):
-        if rule:
-            what = f"flops mean 6 N D here, but {rule}"
-            raise InputError(what, where="flops", mend="give params and tokens")
+    return next(iter(rules), source.get("flops_rule", ""))
+
+
+def check_flops(source: Mapping[str, Any], inputs: Iterable[str]) -> None:
+    """Raises InputError where no size of a run of ``inputs`` can follow from FLOPs, C = 6 N D of each loop.
+
+    ``source`` is of the table behind a result, which may count FLOPs by another rule, or loops in N.
+    """
+    what = f"flops mean 6 N D here, but {rule}" if (rule := flops_rule(source)) else ""
+    if source.get("count") == "params_executed" and "recurrence" in inputs:
+        what = "flops mean 6 N D recurrence here, but params_executed counts each loop already"
+    if what:
+        raise InputError(what, where="flops", mend="give params and tokens")
 
 
 def inputs_for(fit: Fit, given: Mapping[str, float]) -> dict[str, float]:
@@ -56,7 +65,7 @@ def inputs_for(fit: Fit, given: Mapping[str, float]) -> dict[str, float]:
     given, needed = dict(given), fit.form.inputs
     if {"params", "tokens"} <= set(needed) and "flops" in given:
         flops = given.pop("flops")
-        check_flops(fit.source)
+        check_flops(fit.source, needed)
         loops = given.get("recurrence", 1.0)
         if "params" in given and "tokens" not in given:
             given["tokens"] = flops / (6 * given["params"] * loops)

@@ -21,9 +21,9 @@ from isoloss.sources.naming import LABELS
 from isoloss.sources.repeats import run_names, without_repeats
 from isoloss.sources.settings import unread_settings
 from isoloss.sources.sweeps import TUNED, best_of_sweeps, numbers_of
-from isoloss.sources.table import Runs, row_words
+from isoloss.sources.table import COUNTS, Runs, row_words
 
-COUNTS = ("params", "params_total", "params_executed")
+NO_SEEDS = "rows of equal inputs count once, since they are no seeds"
 ANOTHER_OBJECTIVE = "fitted by squared-log, since huber-log is refused"
 
 
@@ -61,11 +61,13 @@ class Columns:
     def source(self) -> dict[str, Any]:
         """Where the rows came from, which column is which, and which rows were left out, with the reasons.
 
-        ``flops_rule`` is there where FLOPs are not 6 N D, nor a constant times that.
+        ``count`` is there where N is not ``params``; ``flops_rule`` where FLOPs are not 6 N D, nor a constant
+        times that.
         """
         uneven = unit_checks.uneven_flops(self.runs)
         return {
             **self.runs.source,
+            **({} if self.runs.count == COUNTS[0] else {"count": self.runs.count}),
             **({"flops_rule": uneven} if uneven else {}),
             "columns": dict(self.runs.columns),
             "excluded": json_values(self.runs.excluded),
@@ -154,10 +156,7 @@ def columns_for(
     if cluster:
         run = table_runs.frame["cluster"].cast(pl.String)
     elif run is None and any(issue.kind in ("no-seeds", "stacked") for issue in findings):
-        run, note = (
-            _designs(table_runs.frame, design),
-            "rows of equal inputs count once, since they are no seeds",
-        )
+        run, note = _designs(table_runs.frame, design), NO_SEEDS
     elif run is None and len(table_runs.frame.unique([*design, "loss"])) < table_runs.frame.height:
         # Losses that rounding made equal: each row stays a run, where a fit would merge them.
         run = table_runs.frame["row"].cast(pl.String)

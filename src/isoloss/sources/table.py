@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 
 _NAMED_ROWS = 12
+COUNTS = ("params", "params_total", "params_executed")
+"""Rules by which N is counted."""
 ONE_EPOCH = 1.001
 """Rounding tokens to whole batches can make one pass over the data look like a little more."""
 
@@ -69,6 +71,11 @@ class Runs:
     def loss_unit(self) -> str:
         """In which the losses are: nats per token unless the column's name says otherwise."""
         return self.source["loss_unit"]
+
+    @property
+    def count(self) -> str:
+        """The rule by which N is counted, of ``COUNTS``."""
+        return next((name for name in COUNTS if name in self.needed), COUNTS[0])
 
     def has(self, *names: str) -> bool:
         """Whether all ``names`` are columns that came from the table, not from a rule."""

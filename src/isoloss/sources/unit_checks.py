@@ -152,18 +152,19 @@ def _median(values: pl.Series) -> float:
 def flops(runs: Runs) -> Iterator[TableIssue]:
     """FLOPs in a unit that no model of these sizes spends, or another multiple of params * tokens than 6.
 
-    Where a command needs them, a wrong unit refuses.
+    Parameters are those of the count that is asked for. Where a command needs FLOPs, a wrong unit refuses.
     """
-    if not runs.has("flops") or "params" not in runs.frame.columns:
+    count = runs.count
+    if not runs.has("flops") or count not in runs.frame.columns:
         return
     column = runs.columns["flops"]
-    data = _positive(runs.frame, "flops", "params", *(["tokens"] if runs.has("tokens") else []))
+    data = _positive(runs.frame, "flops", count, *(["tokens"] if runs.has("tokens") else []))
     if not data.height:
         return
     if runs.has("tokens"):
-        ratios, usual = _over_6ND(data), 1.0
+        ratios, usual = _over_6ND(data, count), 1.0
     else:  # tokens a parameter, of which tables in print have 0.01 to 1e4, mostly near 20
-        ratios, usual = data["flops"] / (6 * data["params"] ** 2), 20.0
+        ratios, usual = data["flops"] / (6 * data[count] ** 2), 20.0
     ratios = ratios.filter(ratios.is_finite() & (ratios > 0))
     if ratios.is_empty():
         return
@@ -175,13 +176,15 @@ def flops(runs: Runs) -> Iterator[TableIssue]:
         )
         text = f"{column} is {factor:.2g} of what its sizes need{guess}"
         severity = "refuse" if "flops" in runs.needed else "warn"
-        mend = "give FLOPs, or leave flops out to use 6 params tokens"
+        mend = f"give FLOPs, or leave flops out to use 6 {count} tokens"
         yield TableIssue("flops-unit", severity, (), text, mend)
         return
     low, high = np.quantile(ratios.to_numpy(), [0.1, 0.9])
-    if runs.has("tokens", "params") and abs(factor - 1) > 0.02 and high <= 1.02 * low:
+    if _counted_apart(runs) and abs(factor - 1) > 0.02 and high <= 1.02 * low:
         rule = next((rule for size, rule in _FLOPS_RULES.items() if abs(factor / size - 1) < 0.02), "")
-        text = f"{column} is {factor:.4g} times 6 params tokens in every row" + (f" ({rule})" if rule else "")
+        text = f"{column} is {factor:.4g} times 6 {count} tokens in every row" + (
+            f" ({rule})" if rule else ""
+        )
         yield TableIssue("flops-rule", "warn", (), text, "say which counting rule the FLOPs follow")
 
 
@@ -190,18 +193,24 @@ def uneven_flops(runs: Runs) -> str:
 
     No finding, since exact FLOPs are: it matters only where a size is to follow from FLOPs.
     """
-    if not runs.has("flops", "params", "tokens"):
+    if not _counted_apart(runs):
         return ""
-    ratios = _over_6ND(_positive(runs.frame, "flops", "params", "tokens"))
+    ratios = _over_6ND(_positive(runs.frame, "flops", runs.count, "tokens"), runs.count)
     if ratios.is_empty():
         return ""
     low, high = np.quantile(ratios.to_numpy(), [0.1, 0.9])
     if high <= 1.02 * low or (low >= 1 / 1.1 and high <= 1.1):
         return ""
-    return f"{runs.columns['flops']} is {low:.3g} to {high:.3g} times 6 params tokens from row to row"
+    return f"{runs.columns['flops']} is {low:.3g} to {high:.3g} times 6 {runs.count} tokens from row to row"
 
 
-def _over_6ND(data: pl.DataFrame) -> pl.Series:
-    """FLOPs over 6 N D; of looped models each loop counts."""
+def _counted_apart(runs: Runs) -> bool:
+    """Whether FLOPs, N and D are all there and N was not derived from FLOPs."""
+    by_flops = any("flops" in rule for rule in runs.source["derived"].values())
+    return runs.has("flops", "tokens") and runs.count in runs.frame.columns and not by_flops
+
+
+def _over_6ND(data: pl.DataFrame, count: str) -> pl.Series:
+    """FLOPs over 6 N D; of looped models each loop counts, unless N as executed counts it already."""
     loops = data["recurrence"].fill_null(1) if "recurrence" in data.columns else 1
-    return data["flops"] / (6 * data["params"] * data["tokens"] * loops)
+    return data["flops"] / (6 * data[count] * data["tokens"] * (1 if count == "params_executed" else loops))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         forecast_table,
         forecaster_at,
         forecaster_of,
+        no_forecast,
         predicted,
     )
 
@@ -32,6 +33,7 @@ __all__ = [
     "forecaster",
     "forecaster_at",
     "forecaster_of",
+    "no_forecast",
     "predicted",
 ]
 

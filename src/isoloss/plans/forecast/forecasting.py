@@ -1,6 +1,6 @@
 """A forecast: the loss of runs that nobody has made, by several laws and the table's own record of misses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from isoloss.plans.forecast.origins import (
     kriged_mean,
     shares,
 )
+from isoloss.plans.forecast.outliers import Outliers, outliers
 from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs
 from isoloss.plans.forecast.surface import forecast_surface
 from isoloss.plans.loss_surface import LossSurface
@@ -116,6 +117,7 @@ class Forecaster:
     rate: ErrorRate
     source: Mapping[str, Any]
     doubts: tuple[str, ...]
+    outliers: Outliers | None = None
 
     @property
     def law(self) -> str:
@@ -227,6 +229,7 @@ def forecaster(
     cluster: ArrayLike | None = None,
     source: Mapping[str, Any] | None = None,
     doubts: tuple[str, ...] = (),
+    rows: Sequence[int] | None = None,
 ) -> Forecaster:
     """What runs at ``inputs`` with ``loss`` say of others; no law to choose.
 
@@ -234,13 +237,19 @@ def forecaster(
     with its kriged residuals, are averaged, or two of one size: mu and sd of the log loss. Hiding the table's
     largest runs gives a factor f <= 1 and a rate: exp(mu -+ (f z sd + rate max(h, 1/4)) t(level) / t(0.9)),
     h the distance outside the runs in logs, z = 1.645, t of 3 degrees of freedom. ``cluster`` names rows
-    that share noise, such as the checkpoints of one run.
+    that share noise, such as the checkpoints of one run; ``rows`` are their numbers in a table, by which
+    outliers are named.
 
     Raises InputError for what is not positive, Refusal for fewer than eight designs or a size without range.
     """
     runs, source = log_runs(inputs, loss, cluster), dict(source or {})
     source["given"] = max(source.get("given", 0), runs.given)
-    return Forecaster(runs, kriged_laws(runs), error_rate(runs), source, doubts)
+    if (given := source["given"]) > (used := len(runs.y_n)):
+        note = f"{used} of {given:,} runs were used: the ends of each size and a random part"
+        source["notes"] = list(dict.fromkeys([*source.get("notes", ()), note]))
+    laws = kriged_laws(runs)
+    far = outliers(runs, laws, {**inputs, "loss": loss}, rows)
+    return Forecaster(runs, laws, error_rate(runs), source, doubts, far)
 
 
 def forecast(
@@ -269,9 +278,6 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
     """Where the table's own record does not reach, and where the laws part."""
     out: list[str] = []
     runs, rate = known.runs, known.rate
-    if (given := known.source["given"]) > len(runs.y_n):
-        used = "the ends of each size and a random part"
-        out.append(f"{len(runs.y_n)} of {given:,} runs were used: {used}")
     farthest = float(runs.outside(at_Iq).max())
     if rate.origins < _FEW_ORIGINS:
         out.append(f"the error rate rests on {text.plural(rate.origins, 'origin')}: the runs are few")
@@ -279,16 +285,18 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
         out.append("rows of one cluster stood on both sides of every hiding: the error rate is too small")
     if rate.origins and farthest > rate.farthest:
         out.append(
-            f"the point lies {text.number(np.exp(farthest), 3)} times outside the runs, and hiding runs of "
-            f"this table tested {text.number(np.exp(rate.farthest), 3)} times alone"
+            f"the point lies {text.number(np.exp(farthest), 3)} times outside the runs: hiding runs of this "
+            f"table tested up to {text.number(np.exp(rate.farthest), 3)} times"
         )
     scatter = min(law.fit.scatter for law in known.laws)
     if scatter > _NO_LAW:
         out.append(f"no law follows the runs: they scatter by {text.percent(scatter)} about the best")
+    if known.outliers:
+        out.append(known.outliers.words(runs, at_Iq, np.exp(kriged.mean_q + runs.middle_loss)))
     if rising := runs.rising():
         out.append(f"the loss rises with {text.listed(rising)}: is it an accuracy, or are runs unfinished?")
     if together := runs.on_one_line:
-        out.append(f"{text.listed(together)} rise together: the forecast holds near their line alone")
+        out.append(f"{text.listed(together)} rise together: the forecast holds only near their line")
     heard = kriged.share_b > _HEARD
     if (np.ptp(kriged.mean_bq[heard], axis=0) > _APART * kriged.sd_bq[heard].mean(axis=0)).any():
         out.append("the laws disagree there by more than their intervals")

@@ -58,9 +58,10 @@ class LogRuns:
         for name, span in zip(self.names, np.ptp(self.z_In, axis=1), strict=True):
             if span < np.log(LEAST_RANGE):
                 rest = [other for other in self.names if other != name]
-                alone = f"ask by {text.listed(rest)} alone, or " if rest and span < ALIKE else ""
+                alone = f"forecast by {text.listed(rest)} alone, or " if rest and span < ALIKE else ""
+                spans = f"{input_word(name)} spans a factor of {np.exp(span):.3g}"
                 raise Refusal(
-                    f"{input_word(name)} spans a factor of {np.exp(span):.3g}: what it does is not told",
+                    f"{spans}: the runs do not tell what it does",
                     mend=f"{alone}add runs until its largest is {LEAST_RANGE} times its smallest",
                 )
 

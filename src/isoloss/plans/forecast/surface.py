@@ -94,8 +94,9 @@ def check_best(
             raise Refusal(f"the runs do not tell how many {name} are best ({ends})", mend=_MEND)
         index = runs.names.index(name)
         if abs(log_sizes[name] - runs.middle_I[index]) > np.ptp(runs.z_In[index]) / 2 + _FAR:
-            best, times = text.count(np.exp(log_sizes[name])), text.count(np.exp(_FAR))
-            raise Refusal(f"the best {name}, {best}, lie over {times} times outside the runs", mend=_MEND)
+            best, times = text.count(np.exp(log_sizes[name])), f"{np.exp(_FAR):,.0f} times"
+            what = f"the best {name}, {best}, lie over {times} outside the runs"
+            raise Refusal(what, mend="ask nearer to the runs, or plan by a law")
 
 
 def _drawn(law: Kriged, draws: int, rng: np.random.Generator) -> _Error:

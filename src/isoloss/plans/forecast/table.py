@@ -18,13 +18,16 @@ from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster
 from isoloss.plans.forecast.forms import forecast_inputs
 from isoloss.plans.forecast.runs import log_columns
 from isoloss.plans.forecast.unasked import OTHERS, SIZES, check_scales, sweep_doubt, tuned_doubts
+from isoloss.provenance import check_source
 from isoloss.sources.fits import check_flops
-from isoloss.sources.fitting import columns_for, in_refusal, source_warnings
+from isoloss.sources.fitting import NO_SEEDS, columns_for, in_refusal, source_warnings
 from isoloss.sources.sweeps import TUNED, numbers_of
 from isoloss.stats import check_level
 from isoloss.strict import first_complaint
 
 _GIVE_RUNS = "give a table, or what isoloss forecast -o wrote"
+_AS_WIDE = 0.995  # of the forecast's interval: what rounds to 1 is no narrower
+_WEIGHTS = "its runs have weights: a forecast takes none"
 
 
 def forecast_table(
@@ -33,40 +36,39 @@ def forecast_table(
     params: ArrayLike | None = None,
     tokens: ArrayLike | None = None,
     flops: ArrayLike | None = None,
-    others: Mapping[str, ArrayLike] | None = None,
+    recurrence: ArrayLike | None = None,
+    unique_tokens: ArrayLike | None = None,
+    position: ArrayLike | None = None,
     level: float = 0.9,
     **reading: Any,
 ) -> Forecast:
     """The losses of new runs of ``params`` and ``tokens``, from the runs of ``table``; no law to choose.
 
     Two of params, tokens and ``flops`` (C = 6 N D) say which runs, as numbers or arrays; one of them alone
-    where the table's other sizes stand still. ``others`` are loops (``recurrence``), ``unique_tokens`` and
-    ``position``, beside these or alone. ``table`` and ``reading`` are as in ``forecaster_of``.
+    where the table's other sizes stand still. Loops (``recurrence``), ``unique_tokens`` and ``position`` are
+    inputs beside these or alone. ``table`` and ``reading`` are as in ``forecaster_of``.
 
     Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecaster`` does.
     """
     check_level(level)
-    known, at = forecaster_at(table, params=params, tokens=tokens, flops=flops, others=others, **reading)
+    sizes = {"params": params, "tokens": tokens, "flops": flops}
+    others = {"recurrence": recurrence, "unique_tokens": unique_tokens, "position": position}
+    known, at = forecaster_at(table, sizes | others, **reading)
     return known.at(at, level)
 
 
 def forecaster_at(
-    table: Any,
-    *,
-    params: ArrayLike | None = None,
-    tokens: ArrayLike | None = None,
-    flops: ArrayLike | None = None,
-    others: Mapping[str, ArrayLike] | None = None,
-    **reading: Any,
+    table: Any, asked: Mapping[str, ArrayLike | None], **reading: Any
 ) -> tuple[Forecaster, dict[str, Array]]:
     """What the runs of ``table`` say of others of the sizes asked for, and those sizes.
 
-    Options and errors as in ``forecast_table``.
+    ``asked`` has the sizes of ``forecast_table`` by name, ``reading`` is as there. Raises as that does, and
+    InputError for a name that is no size.
     """
-    at = new_runs(params, tokens, flops, others)
+    at = new_runs(asked)
     known = forecaster_of(table, inputs=tuple(at), **reading)
-    if "flops" not in at and (flops is not None or "flops" in (others or {})):
-        check_flops(known.source)
+    if "flops" not in at and asked.get("flops") is not None:
+        check_flops(known.source, at)
     return known, at
 
 
@@ -108,13 +110,15 @@ def forecaster_of(
     known = {name: column[keep] for name, column in known.items()}
     labels = None if read.cluster is None else np.asarray(read.cluster)[keep]
     with in_refusal(doubts):
-        return forecaster(known, read.loss[keep], cluster=labels, source=source, doubts=doubts)
+        row_n = read.runs.frame["row"].to_numpy()[keep].tolist()
+        return forecaster(known, read.loss[keep], cluster=labels, source=source, doubts=doubts, rows=row_n)
 
 
 def _with_sweep(source: Mapping[str, Any], said: str) -> dict[str, Any]:
-    """``source`` with what is ``said`` of a sweep, in place of the advice to keep one setting."""
+    """``source`` with what is ``said`` of a sweep, in place of what holds for all its settings."""
     found = [each for each in source.get("findings", ()) if each.get("kind") != "no-seeds"]
-    return {**source, "findings": [*found, sweep_doubt(said)]}
+    notes = [note for note in source.get("notes", ()) if note != NO_SEEDS]
+    return {**source, "findings": [*found, sweep_doubt(said)], "notes": notes}
 
 
 def _best_rows(data: FitData, source: Mapping[str, Any]) -> tuple[FitData, str]:
@@ -137,8 +141,10 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
     written = files.read_json(path)
     try:
         carried = _Carried.model_validate_json(json.dumps(written), strict=True)
-    except ValidationError as error:
-        what = f"carries no runs of {text.listed(inputs)} as isoloss writes them ({first_complaint(error)})"
+        check_source(carried.source, carried.data.rows)
+    except ValueError as error:
+        said = first_complaint(error) if isinstance(error, ValidationError) else error
+        what = f"carries no runs of {text.listed(inputs)} as isoloss writes them ({said})"
         raise InputError(what, where=str(path), mend=_GIVE_RUNS) from None
     data = carried.data
     columns = {name: np.array(column) for name, column in data.inputs.items()}
@@ -146,66 +152,52 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
         what = f"carries no runs of {text.listed(inputs)}"
         raise InputError(what, where=str(path), mend=_GIVE_RUNS)
     if len(set(data.weights)) > 1:
-        raise InputError("its runs have weights: a forecast takes none", where=str(path), mend=_GIVE_RUNS)
-    check_scales({name: columns.pop(name) for name in inputs}, columns)
-    data, sweep = _best_rows(data, written["source"])
-    source = _with_sweep(written["source"], sweep) if sweep else written["source"]
+        raise InputError(_WEIGHTS, where=str(path), mend=_GIVE_RUNS)
+    check_scales({name: columns.pop(name) for name in inputs}, columns, written=True)
+    data, sweep = _best_rows(data, carried.source)
+    source = _with_sweep(carried.source, sweep) if sweep else carried.source
     known, doubts = {name: np.array(data.inputs[name]) for name in inputs}, source_warnings(source)
     with in_refusal(doubts):
-        return forecaster(known, data.loss, cluster=data.cluster, source=source, doubts=doubts)
-
-
-class _Finding(BaseModel):
-    message: str
-
-
-class _Excluded(BaseModel):
-    row: int
-    reason: str
-
-
-class _Sweep(BaseModel):
-    message: str
-    rows: list[int]
-
-
-class _Source(BaseModel):
-    """What is read of a written ``source``."""
-
-    loss_unit: str = ""
-    columns: dict[str, str] = {}
-    findings: list[_Finding] = []
-    excluded: list[_Excluded] = []
-    given: int = 0
-    sweep: _Sweep | None = None
+        return forecaster(
+            known, data.loss, cluster=data.cluster, source=source, doubts=doubts, rows=data.rows
+        )
 
 
 class _Carried(BaseModel):
     """What is read of a written forecast or fit."""
 
     data: FitData
-    source: _Source
+    source: dict[str, Any]
 
 
-def forecast_from_fit(fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None) -> Forecast | None:
-    """The forecast from the rows that ``fit`` carries, at the same inputs; None where there can be none.
+def forecast_from_fit(
+    fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None
+) -> Forecast | Refusal | None:
+    """The forecast from the rows that ``fit`` carries, at the same inputs, or why these rows allow none.
 
-    Of a sweep of rates or batches from the best of each size alone, as of the table.
-    That is: a fit without rows or with weights, a law whose inputs a forecast does not take, a refused one.
+    Of a sweep of rates or batches from the best of each size alone, as of the table. None where nobody would
+    expect one: of a fit without rows, or a law whose inputs a forecast does not take.
     """
     data = fit.data
-    if data is None or not forecast_inputs(fit.form) or len(set(data.weights)) > 1 or fit.signed_floor:
+    if data is None or not forecast_inputs(fit.form):
         return None
+    if len(set(data.weights)) > 1:
+        return Refusal(_WEIGHTS)
+    if fit.signed_floor:
+        return Refusal("a forecast takes no losses minus a baseline")
     data, sweep = _best_rows(data, fit.source)
     doubts = (sweep,) if sweep else ()
-    known = attempt(forecaster, data.inputs, data.loss, cluster=data.cluster, doubts=doubts)
-    return None if isinstance(known, Refusal) else known.at(at, level or fit.level)
+    known = attempt(forecaster, data.inputs, data.loss, cluster=data.cluster, doubts=doubts, rows=data.rows)
+    return known if isinstance(known, Refusal) else known.at(at, level or fit.level)
 
 
 def predicted(
     fit: Fit, at: Mapping[str, ArrayLike], level: float | None = None
-) -> tuple[Prediction, Forecast | None]:
-    """A law's prediction with the doubts of the forecast beside it, and that forecast. Raises InputError."""
+) -> tuple[Prediction, Forecast | Refusal | None]:
+    """A law's prediction with the doubts of the forecast beside it, and that forecast or why there is none.
+
+    Raises InputError.
+    """
     law = fit.predict(level=level, **at)
     columns = np.broadcast_arrays(*map(np.atleast_1d, at.values()))
     points = dict(zip(at, map(np.ravel, columns), strict=True))
@@ -215,9 +207,9 @@ def predicted(
     return replace(law, warnings=(*doubts, *_apart_inside(law, forecast))), forecast
 
 
-def _apart_inside(law: Prediction, forecast: Forecast | None) -> list[str]:
+def _apart_inside(law: Prediction, forecast: Forecast | Refusal | None) -> list[str]:
     """A doubt where law and forecast part among the runs, as where the law bends otherwise than they do."""
-    if forecast is None:
+    if not isinstance(forecast, Forecast):
         return []
     inside = np.max(list(forecast.extrapolation.values()), axis=0) <= 1
     apart = int(np.sum(inside & forecast.disagrees(law)))
@@ -226,9 +218,9 @@ def _apart_inside(law: Prediction, forecast: Forecast | None) -> list[str]:
 
 
 def doubts_with_forecast(
-    warnings: Sequence[str], far: Sequence[str], interval: Any, forecast: Forecast | None
+    warnings: Sequence[str], far: Sequence[str], interval: Any, forecast: Forecast | Refusal | None
 ) -> tuple[str, ...]:
-    """The ``warnings`` of a law's prediction and those of the ``forecast`` beside it.
+    """The ``warnings`` of a law's prediction and those of the ``forecast`` beside it, or why it is refused.
 
     ``far`` are those that count a factor outside the runs alone. Of the farthest point where the law's
     ``interval`` is the narrower one is said what the table's own error rate adds, in their place if no point
@@ -236,44 +228,38 @@ def doubts_with_forecast(
     """
     if forecast is None:
         return tuple(warnings)
+    if isinstance(forecast, Refusal):
+        return (*warnings, no_forecast(forecast))
     out, far_n = list(warnings), np.max(list(forecast.extrapolation.values()), axis=0)
     if far_n.max() > 1 and interval is not None:
         low_n, high_n = map(np.ravel, interval)
         share_n = np.log(high_n / low_n) / np.log(forecast.interval[:, 1] / forecast.interval[:, 0])
-        narrower_n = (far_n > 1) & (share_n < 1)
+        narrower_n = (far_n > 1) & (share_n < _AS_WIDE)
         if narrower_n.any():
             worst = int(np.argmax(np.where(narrower_n, far_n, 0.0)))
             adds = text.percent(forecast.error_rate * np.log(far_n[worst]))
             if far_n[worst] == far_n.max():
                 out = [warning for warning in out if warning not in far]
             out.append(
-                f"{text.number(float(far_n[worst]), 3)} times outside the runs: at this table's error rate "
-                f"that adds {adds} to an interval, and the law's is "
-                f"{text.number(float(share_n[worst]), 2)} of the forecast's"
+                f"{text.number(float(far_n[worst]), 3)} times outside the runs: this table's error rate adds "
+                f"{adds}, and the law's interval is {text.number(float(share_n[worst]), 2)} of the forecast's"
             )
     return (*out, *(f"the forecast beside it: {warning}" for warning in forecast.warnings))
 
 
-def new_runs(
-    params: ArrayLike | None,
-    tokens: ArrayLike | None,
-    flops: ArrayLike | None,
-    others: Mapping[str, ArrayLike] | None = None,
-) -> dict[str, Array]:
+def no_forecast(refused: Refusal) -> str:
+    """Why a law's interval stands alone."""
+    return f"no forecast beside it: {refused.what}"
+
+
+def new_runs(asked: Mapping[str, ArrayLike | None]) -> dict[str, Array]:
     """The sizes asked for; with ``flops`` beside params or tokens the third follows, C = 6 N D.
 
     Of a looped model each loop counts: C = 6 N D recurrence.
 
-    Raises InputError for none of them or all three, for one given twice, and for an input that is no size.
+    Raises InputError for none of them or all three, and for an input that is no size.
     """
-    sizes = {"params": params, "tokens": tokens, "flops": flops}
-    given, more = (
-        {name: np.atleast_1d(size) for name, size in some.items() if size is not None}
-        for some in (sizes, others or {})
-    )
-    if twice := set(given) & set(more):
-        raise InputError(f"{min(twice)} is given twice", where="forecast", mend="give it once")
-    given |= more
+    given = {name: np.atleast_1d(size) for name, size in asked.items() if size is not None}
     if not given or set(SIZES) <= set(given):
         what = "params, tokens and flops are all given" if given else "no size is given"
         raise InputError(what, mend="give params and tokens, or flops and one of them")

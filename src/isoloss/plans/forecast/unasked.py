@@ -18,18 +18,25 @@ Doubt = dict[str, Any]
 """A doubt as the ``source`` of a result carries it, beside those of the table's checks."""
 
 
-def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array]) -> None:
-    """Raises InputError for a size in columns ``differ`` that moves the loss beside the ``known`` inputs."""
+def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array], *, written: bool = False) -> None:
+    """Raises InputError for a size in columns ``differ`` that moves the loss beside the ``known`` inputs.
+
+    ``written``: in a file that carries runs, of which no rows can be left out.
+    """
+    table = "give the table itself and " if written else ""
     for name, column in differ.items():
         if name in TUNED or not _differs(column) or not _tells(name, column, known):
             continue
         if empty := int(np.isnan(column).sum()):  # a plain model beside looped ones, or a value forgotten
             what = f"{name} is empty in {empty:,} of {text.plural(len(column), 'run')}"
-            raise InputError(what, where="forecast", mend=f"fill it in, or keep one {name} with where")
+            raise InputError(
+                what, where="forecast", mend=f"fill it in, or keep one value of {name} with where"
+            )
         asked = text.listed(list(known))
-        mend = f"give a value of {name} beside {asked}, or keep one {name} with where"
+        keep = f"{table}keep one value of {name} with where"
+        mend = f"give a value of {name} beside {asked}, or {keep}"
         if name in OTHERS:  # a plan takes none
-            mend = f"keep one {name} with where; forecast and design take --input {name}= beside {asked} too"
+            mend = f"{keep}, or give forecast or design --input {name}="
         raise InputError(f"the runs differ in {name} too", where="forecast", mend=mend)
 
 

@@ -1,0 +1,57 @@
+"""Runs far from the rest: found, named by their rows, and what the forecast is without them."""
+
+import numpy as np
+import polars as pl
+import pytest
+from simulated_runs import AT, runs_of
+
+import isoloss
+from isoloss import files
+
+POINT = {name: values[1] for name, values in AT.items()}
+
+
+def table_of(seed, far=(), count=40, bend=0.0):
+    N, D, loss = runs_of(count, seed=seed, bend=bend)
+    loss[list(far)] *= np.resize([1.1, 0.9], len(far))
+    return pl.DataFrame({"params": N, "tokens": D, "loss": loss})
+
+
+def said(found):
+    return [warning for warning in found.warnings if "far from the rest" in warning]
+
+
+def test_rows_far_from_the_rest_are_named_with_the_loss_without_them():
+    table = table_of(0, far=(2, 16))
+    found = isoloss.forecast(table, **POINT)
+    rest = isoloss.forecast(table.filter(~pl.int_range(pl.len()).is_in([2, 16])), **POINT)
+    assert said(found) == [f"rows 3, 17 lie far from the rest: without them the loss is {rest.loss[0]:.4f}"]
+    # Numbers are those of the table as given, whatever is left out or stands there twice.
+    least = 0.9 * min(table["params"][2], table["params"][16])
+    kept = isoloss.forecast(pl.concat([table, table[16:17]]), where=f"params > {least}", **POINT)
+    assert len(kept.data.loss) < 40
+    assert said(kept)[0].startswith("rows 3, 17 lie far")
+    (words,) = said(isoloss.forecast(table, **AT))
+    assert "rows 3, 17 lie far from the rest: without them losses change by up to " in words
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.02])
+def test_control_runs_of_a_law_and_of_a_bend_have_none(bend):
+    for seed in range(4):
+        for count in (14, 60):
+            assert said(isoloss.forecast(table_of(seed, count=count, bend=bend), **POINT)) == []
+
+
+def test_many_runs_or_few_name_no_group():
+    assert said(isoloss.forecast(table_of(1, far=range(0, 40, 5)), **POINT)) == []
+    assert said(isoloss.forecast(table_of(1, far=(3,), count=11), **POINT)) == []
+
+
+def test_a_written_forecast_counts_them_and_a_fit_names_them(tmp_path):
+    table = table_of(0, far=(2,))
+    files.write_json(tmp_path / "forecast.json", isoloss.forecast(table, **POINT).to_json())
+    assert said(isoloss.forecast(tmp_path / "forecast.json", **POINT))[0].startswith("1 run lies far")
+    law = isoloss.fit("chinchilla", table, objective="squared-log")
+    files.write_json(tmp_path / "fit.json", law.to_json())
+    for found in (isoloss.forecast(tmp_path / "fit.json", **POINT), isoloss.predict(law, **POINT)):
+        assert "row 3 lies far from the rest: without it the loss is " in said(found)[0]
