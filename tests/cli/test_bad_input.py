@@ -63,8 +63,12 @@ BAD = [
 
 @pytest.fixture
 def tree(here):
-    """tree() -> every path under the folder we stand in, with its bytes."""
-    return lambda: {path: path.read_bytes() if path.is_file() else None for path in here.rglob("*")}
+    """tree() -> every path under the folder we stand in, with its bytes; Python's own of imports apart."""
+    return lambda: {
+        path: path.read_bytes() if path.is_file() else None
+        for path in here.rglob("*")
+        if "__pycache__" not in path.parts
+    }
 
 
 @pytest.fixture
@@ -110,10 +114,10 @@ def test_every_error_has_its_exit_code(isoloss, monkeypatch):
         (PermissionError(13, "denied", "f"), 1),
     ):
 
-        def fail(error=error):
+        def fail(words, error=error):
             raise error
 
-        monkeypatch.setattr(cli, "app", fail)
+        monkeypatch.setattr(cli, "run", fail)
         said = isoloss()
         assert said[0] == code
         assert said[2].startswith("isoloss: ")

@@ -227,6 +227,17 @@ def test_compute_of_loops_lies_outside_though_no_size_does():
     assert "product" in forecast(unique, loss, at).extrapolation
 
 
+def test_a_run_saw_no_more_unique_tokens_than_tokens():
+    rng = np.random.default_rng(0)
+    D, U = 10 ** rng.uniform(9, 11, 30), 10 ** rng.uniform(9, 10.5, 30)
+    loss = loss_at(1e8, np.minimum(U, D)) - 0.05 * np.log(D / np.minimum(U, D))
+    at = {"tokens": [1e10] * 3, "unique_tokens": [5e9, 1e10, 1e12]}
+    fewer, once, more = forecast({"tokens": D, "unique_tokens": U}, loss, at).loss
+    assert more == once != fewer
+    capped = forecast({"tokens": D, "unique_tokens": np.minimum(U, D)}, loss, at)
+    assert capped.loss[1] == once
+
+
 def test_a_size_as_good_as_the_largest_lies_inside(simulated):
     N, D, _ = simulated
     for factor, outside in ((1 + 5e-8, False), (1.01, True)):

@@ -39,6 +39,17 @@ def test_a_floor_that_few_runs_leave_open_keeps_both_laws():
     assert all(0.1 < law.share < 0.9 for law in found.laws.values())
 
 
+@pytest.mark.parametrize("factor", [0.9, 1.05, 1.15])
+@pytest.mark.parametrize("runs", [12, 20])
+def test_a_row_far_off_does_not_turn_the_shares(runs, factor):
+    N = np.geomspace(1e7, 1e9, runs)
+    loss = (1.8 + 480 * N**-0.35) * np.exp(0.001 * np.random.default_rng(3).standard_normal(runs))
+    loss[5] *= factor
+    found = forecast({"params": N}, loss, {"params": 1e10})
+    assert found.laws["power-floor"].share > 0.9
+    assert found.loss[0] == pytest.approx(1.8 + 480 * 1e10**-0.35, rel=0.01)
+
+
 def test_laws_of_several_sizes_share_alike():
     rng = np.random.default_rng(0)
     N, D = 10 ** rng.uniform(7, 9, 30), 10 ** rng.uniform(9, 11, 30)

@@ -25,7 +25,10 @@ def test_rows_far_from_the_rest_are_named_with_the_loss_without_them():
     table = table_of(0, far=(2, 16))
     found = isoloss.forecast(table, **POINT)
     rest = isoloss.forecast(table.filter(~pl.int_range(pl.len()).is_in([2, 16])), **POINT)
-    assert said(found) == [f"rows 3, 17 lie far from the rest: without them the loss is {rest.loss[0]:.4f}"]
+    low, high = rest.interval[0]
+    without = f"without them the loss is {rest.loss[0]:.4f}, {low:.4f} to {high:.4f}"
+    assert said(found) == [f"rows 3, 17 lie far from the rest: {without}"]
+    assert np.log(high / low) < 0.5 * np.log(found.interval[0, 1] / found.interval[0, 0])
     # Numbers are those of the table as given, whatever is left out or stands there twice.
     least = 0.9 * min(table["params"][2], table["params"][16])
     kept = isoloss.forecast(pl.concat([table, table[16:17]]), where=f"params > {least}", **POINT)
@@ -40,6 +43,24 @@ def test_control_runs_of_a_law_and_of_a_bend_have_none(bend):
     for seed in range(4):
         for count in (14, 60):
             assert said(isoloss.forecast(table_of(seed, count=count, bend=bend), **POINT)) == []
+
+
+def test_of_more_rows_than_are_used_all_that_lie_far_are_named():
+    far = range(0, 300, 13)
+    found = isoloss.forecast(table_of(0, far=far, count=300), **POINT)
+    assert len(found.data.loss) == 150
+    assert said(found)[0].startswith(
+        f"rows {', '.join(str(row + 1) for row in list(far)[:12])} and 12 more lie"
+    )
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_of_one_size_they_are_named_too(factor):
+    N = np.geomspace(1e7, 1e9, 20)
+    loss = (1.8 + 480 * N**-0.35) * np.exp(0.001 * np.random.default_rng(3).standard_normal(20))
+    loss[11] *= factor
+    found = isoloss.forecast(pl.DataFrame({"params": N, "loss": loss}), params=1e10)
+    assert said(found)[0].startswith("row 12 lies far from the rest: without it the loss is 1.9")
 
 
 def test_many_runs_or_few_name_no_group():

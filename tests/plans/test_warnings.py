@@ -82,9 +82,15 @@ def test_flops_of_another_rule_are_said_beside_a_budget(runs):
             said = [warning for warning in answer.warnings if "times 6 params tokens" in warning]
             assert len(said) == bool(words)
             assert all("FLOPs mean 6 N D here, but " in warning and words in warning for warning in said)
-    # Who gives a rule of their own has read the table's.
-    own = plan(known, flops=1e22, draws=20, flops_per_token=9.0)
-    assert not any("FLOPs mean" in warning for warning in own.warnings)
+
+
+@pytest.mark.parametrize(("given", "words"), [(9.0, 0), (7.0, 1), (6.0, 1)])
+def test_a_budget_of_the_tables_own_rule_is_not_doubted(runs, given, words):
+    N, D, loss = runs
+    known = forecaster_of(pl.DataFrame({"params": N, "tokens": D, "loss": loss, "flops": 9 * N * D}))
+    said = plan(known, flops=1e22, draws=20, flops_per_token=given).warnings
+    assert sum("times 6 params tokens" in warning for warning in said) == words
+    assert sum(f"FLOPs mean {given:g} N D here, but " in warning for warning in said) == words
 
 
 def test_repeats_are_warned_of_once_they_cost_something():

@@ -74,8 +74,8 @@ class Backtest:
     ``rmse_in_noise`` is the law's RMSE over the seed noise, where seeds repeat. ``gain`` is the interval of
     the best baseline's mean absolute relative error minus the law's, by a paired t over points.
     ``forecast`` is None for laws whose inputs it does not take, for weighted runs, and where it is refused;
-    ``forecast_standing`` is against the law (by Winkler's score, or by errors where the law has no interval)
-    and against the best baseline (by errors), each paired as above.
+    ``forecast_standing`` is against the law (by Winkler's score, or by errors where the law has no interval
+    or both intervals held every run) and against the best baseline (by errors), each paired as above.
     """
 
     law: str
@@ -298,7 +298,9 @@ def _forecast_standing(
     law_h, ours_h = _errors(score, observed_h), error_h
     if predicted.interval is not None:
         ends = (np.array(predicted.interval), np.array(forecast.ends))
-        law_h, ours_h = (winkler_of(ends_2h, observed_h, level) for ends_2h in ends)
+        held = [np.all((low_h <= observed_h) & (observed_h <= high_h)) for low_h, high_h in ends]
+        if not all(held):  # where both hold all, widths alone would decide
+            law_h, ours_h = (winkler_of(ends_2h, observed_h, level) for ends_2h in ends)
     against_law = _stand(law_h, ours_h, points_h, level)[1]
     return against_law, _stand(_errors(best, observed_h), error_h, points_h, level)[1]
 

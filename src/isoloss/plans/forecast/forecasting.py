@@ -196,7 +196,7 @@ class Forecaster:
             width_factor=rate.width_factor,
             origins=rate.origins,
             extrapolation=dict(zip(runs.outside_names, np.exp(runs.outside(at_Iq)), strict=True)),
-            warnings=(*_warnings(self, at_Iq, kriged), *self.doubts),
+            warnings=(*_warnings(self, at_Iq, kriged, level), *self.doubts),
             data=runs.data(),
             source=dict(self.source),
         )
@@ -274,7 +274,7 @@ def _ends(mean_q: Array, reach_q: Array) -> Array:
     return np.exp(np.stack([mean_q - reach_q, mean_q + reach_q], axis=1))
 
 
-def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str, ...]:
+def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean, level: float) -> tuple[str, ...]:
     """Where the table's own record does not reach, and where the laws part."""
     out: list[str] = []
     runs, rate = known.runs, known.rate
@@ -292,7 +292,7 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean) -> tuple[str,
     if scatter > _NO_LAW:
         out.append(f"no law follows the runs: they scatter by {text.percent(scatter)} about the best")
     if known.outliers:
-        out.append(known.outliers.words(runs, at_Iq, np.exp(kriged.mean_q + runs.middle_loss)))
+        out.append(known.outliers.words(at_Iq, np.exp(kriged.mean_q + runs.middle_loss), level))
     if rising := runs.rising():
         out.append(f"the loss rises with {text.listed(rising)}: is it an accuracy, or are runs unfinished?")
     if together := runs.on_one_line:

@@ -52,13 +52,14 @@ class Choice:
 class Kriged:
     """A law with its kriged residuals, averaged over choices of how smooth its error is.
 
-    ``log_likelihood``: of the losses, over its parameters and these choices, up to what all laws share.
+    ``log_likelihood``: of the losses, over its parameters and these choices, up to what all laws share;
+    None of several sizes.
     """
 
     fit: BaseFit
     z_In: Array
     choices: tuple[Choice, ...]
-    log_likelihood: float
+    log_likelihood: float | None
 
     @property
     def noise(self) -> float:
@@ -114,8 +115,18 @@ def krige(fit: BaseFit, z_In: Array, y_n: Array, label_n: NDArray[np.int64]) -> 
     shares = weight_g / weight_g.sum()
     best = zip(shares.tolist(), kept, strict=True)
     choices = tuple(_choice(share, fit, *scored[g][1:]) for share, g in best)
-    likelihood = float(np.logaddexp.reduce([score for score, *_ in scored])) + fit.log_prior
-    return Kriged(fit, z_In, choices, likelihood)
+    return Kriged(fit, z_In, choices, _log_likelihood(fit, z_In, y_n) if len(z_In) == 1 else None)
+
+
+def _log_likelihood(fit: BaseFit, z_In: Array, y_n: Array) -> float:
+    """Over the choices, with noise sigma^2 / w^2: so one row far off costs a law little, however far."""
+    law_n, slope_np = fit.value(z_In)
+    scores: list[float] = []
+    for length in _LENGTHS:
+        axes = _axes(np.diag(fit.w_n**-2), near(z_In, z_In, length), length, y_n - law_n, slope_np)
+        for tau, noise in product(_TAUS, _NOISES):
+            scores.append(_evidence(axes, fit.prior_sd_p, tau, float(noise * fit.scatter)))
+    return float(np.logaddexp.reduce(scores)) + fit.log_prior
 
 
 def near(z_In: Array, at_Iq: Array, length: float) -> Array:

@@ -104,9 +104,10 @@ def shares(laws: tuple[Kriged, ...]) -> Array:
     The laws of one size part by a floor, which runs may plainly show. Those of several are nearly one curve,
     and there shares by likelihood predict worse. The root, as rows are not quite independent.
     """
-    if len(laws[0].z_In) > 1:
+    likely = [law.log_likelihood for law in laws if law.log_likelihood is not None]
+    if len(likely) < len(laws):
         return np.full(len(laws), 1 / len(laws))
-    log_b = np.array([law.log_likelihood for law in laws]) / 2
+    log_b = np.array(likely) / 2
     share_b = np.exp(log_b - log_b.max())
     return share_b / share_b.sum()
 

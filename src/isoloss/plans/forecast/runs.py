@@ -133,7 +133,10 @@ def _ends(z_In: Array) -> list[int]:
 
 
 def log_columns(columns: Mapping[str, ArrayLike]) -> Array:
-    """Logs of equally long columns of positive numbers. Raises InputError naming the row."""
+    """Logs of equally long columns of positive numbers. Raises InputError naming the row.
+
+    Unique tokens are those of the run: of a larger corpus it saw no more than its tokens.
+    """
     logs: list[Array] = []
     for name, values in columns.items():
         try:
@@ -151,7 +154,11 @@ def log_columns(columns: Mapping[str, ArrayLike]) -> Array:
             what = f"{name} is {column[row]}, not positive and finite"
             raise InputError(what, where=f"row {row + 1}", mend="correct it or leave it out")
         logs.append(np.log(column))
-    return np.stack(logs)
+    names, out = list(columns), np.stack(logs)
+    if {"tokens", "unique_tokens"} <= set(names):
+        unique = names.index("unique_tokens")
+        out[unique] = np.minimum(out[unique], out[names.index("tokens")])
+    return out
 
 
 def _codes(cluster: ArrayLike, size: int) -> Array:

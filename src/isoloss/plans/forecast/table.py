@@ -27,6 +27,7 @@ from isoloss.strict import first_complaint
 
 _GIVE_RUNS = "give a table, or what isoloss forecast -o wrote"
 _AS_WIDE = 0.995  # of the forecast's interval: what rounds to 1 is no narrower
+_READING = {"columns", "where", "cluster", "bytes_per_token", "tied_embeddings", "count", "accepted"}
 _WEIGHTS = "its runs have weights: a forecast takes none"
 
 
@@ -51,6 +52,9 @@ def forecast_table(
     Raises InputError as that does and for sizes that the table contradicts; Refusal as ``forecaster`` does.
     """
     check_level(level)
+    if unknown := set(reading) - _READING:
+        what = f"{min(unknown)} is no input of a forecast and no option"
+        raise InputError(what, where="forecast", mend=f"inputs are {text.listed((*SIZES, *OTHERS))}")
     sizes = {"params": params, "tokens": tokens, "flops": flops}
     others = {"recurrence": recurrence, "unique_tokens": unique_tokens, "position": position}
     known, at = forecaster_at(table, sizes | others, **reading)
