@@ -273,6 +273,19 @@ def test_a_page_that_lags_far_behind_is_let_go():
     assert last is None
 
 
+def test_a_worker_that_left_before_it_got_its_order_says_its_last_words():
+    async def go(code):
+        worker = await Worker.start((sys.executable, "-c", code))
+        await worker._process.wait()
+        with pytest.raises(WorkerDied) as died:
+            await anext(worker.measure("quick", {}))
+        await worker.kill()
+        return str(died.value)
+
+    assert asyncio.run(go("raise SystemExit(3)")) == "it left with code 3"
+    assert asyncio.run(go("raise SystemExit('no memory')")) == "no memory"
+
+
 @pytest.mark.parametrize("command", [LIGHT, COMMAND])
 def test_a_worker_ends_with_its_stdin_in_the_middle_of_a_job(command):
     async def go():

@@ -61,7 +61,8 @@ class Worker:
     async def measure(self, panel: str, settings: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """The events of one job, the last of which is its result or its failure. Raises WorkerDied."""
         try:
-            await self._order({"panel": panel, "settings": settings})
+            with suppress(OSError):  # of a process that has left, what it said last is read below
+                await self._order({"panel": panel, "settings": settings})
             while line := await self._events.readline():
                 event = json.loads(line)
                 yield event
