@@ -34,7 +34,7 @@ PLACES = {
     "corpus": (1, 6),
 }
 GROUND = (
-    "amounts, captions, errors, files, loopback, plain, stats, strict, table, text, units: "
+    "amounts, captions, errors, files, loopback, plain, provenance, stats, strict, table, text, units: "
     "the ground floor of all"
 )
 
