@@ -14,9 +14,10 @@ study: .venv/study
 
 # Three files at a time, each whole on one worker: trained models, a browser and a server are made once a file.
 # Of two workers on two cores each waits a quarter of its time, for a browser, a queue or a killed process.
-# Commands start hundreds of times: with their bytecode written they start faster.
+# Commands start hundreds of times: with their bytecode written they start faster. Files go by name: by their count
+# of tests, as is usual, the longest would come last.
 test: .venv/dev
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 check: .venv/dev
 	$(BIN)/ruff check .
