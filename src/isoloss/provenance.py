@@ -33,6 +33,7 @@ class _Source(BaseModel):
     count: str = "params"
     given: int = 0
     flops_rule: str = ""
+    flops_factor: float = 1.0
     sweep: _Sweep | None = None
     outliers: list[int] = []
 

@@ -93,6 +93,15 @@ def test_a_budget_of_the_tables_own_rule_is_not_doubted(runs, given, words):
     assert sum(f"FLOPs mean {given:g} N D here, but " in warning for warning in said) == words
 
 
+def test_no_budget_agrees_with_flops_that_follow_no_constant(runs):
+    N, D, loss = runs
+    flops = np.linspace(1.3, 2.0, len(N)) * 6 * N * D
+    known = forecaster_of(pl.DataFrame({"params": N, "tokens": D, "loss": loss, "flops": flops}))
+    for given in (6.0, 1.93 * 6, 12.0):  # 1.93 is the upper end that the message names
+        said = plan(known, flops=1e22, draws=20, flops_per_token=given).warnings
+        assert any(f"FLOPs mean {given:g} N D here, but " in warning for warning in said)
+
+
 def test_repeats_are_warned_of_once_they_cost_something():
     assert warnings.repeat_warnings(None, None, True) == []
     assert warnings.repeat_warnings(FREE_EPOCHS, None, False) == []

@@ -63,9 +63,9 @@ def _root(
 def run(words: Sequence[str]) -> None:
     """The command line. Of the commands only the one that is asked for is built: all would take a while."""
     commands, groups = app.registered_commands, app.registered_groups
-    asked = [command for command in commands if words and words[0] == _name(command)]
-    if asked:
-        app.registered_commands, app.registered_groups = asked, groups[:0]
+    named = [command for command in commands if words and words[0] == _name(command)]
+    if named:
+        app.registered_commands, app.registered_groups = named, groups[:0]
     try:
         app()
     finally:

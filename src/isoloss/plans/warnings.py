@@ -1,5 +1,6 @@
 """Reasons to doubt a plan, each a sentence: what was counted, rounded, repeated or extrapolated."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
@@ -17,6 +18,7 @@ from isoloss.plans.loss_surface import law_surface
 from isoloss.sources.fits import flops_rule
 
 ROUNDED_DIGITS = 2
+_SAME_RULE = 0.02  # of FLOPs a token: what is nearer is the same
 
 
 def extrapolation(fit: Fit, params: float, tokens: float, passes: float) -> dict[str, float | None]:
@@ -65,7 +67,8 @@ def counted(source: Mapping[str, Any], doubts: Sequence[str], flops_per_token: f
     if not rule:
         return list(doubts)
     rest = [doubt for doubt in doubts if doubt != rule]
-    if f" {flops_per_token / 6:.4g} times 6 " in rule:  # the table's own count
+    own_rule = 6 * source.get("flops_factor", math.nan)
+    if abs(own_rule / flops_per_token - 1) < _SAME_RULE:
         return rest
     ours = f"{flops_per_token:g} N D"
     return [*rest, f"FLOPs mean {ours} here, but {rule}: count yours as {ours}"]

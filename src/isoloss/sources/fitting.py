@@ -61,14 +61,15 @@ class Columns:
     def source(self) -> dict[str, Any]:
         """Where the rows came from, which column is which, and which rows were left out, with the reasons.
 
-        ``count`` is there where N is not ``params``; ``flops_rule`` where FLOPs are not 6 N D, nor a constant
-        times that.
+        ``count`` is there where N is not ``params``; ``flops_factor`` where FLOPs are so many times 6 N D,
+        ``flops_rule`` where by no constant.
         """
-        uneven = unit_checks.uneven_flops(self.runs)
+        uneven, factor = unit_checks.uneven_flops(self.runs), unit_checks.flops_factor(self.runs)
         return {
             **self.runs.source,
             **({} if self.runs.count == COUNTS[0] else {"count": self.runs.count}),
             **({"flops_rule": uneven} if uneven else {}),
+            **({} if factor == 1 else {"flops_factor": factor}),
             "columns": dict(self.runs.columns),
             "excluded": json_values(self.runs.excluded),
             "findings": [

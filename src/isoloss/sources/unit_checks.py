@@ -25,6 +25,7 @@ _FLOPS_UNITS = {
     1 / 8.64e19: "PF-days (of 8.64e19)",
 }  # fmt: skip
 _FLOPS_RULES = {1 / 6: "N D", 1 / 3: "2 N D, the forward pass alone", 4 / 3: "8 N D, with recomputation"}
+_SAME_RULE = 0.02  # of a factor between FLOPs and 6 N D: what is nearer is the same
 
 
 def counts(runs: Runs) -> Iterator[TableIssue]:
@@ -179,13 +180,18 @@ def flops(runs: Runs) -> Iterator[TableIssue]:
         mend = f"give FLOPs, or leave flops out to use 6 {count} tokens"
         yield TableIssue("flops-unit", severity, (), text, mend)
         return
-    low, high = np.quantile(ratios.to_numpy(), [0.1, 0.9])
-    if _counted_apart(runs) and abs(factor - 1) > 0.02 and high <= 1.02 * low:
-        rule = next((rule for size, rule in _FLOPS_RULES.items() if abs(factor / size - 1) < 0.02), "")
+    if abs((factor := flops_factor(runs)) - 1) > _SAME_RULE:
+        rule = next((rule for size, rule in _FLOPS_RULES.items() if abs(factor / size - 1) < _SAME_RULE), "")
         text = f"{column} is {factor:.4g} times 6 {count} tokens in every row" + (
             f" ({rule})" if rule else ""
         )
         yield TableIssue("flops-rule", "warn", (), text, "say which counting rule the FLOPs follow")
+
+
+def flops_factor(runs: Runs) -> float:
+    """How many times 6 N D the FLOPs are, where they are so in every row; else 1."""
+    low, middle, high = _times_6ND(runs)
+    return middle if high <= (1 + _SAME_RULE) * low else 1.0
 
 
 def uneven_flops(runs: Runs) -> str:
@@ -193,15 +199,21 @@ def uneven_flops(runs: Runs) -> str:
 
     No finding, since exact FLOPs are: it matters only where a size is to follow from FLOPs.
     """
-    if not _counted_apart(runs):
-        return ""
-    ratios = _over_6ND(_positive(runs.frame, "flops", runs.count, "tokens"), runs.count)
-    if ratios.is_empty():
-        return ""
-    low, high = np.quantile(ratios.to_numpy(), [0.1, 0.9])
-    if high <= 1.02 * low or (low >= 1 / 1.1 and high <= 1.1):
+    low, _, high = _times_6ND(runs)
+    if high <= (1 + _SAME_RULE) * low or (low >= 1 / 1.1 and high <= 1.1):
         return ""
     return f"{runs.columns['flops']} is {low:.3g} to {high:.3g} times 6 {runs.count} tokens from row to row"
+
+
+def _times_6ND(runs: Runs) -> tuple[float, float, float]:
+    """Of FLOPs over 6 N D the 10 % quantile, the median and the 90 % quantile; 1 where they are unknown."""
+    if not _counted_apart(runs):
+        return 1.0, 1.0, 1.0
+    ratios = _over_6ND(_positive(runs.frame, "flops", runs.count, "tokens"), runs.count)
+    if ratios.is_empty():
+        return 1.0, 1.0, 1.0
+    low, high = np.quantile(ratios.to_numpy(), [0.1, 0.9])
+    return float(low), _median(ratios), float(high)
 
 
 def _counted_apart(runs: Runs) -> bool:

@@ -11,9 +11,9 @@ def better_form(fit: Fit, most: float) -> BaseFit | None:
     if fit.data is None or not forecast_inputs(fit.form) or set(fit.form.inputs) & set(OTHERS):
         return None
     runs = log_runs(fit.data.inputs, fit.data.loss)
-    own = "" if fit.fixed or fit.tied else fit.law
+    plain = "" if fit.fixed or fit.tied else fit.law
     bases = {base.name: base for base in bases_of(runs.names) if not base.tied}
-    same = bases.pop(own, None)
+    same = bases.pop(plain, None)
     best = min((fit_base(base, runs.z_In, runs.y_n) for base in bases.values()), key=_scatter)
     if best.scatter > most:
         return None
