@@ -50,7 +50,7 @@ def test_every_specification_is_valid_and_has_a_title_and_a_subtitle(figures):
     assert len(figures) == 12
     for figure in figures.values():
         style.configured(figure.chart).to_dict(validate=True)
-        spec = render.specification(figure)
+        spec = figure.specification
         assert " ".join(spec["title"]["text"]).replace("\u00a0", " ") == figure.title
         assert "title" not in figure.chart.to_dict(validate=False)
         assert spec["title"]["subtitle"]
@@ -60,7 +60,7 @@ def test_every_specification_is_valid_and_has_a_title_and_a_subtitle(figures):
 
 def test_every_subtitle_names_d_seeds_or_what_was_fitted(figures):
     for figure in figures.values():
-        subtitle = " ".join(render.specification(figure)["title"]["subtitle"])
+        subtitle = " ".join(figure.specification["title"]["subtitle"])
         assert re.search(r"seed|fitted", subtitle), figure.name
 
 

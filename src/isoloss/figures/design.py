@@ -43,9 +43,8 @@ def figure(source: Source, bought: Design) -> Figure:
     shown = pl.concat([each.select("params", "tokens") for each in (at_hand, runs, target) if each.width])
     x = log_axis(alt.X, "params", "Parameters N", *marks.span(shown["params"]), room=1.5)
     y = log_axis(alt.Y, "tokens", "Training tokens D", *marks.span(shown["tokens"]), room=1.5)
-    layers = [
-        marks.line(_equal_compute(shown), x, y, colour=QUIET, width=0.6, opacity=0.5, by="flops", clip=True)
-    ]
+    levels = _equal_compute(marks.domain(x), marks.domain(y))
+    layers = [marks.line(levels, x, y, colour=QUIET, width=0.6, opacity=0.5, by="flops")]
     if at_hand.width:
         layers.append(marks.points(at_hand, x, y, colour=REAL, size=24, opacity=0.5))
     layers += [
@@ -78,15 +77,11 @@ def _named(table: pl.DataFrame, x: alt.X, y: alt.Y, **look: Any) -> alt.Chart:
     return marks.chart_of(table).mark_text(fontWeight="bold", color=INK, **look).encode(x, y, text="label:N")
 
 
-def _equal_compute(shown: pl.DataFrame) -> pl.DataFrame:
-    """Lines of one C each, at powers of ten, from edge to edge."""
-    (low_n, high_n), (low_d, high_d) = (marks.span(shown[name]) for name in ("params", "tokens"))
-    exponents = np.arange(
-        np.floor(np.log10(COUNTED * low_n * low_d)), np.ceil(np.log10(COUNTED * high_n * high_d)) + 1
-    )
-    params = np.array([low_n / 2, high_n * 2])
-    parts = [
-        pl.DataFrame({"params": params, "tokens": 10**power / COUNTED / params, "flops": 10**power})
-        for power in exponents
-    ]
-    return pl.concat(parts)
+def _equal_compute(params: tuple[float, float], tokens: tuple[float, float]) -> pl.DataFrame:
+    """Lines of one C each, at powers of ten, from edge to edge of a panel with these ends."""
+    lowest, highest = (COUNTED * n * d for n, d in zip(params, tokens, strict=True))
+    parts = []
+    for power in 10.0 ** np.arange(np.ceil(np.log10(lowest)), np.floor(np.log10(highest)) + 1):
+        ends = np.clip(params, power / COUNTED / tokens[1], power / COUNTED / tokens[0])
+        parts.append(pl.DataFrame({"params": ends, "tokens": power / COUNTED / ends, "flops": power}))
+    return pl.concat(parts) if parts else pl.DataFrame({"params": [], "tokens": [], "flops": []})

@@ -1,13 +1,15 @@
 """What a figure is before anyone draws it: a chart, its finding in words, and the numbers behind it."""
 
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
+import altair as alt
 import polars as pl
 
 from isoloss import text
 from isoloss.captions import Captions
-from isoloss.figures.style import TITLE_CHARACTERS
+from isoloss.figures.style import TITLE_CHARACTERS, configured, title_of
 from isoloss.strict import Strict
 
 
@@ -30,6 +32,24 @@ class Figure:
     table: pl.DataFrame
     subtitle: str = ""
     characters: int = TITLE_CHARACTERS
+
+    @cached_property
+    def specification(self) -> dict[str, Any]:
+        """The chart as Vega-Lite with the figure's title and the theme laid on; to be read, not changed.
+
+        Altair checks each part as it is built; checking the whole again takes as long as drawing it, and so
+        does laying the theme over the chart, which copies it once a part of the theme.
+        """
+        laid_on: dict[str, Any] = {"config": _theme()}
+        if self.subtitle:
+            title = title_of(self.title, self.subtitle, self.characters)
+            laid_on["title"] = title.to_dict(validate=False)
+        return self.chart.to_dict(validate=False) | laid_on
+
+
+@cache
+def _theme() -> dict[str, Any]:
+    return configured(alt.Chart(alt.InlineData(values=[])).mark_point()).to_dict(validate=False)["config"]
 
 
 class FigureCaption(Strict):

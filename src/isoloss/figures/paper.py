@@ -9,7 +9,7 @@ import vl_convert
 
 from isoloss.errors import InputError
 from isoloss.figures.figure import Figure
-from isoloss.figures.render import VEGA_LITE, number_ids, specification
+from isoloss.figures.render import draw, number_ids
 
 COLUMNS = {"single": 3.25, "double": 6.75}
 """Widths in inches of one column and of two."""
@@ -49,7 +49,7 @@ def svg(figure: Figure, column: str = "single", *, name: str = "") -> str:
     """
     inches = COLUMNS[column]
     for legend_columns in LEGENDS:
-        bare = _paper(specification(figure), legend_columns, stacked=column == "single")
+        bare = _paper(figure.specification, legend_columns, stacked=column == "single")
         if drawn := _fitted(bare, inches * INCH):
             return number_ids(_in_inches(drawn, inches), name or figure.name)
     raise InputError(
@@ -60,14 +60,17 @@ def svg(figure: Figure, column: str = "single", *, name: str = "") -> str:
 def _fitted(chart: _Panels, pixels: float) -> str | None:
     """Drawn with panels as wide as the labels leave room for; None where that is too narrow."""
     widest, abreast, share = max(_widths(chart)), _abreast(chart), 1.0
+    if abreast * NARROWEST > pixels:
+        return None
     for _ in range(4):  # labels keep their size, so the whole is not proportional to its panels
-        drawn = _drawn(_resized(chart, share))
-        if abs(over := _width(drawn) - pixels) < 1:
+        drawn = draw(_resized(chart, share))
+        over = _width(drawn) - pixels
+        if abs(over) < NEAR * pixels:
             return drawn
         share -= over / (widest * abreast)
         if share * widest < NARROWEST:
             return None
-    return drawn if abs(_width(drawn) / pixels - 1) < NEAR else None  # a legend may be wider
+    return None  # a legend is wider
 
 
 def _abreast(chart: _Panels) -> int:
@@ -88,7 +91,7 @@ def caption(figure: Figure, column: str = "single") -> str:
 
     Labels of which a single column shows the name alone stand there whole.
     """
-    whole = cut_labels(specification(figure)) if column == "single" else []
+    whole = cut_labels(figure.specification) if column == "single" else []
     labels = f" Labels: {'; '.join(whole)}." if whole else ""
     return f"{figure.title}. {figure.subtitle}{labels}\n\nAlt text: {figure.description}\n"
 
@@ -171,10 +174,6 @@ def _widths(chart: _Panels) -> list[float]:
 
 def _is_panel(part: _Panels) -> bool:
     return ("layer" in part or "mark" in part) and isinstance(part.get("width"), (int, float))
-
-
-def _drawn(chart: _Panels) -> str:
-    return vl_convert.vegalite_to_svg(chart, vl_version=VEGA_LITE)
 
 
 _SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')

@@ -5,17 +5,15 @@ SVG and PNG are the same bytes every time; the PDF writer lets the order of embe
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import polars as pl
 import vl_convert
 
 from isoloss import files
+from isoloss.figures.clips import without_idle_clips
 from isoloss.figures.figure import Figure
-from isoloss.figures.style import configured, title_of
 
 VEGA_LITE = "6.4"
 PNG_SCALE = 2.0
@@ -42,31 +40,17 @@ def render(figure: Figure) -> Picture:
 
 def svg(figure: Figure) -> str:
     """The picture as SVG, its ids beginning with the figure's name."""
-    return svg_of(specification(figure), figure.name)
+    return svg_of(figure.specification, figure.name)
 
 
 def svg_of(chart: dict[str, Any], name: str) -> str:
     """A chart's specification as SVG, its ids beginning with ``name``."""
-    drawn = vl_convert.vegalite_to_svg(chart, vl_version=VEGA_LITE)
-    return number_ids(_NAMED_MARK.sub(r"<path\2><title>\1</title></path>", drawn), name)
+    return number_ids(_NAMED_MARK.sub(r"<path\2><title>\1</title></path>", draw(chart)), name)
 
 
-def specification(figure: Figure) -> dict[str, Any]:
-    """The chart as Vega-Lite with the figure's title and the theme laid on.
-
-    Altair checks each part as it is built; checking the whole again takes as long as drawing it, and so does
-    laying the theme over the chart, which copies it once a part of the theme.
-    """
-    laid_on: dict[str, Any] = {"config": _theme()}
-    if figure.subtitle:
-        title = title_of(figure.title, figure.subtitle, figure.characters)
-        laid_on["title"] = title.to_dict(validate=False)
-    return figure.chart.to_dict(validate=False) | laid_on
-
-
-@cache
-def _theme() -> dict[str, Any]:
-    return configured(alt.Chart(alt.InlineData(values=[])).mark_point()).to_dict(validate=False)["config"]
+def draw(chart: dict[str, Any]) -> str:
+    """A chart's specification as Vega's SVG."""
+    return without_idle_clips(vl_convert.vegalite_to_svg(chart, vl_version=VEGA_LITE))
 
 
 def number_ids(svg: str, name: str) -> str:
