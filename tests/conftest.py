@@ -11,6 +11,11 @@ import story
 import telling
 from hypothesis import settings
 
+from isoloss.figures import paper, render
+from isoloss.figures.render import Picture
+
+SVG = '<svg viewBox="0 0 9 9"></svg>'
+
 # Time limits on single examples fail on a busy machine and say nothing about the code.
 settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
@@ -38,6 +43,13 @@ def isoloss_home(tmp_path_factory):
         del os.environ["ISOLOSS_HOME"]
     else:
         os.environ["ISOLOSS_HOME"] = before
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Reports without pictures, for what they say: drawing is tested elsewhere and takes most of the time."""
+    monkeypatch.setattr(render, "render", lambda _: Picture(SVG, b"png", b"pdf"))
+    monkeypatch.setattr(paper, "svg", lambda *_, **__: SVG)
 
 
 @pytest.fixture(scope="session")

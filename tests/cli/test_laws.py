@@ -330,7 +330,7 @@ def test_a_column_that_is_an_input_may_be_held_out(isoloss):
     assert {run["inputs"]["tokens"] for run in json.loads(said)["runs"]} == {1e11}
 
 
-def test_the_report_of_a_fit_tells_its_findings(isoloss, fitted):
+def test_the_report_of_a_fit_tells_its_findings(isoloss, fitted, undrawn):
     findings = json.loads(isoloss("report", fitted, "--json")[1])["findings"]
     assert {"law", "certainty", "allocation"} <= {one["key"] for one in findings}
 

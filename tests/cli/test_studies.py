@@ -176,7 +176,7 @@ def test_a_finished_study_says_that_there_is_nothing_to_do(isoloss, ran, family_
     assert said == f"Nothing to do: all 4 runs of {out} are there.\n"
 
 
-def test_runs_that_enter_nothing_are_named_with_their_reason_by_run_and_report(isoloss, ran, here, tmp_path):
+def test_runs_that_enter_nothing_are_named_by_run_and_report(isoloss, ran, here, tmp_path, undrawn):
     said = list(outcome_lines(ran.outcome))
     assert said[1] == "1 run diverged, in no figure, law or finding:"
     assert said[2] == f"diverged: {ran.ids['my-unsteady']}: loss or gradient not finite at update 5"

@@ -62,6 +62,7 @@ def undrawn():
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(publish.render, "render", stand_in)
+        patched.setattr(publish.paper, "svg", lambda *_, **__: '<svg viewBox="0 0 9 9"></svg>')
         patched.setattr(plan, "DRAWS", 100)
         patched.setattr(plan, "POINTS", 9)
         patched.setattr(frontier_fit, "DRAWS", 100)
