@@ -346,7 +346,7 @@ def test_a_plan_is_refused_where_runs_do_not_say_how_compute_is_split(isoloss):
     pl.DataFrame({"params": N, "tokens": 20 * N, "loss": loss}).write_csv("line.csv")
     code, said, talk = isoloss("plan", "--forecast", "line.csv", "--flops", "1e22")
     assert (code, said) == (3, "")
-    assert "params and tokens rise together" in talk
+    assert "N and D rise together in the runs" in talk
     assert isoloss("plan", "--forecast", "line.csv", "--flops", "1e22", "--params", "1e10")[0] == 0
     rng = np.random.default_rng(1)
     N, D = 10 ** rng.uniform(7, 9, 40), 10 ** rng.uniform(9, 11, 40)

@@ -352,3 +352,9 @@ def test_numbers_under_a_name_of_data_are_no_data_set():
         found = runs(PLAIN.with_columns(pl.Series(column, [0.1, 0.2, 0.3, 0.4])))
         assert "dataset" not in found.columns
     assert "dataset" in runs(PLAIN.with_columns(dataset=pl.Series([1, 2, 1, 2]))).columns
+
+
+def test_a_perplexity_in_place_of_a_loss_says_what_to_do():
+    table = PLAIN.rename({"loss": "eval_perplexity"})
+    with pytest.raises(InputError, match=r"(?s)no column for loss.*the logarithm of 'eval_perplexity'"):
+        runs(table)

@@ -75,3 +75,10 @@ def test_a_finding_without_a_kind_is_no_rule_of_flops():
     source = {"findings": [{"message": "something else"}]}
     law = replace(read_fit("chinchilla"), source=source)
     assert inputs_for(law, {"params": 1e9, "flops": 6e21})["tokens"] == pytest.approx(1e12)
+
+
+def test_a_forecast_in_place_of_a_fit_is_named(tmp_path):
+    path = tmp_path / "forecast.json"
+    files.write_json(path, {"loss": 2.0, "laws": {}, "error_rate": 0.01})
+    with pytest.raises(InputError, match=r"(?s)is a forecast, not a fit.*isoloss forecast .*--forecast"):
+        read_fit(path)

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from run_tables import grid
+from run_tables import grid, kinds
 
 from isoloss.errors import InputError
 from isoloss.sources import columns_for, runs, unit_checks
@@ -127,3 +127,10 @@ def test_executed_parameters_count_each_loop_already():
     check_flops(source, ("params", "tokens"))
     with pytest.raises(InputError, match="params_executed counts each loop already"):
         check_flops(source, ("params", "tokens", "recurrence"))
+
+
+def test_flops_in_pf_days_are_what_is_wrong_where_tokens_follow_from_them():
+    days = grid().with_columns(flops=6 * pl.col("params") * pl.col("tokens") / 8.64e19).drop("tokens")
+    with pytest.raises(InputError, match=r"(?s)flops goes to .*PF-days, or exaFLOP.*'flops \(PF-days\)'"):
+        columns_for("chinchilla", days)
+    assert kinds(columns_for("chinchilla", days.rename({"flops": "flops (PF-days)"}))) == set()

@@ -14,7 +14,7 @@ from isoloss.laws._rows import Points, rows_of
 from isoloss.laws._scaled import Interval
 from isoloss.laws._solve import Problem, descend
 from isoloss.laws._spread import WORST_CONDITION, covariance_S
-from isoloss.laws._support import input_word
+from isoloss.laws._support import input_word, rise_together, together_refusal
 from isoloss.laws.crossing import Crossing, CrossingOutcome, crossing
 from isoloss.laws.forms import (
     FORMS,
@@ -65,5 +65,7 @@ __all__ = [
     "profile",
     "register",
     "registered",
+    "rise_together",
     "rows_of",
+    "together_refusal",
 ]

@@ -119,7 +119,7 @@ def fit(
     check_names(law, sorted(free))
     rows = rows_of(law, inputs, loss, weights, cluster, allow_negative)
     solved = _by_designs(form, rows, _solved(form, rows, options, rows.labels), options)
-    refusal = attempt(check_support, solved.problem, solved.optimum, solved.df)
+    refusal = attempt(check_support, solved.problem, solved.points.x_In, solved.optimum, solved.df)
     if refusal and not curve_only:
         raise refusal
     solved = replace(solved, unsupported=refusal.what if refusal else "")

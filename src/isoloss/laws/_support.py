@@ -1,6 +1,8 @@
 """Does a law stand on the data? Designs too thin, parts lost in the noise, exponents left open: refused."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from scipy.special import fdtrc, stdtrit
@@ -14,6 +16,7 @@ from isoloss.laws.forms import Array, Nested
 from isoloss.laws.forms.form import WORDS
 
 NEEDED_SURE = 0.995  # one-sided: a law with one term too many is refused 99.5 times of 100
+_ONE_LINE = 0.98  # of the correlation of log inputs
 _WIDER = "add runs over a wider range, or more seeds"
 
 
@@ -54,8 +57,44 @@ def check_design(model: ScaledForm, x_In: Array) -> None:
             )
 
 
-def check_support(problem: Problem, best: Optimum, df: int) -> None:
-    """Raises Refusal for a law of which a part is lost in the noise, or whose exponents are left open."""
+def rise_together(names: Sequence[str], logs_In: Array) -> list[str]:
+    """Inputs that rise together with another one, so that what either does is not told; from their logs."""
+    varied = np.ptp(logs_In, axis=1) > 0
+    if varied.sum() < 2:
+        return []
+    alike_II = np.abs(np.corrcoef(logs_In[varied])) > _ONE_LINE
+    return [
+        name for name, alike_I in zip(compress(names, varied), alike_II, strict=True) if alike_I.sum() > 1
+    ]
+
+
+def check_support(problem: Problem, x_In: Array, best: Optimum, df: int) -> None:
+    """Raises Refusal for a law of which a part is lost in the noise, or whose exponents are left open.
+
+    Where inputs ``x_In`` rise together, that is the reason.
+    """
+    try:
+        _check_parts(problem, best, df)
+    except Refusal as reason:
+        inputs = problem.model.form.inputs
+        if np.min(x_In) > 0 and (names := rise_together(inputs, np.log(x_In))):
+            raise together_refusal(names) from reason
+        raise
+
+
+def together_refusal(names: Sequence[str]) -> Refusal:
+    """Why what ``names`` do is not told."""
+    words = text.listed([input_word(name) for name in names])
+    ratio = {"params", "tokens"} <= set(names)
+    mend = (
+        "add runs of other tokens per parameter, or forecast by flops alone"
+        if ratio
+        else f"add runs in which {words} part"
+    )
+    return Refusal(f"{words} rise together in the runs, which do not tell what either does", mend=mend)
+
+
+def _check_parts(problem: Problem, best: Optimum, df: int) -> None:
     model, law = problem.model, problem.model.form
     bearable = bearable_total(problem, problem.residuals(best.phi), df)
     for nested in law.nested:

@@ -9,7 +9,7 @@ import numpy as np
 
 from isoloss.errors import InputError
 from isoloss.face import Shown
-from isoloss.laws import Array, Fit, Interval, check_seed
+from isoloss.laws import Array, Fit, FitStatus, Interval, check_seed, rise_together, together_refusal
 from isoloss.plain import json_values
 from isoloss.plans import warnings
 from isoloss.plans.allocate import AllocationQuestion, answer
@@ -128,6 +128,7 @@ def plan(
     level, machine = check_level(level), hardware(gpu, mfu)
     check_seed(seed)
     if isinstance(source, Fit):
+        _check_line(source, given)
         subject = _law_subject(source, held_inputs(given), given, draws, seed, with_forecast=with_forecast)
     else:
         subject = _forecast_subject(source, given, draws, seed)
@@ -141,6 +142,15 @@ def plan(
         log_sizes = {"params": float(log_n_S[0]), "tokens": float(log_d_S[0])}
         check_best(source.runs, log_sizes, best.intervals(0.9))
     return _plan(subject, best, given, level, machine)
+
+
+def _check_line(fit: Fit, given: Mapping[str, float]) -> None:
+    """Raises Refusal for a curve through runs on one line, which says nothing of models beside it."""
+    if fit.status is not FitStatus.CURVE_ONLY or fit.data is None or {"params", "tokens"} & set(given):
+        return
+    sizes = {name: fit.data.inputs[name] for name in ("params", "tokens") if name in fit.data.inputs}
+    if len(sizes) == 2 and (names := rise_together(list(sizes), np.log(list(sizes.values())))):
+        raise together_refusal(names)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from isoloss.sources.naming import (
     plain,
 )  # fmt: skip
 from isoloss.sources.read import FAILURES, first_line, read
-from isoloss.sources.table import Runs
+from isoloss.sources.table import ONE_EPOCH, Runs
 from isoloss.sources.where import check_where, multiplies
 
 NEEDED = ("params", "tokens", "loss")
@@ -89,6 +89,9 @@ def runs(
             raise _missing(name, selected.columns, in_force)
         frame, more = step
         derived |= more
+    if "unique_tokens" not in frame.columns and _repeats(frame):
+        frame, more = derive("unique_tokens", frame, in_force) or (frame, {})
+        derived |= more
     cut_short, unclear = endings.cut_short(selected, rows, column_of)
     runs_read = Runs(
         frame=frame,
@@ -113,6 +116,11 @@ def runs(
         accepted=tuple(accepted),
     )
     return replace(runs_read, findings=checks.check(runs_read))
+
+
+def _repeats(frame: pl.DataFrame) -> bool:
+    """Whether a column of epochs says that data were repeated."""
+    return {"tokens", "epochs"} <= set(frame.columns) and bool((frame["epochs"] > ONE_EPOCH).any())
 
 
 def _check_options(bytes_per_token: float | None, columns: Mapping[str, str]) -> None:
@@ -175,7 +183,7 @@ def _map_columns(
         if name in column_of or name == "row":
             continue
         matches = [column for column in candidates(name, free) if could_be(table[column], name)]
-        if name in ("run_id", "dataset"):  # either tells: the best known one that varies
+        if name in ("run_id", "dataset", "epochs"):  # either tells: the best known one that varies
             best = sorted(matches, key=lambda column: SYNONYMS[name].index(plain(column)))
             matches = sorted(best, key=lambda column: table[column].drop_nulls().n_unique() < 2)[:1]
         if len(matches) > 1 and name in needed:
@@ -216,6 +224,11 @@ def _missing(name: str, names: Sequence[str], in_force: Sequence[Any]) -> InputE
         return InputError(
             "is an export of a W&B panel: one column a run and no sizes",
             mend="isoloss import wandb PANEL.csv --table SIZES.csv, or export the table of runs in its place",
+        )
+    if name == "loss" and (others := [column for column in names if loss_unit(column) == "perplexity"]):
+        return InputError(
+            "there is no column for loss",
+            mend=f"add a column loss, the logarithm of {others[0]!r}; {_has(names)}",
         )
     return InputError(
         f"there is no column for {name}",

@@ -25,6 +25,9 @@ def read_fit(source: str | Path) -> Fit:
             raise InputError(f"is not a fit: it {error.what}", where=str(path), mend=table) from None
         if not isinstance(data, dict):
             raise InputError("is not a fit", where=str(path), mend=table)
+        if {"laws", "error_rate"} <= set(data):
+            mend = f"isoloss forecast {path}, or --forecast {path} in place of the fit"
+            raise InputError("is a forecast, not a fit", where=str(path), mend=mend)
         try:
             return Fit.from_json(data)
         except InputError as error:

@@ -100,10 +100,16 @@ def source_warnings(source: Mapping[str, Any]) -> tuple[str, ...]:
         reasons.setdefault(reason, []).append(excluded["row"])
         why[excluded["row"]] = detail
     out = (
-        f"left out as {reason}: {row_words(rows)}{f' ({why[rows[0]]})' if why[rows[0]] else ''}"
+        f"left out as {reason}: {row_words(rows)}{_why(rows[0], [why[row] for row in rows])}"
         for reason, rows in reasons.items()
     )
     return (*out, *(finding["message"] for finding in source.get("findings", ())))
+
+
+def _why(first: int, details: list[str]) -> str:
+    """The first row's reason, in brackets, which names the row where others have another one."""
+    which = f"row {first}: " if len(set(details)) > 1 else ""
+    return f" ({which}{details[0]})" if details[0] else ""
 
 
 def columns_for(

@@ -86,12 +86,22 @@ def tokens_per_param(runs: Runs) -> Iterator[TableIssue]:
         name, severity = "params", "warn"
     else:
         return
+    if "flops" in runs.frame.columns and name in runs.source["derived"]:  # the FLOPs that gave them are wrong
+        text, mend = _flops_words(runs, ratio)
+        yield TableIssue(f"{name}-unit", severity, (), text, mend)
+        return
     text = (
         f"{runs.columns.get(name, name)} goes to {data[name].max():.3g}, at {ratio:.2g} tokens a parameter: "
         "thousands, millions, billions?"
     )
-    rule = runs.source["derived"].get(name)
-    yield TableIssue(f"{name}-unit", severity, (), text + (f" (from {rule})" if rule else ""), RAW)
+    yield TableIssue(f"{name}-unit", severity, (), text, RAW)
+
+
+def _flops_words(runs: Runs, ratio: float) -> tuple[str, str]:
+    """What FLOPs in another unit make of the other counts, and how to mend it."""
+    most, column = runs.frame["flops"].max(), runs.columns.get("flops", "flops")
+    text = f"{column} goes to {most:.3g}, which makes {ratio:.2g} tokens a parameter: PF-days, or exaFLOP?"
+    return text, f"name the unit in the header, as in '{column} (PF-days)', or give FLOPs"
 
 
 def loss(runs: Runs) -> Iterator[TableIssue]:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _FEW_ORIGINS = 2
 _NO_LAW = 0.05  # of log losses: runs that a law follows scatter by less
 _APART = 2.0  # laws that differ by more than so many standard deviations
+_GUESS = 18 * np.log(2)  # nats a token of a guess among 262,144 tokens, the largest vocabulary in use
+_USELESS = 2.0  # an interval of a larger factor says nothing of models, whose losses differ by less
 _HEARD = 0.05  # a law of a smaller share moves no forecast
 
 
@@ -196,7 +198,7 @@ class Forecaster:
             width_factor=rate.width_factor,
             origins=rate.origins,
             extrapolation=dict(zip(runs.outside_names, np.exp(runs.outside(at_Iq)), strict=True)),
-            warnings=(*_warnings(self, at_Iq, kriged, level), *self.doubts),
+            warnings=(*_warnings(self, at_Iq, kriged, reach_q, level), *self.doubts),
             data=runs.data(),
             source=dict(self.source),
         )
@@ -274,7 +276,9 @@ def _ends(mean_q: Array, reach_q: Array) -> Array:
     return np.exp(np.stack([mean_q - reach_q, mean_q + reach_q], axis=1))
 
 
-def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean, level: float) -> tuple[str, ...]:
+def _warnings(
+    known: Forecaster, at_Iq: Array, kriged: KrigedMean, reach_q: Array, level: float
+) -> tuple[str, ...]:
     """Where the table's own record does not reach, and where the laws part."""
     out: list[str] = []
     runs, rate = known.runs, known.rate
@@ -297,6 +301,13 @@ def _warnings(known: Forecaster, at_Iq: Array, kriged: KrigedMean, level: float)
         out.append(f"the loss rises with {text.listed(rising)}: is it an accuracy, or are runs unfinished?")
     if together := runs.on_one_line:
         out.append(f"{text.listed(together)} rise together: the forecast holds only near their line")
+    if (spans := np.exp(2 * reach_q.max())) > _USELESS:
+        out.append(
+            f"the interval spans a factor of {text.number(spans, 3)}: the runs hardly tell the loss there"
+        )
+    worst = float(np.exp(kriged.mean_q.max() + runs.middle_loss))
+    if unit_of(known.source) == "nats per token" and worst > _GUESS:
+        out.append(f"{text.loss(worst)} nats are more than a guess costs: no model loses so much")
     heard = kriged.share_b > _HEARD
     if (np.ptp(kriged.mean_bq[heard], axis=0) > _APART * kriged.sd_bq[heard].mean(axis=0)).any():
         out.append("the laws disagree there by more than their intervals")

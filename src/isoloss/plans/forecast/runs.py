@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoloss import text
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import Array, FitData, input_word
+from isoloss.laws import Array, FitData, input_word, rise_together
 from isoloss.sources.sweeps import ALIKE
 
 LEAST_DESIGNS = 8
@@ -16,7 +16,6 @@ LEAST_RANGE = 1.5
 MOST_RUNS = 150
 _ROUNDING = 1e-9  # of logs
 _SURE = 4.0
-_ONE_LINE = 0.98  # of the correlation of log inputs
 
 
 @dataclass(frozen=True)
@@ -68,10 +67,7 @@ class LogRuns:
     @property
     def on_one_line(self) -> list[str]:
         """Inputs that rise together with another one, so that what either does is not told."""
-        if len(self.names) < 2:
-            return []
-        alike_II = np.abs(np.corrcoef(self.z_In)) > _ONE_LINE
-        return [name for name, alike_I in zip(self.names, alike_II, strict=True) if alike_I.sum() > 1]
+        return rise_together(self.names, self.z_In)
 
     def rising(self) -> list[str]:
         """Inputs that the loss rises with, at the others' values, beyond doubt (t > ``_SURE``)."""

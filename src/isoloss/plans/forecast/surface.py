@@ -7,7 +7,7 @@ import numpy as np
 
 from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.laws import Array, Interval
+from isoloss.laws import Array, Interval, together_refusal
 from isoloss.plans.forecast.kriging import Choice, Kriged
 from isoloss.plans.forecast.runs import LogRuns
 from isoloss.plans.loss_surface import LossSurface, Rows
@@ -85,8 +85,7 @@ def check_best(
     """
     free = [name for name in runs.names if name in intervals]
     if len(free) == len(runs.names) and runs.on_one_line:
-        what = f"{text.listed(free)} rise together in the runs, which do not tell what either does"
-        raise Refusal(what, mend=_MEND)
+        raise together_refusal(free)
     for name in free:
         low, high = intervals[name] or (1.0, 1.0)
         if low is None or high is None or high > _WIDEST * low:

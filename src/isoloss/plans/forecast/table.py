@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from pydantic import BaseModel, ValidationError
 
 from isoloss import files, text
+from isoloss.amounts import plausible
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Array, Fit, FitData, Prediction, far_warnings
 from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster
 from isoloss.plans.forecast.forms import forecast_inputs
 from isoloss.plans.forecast.runs import log_columns
-from isoloss.plans.forecast.unasked import OTHERS, SIZES, check_scales, sweep_doubt, tuned_doubts
+from isoloss.plans.forecast.unasked import OTHERS, SIZES, check_scales, sweep_doubt, unasked_doubts
 from isoloss.provenance import check_source
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import NO_SEEDS, columns_for, in_refusal, source_warnings
@@ -109,7 +110,8 @@ def forecaster_of(
     keep, sweep = read.sweep(inputs)
     # A written forecast keeps its source, and so these.
     source = _with_sweep(read.source, sweep) if sweep else dict(read.source)
-    source["findings"] = [*source["findings"], *([] if sweep else tuned_doubts(known, differ))]
+    left = {name: column for name, column in differ.items() if not (sweep and name in TUNED)}
+    source["findings"] = [*source["findings"], *unasked_doubts(known, left)]
     doubts = source_warnings(source)
     known = {name: column[keep] for name, column in known.items()}
     labels = None if read.cluster is None else np.asarray(read.cluster)[keep]
@@ -157,9 +159,12 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
         raise InputError(what, where=str(path), mend=_GIVE_RUNS)
     if len(set(data.weights)) > 1:
         raise InputError(_WEIGHTS, where=str(path), mend=_GIVE_RUNS)
-    check_scales({name: columns.pop(name) for name in inputs}, columns, written=True)
+    asked = {name: columns.pop(name) for name in inputs}
+    check_scales(asked, columns, written=True)
     data, sweep = _best_rows(data, carried.source)
-    source = _with_sweep(carried.source, sweep) if sweep else carried.source
+    source = _with_sweep(carried.source, sweep) if sweep else dict(carried.source)
+    found = source.get("findings", [])
+    source["findings"] = [*found, *(each for each in unasked_doubts(asked, columns) if each not in found)]
     known, doubts = {name: np.array(data.inputs[name]) for name in inputs}, source_warnings(source)
     with in_refusal(doubts):
         return forecaster(
@@ -273,6 +278,9 @@ def new_runs(asked: Mapping[str, ArrayLike | None]) -> dict[str, Array]:
     longest = max(map(len, given.values()))
     sizes = {name: np.repeat(size, longest) if len(size) == 1 else size for name, size in given.items()}
     log_columns(sizes)  # raises what is wrong with them
+    for name, size in sizes.items():
+        for value in (size.min(), size.max()):
+            plausible(name, float(value), name)
     columns: dict[str, Array] = {name: size.astype(np.float64) for name, size in sizes.items()}
     for name, other in (("params", "tokens"), ("tokens", "params")):
         if {name, "flops"} <= set(columns):

@@ -7,7 +7,7 @@ import numpy as np
 
 from isoloss import text
 from isoloss.errors import InputError
-from isoloss.laws import Array
+from isoloss.laws import Array, rise_together
 from isoloss.sources.row_checks import ONE_EPOCH
 from isoloss.sources.sweeps import ALIKE, TUNED
 
@@ -51,21 +51,54 @@ def _differs(column: Array) -> bool:
 def _tells(name: str, column: Array, known: Mapping[str, Array]) -> bool:
     """Whether what varies can move the loss of runs whose ``known`` inputs are the same."""
     if name in SIZES:  # of several inputs the FLOPs follow, or are another count of them
-        (size, *more) = known.values()
-        return not more and (name != "flops" or _differs(column / size))  # of one too, if the other is fixed
+        return len(known) == 1 and not _follows(column, known)
     if name == "unique_tokens":
-        return "tokens" not in known or bool(np.any(known["tokens"] > ONE_EPOCH * column))
+        return "tokens" not in known or (_repeated(column, known) and _differs(known["tokens"] / column))
     return True
 
 
-def tuned_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> list[Doubt]:
-    """Of a rate or a batch in ``differ`` that changes by no rule of the ``known`` sizes."""
+def _follows(column: Array, known: Mapping[str, Array]) -> bool:
+    """Whether a size follows from the one that is ``known``, as along a line of compute-optimal models."""
+    (size,) = known.values()
+    ratio = column / size
+    return not np.isnan(ratio).any() and (
+        not _differs(ratio) or bool(rise_together(["known", "other"], np.log([size, column])))
+    )
+
+
+def _repeated(unique: Array, known: Mapping[str, Array]) -> bool:
+    return "tokens" in known and bool(np.any(known["tokens"] > ONE_EPOCH * unique))
+
+
+def unasked_doubts(known: Mapping[str, Array], differ: Mapping[str, Array]) -> list[Doubt]:
+    """Of a rate or a batch in ``differ`` that changes by no rule of the ``known`` sizes, and of what each
+    run has in common: a line of sizes, data that are repeated.
+    """
     doubt = "changes from run to run and the forecast does not use it"
-    return [
+    out = [
         _doubt("tuned", f"{name} {doubt}", f"keep the best {name} of each size")
         for name in TUNED
         if name in differ and not _by_rule(differ[name], known)
     ]
+    line = [name for name in ("params", "tokens") if len(known) == 1 and _on_line(differ.get(name), known)]
+    if line:
+        follow = f"{text.listed(line)} {'follows' if len(line) == 1 else 'follow'} {next(iter(known))}"
+        out.append(_doubt("one-line", f"{follow} in these runs: the forecast holds on their line alone", ""))
+    unique = differ.get("unique_tokens")
+    if unique is not None and _repeated(unique, known):
+        out.append(_doubt("repeated", _repeat_words(unique, known["tokens"]), ""))
+    return out
+
+
+def _on_line(column: Array | None, known: Mapping[str, Array]) -> bool:
+    return column is not None and _differs(column) and _follows(column, known)
+
+
+def _repeat_words(unique: Array, tokens: Array) -> str:
+    if _differs(unique):
+        times = text.number(float(tokens[0] / unique[0]), 3)
+        return f"each run sees its data {times} times: so does the forecast"
+    return f"the runs repeat {text.count(float(unique[0]))} unique tokens: so does the forecast"
 
 
 def sweep_doubt(message: str) -> Doubt:
