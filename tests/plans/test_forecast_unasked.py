@@ -17,7 +17,9 @@ def compute_optimal(count=16, noise=1e-3, scatter=0.0):
     rng = np.random.default_rng(3)
     N = np.geomspace(1e7, 1e9, count)
     D = 20 * N * np.exp(scatter * rng.standard_normal(count))
-    return pl.DataFrame({"params": N, "tokens": D, "loss": loss_at(N, D) * np.exp(noise * rng.standard_normal(count))})
+    return pl.DataFrame(
+        {"params": N, "tokens": D, "loss": loss_at(N, D) * np.exp(noise * rng.standard_normal(count))}
+    )
 
 
 @pytest.mark.parametrize("asked_for", [{"flops": 6 * 20 * 4e18}, {"params": 2e9}])
@@ -105,7 +107,9 @@ def test_a_curve_along_a_line_plans_no_model_beside_it():
 
 def test_a_law_of_a_line_is_refused_by_that_name_and_one_of_few_runs_by_its_own():
     table = compute_optimal()
-    with pytest.raises(Refusal, match=r"(?s)N and D rise together.*other tokens per parameter, or forecast by flops"):
+    with pytest.raises(
+        Refusal, match=r"(?s)N and D rise together.*other tokens per parameter, or forecast by flops"
+    ):
         isoloss.fit("chinchilla", table)
     wide = compute_optimal(scatter=1.0)
     flat = np.exp(0.05 * np.random.default_rng(5).standard_normal(len(wide)))

@@ -17,6 +17,7 @@ from isoloss.sources import unit_checks
 from isoloss.sources.checks import accept, usable
 from isoloss.sources.columns import runs
 from isoloss.sources.mixed import mixtures
+from isoloss.sources.mixed_labels import mixed_labels
 from isoloss.sources.naming import LABELS
 from isoloss.sources.repeats import run_names, without_repeats
 from isoloss.sources.settings import unread_settings
@@ -167,6 +168,7 @@ def columns_for(
     elif run is None and len(table_runs.frame.unique([*design, "loss"])) < table_runs.frame.height:
         # Losses that rounding made equal: each row stays a run, where a fit would merge them.
         run = table_runs.frame["row"].cast(pl.String)
+    findings += mixed_labels(table_runs, design, run, findings)
     notes = [*table_runs.source["notes"], *([note] if note else [])]
     table_runs = replace(table_runs, findings=tuple(findings), source={**table_runs.source, "notes": notes})
     frame = table_runs.frame

@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 
 from isoloss.neighbours import nearest
-from isoloss.sources.label_gap import label_gap
 from isoloss.sources.naming import plain
 from isoloss.sources.repeats import SETTINGS, with_labels
 from isoloss.sources.sweeps import TUNED
@@ -51,10 +50,6 @@ def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
         ):
             text = f"{label.removeprefix('label ')} has {kinds} values: one law over several sources"
             yield TableIssue("mixed-sources", "warn", (), text, "keep one with where")
-        elif label not in differ and (gap := label_gap(data, inputs, label)):
-            moves = f"{label.removeprefix('label ')} moves the loss by {100 * gap:.2g}%"
-            text = f"{moves} at equal sizes: one law over all its values"
-            yield TableIssue("mixed-label", "warn", (), text, "keep one value with where")
     if pairs := _paired(runs.frame, inputs):
         text = f"{row_words(pairs)} come in pairs that are nearly equal: two readings of the same runs?"
         yield TableIssue("paired", "warn", pairs, text, "keep one reading, or name the runs with run_id")
