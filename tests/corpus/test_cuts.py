@@ -169,17 +169,18 @@ def test_a_tokenizer_is_the_same_of_long_and_of_short_parts(monkeypatch):
     assert tokenizer_hash(train_tokenizer(texts, 300)) != whole, "control: other cuts"
 
 
-def test_a_word_without_an_end_is_refused_by_its_place_and_nothing_is_written(tmp_path):
+def test_a_word_without_an_end_is_refused_by_its_place_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("ISOLOSS_HOME", str(tmp_path / "home"))
     longest = cuts.LONGEST_WITHOUT
     path = tmp_path / "genome.txt"
     path.write_text("\u4e00 " * longest + "ACGT" * (longest // 2), "utf-8")
     with pytest.raises(InputError, match=r"genome.txt: [0-9,]+ characters from byte ") as caught:
-        library.add("genome", [path], home=tmp_path / "home")
+        library.add("genome", [path])
     assert f"{longest:,} characters from byte {4 * longest:,} on are one word ('ACGTACGT" in str(caught.value)
     assert not (tmp_path / "home" / "corpora" / "genome").exists()
     letters = "ACGT" * (longest // 4 - 1)
     path.write_text("\u4e00 " * longest + letters + "\n" + letters, "utf-8")
-    library.add("genome", [path], home=tmp_path / "home")
+    library.add("genome", [path])
 
 
 @pytest.mark.parametrize("kind", KINDS)

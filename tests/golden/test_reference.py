@@ -30,13 +30,13 @@ MODELS = {
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    folder, home = tmp_path_factory.mktemp("text"), tmp_path_factory.mktemp("home")
+    folder = tmp_path_factory.mktemp("text")
     words = "the model reads a word and then it guesses what the next one may be".split()  # noqa: SIM905
     draw = np.random.default_rng(0)
     for number in range(8):
         (folder / f"{number}.txt").write_text(" ".join(draw.choice(words, size=900)))
-    library.add("golden", [folder], home=home)
-    return library.tokenize("golden", VOCAB, home=home)
+    library.add("golden", [folder])
+    return library.tokenize("golden", VOCAB)
 
 
 # --- the reference ---------------------------------------------------------------------------------------

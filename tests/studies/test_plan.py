@@ -258,14 +258,14 @@ def test_a_scale_knows_its_text_before_it_costs_an_evaluation(scale):
 
 
 @pytest.fixture
-def own_home(tmp_path):
-    """A home with the corpus ``own``, which nobody has tokenized yet."""
+def own(tmp_path, monkeypatch):
+    """What is known of the corpus ``own``, which nobody has tokenized yet."""
+    monkeypatch.setenv("ISOLOSS_HOME", str(tmp_path / "home"))
     draw = random.Random(1)
     for number in range(12):
         words = draw.choices(["baran", "doto", "kivi", "lush", "mera"], k=200)
         files.write_text(tmp_path / "text" / f"{number}.txt", " ".join(words))
-    library.add("own", [tmp_path / "text"], home=tmp_path / "home")
-    return tmp_path / "home"
+    return library.add("own", [tmp_path / "text"])
 
 
 def long(scale, tokens, above=0):
@@ -275,32 +275,31 @@ def long(scale, tokens, above=0):
     return scale("corpus=own", "vocabulary=260", "batch_size=1", f"context={context}", tokens)
 
 
-def test_a_context_longer_than_the_text_is_refused_before_it_is_tokenized(scale, own_home):
-    info = library.info("own", own_home)
-    most = info.validation_bytes + info.validation_documents
-    assert plan.plan(long(scale, most), gpu=False, home=own_home)
+def test_a_context_longer_than_the_text_is_refused_before_it_is_tokenized(scale, own):
+    most = own.validation_bytes + own.validation_documents
+    assert plan.plan(long(scale, most), gpu=False)
     with pytest.raises(
         InputError, match=f"the validation text has at most {most:,} tokens, too few for two "
     ):
-        plan.plan(long(scale, most, above=1), gpu=False, home=own_home)
+        plan.plan(long(scale, most, above=1), gpu=False)
 
 
-def test_it_is_refused_by_the_tokens_where_they_are_counted(scale, own_home):
-    counted = library.tokenize("own", 260, home=own_home).validation.tokens
-    assert plan.plan(long(scale, counted), gpu=False, home=own_home)
+def test_it_is_refused_by_the_tokens_where_they_are_counted(scale, own):
+    counted = library.tokenize("own", 260).validation.tokens
+    assert plan.plan(long(scale, counted), gpu=False)
     with pytest.raises(
         InputError, match=f"the validation text has {counted:,} tokens, too few for two "
     ) as caught:
-        plan.plan(long(scale, counted, above=1), gpu=False, home=own_home)
+        plan.plan(long(scale, counted, above=1), gpu=False)
     assert caught.value.where == "corpus own"
 
 
-def test_a_run_is_refused_by_the_tokens_that_its_plan_could_not_count(scale, own_home, study_file, tmp_path):
-    info, study = library.info("own", own_home), spec.read(str(study_file()))
-    chosen = long(scale, info.validation_bytes)
-    runs = plan.plan(chosen, gpu=False, home=own_home)
+def test_a_run_is_refused_by_the_tokens_that_its_plan_could_not_count(scale, own, study_file, tmp_path):
+    study = spec.read(str(study_file()))
+    chosen = long(scale, own.validation_bytes)
+    runs = plan.plan(chosen, gpu=False)
     with pytest.raises(InputError, match=r"the validation text has [0-9,]+ tokens, too few for two "):
-        runner.run(study, "mini", chosen, runs, tmp_path / "out", home=own_home)
+        runner.run(study, "mini", chosen, runs, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -137,10 +137,10 @@ def test_who_holds_a_run_is_named_by_its_number(ran, tmp_path, monkeypatch):
 # Nothing is written on bad input
 
 
-def attempt(study, changes, folder, home=None):
+def attempt(study, changes, folder):
     scale = spec.scale_of(study, "mini", changes)
-    runs = plan.plan(scale, gpu=False, home=home)
-    return runner.run(study, "mini", scale, runs, folder, home=home, console=Console(file=io.StringIO()))
+    runs = plan.plan(scale, gpu=False)
+    return runner.run(study, "mini", scale, runs, folder, console=Console(file=io.StringIO()))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ SHAPES = {
 
 
 @pytest.fixture(scope="session")
-def small_text(tmp_path_factory):
+def small_text(isoloss_home, tmp_path_factory):
     """A tokenized corpus of made-up sentences."""
     folder = tmp_path_factory.mktemp("text")
     draw = random.Random(0)
@@ -28,9 +28,8 @@ def small_text(tmp_path_factory):
     for number in range(12):
         sentences = [" ".join(draw.choices(words, k=8)) + "." for _ in range(60)]
         (folder / f"{number}.txt").write_text("\n".join(sentences))
-    home = tmp_path_factory.mktemp("home")
-    library.add("small", [folder], home=home)
-    return library.tokenize("small", VOCAB, home=home)
+    library.add("small", [folder])
+    return library.tokenize("small", VOCAB)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
     HOME/corpora/NAME/    corpus.json, train.jsonl.zst, validation.jsonl.zst
     HOME/tokens/KEY/      tokenizer.json, train.tokens, validation.tokens
 
-HOME is the argument ``home``, else the variable ISOLOSS_HOME, else ``isoloss`` in the user's data folder.
+HOME is the variable ISOLOSS_HOME, else ``isoloss`` in the user's data folder.
 The corpus ``starter`` comes with the package.
 """
 
@@ -106,7 +106,6 @@ def add(
     separator: str | None = None,
     validation_fraction: float = VALIDATION_FRACTION,
     max_bytes: int = MAX_BYTES,
-    home: Path | None = None,
 ) -> CorpusInfo:
     """Read, split and keep the documents under ``paths`` (``read_documents``) as the corpus ``name``.
 
@@ -114,7 +113,7 @@ def add(
     Raises InputError, with nothing written, for a bad name, bad text, or other content under that name;
     RunError if another process writes there for 15 minutes.
     """
-    folder = _folder(name, home)
+    folder = _folder(name)
     if separator == "":
         raise InputError("the separator is empty", mend=r"give the text between documents, such as '\n\n\n'")
     documents = read_documents(paths, text_column=text_column, separator=separator, max_bytes=max_bytes)
@@ -124,18 +123,18 @@ def add(
     info = _info(name, parts, tuple(sorted(_plain_name(path) for path in paths)))
     with _alone_in(folder.parent):
         if folder.exists():
-            return _same_or_refuse(name, info, home)
+            return _same_or_refuse(name, info)
         with files.new_folder(folder) as part:
             _write(part, info, parts)
     return info
 
 
-def _same_or_refuse(name: str, info: CorpusInfo, home: Path | None) -> CorpusInfo:
-    stored = _stored(name, home).info
+def _same_or_refuse(name: str, info: CorpusInfo) -> CorpusInfo:
+    stored = _stored(name).info
     if stored.corpus_hash != info.corpus_hash:
         raise InputError(
             f"a corpus {name!r} with other content exists already",
-            where=str(_folder(name, home)),
+            where=str(_folder(name)),
             mend="choose another name, or remove that folder first",
         )
     return replace(stored, already_there=True)
@@ -174,18 +173,18 @@ def _info(name: str, parts: Split, sources: tuple[str, ...]) -> CorpusInfo:
     )
 
 
-def names(home: Path | None = None) -> list[str]:
+def names() -> list[str]:
     """The corpora that ``load`` knows, ``starter`` first."""
-    folders = ((home or files.home()) / "corpora").glob("*/corpus.json")
+    folders = (files.home() / "corpora").glob("*/corpus.json")
     return [STARTER, *sorted(path.parent.name for path in folders if _NAME.fullmatch(path.parent.name))]
 
 
-def load(name: str, home: Path | None = None) -> Corpus:
+def load(name: str) -> Corpus:
     """The corpus with its documents. Raises InputError if it is unknown, or its files were changed."""
     if name == STARTER:
         parts = _starter()
         return Corpus(_info(STARTER, parts, ("books.txt.xz",)), parts.train, parts.validation)
-    folder, stored = _folder(name, home), _stored(name, home)
+    folder, stored = _folder(name), _stored(name)
     return Corpus(
         stored.info,
         _unpack(folder / "train.jsonl.zst", stored.train_sha256),
@@ -193,9 +192,9 @@ def load(name: str, home: Path | None = None) -> Corpus:
     )
 
 
-def info(name: str, home: Path | None = None) -> CorpusInfo:
+def info(name: str) -> CorpusInfo:
     """What is known of the corpus, without reading the text of an added one."""
-    return load(name).info if name == STARTER else _stored(name, home).info
+    return load(name).info if name == STARTER else _stored(name).info
 
 
 def _unpack(path: Path, sha256: str) -> tuple[Document, ...]:
@@ -209,12 +208,12 @@ def _unpack(path: Path, sha256: str) -> tuple[Document, ...]:
     return tuple(Document(**row) for _, row in files.json_objects(text, path))
 
 
-def _stored(name: str, home: Path | None) -> _Stored:
-    path = _folder(name, home) / "corpus.json"
+def _stored(name: str) -> _Stored:
+    path = _folder(name) / "corpus.json"
     if not path.is_file():
         raise InputError(
-            f"there is no corpus {name!r}; there are: {', '.join(names(home))}",
-            where=str(home or files.home()),
+            f"there is no corpus {name!r}; there are: {', '.join(names())}",
+            where=str(files.home()),
             mend=f"isoloss corpus add {name} PATH",
         )
     try:
@@ -248,7 +247,7 @@ def _alone_in(folder: Path) -> Generator[None, None, None]:
         yield
 
 
-def _folder(name: str, home: Path | None) -> Path:
+def _folder(name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise InputError(
             f"{name!r} is not a usable corpus name",
@@ -256,34 +255,32 @@ def _folder(name: str, home: Path | None) -> Path:
         )
     if name == STARTER:
         raise InputError(f"{STARTER!r} is the corpus that comes with isoloss", mend="choose another name")
-    return files.safe_child((home or files.home()) / "corpora", name)
+    return files.safe_child(files.home() / "corpora", name)
 
 
 def tokenize(
     name: str,
     vocabulary: int = VOCABULARY,
     tokenizer_file: Path | None = None,
-    home: Path | None = None,
-    out: Path | None = None,
 ) -> TokenizedCorpus:
     """Both splits of a corpus as token files, made once and then reused.
 
     A byte-level BPE of ``vocabulary`` entries is trained on the train split only; with ``tokenizer_file``
-    that tokenizer is used instead and ``vocabulary`` says nothing. The files stand in ``out``/tokens (default
-    HOME/tokens), in a folder named by the corpus hash and the vocabulary or the tokenizer hash. Their sha256
-    is checked on every call. Two processes may call this at once: one makes the files, the other waits.
+    that tokenizer is used instead and ``vocabulary`` says nothing. The files stand in HOME/tokens, in a
+    folder named by the corpus hash and the vocabulary or the tokenizer hash. Their sha256 is checked on
+    every call. Two processes may call this at once: one makes the files, the other waits.
 
     Raises InputError for an unknown corpus, a vocabulary too large for the text, a tokenizer that is not
     byte-level, or damaged files; RunError if another process writes there for 15 minutes.
     """
     given = load_tokenizer(tokenizer_file) if tokenizer_file else None
-    corpus_hash = info(name, home).corpus_hash
+    corpus_hash = info(name).corpus_hash
     kind = f"tokenizer-{tokenizer_hash(given)[:16]}" if given else f"bpe-{vocabulary}"
-    folder = (out or home or files.home()) / "tokens" / f"{corpus_hash[:16]}-{kind}"
+    folder = files.home() / "tokens" / f"{corpus_hash[:16]}-{kind}"
     if not folder.exists():
         with _alone_in(folder.parent):
             if not folder.exists():
-                _make_tokenized(folder, load(name, home), given, vocabulary)
+                _make_tokenized(folder, load(name), given, vocabulary)
     return open_tokenized(folder, corpus_hash)
 
 

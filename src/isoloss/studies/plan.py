@@ -74,22 +74,22 @@ class TextLength:
         return tokens if self.counted else round(tokens / (log2(vocab) / 4))
 
 
-def training_tokens(scale: Scale, home: Path | None = None) -> int:
+def training_tokens(scale: Scale) -> int:
     """Of the scale's corpus: counted where an earlier run has tokenized it, else about so many."""
     tokenizer, vocab = identify_tokenizer(scale)
-    length = length_of(library.info(scale.corpus, home), tokenizer, home)
+    length = length_of(library.info(scale.corpus), tokenizer)
     return length.likely(length.train, vocab)
 
 
-def plan(scale: Scale, *, gpu: bool, home: Path | None = None) -> list[PlannedRun]:
+def plan(scale: Scale, *, gpu: bool) -> list[PlannedRun]:
     """Every run of the scale, in the file's order.
 
     Raises InputError for a shape or setting that cannot be, such as a context longer than the text.
     """
-    info = library.info(scale.corpus, home)
+    info = library.info(scale.corpus)
     tokenizer, vocab = identify_tokenizer(scale)
     text = {"corpus_hash": info.corpus_hash, "tokenizer": tokenizer, "vocab": vocab}
-    length = length_of(info, tokenizer, home)
+    length = length_of(info, tokenizer)
     check_contexts(scale, length)
     validation = length.likely_validation(vocab)
     runs = [
@@ -112,10 +112,10 @@ def identify_tokenizer(scale: Scale) -> tuple[str, int]:
     return f"file-{tokenizer_hash(tokenizer)}", vocabulary_size(tokenizer)
 
 
-def length_of(info: library.CorpusInfo, tokenizer: str, home: Path | None) -> TextLength:
+def length_of(info: library.CorpusInfo, tokenizer: str) -> TextLength:
     """From the token files of an earlier run where they are there, else from the bytes."""
     kind = tokenizer if tokenizer.startswith("bpe-") else f"tokenizer-{tokenizer.removeprefix('file-')[:16]}"
-    folder = (home or files.home()) / "tokens" / f"{info.corpus_hash[:16]}-{kind}"
+    folder = files.home() / "tokens" / f"{info.corpus_hash[:16]}-{kind}"
     if folder.is_dir():
         corpus = library.open_tokenized(folder, info.corpus_hash)
         return TextLength(corpus.train.tokens, corpus.validation.tokens)

@@ -61,7 +61,6 @@ def run(
     family_files: Sequence[Path] = (),
     execution: Execution | None = None,
     origin: Mapping[str, object] | None = None,
-    home: Path | None = None,
     console: Console | None = None,
     stop: StopSignal | None = None,
 ) -> StudyOutcome:
@@ -90,7 +89,7 @@ def run(
     check_folder(folder)
     say(console, f"reading {scale.corpus}, which is tokenized at its first use ...")
     tokenizer = Path(scale.tokenizer) if scale.tokenizer else None
-    corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer, home=home)
+    corpus = library.tokenize(scale.corpus, scale.vocabulary, tokenizer)
     check_contexts(scale, TextLength(corpus.train.tokens, corpus.validation.tokens))
     write_plan(folder, study, planned)
 
