@@ -246,9 +246,10 @@ def ran(tiny, family_file, tmp_path_factory):
     from types import SimpleNamespace
 
     from rich.console import Console
+    from train_planned import train
 
     from isoloss.models import load_file, registry
-    from isoloss.studies import plan, runner, spec
+    from isoloss.studies import plan, spec
 
     folder = tmp_path_factory.mktemp("ran")
     file = folder / "tiny.toml"
@@ -262,11 +263,9 @@ def ran(tiny, family_file, tmp_path_factory):
     registry._families.update(before)
     text = io.StringIO()
 
-    def run(place, family_files=(family_file,), workers=2):
+    def run(place, family_files=(family_file,)):
         console = Console(file=text, width=200)
-        return runner.run(
-            study, "mini", scale, runs, place, workers=workers, family_files=family_files, console=console
-        )
+        return train(study, scale, runs, place, console=console, family_files=family_files)
 
     place = folder / "out"
     outcome = run(place)

@@ -1,13 +1,12 @@
 """What the command keeps of each run of a study: it must not grow with what runs say on their way."""
 
 import gc
-import io
 import tracemalloc
 
 import pytest
-from rich.console import Console
+from train_planned import train
 
-from isoloss.studies import plan, runner, spec
+from isoloss.studies import plan, spec
 from isoloss.studies.engines.messages import Ended, Engine
 from isoloss.training.task import Progress
 
@@ -40,10 +39,9 @@ def bytes_a_run(study, engine, folder):
                 gc.collect()
                 held[ended] = tracemalloc.get_traced_memory()[0]
 
-    console, scale = Console(file=io.StringIO()), study.scale["mini"]
     tracemalloc.start()
     try:
-        runner.run(study, "mini", scale, runs, folder, engine=Engine(False, watched), console=console)
+        train(study, study.scale["mini"], runs, folder, Engine(False, watched))
     finally:
         tracemalloc.stop()
     return (held[MANY] - held[FEW]) / (MANY - FEW)

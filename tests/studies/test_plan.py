@@ -6,11 +6,12 @@ from collections import Counter
 
 import pytest
 from settings_of_a_run import run_settings
+from train_planned import train
 
 from isoloss import files
 from isoloss.corpus import library
 from isoloss.errors import InputError
-from isoloss.studies import estimate, plan, runner, spec
+from isoloss.studies import estimate, plan, spec
 from isoloss.studies.estimate import MachineRate
 from isoloss.training.settings import Evaluating, Recipe, RunSettings
 
@@ -299,7 +300,7 @@ def test_a_run_is_refused_by_the_tokens_that_its_plan_could_not_count(scale, own
     chosen = long(scale, own.validation_bytes)
     runs = plan.plan(chosen, gpu=False)
     with pytest.raises(InputError, match=r"the validation text has [0-9,]+ tokens, too few for two "):
-        runner.run(study, "mini", chosen, runs, tmp_path / "out")
+        train(study, chosen, runs, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

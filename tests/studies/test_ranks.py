@@ -1,6 +1,5 @@
 """A study whose runs take two processes each: one that dies, the record in the usual place, what is asked."""
 
-import io
 import multiprocessing
 import os
 import signal
@@ -10,7 +9,7 @@ from functools import partial
 import polars as pl
 import pytest
 import torch
-from rich.console import Console
+import train_planned
 
 from isoloss import cpu
 from isoloss.errors import InputError
@@ -55,8 +54,7 @@ def train(planned, out, execution, should_stop=lambda: False):
                 yield Ended(task, *worker.fail(task, error))
 
     engine = Engine(gpu=False, run=here)
-    console = Console(file=io.StringIO())
-    return runner.run(study, "paper", scale, runs, out, engine=engine, execution=execution, console=console)
+    return train_planned.train(study, scale, runs, out, engine, execution=execution)
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from appended import read_lines
 from rich.console import Console
+from train_planned import train
 
 from isoloss import files
 from isoloss.errors import InputError
@@ -89,9 +90,7 @@ def test_a_whole_study_is_left_alone(ran, tmp_path):
     study, text = spec.read(str(ran.file)), io.StringIO()
     shutil.copytree(ran.folder, tmp_path / "out")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "runs").rglob("*")}
-    outcome = runner.run(
-        study, "mini", study.scale["mini"], runs, tmp_path / "out", console=Console(file=text)
-    )
+    outcome = train(study, study.scale["mini"], runs, tmp_path / "out", console=Console(file=text))
     assert (outcome.planned, outcome.already, outcome.ended, outcome.failed) == (4, 4, 0, {})
     others = sum("my-" in place.parent.name for place in (tmp_path / "out").glob("runs/*/record.json"))
     assert others
@@ -103,9 +102,7 @@ def test_a_whole_study_is_left_alone(ran, tmp_path):
 def attempt_with(engine, ran, folder, runs=None):
     study, said = spec.read(str(ran.file)), io.StringIO()
     engine, console = Engine(False, engine), Console(file=said, width=200)
-    outcome = runner.run(
-        study, "mini", study.scale["mini"], runs or ran.runs, folder, engine=engine, console=console
-    )
+    outcome = train(study, study.scale["mini"], runs or ran.runs, folder, engine, console=console)
     return outcome, said.getvalue()
 
 
@@ -140,7 +137,7 @@ def test_who_holds_a_run_is_named_by_its_number(ran, tmp_path, monkeypatch):
 def attempt(study, changes, folder):
     scale = spec.scale_of(study, "mini", changes)
     runs = plan.plan(scale, gpu=False)
-    return runner.run(study, "mini", scale, runs, folder, console=Console(file=io.StringIO()))
+    return train(study, scale, runs, folder)
 
 
 @pytest.mark.parametrize(

@@ -100,37 +100,37 @@ def launch(
 
     KeyboardInterrupt where ``stop`` is asked before the first run begins, as while text is tokenized.
     """
-    if stop is not None:
+    with stop or StopSignal() as stop:
         stop.raise_at_once()
-    read, chosen = read_study(study, scale, changes, family_files)
-    where = engine_of(engine, engine_settings, chosen, workers)
-    device = find(chosen.device if engine == "local" else "cpu")
-    runs = plan_of(study, chosen, gpu=where.gpu)
-    arguments = [study, "--scale", scale]
-    for option, values in (("--set", changes), ("--family", family_files)):
-        arguments += [word for value in values for word in (option, str(value))]
-    folder = folder_of(read, scale, out)
-    there = "cuda" if where.gpu else "cpu"
-    execution = chosen.execution.model_copy(
-        update={
-            "device": there if engine != "local" and chosen.device == "auto" else chosen.device,
-            "checkpoint_seconds": checkpoint_seconds,
-            "keep_weights": keep_weights,
-        }
-    )
-    return runner.run(
-        read,
-        scale,
-        chosen,
-        runs,
-        folder,
-        engine=where,
-        family_files=[Path(path).absolute() for path in family_files],
-        origin={"arguments": arguments, "families": check_families(runs, device)},
-        execution=execution,
-        console=console,
-        stop=stop,
-    )
+        read, chosen = read_study(study, scale, changes, family_files)
+        where = engine_of(engine, engine_settings, chosen, workers)
+        device = find(chosen.device if engine == "local" else "cpu")
+        runs = plan_of(study, chosen, gpu=where.gpu)
+        arguments = [study, "--scale", scale]
+        for option, values in (("--set", changes), ("--family", family_files)):
+            arguments += [word for value in values for word in (option, str(value))]
+        folder = folder_of(read, scale, out)
+        there = "cuda" if where.gpu else "cpu"
+        execution = chosen.execution.model_copy(
+            update={
+                "device": there if engine != "local" and chosen.device == "auto" else chosen.device,
+                "checkpoint_seconds": checkpoint_seconds,
+                "keep_weights": keep_weights,
+            }
+        )
+        return runner.run(
+            read,
+            scale,
+            chosen,
+            runs,
+            folder,
+            engine=where,
+            family_files=[Path(path).absolute() for path in family_files],
+            origin={"arguments": arguments, "families": check_families(runs, device)},
+            execution=execution,
+            console=console or Console(stderr=True),
+            stop=stop,
+        )
 
 
 def folder_of(study: Study, scale: str, out: str | Path | None) -> Path:

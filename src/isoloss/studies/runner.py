@@ -56,23 +56,18 @@ def run(
     runs: Sequence[PlannedRun],
     folder: Path,
     *,
-    workers: int | None = None,
-    engine: Engine | None = None,
-    family_files: Sequence[Path] = (),
-    execution: Execution | None = None,
-    origin: Mapping[str, object] | None = None,
-    console: Console | None = None,
-    stop: StopSignal | None = None,
+    engine: Engine,
+    family_files: Sequence[Path],
+    execution: Execution,
+    origin: Mapping[str, object],
+    console: Console,
+    stop: StopSignal,
 ) -> StudyOutcome:
     """Train every planned run that ``folder`` does not hold yet. Safe to kill, safe to call twice at once.
 
     ``origin``: the command's arguments and what was checked of families, for study.json.
     ``stop``: to be asked to end.
-    ``engine``: by default this machine, with ``workers`` processes.
     """
-    console = console or Console(stderr=True)
-    execution = execution or scale.execution
-    engine = engine or local_engine(execution.device, workers, execution.ranks)
     refuse_folder(folder, study)
     folders = {run.run_id: run_folder(folder.absolute(), run.run_id) for run in runs}
     there = {run_id: divergence(check(place)) for run_id, place in folders.items() if is_finished(place)}
@@ -81,7 +76,7 @@ def run(
         runs_here = f"{text.plural(other, 'finished run')} of other settings in {folder}"
         say(console, f"{runs_here}: kept, but no part of this plan")
     before = {run_id: reason for run_id, reason in there.items() if reason is not None}
-    planned = plan_json(study, scale_name, scale, runs) | dict(origin or {})
+    planned = plan_json(study, scale_name, scale, runs) | dict(origin)
     if not missing:
         write_plan(folder, study, planned)
         return outcome_of(folder, runs, missing, [], before, stopped=False)
@@ -116,9 +111,8 @@ def run(
     seconds = {group[0].run_id: sum(run.seconds for run in group) for group in groups}
     total = sum(run.seconds for run in runs)
     ended: list[Ended] = []
-    if stop is not None:
-        stop.at_once = False  # from here on there are checkpoints to be kept
-    with stop or StopSignal() as stop, Board(console, seconds, total - sum(seconds.values()), total) as board:
+    stop.at_once = False  # from here on there are checkpoints to be kept
+    with Board(console, seconds, total - sum(seconds.values()), total) as board:
         for message in engine.run(tasks, lambda: stop.times):
             if isinstance(message, Progress):
                 board.update(message)
@@ -282,7 +276,7 @@ def sentence(end: Ended) -> str:
     return f"{name_of(end.task)}: {words.get(end.outcome, end.outcome)}"
 
 
-def local_engine(device: str, workers: int | None, ranks: int = 1) -> Engine:
+def local_engine(device: str, workers: int | None, ranks: int) -> Engine:
     """This machine's cores or devices. Raises InputError for a device that is not here."""
     check_ranks(ranks, find(device))
     places = devices(device, workers, ranks)
