@@ -46,7 +46,7 @@ class MethodFrontier:
         return f"{self.name}: a = {self.exponent:.3f}{ends}"
 
 
-def frontier_figure(frontiers: Sequence[MethodFrontier], *, with_printed: bool = False) -> Figure:
+def frontier_figure(frontiers: Sequence[MethodFrontier]) -> Figure:
     """N*(C) of one or more methods on log-log axes, each with its band; laws that papers print in grey.
 
     Raises InputError for none.
@@ -56,7 +56,7 @@ def frontier_figure(frontiers: Sequence[MethodFrontier], *, with_printed: bool =
     methods = "; ".join(frontier.label for frontier in frontiers)
     return captioned(
         "compute-frontier",
-        _frontier_chart(frontiers, with_printed),
+        _frontier_chart(frontiers),
         _verdict(frontiers),
         pl.concat(
             frontier.points.select(pl.lit(frontier.name).alias("method"), pl.all()) for frontier in frontiers
@@ -64,7 +64,6 @@ def frontier_figure(frontiers: Sequence[MethodFrontier], *, with_printed: bool =
         levels=text.listed(sorted({text.level(frontier.level) for frontier in frontiers})),
         methods=methods,
         at_the_end=_at_the_end(frontiers),
-        printed=" Grey: rules and laws that papers print, at C = 6 N D." if with_printed else "",
     )
 
 
@@ -125,7 +124,7 @@ def pictures(exponents: ExponentsByMethod, loss_unit: str = "nats per token") ->
     """The curves by budget, and the compute frontier by every method that gives one."""
     curves = [] if exponents.isoflop is None else [curves_figure(exponents.isoflop, loss_unit=loss_unit)]
     frontiers = all_frontiers(exponents)
-    return [*curves, frontier_figure(frontiers, with_printed=True)] if frontiers else curves
+    return [*curves, frontier_figure(frontiers)] if frontiers else curves
 
 
 def all_frontiers(exponents: ExponentsByMethod) -> list[MethodFrontier]:
@@ -173,16 +172,15 @@ def _at_the_end(frontiers: Sequence[MethodFrontier]) -> str:
     return f"At C = {text.power(C)} N* is {text.listed([text.count(size) for size in sizes])}."
 
 
-def _frontier_chart(frontiers: Sequence[MethodFrontier], with_printed: bool) -> alt.LayerChart:
+def _frontier_chart(frontiers: Sequence[MethodFrontier]) -> alt.LayerChart:
     laws = pl.concat(frontier.law for frontier in frontiers)
     optima = pl.concat(frontier.points for frontier in frontiers)
     ends = marks.span(laws["flops"], optima["flops"])
     x = log_axis(alt.X, "flops", "Training compute C, FLOP", *ends, room=1.3, labels=POWERS)
     rules = printed_lines(np.geomspace(*ends, GRID)).filter(panel="params").rename({"value": "params"})
-    rules = rules.filter(with_printed)
     ends = marks.span(laws["params"], optima["params"], rules["params"])
     y = log_axis(alt.Y, "params", "Optimal parameters N*", *ends, room=1.3)
-    layers: list[alt.Chart] = [printed_marks(rules, x, y)] if with_printed else []
+    layers: list[alt.Chart] = [printed_marks(rules, x, y)]
     labels: list[dict[str, float | str]] = []
     for frontier, colour, shape in zip(frontiers, cycle(COLOURS), cycle(marks.SHAPES)):
         layers.append(marks.band(frontier.law, x, y, colour=colour, opacity=0.14))
