@@ -54,23 +54,13 @@ def test_every_flipped_byte_is_noticed(tmp_path):
     assert open_tokens(path).tokens == 100
 
 
-def test_only_the_ids_go_unchecked_without_verify(tmp_path):
-    path = write(tmp_path / "a.tokens", range(100))
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert open_tokens(path, verify=False).tokens == 100
-    path.write_bytes(whole[:60] + bytes([whole[60] ^ 1]) + whole[61:])
-    with pytest.raises(InputError, match="header"):
-        open_tokens(path, verify=False)
-
-
 def test_cut_or_grown_files_are_noticed(tmp_path):
     path = write(tmp_path / "a.tokens", range(100))
     whole = path.read_bytes()
     for data in [whole + b"\0", *(whole[:cut] for cut in range(len(whole)))]:
         path.write_bytes(data)
         with pytest.raises(InputError, match=r"a\.tokens: is "):
-            open_tokens(path, verify=False)
+            open_tokens(path)
 
 
 def test_other_files_are_named(tmp_path):

@@ -95,8 +95,8 @@ def _head(header: Header) -> bytes:
     return MAGIC + len(text).to_bytes(4, "little") + hashlib.sha256(text).digest() + text
 
 
-def open_tokens(path: Path, verify: bool = True) -> TokenFile:
-    """Open a token file. ``verify=False`` skips only the sha256 of the ids, for a file checked before.
+def open_tokens(path: Path) -> TokenFile:
+    """Open a token file and check it whole.
 
     Raises InputError naming the file if it is missing, of another kind, cut off or changed.
     """
@@ -120,7 +120,7 @@ def open_tokens(path: Path, verify: bool = True) -> TokenFile:
     if size != offset + header.tokens * item:
         raise _damaged(path, f"it should have {offset + header.tokens * item:,} bytes and has {size:,}")
     ids = np.memmap(path, dtype=header.dtype, mode="r", offset=offset, shape=(header.tokens,))
-    if verify and hashlib.sha256(ids.data).hexdigest() != header.sha256:
+    if hashlib.sha256(ids.data).hexdigest() != header.sha256:
         raise _damaged(path, "its ids do not have the sha256 that its header names")
     return TokenFile(**vars(header), path=path, ids=ids)
 
