@@ -128,7 +128,7 @@ def octave_words(first: int, last: int) -> str:
     return str(last) if first == last else f"{first}–{last}"
 
 
-def octave_lines(rows: pl.DataFrame, x: alt.X, context: int, *dashed: pl.DataFrame) -> alt.LayerChart:
+def octave_lines(rows: pl.DataFrame, x: alt.X, *dashed: pl.DataFrame) -> alt.LayerChart:
     """Loss against x, a line an octave of T, coloured by T and named at its end; ``dashed`` below them."""
     middles = [(table["from_token"] * table["to_token"]).sqrt() for table in (rows, *dashed)]
     span = marks.span(middles[0])
@@ -153,7 +153,7 @@ def steps_figure(data: Contexts) -> Figure:
     x = log_axis(alt.X, "step", "Training step", *marks.span(rows["step"]), room=1.1)
     made = captioned(
         "context-steps",
-        octave_lines(rows, x, data.context),
+        octave_lines(rows, x),
         title(data, steps_verdict(data.steps)),
         rows,
         model=text.capital(name_of(data.family)),
@@ -169,7 +169,7 @@ def sizes_figure(data: Contexts) -> Figure:
     x = log_axis(alt.X, "params", "Parameters N (non-embedding)", *marks.span(rows["params"]), room=1.1)
     made = captioned(
         "context-sizes",
-        octave_lines(rows, x, data.context, *short),
+        octave_lines(rows, x, *short),
         title(data, sizes_verdict(data)),
         pl.concat([rows, *short]),
         models=text.capital(plural_of(data.family)),
