@@ -106,25 +106,25 @@ def t_interval(value: float, se: float, n: int, df: int, level: float = LEVEL) -
     return Interval(value, value - reach, value + reach, n, df, level, se)
 
 
-def simultaneous(value: float, se: float, n: int, df: int, among: int, level: float = LEVEL) -> Interval:
+def simultaneous(value: float, se: float, n: int, df: int, among: int) -> Interval:
     """As ``t_interval``, of a difference of two of ``among`` means: those of all pairs hold at once.
 
     value -+ q(among, df) se / sqrt(2), q of the studentised range (Tukey 1953; Kramer 1956 where counts
     differ), so that the best may be picked by its value before others are compared with it.
     """
-    known = t_interval(value, se, n, df, level)
+    known = t_interval(value, se, n, df)
     if df < 1:
         return known
-    reach = studentized_range(level, among, df) * se / sqrt(2)
+    reach = studentized_range(among, df) * se / sqrt(2)
     return replace(known, low=value - reach, high=value + reach)
 
 
 @cache
-def studentized_range(level: float, among: int, df: int) -> float:
-    """Quantile of (largest - smallest) / s of ``among`` means; slow, as is its import."""
+def studentized_range(among: int, df: int) -> float:
+    """The ``LEVEL`` quantile of (largest - smallest) / s of ``among`` means; slow, as is its import."""
     from scipy import stats
 
-    return float(stats.studentized_range.ppf(check_level(level), among, df))
+    return float(stats.studentized_range.ppf(LEVEL, among, df))
 
 
 def mean(values: ArrayLike, *, noise: Noise | None = None, level: float = LEVEL) -> Interval:

@@ -74,7 +74,7 @@ def _design(x_K: ArrayLike) -> tuple[float, NDArray[np.float64], NDArray[np.floa
     return float(x.mean()), design_K2, np.linalg.pinv(design_K2)
 
 
-def one_slope(lines: Sequence[Line], *, sure: float = 1 - LEVEL) -> tuple[Line, ...] | None:
+def one_slope(lines: Sequence[Line]) -> tuple[Line, ...] | None:
     """The lines with the one slope that suits all best; None where their slopes are told apart (F test)."""
     variance = np.array([line.covariance[1, 1] for line in lines])
     slopes = np.array([line.slope for line in lines])
@@ -85,7 +85,7 @@ def one_slope(lines: Sequence[Line], *, sure: float = 1 - LEVEL) -> tuple[Line, 
     slope = float(share @ slopes)
     if len(lines) > 1:
         ratio = float(np.sum((slopes - slope) ** 2 / variance)) / (len(lines) - 1)
-        if fdtrc(len(lines) - 1, df, ratio) < sure:
+        if fdtrc(len(lines) - 1, df, ratio) < 1 - LEVEL:
             return None
     parts = [
         np.array([[line.covariance[0, 0], c := w * line.covariance[0, 1]], [c, 1 / np.sum(1 / variance)]])

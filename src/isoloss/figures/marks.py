@@ -266,15 +266,15 @@ def leaders(ends: pl.DataFrame, x: alt.X, y: alt.Y, height: float, *, size: floa
     return [rules.encode(x, y, x2=alt.value("width"), y2="placed:Q", color=COLOUR)] * bool(len(table))
 
 
-def pointers(ends: pl.DataFrame, y: alt.Y, height: float, *, long: float, size: float = 12) -> alt.Chart:
+def pointers(ends: pl.DataFrame, y: alt.Y, height: float, *, long: float) -> alt.Chart:
     """Lines, ``long`` pixels across, from where curves leave a panel to the ``end_labels`` beside it."""
     at = column_of(y)
-    table = _apart(ends, y, height, size).rename({at: "placed"}).with_columns(ends[at])
+    table = _apart(ends, y, height).rename({at: "placed"}).with_columns(ends[at])
     rules = chart_of(table).mark_rule(strokeWidth=1, x2Offset=long, clip=False)
     return rules.encode(EDGE, y, x2=alt.value("width"), y2="placed:Q", color=COLOUR)
 
 
-def _apart(ends: pl.DataFrame, y: alt.Y, height: float, size: float) -> pl.DataFrame:
+def _apart(ends: pl.DataFrame, y: alt.Y, height: float, size: float = 12) -> pl.DataFrame:
     """Labels of this size with their y moved so that none stands on another."""
     column, log = column_of(y), _specification(y)["scale"].get("type") == "log"
     scaled = np.log if log else np.asarray

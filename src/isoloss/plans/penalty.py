@@ -10,7 +10,7 @@ from isoloss.plans.allocate import AllocationQuestion
 from isoloss.plans.fixed_inputs import Values
 from isoloss.plans.loss_surface import LossSurface
 
-SPAN = 8.0
+SPAN, POINTS = 8.0, 49
 MOST_EXTRA = 0.1
 
 
@@ -30,13 +30,11 @@ class Penalty:
     within_10_percent: tuple[float | None, float | None]
 
 
-def penalty(
-    surface: LossSurface, question: AllocationQuestion, log_n: float, log_d: float, points: int = 49
-) -> Penalty:
+def penalty(surface: LossSurface, question: AllocationQuestion, log_n: float, log_d: float) -> Penalty:
     """The penalty around the optimum of row 0."""
     loss = float(surface.loss(0, log_n, log_d))
     log_cost = float(question.log_cost(log_n, log_d))
-    log_factor = np.linspace(-np.log(SPAN), np.log(SPAN), points)
+    log_factor = np.linspace(-np.log(SPAN), np.log(SPAN), POINTS)
 
     def at_cost(log_f: Values, log_flops: float) -> Array:
         """Loss of another size for so much compute; NaN where that buys less than a token."""

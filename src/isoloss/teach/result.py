@@ -117,12 +117,12 @@ def frame(tables: Tables, name: str, **only: Any) -> pl.DataFrame:
     return whole.filter(**only) if only and len(whole) else whole
 
 
-def machine(threads: int, device: str = "cpu") -> Machine:
+def machine(threads: int) -> Machine:
     return Machine(
         cpu=cpu.name(),
         cores=os.cpu_count() or 1,
         threads=threads,
-        device=device,
+        device="cpu",
         platform=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),
         numpy=metadata.version("numpy"),

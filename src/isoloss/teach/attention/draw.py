@@ -31,10 +31,10 @@ def heat_map(
     )
 
 
-def numbered_map(weights: pl.DataFrame, labels: Sequence[str], *, size: int = 12) -> alt.LayerChart:
+def numbered_map(weights: pl.DataFrame, labels: Sequence[str]) -> alt.LayerChart:
     """The same with the number in each cell."""
     base = heat_map(weights, labels, angle=-40)
-    numbers = base.mark_text(fontSize=size).encode(
+    numbers = base.mark_text(fontSize=12).encode(
         text=alt.Text("weight:Q", format=".2f"), color=alt.value(INK)
     )
     return alt.LayerChart(layer=[base, numbers])

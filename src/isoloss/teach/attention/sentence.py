@@ -18,9 +18,9 @@ def ids_of(words: list[str]) -> list[int]:
     return [order[word] for word in words]
 
 
-def labels_of(rows: Sequence[Row], column: str = "word") -> list[str]:
+def labels_of(rows: Sequence[Row]) -> list[str]:
     """ "3 the": the word of each row with its place, since words may repeat."""
-    return [f"{place} {row[column]}" for place, row in enumerate(rows, 1)]
+    return [f"{place} {row['word']}" for place, row in enumerate(rows, 1)]
 
 
 def validate(sentence: str) -> str:
