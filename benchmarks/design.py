@@ -17,6 +17,7 @@ from scipy.optimize import least_squares
 from isoloss import cpu
 from isoloss.laws import Array, Fit, fit, form
 from isoloss.plans.design import candidate_sets
+from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.selection import best_selection, d_gain, random_selections, v_gain
 from isoloss.stats import t_quantile
 
@@ -113,15 +114,14 @@ def errors(world: World, first: Fit, rng: np.random.Generator) -> dict[str, floa
     pilot = quick_fit(first, world.pilot, pilot_y)
     seed = int(rng.integers(2**31))
     spend = (world.budget_flops, world.at_most)
-    candidates, linear, x = candidate_sets(pilot, world.budget_flops, world.target, draws=DRAWS, seed=seed)
+    how = {"cost": flops_6nd, "draws": DRAWS, "seed": seed}
+    candidates, linear, x = candidate_sets(pilot, world.budget_flops, world.target, candidates=None, **how)
     selections = {
         "V-optimal": best_selection(candidates, v_gain, *spend),
         "D-optimal": best_selection(linear, d_gain, *spend),
         "random": random_selections(candidates, *spend, 1, rng)[0],
     }
-    wrong, _, same_x = candidate_sets(
-        pilot, world.budget_flops, world.wrong_target, candidates=x, draws=DRAWS, seed=seed
-    )
+    wrong, _, same_x = candidate_sets(pilot, world.budget_flops, world.wrong_target, candidates=x, **how)
     selections["V-optimal for the wrong target"] = best_selection(wrong, v_gain, *spend)
     truth = float(world.loss({name: np.array(value) for name, value in world.target.items()}))
     noise = NOISE * rng.standard_normal(world.at_most)  # the same luck for each way of choosing

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from isoloss.laws import from_constants
+
 LAW = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}  # Hoffmann et al., as printed
 EXPONENT = 0.28 / 0.62
 BUDGETS = np.geomspace(1e18, 1e21, 7)
@@ -12,6 +14,22 @@ def chinchilla_optimum(law, flops):
     both = law["alpha"] + law["beta"]
     G = (law["alpha"] * law["A"] / (law["beta"] * law["B"])) ** (1 / both)
     return G * (np.asarray(flops) / 6) ** (law["beta"] / both)
+
+
+def known(law, params):
+    """A fit of these constants alone."""
+    return from_constants(
+        law,
+        params,
+        standard_errors={},
+        intervals={},
+        level=0.9,
+        ranges={},
+        objective="",
+        n=0,
+        warnings=[],
+        source={},
+    )
 
 
 def grid(budgets=BUDGETS, width=8.0, sizes=9, shift=1.0):

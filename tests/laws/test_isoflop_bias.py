@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from sweeps import EXPONENT, LAW, chinchilla, chinchilla_optimum, grid
+from sweeps import EXPONENT, LAW, chinchilla, chinchilla_optimum, grid, known
 
 from isoloss.errors import InputError
-from isoloss.laws import from_constants
 from isoloss.laws.isoflop import isoflop
 from isoloss.laws.isoflop_bias import grid_bias
 from isoloss.laws.minima import Method, minima
@@ -45,7 +44,7 @@ def test_the_bias_depends_on_neither_budget_nor_floor_for_plain_losses():
 
 def test_a_grid_knows_its_own_bias():
     C, N = grid(sizes=15)
-    law = from_constants("chinchilla", LAW)
+    law = known("chinchilla", LAW)
     by_parabola = grid_bias(isoflop(C, N, chinchilla(C, N), method="parabola"), law)
     by_akima = grid_bias(isoflop(C, N, chinchilla(C, N)), law)
     for bias in by_parabola.budgets:
@@ -58,4 +57,4 @@ def test_a_grid_knows_its_own_bias():
     moved = grid_bias(isoflop(C, drifting, chinchilla(C, drifting), method="parabola"), law)
     assert abs(moved.read - EXPONENT) > 0.0015
     with pytest.raises(InputError, match="give a fit of chinchilla"):
-        grid_bias(isoflop(C, N, chinchilla(C, N)), from_constants("power", {"Nc": 1e13, "a": 0.08}))
+        grid_bias(isoflop(C, N, chinchilla(C, N)), known("power", {"Nc": 1e13, "a": 0.08}))

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from sweeps import known
 
 from isoloss.errors import InputError, Refusal
-from isoloss.laws import entropy_share, fit, from_constants, problem_of, profile
+from isoloss.laws import entropy_share, fit, problem_of, profile
 
 # arXiv 2604.21106, table 6: tokens in billions at r = 1 and unique parameters in millions, by width / 64.
 PRINTED_TOKENS = {
@@ -118,7 +119,7 @@ def test_shares_that_cannot_be_asked_for(worlds):
     world = worlds["chinchilla"]
     with pytest.raises(InputError, match="no term"):
         entropy_share(fit("chinchilla", world.inputs, world.noisy(0)), 0.1)
-    loop = from_constants("loop-total", worlds["loop-total"].params)
+    loop = known("loop-total", worlds["loop-total"].params)
     for arguments in [(0.1,), (-0.1, 4), (0.1, 1), (float("nan"), 4), (0.1, float("inf"))]:
         with pytest.raises(InputError):
             entropy_share(loop, *arguments)

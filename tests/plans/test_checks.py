@@ -13,6 +13,7 @@ from isoloss.plans.fixed_inputs import FixedInputs
 from isoloss.plans.loss_surface import loss_surface
 
 PLAIN = {"flops_per_token": 6.0}
+USUAL = {"level": 0.9, "few_tokens": False}
 
 
 @pytest.mark.parametrize(
@@ -46,19 +47,19 @@ def test_what_can_be_planned_comes_back_as_floats_without_what_was_not_given():
 def test_a_loss_is_reached_above_the_floor_and_refused_at_it(known):
     surface = loss_surface(known("besiroglu"), FixedInputs(), 100, 0)
     floor = float(surface.terms.E[0])
-    check_reach(surface, AllocationQuestion(Rates(6.0), loss=floor + 1e-3), 0.9)
+    check_reach(surface, AllocationQuestion(Rates(6.0), loss=floor + 1e-3), **USUAL)
     with pytest.raises(Refusal, match="the floor there"):
-        check_reach(surface, AllocationQuestion(Rates(6.0), loss=floor), 0.9)
+        check_reach(surface, AllocationQuestion(Rates(6.0), loss=floor), **USUAL)
     with pytest.raises(Refusal, match="with params fixed"):
-        check_reach(surface, AllocationQuestion(Rates(6.0), loss=floor + 1e-3, params=1e8), 0.9)
+        check_reach(surface, AllocationQuestion(Rates(6.0), loss=floor + 1e-3, params=1e8), **USUAL)
 
 
 def test_an_uncertain_floor_is_refused_up_to_its_upper_end(fitted):
     surface = loss_surface(fitted, FixedInputs(), 1000, 0)
     top = np.quantile(surface.terms.E[1:], 0.95)
-    check_reach(surface, AllocationQuestion(Rates(6.0), loss=float(top) + 1e-3), 0.9)
+    check_reach(surface, AllocationQuestion(Rates(6.0), loss=float(top) + 1e-3), **USUAL)
     with pytest.raises(Refusal, match="the data do not say"):
-        check_reach(surface, AllocationQuestion(Rates(6.0), loss=float(top) - 1e-3), 0.9)
+        check_reach(surface, AllocationQuestion(Rates(6.0), loss=float(top) - 1e-3), **USUAL)
 
 
 def test_an_answer_without_an_optimum_says_what_was_in_the_way():

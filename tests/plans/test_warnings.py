@@ -26,9 +26,9 @@ def test_a_law_without_runs_knows_its_ranges_alone(known):
 
 
 def test_missing_intervals_and_far_plans_are_said(fitted, known):
-    assert warnings.fit_warnings(fitted, {"params": 1.0}) == list(fitted.warnings)
-    assert any("no covariance" in text for text in warnings.fit_warnings(known("besiroglu"), {}))
-    far = warnings.fit_warnings(fitted, {"params": 1000.0, "tokens": 1.5, "flops": None})
+    assert warnings.fit_warnings(fitted, {"params": 1.0}, None, None) == list(fitted.warnings)
+    assert any("no covariance" in text for text in warnings.fit_warnings(known("besiroglu"), {}, None, None))
+    far = warnings.fit_warnings(fitted, {"params": 1000.0, "tokens": 1.5, "flops": None}, None, None)
     assert [text for text in far if "outside" in text] == [
         "params lies a factor 1e+03 outside the data: no interval covers a law that bends"
     ]

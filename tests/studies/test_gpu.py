@@ -64,14 +64,14 @@ def test_those_that_share_a_gpu_share_its_memory(monkeypatch):
     monkeypatch.setattr(gpu, "speed", lambda *_: pytest.fail("another's speed"))
     long = replace(run, seconds=600.0)
     for engine in (Engine(True, run, here=True, sharers=4), Engine(True, run, sharers=4)):
-        most = runner.most_members(long, 64, engine=engine, execution=Execution(), task_of=list)
+        most = runner.most_members(long, 64, engine=engine, execution=Execution(), task_of=list, say=print)
         assert most == gpu.members_at_once(run, memory, 4)
 
 
 def test_engines_say_how_many_share_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert [runner.local_engine("auto", workers).sharers for workers in (None, 2, 3, 8)] == [1, 1, 2, 4]
+    assert [runner.local_engine("auto", workers, 1).sharers for workers in (None, 2, 3, 8)] == [1, 1, 2, 4]
     scale = spec.read("architectures").scale["gpu"]
     shares = [launch.engine_of("ray", [f"gpus={gpus}"], scale, None).sharers for gpus in (0, 0.25, 1, 2)]
     assert shares == [1, 4, 1, 1]
@@ -115,6 +115,10 @@ def test_a_gpu_gets_cohorts_and_a_processor_single_runs(monkeypatch):
     assert runner.groups_of([*runs[1:], longest], lambda run, alike: 1)[0] == [longest]
 
 
+def calibrated(run, alike=gpu.MOST_MEMBERS, say=print):
+    return gpu.calibrated(run, list, 1.0, alike=alike, say=say)
+
+
 def test_a_calibration_takes_the_fastest_and_is_made_once(monkeypatch, tmp_path):
     speeds, asked = {4: 10.0, 8: 30.0}, []
 
@@ -128,19 +132,19 @@ def test_a_calibration_takes_the_fastest_and_is_made_once(monkeypatch, tmp_path)
     monkeypatch.setattr(gpu, "tokens_per_second", speed)
     monkeypatch.setattr(gpu, "gpu_bytes", lambda: 80e9)
     run = replace(planned(), seconds=600.0)
-    assert gpu.calibrated(run, list) == 8
+    assert calibrated(run) == 8
     speeds[4] = 99.0
-    assert gpu.calibrated(replace(run, settings=run.settings.model_copy(update={"seed": 5})), list) == 8
+    assert calibrated(replace(run, settings=run.settings.model_copy(update={"seed": 5}))) == 8
     assert asked == [4, 8, 16]
-    assert gpu.calibrated(replace(planned(d_model=40), seconds=600.0), list) == 4, "another shape is timed"
-    assert gpu.calibrated(replace(planned(d_model=48), seconds=1.0), list) == 8, "a short run is not"
+    assert calibrated(replace(planned(d_model=40), seconds=600.0)) == 4, "another shape is timed"
+    assert calibrated(replace(planned(d_model=48), seconds=1.0)) == 8, "a short run is not"
     assert len(asked) == 6
     # Of two runs two train at once, whatever is the fastest; of ten a count above ten says no more than ten.
-    assert gpu.calibrated(replace(planned(d_model=56), seconds=600.0), list, alike=2) == 8
+    assert calibrated(replace(planned(d_model=56), seconds=600.0), alike=2) == 8
     assert len(asked) == 6
     said, speeds[10] = [], 50.0
     other = replace(planned(d_model=40), seconds=600.0)
-    assert gpu.calibrated(other, list, alike=10, say=said.append) == 4
+    assert calibrated(other, alike=10, say=said.append) == 4
     assert asked[6:] == [10]
     assert len(said) == 1
     assert said[0].startswith("timing 10 x ")

@@ -156,7 +156,8 @@ def test_models_that_share_ranks_are_not_stacked(tiny, monkeypatch):
     monkeypatch.setattr(runner, "members_at_once", lambda run, sharers: 8)
 
     def groups(ranks):
-        how = {"engine": Engine(gpu=True, run=None), "execution": Execution(ranks=ranks), "task_of": None}
+        engine, execution = Engine(gpu=True, run=None), Execution(ranks=ranks)
+        how = {"engine": engine, "execution": execution, "task_of": None, "say": print}
         return [len(group) for group in runner.groups_of(runs, partial(runner.most_members, **how))]
 
     assert groups(1) == [2]

@@ -35,10 +35,15 @@ def quiet(done, text, tables=None):
     assert text
 
 
+def nothing(*_):
+    """Of a cohort whose training is over, or at a look."""
+
+
 def ended(cell, names, settings):
     """The outcome of some sides of a cell at the settings' one rate."""
     chosen = Cell(cell.labels, cell.task, [side for side in cell.sides if side.name in names], cell.test)
-    found = outcomes(pl.DataFrame(contest([chosen], settings, quiet), infer_schema_length=None))
+    rows = contest([chosen], settings, quiet, nothing, nothing)
+    found = outcomes(pl.DataFrame(rows, infer_schema_length=None))
     return {side: found[side][0] for side in names}
 
 
@@ -143,7 +148,7 @@ def test_the_lstm_finds_a_letter_at_a_random_place_from_every_distance():
     settings = RandomPlaceSettings(seeds=1, lengths=(16,), cap=400, batch=64)
     rows = []
     lone = Cell(cell.labels, cell.task, cell.sides[1:])
-    found = contest([lone], settings, quiet, ended=lambda *ended: rows.extend(distances(*ended)))
+    found = contest([lone], settings, quiet, lambda *ended: rows.extend(distances(*ended)), nothing)
     assert outcomes(pl.DataFrame(found, infer_schema_length=None))[BIAS_1][0].all_arrived
     assert [row["distance"] for row in rows] == [1, 2, 4, 8, 14]
     assert min(row["value"] for row in rows) > 0.95

@@ -23,16 +23,16 @@ def settings_of(make_task, family="transformer", tokens=(1280, 2560)):
 @needs_compiler
 def test_only_long_runs_of_stacked_families_are_compiled(make_task, monkeypatch):
     long = 64 * 10**7
-    assert compiling.pays(*settings_of(make_task, tokens=(long,)), "cpu")
-    assert not compiling.pays(*settings_of(make_task), "cpu")
-    assert not compiling.pays(*settings_of(make_task, "lstm", (long,)), "cpu")
-    assert not compiling.pays(*settings_of(make_task, tokens=(long,)), "cuda"), "a GPU is done sooner"
-    assert compiling.pays(*settings_of(make_task, tokens=(1000 * long,)), "cuda")
-    assert not compiling.pays(*settings_of(make_task, tokens=(1000 * long,)), "mps")
-    assert not compiling.pays(*settings_of(make_task, tokens=(2 * long,)), "cuda")
+    assert compiling.pays(*settings_of(make_task, tokens=(long,)), "cpu", 1)
+    assert not compiling.pays(*settings_of(make_task), "cpu", 1)
+    assert not compiling.pays(*settings_of(make_task, "lstm", (long,)), "cpu", 1)
+    assert not compiling.pays(*settings_of(make_task, tokens=(long,)), "cuda", 1), "a GPU is done sooner"
+    assert compiling.pays(*settings_of(make_task, tokens=(1000 * long,)), "cuda", 1)
+    assert not compiling.pays(*settings_of(make_task, tokens=(1000 * long,)), "mps", 1)
+    assert not compiling.pays(*settings_of(make_task, tokens=(2 * long,)), "cuda", 1)
     assert compiling.pays(*settings_of(make_task, tokens=(2 * long,)), "cuda", 64), "a cohort is so many runs"
     monkeypatch.setenv("CXX", "no-such-compiler")
-    assert not compiling.pays(*settings_of(make_task, tokens=(long,)), "cpu")
+    assert not compiling.pays(*settings_of(make_task, tokens=(long,)), "cpu", 1)
 
 
 def curve(task, k=0):

@@ -17,14 +17,14 @@ def from_constants(
     law: str | Form,
     params: Mapping[str, float],
     *,
-    standard_errors: Mapping[str, float] | None = None,
-    intervals: Mapping[str, Interval] | None = None,
-    level: float = 0.9,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    objective: str = "not reported",
-    n: int = 0,
-    warnings: Sequence[str] = (),
-    source: Mapping[str, Any] | None = None,
+    standard_errors: Mapping[str, float],
+    intervals: Mapping[str, Interval],
+    level: float,
+    ranges: Mapping[str, tuple[float, float]],
+    objective: str,
+    n: int,
+    warnings: Sequence[str],
+    source: Mapping[str, Any],
 ) -> Fit:
     """A Fit of ``law`` with plain ``params``, whose status is PUBLISHED.
 
@@ -36,7 +36,6 @@ def from_constants(
     constants = {**law.fixed, **params}
     if missing := set(law.parameters) - set(constants):
         raise InputError(f"lacks {', '.join(sorted(missing))}", where=law.name, mend="give each parameter")
-    ranges = dict(ranges or {})
     # In units of the middle of the ranges, as a fit would be; of 1 where no paper tells them.
     scaled = scaled_form(law, np.zeros((len(law.inputs), 1)), middles(law, ranges), 0.0, constants)
     return Fit(
@@ -44,8 +43,8 @@ def from_constants(
         status=FitStatus.PUBLISHED,
         reason=FitStatus.PUBLISHED.value,
         params={name: float(constants[name]) for name in law.parameters},
-        standard_errors={name: (standard_errors or {}).get(name) for name in law.parameters},
-        intervals={name: (intervals or {}).get(name) for name in law.parameters},
+        standard_errors={name: standard_errors.get(name) for name in law.parameters},
+        intervals={name: intervals.get(name) for name in law.parameters},
         level=level,
         intervals_by="as printed",
         objective=Objective(objective),
@@ -54,6 +53,6 @@ def from_constants(
         warnings=(_UNCERTAIN, *warnings),
         theta=tuple(scaled.theta(np.zeros(0)).tolist()),
         units=scaled.units,
-        ranges=ranges,
-        source=dict(source or {}),
+        ranges=dict(ranges),
+        source=dict(source),
     )

@@ -49,7 +49,7 @@ def check_numbers(numbers: dict[str, float | None], *, signed_loss: bool) -> dic
 
 
 def check_reach(
-    surface: LossSurface, question: AllocationQuestion, level: float, *, few_tokens: bool = False
+    surface: LossSurface, question: AllocationQuestion, level: float, *, few_tokens: bool
 ) -> None:
     """Refuse a target that the law does not reach with any N and D, or whose reach is uncertain.
 

@@ -247,10 +247,10 @@ def candidate_sets(
     budget_flops: float,
     target: Mapping[str, float],
     *,
-    candidates: Mapping[str, ArrayLike] | None = None,
-    cost: Cost = flops_6nd,
-    draws: int = 4000,
-    seed: int = 20260422,
+    candidates: Mapping[str, ArrayLike] | None,
+    cost: Cost,
+    draws: int,
+    seed: int,
 ) -> tuple[CandidateSet, CandidateSet, dict[str, Array]]:
     """The candidates in the budget: by draws, by the law made linear in its parameters, and their inputs.
 

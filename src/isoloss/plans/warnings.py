@@ -41,8 +41,8 @@ def _outside(value: float, low: float, high: float) -> float:
 def fit_warnings(
     fit: Fit,
     outside: Mapping[str, float | None],
-    interval: Any = None,
-    forecast: Forecast | Refusal | None = None,
+    interval: Any,
+    forecast: Forecast | Refusal | None,
 ) -> list[str]:
     """The fit's own warnings, missing intervals, and how far the plan lies outside the data.
 

@@ -75,10 +75,10 @@ def execution_on_gpu(
 def calibrated(
     run: PlannedRun,
     task_of: Callable[[Sequence[PlannedRun]], Task],
-    sharers: float = 1.0,
+    sharers: float,
     *,
-    alike: int = MOST_MEMBERS,
-    say: Callable[[str], None] = lambda words: None,
+    alike: int,
+    say: Callable[[str], None],
 ) -> int:
     """Members at once: half, just or twice what the rule says, by tokens a second on this machine.
 

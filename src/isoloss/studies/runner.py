@@ -233,7 +233,7 @@ def most_members(
     engine: Engine,
     execution: Execution,
     task_of: Callable[[Sequence[PlannedRun]], Task],
-    say: Callable[[str], None] = lambda words: None,
+    say: Callable[[str], None],
 ) -> int:
     """How many such runs make a cohort: one with ranks, and on a CPU, whose cores are better used apart."""
     if not engine.gpu or execution.ranks > 1:

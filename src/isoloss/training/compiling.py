@@ -37,7 +37,7 @@ def compiled(function: Callable[P, R], backend: str = "inductor") -> Callable[P,
     return torch.compile(function, dynamic=False, backend=backend)
 
 
-def pays(settings: RunSettings, shape: Shape, device: str, members: int = 1) -> bool:
+def pays(settings: RunSettings, shape: Shape, device: str, members: int) -> bool:
     """Whether to compile this cohort: a function of it and the machine, the same when resumed.
 
     Recurrent kernels are not compiled, so families that are not stacked gain nothing.

@@ -25,7 +25,7 @@ def published(name: str) -> Fit:
     return from_constants(
         law["law"],
         law["params"] | exact,
-        standard_errors=law.get("standard_errors"),
+        standard_errors=law.get("standard_errors", {}),
         intervals={key: tuple(ends) for key, ends in law.get("intervals", {}).items()},
         level=law.get("level", 0.9),
         ranges={key: tuple(ends) for key, ends in law.get("range", {}).items()},

@@ -80,10 +80,13 @@ def first_letter(settings: FirstLetterSettings, report: Report) -> Tables:
 
 
 def with_example(
-    cells: Sequence[Cell], settings: ContestSettings, report: Report, ended: Ended | None = None
+    cells: Sequence[Cell],
+    settings: ContestSettings,
+    report: Report,
+    ended: Ended = lambda labels, cohort: None,
 ) -> Tables:
     example = Example(cells[0], settings.first_seed)
-    rows = contest(cells, settings, report, ended or (lambda labels, cohort: None), example.look)
+    rows = contest(cells, settings, report, ended, example.look)
     return {"curves": rows, **example.tables()}
 
 
@@ -152,8 +155,8 @@ def contest(
     cells: Iterable[Cell],
     settings: ContestSettings,
     report: Report,
-    ended: Ended = lambda labels, cohort: None,
-    looked: Callable[[Cell, Cohort], None] = lambda cell, cohort: None,
+    ended: Ended,
+    looked: Callable[[Cell, Cohort], None],
 ) -> list[Row]:
     """A row a side, seed, rate and look.
 
