@@ -17,7 +17,7 @@ from isoloss.analysis.points import of_families, of_one_exit, points_of
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Fit, FitStatus, fit
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval
+from isoloss.stats import LEVEL, Interval, Noise, seed_noise
 
 NO_FLOOR = {"E": 1e-9}
 MISSED = 2.0
@@ -77,11 +77,14 @@ def worth_of(points: pl.DataFrame) -> LoopWorth:
     low, high = law.intervals["phi"] or (None, None)
     if law.status is not FitStatus.CONVERGED or low is None or high is None:
         raise Refusal(f"what a loop is worth has no interval: {law.reason}", mend="add sizes or loops")
-    missed, noise = missed_by(law, points), seed_noise(points)
-    if noise is not None and missed > MISSED * noise:
+    missed = missed_by(law, points)
+    noise = seed_noise(
+        points.group_by("d_model", "recurrence", "tokens", maintain_order=True).agg("loss")["loss"]
+    )
+    if isinstance(noise, Noise) and missed > MISSED * noise.sd:
         raise Refusal(
             f"what a loop is worth is not known: the law misses its runs by {text.loss(missed)} nats, "
-            f"{text.number(missed / noise, 2)} times what seeds differ by",
+            f"{text.number(missed / noise.sd, 2)} times what seeds differ by",
             mend="train longer, so that early tokens do not bend the law, or sweep a rate for each r",
         )
     phi = Interval(law.params["phi"], low, high, points.height, law.df)
@@ -124,12 +127,3 @@ def doubts_words(data: LoopWorth) -> str:
 def missed_by(law: Fit, points: pl.DataFrame) -> float:
     """Root mean square of what the law leaves, in nats."""
     return float(np.sqrt(np.mean((points["loss"] - law_losses(law, points)).to_numpy() ** 2)))
-
-
-def seed_noise(points: pl.DataFrame) -> float | None:
-    """Standard deviation over the seeds of one model at one D, pooled; None without two seeds of any."""
-    cells = points.group_by("d_model", "recurrence", "tokens").agg(
-        pl.len() - 1, squares=((pl.col("loss") - pl.col("loss").mean()) ** 2).sum()
-    )
-    df = int(cells["len"].sum())
-    return float(np.sqrt(cells["squares"].to_numpy().sum() / df)) if df else None
