@@ -7,7 +7,7 @@ import pytest
 import story
 import telling
 
-from isoloss import report
+from isoloss import files, report
 from isoloss.report import cache
 
 
@@ -49,6 +49,15 @@ def test_a_changed_study_has_no_true_report(copy, pattern):
     path.write_bytes(path.read_bytes() + b" ")
     assert cache.fingerprint(copy) != made_of
     assert cache.stored(copy / "report", cache.fingerprint(copy)) is None
+
+
+@pytest.mark.parametrize("name", ["deck.css", "settings.toml", "recorded.json", "notes.txt"])
+def test_the_code_is_another_when_a_file_of_the_package_changes(tmp_path, name):
+    files.write_text(tmp_path / "room" / name, "p {}")
+    before = cache.code_in(tmp_path)
+    assert cache.code_in(tmp_path) == before
+    files.write_text(tmp_path / "room" / name, "p { }")
+    assert cache.code_in(tmp_path) != before
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "[1", '{"made_of": 3}', None])

@@ -38,11 +38,9 @@ def test_other_results_or_another_study_draw_it_anew_and_only_the_newest_stays(d
     assert len(list((tmp_path / "home" / "deck").iterdir())) == 1
 
 
-def test_the_key_follows_the_package(monkeypatch, tmp_path):
-    files.write_text(tmp_path / "a" / "deck.css", "p {}")
-    monkeypatch.setattr(cache.resources, "files", lambda name: tmp_path)
+def test_the_key_follows_the_package(monkeypatch):
     before = cache.key(None, None)
-    files.write_text(tmp_path / "a" / "deck.css", "p { }")
+    monkeypatch.setattr(cache.cache, "code", lambda: "another package")
     assert cache.key(None, None) != before
 
 

@@ -13,6 +13,8 @@ from isoloss.errors import InputError
 
 NAME = "report.json"
 SUFFIXES = (".svg", ".png", ".pdf", ".csv")
+PACKAGE = Path(__file__).parent.parent
+SOURCES = (".py", ".toml", ".html", ".css", ".js", ".json", ".txt")
 
 
 def fingerprint(folder: Path) -> str:
@@ -27,10 +29,13 @@ def fingerprint(folder: Path) -> str:
 @cache
 def code() -> str:
     """sha256 over the package's sources, texts and templates: a changed one may change a verdict."""
-    total, package = hashlib.sha256(), Path(__file__).parent.parent
-    for path in sorted(package.rglob("*.*")):
-        if path.suffix in (".py", ".toml", ".html", ".css", ".js"):
-            total.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
+    return code_in(PACKAGE)
+
+
+def code_in(package: Path) -> str:
+    total = hashlib.sha256()
+    for path in sorted(path for path in package.rglob("*") if path.suffix in SOURCES):
+        total.update(f"{path.relative_to(package)}\0{files.sha256(path)}\n".encode())
     return total.hexdigest()
 
 

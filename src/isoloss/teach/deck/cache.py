@@ -2,15 +2,12 @@
 
 import hashlib
 from contextlib import suppress
-from importlib import resources
 from pathlib import Path
 
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.report import cache
 from isoloss.teach.deck import page
-
-SOURCES = (".py", ".html", ".css", ".js", ".json", ".toml", ".txt")
 
 
 def live_page(results: Path | None, study: Path | None) -> str:
@@ -33,10 +30,7 @@ def live_page(results: Path | None, study: Path | None) -> str:
 
 def key(results: Path | None, study: Path | None) -> str:
     """sha256 over all that decides the page: the package's own files, the results, the study."""
-    total = hashlib.sha256()
-    with resources.as_file(resources.files("isoloss")) as package:
-        for path in sorted(path for path in package.rglob("*") if path.suffix in SOURCES):
-            total.update(f"{path.relative_to(package)}\0{files.sha256(path)}\n".encode())
+    total = hashlib.sha256(cache.code().encode())
     for path in sorted([results] if results.is_file() else results.glob("*.json")) if results else []:
         total.update(f"result {path.name}\0{files.sha256(path)}\n".encode())
     total.update(f"study {cache.fingerprint(study) if study is not None else 'shipped'}".encode())
