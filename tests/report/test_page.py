@@ -88,6 +88,15 @@ def test_the_page_runs_nothing_and_fetches_nothing(page, written):
     assert "url(http" not in written[1]
 
 
+def test_the_interactive_page_runs_its_own_scripts_and_leads_nowhere(written):
+    read = Page((written[0].path.parent / "interactive.html").read_text("utf-8"))
+    policy = next(a["content"] for tag, a in read.tags if a.get("http-equiv") == "Content-Security-Policy")
+    scripts = next(rule for rule in policy.split("; ") if rule.startswith("script-src "))
+    assert scripts.count("'sha256-") == len(scripts.split()) - 1 == 2
+    assert policy.startswith("default-src 'none'; ")
+    assert policy.endswith("base-uri 'none'; form-action 'none'")
+
+
 def test_every_file_is_linked_and_there(written, page):
     result, _ = written
     linked = {link for link in page.links if link.startswith("figures/")}

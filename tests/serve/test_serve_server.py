@@ -186,6 +186,7 @@ def test_the_policy_lets_the_pages_own_script_run_and_nothing_else(study):
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == "'none'"
     assert rules["connect-src"] == "'self'"
+    assert rules["base-uri"] == rules["form-action"] == "'none'"
     assert rules["script-src"].startswith("'sha256-")
     assert "unsafe" not in rules["script-src"]
 

@@ -3,8 +3,6 @@
 Vega's interpreter stands in for eval, and the policy names the hash of each script: nothing else may run.
 """
 
-import base64
-import hashlib
 import json
 from contextlib import suppress
 from functools import cache
@@ -19,7 +17,7 @@ from isoloss.errors import InputError
 from isoloss.figures import explorer
 from isoloss.figures.render import VEGA_LITE
 from isoloss.records import StudyData
-from isoloss.report.templates import fill, text
+from isoloss.report.templates import fill, policy, text
 
 NAME = "interactive.html"
 TABLE = ("curve", "params", "tokens", "flops_6nd", "seed", "loss", "low", "high", "run_id")
@@ -80,10 +78,3 @@ def library() -> str:
     with suppress(OSError, InputError):  # where nothing can be kept it is bundled each time
         files.write_text(stored, script)
     return script
-
-
-def policy(*scripts: str) -> str:
-    """Only these scripts run; nothing is fetched, no text becomes code."""
-    digests = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from isoloss.report.interactive import policy
-from isoloss.report.templates import fill
+from isoloss.report.templates import fill, policy
 from isoloss.report.templates import text as file
 from isoloss.serve.view import View, axes_of
 from isoloss.serve.watch import Watch
@@ -64,7 +63,7 @@ class Board:
             fill(
                 "serve/page.html",
                 title="A study while it trains" if count == 1 else f"{count} studies while they train",
-                policy=f"{policy(script)}; connect-src 'self'; base-uri 'none'; form-action 'none'",
+                policy=policy(script, server=True),
                 style=Markup(style),  # noqa: S704 - our own file
                 script=Markup(script),  # noqa: S704 - our own file
                 version=self.version,

@@ -4,8 +4,6 @@ The page that the server shows and the file that ``--build`` writes differ in on
 panels have forms, and the script may talk to the server that it came from.
 """
 
-import base64
-import hashlib
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ from markupsafe import Markup
 
 from isoloss.analysis.study import StudyAnalysis
 from isoloss.errors import InputError, IsolossError
-from isoloss.report.templates import environment, fill, text
+from isoloss.report.templates import environment, fill, policy, text
 from isoloss.teach import result
 from isoloss.teach.amnesia.reach import tell as reach
 from isoloss.teach.attention.right_slot import tell as right_slot
@@ -86,7 +84,7 @@ def build(
         style=Markup(text("teach/deck/deck.css")),  # noqa: S704 - our own file
         paper=Markup(text("teach/deck/print.css")),  # noqa: S704 - our own file
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files and reveal.js
-        policy=policy(scripts, live),
+        policy=policy(*scripts, server=live),
     )
     return str(html)
 
@@ -96,20 +94,6 @@ def shipped_slides() -> dict[str, str]:
     folder = resources.files("isoloss.teach.deck").joinpath("slides")
     names = sorted(part.name for part in folder.iterdir() if part.name.endswith(".html"))
     return {name.split("-")[0].lstrip("0"): folder.joinpath(name).read_text("utf-8") for name in names}
-
-
-def policy(scripts: Sequence[str], live: bool) -> str:
-    """Content-Security-Policy: these very scripts, our own styles, and the server only on a live page."""
-    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
-    connect = "; connect-src 'self'" if live else ""
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
-        f"base-uri 'none'; form-action 'none'{connect}"
-    )
-
-
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
 def recordings(panels: Sequence[Panel], own: Path | None) -> dict[str, Result]:
