@@ -15,6 +15,7 @@ from isoloss.stats import (
     difference,
     mean,
     pooled_noise,
+    robust_sd,
     seed_noise,
     share,
     t_interval,
@@ -238,6 +239,15 @@ def test_noise_counts_seeds_and_not_sizes():
     assert isinstance(noise, Noise)
     assert (noise.df, noise.groups) == (400, 200)
     assert noise.sd == pytest.approx(0.05, rel=0.1)
+
+
+def test_the_robust_sd_is_that_of_normal_noise_whatever_a_few_do():
+    noise = 0.05 * np.random.default_rng(3).standard_normal((4, 20_000))
+    assert robust_sd(noise) == pytest.approx(np.full(4, 0.05), rel=0.02)
+    noise[:, :200] = 1e6
+    assert robust_sd(noise) == pytest.approx(np.full(4, 0.05), rel=0.04)
+    assert robust_sd([-1.0, 2.0, -3.0]) == 1.4826 * 2.0
+    assert noise.std() > 1e4, "control: the plain one follows them"
 
 
 @pytest.mark.parametrize(("value", "sign"), [(0.5, 1), (-0.5, -1), (0.001, 0)])

@@ -23,6 +23,8 @@ Row = dict[str, Any]
 
 LEVEL = 0.95
 """Of every interval in figures, sentences and demos."""
+MEDIAN_TO_SD = 1.4826
+"""Of absolute values of normal noise: its standard deviation over their median."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,11 @@ def pooled_noise(groups: Iterable[ArrayLike]) -> Noise:
 def seed_noise(groups: Iterable[ArrayLike]) -> Noise | Refusal:
     """``pooled_noise``, or why there is none."""
     return attempt(pooled_noise, groups)
+
+
+def robust_sd(rest: ArrayLike) -> NDArray[np.float64]:
+    """Standard deviation of normal noise about 0, by the median absolute value over the last axis."""
+    return MEDIAN_TO_SD * np.median(np.abs(rest), axis=-1)
 
 
 def _values(values: ArrayLike) -> NDArray[np.floating]:

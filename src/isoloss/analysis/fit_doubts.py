@@ -18,6 +18,7 @@ from isoloss.neighbours import nearest
 from isoloss.plans.forecast.forms import better_form
 from isoloss.plans.outlying import FEWEST, MOST_OFF, OFF
 from isoloss.plans.sides import one_sided
+from isoloss.stats import robust_sd
 from isoloss.table import Table, text_table
 
 MOST_OTHER = 0.5
@@ -92,7 +93,7 @@ def outliers(fit: Fit) -> Outliers | None:
     r_n = off_n
     for _ in range(_ROUNDS):
         r_n = problem.residuals(phi)
-        off_n = np.abs(r_n) / max(1.4826 * float(np.median(np.abs(r_n[~out_n]))), 1e-12)
+        off_n = np.abs(r_n) / max(float(robust_sd(r_n[~out_n])), 1e-12)
         if np.array_equal(off_n > OFF, out_n):
             break
         out_n = off_n > OFF
@@ -114,7 +115,7 @@ def framed(points: pl.DataFrame) -> list[float]:
     """The residuals that a frame holds: outliers would flatten what the others show."""
     r_n = points["residual"].to_numpy()
     off_n = np.abs(r_n - np.median(r_n))
-    return r_n[off_n <= OFF * max(1.4826 * float(np.median(off_n)), 1e-12)].tolist() or r_n.tolist()
+    return r_n[off_n <= OFF * max(float(robust_sd(off_n)), 1e-12)].tolist() or r_n.tolist()
 
 
 def beyond_words(points: pl.DataFrame) -> str:
@@ -166,7 +167,7 @@ def _outlier_words(fit: Fit, group: Outliers | None) -> str:
 
 def _form_words(fit: Fit) -> str:
     """Of another form that scatters much less about the same runs."""
-    ours = 1.4826 * float(np.median(np.abs(fit.residuals)))
+    ours = float(robust_sd(fit.residuals))
     better = better_form(fit, ours / BETTER) if on_logs(fit) else None
     if better is None:
         return ""

@@ -7,7 +7,7 @@ from scipy.special import stdtr
 from isoloss import neighbours
 from isoloss.analysis.fit_rows import amount, on_logs, spread_words, varied_inputs
 from isoloss.laws import Fit
-from isoloss.stats import t_quantile
+from isoloss.stats import MEDIAN_TO_SD, t_quantile
 
 BINS = 6
 DRIFTS = 0.05
@@ -65,7 +65,7 @@ def _bins(fit: Fit, points: pl.DataFrame, name: str, noise: float | None, df: in
         pl.col(name).max().alias("to"),
         pl.col("residual").mean().alias("mean"),
         pl.col("residual").std().fill_null(0.0).alias("spread"),
-        (1.4826 * (pl.col("residual") - pl.col("residual").median()).abs().median()).alias("bulk"),
+        (MEDIAN_TO_SD * (pl.col("residual") - pl.col("residual").median()).abs().median()).alias("bulk"),
         pl.len().alias("rows"),
         pl.col("label").n_unique().alias("independent"),
     )

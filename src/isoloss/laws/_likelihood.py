@@ -7,8 +7,8 @@ import scipy
 from scipy.special import ndtr
 
 from isoloss.laws._solve import SMALL_GRADIENT, Optimum, Problem, solve
-from isoloss.laws._spread import spread
 from isoloss.laws.forms import Array
+from isoloss.stats import robust_sd
 
 _ROUNDS = 60
 _NEARLY_ABSOLUTE = 1e-3  # a threshold below this share of the residuals is no threshold
@@ -27,7 +27,7 @@ def by_likelihood(problem: Problem, starts_SF: Array | None) -> tuple[Problem, O
     best = solve(part, starts_SF)
     s = _scale(part.residuals(best.phi), part.w_n, delta)
     for _ in range(_ROUNDS):
-        width = float(spread(part.residuals(best.phi)))
+        width = float(robust_sd(part.residuals(best.phi)))
         part = replace(part, delta=max(delta * s, _NEARLY_ABSOLUTE * width, 1e-12))
         best = replace(solve(part, best.phi[None]), tried=best.tried, agreeing=best.agreeing)
         if part.delta > delta * s:

@@ -8,15 +8,11 @@ from scipy.special import ndtr
 
 from isoloss.laws._solve import Problem, descend
 from isoloss.laws.forms import Array
+from isoloss.stats import robust_sd
 
 WORST_CONDITION = 1e10
 _CELLS = 3_000_000
 """Rows times fits that leave one out: 1,000 runs of 100 checkpoints would take 4 GB and an hour."""
-
-
-def spread(r_n: Array) -> Array:
-    """Normal-consistent median absolute residual, over the last axis."""
-    return 1.4826 * np.median(np.abs(r_n), axis=-1)
 
 
 def inside_share(problem: Problem, r_n: Array) -> Array:
@@ -27,7 +23,7 @@ def inside_share(problem: Problem, r_n: Array) -> Array:
     """
     if problem.objective != "huber-log":
         return np.ones_like(r_n)
-    width = 1.06 * np.maximum(spread(r_n), 1e-300) * r_n.shape[-1] ** -0.2
+    width = 1.06 * np.maximum(robust_sd(r_n), 1e-300) * r_n.shape[-1] ** -0.2
     width = width[..., None] if r_n.ndim > 1 else width
     return np.maximum(ndtr((problem.delta - r_n) / width) - ndtr((-problem.delta - r_n) / width), 1e-12)
 
@@ -122,5 +118,5 @@ def jackknife(problem: Problem, phi: Array, group_n: NDArray[np.int64]) -> Array
 def sigma(problem: Problem, r_n: Array, df: int) -> float:
     """Standard deviation of one run about the law: of losses, or of log losses."""
     if problem.objective == "huber-log" and df >= FEW:
-        return float(spread(r_n)) * float(np.sqrt(len(r_n) / df))
+        return float(robust_sd(r_n)) * float(np.sqrt(len(r_n) / df))
     return float(np.sqrt((problem.w_n * r_n**2).sum() / df))

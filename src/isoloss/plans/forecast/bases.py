@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from isoloss.laws import Array
 from isoloss.laws.forms.coefficients import not_negative
+from isoloss.stats import robust_sd
 
 _EXPONENT, _TOKENS_EXPONENT = 0.35, 0.38  # prior medians
 _SD_COEFFICIENT, _SD_EXPONENT = 10.0, 0.4  # of logs
 _HUBER = 1.345
-_TO_SD = 1.4826  # a median absolute deviation of normal noise, as a standard deviation
 _LEAST_SCATTER = 1e-5  # of log losses: what rounding leaves
 _STARTS = (0.6, 1.0, 1.6)  # times the prior's exponents
 _STEPS = 100
@@ -149,7 +149,7 @@ def _start(base: Base, z_In: Array, y_n: Array, factor: float) -> Array:
 
 
 def _scatter(rest_n: Array) -> float:
-    return max(_TO_SD * float(np.median(np.abs(rest_n))), _LEAST_SCATTER)
+    return max(float(robust_sd(rest_n)), _LEAST_SCATTER)
 
 
 def _weights(rest_n: Array, scatter: float) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ from isoloss.plans.forecast.origins import (
 from isoloss.plans.forecast.runs import LogRuns, log_columns
 from isoloss.plans.outlying import FEWEST, MOST_OFF, OFF
 from isoloss.sources.table import row_words
+from isoloss.stats import robust_sd
 
 _AT_ONCE = 5_000  # runs, for memory
 
@@ -60,7 +61,7 @@ def outliers(
     """
     away_n = _away(laws, runs.z_In, runs.y_n)
     noise = np.sqrt(shares(laws) @ [law.noise for law in laws])
-    far = OFF * max(1.4826 * float(np.median(away_n)), float(noise))
+    far = OFF * max(float(robust_sd(away_n)), float(noise))
     out_n = away_n > far
     if len(out_n) < FEWEST or not out_n.any() or out_n.mean() > MOST_OFF:
         return None
