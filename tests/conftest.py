@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import story
 import telling
+import user_family
 from hypothesis import settings
 
 from isoloss.figures import paper, render
@@ -110,33 +111,9 @@ def inside(told):
     return told(story.CROSSES_INSIDE)
 
 
-FAMILIES = '''
-"""Families of a user: one plain, and three that go wrong."""
-
-import os
-import signal
-from pathlib import Path
-
-import torch
-
-from isoloss.models import Family, Shape, register
-from isoloss.units import Count
-
-
-class WidthShape(Shape):
-    d_model: int
-
-
-class Bigram(torch.nn.Module):
-    def __init__(self, shape, vocab, context):
-        super().__init__()
-        self.embedding = torch.nn.Embedding(vocab, shape.d_model)
-        self.mix = torch.nn.Linear(shape.d_model, shape.d_model)
-        self.head = torch.nn.Linear(shape.d_model, vocab)
-
-    def forward(self, x_BT):
-        return self.head(self.mix(self.embedding(x_BT)))
-
+FAMILIES = (
+    user_family.PLAIN
+    + """
 
 class Broken(Bigram):
     def forward(self, x_BT):
@@ -167,7 +144,8 @@ register(Family("my-bigram", WidthShape, Bigram))
 register(Family("my-broken", WidthShape, Broken, count))
 register(Family("my-killed", WidthShape, Killed, count))
 register(Family("my-unsteady", WidthShape, Unsteady, count))
-'''
+"""
+)
 
 STUDY = """
 name = "tiny-study"

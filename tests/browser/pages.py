@@ -86,6 +86,14 @@ def wait_until(page, holds):
         page.wait_for_timeout(20)
 
 
+def violations_by_night_and_by_day(page):
+    faults = []
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        faults += [(scheme, *fault) for fault in violations(page)]
+    return faults
+
+
 def violations(page, **options):
     """What axe finds: the rule's name, how bad it is, and the first part of the page that breaks it."""
     found = Axe().run(page, **options).response["violations"]

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import spec
+from sweeps import EXPONENT, LAW, chinchilla, chinchilla_optimum
 
 from isoloss.errors import InputError
 from isoloss.figures import style
@@ -22,16 +23,6 @@ from isoloss.laws.envelope import envelope
 from isoloss.laws.isoflop import isoflop
 from isoloss.sources.published import published
 
-LAW = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}
-EXPONENT = 0.28 / 0.62
-
-
-def chinchilla_optimum(law, flops):
-    """N* = G (C/6)^(beta/(alpha+beta)), G = (alpha A/(beta B))^(1/(alpha+beta)): Hoffmann et al., eq. 4."""
-    both = law["alpha"] + law["beta"]
-    G = (law["alpha"] * law["A"] / (law["beta"] * law["B"])) ** (1 / both)
-    return G * (np.asarray(flops) / 6) ** (law["beta"] / both)
-
 
 def table(largest=np.inf):
     rng = np.random.default_rng(1)
@@ -39,8 +30,7 @@ def table(largest=np.inf):
     N = chinchilla_optimum(LAW, C) * np.tile(np.geomspace(1 / 40, 40, 15), 9)
     kept = largest >= N
     C, N = C[kept], N[kept]
-    loss = 1.69 + 406.4 * N**-0.34 + 410.7 * (C / 6 / N) ** -0.28
-    return C, N, loss * np.exp(0.001 * rng.standard_normal(len(C)))
+    return C, N, chinchilla(C, N) * np.exp(0.001 * rng.standard_normal(len(C)))
 
 
 @pytest.fixture(scope="module")

@@ -6,21 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sweeps import EXPONENT, LAW, chinchilla, chinchilla_optimum
 
 from isoloss.errors import InputError, IsolossError, Refusal
 from isoloss.laws.envelope import Cut, envelope
 
-LAW = {"E": 1.69, "A": 406.4, "B": 410.7, "alpha": 0.34, "beta": 0.28}
-EXPONENT = 0.28 / 0.62
 SIZES = np.geomspace(1e7, 1e10, 13)
 UNEVEN = 1e7 * np.cumprod([1, 1.2, 2.6, 1.3, 2.2, 1.25, 3.0, 1.4, 1.9, 1.3])
-
-
-def chinchilla_optimum(law, flops):
-    """N* = G (C/6)^(beta/(alpha+beta)), G = (alpha A/(beta B))^(1/(alpha+beta)): Hoffmann et al., eq. 4."""
-    both = law["alpha"] + law["beta"]
-    G = (law["alpha"] * law["A"] / (law["beta"] * law["B"])) ** (1 / both)
-    return G * (np.asarray(flops) / 6) ** (law["beta"] / both)
 
 
 def curves(sizes=SIZES, *, sd=0.0, rng=None, steps=60, longest=300.0, shortest=0.6):
@@ -141,7 +133,7 @@ def test_units_change_no_exponent():
 def test_runs_without_curves_are_read_by_their_hull():
     C = np.repeat(np.geomspace(1e18, 1e22, 13), 15)
     N = np.tile(np.geomspace(1e7, 1e11, 15), 13)
-    loss = LAW["E"] + LAW["A"] * N ** -LAW["alpha"] + LAW["B"] * (C / 6 / N) ** -LAW["beta"]
+    loss = chinchilla(C, N)
     found = envelope(C, N, loss, choice="hull", draws=0)
     assert found.params.exponent == pytest.approx(EXPONENT, abs=0.05)
     assert "D = C/(6 N) is assumed" in found.warnings[0]

@@ -53,5 +53,12 @@ def out(data):
     return [(excluded.row, excluded.reason) for excluded in data.runs.excluded]
 
 
-def kinds(data):
-    return {issue.kind for issue in data.runs.findings}
+def kinds(runs, severity=None):
+    return {finding.kind for finding in runs.findings if severity in (None, finding.severity)}
+
+
+def one(runs, kind):
+    (finding,) = [finding for finding in runs.findings if finding.kind == kind]
+    assert finding.message
+    assert finding.mend
+    return finding

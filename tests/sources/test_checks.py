@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from run_tables import kinds, one
 
 from isoloss.errors import InputError
 from isoloss.sources import accept, runs, usable
@@ -16,17 +17,6 @@ def grid(sizes=6, horizons=4, seed=0):
     noise = rng.normal(0, 0.005, len(params))
     loss = (1.8 + 480 * params**-0.35 + 2100 * tokens**-0.37) * np.exp(noise)
     return pl.DataFrame({"params": params, "tokens": tokens, "loss": loss})
-
-
-def kinds(found, severity=None):
-    return {finding.kind for finding in found.findings if severity in (None, finding.severity)}
-
-
-def one(found, kind):
-    (finding,) = [finding for finding in found.findings if finding.kind == kind]
-    assert finding.message
-    assert finding.mend
-    return finding
 
 
 def changed(rows, **values):

@@ -2,21 +2,11 @@
 
 import polars as pl
 import pytest
+from run_tables import kinds, one
 
 from isoloss.sources import accept, runs, usable
 
 EPOCH = "epoch-chinchilla/svg_extracted_data.csv"
-
-
-def kinds(found, severity=None):
-    return {finding.kind for finding in found.findings if severity in (None, finding.severity)}
-
-
-def one(found, kind):
-    (finding,) = [finding for finding in found.findings if finding.kind == kind]
-    assert finding.message
-    assert finding.mend
-    return finding
 
 
 @pytest.mark.parametrize(("name", "columns", "where", "rows"), [

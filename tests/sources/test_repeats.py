@@ -93,7 +93,7 @@ def test_control_labels_that_say_nothing_are_silent():
 @pytest.mark.parametrize("gap", [0.02, -0.05, 0.2])
 def test_two_evaluation_losses_stacked_are_told(gap):
     table = pl.concat([grid(noise=1e-3), grid(noise=1e-3, seed=1).with_columns(pl.col("loss") + gap)])
-    assert "stacked" in kinds(taken(table))
+    assert "stacked" in kinds(taken(table).runs)
 
 
 def test_two_readings_of_one_plot_are_told():
@@ -101,9 +101,9 @@ def test_two_readings_of_one_plot_are_told():
     loose = [
         pl.col(name) * pl.Series(np.exp(rng.normal(0, 0.002, 25))) for name in ("params", "tokens", "loss")
     ]
-    assert "paired" in kinds(taken(pl.concat([grid(), grid().with_columns(loose)])))
-    assert "paired" not in kinds(taken(grid()))
-    assert "paired" not in kinds(taken(pl.concat([grid(), grid(seed=4)])))
+    assert "paired" in kinds(taken(pl.concat([grid(), grid().with_columns(loose)])).runs)
+    assert "paired" not in kinds(taken(grid()).runs)
+    assert "paired" not in kinds(taken(pl.concat([grid(), grid(seed=4)])).runs)
 
 
 @pytest.mark.parametrize("name", ["run_id", "run", "trial"])

@@ -114,4 +114,4 @@ def test_the_batch_of_steplaw_is_told_and_that_of_marin_follows_from_its_sizes(r
     for name in ("comma", "dclm", "nemotron"):
         assert said(run_tables / f"openathena-isoflops/isoflop-{name}.csv", columns=marin) == []
     gadre = taken(run_tables / "gadre-overtraining/runs_104.csv", columns={"loss": "loss_c4_val"})
-    assert "unread-setting" not in kinds(gadre)
+    assert "unread-setting" not in kinds(gadre.runs)

@@ -78,7 +78,7 @@ def test_control_finished_runs_stay(columns):
 
 def test_words_that_nobody_knows_are_asked_about():
     data = taken(cut(status=("fertig", "abgebrochen")))
-    assert kinds(data) == {"unknown-status"}
+    assert kinds(data.runs) == {"unknown-status"}
     assert "'abgebrochen', 'fertig'" in data.warnings[0]
 
 

@@ -61,7 +61,7 @@ def test_rounded_losses_are_no_copies(name, digits):
     table = pl.concat(parts)
     table = table if name is None else table.with_columns(pl.int_range(75).alias(name))
     data = taken(table)
-    assert "near-duplicates" not in kinds(data)
+    assert "near-duplicates" not in kinds(data.runs)
     assert (out(data), len(data.loss)) == ([], 75)
 
 

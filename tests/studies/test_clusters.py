@@ -15,6 +15,7 @@ import pytest
 import slurm_node
 from appended import read_lines
 from slurm_node import queued, said, wait_for
+from user_family import PLAIN
 
 from isoloss import files
 from isoloss.records import load
@@ -30,41 +31,26 @@ def skip_unless(there, what):
         pytest.skip(what)
 
 
-SLOW = """
-import os
-import time
-from pathlib import Path
-
-import torch
-
-from isoloss.models import Family, Shape, register
-
+SLOW = (
+    PLAIN
+    + """
 HERE = Path(__file__).parent
 
 
-class WidthShape(Shape):
-    d_model: int
-
-
-class Slow(torch.nn.Module):
-    def __init__(self, shape, vocab, context):
-        super().__init__()
-        self.embedding = torch.nn.Embedding(vocab, shape.d_model)
-        self.mix = torch.nn.Linear(shape.d_model, shape.d_model)
-        self.head = torch.nn.Linear(shape.d_model, vocab)
-
+class Slow(Bigram):
     def forward(self, x_BT):
         time.sleep(0.1 * (self.training and (HERE / "slow").exists()))
         while self.training and (HERE / "hold").exists():
             (HERE / f"held-{os.getpid()}").touch()
             time.sleep(0.02)
-        return self.head(self.mix(self.embedding(x_BT)))
+        return super().forward(x_BT)
 
 
 register(Family("my-slow", WidthShape, Slow))
 if "MARK" in os.environ:
     Path(os.environ["MARK"]).write_text(os.environ["SLURM_JOB_ID"])
 """
+)
 """With a file ``slow`` a run lasts half a minute, so that what is sent to it meets it half-way; with a file
 ``hold`` it waits in an update, deaf to a stop."""
 

@@ -5,7 +5,6 @@ import pytest
 
 from isoloss.stats import share
 from isoloss.teach.shares import gap
-from isoloss.text import percent
 
 
 @pytest.mark.parametrize(
@@ -20,12 +19,6 @@ def test_all_right_is_not_certain():
     low, high = share(2000, 2000).interval
     assert high == 1.0
     assert 0.997 < low < 1.0
-
-
-def test_percent_says_all_only_of_all():
-    assert percent(1.0, 1) == "100.0%"
-    assert percent(1999 / 2000, 1) == ">99.9%"
-    assert percent(0.0375, 1) == "3.8%"
 
 
 def test_a_gap_flips_with_its_sides_and_needs_seeds():

@@ -237,11 +237,16 @@ def test_weights_of_another_shape_are_refused(about, tmp_path):
 @pytest.fixture(scope="module")
 def held_out_windows(about, tmp_path_factory):
     """The very windows of the recorded losses, from the packaged tokenizer."""
-    documents = library.load("starter").validation
-    place = tmp_path_factory.mktemp("held-out") / "validation.tokens"
+    tokens = held_out(about, "starter", checkpoints.tokenizer(), tmp_path_factory.mktemp("held-out"))
+    return evaluation_windows(tokens, count=about.runs[0].windows, context=about.context)
+
+
+def held_out(about, corpus, tokenizer, folder):
+    """The validation text of a corpus as a token file."""
+    documents, place = library.load(corpus).validation, folder / "validation.tokens"
     write_tokens(
         place,
-        encode(checkpoints.tokenizer(), [document.text for document in documents]),
+        encode(tokenizer, [document.text for document in documents]),
         split="validation",
         vocabulary=about.vocab,
         documents=len(documents),
@@ -249,7 +254,7 @@ def held_out_windows(about, tmp_path_factory):
         tokenizer_hash=about.tokenizer_hash,
         corpus_hash=about.corpus_hash,
     )
-    return evaluation_windows(open_tokens(place), count=about.runs[0].windows, context=about.context)
+    return open_tokens(place)
 
 
 @pytest.fixture(scope="module")
@@ -269,20 +274,9 @@ def test_the_shown_pair_gives_its_recorded_losses_on_text_held_out_of_its_novels
     folder = checkpoints.shown_folder()
     about = checkpoints.card(folder)
     assert library.info(packing.PART).corpus_hash == about.corpus_hash
-    documents = library.load(packing.PART).validation
-    place = tmp_path / "validation.tokens"
-    write_tokens(
-        place,
-        encode(checkpoints.tokenizer(folder), [document.text for document in documents]),
-        split="validation",
-        vocabulary=about.vocab,
-        documents=len(documents),
-        text_bytes=sum(map(text_bytes, documents)),
-        tokenizer_hash=about.tokenizer_hash,
-        corpus_hash=about.corpus_hash,
-    )
+    tokens = held_out(about, packing.PART, checkpoints.tokenizer(folder), tmp_path)
     for run in about.runs:
-        x_MT, y_MT = evaluation_windows(open_tokens(place), count=run.windows, context=about.context)
+        x_MT, y_MT = evaluation_windows(tokens, count=run.windows, context=about.context)
         model = checkpoints.cohort(about, run.family, [0], folder)
         sums = evaluate(model, x_MT[:64], y_MT[:64], members=1, device=torch.device("cpu"))[0]
         recorded = np.array(run.sum_T) / run.windows
