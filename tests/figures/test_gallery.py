@@ -8,7 +8,7 @@ import pytest
 import spec
 
 from isoloss import published, text
-from isoloss.analysis import refits
+from isoloss.analysis import frontier, refits
 from isoloss.analysis.families import name_of
 from isoloss.analysis.loop_worth import worth_of
 from isoloss.errors import InputError, Refusal
@@ -16,7 +16,6 @@ from isoloss.figures import (
     compared_laws,
     design,
     exponents,
-    frontier_fit,
     gallery,
     hidden_runs,
     learning_curves,
@@ -91,7 +90,7 @@ def test_a_law_and_the_forecast_of_its_runs_are_drawn_together(law, table):
 
 
 def test_runs_to_buy_are_those_of_the_design(law):
-    bought = frontier_fit.next_runs(law)
+    bought = frontier.next_runs(law)
     figure = design.figure(law, bought)
     assert figure.table["params"].to_list() == [run.inputs["params"] for run in bought.runs]
     assert sum(figure.table["flops"]) == pytest.approx(bought.spent_flops)

@@ -6,16 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 import spec
-from sweeps import EXPONENT, LAW, chinchilla, chinchilla_optimum
+from sweeps import LAW, chinchilla_optimum, noisy
 
+from isoloss.analysis.method_frontiers import budget_frontier, envelope_frontier, law_frontier
 from isoloss.errors import InputError
 from isoloss.figures import style
-from isoloss.figures.isoflop import (
-    budget_frontier,
-    envelope_frontier,
-    frontier_figure,
-    law_frontier,
-)
+from isoloss.figures.isoflop import frontier_figure
 from isoloss.figures.isoflop_curves import curves_figure
 from isoloss.figures.render import render
 from isoloss.laws import fit
@@ -24,18 +20,9 @@ from isoloss.laws.isoflop import isoflop
 from isoloss.sources.published import published
 
 
-def table(largest=np.inf):
-    rng = np.random.default_rng(1)
-    C = np.repeat(np.geomspace(1e18, 1e22, 9), 15)
-    N = chinchilla_optimum(LAW, C) * np.tile(np.geomspace(1 / 40, 40, 15), 9)
-    kept = largest >= N
-    C, N = C[kept], N[kept]
-    return C, N, chinchilla(C, N) * np.exp(0.001 * rng.standard_normal(len(C)))
-
-
 @pytest.fixture(scope="module")
 def found():
-    return isoflop(*table(largest=1.02 * chinchilla_optimum(LAW, 10**20.5)), noise=0.003)
+    return isoflop(*noisy(largest=1.02 * chinchilla_optimum(LAW, 10**20.5)), noise=0.003)
 
 
 def test_the_title_states_the_exponent_and_what_was_left_out(found):
@@ -73,7 +60,7 @@ def test_left_out_minima_are_open_marks_with_their_reason(found):
 
 
 def test_no_left_out_minimum_leaves_no_open_mark():
-    whole = curves_figure(isoflop(*table(), noise=0.003))
+    whole = curves_figure(isoflop(*noisy(), noise=0.003))
     assert "left out" not in whole.shows
     assert diamonds(whole, filled=False) == []
 
@@ -102,7 +89,7 @@ def test_losses_far_above_every_minimum_are_not_drawn(found):
 
 
 def test_each_method_has_a_colour_a_shape_and_a_name_of_its_own(found):
-    C, N, loss = table()
+    C, N, loss = noisy()
     frontiers = [
         budget_frontier(found),
         envelope_frontier(envelope(C, N, loss, run=None, choice="hull", draws=50)),
@@ -130,7 +117,7 @@ def test_the_table_holds_every_point_and_optimum(found):
 
 
 def test_figures_render(found):
-    C, N, loss = table()
+    C, N, loss = noisy()
     law = fit("chinchilla", {"params": N, "tokens": C / 6 / N}, loss, objective="squared-log")
     curves = envelope(C, N, loss, run=None, choice="hull", draws=50)
     frontiers = [
@@ -145,23 +132,9 @@ def test_figures_render(found):
         json.dumps(figure.chart.to_dict(validate=False), allow_nan=False)
 
 
-def test_the_frontier_of_a_law_finds_the_laws_own_optimum():
-    C, N, loss = table()
-    law = fit("chinchilla", {"params": N, "tokens": C / 6 / N}, loss, objective="squared-log")
-    one = law_frontier(law, 1e18, 1e22)
-    exact = law.params["beta"] / (law.params["alpha"] + law.params["beta"])
-    assert one.exponent == pytest.approx(exact, abs=1e-4)
-    assert one.law["params"].to_numpy() == pytest.approx(
-        chinchilla_optimum(law.params, one.law["flops"].to_numpy()), rel=1e-3
-    )
-    low, high = one.interval
-    assert low < EXPONENT < high
-    assert high - low < 0.05
-
-
 def test_methods_that_disagree_say_so(found):
     one = budget_frontier(found)
-    C, N, loss = table()
+    C, N, loss = noisy()
     other = budget_frontier(isoflop(C, N * (C / 1e20) ** 0.2, loss, noise=0.003))
     assert "do not all overlap" in frontier_figure([one, other]).title
     assert "intervals overlap" in frontier_figure([one, one]).title
@@ -180,10 +153,6 @@ def test_what_papers_print_lies_beside_the_methods(found):
     assert lines["rule"].n_unique() == 4
 
 
-def test_wrong_frontiers_are_input_errors():
+def test_no_frontier_is_an_input_error():
     with pytest.raises(InputError, match="no frontier"):
         frontier_figure([])
-    N = np.geomspace(1e6, 1e9, 7)
-    power = fit("power", {"params": N}, 5 * N**-0.07 * (1 + 0.001 * np.cos(np.arange(7))))
-    with pytest.raises(InputError, match="params and tokens"):
-        law_frontier(power, 1e18, 1e20)

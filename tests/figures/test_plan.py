@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import spec
 
+from isoloss.analysis.frontier import optimal_sizes
 from isoloss.errors import InputError
 from isoloss.figures import iso_loss
 from isoloss.figures import plan as figures
@@ -129,7 +130,7 @@ def test_every_point_of_a_line_has_its_loss_and_the_frontier_its_least_compute(f
     loss = fitted.predict(params=table["params"].to_numpy(), tokens=tokens.to_numpy()).loss
     np.testing.assert_allclose(loss, table["loss"], atol=2e-3)
     assert table["loss"].n_unique() >= 4
-    best = figures.optimal_sizes(fitted, planned)
+    best = optimal_sizes(fitted, planned)
     for (_,), line in table.group_by("loss"):
         least = line.sort("flops")[0]
         near = np.exp(np.interp(np.log(least["flops"]), np.log(best.flops_F), np.log(best.params_F)))

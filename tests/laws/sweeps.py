@@ -40,5 +40,15 @@ def grid(budgets=BUDGETS, width=8.0, sizes=9, shift=1.0):
     )
 
 
+def noisy(largest=np.inf):
+    """C, N and loss of nine budgets with 0.1 % of noise, of sizes up to ``largest``."""
+    rng = np.random.default_rng(1)
+    C = np.repeat(np.geomspace(1e18, 1e22, 9), 15)
+    N = chinchilla_optimum(LAW, C) * np.tile(np.geomspace(1 / 40, 40, 15), 9)
+    kept = largest >= N
+    C, N = C[kept], N[kept]
+    return C, N, chinchilla(C, N) * np.exp(0.001 * rng.standard_normal(len(C)))
+
+
 def chinchilla(C, N):
     return LAW["E"] + LAW["A"] * N ** -LAW["alpha"] + LAW["B"] * (C / 6 / N) ** -LAW["beta"]

@@ -10,10 +10,10 @@ import pytest
 from test_page import code_names
 
 from isoloss import files, report
-from isoloss.analysis import fit_findings, fit_tables, refits
+from isoloss.analysis import fit_findings, fit_tables, frontier, refits
 from isoloss.analysis.fit_rows import brief_formula, condition
+from isoloss.analysis.method_frontiers import law_frontier
 from isoloss.errors import InputError, Refusal
-from isoloss.figures import frontier_fit, isoflop, plan
 from isoloss.figures.render import Picture
 from isoloss.laws import FORMS, FitStatus, fit
 from isoloss.plans import allocation_exponent
@@ -63,9 +63,8 @@ def undrawn():
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(publish.render, "render", stand_in)
         patched.setattr(publish.paper, "svg", lambda *_, **__: '<svg viewBox="0 0 9 9"></svg>')
-        patched.setattr(plan, "DRAWS", 100)
-        patched.setattr(plan, "POINTS", 9)
-        patched.setattr(frontier_fit, "DRAWS", 100)
+        patched.setattr(frontier, "DRAWS", 100)
+        patched.setattr(frontier, "POINTS", 9)
         yield drawn
 
 
@@ -309,10 +308,10 @@ def test_page_methods_and_figure_give_one_interval_of_a():
     found = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log")
     methods = exponents_by_method(6 * N * D, N, loss, tokens=D, run=N.tolist(), level=found.level)
     page = fit_findings._allocation(allocation_exponent(found)).numbers["interval"]
-    figure = isoflop.law_frontier(found, 1e17, 1e20, level=found.level).interval
+    figure = law_frontier(found, 1e17, 1e20, level=found.level).interval
     assert page == methods.each[-1].interval == figure
     # Another level is another interval.
-    assert isoflop.law_frontier(found, 1e17, 1e20, level=0.5).interval != page
+    assert law_frontier(found, 1e17, 1e20, level=0.5).interval != page
 
 
 @pytest.mark.parametrize("status", [s for s in FitStatus if s is not FitStatus.CONVERGED])

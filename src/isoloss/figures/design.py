@@ -7,10 +7,11 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.frontier import Source
 from isoloss.errors import Refusal
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
-from isoloss.figures.plan import Source, name_of
+from isoloss.figures.plan import name_of
 from isoloss.figures.style import INK, PREDICTED, QUIET, REAL, log_axis
 from isoloss.plans.design import Design
 from isoloss.plans.fixed_inputs import run_sizes

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import altair as alt
 
 from isoloss.analysis import refits
+from isoloss.analysis.frontier import Source, largest_plan
 from isoloss.analysis.study import StudyAnalysis, analyse, of_pair
 from isoloss.errors import InputError, Refusal
 from isoloss.figures import (
@@ -38,7 +39,6 @@ from isoloss.figures import (
 )
 from isoloss.figures import fit as fit_figures
 from isoloss.figures.figure import Figure
-from isoloss.figures.plan import Source
 from isoloss.figures.style import configured, title_of
 from isoloss.laws import Fit
 from isoloss.plans import Plan
@@ -119,7 +119,7 @@ def _exponents(fit: Fit, others: Sequence[Fit]) -> Figure:
 def _iso_loss(source: Source, others: Sequence[Source]) -> list[Figure]:
     if len(others) > 1:
         raise InputError("this figure draws two laws at most", where=others[1].law, mend="name two sources")
-    return [iso_loss.figure(source, frontier_fit.largest_plan(source), *others)]
+    return [iso_loss.figure(source, largest_plan(source), *others)]
 
 
 def _without_a_law(source: Source, which: int) -> Figure:
@@ -132,7 +132,7 @@ def _without_a_law(source: Source, which: int) -> Figure:
 
 
 def _planned(draw: Callable[..., Figure]) -> Callable[[Source, Sequence[Source]], list[Figure]]:
-    return _alone(lambda source: draw(source, frontier_fit.largest_plan(source)))
+    return _alone(lambda source: draw(source, largest_plan(source)))
 
 
 _grid = looped_grid.grid_figure

@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.frontier import Source, optimal_sizes, runs_of
 from isoloss.analysis.iso_loss import contours, levels
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
-from isoloss.figures.plan import Source, name_of, optimal_sizes, runs_of
+from isoloss.figures.plan import name_of
 from isoloss.figures.style import INK, POWERS, log_axis
 from isoloss.plans import Optima, Plan
 

@@ -1,8 +1,6 @@
 """The compute frontier N*(C) as several methods see it: IsoFLOP budgets, the envelope, a law."""
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from itertools import cycle
 
 import altair as alt
@@ -10,40 +8,18 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.errors import InputError, Refusal
+from isoloss.analysis.frontier import printed_sizes
+from isoloss.analysis.method_frontiers import GRID, MethodFrontier, all_frontiers
+from isoloss.errors import InputError
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.isoflop_curves import curves_figure
-from isoloss.figures.plan import printed_lines, printed_marks
+from isoloss.figures.plan import printed_marks
 from isoloss.figures.style import POWERS, log_axis
-from isoloss.laws import Fit
-from isoloss.laws.envelope import Envelope
-from isoloss.laws.frontier import Frontier
-from isoloss.laws.isoflop import IsoFlop
-from isoloss.plans.curve import ALLOCATION_DRAWS, allocation_exponent, optima
 from isoloss.plans.methods import ExponentsByMethod
 
 WIDTH, HEIGHT = 560, 400
-GRID = 25
-POINTS = pl.Schema({"flops": pl.Float64, "params": pl.Float64, "used": pl.Boolean})
 COLOURS = ("#0072B2", "#CC5500", "#00845f", "#3f3f3f")
-
-
-@dataclass(frozen=True)
-class MethodFrontier:
-    """One method's frontier: its optima, what it left out, and its law with a band over ``flops``."""
-
-    name: str
-    exponent: float
-    interval: tuple[float, float] | None
-    level: float
-    points: pl.DataFrame  # POINTS
-    law: pl.DataFrame  # flops, params, low, high
-
-    @property
-    def label(self) -> str:
-        ends = "" if self.interval is None else f" ({text.interval(self.interval, text.loss)})"
-        return f"{self.name}: a = {self.exponent:.3f}{ends}"
 
 
 def frontier_figure(frontiers: Sequence[MethodFrontier]) -> Figure:
@@ -67,76 +43,11 @@ def frontier_figure(frontiers: Sequence[MethodFrontier]) -> Figure:
     )
 
 
-def budget_frontier(isoflop: IsoFlop) -> MethodFrontier:
-    rows = [(budget.flops, budget.params, budget.used) for budget in isoflop.budgets]
-    law = isoflop.params
-    return _through_optima(f"IsoFLOP, {isoflop.method.value}", rows, law, law.interval, isoflop.level)
-
-
-def envelope_frontier(envelope: Envelope) -> MethodFrontier:
-    rows = [(handover.flops, handover.params, handover.cut is None) for handover in envelope.handovers]
-    name = f"envelope, {envelope.choice.value}"
-    return _through_optima(name, rows, envelope.params, envelope.params_interval, envelope.level)
-
-
-def _through_optima(
-    name: str,
-    rows: Sequence[tuple[float, float, bool]],
-    law: Frontier,
-    interval: tuple[float, float] | None,
-    level: float,
-) -> MethodFrontier:
-    """A power law through optima that were read off the runs; a row is its flops, params and used."""
-    points = pl.DataFrame(rows, schema=POINTS, orient="row")
-    C = np.geomspace(*marks.span(points["flops"]), GRID)
-    middle, low, high = law.band(C)
-    band = pl.DataFrame({"flops": C, "params": middle, "low": low, "high": high})
-    return MethodFrontier(name, law.exponent, interval, level, points, band)
-
-
-def law_frontier(fit: Fit, low: float, high: float, *, level: float = 0.9) -> MethodFrontier:
-    """N* of a law of params and tokens at C = 6 N D; its band from draws of its parameters.
-
-    Raises InputError for a law of other inputs or a range that is none, and Refusal where there is no
-    optimum that grows with C.
-    """
-    if set(fit.ranges) != {"params", "tokens"}:
-        raise InputError(
-            f"{fit.law} takes {', '.join(fit.ranges)}, not params and tokens", mend="fit another"
-        )
-    if not 0 < low < high < np.inf:
-        raise InputError(f"compute runs from {low} to {high}", mend="give 0 < low < high")
-    C = np.geomspace(low, high, GRID)
-    best = optima(fit, C, level=level, draws=ALLOCATION_DRAWS)
-    allocation = allocation_exponent(fit, C, level=level)
-    if allocation is None or not np.all(np.diff(best.params_F) > 0):
-        raise Refusal(
-            f"N* of {fit.law} does not grow with C everywhere from {text.counts(low, high)} FLOP",
-            mend="choose compute nearer to the data",
-        )
-    ends = best.params_ends or (best.params_F, best.params_F)
-    law = pl.DataFrame({"flops": C, "params": best.params_F, "low": ends[0], "high": ends[1]})
-    exponent, interval = allocation
-    return MethodFrontier(f"law, {fit.law}", exponent, interval, level, POINTS.to_frame(), law)
-
-
 def pictures(exponents: ExponentsByMethod, loss_unit: str = "nats per token") -> list[Figure]:
     """The curves by budget, and the compute frontier by every method that gives one."""
     curves = [] if exponents.isoflop is None else [curves_figure(exponents.isoflop, loss_unit=loss_unit)]
     frontiers = all_frontiers(exponents)
     return [*curves, frontier_figure(frontiers)] if frontiers else curves
-
-
-def all_frontiers(exponents: ExponentsByMethod) -> list[MethodFrontier]:
-    """The budgets' reading, the envelope and the law, as far as there are any, for one picture."""
-    frontiers = [] if exponents.isoflop is None else [budget_frontier(exponents.isoflop)]
-    if exponents.envelope is not None:
-        frontiers.append(envelope_frontier(exponents.envelope))
-    if exponents.law is not None and frontiers:
-        low, high = marks.span(*(frontier.points["flops"] for frontier in frontiers))
-        with suppress(Refusal):
-            frontiers.append(law_frontier(exponents.law, low, high, level=exponents.level))
-    return frontiers
 
 
 def _verdict(frontiers: Sequence[MethodFrontier]) -> str:
@@ -177,7 +88,7 @@ def _frontier_chart(frontiers: Sequence[MethodFrontier]) -> alt.LayerChart:
     optima = pl.concat(frontier.points for frontier in frontiers)
     ends = marks.span(laws["flops"], optima["flops"])
     x = log_axis(alt.X, "flops", "Training compute C, FLOP", *ends, room=1.3, labels=POWERS)
-    rules = printed_lines(np.geomspace(*ends, GRID)).filter(panel="params").rename({"value": "params"})
+    rules = printed_sizes(np.geomspace(*ends, GRID)).filter(size="params").rename({"value": "params"})
     ends = marks.span(laws["params"], optima["params"], rules["params"])
     y = log_axis(alt.Y, "params", "Optimal parameters N*", *ends, room=1.3)
     layers: list[alt.Chart] = [printed_marks(rules, x, y)]

@@ -5,58 +5,26 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.frontier import PRINTED, RULES, Source, optimal_sizes, printed_sizes, runs_of
 from isoloss.errors import InputError
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import INK, POWERS, PREDICTED, QUIET, REAL, linear_axis, log_axis
-from isoloss.laws import Array, Fit
-from isoloss.plans import Optima, Plan, optima
-from isoloss.plans.fixed_inputs import held_inputs, run_sizes
-from isoloss.plans.forecast import Forecaster
-from isoloss.plans.heuristics import kaplan, twenty_tokens
-from isoloss.sources.published import published
-
-Source = Fit | Forecaster
-"""What a plan rests on: a law, or the forecast of a table."""
+from isoloss.laws import Fit
+from isoloss.plans import Optima, Plan
 
 WIDTH, HEIGHT = 640, 360
 PANEL = 300
-POINTS, DRAWS = 49, 400
-KRIGED_POINTS, KRIGED_DRAWS = 25, 100
-"""Of a forecast, whose draws take a hundred times as long as a law's."""
-DECADES = 2.0
-"""How far the curves go below the plan's budget where there are no data."""
 PANELS = {
     "params": "Parameters N",
     "tokens": "Training tokens D",
     "tokens_per_param": "Tokens a parameter, D / N",
 }
-RULES = {"Kaplan et al. 2020, Table 6": kaplan, "20 tokens a parameter": twenty_tokens}
-PRINTED = {"Hoffmann et al. 2022, eq. 10": "chinchilla", "Besiroglu et al. 2024": "chinchilla-epoch"}
-"""Laws by the names under which papers printed them."""
 DASHES = dict(zip([*RULES, *PRINTED], ([7, 4], [2, 3], [7, 3, 2, 3], [12, 3]), strict=True))
 
 
 def name_of(source: Source) -> str:
     return f"the law {source.law}" if isinstance(source, Fit) else "the forecast, without a law"
-
-
-def optimal_sizes(source: Source, plan: Plan) -> Optima:
-    """The best models from the smallest run, or two decades below the plan, to a little above the plan."""
-    runs = runs_of(source, plan)
-    low, high = plan.flops / 10**DECADES, plan.flops
-    if runs is not None:
-        low, high = marks.span(runs["flops"], [plan.flops])
-        low = min(low, plan.flops / 10)
-    points, draws = (POINTS, DRAWS) if isinstance(source, Fit) else (KRIGED_POINTS, KRIGED_DRAWS)
-    return optima(
-        source,
-        np.geomspace(low, 3 * high, points),
-        setting=held_inputs(plan.given),
-        flops_per_token=plan.flops_per_token,
-        level=plan.level,
-        draws=draws,
-    )
 
 
 def frontier(source: Source, plan: Plan) -> Figure:
@@ -102,7 +70,7 @@ def _band_name(source: Source, plan: Plan) -> str:
 def allocation(source: Source, plan: Plan) -> Figure:
     """The best N and D over compute, with intervals, beside rules and laws that papers print."""
     best, runs = optimal_sizes(source, plan), runs_of(source, plan)
-    sizes, rules = _allocation_table(best), printed_lines(best.flops_F, plan.flops_per_token)
+    sizes, rules = _allocation_table(best), printed_sizes(best.flops_F, plan.flops_per_token)
     charts = [_allocation_panel(column, sizes, rules, best, runs, plan) for column in PANELS]
     ends = plan.intervals.get("params")
     model = "plan" if plan.penalty is None else "best model"
@@ -163,22 +131,6 @@ def penalty(plan: Plan, unit: str) -> Figure:
     )
 
 
-def runs_of(source: Source, plan: Plan) -> pl.DataFrame | None:
-    """N, D, training FLOPs and loss of the runs behind it, counted as the plan counts."""
-    sizes = run_sizes(source)
-    if sizes is None or source.data is None:
-        return None
-    params, tokens, executed = sizes
-    return pl.DataFrame(
-        {
-            "params": params,
-            "tokens": tokens,
-            "flops": plan.flops_per_token * executed * tokens,
-            "loss": np.array(source.data.loss),
-        }
-    )
-
-
 def _frontier_table(best: Optima) -> pl.DataFrame:
     """A row a budget that has an optimum: flops, loss, low, high, params, tokens."""
     low, high = best.band or (best.loss_F, best.loss_F)
@@ -210,21 +162,6 @@ def _allocation_table(best: Optima) -> pl.DataFrame:
     )
 
 
-def printed_lines(flops_F: Array, flops_per_token: float = 6.0) -> pl.DataFrame:
-    """What printed rules and laws say: panel, flops, value, rule."""
-    sizes = {name: np.array([rule(flops) for flops in flops_F]).T for name, rule in RULES.items()}
-    for name, law in PRINTED.items():
-        printed = optima(published(law), flops_F, flops_per_token=flops_per_token, draws=DRAWS)
-        sizes[name] = np.array([printed.params_F, printed.tokens_F])
-    return pl.concat(
-        pl.DataFrame({"flops": flops_F, "value": value_F}).with_columns(
-            panel=pl.lit(panel), rule=pl.lit(name)
-        )
-        for name, size_2F in sizes.items()
-        for panel, value_F in zip(PANELS, [*size_2F, size_2F[1] / size_2F[0]], strict=True)
-    )
-
-
 def _finite(table: pl.DataFrame) -> pl.DataFrame:
     """Without the budgets that have no optimum."""
     return table.filter(pl.all_horizontal(pl.col(pl.Float64).is_finite()))
@@ -247,7 +184,7 @@ def printed_marks(rules: pl.DataFrame, x: alt.X, y: alt.Y) -> alt.Chart:
 def _allocation_panel(
     column: str, sizes: pl.DataFrame, rules: pl.DataFrame, best: Optima, runs: pl.DataFrame | None, plan: Plan
 ) -> alt.LayerChart:
-    sizes, rules = (table.filter(pl.col("panel") == column) for table in (sizes, rules))
+    sizes, rules = sizes.filter(panel=column), rules.filter(size=column)
     x = _flops_axis(best, None)
     low, high = marks.span(sizes["low"], sizes["high"], rules["value"])
     y = log_axis(alt.Y, "value", PANELS[column], low, high, room=1.5)

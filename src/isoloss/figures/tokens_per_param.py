@@ -7,14 +7,12 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
-from isoloss.errors import InputError, Refusal, attempt
+from isoloss.analysis.frontier import POINTS, largest_plan, tokens_per_param
+from isoloss.errors import InputError
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
-from isoloss.figures.frontier_fit import largest_plan
-from isoloss.figures.plan import DRAWS, POINTS
 from isoloss.figures.style import INK, OTHER_COLOURS, POWERS, PREDICTED, QUIET, axis, log_axis
 from isoloss.laws import Fit
-from isoloss.plans.curve import optima
 
 WIDTH, HEIGHT = 560, 360
 DECADES = 2.0
@@ -36,7 +34,7 @@ def figure(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
         raise InputError("too many laws to tell apart", mend=f"draw at most {len(OTHER_COLOURS)} beside")
     colours, names = [PREDICTED, *OTHER_COLOURS], [name_of(fit, "this fit"), *map(name_of, others)]
     table = pl.concat(
-        ratios(law, flops_F).with_columns(label=pl.lit(name), colour=pl.lit(colour))
+        tokens_per_param(law, flops_F).with_columns(label=pl.lit(name), colour=pl.lit(colour))
         for law, name, colour in zip(laws, names, colours, strict=False)
     )
     looks = alt.Scale(domain=names, range=[DASHES[i] for i in range(len(names))])
@@ -55,7 +53,7 @@ def figure(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
         marks.line(table, x, y, by="label", width=2.4, dash=dashes, clip=True),
         marks.end_labels(ends, marks.EDGE, y, HEIGHT),
     ]
-    at = float(np.interp(np.log(flops), np.log(flops_F), ratios(fit, flops_F)["ratio"].to_numpy()))
+    at = float(np.interp(np.log(flops), np.log(flops_F), tokens_per_param(fit, flops_F)["ratio"].to_numpy()))
     return captioned(
         "tokens-per-param",
         marks.panel(layers, WIDTH, HEIGHT),
@@ -69,17 +67,3 @@ def figure(fit: Fit, others: Sequence[Fit] = ()) -> Figure:
 def name_of(law: Fit, otherwise: str = "") -> str:
     """A published law by its own name, a fit by its form's or ``otherwise``."""
     return str(law.source.get("published", otherwise or law.law))
-
-
-def ratios(law: Fit, flops_F: np.ndarray) -> pl.DataFrame:
-    """flops, ratio, low, high of the best models; without ends where the law knows none.
-
-    D / N = C / (6 N^2), so its ends are those of N, turned round.
-    """
-    best = attempt(optima, law, flops_F, level=law.level, draws=DRAWS)
-    if isinstance(best, Refusal):
-        raise InputError(f"has no best model: {best.what}", where=name_of(law), mend="leave it out")
-    low_F, high_F = best.params_ends or (best.params_F, best.params_F)
-    columns = {"ratio": best.params_F, "low": high_F, "high": low_F}
-    rows = pl.DataFrame({name: flops_F / 6 / size_F**2 for name, size_F in columns.items()})
-    return rows.select(pl.Series("flops", flops_F), pl.all()).filter(pl.col("ratio").is_finite())
