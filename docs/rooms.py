@@ -6,6 +6,8 @@ An arrow runs from a room to one that it imports; one that follows from others i
 stands is chosen here, its purpose is the first line of its docstring, and the rest is measured.
 """
 
+import re
+import tomllib
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -33,16 +35,20 @@ PLACES = {
     "models": (0, 6),
     "corpus": (1, 6),
 }
-GROUND = (
-    "amounts, captions, errors, files, loopback, plain, provenance, stats, strict, table, text, units: "
-    "the ground floor of all"
-)
 
 
 def rooms() -> list[str]:
     """The folders of the package."""
     folder = Path(import_module("isoloss").__file__ or "").parent
     return sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+
+
+def ground() -> str:
+    """The modules below all rooms: the two lowest layers of import-linter."""
+    settings = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    names = sorted(re.findall(r"\w+", " ".join(layers[-2:])))
+    return f"{', '.join(names)}: the ground floor of all"
 
 
 def arrows() -> set[tuple[str, str]]:
@@ -103,7 +109,7 @@ def svg() -> str:
     parts += [_box(room, *PLACES[room]) for room in rooms()]
     y = height - 56
     parts.append(f'<rect x="20" y="{y}" width="{width - 40}" height="36" rx="4" fill="#eee" stroke="#999"/>')
-    parts.append(f'<text x="{width / 2:g}" y="{y + 22}" text-anchor="middle" fill="#222">{GROUND}</text>')
+    parts.append(f'<text x="{width / 2:g}" y="{y + 22}" text-anchor="middle" fill="#222">{ground()}</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 
