@@ -63,7 +63,7 @@ class FamilyPair:
     def headline_gaps(self) -> list[Gap]:
         """Against the rival of the headline; the intervals of all sizes hold together."""
         gaps = [gap for gap in self.gaps if gap.curve == self.rival]
-        return [replace(gap, difference=together(gap.difference, len(gaps))) for gap in gaps]
+        return [replace(gap, difference=bonferroni(gap.difference, len(gaps))) for gap in gaps]
 
     @cached_property
     def crossings(self) -> Mapping[str, Crossing | Refusal]:
@@ -165,7 +165,7 @@ def compare(
     )
 
 
-def together(one: Interval, count: int) -> Interval:
+def bonferroni(one: Interval, count: int) -> Interval:
     """As one of ``count`` that hold together at its level (Bonferroni); itself where it has none."""
     if not one.df:
         return one

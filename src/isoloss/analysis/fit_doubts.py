@@ -35,7 +35,7 @@ _WIDE = 0.99
 
 
 @dataclass(frozen=True)
-class Outliers:
+class FitOutliers:
     """Runs off the law: their rows, how far in standard deviations, and the law's parameters without them.
 
     ``many``: more than a tenth of the runs, in one direction, and spread among the others.
@@ -65,7 +65,7 @@ def doubts(fit: Fit) -> dict[str, str]:
     return _doubts_by_name(fit, outliers(fit))
 
 
-def _doubts_by_name(fit: Fit, group: Outliers | None) -> dict[str, str]:
+def _doubts_by_name(fit: Fit, group: FitOutliers | None) -> dict[str, str]:
     if not _testable(fit):
         return {}
     sentences = {
@@ -78,7 +78,7 @@ def _doubts_by_name(fit: Fit, group: Outliers | None) -> dict[str, str]:
     return {name: words for name, words in sentences.items() if words}
 
 
-def outliers(fit: Fit) -> Outliers | None:
+def outliers(fit: Fit) -> FitOutliers | None:
     """The runs more than ``OFF`` standard deviations off the law without them; None where there are none.
 
     Found in rounds: what hides behind the pull of larger ones shows once these are out.
@@ -108,7 +108,7 @@ def outliers(fit: Fit) -> Outliers | None:
     out_rows = np.array(numbers)[points.first_n[out_n]]
     params = fit.form.plain(problem.model.unscale(problem.model.theta(phi)[None])[0]) | dict(fit.fixed)
     ends = (float(off_n[out_n].min()), float(off_n[out_n].max()))
-    return Outliers(tuple(sorted(out_rows.tolist())), ends, params, many)
+    return FitOutliers(tuple(sorted(out_rows.tolist())), ends, params, many)
 
 
 def framed(points: pl.DataFrame) -> list[float]:
@@ -152,7 +152,7 @@ def _another_kind(x_In: Array, r_n: Array, out_n: NDArray[np.bool_]) -> bool:
     return float(np.mean(out_n[other_n[out_n]])) < (1 + out_n.mean()) / 2
 
 
-def _outlier_words(fit: Fit, group: Outliers | None) -> str:
+def _outlier_words(fit: Fit, group: FitOutliers | None) -> str:
     if group is None:
         return ""
     one = len(group.rows) == 1

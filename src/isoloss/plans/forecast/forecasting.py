@@ -23,7 +23,7 @@ from isoloss.plans.forecast.origins import (
     kriged_mean,
     shares,
 )
-from isoloss.plans.forecast.outliers import Outliers, outliers
+from isoloss.plans.forecast.outliers import ForecastOutliers, outliers
 from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs
 from isoloss.plans.forecast.surface import forecast_surface
 from isoloss.plans.loss_surface import LossSurface
@@ -119,7 +119,7 @@ class Forecaster:
     rate: ErrorRate
     source: Mapping[str, Any]
     doubts: tuple[str, ...]
-    outliers: Outliers | None = None
+    outliers: ForecastOutliers | None = None
 
     @property
     def law(self) -> str:

@@ -27,7 +27,7 @@ _AT_ONCE = 5_000  # runs, for memory
 
 
 @dataclass(frozen=True)
-class Outliers:
+class ForecastOutliers:
     """``rows``: their numbers in the table, or how many there are; ``laws`` and ``rate`` of the ``rest``."""
 
     rows: tuple[int, ...] | int
@@ -53,7 +53,7 @@ class Outliers:
 
 def outliers(
     runs: LogRuns, laws: tuple[Kriged, ...], columns: Mapping[str, ArrayLike], rows: Sequence[int] | None
-) -> Outliers | None:
+) -> ForecastOutliers | None:
     """The runs more than ``OFF`` standard deviations off their kriged ``laws``; None where there are none.
 
     ``columns`` are the inputs and losses of the whole table, ``rows`` the numbers of its rows. Kriging
@@ -72,7 +72,7 @@ def outliers(
     logs = log_columns(columns) - np.append(runs.middle_I, runs.middle_loss)[:, None]
     named = _far_rows(laws, logs, far)
     numbers = len(named) if rows is None else tuple(sorted(np.asarray(rows)[named].tolist()))
-    return Outliers(numbers, rest, without, error_rate(rest))
+    return ForecastOutliers(numbers, rest, without, error_rate(rest))
 
 
 def _away(laws: tuple[Kriged, ...], at_Iq: Array, y_q: Array) -> Array:
