@@ -80,13 +80,10 @@ def first_letter(settings: FirstLetterSettings, report: Report) -> Tables:
 
 
 def with_example(
-    cells: Sequence[Cell],
-    settings: ContestSettings,
-    report: Report,
-    ended: Ended = lambda labels, cohort: None,
+    cells: Sequence[Cell], settings: ContestSettings, report: Report, ended: Ended | None = None
 ) -> Tables:
     example = Example(cells[0], settings.first_seed)
-    rows = contest(cells, settings, report, ended, example.look)
+    rows = contest(cells, settings, report, ended or (lambda labels, cohort: None), example.look)
     return {"curves": rows, **example.tables()}
 
 
