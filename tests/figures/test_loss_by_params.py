@@ -81,6 +81,7 @@ def test_the_gap_figure_draws_every_gap_its_line_and_where_it_ends(told):
     points, zeros = spec.of_mark(drawn, "point")
     assert sorted(row["gap"] for row in spec.rows(drawn, points)) == sorted(drawn.table["difference"])
     assert len(spec.rows(drawn, zeros)) == sum(size.zero is not None for size in pair.sizes) > 0
-    assert drawn.title.startswith("The LSTM's lead shrinks")
+    assert " parameters the LSTM's lead " in drawn.title
+    assert drawn.shows.startswith("The LSTM's lead shrinks 0.")
     (line, _) = spec.of_mark(drawn, "line")
     assert line["encoding"]["x"]["scale"]["type"] == "log"
