@@ -6,7 +6,8 @@ from isoloss import text
 from isoloss.analysis.by_params import ByParams, FamilyPair, fall
 from isoloss.analysis.by_position import LEFT, START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
-from isoloss.analysis.contexts import Contexts, late_words, law_verdict, trend_words
+from isoloss.analysis.context_misses import misses_words
+from isoloss.analysis.contexts import Contexts, late_words, law_sentence
 from isoloss.analysis.families import Versus, name_of
 from isoloss.analysis.gap_by_tokens import PairByTokens
 from isoloss.analysis.gap_words import (
@@ -269,11 +270,12 @@ def context(data: Contexts) -> Parts:
         name: difference_numbers(value) for name, value in known.items() if isinstance(value, Interval)
     }
     numbers |= {"doublings_later": None if steps is None else difference_numbers(steps)}
-    caveats = [f"{words}." for words in (trend_words(data), late_words(data)) if words] + [
+    caveats = [f"{words}." for words in [late_words(data)] if words] + [
         "A slope's interval counts how sizes scatter about their line in log N, and blocks of text left out.",
         "The law is fitted from token 1 on, every octave counting alike.",
+        *[f"{words}." for words in [misses_words(data.sizes)] if words],
     ]
-    return f"{law_verdict(data)}.", {"tokens": data.tokens} | numbers, caveats
+    return f"{law_sentence(data)}.", {"tokens": data.tokens} | numbers, caveats
 
 
 def bonus_words(gain: LoopGain) -> str:
