@@ -93,8 +93,8 @@ def curves_off(*off):
     [
         (
             ([0.01, -0.02, -0.03, 0.004], [0.0, -0.02, -0.04, 0.006]),
-            "At T = 2 to 4 all laws lie below the measured loss, by up to 0.040 nats; "
-            "later the miss is at most 0.006 nats",
+            "At T = 2 to 4 all laws lie below the measured loss, by up to 0.040 nats. "
+            "Later the miss is at most 0.006 nats",
         ),
         (
             ([0.01, 0.02, 0.03, 0.05],),

@@ -25,9 +25,9 @@ from isoloss.analysis.loops import LoopedStudy, LoopGain, fewer_loops_words, loo
 from isoloss.analysis.params_words import (
     called,
     crossover,
-    rivals_words,
     sides,
     single_words,
+    sizes_words,
     total_words,
 )
 from isoloss.analysis.params_words import verdict as params_verdict
@@ -142,9 +142,13 @@ def together_words(data: FamilyPair) -> str:
     gaps, level = data.headline_gaps, text.level(LEVEL)
     if len(data.gaps) == len(gaps):
         return f"These {text.plural(len(gaps), 'interval')} hold together, at {level}."
-    met = rivals_words((gap.params, gap.curve) for gap in gaps)
+    sizes, curves = [gap.params for gap in gaps], [gap.curve for gap in gaps]
+    best = [
+        f"The {curve} is best at N = {sizes_words(sizes, [other == curve for other in curves])}."
+        for curve in dict.fromkeys(curves)
+    ]
     return (
-        f"Each size meets the best {name_of(data.versus.rival)} of its N: {met}. "
+        f"Each size meets the best {name_of(data.versus.rival)} of its N. {' '.join(best)} "
         f"The intervals of all {len(data.gaps)} differences hold together, at {level}: any may be picked."
     )
 

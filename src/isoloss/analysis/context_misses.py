@@ -35,7 +35,7 @@ def misses_words(sizes: Sequence[ContextSize]) -> str:
     side = "above" if sign > 0 else "below"
     words = f"At T = {where} {'all laws lie' if len(laws) > 1 else 'the law lies'} {side} the measured loss"
     later = off_ZG[:, end + 1 :]
-    after = f"; later the miss is at most {most(later)}" if later.size else ""
+    after = f". Later the miss is at most {most(later)}" if later.size else ""
     return f"{words}, by up to {most(off_ZG[:, start : end + 1])}{after}"
 
 

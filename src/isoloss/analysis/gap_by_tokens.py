@@ -61,6 +61,14 @@ class SizeGaps:
         """The line's difference."""
         return self.line.at(self.scale.at(tokens))
 
+    def ends(self, tokens: int) -> tuple[float | None, float | None]:
+        """Of a gap's interval. Beyond the line it holds the noise of both: a miss leaves the line out."""
+        check = self.checks.get(tokens)
+        if check is None or check.interval is None:
+            return self.gaps[tokens].difference.ends
+        line = float(self.at(tokens))
+        return line + check.low, line + check.high
+
     @property
     def seeds(self) -> int:
         """Behind its line."""
@@ -313,7 +321,7 @@ def powered(exponent: Interval | None, base: float) -> Interval | None:
 def gaps_table(pair: PairByTokens) -> pl.DataFrame:
     """Every gap with its interval, and its line there."""
     rows = [
-        (size.params, size.curve, tokens, gap.difference.value, *gap.difference.ends, line)
+        (size.params, size.curve, tokens, gap.difference.value, *size.ends(tokens), line)
         for size in pair.sizes
         for (tokens, gap), line in zip(size.gaps.items(), size.at(list(size.gaps)), strict=True)
     ]

@@ -60,17 +60,6 @@ def total_words(pair: FamilyPair) -> str:
     return f"With embeddings and heads counted in N, {verdict(pair.by_total)}."
 
 
-def rivals_words(curves: Iterable[tuple[int, str]]) -> str:
-    """Which curve each size meets: '1-layer LSTM at N = 55.3K and 147K and 2-layer LSTM at N = 786K'."""
-    sizes: dict[str, list[int]] = {}
-    for params, curve in curves:
-        sizes.setdefault(curve, []).append(params)
-    return " and ".join(
-        f"{curve} at N = {text.listed([text.count(size) for size in params])}"
-        for curve, params in sizes.items()
-    )
-
-
 def single_words(seeds: Iterable[tuple[int, int]]) -> str:
     """Of sizes with their seeds: which have one, as a sentence; empty where none or all have."""
     seeds = list(seeds)

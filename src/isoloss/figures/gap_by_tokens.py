@@ -10,7 +10,6 @@ from isoloss import text
 from isoloss.analysis.families import name_of
 from isoloss.analysis.gap_by_tokens import PairByTokens, SizeGaps, gaps_table
 from isoloss.analysis.gap_words import check_words, first_end, headline, off_words, verdict
-from isoloss.analysis.params_words import rivals_words
 from isoloss.analysis.points import LEVEL_WORDS
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
@@ -45,7 +44,7 @@ def figure(data: PairByTokens, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> 
         zeros=f" Diamonds: where a line is zero, with its {LEVEL_WORDS} interval." if crossed else "",
         axis=axis_words(data),
         slopes="one slope for all sizes" if data.shared else "a slope for each size",
-        rivals=rivals_words((size.params, size.curve) for size in data.sizes),
+        rivals=rival_words(data),
         checks=f"; {checks}" if checks else "",
         checked=", at held-out points with the error of the line" if checks else "",
         rate=" ".join(filter(None, [rate, off_words(data)])),
@@ -60,6 +59,15 @@ def axis_words(data: PairByTokens) -> str:
         return "log D"
     ends = text.interval(scale.ends, lambda power: f"{power:.2g}")
     return f"D^-p, p = {scale.power:.2g} ({LEVEL_WORDS} interval {ends})"
+
+
+def rival_words(data: PairByTokens) -> str:
+    """Which curve each size meets."""
+    of_curve = {size.curve: [s for s in data.sizes if s.curve == size.curve] for size in data.sizes}
+    return " and ".join(
+        f"{curve} at N = {text.listed([text.count(size.params) for size in sizes])}"
+        for curve, sizes in of_curve.items()
+    )
 
 
 def chart(sizes: list[tuple[SizeGaps, str]], y_title: str, plane: tuple[float, float]) -> alt.LayerChart:
@@ -90,18 +98,9 @@ def chart(sizes: list[tuple[SizeGaps, str]], y_title: str, plane: tuple[float, f
 
 
 def points_of(size: SizeGaps, colour: str, place: float) -> pl.DataFrame:
-    """The gaps with their intervals, a little to the side.
-
-    That of a gap beyond the line holds the noise of both, so that it leaves the line out where it misses.
-    """
-    ends = {tokens: gap.difference.ends for tokens, gap in size.gaps.items()}
-    ends |= {
-        tokens: (float(size.at(tokens)) + off.low, float(size.at(tokens)) + off.high)
-        for tokens, off in size.checks.items()
-        if off.interval
-    }
+    """The gaps with their intervals, a little to the side."""
     rows = [
-        (tokens * APART**place, gap.difference.value, *ends[tokens], colour)
+        (tokens * APART**place, gap.difference.value, *size.ends(tokens), colour)
         for tokens, gap in size.gaps.items()
     ]
     kinds = {**dict.fromkeys(("tokens", "gap", "low", "high"), pl.Float64), "colour": pl.String}
