@@ -3,20 +3,27 @@
 import doctest
 import html
 import re
+import sys
 from pathlib import Path
 
 import pytest
 import typer
 
 import isoloss
+from isoloss.analysis import gap_by_tokens
+from isoloss.analysis.findings import findings
 from isoloss.cli import app
 from isoloss.figures import gallery
 from isoloss.laws import FORMS
+from isoloss.records import reference
 from isoloss.records.table import COLUMNS
 from isoloss.studies.spec import Models, Scale, read, shipped
 from isoloss.training.settings import Recipe
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+import pictures  # noqa: E402
+
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
@@ -121,3 +128,21 @@ def test_the_readmes_figure_is_the_one_that_its_command_draws():
     (figure,) = gallery.of_sources("gap-by-tokens", ["reference"])
     assert figure.title in words
     assert figure.subtitle in words
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert f"*{figure.title}.*" in readme
+
+
+def test_the_readme_says_how_far_off_their_lines_the_held_out_points_lie():
+    (pair,) = gap_by_tokens.measure(isoloss.load(reference.folder("reference"))).pairs.values()
+    off = [check for size in pair.sizes for check in size.checks.values()]
+    assert [check.sign for check in off] == [0, 0], "none missed"
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert {tokens for size in pair.sizes for tokens in size.checks} == {8_388_608}
+    assert "Two points at 8.39M tokens, one seed each, were held out of the lines. None missed" in readme
+    assert f"one lies {max(check.value for check in off):.3f} nats above its line" in readme
+
+
+def test_the_readmes_picture_of_a_report_holds_its_findings():
+    shown = findings(isoloss.load(reference.folder("reference")))
+    assert pictures.words(tuple(shown)) in pictures.PICTURE.read_bytes(), "run python docs/pictures.py"
+    assert pictures.words(tuple(shown[1:])) not in pictures.PICTURE.read_bytes(), "negative control"

@@ -1,6 +1,7 @@
 """How Transformers use context: laws on the same targets at every position, and what is said of them."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -8,8 +9,9 @@ import pytest
 import story
 
 from isoloss.analysis import context_steps, contexts, sliding
+from isoloss.analysis.context_misses import misses_words
 from isoloss.analysis.context_steps import steps_verdict
-from isoloss.analysis.contexts import law_verdict, sizes_verdict, slope_for_tenfold
+from isoloss.analysis.contexts import law_sentence, law_verdict, sizes_verdict, slope_for_tenfold
 from isoloss.analysis.findings import findings
 from isoloss.analysis.points import cooled_points
 from isoloss.analysis.sliding import SlidingProfile, octaves
@@ -53,18 +55,63 @@ def test_every_size_recovers_the_law_that_made_it(measured):
         assert size.law.df == BLOCKS - 1
 
 
-@pytest.mark.parametrize(("steeper", "word"), [(0.1, "grows with N: +0."), (-0.1, "falls with N: −0.")])
-def test_a_planted_trend_of_the_exponent_is_found(told, steeper, word):
-    assert word in law_verdict(contexts.measure_family(told(replace(WIDE, steeper=steeper))))
+@pytest.mark.parametrize(("steeper", "who", "sign"), [(0.1, "smaller", "+"), (-0.1, "larger", "−")])
+def test_a_planted_trend_of_the_exponent_is_found(told, steeper, who, sign):
+    found = contexts.measure_family(told(replace(WIDE, steeper=steeper)))
+    verdict = f"{who} models gain longer from context"
+    assert law_verdict(found) == verdict
+    assert law_sentence(found).startswith(f"{verdict}: the exponent p changes by {sign}0.")
 
 
 def test_without_one_none_is_stated(measured):
-    assert "not shown to change" in law_verdict(measured)
+    assert law_verdict(measured) == "it is not shown that larger models gain longer from context"
+
+
+def curves_off(*off):
+    """Sizes whose groups of T (1, 2, 3-4, 5-8) have the law 2 + T^-1 and losses so far below it."""
+    first, last = np.array([1, 2, 3, 5]), np.array([1, 2, 4, 8])
+    position = np.sqrt(first * last)
+    law = SimpleNamespace(predict=lambda level, position: SimpleNamespace(loss=2 + position**-1.0))
+    return [
+        SimpleNamespace(
+            known=law,
+            curve=pl.DataFrame(
+                {
+                    "first": first,
+                    "last": last,
+                    "position": position,
+                    "loss": 2 + 1 / position - np.array(each),
+                }
+            ),
+        )
+        for each in off
+    ]
+
+
+@pytest.mark.parametrize(
+    ("off", "words"),
+    [
+        (
+            ([0.01, -0.02, -0.03, 0.004], [0.0, -0.02, -0.04, 0.006]),
+            "At T = 2 to 4 all laws lie below the measured loss, by up to 0.040 nats. "
+            "Later the miss is at most 0.006 nats",
+        ),
+        (
+            ([0.01, 0.02, 0.03, 0.05],),
+            "At T = 1 to 8 the law lies above the measured loss, by up to 0.050 nats",
+        ),
+        (([0.01, 0.02, 0.03, -0.05], [0.01, 0.02, -0.03, 0.05]), "At T = 1 to 2 all laws lie above"),
+        (([0.0, 0.0, 0.03, 0.0], [0.0, 0.0, -0.01, 0.0]), "The laws miss their curves by up to 0.030 nats"),
+    ],
+)
+def test_where_all_laws_lie_on_one_side_of_their_curves_is_said(off, words):
+    assert misses_words(curves_off(*off)).startswith(words)
+    assert misses_words([SimpleNamespace(known=None)]) == ""
 
 
 def test_the_finding_of_transformers_alone_is_how_the_exponent_changes(told):
     (found,) = findings(told(replace(WIDE, steeper=0.1)))
-    assert found.sentence.startswith("The exponent of context grows with N: +0.")
+    assert found.sentence.startswith("Smaller models gain longer from context: the exponent p changes by +0.")
     low, high = found.numbers["exponent_for_tenfold_params"]["interval"]
     assert 0 < low < high
     (unknown,) = findings(told(replace(WIDE, slides=False)))
@@ -109,7 +156,7 @@ def test_a_law_that_the_data_leave_open_has_no_formula():
 
 @pytest.mark.parametrize(
     ("late", "words"),
-    [(-0.2, ") more at"), (0.2, ") less at"), (0.0, "is not shown to be worth more at")],
+    [(-0.2, ") more at"), (0.2, ") less at"), (0.0, "are not shown to lower the loss more at")],
 )
 def test_what_size_gives_late_tokens_has_its_sign(measured, late, words):
     rng = np.random.default_rng(4)

@@ -39,7 +39,7 @@ def test_the_families_sentence_follows_the_story(ahead_findings, inside_findings
     assert "LSTM is ahead at every size compared" in ahead
     assert "Transformer is ahead" not in ahead
     assert "outside the data" in " ".join(ahead_findings["families"].caveats)
-    said = re.search(r"cross at N = \S+ \((\d+)K to (\d+)K\)\. Below it the 2-layer LSTM is ahead", inside)
+    said = re.search(r"cross at N = \S+ \((\d+)K to (\d+)K\)\. Below it the LSTM is ahead", inside)
     assert 1000 * int(said[1]) < story.CROSSES_INSIDE.crossing < 1000 * int(said[2])
     assert inside.endswith("above it the Transformer.")
     beside = " ".join(inside_findings["families"].caveats)

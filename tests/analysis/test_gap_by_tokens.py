@@ -1,5 +1,6 @@
 """Differences against D: slopes and crossings planted, absent and of the other sign."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,8 @@ import polars as pl
 import pytest
 import story
 
-from isoloss.analysis import gap_by_tokens, gap_words
+from isoloss import text
+from isoloss.analysis import answers, gap_by_tokens, gap_words
 from isoloss.analysis.answers import families
 from isoloss.analysis.bent_scale import Scale, scale_of
 from isoloss.analysis.by_params import ByParams, compare, moved, seed_gaps
@@ -15,6 +17,7 @@ from isoloss.analysis.families import pairs
 from isoloss.analysis.points import Curve, main_tokens
 from isoloss.analysis.straight_lines import fitted_lines, line_through, one_slope
 from isoloss.errors import Refusal, attempt
+from isoloss.figures import gap_by_tokens as gap_figure
 from isoloss.records import load, reference
 from isoloss.stats import Interval
 
@@ -53,22 +56,26 @@ def test_a_lead_that_shrinks_and_its_end_inside_the_data_are_found(told):
     found = pair(told, one)
     assert found.slope.low < true_slope(one) < found.slope.high
     assert "the LSTM's lead shrinks 0." in gap_words.verdict(found)
-    zeros = [size.zero for size in found.sizes if size.zero]
-    assert zeros
-    assert " end it at " in gap_words.crossing_words(found)
+    first = gap_words.first_end(found)
+    assert first.zero.value == min(size.zero.value for size in found.sizes if size.zero)
+    said = re.fullmatch(
+        r"at (\S+) parameters the LSTM's lead (?:ends|would end) at (\S+) tokens \(\S+ to \S+\)",
+        gap_words.headline(found),
+    )
+    assert said.groups() == (text.count(first.params), text.count(first.zero.value))
 
 
 def test_a_lead_that_grows_has_no_end(told):
     found = pair(told, lagging(-0.05, 4.4))
     assert found.slope.low < true_slope(lagging(-0.05, 4.4)) < found.slope.high
     assert "the LSTM's lead grows 0." in gap_words.verdict(found)
-    assert gap_words.crossing_words(found) == ""
+    assert gap_words.headline(found) == gap_words.verdict(found)
 
 
 def test_the_reference_can_lead(told):
     found = pair(told, lagging(-0.05, 3.6))
     assert "the Transformer's lead shrinks 0." in gap_words.verdict(found)
-    assert "It ends at no size by" in gap_words.crossing_words(found)
+    assert "It ends at no size by" in gap_words.headline(found)
 
 
 def test_families_that_are_equal_show_no_change(told):
@@ -79,8 +86,7 @@ def test_one_seed_has_lines_and_no_verdict(told):
     found = pair(told, replace(EQUAL, seeds=1))
     assert len(found.sizes) == 5
     assert found.slope.interval is None
-    assert gap_words.verdict(found).startswith("no verdict")
-    assert gap_words.crossing_words(found) == ""
+    assert gap_words.headline(found).startswith("no verdict")
 
 
 def test_the_size_at_which_families_are_level_is_that_of_the_truth(told):
@@ -146,7 +152,7 @@ def test_a_bend_of_differences_is_found_and_held_as_often_as_stated(power):
         scale = scale_of(groups)
         called += scale.power != 0
         held += scale.ends[0] <= power <= scale.ends[1]
-        zero = gap_by_tokens.zeros_on(scale, groups)[1]
+        zero = gap_by_tokens.zero_on(gap_by_tokens.fits_on(scale, groups), 1)
         zeros += zero is not None
         zeros_held += zero is None or zero.low <= 5e6 <= zero.high
     # 5 of 100 are expected; more than 12 has a chance of one in 700.
@@ -332,6 +338,34 @@ def test_who_is_ahead_on_which_side_of_the_crossing_is_said_at_its_rate(sign):
         assert alone > ahead, "negative control: intervals that hold one by one"
 
 
+def test_the_best_of_several_curves_is_called_ahead_no_oftener_than_stated():
+    """Four curves of the rival, all of one truth, which is the reference's too."""
+    draw, (versus,) = np.random.default_rng(5), pairs(("transformer", "lstm"))
+    runs, called, alone = 200, 0, 0
+    for _ in range(runs):
+        one = planted(draw, 0).filter((pl.col("tokens") == LAST) & (pl.col("curve") != "2-layer LSTM"))
+        more = [
+            one.filter(pl.col("family") == "lstm").with_columns(
+                curve=pl.lit(f"{layers}-layer LSTM"),
+                loss=pl.col("loss") + pl.Series(draw.normal(0, 0.008, 17)),
+            )
+            for layers in (2, 3, 4)
+        ]
+        points = pl.concat([one, *more])
+        curves = tuple(
+            Curve(name, "lstm", points, Refusal("not asked"))
+            for name in points["curve"].unique()
+            if "L" in name
+        )
+        pair = compare(versus, {"transformer": "Transformer"}, points, curves)
+        assert len(pair.gaps) == 4 * len(pair.headline_gaps) == 20
+        called += any(gap.difference.sign == 1 for gap in pair.headline_gaps)
+        alone += any(gap.difference.sign == 1 for gap in pair.gaps)
+    # 5 of 200, half of a twentieth, are expected at most; more than 12 has a chance of one in 300.
+    assert called <= 12
+    assert alone > 24, "negative control: intervals that hold one by one"
+
+
 def test_a_longer_d_of_one_seed_stands_beside_the_line_and_is_said():
     (versus,) = pairs(("transformer", "lstm"))
     gaps, _ = pair_at(planted(np.random.default_rng(1), 1), versus)
@@ -340,11 +374,63 @@ def test_a_longer_d_of_one_seed_stands_beside_the_line_and_is_said():
     assert fitted[2_654_000] == (LAST, LAST)
     # Seeds less one a size: 3 + 3 + 3 + 2 + 1. A line to the fifth D would leave the second and third none.
     assert gaps.sizes[0].line.df == 12
-    words = gap_words.beyond_words(gaps)
-    assert words.count("D = 8.39M") == 2
+    words = gap_words.off_words(gaps)
+    assert words.count("D = 8.39M (one seed)") == 2
     assert "N = 147K" in words
     even = planted(np.random.default_rng(1), 1).filter(pl.col("tokens") <= LAST)
-    assert gap_words.beyond_words(pair_at(even, versus)[0]) == ""
+    assert gap_words.off_words(pair_at(even, versus)[0]) == ""
+    assert gap_words.check_words(pair_at(even, versus)[0]) == ""
+
+
+def later(params, shift):
+    """Planted points whose Transformers of these sizes end the fifth D ``shift`` nats higher."""
+    points = planted(np.random.default_rng(1), 1)
+    which = (pl.col("family") == "transformer") & pl.col("params").is_in(params) & (pl.col("tokens") > LAST)
+    return points.with_columns(loss=pl.col("loss") + shift * which)
+
+
+@pytest.mark.parametrize(
+    ("params", "shift", "words"),
+    [
+        ([], 0.0, "none of 2 held-out points missed"),
+        ([147_000], 0.2, "1 of 2 held-out points missed"),
+        ([147_000, 332_000], -0.2, "2 of 2 held-out points missed"),
+    ],
+)
+def test_held_out_points_that_miss_their_line_are_counted_in_the_finding_and_the_figure(params, shift, words):
+    (versus,) = pairs(("transformer", "lstm"))
+    gaps, _ = pair_at(later(params, shift), versus)
+    assert {size.params: check.sign for size in gaps.sizes for check in size.checks.values()} == {
+        size: int(np.sign(shift)) * (size in params) for size in (147_000, 332_000)
+    }
+    sentence, numbers, caveats = answers.gap(gaps)
+    assert sentence.endswith(f". {text.capital(words)}.")
+    assert f"Dashed: beyond the D they were fitted to; {words}." in gap_figure.figure(gaps).subtitle
+    off = {size["params"]: size["held_out"] for size in numbers["sizes"]}
+    assert [params for params, held in off.items() if held] == [147_000, 332_000]
+    assert any("speaks for a later end" in caveat for caveat in caveats)
+    alone = later(params, shift).filter((pl.col("tokens") <= LAST) | (pl.col("params") < 2e5))
+    one, _ = pair_at(alone, versus)
+    assert gap_words.check_words(one) == f"the one held-out point {'missed' if params else 'did not miss'}"
+
+
+@pytest.mark.parametrize("slopes", [(-0.06,) * 4, (-0.1, -0.06, -0.03, 0.02)], ids=["one slope", "four"])
+@pytest.mark.parametrize("new", [True, False], ids=["a new run", "one of the line's runs"])
+def test_a_place_beyond_lines_is_held_at_least_as_often_as_stated(slopes, new):
+    draw, held, missed = np.random.default_rng(3), 0, 0
+    for _ in range(400):
+        groups = [simulated(draw, at, seeds=5, sizes=1, places=np.arange(19.0, 24.0))[0] for at in slopes]
+        lines = fitted_lines([(x_K[:4], y_SK[:4, :4]) for x_K, y_SK in groups])
+        line, y = (one_slope(lines) or lines)[0], groups[0][1][4 if new else 0, 4]
+        held += line.off(23.0, y, 1, 0 if new else 1).sign == 0
+        missed += line.off(23.0, y + 0.2, 1, 0 if new else 1).sign == 1
+    # 380 of 400 are expected; fewer than 367 have a chance of one in 500.
+    assert held >= 367
+    assert missed >= 390, "negative control"
+
+
+def test_nothing_is_known_of_a_place_off_a_line_through_means():
+    assert line_through([1.0, 2.0, 3.0], [1.0, 0.0, -1.0], [0.01] * 3, 8).off(4.0, -2.0, 1, 0).sign is None
 
 
 def test_a_better_curve_that_stopped_earlier_is_said():

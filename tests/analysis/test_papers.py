@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from isoloss.analysis import by_params, by_position, loops, papers, params_words, shape
+from isoloss.analysis import by_params, by_position, gap_by_tokens, loops, papers, params_words, shape
 from isoloss.records import load, reference
 
 
@@ -79,13 +79,28 @@ def test_total_loss_over_loops_agrees_or_contradicts():
     assert papers.on_loops(replace(data, mean_gains=())) == ""
 
 
-def test_where_another_depth_is_better_is_said(recorded):
+def test_each_size_meets_the_best_depth_as_in_the_gap_by_tokens(recorded):
     (pair,) = by_params.measure(recorded).pairs.values()
-    words = params_words.better_words(pair)
-    best = {
-        size: max((g for g in pair.gaps if g.params == size), key=lambda g: g.difference.value).curve
-        for size in {g.params for g in pair.headline_gaps}
-    }
-    assert {curve for curve in best.values() if curve in words} == set(best.values()) - {pair.rival}
+    (gaps,) = gap_by_tokens.measure(recorded).pairs.values()
+    met = {gap.params: (gap.curve, gap.difference.value) for gap in pair.headline_gaps}
+    for size in gaps.sizes:
+        assert met[size.params] == (size.curve, size.gaps[pair.tokens].difference.value)
+    for gap in pair.gaps:
+        assert gap.difference.value <= met[gap.params][1]
+    assert {curve for curve, _ in met.values()} == {"1-layer LSTM", "2-layer LSTM"}
+    assert pair.best_rival == "lstm"
     alone = replace(pair, gaps=tuple(g for g in pair.gaps if g.curve == pair.rival))
-    assert params_words.better_words(alone) == ""
+    assert alone.best_rival == pair.rival
+
+
+def test_a_size_of_one_seed_is_called_so(recorded):
+    (pair,) = by_params.measure(recorded).pairs.values()
+    assert params_words.verdict(pair).endswith("neither at N = 2.65M (one seed)")
+    two = [
+        replace(gap, by_seed=gap.by_seed | {9: gap.difference.value}) if gap.params > 1e6 else gap
+        for gap in pair.gaps
+    ]
+    assert params_words.verdict(replace(pair, gaps=tuple(two))).endswith("neither at N = 2.65M")
+    assert params_words.single_words([(55_296, 3), (147_456, 1)]).startswith("One seed alone at N = 147K:")
+    assert params_words.single_words([(55_296, 1), (147_456, 1)]) == ""
+    assert params_words.single_words([(55_296, 2), (147_456, 3)]) == ""

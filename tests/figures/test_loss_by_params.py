@@ -10,6 +10,7 @@ from isoloss.analysis.points import Curve
 from isoloss.errors import Refusal
 from isoloss.figures import gap_by_tokens as gap_figure
 from isoloss.figures import loss_by_params
+from isoloss.records import load, reference
 
 
 def test_title_and_marks_follow_the_story(ahead, inside):
@@ -81,6 +82,21 @@ def test_the_gap_figure_draws_every_gap_its_line_and_where_it_ends(told):
     points, zeros = spec.of_mark(drawn, "point")
     assert sorted(row["gap"] for row in spec.rows(drawn, points)) == sorted(drawn.table["difference"])
     assert len(spec.rows(drawn, zeros)) == sum(size.zero is not None for size in pair.sizes) > 0
-    assert drawn.title.startswith("The LSTM's lead shrinks")
+    assert " parameters the LSTM's lead " in drawn.title
+    assert drawn.shows.startswith("The LSTM's lead shrinks 0.")
     (line, _) = spec.of_mark(drawn, "line")
     assert line["encoding"]["x"]["scale"]["type"] == "log"
+
+
+def test_a_bar_beyond_a_line_leaves_it_out_where_the_point_misses():
+    (pair,) = gap_by_tokens.measure(load(reference.folder("reference"))).pairs.values()
+    held = [(size, tokens, check) for size in pair.sizes for tokens, check in size.checks.items()]
+    assert len(held) == 2
+    figure = gap_figure.figure(pair)
+    rows = [row for layer in spec.of_mark(figure, "point") for row in spec.rows(figure, layer)]
+    for size, tokens, check in held:
+        gap, line = size.gaps[tokens].difference.value, float(size.at(tokens))
+        (drawn,) = [row for row in rows if row["gap"] == gap]
+        assert (drawn["low"] - line, drawn["high"] - line) == pytest.approx((check.low, check.high))
+        assert drawn["low"] < line < drawn["high"], "no miss"
+        assert drawn["low"] < gap < drawn["high"]

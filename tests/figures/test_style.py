@@ -49,6 +49,19 @@ def test_colours_of_families_are_told_apart(eye):
     assert min(pairs.values()) > APART, pairs
 
 
+def nearest(ramp, eye):
+    """How near a ramp comes to the colour of a family."""
+    of_families = [*style.FAMILY_COLOURS.values(), *style.OTHER_COLOURS]
+    return min(apart(colour, other, eye) for colour in ramp for other in of_families)
+
+
+@pytest.mark.parametrize("eye", [NORMAL, DEUTERANOPE], ids=["normal", "deuteranope"])
+def test_no_family_has_a_colour_of_the_ramp(eye, monkeypatch):
+    assert nearest(style.along_ramp(np.linspace(0, 1, 50)), eye) > APART
+    monkeypatch.setattr(style, "RAMP", ("#2b0a6b", "#8f0da4", "#cc4778", "#f0843c"))
+    assert nearest(style.along_ramp(np.linspace(0, 1, 50)), eye) < APART, "negative control: plasma"
+
+
 def test_the_check_of_colours_can_fail():
     red, green = "#c0392b", "#6b7d1e"
     assert apart(red, green, NORMAL) > 50

@@ -6,13 +6,15 @@ from isoloss import text
 from isoloss.analysis.by_params import ByParams, FamilyPair, fall
 from isoloss.analysis.by_position import LEFT, START, FamilyPositions, flat_by, use_words
 from isoloss.analysis.by_position import verdict as position_verdict
-from isoloss.analysis.contexts import Contexts, late_words, law_verdict, trend_words
+from isoloss.analysis.context_misses import misses_words
+from isoloss.analysis.contexts import Contexts, late_words, law_sentence
 from isoloss.analysis.families import Versus, name_of
 from isoloss.analysis.gap_by_tokens import PairByTokens
 from isoloss.analysis.gap_words import (
-    beyond_words,
-    crossing_words,
-    single_words,
+    check_words,
+    first_end,
+    headline,
+    off_words,
     size_words,
     slope_range_words,
     stopped_words,
@@ -20,7 +22,14 @@ from isoloss.analysis.gap_words import (
 from isoloss.analysis.gap_words import verdict as gap_verdict
 from isoloss.analysis.loop_worth import doubts_words, phi_words, worth_words
 from isoloss.analysis.loops import LoopedStudy, LoopGain, fewer_loops_words, loops_verdict
-from isoloss.analysis.params_words import better_words, called, crossover, sides, total_words
+from isoloss.analysis.params_words import (
+    called,
+    crossover,
+    sides,
+    single_words,
+    sizes_words,
+    total_words,
+)
 from isoloss.analysis.params_words import verdict as params_verdict
 from isoloss.analysis.points import seeds_phrase
 from isoloss.analysis.shape import Shapes, compute_words, fold_words
@@ -35,8 +44,8 @@ Parts = tuple[str, dict[str, Any], list[str]]
 
 
 def gap(data: PairByTokens) -> Parts:
-    ends = crossing_words(data)
-    sentence = f"{gap_verdict(data)}." + (f" {ends}." if ends else "")
+    checks = text.capital(check_words(data))
+    sentence = f"{headline(data)}." + (f" {checks}." if checks else "")
     numbers = {
         "nats_per_doubling": difference_numbers(data.slope),
         "one_slope": data.shared,
@@ -44,17 +53,20 @@ def gap(data: PairByTokens) -> Parts:
             {"params": size.params, "rival": size.curve, "slope": size.slope.value}
             | {"slope_interval": size.slope.interval}
             | {"zero_at": None if size.zero is None else difference_numbers(size.zero)}
+            | {"held_out": {str(tokens): difference_numbers(off) for tokens, off in size.checks.items()}}
             for size in data.sizes
         ],
         "level_at": {str(tokens): difference_numbers(level) for tokens, level in data.level_at.items()},
     }
     caveats = [
+        *([f"{text.capital(gap_verdict(data))}."] if first_end(data) else []),
+        *filter(None, [slope_range_words(data), off_words(data)]),
         RANGES,
         "Here they rest on the spread between seeds, paired and pooled over sizes, and on how far the points "
         "lie from their lines.",
         f"{'One power of D' if data.bent else 'A straight line in log D'} is assumed. Each size meets the "
         "rival's best curve at its last D, at equal N: where no size matches, between the two nearest.",
-        *filter(None, [f(data) for f in (slope_range_words, beyond_words, single_words, stopped_words)]),
+        *filter(None, [single_words((size.params, size.seeds) for size in data.sizes), stopped_words(data)]),
     ]
     return sentence, numbers, caveats
 
@@ -74,7 +86,7 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
     inside = isinstance(crossing, Crossing) and crossing.outcome is CrossingOutcome.CROSSES_INSIDE
     known = isinstance(crossing, Crossing) and not crossing.at_edge
     meets = f"{text.capital(crossover(crossing, data, data.rival))}." if gaps else ""
-    who = sides(data, data.rival)
+    who = sides(data, gaps, data.best_rival)
     at_level = level if judged and who else None
     if at_level:
         sentence = (
@@ -83,7 +95,7 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
         )
     elif judged and len(signs) == 1 and 0 not in signs:
         last = gaps[-1]
-        ahead = data.rival if last.difference.sign == 1 else data.reference
+        ahead = data.best_rival if last.difference.sign == 1 else data.reference
         which = "the one size compared" if len(gaps) == 1 else "every size compared"
         sentence = (
             f"at D = {text.count(data.tokens)} the {called(ahead, data)} is ahead at {which}, by "
@@ -91,15 +103,15 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
         )
     else:
         sentence = f"at D = {text.count(data.tokens)} {params_verdict(data)}."
-    minus = f"{data.reference} minus {data.rival} is"
+    minus = f"{data.reference} minus {called(data.best_rival, data)} is"
     words = [f"{text.difference(gap.difference)} at N = {text.count(gap.params)}" for gap in gaps]
     in_sentence = inside and known and not at_level
     if in_sentence:
         sentence += f" {meets}"
     numbers = {
         "tokens": data.tokens,
-        "rival": data.rival,
-        "gaps": [{"params": g.params} | difference_numbers(g.difference) for g in gaps],
+        "rival": data.best_rival,
+        "gaps": [{"params": g.params, "rival": g.curve} | difference_numbers(g.difference) for g in gaps],
         "level": None if level is None else difference_numbers(level),
         "crossing": None if not isinstance(crossing, Crossing) else crossing.value,
         "crossing_interval": None if not isinstance(crossing, Crossing) else crossing.interval,
@@ -110,22 +122,35 @@ def families(data: FamilyPair, level: Interval | None = None) -> Parts:
         caveats.append(f"By size, {params_verdict(data)}.")
     if judged:
         caveats.append(" ".join([f"{minus} {words[0]}.", *(f"It is {each}." for each in words[1:])]))
-        caveats.append(f"These {text.plural(len(gaps), 'interval')} hold together, at {text.level(LEVEL)}.")
+        caveats.append(together_words(data))
     caveats += [
         RANGES,
         range_words(data.noise, "spread of the differences between seeds"),
         "N leaves out embeddings. Where no size matches, the loss is read between the two nearest.",
-        *filter(None, [total_words(data)]),
+        *filter(None, [single_words((gap.params, len(gap.by_seed)) for gap in gaps), total_words(data)]),
     ]
     if level is not None and not at_level:
         ends = text.interval(level.ends, text.count)
         caveats.append(
             f"On the line of the gaps in log N both are level at N = {text.count(level.value)} ({ends})."
         )
-    if len(data.fits) > 2:
-        chosen = f"The {data.rival} is the one compared at most sizes, then with the lowest mean loss."
-        caveats.append(f"{chosen} {better_words(data)}".rstrip())
     return sentence, numbers, caveats
+
+
+def together_words(data: FamilyPair) -> str:
+    """What the intervals of the headline's gaps hold for, and whom each size meets."""
+    gaps, level = data.headline_gaps, text.level(LEVEL)
+    if len(data.gaps) == len(gaps):
+        return f"These {text.plural(len(gaps), 'interval')} hold together, at {level}."
+    sizes, curves = [gap.params for gap in gaps], [gap.curve for gap in gaps]
+    best = [
+        f"The {curve} is best at N = {sizes_words(sizes, [other == curve for other in curves])}."
+        for curve in dict.fromkeys(curves)
+    ]
+    return (
+        f"Each size meets the best {name_of(data.versus.rival)} of its N. {' '.join(best)} "
+        f"The intervals of all {len(data.gaps)} differences hold together, at {level}: any may be picked."
+    )
 
 
 def size(data: ByParams, family: str) -> Parts:
@@ -249,11 +274,12 @@ def context(data: Contexts) -> Parts:
         name: difference_numbers(value) for name, value in known.items() if isinstance(value, Interval)
     }
     numbers |= {"doublings_later": None if steps is None else difference_numbers(steps)}
-    caveats = [f"{words}." for words in (trend_words(data), late_words(data)) if words] + [
+    caveats = [f"{words}." for words in [late_words(data)] if words] + [
         "A slope's interval counts how sizes scatter about their line in log N, and blocks of text left out.",
         "The law is fitted from token 1 on, every octave counting alike.",
+        *[f"{words}." for words in [misses_words(data.sizes)] if words],
     ]
-    return f"{law_verdict(data)}.", {"tokens": data.tokens} | numbers, caveats
+    return f"{law_sentence(data)}.", {"tokens": data.tokens} | numbers, caveats
 
 
 def bonus_words(gain: LoopGain) -> str:

@@ -45,9 +45,9 @@ class Gap:
 class FamilyPair:
     """Two families at one D: the best curve of the reference against every curve of the rival.
 
-    ``rival``: of these the one compared at most sizes, then with the lowest loss: that of the headline.
-    ``noise``: of one difference, by the rival, its curve and N. ``by_total``: the same at equal total
-    parameters, with embeddings and heads, where ``measure`` was asked.
+    ``rival``: of these the one compared at most sizes, then with the lowest loss: the one whose law is said
+    to cross. ``noise``: of one difference, by the rival, its curve and N. ``by_total``: the same at equal
+    total parameters, with embeddings and heads, where ``measure`` was asked.
     """
 
     versus: Versus
@@ -61,9 +61,22 @@ class FamilyPair:
 
     @property
     def headline_gaps(self) -> list[Gap]:
-        """Against the rival of the headline; the intervals of all sizes hold together."""
-        gaps = [gap for gap in self.gaps if gap.curve == self.rival]
-        return [replace(gap, difference=bonferroni(gap.difference, len(gaps))) for gap in gaps]
+        """At each size against the best curve of the rival.
+
+        The intervals of all gaps hold together, so that the best may be picked.
+        """
+        ascending = sorted(self.gaps, key=lambda gap: gap.difference.value)
+        best = {gap.params: gap for gap in ascending}
+        count = len(self.gaps)
+        return [
+            replace(best[size], difference=bonferroni(best[size].difference, count)) for size in sorted(best)
+        ]
+
+    @property
+    def best_rival(self) -> str:
+        """The curve that is the rival's best at every size, else its family."""
+        curves = {gap.curve for gap in self.headline_gaps}
+        return curves.pop() if len(curves) == 1 else self.versus.rival
 
     @cached_property
     def crossings(self) -> Mapping[str, Crossing | Refusal]:

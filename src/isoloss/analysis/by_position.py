@@ -24,6 +24,8 @@ from isoloss.records import StudyData
 from isoloss.stats import LEVEL, Interval, mean, t_quantile
 
 PAIRS = 3
+SEEDS = "seeds"
+"""What intervals are over, where some pair has two."""
 LARGEST_RATIO = 2.0
 """Two models farther apart in N than this factor are no pair."""
 START = 16
@@ -182,7 +184,7 @@ def sliding_pairs(
         curves[curve, params] = PositionCurve(curve, family, params, seed_rows(seeds), use)
     pairs = tuple(pair_of(curves[two[0]], curves[two[1]], gaps, two, ends, start) for two in sizes)
     most = max(len(gap_SOB) for gap_SOB in gaps.values())
-    return pairs, "seeds" if most > 1 else "blocks of text, for one pair of runs"
+    return pairs, SEEDS if most > 1 else "blocks of text, for one pair of runs"
 
 
 def pair_of(
@@ -276,10 +278,11 @@ def verdict(data: FamilyPositions) -> str:
         return f"this cannot tell whose loss falls more {span}: {names} changes by {text.difference(change)}"
     more, less = (data.versus.reference, data.versus.rival)[:: -change.sign]
     low, high = sorted((abs(change.low), abs(change.high)))
+    seeds = " (one seed)" if data.over != SEEDS or change.n == 1 else ""
     return (
         f"{span} the {name_of(more)} gains {text.loss(abs(change.value))} nats "
         f"({text.interval((low, high), text.loss)}) more than the {name_of(less)} at N = "
-        f"{text.count(pair.reference.params)}"
+        f"{text.count(pair.reference.params)}{seeds}"
     )
 
 

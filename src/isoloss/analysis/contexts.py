@@ -282,14 +282,20 @@ def short_minus_long(data: Contexts) -> tuple[ContextSize, Interval] | None:
 
 
 def law_verdict(data: Contexts) -> str:
-    """How the exponent changes with N."""
+    """For whom the loss goes on falling longer along the context, which a smaller exponent p means."""
     if isinstance(data.trend, Refusal):
-        return f"no trend of the exponent with N: {data.trend.what}"
+        return f"whether larger models gain longer from context is not known: {data.trend.what}"
     if not data.trend.decided:
-        return "the exponent of context is not shown to change with N"
-    grows = "grows" if data.trend.value > 0 else "falls"
+        return "it is not shown that larger models gain longer from context"
+    return f"{'smaller' if data.trend.value > 0 else 'larger'} models gain longer from context"
+
+
+def law_sentence(data: Contexts) -> str:
+    """The same with the change of the exponent, as one clause."""
+    if isinstance(data.trend, Refusal):
+        return law_verdict(data)
     change = f"{text.signed(data.trend.value)} ({text.interval(data.trend.ends, text.signed)})"
-    return f"the exponent of context {grows} with N: {change} for tenfold N"
+    return f"{law_verdict(data)}: the exponent p changes by {change} for tenfold N"
 
 
 def sizes_verdict(data: Contexts) -> str:
@@ -299,9 +305,9 @@ def sizes_verdict(data: Contexts) -> str:
     first, last = octaves(data.context)[-1]
     where = f"at tokens {first}–{last} than at token 1"
     if not data.late.decided:
-        return f"tenfold N is not shown to be worth more {where}"
+        return f"ten times the parameters are not shown to lower the loss more {where}"
     more = "more" if data.late.value < 0 else "less"
-    return f"tenfold N is worth {size_words(data.late)} {more} {where}"
+    return f"ten times the parameters lower the loss by {size_words(data.late)} {more} {where}"
 
 
 def slope_words(slope: Interval | Refusal, of: str) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from isoloss import text
 from isoloss.analysis.bent_scale import Scale, scale_of
 from isoloss.analysis.by_params import ByParams, FamilyPair, Gap, at_tokens, family_points
 from isoloss.analysis.families import Versus, pairs
@@ -28,6 +29,8 @@ from isoloss.stats import Interval, t_interval
 
 Seeds = tuple[list[int], NDArray[np.float64]]
 """The D that a size's seeds share, and their differences (S, K)."""
+Lines = tuple[Scale, tuple[Line, ...]]
+"""A line a size, straight on the scale."""
 LEAST = 0.0005
 """A change of fewer nats is none in the digits that losses are printed with."""
 FAR = 4.0
@@ -40,6 +43,7 @@ class SizeGaps:
 
     ``line``: on the ``scale`` of D, up to ``fitted``: a longer D of fewer seeds stands beside it. ``zero``:
     the D where it is zero, None where its interval has no end, or it is not in sight of the tokens trained.
+    ``checks``: by longer D, how far the gap there lies off the line, with all the noise of both.
     ``stopped``: a curve of the rival that was better where it stopped earlier, with that D.
     """
 
@@ -50,11 +54,25 @@ class SizeGaps:
     scale: Scale
     fitted: int
     zero: Interval | None
+    checks: Mapping[int, Interval]
     stopped: tuple[str, int] | None = None
 
     def at(self, tokens: ArrayLike) -> NDArray[np.float64]:
         """The line's difference."""
         return self.line.at(self.scale.at(tokens))
+
+    def ends(self, tokens: int) -> tuple[float | None, float | None]:
+        """Of a gap's interval. Beyond the line it holds the noise of both: a miss leaves the line out."""
+        check = self.checks.get(tokens)
+        if check is None or check.interval is None:
+            return self.gaps[tokens].difference.ends
+        line = float(self.at(tokens))
+        return line + check.low, line + check.high
+
+    @property
+    def seeds(self) -> int:
+        """Behind its line."""
+        return len(self.gaps[self.fitted].by_seed)
 
     @property
     def slope(self) -> Interval:
@@ -82,7 +100,15 @@ class PairByTokens:
 
     @property
     def doubling(self) -> str:
-        return "in D's last doubling" if self.bent else "per doubling of D"
+        last = self.sizes[0].scale.last
+        if self.bent:
+            return f"from {text.count(last / 2)} to {text.count(last)} tokens"
+        return "per doubling of D"
+
+    @property
+    def checks(self) -> list[Interval]:
+        """Of all sizes; one whose interval leaves out 0 missed."""
+        return [check for size in self.sizes for check in size.checks.values()]
 
     @property
     def change(self) -> int | None:
@@ -135,6 +161,7 @@ def pair_of(each: tuple[ByParams, ...], versus: Versus) -> PairByTokens:
     scale = scale_of(seeds)
     lines = lines_on(scale, seeds)
     common = one_slope(lines)
+    fits = fits_on(scale, seeds)
     sizes = tuple(
         SizeGaps(
             params,
@@ -143,11 +170,12 @@ def pair_of(each: tuple[ByParams, ...], versus: Versus) -> PairByTokens:
             line,
             scale,
             tokens[-1],
-            in_sight(zero, list(gaps), FAR),
+            in_sight(zero_on(fits, index), list(gaps), FAR),
+            {longer: check_on(fits, index, tokens, gaps, longer) for longer in gaps if longer > tokens[-1]},
             better_before(known, params, gaps),
         )
-        for (params, gaps), line, (tokens, _), zero in zip(
-            chosen.items(), common or lines, seeds, zeros_on(scale, seeds), strict=True
+        for index, ((params, gaps), line, (tokens, _)) in enumerate(
+            zip(chosen.items(), common or lines, seeds, strict=True)
         )
     )
     level_at = {tokens: level for tokens in known if (level := level_size(sizes, tokens)) is not None}
@@ -159,21 +187,37 @@ def lines_on(scale: Scale, seeds: Sequence[Seeds]) -> tuple[Line, ...]:
     return fitted_lines([(scale.at(tokens), gaps_SK) for tokens, gaps_SK in seeds])
 
 
-def zeros_on(scale: Scale, seeds: Sequence[Seeds]) -> list[Interval | None]:
-    """Of each size the D at which its line is zero, with every D at which it may be over all bends allowed.
+def fits_on(scale: Scale, seeds: Sequence[Seeds]) -> list[Lines]:
+    """On the scale, and on those at the ends of the bends that the seeds allow."""
+    fits = [(at, lines_on(at, seeds)) for at in (scale, *scale.at_ends())]
+    return [(at, one_slope(lines) or lines) for at, lines in fits]
+
+
+def zero_on(fits: Sequence[Lines], size: int) -> Interval | None:
+    """The D at which the line of a size is zero, with every D at which it may be over all bends allowed.
 
     None where one of them has no such D.
     """
-    fits = [(at, lines_on(at, seeds)) for at in (scale, *scale.at_ends())]
-    fits = [(at, one_slope(lines) or lines) for at, lines in fits]
-    return [around([at.tokens(lines[size].zero()) for at, lines in fits]) for size in range(len(seeds))]
+    return around([at.tokens(lines[size].zero()) for at, lines in fits])
+
+
+def check_on(
+    fits: Sequence[Lines], size: int, fitted: Sequence[int], gaps: Mapping[int, Gap], tokens: int
+) -> Interval:
+    """How far a gap that no line was fitted to lies off the line of its size, over all bends allowed."""
+    held, gap = gaps[tokens].by_seed, gaps[tokens].difference.value
+    shared = len(set(held).intersection(*(gaps[D].by_seed for D in fitted)))
+    return outmost([lines[size].off(float(at.at(tokens)), gap, len(held), shared) for at, lines in fits])
 
 
 def around(places: Sequence[Interval | None]) -> Interval | None:
     """The first place with the outmost ends of all; None where one is none."""
     known = [place for place in places if place is not None]
-    if len(known) < len(places):
-        return None
+    return outmost(known) if len(known) == len(places) else None
+
+
+def outmost(known: Sequence[Interval]) -> Interval:
+    """The first with the outmost ends of all."""
     return replace(known[0], low=min(one.low for one in known), high=max(one.high for one in known))
 
 
@@ -277,7 +321,7 @@ def powered(exponent: Interval | None, base: float) -> Interval | None:
 def gaps_table(pair: PairByTokens) -> pl.DataFrame:
     """Every gap with its interval, and its line there."""
     rows = [
-        (size.params, size.curve, tokens, gap.difference.value, *gap.difference.ends, line)
+        (size.params, size.curve, tokens, gap.difference.value, *size.ends(tokens), line)
         for size in pair.sizes
         for (tokens, gap), line in zip(size.gaps.items(), size.at(list(size.gaps)), strict=True)
     ]

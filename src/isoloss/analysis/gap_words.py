@@ -1,9 +1,38 @@
 """What the gap between two families does with training tokens, in sentences."""
 
 from isoloss import text
+from isoloss.analysis.by_params import Gap
 from isoloss.analysis.families import name_of
-from isoloss.analysis.gap_by_tokens import PairByTokens
+from isoloss.analysis.gap_by_tokens import PairByTokens, SizeGaps
 from isoloss.stats import Interval
+
+
+def headline(pair: PairByTokens) -> str:
+    """What is said first, without the last full stop: where the lead ends, else how it changes."""
+    size = first_end(pair)
+    if size is not None and size.zero is not None:
+        seeds = " (one seed)" if size.seeds == 1 else ""
+        ends = "ends" if size.zero.value <= max(size.gaps) else "would end"
+        where = f"{text.count(size.zero.value)} tokens ({text.interval(size.zero.ends, text.count)})"
+        return f"at {text.count(size.params)} parameters{seeds} the {leader(pair)}'s lead {ends} at {where}"
+    if shrinks(pair):
+        most = max(size.fitted for size in pair.sizes)
+        return f"{verdict(pair)}. It ends at no size by {text.count(most)} tokens"
+    return verdict(pair)
+
+
+def shrinks(pair: PairByTokens) -> bool:
+    return bool(pair.change) and pair.change == -pair.lead
+
+
+def first_end(pair: PairByTokens) -> SizeGaps | None:
+    """The size at which a lead that shrinks is gone first, if its line says where."""
+    ends = [(size.zero.value, size) for size in pair.sizes if size.zero is not None and shrinks(pair)]
+    return min(ends, key=lambda each: each[0])[1] if ends else None
+
+
+def leader(pair: PairByTokens) -> str:
+    return name_of(pair.versus.rival if pair.lead > 0 else pair.versus.reference)
 
 
 def verdict(pair: PairByTokens) -> str:
@@ -16,13 +45,12 @@ def verdict(pair: PairByTokens) -> str:
         )
     if not pair.change:
         return f"no change of {names} with D is shown: {text.difference(pair.slope)} {pair.doubling}"
-    ahead = name_of(pair.versus.rival if pair.lead > 0 else pair.versus.reference)
     if not pair.lead:
         moves = "falls" if pair.change < 0 else "rises"
         return f"{names} {moves} by {size_words(pair.slope)} {pair.doubling}"
-    moves = "grows" if pair.change == pair.lead else "shrinks"
+    moves = "shrinks" if shrinks(pair) else "grows"
     mean = "" if pair.shared else "mean "
-    return f"the {ahead}'s {mean}lead {moves} {size_words(pair.slope)} {pair.doubling}"
+    return f"the {leader(pair)}'s {mean}lead {moves} {size_words(pair.slope)} {pair.doubling}"
 
 
 def slope_range_words(pair: PairByTokens) -> str:
@@ -40,39 +68,38 @@ def size_words(slope: Interval) -> str:
     return f"{text.loss(abs(slope.value))} nats ({text.interval((low, high), text.loss)})"
 
 
-def crossing_words(pair: PairByTokens) -> str:
-    """Where a lead that shrinks is gone, as a sentence without its full stop; empty where none shrinks."""
-    if not pair.change or pair.change != -pair.lead:
+def check_words(pair: PairByTokens) -> str:
+    """How many of the points beyond the lines missed them, as a clause; empty without any that is judged."""
+    judged = [check.sign for check in pair.checks if check.sign is not None]
+    if not judged:
         return ""
-    most = max(size.fitted for size in pair.sizes)
-    zeros = [(size.zero, size) for size in pair.sizes if size.zero is not None]
-    if not zeros:
-        return f"It ends at no size by {text.count(most)} tokens"
-    zero, size = min(zeros, key=lambda each: each[0].value)
-    where = f"{text.count(zero.value)} tokens ({text.interval(zero.ends, text.count)})"
-    ends = "end" if zero.value <= max(size.gaps) else "would end"
-    return f"{text.count(size.params)} parameters {ends} it at {where}"
+    missed = sum(map(abs, judged))
+    if len(judged) == 1:
+        return f"the one held-out point {'missed' if missed else 'did not miss'}"
+    return f"{missed or 'none'} of {len(judged)} held-out points missed"
 
 
-def beyond_words(pair: PairByTokens) -> str:
+def off_words(pair: PairByTokens) -> str:
     """How far off their lines those gaps lie that no line was fitted to, in sentences; empty without any."""
     off = [
-        f"At N = {text.count(size.params)} and D = {text.count(tokens)} the gap lies "
-        f"{text.signed(gap.difference.value - float(size.at(tokens)))} nats off its line."
+        f"At N = {text.count(size.params)} and D = {text.count(tokens)} ({seeds_of(gap)}) the gap lies "
+        f"{text.difference(size.checks[tokens])} off its line."
         for size in pair.sizes
         for tokens, gap in size.gaps.items()
-        if tokens > size.fitted
+        if tokens in size.checks
     ]
-    return " ".join(["Few seeds trained longest; no line was fitted there.", *off]) if off else ""
-
-
-def single_words(pair: PairByTokens) -> str:
-    """Which sizes have one seed, as a sentence; empty without any."""
-    single = [text.count(size.params) for size in pair.sizes if len(size.gaps[size.fitted].by_seed) == 1]
-    known = len(single) < len(pair.sizes) and single
+    if not off:
+        return ""
+    side = "above" if pair.lead > 0 else "below"
+    later = f" A gap {side} its line speaks for a later end." if shrinks(pair) else ""
+    judged = " A point misses where its interval leaves out 0." if check_words(pair) else ""
     return (
-        f"One seed alone at N = {text.listed(single)}: its noise is that of the other sizes." if known else ""
+        f"Few seeds trained longest: these points are held out of the lines. {' '.join(off)}{judged}{later}"
     )
+
+
+def seeds_of(gap: Gap) -> str:
+    return "one seed" if len(gap.by_seed) == 1 else text.plural(len(gap.by_seed), "seed")
 
 
 def stopped_words(pair: PairByTokens) -> str:

@@ -1,9 +1,9 @@
 """Which family is ahead at which N, and where their curves cross, in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from isoloss import text
-from isoloss.analysis.by_params import FamilyPair
+from isoloss.analysis.by_params import FamilyPair, Gap
 from isoloss.analysis.families import name_of
 from isoloss.errors import Refusal
 from isoloss.laws import Crossing, CrossingOutcome
@@ -20,18 +20,21 @@ def verdict(pair: FamilyPair) -> str:
     if isinstance(pair.noise, Refusal):
         values = [gap.difference.value for gap in gaps]
         return (
-            f"no verdict on the {pair.reference} against the {pair.rival}: {pair.noise.what} (measured "
+            f"no verdict on the {pair.reference} against the {called(pair.best_rival, pair)}: "
+            f"{pair.noise.what} (measured "
             f"difference {text.signed(min(values))} to {text.signed(max(values))} nats at {len(gaps)} sizes)"
         )
     clauses: list[str] = []
-    reference, rival = (f"the {called(curve, pair)}" for curve in (pair.reference, pair.rival))
+    reference, rival = (f"the {called(curve, pair)}" for curve in (pair.reference, pair.best_rival))
     for name, sign in ((rival, 1), (reference, -1), ("neither", 0)):
         ahead = [gap.difference.sign == sign for gap in gaps]
         if any(ahead):
             sizes = f"N = {sizes_words([gap.params for gap in gaps], ahead)}"
             share = f"all {len(gaps)} sizes" if all(ahead) else text.plural(sum(ahead), "size")
             which = "the one size" if len(gaps) == 1 else share
-            rest = f"at {sizes}" if sum(ahead) == 1 else f"at others ({sizes})"
+            alone = [len(gap.by_seed) for gap, one in zip(gaps, ahead, strict=True) if one] == [1]
+            seeds = " (one seed)" if alone else ""
+            rest = f"at {sizes}{seeds}" if sum(ahead) == 1 else f"at others ({sizes})"
             clauses.append(f"{name} {rest if clauses else f'is ahead at {which} compared ({sizes})'}")
     return ", ".join(clauses)
 
@@ -57,19 +60,13 @@ def total_words(pair: FamilyPair) -> str:
     return f"With embeddings and heads counted in N, {verdict(pair.by_total)}."
 
 
-def better_words(pair: FamilyPair) -> str:
-    """Where another curve of the rival than the headline's has the lowest loss, in sentences."""
-    sizes: dict[str, list[int]] = {}
-    for one in pair.headline_gaps:
-        best = max(
-            (gap for gap in pair.gaps if gap.params == one.params), key=lambda gap: gap.difference.value
-        )
-        if best.curve != pair.rival:
-            sizes.setdefault(best.curve, []).append(one.params)
-    return " ".join(
-        f"At N = {text.listed([text.count(size) for size in params])} the {curve} has the lower loss."
-        for curve, params in sizes.items()
-    )
+def single_words(seeds: Iterable[tuple[int, int]]) -> str:
+    """Of sizes with their seeds: which have one, as a sentence; empty where none or all have."""
+    seeds = list(seeds)
+    single = [text.count(params) for params, count in seeds if count == 1]
+    if not single or len(single) == len(seeds):
+        return ""
+    return f"One seed alone at N = {text.listed(single)}: its noise is that of the other sizes."
 
 
 def crossover(meets: Crossing | Refusal, pair: FamilyPair, rival: str) -> str:
@@ -80,7 +77,7 @@ def crossover(meets: Crossing | Refusal, pair: FamilyPair, rival: str) -> str:
         return f"the two fitted curves do not cross at any size near those trained{open_crossing(meets)}"
     where = f"N = {text.count(meets.value)} ({text.interval(meets.interval or (None, None), text.count)})"
     if meets.outcome is CrossingOutcome.CROSSES_INSIDE:
-        who = sides(pair, rival)
+        who = sides(pair, [gap for gap in pair.gaps if gap.curve == rival], rival)
         inside = "at the edge of" if meets.at_edge else "inside"
         return f"the fitted laws cross {inside} the data, at {where}{f': {who}' if who else ''}"
     side = (
@@ -91,12 +88,12 @@ def crossover(meets: Crossing | Refusal, pair: FamilyPair, rival: str) -> str:
     return f"the fitted laws would cross at {where}, which lies outside the data ({side}): an extrapolation"
 
 
-def sides(pair: FamilyPair, rival: str) -> str:
-    """Who is ahead below a crossing and above it, where the measured differences say so."""
-    gaps = sorted((gap.params, gap.difference.value) for gap in pair.gaps if gap.curve == rival)
-    if not gaps or gaps[0][1] * gaps[-1][1] >= 0:
+def sides(pair: FamilyPair, gaps: Sequence[Gap], rival: str) -> str:
+    """Who is ahead below a crossing and above it, where the measured gaps to the rival say so."""
+    values = [value for _, value in sorted((gap.params, gap.difference.value) for gap in gaps)]
+    if not values or values[0] * values[-1] >= 0:
         return ""
-    small, large = (rival, pair.reference) if gaps[0][1] > 0 else (pair.reference, rival)
+    small, large = (rival, pair.reference) if values[0] > 0 else (pair.reference, rival)
     return f"below it the {called(small, pair)} is ahead, above it the {called(large, pair)}"
 
 

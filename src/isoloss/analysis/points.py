@@ -40,8 +40,7 @@ class Curve:
         """Its name with what its law says of its own last doubling of N: its constants say nothing by eye."""
         if self.change is None:
             return self.name
-        ends = text.counts(self.most / 2, self.most)
-        return f"{self.name}: {text.signed_percent(self.change)} from N = {ends}"
+        return f"{self.name}: {text.signed_percent(self.change)} for twice N, by its law"
 
     @property
     def change(self) -> float | None:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from isoloss import text
+from isoloss.analysis.context_misses import misses_words
 from isoloss.analysis.context_steps import steps_verdict
 from isoloss.analysis.contexts import (
     Contexts,
@@ -58,6 +59,7 @@ def laws_figure(data: Contexts) -> Figure:
         tokens=text.count(data.tokens),
         level=LEVEL_WORDS,
         sizes="; ".join(f"{size_name(size)}: {size.formula or 'no formula'}" for size in data.sizes),
+        misses=sentence(misses_words(data.sizes)),
         trend=sentence(trend_words(data)),
         joint=joint_words(data),
     )

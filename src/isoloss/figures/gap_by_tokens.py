@@ -9,7 +9,7 @@ import polars as pl
 from isoloss import text
 from isoloss.analysis.families import name_of
 from isoloss.analysis.gap_by_tokens import PairByTokens, SizeGaps, gaps_table
-from isoloss.analysis.gap_words import crossing_words, verdict
+from isoloss.analysis.gap_words import check_words, first_end, headline, off_words, verdict
 from isoloss.analysis.points import LEVEL_WORDS
 from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
@@ -29,12 +29,13 @@ def figure(data: PairByTokens, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> 
     """Gaps with their intervals, the fitted line of each size, and a diamond where it is zero."""
     colours = along_ramp(np.linspace(0, 1, len(data.sizes)))
     drawn = [(size, colour) for size, colour in zip(data.sizes, colours, strict=True)]
-    title = ". ".join(part for part in (text.capital(verdict(data)), crossing_words(data)) if part)
+    checks = check_words(data)
+    rate = f"{text.capital(verdict(data))}." if first_end(data) else ""
     crossed = any(size.zero is not None for size in data.sizes)
     made = captioned(
         "gap-by-tokens",
         chart(drawn, f"{data.versus.words} (nats per token)", plane),
-        title,
+        text.capital(headline(data)),
         gaps_table(data),
         words=data.versus.words,
         rival=name_of(data.versus.rival),
@@ -44,6 +45,9 @@ def figure(data: PairByTokens, plane: tuple[float, float] = (WIDTH, HEIGHT)) -> 
         axis=axis_words(data),
         slopes="one slope for all sizes" if data.shared else "a slope for each size",
         rivals=rival_words(data),
+        checks=f"; {checks}" if checks else "",
+        checked=", at held-out points with the error of the line" if checks else "",
+        rate=" ".join(filter(None, [rate, off_words(data)])),
     )
     return replace(made, name=made.name + data.versus.suffix)
 
@@ -96,7 +100,7 @@ def chart(sizes: list[tuple[SizeGaps, str]], y_title: str, plane: tuple[float, f
 def points_of(size: SizeGaps, colour: str, place: float) -> pl.DataFrame:
     """The gaps with their intervals, a little to the side."""
     rows = [
-        (tokens * APART**place, gap.difference.value, *gap.difference.ends, colour)
+        (tokens * APART**place, gap.difference.value, *size.ends(tokens), colour)
         for tokens, gap in size.gaps.items()
     ]
     kinds = {**dict.fromkeys(("tokens", "gap", "low", "high"), pl.Float64), "colour": pl.String}

@@ -56,7 +56,7 @@ def alone(curves: Sequence[Curve]) -> str:
     if not known:
         return "no law of N could be fitted"
     change, name = min(known)
-    return f"{name}: {text.signed_percent(change)} in its last doubling of N"
+    return f"{name}: {text.signed_percent(change)} for twice N, by its law"
 
 
 def crossed(crossing: Crossing | Refusal, pair: FamilyPair) -> str:

@@ -54,12 +54,12 @@ def figure(data: FamilyPositions) -> Figure:
 
 
 def models_of(data: FamilyPositions) -> list[tuple[PositionCurve, str]]:
-    """The models of both families, each once, with the shades of their family."""
+    """The models of both families, each once, with the shades of their family, darkest for the smallest."""
     out: list[tuple[PositionCurve, str]] = []
     for family in (data.versus.reference, data.versus.rival):
         both = [m for pair in data.pairs for m in (pair.reference, pair.rival)]
         models = {m.name: m for m in both if m.family == family}
-        colours = shades(family_colour(family, data.versus.families), len(models))
+        colours = shades(family_colour(family, data.versus.families), len(models))[::-1]
         out += list(zip(models.values(), colours, strict=True))
     return out
 

@@ -299,7 +299,7 @@ def colour_bar(column: str, title: str, low: float, high: float, *, labels: str 
     look = {"type": "gradient", "orient": "bottom", "direction": "horizontal", "gradientLength": 320}
     look |= {"gradientOpacity": 1}
     bar = {"title": f"{title} (log scale)", **look, "values": log_ticks(low, high), **label_format(labels)}
-    scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high])
+    scale = alt.Scale(type="log", range=list(RAMP), domain=[low, high], interpolate="rgb")
     return alt.Color(f"{column}:Q", scale=scale, legend=alt.Legend.from_dict(bar))
 
 

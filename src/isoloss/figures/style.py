@@ -1,7 +1,8 @@
 """One look for every figure: colours, fonts, axes, labels at line ends.
 
 Colours follow Okabe and Ito, told apart with any colour vision: Transformer blue, LSTM vermilion, looped
-Transformer green. A colour means a family, a shade or a dash what varies inside it.
+Transformer green. A colour means a family, a shade or a dash what varies inside it; violet to grey means a
+quantity. Of sizes the darkest is the smallest, in shades as on the ramp.
 """
 
 import math
@@ -23,8 +24,8 @@ INK, QUIET, GRID = "#1a1a1a", "#555555", "#e3e3e3"
 FAMILY_COLOURS = {"transformer": "#0072B2", "lstm": "#CC5500", "looped": "#00845f"}
 OTHER_COLOURS = ("#AA3377", "#3f3f3f", "#332288", "#8a6d00", "#7a4a2b")
 REAL, PREDICTED = "#0072B2", "#E69F00"
-RAMP = ("#2b0a6b", "#8f0da4", "#cc4778", "#f0843c")
-"""From dark to bright along a continuous quantity, such as log N: the middle of the plasma map."""
+RAMP = ("#30185f", "#594777", "#9e74a9", "#b0a59c")
+"""From dark to bright along a continuous quantity, such as log N: violet to grey, far from every family."""
 LEGIBLE = 4.7
 """Contrast of letters: WCAG 2.1 asks for 4.5 (1.4.3), and the edges of letters are a little paler."""
 
