@@ -181,7 +181,7 @@ def test_the_picture_of_a_trained_head_is_of_the_head_that_the_headline_names(de
     layer, head = (words[int(number) - 1] for number in pressed)
     deck.show()
     told = panel.locator(".headline p").first
-    expect(told).to_contain_text(f"{layer.capitalize()} layer, {head} head: looks mostly at")
+    expect(told).to_contain_text(f"{layer.capitalize()} layer, {head} head, picked from 16: looks mostly at")
     best = panel.locator(".pill.best text").first.text_content()
     expect(told).to_contain_text(f"“{best}”")
 
@@ -193,7 +193,7 @@ def test_after_the_block_a_real_head_is_asked_word_by_word(deck_opened):
     for step in deck.steps():
         seen.append((block.is_visible(), web.is_visible(), web.locator(".pill.looking").count()))
         shown = deck.page.locator("section.present")  # what is announced says the same words
-        real, guess = (shown.get_by_text(words) for words in ("A real head of", "Guess the next word."))
+        real, guess = (shown.get_by_text(words) for words in ("A trained head, picked", "Guess the next word."))
         assert (real.is_visible(), guess.is_visible()) == (step > 3, step == 3)
         assert deck.page.evaluate(MEASURE)["faults"] == [], step
     assert seen == [(True, False, 1)] * 4 + [(False, True, 1)] * 3

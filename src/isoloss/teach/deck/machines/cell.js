@@ -56,7 +56,8 @@
     if (plain && arrays === null) return null;
     const { svg, say } = picture(WIDTH, plain ? 290 : HEIGHT, "");
     if (plain) {
-      place.replaceChildren(svg);
+      const kept = element("p", { class: "sentence" }, arrays.carried.sentence + " ", badge(place.dataset.badge || "RECORDED"));
+      place.replaceChildren(svg, kept);
       return { step: () => carried(svg, say, arrays) };
     }
     const steps = Number(place.dataset.steps || 6);
@@ -118,14 +119,15 @@
     };
   };
 
-  /** Everything at once: what is left of each token's ink at the end, and the suitcase that holds it. */
+  /** Everything at once: what is left of each token's ink at the end, in the layer that keeps most, and the suitcase
+      that holds it. */
   function carried(svg, say, arrays) {
-    const { tokens } = arrays, ink = arrays.ink[0], last = tokens.length - 1, { gap, at } = places(tokens.length);
+    const { tokens } = arrays, ink = arrays.ink[arrays.carried.layer - 1], last = tokens.length - 1, { gap, at } = places(tokens.length);
     svg.setAttribute("viewBox", "0 70 " + WIDTH + " 150");
     svg.replaceChildren(shape("rect", { class: "belt", x: 12, y: BELT - HALF, width: WIDTH - 24, height: 2 * HALF, rx: HALF }),
       ...tokens.slice(0, last).map((_, s) => disc(at(s), ink[s][last - s], gap)), suitcase(at(last)),
       ...tokens.map((token, t) => text(at(t), BELT + 72, token, { class: "letter", "font-size": 26 })));
-    say("A belt with a suitcase at its end. Of the ink of each word this much is left: " +
+    say("A belt with a suitcase at its end, of LSTM layer " + arrays.carried.layer + ". Of the ink of each word this much is left: " +
       tokens.slice(0, last).map((token, s) => token + " " + percent(ink[s][last - s])).join(", ") + ".");
   }
 })();

@@ -84,12 +84,14 @@
       const words = blurs[blur.at()].sentence || "“" + tokens[looking] + "” looks most at " + most(own) + ".";
       sentence.replaceChildren(badge(place.dataset.badge || "RECORDED"), " " + words);  // a long one is cut at its end
       const before = blurs[0].likeliest.map(([token]) => token);
-      next.replaceChildren("Next:", ...blurs[blur.at()].likeliest.slice(0, 3).flatMap(([token, chance]) =>
+      next.replaceChildren("Next:", ...blurs[blur.at()].likeliest.flatMap(([token, chance]) =>
         [" ", element("q", before.includes(token) ? {} : { class: "new" }, token), " " + percent(chance)]));
     }
 
     place.replaceChildren(svg);
-    if (!plain) {
+    if (plain) {
+      place.append(element("p", { class: "sentence" }, arrays.begin.sentence + " ", badge(place.dataset.badge || "RECORDED")));
+    } else {
       const choices = picks ? [layer.row, heads > 1 ? head.row : ""] : [];
       place.append(element("div", { class: "knobs" }, ...choices, asks ? "" : play, sentence));
       if (asks) place.append(element("div", { class: "knobs" }, play, blur.row, next));
