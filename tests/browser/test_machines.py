@@ -193,7 +193,9 @@ def test_after_the_block_a_real_head_is_asked_word_by_word(deck_opened):
     for step in deck.steps():
         seen.append((block.is_visible(), web.is_visible(), web.locator(".pill.looking").count()))
         shown = deck.page.locator("section.present")  # what is announced says the same words
-        real, guess = (shown.get_by_text(words) for words in ("A trained head, picked", "Guess the next word."))
+        real, guess = (
+            shown.get_by_text(words) for words in ("A trained head, picked", "Guess the next word.")
+        )
         assert (real.is_visible(), guess.is_visible()) == (step > 3, step == 3)
         assert deck.page.evaluate(MEASURE)["faults"] == [], step
     assert seen == [(True, False, 1)] * 4 + [(False, True, 1)] * 3

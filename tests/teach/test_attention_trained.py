@@ -121,10 +121,10 @@ def test_a_head_that_was_picked_is_said_to_be_so_with_what_the_others_do(tables)
         f"picked because it looks back farthest; the other 15 put {even:.2f} to 0.31"
         in told(far)["look"].text
     )
-    assert tell.arrays(far)["begin"]["sentence"] == "One head of 16, picked: it looks back farthest."
+    assert tell.arrays(far)["begin"]["sentence"] == "Picked from 16 heads: looks back farthest."
     # Control: where no head has a favourite, none was picked for one.
     begin = tell.arrays(reweighted(tables))["begin"]
-    assert begin["sentence"] == "One head of 16: none has one favourite here."
+    assert begin["sentence"] == "One of 16 heads: none has one favourite here."
 
 
 def inked(tables, **layers):
@@ -140,7 +140,7 @@ def test_the_lstm_layer_that_is_shown_beside_the_picked_head_keeps_most(tables):
     assert [tell.arrays(these)["carried"]["layer"] for these in (first, second)] == [1, 2]
     token = tell.shown(tables["tokens"][0]["token"])
     for these in (first, second):
-        assert told(these)["ink"].short == f"The better of the LSTM's two layers keeps 60% of “{token}”."
+        assert told(these)["ink"].short == f"LSTM: the better of two layers keeps 60% of “{token}”."
         # Control: the layer that keeps least is never told.
         assert "20%" not in tell.arrays(these)["carried"]["sentence"]
 

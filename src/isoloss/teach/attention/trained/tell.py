@@ -69,8 +69,8 @@ def picked(tables: Tables) -> str:
     """How the head that is drawn was come by."""
     heads = others(tables)["heads"]
     if favourite(tables)["value"] < LOOK_AT_LEAST:
-        return f"One head of {heads}: none has one favourite here."
-    return f"One head of {heads}, picked: it looks back farthest."
+        return f"One of {heads} heads: none has one favourite here."
+    return f"Picked from {heads} heads: looks back farthest."
 
 
 def flat(tables: Tables, layer: int) -> Claim:
@@ -89,11 +89,11 @@ def ink(tables: Tables) -> Claim:
     left = left_at_the_end(tables, token=1)
     parts = ", ".join(f"layer {layer} {share:.2f}" for layer, share in left.items())
     text = say("trained-ink", place=len(tables["tokens"]), parts=parts)
-    return Claim(text, keeps(tables, token=1))
+    return Claim(text, f"LSTM: {keeps(tables, token=1)}")
 
 
 def left_at_the_end(tables: Tables, **token: int) -> dict[int, float]:
-    """By LSTM layer, the share that is left at the last token: of one token's ink, or the mean of all before."""
+    """By LSTM layer, what is left at the last token: of one token's ink, or the mean of all before."""
     last = len(tables["tokens"])
     rows = frame(tables, "ink", place=last, **token)
     before = rows.filter(pl.col("token") < last) if last > 1 else rows
@@ -101,7 +101,7 @@ def left_at_the_end(tables: Tables, **token: int) -> dict[int, float]:
 
 
 def keeper(tables: Tables) -> int:
-    """The LSTM layer that keeps most of what was read: the fair one to hold against a head that was picked."""
+    """The LSTM layer that keeps most of what was read: the fair one beside a head that was picked."""
     left = left_at_the_end(tables)
     return max(left, key=lambda layer: left[layer])
 
@@ -109,8 +109,8 @@ def keeper(tables: Tables) -> int:
 def keeps(tables: Tables, token: int) -> str:
     """What the best layer keeps of a token."""
     left, layer = left_at_the_end(tables, token=token), keeper(tables)
-    among = {1: "The LSTM's layer", 2: "The better of the LSTM's two layers"}
-    best = among.get(len(left), f"The best of the LSTM's {NUMBERS.get(len(left), len(left))} layers")
+    best = "better" if len(left) == 2 else "best"
+    best = f"the {best} of {NUMBERS.get(len(left), len(left))} layers"
     return f"{best} keeps {percent(left[layer], 0)} of “{shown(tables['tokens'][token - 1]['token'])}”."
 
 
@@ -122,7 +122,10 @@ def arrays(tables: Tables) -> dict[str, Any]:
     return {
         "tokens": [shown(row["token"]) for row in tables["tokens"]],
         "begin": {key: favourite(tables)[key] for key in ("layer", "head")} | {"sentence": picked(tables)},
-        "carried": {"layer": keeper(tables), "sentence": keeps(tables, favourite(tables)["looks_at"])},
+        "carried": {
+            "layer": keeper(tables),
+            "sentence": capital(keeps(tables, favourite(tables)["looks_at"])),
+        },
         "weights": {
             kind: nested(rounded.filter(weights=kind), "layer", "head", "place")
             for kind in ("trained", "random")
