@@ -165,6 +165,9 @@ def test_the_arrow_key_asks_card_by_card_and_play_reads_on(deck_opened):
         )[place]
         best = weights.index(max(weights))
         expect(web.locator(".sentence")).to_contain_text(f"“{tokens[place]}” looks most at {tokens[best]}")
+        painted = "one => getComputedStyle(one)[one.matches('circle') ? 'fill' : 'backgroundColor']"
+        asked, told = web.locator(".pill.best circle"), web.locator(".sentence .dot")
+        assert told.evaluate(painted) == asked.evaluate(painted), "a colour was asked for"
         deck.page.keyboard.press("ArrowRight")
     deck.page.keyboard.press("ArrowLeft")
     assert deck.page.inner_text(".counter").startswith("8 /")
@@ -184,6 +187,14 @@ def test_the_picture_of_a_trained_head_is_of_the_head_that_the_headline_names(de
     expect(told).to_contain_text(f"{layer.capitalize()} layer, {head} head, picked from 16: looks mostly at")
     best = panel.locator(".pill.best text").first.text_content()
     expect(told).to_contain_text(f"“{best}”")
+
+
+def test_each_tap_of_the_belt_has_its_name(deck_opened):
+    deck = deck_opened("shipped", "#/2")
+    names = deck.page.locator("section.present [data-machine=cell] text.gate")
+    assert names.all_text_contents() == ["output", "input"], "nothing has passed a forget tap"
+    deck.page.keyboard.press("ArrowRight")
+    assert names.all_text_contents() == ["forget", "output", "input"]
 
 
 def test_after_the_block_a_real_head_is_asked_word_by_word(deck_opened):

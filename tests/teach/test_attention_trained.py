@@ -9,13 +9,16 @@ import torch
 from torch import nn
 
 from isoloss.models.lstm import initialise
+from isoloss.teach.amnesia.contest.tell import cells_of, sign_of
 from isoloss.teach.attention.right_slot import tell as right_slot_tell
 from isoloss.teach.attention.settings import TrainedSettings
 from isoloss.teach.attention.trained import tell
 from isoloss.teach.attention.trained.gates import left_of, trace
 from isoloss.teach.attention.trained.measure import measure
 from isoloss.teach.deck import page
+from isoloss.teach.learner import TEST_STREAM
 from isoloss.teach.panels import PANELS
+from isoloss.teach.tasks import Binding
 from isoloss.teach.words import check_short
 
 SETTINGS = TrainedSettings(sentence="the man said that he was in the house")
@@ -198,6 +201,21 @@ def test_the_drawing_of_the_cards_gets_the_recorded_strings_weights_and_right_sl
         if row["role"] == "query":
             keys = [held["string"][at]["token"] for at, name in enumerate(arrays["tokens"]) if name == asked]
             assert keys == [row["token"].rstrip("?")]
+
+
+def test_the_cards_that_attention_is_asked_about_are_those_of_the_test_before_it():
+    """Slide 8 shows one string twice: what models answer to it, and where attention looks."""
+    recorded = page.recordings(PANELS, None)
+    held, binding = recorded["right-slot"], recorded["binding"]
+    arrays, example = right_slot_tell.arrays(held.tables), binding.tables["example"]
+    cell = cells_of(binding.tables, ("keys", "pairs", "width"))[0]
+    signs = [sign_of(row["token"], cell) for row in example]
+    assert [name.rstrip("?") for name in arrays["tokens"]] == [sign["text"] for sign in signs]
+    assert arrays["hues"] == [sign.get("hue") for sign in signs]
+    # Control: the test's unseen strings are others.
+    task = Binding(*(held.settings[name] for name in ("pairs", "keys", "values")))
+    scored, _ = task.batch(np.random.default_rng([TEST_STREAM, 500]), 500)
+    assert not (scored == [row["token"] for row in example]).all(1).any()
 
 
 def test_without_a_script_the_last_tokens_weights_are_a_table(tables):

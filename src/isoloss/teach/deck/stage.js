@@ -23,7 +23,9 @@
       const shownBefore = all("[data-part=example] [data-at]", panel).length;
       all("[data-part=guess]", panel).forEach((part) => rows.push([part, Math.max(0, at - 1 - shownBefore), verdictAt]));
       all("[data-part=example]", panel).forEach((part) => rows.push([part, 0, at]));
-      all("[data-part=key]", panel).forEach((part) => rows.push([part, Math.max(0, at - 1), FOREVER]));
+      // The answers to an example have the picture's names already; a drawing has names of its own, and needs the room.
+      const drawn = all("[data-part=example] [data-machine]", panel).length;
+      all("[data-part=key]", panel).forEach((part) => rows.push([part, drawn ? at : Math.max(0, at - 1), FOREVER]));
       all(".output [data-part=headline]", panel).forEach((part) => rows.push([part, verdictAt, FOREVER]));
       all("[data-part=headline][data-reveal]:not([hidden]) > p + p", panel).forEach((part) => rows.push([part, verdictAt + 1, FOREVER]));  // not of what was voted on
       all("[data-part=room]", panel).forEach((part) => rows.push([part, verdictAt, FOREVER]));

@@ -5,7 +5,7 @@
   "use strict";
 
   const { kinds, element, shape, text, percent, badge, picture, slider, choice, player } = window.machines;
-  const WIDTH = 1200, HEIGHT = 300, BELT = 130, HALF = 20, LETTERS = 250, EDGE = 70;
+  const WIDTH = 1200, HEIGHT = 300, BELT = 130, HALF = 20, LETTERS = 250, EDGE = 92;
   const LONGEST = 30, PACE = 420;
   const words = (count) => (count === 1 ? "1 letter" : count.toFixed(count < 10 ? 1 : 0) + " letters");
 
@@ -47,6 +47,11 @@
       const long = 0.6 * size * label.length > gap ? { textLength: 0.9 * gap, lengthAdjust: "spacingAndGlyphs" } : {};
       parts.push(text(x, LETTERS + 10, label, { class: "letter" + (t === 0 ? " first" : ""), "font-size": size, ...long }));
     });
+    // The taps have their names where the belt stands.
+    const name = (x, y, words, attributes) => parts.push(text(x, y, words, { class: "gate", "font-size": 22, ...attributes }));
+    if (reached > 0) name(at(reached) - gap / 2, BELT - 50, "forget");
+    name(at(reached) + 12, 94, "output", { "text-anchor": "start" });
+    name(at(reached) + 12, BELT + 62, "input", { "text-anchor": "start" });
     parts.push(text(at(reached), 52, percent(left(reached)), { class: "share", "font-size": 34 }));
     return parts;
   }

@@ -25,6 +25,7 @@
     const { svg, say } = picture(WIDTH, rows.length * tall + 10, "");
     if (!plain) svg.setAttribute("role", "group");
     const gap = last > 0 ? Math.min(150, (WIDTH - 2 * EDGE) / last) : 0, begin = (WIDTH - gap * last) / 2;
+    const hue = (t) => (arrays.hues ? arrays.hues[t] : null), filled = (degrees) => "hsl(" + degrees + " 65% 52%)";
     const at = (t) => begin + gap * t, wide = Math.min(2 * EDGE - 4, 0.92 * (gap || WIDTH));
     const steps = Number(place.dataset.steps || 0), asks = arrays.next && rows.length > 1, picks = asks || !arrays.next;
     let looking = last;
@@ -62,12 +63,15 @@
 
     /** A token in its pill: its letters, or a card's number with its colour. */
     function written(token, t, base) {
-      const hue = arrays.hues ? arrays.hues[t] : null, size = Math.max(19, Math.min(26, 1.5 * wide / Math.max(2, token.length)));
+      const size = Math.max(19, Math.min(26, 1.5 * wide / Math.max(2, token.length)));
       const long = 0.6 * size * token.length > wide ? { textLength: 0.92 * wide, lengthAdjust: "spacingAndGlyphs" } : {};
-      if (hue === null) return [text(at(t), base + 31, token, { "font-size": size, ...long })];
-      return [shape("circle", { class: "card", cx: at(t) - 18, cy: base + PILL / 2, r: 13, fill: "hsl(" + hue + " 65% 52%)" }),
+      if (hue(t) === null) return [text(at(t), base + 31, token, { "font-size": size, ...long })];
+      return [shape("circle", { class: "card", cx: at(t) - 18, cy: base + PILL / 2, r: 13, fill: filled(hue(t)) }),
         text(at(t) + 16, base + 31, token, { "font-size": size })];
     }
+
+    /** The cards ask for a colour, so a colour answers, with its number. */
+    const colour = (t) => (hue(t) === null ? [] : [element("span", { class: "dot", style: "background:" + filled(hue(t)) }), " "]);
 
     function look(t) {
       if (t === looking || plain) return;
@@ -81,8 +85,9 @@
       svg.replaceChildren(...rows.map(row));
       const own = arrays.weights[rows[0]][layer.at()][head.at()][looking];
       say("Attention of layer " + (layer.at() + 1) + ", head " + (head.at() + 1) + ": “" + tokens[looking] + "” looks most at " + most(own) + ".");
-      const words = blurs[blur.at()].sentence || "“" + tokens[looking] + "” looks most at " + most(own) + ".";
-      sentence.replaceChildren(badge(place.dataset.badge || "RECORDED"), " " + words);  // a long one is cut at its end
+      const best = own.indexOf(Math.max(...own)), words = blurs[blur.at()].sentence;
+      const looks = ["“" + tokens[looking] + "” looks most at ", ...colour(best), most(own) + "."];
+      sentence.replaceChildren(badge(place.dataset.badge || "RECORDED"), " ", ...(words ? [words] : looks));  // a long one is cut at its end
       const before = blurs[0].likeliest.map(([token]) => token);
       next.replaceChildren("Next:", ...blurs[blur.at()].likeliest.flatMap(([token, chance]) =>
         [" ", element("q", before.includes(token) ? {} : { class: "new" }, token), " " + percent(chance)]));
