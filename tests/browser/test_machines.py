@@ -1,6 +1,7 @@
 """The drawings that move, the last slide's evidence, and a live run that moves nothing."""
 
 import json
+import re
 
 from deck import SAID
 from playwright.sync_api import expect
@@ -272,6 +273,8 @@ def test_the_last_slide_shows_one_picture_then_the_answer_then_its_own_evidence(
         sides = {name: row.locator(f".side.{name.lower()} span") for name in ("LSTM", "Transformer")}
         shown = [name for name, bar in sides.items() if bar.evaluate("bar => bar.checkVisibility()")]
         assert shown == [name for name in sides if name == row.get_attribute("data-ahead")]
+        assert all(re.search(r"\d", sides[name].text_content()) for name in shown), "by how much"
+    expect(deck.page.locator("section.present .quoted")).to_contain_text("one seed, no verdict")
 
 
 def test_a_live_run_moves_nothing_while_it_streams(deck_opened):

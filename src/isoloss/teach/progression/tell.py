@@ -166,7 +166,7 @@ def best(tables: Tables) -> Claim:
     text = say("best", n=plural(apart.n, "seed"), others=told, **words)
     if versus.loser and versus.loser in [other.winner for other in others.values()]:
         return Claim(text, "Who is better, stopped in time, depends on the learning rate.")
-    return Claim(text, short, family_of(versus.winner))
+    return Claim(text, short, family_of(versus.winner), f"{abs(apart.value):.2f} nats lower")
 
 
 def copied_sentence(tables: Tables, corpus: Row) -> str:

@@ -161,7 +161,8 @@ def verdict(a: Outcome, b: Outcome) -> Claim:
             few=f": both reached 99%, {a.name} in {a.arrivals}, {b.name} in {b.arrivals} ({basis})",
         )
         won = f"The {{winner}} learns it {abs(sooner.value):.0f} updates sooner than the {{loser}}."
-        return Claim(text, versus.short(won, "Both learn it, alike."), between(a, b, versus.winner))
+        lead = f"{abs(sooner.value):.0f} updates sooner"
+        return Claim(text, versus.short(won, "Both learn it, alike."), between(a, b, versus.winner), lead)
     ours, theirs = ([share.value for share in side.shares] for side in (a, b))
     # What a side's strings leave open of a share, from Wilson's interval, which no seeds that agree can undo.
     unsure = sum(fmean((share.high - share.low) ** 2 for share in side.shares) for side in (a, b))
@@ -174,7 +175,8 @@ def verdict(a: Outcome, b: Outcome) -> Claim:
         if p < SECOND_LOOK:
             text = say("by-order", first=first, second=second, within=within, p=p)
             short = f"The {first.name} gets there sooner than the {second.name}."
-            return Claim(text, short, between(a, b, first.name))
+            lead = sooner_by(first, second)
+            return Claim(text, short, between(a, b, first.name), lead)
     text = versus.sentence(
         versus.clause(f"points more right within {within}", basis),
         f" within {within}: {versus.clause('points of accuracy', basis)}",
@@ -182,7 +184,16 @@ def verdict(a: Outcome, b: Outcome) -> Claim:
     )
     ahead = a if versus.winner == a.name else b
     won = f"The {{winner}} gets {percent(ahead.mean, 0)} right; the {{loser}} lags."
-    return Claim(text, versus.short(won), between(a, b, versus.winner))
+    lead = f"{100 * abs(shares.value):.0f} points more right"
+    return Claim(text, versus.short(won), between(a, b, versus.winner), lead)
+
+
+def sooner_by(first: Outcome, second: Outcome) -> str:
+    """By the medians over all seeds, where both have one; else by how many seeds arrived."""
+    later = median(second.times) - median(first.times)
+    if 0 < later < inf:
+        return f"{later:.0f} updates sooner"
+    return f"{len(first.arrived)} of {first.seeds} seeds, against {len(second.arrived)}"
 
 
 def between(a: Outcome, b: Outcome, winner: str | None) -> Family:
