@@ -268,7 +268,7 @@ def test_the_last_slide_shows_one_picture_then_the_answer_then_its_own_evidence(
     ]
     expect(answer.locator(".badge")).to_have_text("CITED")
     expect(proofs.locator(".badge")).to_have_text(["RECORDED", "RECORDED"])
-    expect(proofs.locator("figure svg")).to_have_count(2)
+    expect(proofs.locator("figure .scroll svg")).to_have_count(2)
     for row in score.locator("tbody tr").all():
         sides = {name: row.locator(f".side.{name.lower()} span") for name in ("LSTM", "Transformer")}
         shown = [name for name, bar in sides.items() if bar.evaluate("bar => bar.checkVisibility()")]

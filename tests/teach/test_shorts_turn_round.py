@@ -65,7 +65,7 @@ BY = {
     ("random-place", "verdict"): "300 updates sooner",
     ("training", "best"): "0.14 nats lower",
     ("race", "whole-training"): "1.6 to 7.6 times",
-    ("race", "parallel"): "1.75 against 1.27 times",
+    ("race", "parallel"): "1.75, not 1.27 times",
     ("showdown", "reveal-loss"): "0.09 nats lower",
 }
 """By how much somebody leads in what ships, where the numbers stand in the full sentence as well."""

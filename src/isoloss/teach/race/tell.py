@@ -144,7 +144,7 @@ def _gains(block: Row, lstm: Row) -> Claim:
     )
     text = say("gains", sides=sides, more=more, **block)
     more, less = sorted((block["value"], lstm["value"]), reverse=True)
-    return Claim(text, short, ahead, f"{more:.2f} against {less:.2f} times")
+    return Claim(text, short, ahead, f"{more:.2f}, not {less:.2f} times")
 
 
 def _not_run(tables: Tables) -> str:

@@ -24,7 +24,7 @@ from isoloss.text import interval, listed, percent, signed
 
 HERO, BADGES, say = True, {"loss-by-position": "RECORDED"}, partial(say_of, "showdown")
 """The texts are what a slide shows; the losses were measured when the models were trained."""
-SMALL = "Other, smaller models:"
+SMALL = "Other models:"
 """Whose losses are compared; the two that write are a pair of their own, of one seed."""
 NAMES = {"transformer": "Transformer", "lstm": "LSTM"}
 SIDES = {**NAMES, "held-out text": "held-out text"}
@@ -99,7 +99,7 @@ def writers(tables: Tables) -> dict[str, float]:
 def pair_short(tables: Tables) -> str:
     """Which of the two that wrote has the lower loss, and that one seed each says nothing about families."""
     (lower, least), (_, most) = sorted(writers(tables).items(), key=lambda one: one[1])
-    return f"The two writers: {NAMES[lower]}'s loss {most - least:.2f} lower; one seed, no verdict."
+    return f"The writers: {NAMES[lower]}'s loss {most - least:.2f} lower; one seed, no verdict."
 
 
 def both(rows: Iterable[Row]) -> dict[str, Row]:

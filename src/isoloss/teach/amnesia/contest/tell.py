@@ -110,8 +110,15 @@ class Contest:
             heading = self.heading.format(**cell.first)
             courses = ((f"side-{n}", Claim(course(rates), "")) for n, rates in enumerate(cell.sides.values()))
             sentences += [
-                sentence(key + suffix, f"{heading}: {text}", *rest, exact=key == "baselines")
-                for key, (text, *rest) in chain(
+                sentence(
+                    key + suffix,
+                    f"{heading}: {claim.text}",
+                    claim.short,
+                    claim.ahead,
+                    claim.lead,
+                    exact=key == "baselines",
+                )
+                for key, claim in chain(
                     self.verdicts(cell).items(), self.before(cell), courses, self.after(cell)
                 )
             ]

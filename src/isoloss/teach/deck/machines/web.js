@@ -5,7 +5,7 @@
 (function () {
   "use strict";
 
-  const { kinds, element, shape, text, percent, badge, picture, choice, player } = window.machines;
+  const { kinds, element, shape, text, percent, badge, picture, choice, player, narrow } = window.machines;
   const WIDTH = 1200, EDGE = 60, PILL = 44, WIDEST = 30, PACE = 700;
   const NAMES = { trained: "trained weights", random: "random weights, same shape" };
 
@@ -14,6 +14,20 @@
     const d = from === to ? "M" + (from - 12) + " " + base + "c-16 -44 40 -44 24 0"
       : "M" + from + " " + base + "C" + from + " " + (base - 1.33 * high) + " " + to + " " + (base - 1.33 * high) + " " + to + " " + base;
     return shape("path", { class: "arc", d, "stroke-width": Math.max(0.8, WIDEST * weight), opacity: 0.22 + 0.78 * weight });
+  }
+
+  /** One token's look on a narrow screen: tokens below one another, arcs at the left of them. */
+  function column(tokens, own, looking, best) {
+    const edge = 205, y = (t) => 22 + 40 * t;
+    return [
+      ...own.map((weight, s) => [weight, s]).sort((a, b) => a[0] - b[0]).map(function ([weight, s]) {
+        const x = edge - 1.33 * Math.min(150, 26 + 0.45 * (y(looking) - y(s)));
+        return shape("path", { class: "arc", "stroke-width": Math.max(0.8, 20 * weight), opacity: 0.22 + 0.78 * weight,
+          d: "M" + edge + " " + y(looking) + "C" + x + " " + y(looking) + " " + x + " " + y(s) + " " + edge + " " + y(s) });
+      }),
+      ...tokens.map((token, t) => shape("g", { class: "pill" + (t === looking ? " looking" : t === best ? " best" : "") },
+        shape("rect", { x: edge, y: y(t) - 17, width: 150, height: 34, rx: 8 }), text(edge + 75, y(t) + 6, token, { "font-size": 18 }))),
+    ];
   }
 
   kinds.web = function (place, arrays) {
@@ -82,8 +96,9 @@
     }
 
     function draw() {
-      svg.replaceChildren(...rows.map(row));
-      const own = arrays.weights[rows[0]][layer.at()][head.at()][looking];
+      const own = arrays.weights[rows[0]][layer.at()][head.at()][looking], upright = plain && narrow.matches;
+      svg.setAttribute("viewBox", upright ? "0 0 360 " + (40 * tokens.length + 4) : "0 0 " + WIDTH + " " + (rows.length * tall + 10));
+      svg.replaceChildren(...(upright ? column(tokens, own, looking, own.indexOf(Math.max(...own))) : rows.map(row)));
       say("Attention of layer " + (layer.at() + 1) + ", head " + (head.at() + 1) + ": “" + tokens[looking] + "” looks most at " + most(own) + ".");
       const best = own.indexOf(Math.max(...own)), words = blurs[blur.at()].sentence;
       const looks = ["“" + tokens[looking] + "” looks most at ", ...colour(best), most(own) + "."];
