@@ -36,7 +36,16 @@ def test_drawings_move_and_with_reduced_motion_nothing_does(deck_opened):
 
 
 def blame(deck):
+    """How many discs there are when they begin to run, which is after the guess."""
     deck.slide(3)
+    discs, picture = (
+        deck.page.locator(f"section.present [data-machine=blame] {one}") for one in ("circle", "svg")
+    )
+    assert deck.page.locator("section.present .guess").is_visible()
+    assert set(discs.evaluate_all("all => all.map((one) => one.getAttribute('class'))")) == {"ring"}
+    assert "arrives" not in picture.get_attribute("aria-label"), "nor is the answer read out"
+    deck.page.keyboard.press("ArrowRight")
+    assert "arrives" in picture.get_attribute("aria-label")
     return deck.page.locator("section.present circle.blame").count()
 
 

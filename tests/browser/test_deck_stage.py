@@ -29,8 +29,8 @@ MEASURE = """() => {
     const scale = drawing ? Math.abs(part.getScreenCTM().a || part.getScreenCTM().b) : 1;
     const size = parseFloat(getComputedStyle(part).fontSize) * scale;
     if (size < H / (drawing ? 40 : 30) - 0.3) faults.push(`${(H / size).toFixed(0)}th: ${named(part)}`);
-    // Words are what is read out: not numbers and badges, nor a picture's, nor what a model wrote.
-    if (!part.closest('svg, .answers, .scoreboard, .badge, q, .given, .written'))
+    // Words are what is read out: not numbers and badges, nor a picture's and its key's, nor a model's.
+    if (!part.closest('svg, .answers, .scoreboard, .key, .badge, q, .given, .written'))
       words += (said.match(/\\p{L}[\\p{L}’'-]*/gu) || []).length;
     let frame = stage;
     for (let up = part.parentElement; up && up !== slide; up = up.parentElement) {

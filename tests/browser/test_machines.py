@@ -1,6 +1,7 @@
 """The drawings that move, the last slide's evidence, and a live run that moves nothing."""
 
 import json
+import re
 
 from deck import SAID
 from playwright.sync_api import expect
@@ -165,6 +166,9 @@ def test_the_arrow_key_asks_card_by_card_and_play_reads_on(deck_opened):
         )[place]
         best = weights.index(max(weights))
         expect(web.locator(".sentence")).to_contain_text(f"“{tokens[place]}” looks most at {tokens[best]}")
+        painted = "one => getComputedStyle(one)[one.matches('circle') ? 'fill' : 'backgroundColor']"
+        asked, told = web.locator(".pill.best circle"), web.locator(".sentence .dot")
+        assert told.evaluate(painted) == asked.evaluate(painted), "a colour was asked for"
         deck.page.keyboard.press("ArrowRight")
     deck.page.keyboard.press("ArrowLeft")
     assert deck.page.inner_text(".counter").startswith("8 /")
@@ -181,9 +185,17 @@ def test_the_picture_of_a_trained_head_is_of_the_head_that_the_headline_names(de
     layer, head = (words[int(number) - 1] for number in pressed)
     deck.show()
     told = panel.locator(".headline p").first
-    expect(told).to_contain_text(f"{layer.capitalize()} layer, {head} head: looks mostly at")
+    expect(told).to_contain_text(f"{layer.capitalize()} layer, {head} head, picked from 16: looks mostly at")
     best = panel.locator(".pill.best text").first.text_content()
     expect(told).to_contain_text(f"“{best}”")
+
+
+def test_each_tap_of_the_belt_has_its_name(deck_opened):
+    deck = deck_opened("shipped", "#/2")
+    names = deck.page.locator("section.present [data-machine=cell] text.gate")
+    assert names.all_text_contents() == ["output", "input"], "nothing has passed a forget tap"
+    deck.page.keyboard.press("ArrowRight")
+    assert names.all_text_contents() == ["forget", "output", "input"]
 
 
 def test_after_the_block_a_real_head_is_asked_word_by_word(deck_opened):
@@ -193,7 +205,9 @@ def test_after_the_block_a_real_head_is_asked_word_by_word(deck_opened):
     for step in deck.steps():
         seen.append((block.is_visible(), web.is_visible(), web.locator(".pill.looking").count()))
         shown = deck.page.locator("section.present")  # what is announced says the same words
-        real, guess = (shown.get_by_text(words) for words in ("A real head of", "Guess the next word."))
+        real, guess = (
+            shown.get_by_text(words) for words in ("A trained head, picked", "Guess the next word.")
+        )
         assert (real.is_visible(), guess.is_visible()) == (step > 3, step == 3)
         assert deck.page.evaluate(MEASURE)["faults"] == [], step
     assert seen == [(True, False, 1)] * 4 + [(False, True, 1)] * 3
@@ -254,11 +268,13 @@ def test_the_last_slide_shows_one_picture_then_the_answer_then_its_own_evidence(
     ]
     expect(answer.locator(".badge")).to_have_text("CITED")
     expect(proofs.locator(".badge")).to_have_text(["RECORDED", "RECORDED"])
-    expect(proofs.locator("figure svg")).to_have_count(2)
+    expect(proofs.locator("figure .scroll svg")).to_have_count(2)
     for row in score.locator("tbody tr").all():
         sides = {name: row.locator(f".side.{name.lower()} span") for name in ("LSTM", "Transformer")}
         shown = [name for name, bar in sides.items() if bar.evaluate("bar => bar.checkVisibility()")]
         assert shown == [name for name in sides if name == row.get_attribute("data-ahead")]
+        assert all(re.search(r"\d", sides[name].text_content()) for name in shown), "by how much"
+    expect(deck.page.locator("section.present .quoted")).to_contain_text("one seed, no verdict")
 
 
 def test_a_live_run_moves_nothing_while_it_streams(deck_opened):

@@ -151,13 +151,17 @@ def test_a_colour_bar_covers_its_range_even_where_it_is_one_value():
     assert bar["legend"]["title"] == "Parameters N (log scale)"
 
 
-def test_only_a_curve_that_ends_early_has_a_leader_and_it_meets_its_label():
+def test_only_a_curve_that_ends_early_has_a_leader_which_keeps_its_level_and_meets_its_label_outside():
     ends = pl.DataFrame(
         {"x": [100.0, 99.0, 30.0], "y": [1.0, 1.01, 1.02], "label": ["a", "b", "c"], "colour": [INK] * 3}
     )
     labels = {row["label"]: row for row in spec.rows(marks.end_labels(ends, marks.EDGE, Y, 300))}
-    (drawn,) = marks.leaders(ends, X, Y, 300)
-    (leader,) = spec.rows(drawn)
-    assert (leader["label"], leader["x"], leader["y"]) == ("c", 30.0, 1.02)
-    assert leader["placed"] == labels["c"]["y"]
+    level, bend = marks.leaders(ends, X, Y, 300)
+    for drawn in (level, bend):
+        (leader,) = spec.rows(drawn)
+        assert (leader["label"], leader["x"], leader["y"]) == ("c", 30.0, 1.02)
+    assert leader["placed"] == labels["c"]["y"] != leader["y"], "the label was moved"
+    inside, beside = (drawn.to_dict()["encoding"] for drawn in (level, bend))
+    assert (inside["x2"], "y2" in inside) == ({"value": "width"}, False), "flat inside the panel"
+    assert (beside["x"], beside["y2"]["field"]) == ({"value": "width"}, "placed"), "bent beside it"
     assert marks.leaders(ends.filter(pl.col("label") != "c"), X, Y, 300) == []

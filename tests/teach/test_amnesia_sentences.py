@@ -1,5 +1,6 @@
 """Sentences of the amnesia demo: they follow the numbers, whichever side they favour."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -12,9 +13,10 @@ from isoloss.figures.render import render
 from isoloss.teach import panels, words
 from isoloss.teach.amnesia.contest.outcomes import Outcome, best, order_of_arrival, outcomes, spoken
 from isoloss.teach.amnesia.contest.outcomes import verdict as told
-from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT, TANH
-from isoloss.teach.amnesia.reach.tell import arrays, orders
+from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT, LSTMS, TANH
+from isoloss.teach.amnesia.reach.tell import DRAWN, arrays, orders
 from isoloss.teach.amnesia.value_set import value_set_share
+from isoloss.teach.deck import page
 
 CAP, EVERY = 200, 50
 
@@ -82,8 +84,8 @@ def test_the_verdict_names_whoever_is_ahead_and_turns_round():
     high, low = (0.995, 0.993, 0.996), (0.30, 0.31, 0.29)
     ahead = verdict(one(ATTENTION, high), one(BIAS_1, low))
     behind = verdict(one(ATTENTION, low), one(BIAS_1, high))
-    assert ahead.startswith(f"{ATTENTION} is ahead of {BIAS_1}: 69.5 points")
-    assert behind.startswith(f"{BIAS_1} is ahead of {ATTENTION}: 69.5 points")
+    assert ahead.startswith(f"{ATTENTION} is ahead of {spoken(BIAS_1)}: 69.5 points")
+    assert behind.startswith(f"{spoken(BIAS_1)} is ahead of {ATTENTION}: 69.5 points")
 
 
 def test_the_order_of_the_sides_does_not_decide():
@@ -95,7 +97,9 @@ def test_overlap_is_no_clear_difference():
     a, b = one(ATTENTION, (0.6, 0.2, 0.4, 0.4)), one(BIAS_1, (0.5, 0.4, 0.3, 0.4))
     assert verdict(a, b).startswith("No clear difference")
     few = verdict(one(ATTENTION, (0.6, 0.2, 0.4)), one(BIAS_1, (0.5, 0.4, 0.3)))
-    assert few.startswith(f"Three seeds are too few to tell {ATTENTION} from {BIAS_1} within {CAP} updates: ")
+    assert few.startswith(
+        f"Three seeds are too few to tell {ATTENTION} from {spoken(BIAS_1)} within {CAP} updates: "
+    )
     assert "ended at 20.0% to 60.0%" in few
     assert "interval" not in few
     # Control: the same means without the spread are told apart.
@@ -104,9 +108,9 @@ def test_overlap_is_no_clear_difference():
 
 def test_sides_that_both_arrive_are_compared_by_updates():
     early, late = one(ATTENTION, (0.995,) * 3, arrive=50), one(BIAS_1, (0.999,) * 3, arrive=200)
-    assert "ahead of LSTM" in verdict(early, late)
+    assert "ahead of nudged LSTM" in verdict(early, late)
     assert "150 updates sooner" in verdict(early, late)
-    assert told(early, late).short == "The Transformer learns it 150 updates sooner than the LSTM."
+    assert told(early, late).short == "The Transformer learns it 150 updates sooner than the nudged LSTM."
     assert verdict(late, early) == verdict(early, late)
     # Control: one look apart is what looking every 50 updates leaves open.
     close = one(BIAS_1, (0.999,) * 3, arrive=100)
@@ -118,7 +122,7 @@ def test_where_the_shares_leave_it_open_the_order_of_arrival_decides():
     early, late = one(ATTENTION, (0.995,) * 5, arrive=50), one(BIAS_1, (0.995,) * 4 + (0.7,), arrive=200)
     text = verdict(early, late)
     assert text.startswith(
-        f"{ATTENTION} is ahead of {BIAS_1}: within {CAP} updates 99% was reached by 5 of 5"
+        f"{ATTENTION} is ahead of {spoken(BIAS_1)}: within {CAP} updates 99% was reached by 5 of 5"
     )
     assert "4 of 5 seeds (median 200 updates)" in text
     assert "p = 0.008" in text
@@ -155,7 +159,7 @@ def test_sides_with_the_same_seeds_are_compared_in_pairs():
     """Seeds that are hard for both sides alike do not hide who is sooner, nor who is right more often."""
     slow = replace(one(ATTENTION, (0.995,) * 5), reached=[200, 400, 600, 800, 1000], last=1000)
     fast = replace(slow, side=BIAS_1, reached=[50, 250, 450, 650, 850])
-    assert f"{BIAS_1} is ahead of {ATTENTION}" in verdict(slow, fast)
+    assert f"{spoken(BIAS_1)} is ahead of {ATTENTION}" in verdict(slow, fast)
     assert "5 seeds, paired, n = 2,000" in verdict(slow, fast)
     high, low = one(ATTENTION, (0.9, 0.7, 0.5, 0.3)), one(BIAS_1, (0.8, 0.6, 0.4, 0.2))
     assert "10.0 points more right" in verdict(high, low)
@@ -226,18 +230,19 @@ def test_reach_says_who_reaches_farther():
         said("reach", reach_rows({BIAS_3: -0.01, DEFAULT: -0.2})),
         said("reach", reach_rows({BIAS_3: -0.2, DEFAULT: -0.01})),
     )
-    assert far["verdict"].startswith(f"{BIAS_3} reaches farther than {DEFAULT}: 3.6 orders")
-    assert near["verdict"].startswith(f"{DEFAULT} reaches farther than {BIAS_3}: 3.6 orders")
+    assert far["verdict"].startswith("LSTM told to remember reaches farther than default LSTM: 3.6 orders")
+    assert near["verdict"].startswith("default LSTM reaches farther than LSTM told to remember: 3.6 orders")
     assert said("reach", reach_rows({BIAS_3: -0.1, DEFAULT: -0.1}))["verdict"].startswith("No clear")
 
 
-def test_the_guess_of_what_survives_is_answered_beside_the_verdict():
+def test_the_guess_of_what_survives_is_answered_first_and_then_attention_which_is_flat_and_low():
     panel = panels.panel("reach")
     for level, left in ((-4.3 / 19, "one part in 20,000"), (-0.001, "96%")):
         found = reach_rows({TANH: -0.3, DEFAULT: level, BIAS_3: -0.01, BLOCK: -0.001})
         aloud = [one for one in panel.sentences(panel.settings(), found) if one.short]
-        assert [one.key for one in aloud[:2]] == ["verdict", "side-1"]
-        assert aloud[1].short == f"Of the default LSTM's signal {left} survives."
+        assert [one.key for one in aloud[:3]] == ["side-1", "flat", "verdict"]
+        assert aloud[1].short == "Attention hears every distance alike, and none of them loudly."
+        assert aloud[0].short == f"Of the default LSTM's signal {left} survives."
 
 
 def test_the_chart_of_blame_has_the_sides_of_its_drawing_by_their_names():
@@ -245,10 +250,38 @@ def test_the_chart_of_blame_has_the_sides_of_its_drawing_by_their_names():
     (figure,) = panel.tell.figures(panel.settings(), found)
     names = [drawn["name"] for drawn in arrays(found)]
     assert names == ["default LSTM", "LSTM told to remember", "attention"]
-    assert set(figure.table["side"]) == {DEFAULT, BIAS_3, BLOCK}
+    assert set(figure.table["side"]) == set(names)
     written = set(re.findall(r">([^<>]+)</text>", render(figure).svg))
     assert {*names, "Share of the signal that is left (log scale)"} <= written
     assert not {BIAS_3, DEFAULT, TANH} & written
+
+
+@pytest.mark.parametrize("name", ["reach", *TESTS])
+def test_a_side_has_one_name_everywhere_and_the_key_says_what_an_lstm_starts_with(name):
+    panel, held = panels.panel(name), page.recordings(panels.PANELS, None)[name]
+    settings = panel.settings_from(held.settings)
+    told = " ".join([*(one.text + one.short for one in held.sentences), *panel.lines(settings, held.tables)])
+    sides = {row["side"] for row in held.tables["reach" if name == "reach" else "curves"]}
+    recorded = {side for side in (DEFAULT, BIAS_1, BIAS_3, CHRONO) if side in sides}
+    assert recorded, "control: the tables have them by other names"
+    assert not [side for side in recorded if side in told]
+    starts = {DEFAULT: "default", BIAS_1: "nudged", BIAS_3: "told to remember", CHRONO: "many clocks"}
+    drawn = recorded & set(DRAWN) if name == "reach" else recorded
+    assert all(starts[side] in spoken(side) and starts[side] in panel.key for side in drawn)
+    assert panel.key in panel.lines(settings, held.tables), "in the terminal too"
+    assert len(panel.key.split()) <= 16, "two lines under a picture"
+    aloud = " ".join(one.short for one in held.sentences)
+    assert "LSTM" in aloud
+    assert "LSTM" not in re.sub("|".join(map(spoken, LSTMS)), "", aloud), "which one is never left open"
+
+
+def test_the_keys_numbers_are_those_of_the_gates():
+    gates = [1 / (1 + math.exp(-bias)) for bias in (0, 1, 3)]
+    half, nudged, told_to = (f"{100 * gate:.0f}%" for gate in gates)
+    assert half == "50%"
+    assert all(nudged in panels.panel(name).key for name in TESTS)
+    assert f"told to remember {told_to}" in panels.panel("first-letter").key
+    assert f"told to remember {told_to}" in panels.panel("reach").key
 
 
 def test_flat_is_said_of_what_is_flat():

@@ -135,15 +135,31 @@ def test_sentences_tell_of_the_change(tables):
     told = {s.key: s.text for s in right_slot_tell.sentences(SETTINGS, tables)}
     assert told["change"].startswith("In 2 of 2 seeds")
     assert told["mass"].count("rose") == 2
-    assert told["ablation"].count("lowers") == 2
+    for layer in (1, 2):
+        assert f"layer {layer} lowers" in told[f"ablation-{layer}"]
     assert told["verdict"].startswith("In both layers: map and ablation agree")
+
+
+def test_aloud_both_layers_are_told_whichever_of_them_hurts_more(tables):
+    def of_layers(first, second):
+        shares = {"none": 0.995, "layer 1": first, "layer 2": second}
+        trained = with_(
+            tables, "ablation", lambda r: r | {"value": shares[r["forced"]]} if r["state"] == "trained" else r
+        )
+        return [one.short for one in right_slot_tell.sentences(SETTINGS, trained) if one.short][:2]
+
+    for first, second in ((0.53, 0.1), (0.1, 0.53)):
+        assert of_layers(first, second) == [
+            f"First layer blurred: {100 * first:.0f}% of its answers are right.",
+            f"Second layer blurred: {100 * second:.0f}% of its answers are right.",
+        ]
 
 
 def test_verdict_flips_when_whole_and_flattened_are_swapped(tables):
     names = {"none": "layer 1", "layer 1": "none"}
     swapped = with_(tables, "ablation", lambda r: r | {"forced": names.get(r["forced"], r["forced"])})
     told = {s.key: s.text for s in right_slot_tell.sentences(SETTINGS, swapped)}
-    assert "layer 1 raises accuracy" in told["ablation"]
+    assert "layer 1 raises accuracy" in told["ablation-1"]
     assert "agree" not in right_slot_tell.layer_verdict(swapped, 1)
     assert told["change"].startswith("In 0 of 2 seeds")
     assert f"not within {SETTINGS.updates} updates" in told["change"]
@@ -165,7 +181,10 @@ def test_no_difference_is_called_none(tables):
         "ablation",
         lambda r: r if r["state"] == "untrained" else r | {"value": 0.995},
     )
-    assert right_slot_tell.ablation(same).text.count("no clear difference") == 2
+    for layer, words in ((1, "First"), (2, "Second")):
+        claim = right_slot_tell.ablation(same, layer)
+        assert "makes no clear difference" in claim.text
+        assert claim.short == f"{words} layer blurred: no clear difference."
     assert "does not show that the answers depend on it" in right_slot_tell.verdict(same).text
     still = with_(tables, "mass", lambda r: r | {"value": 0.5})
     assert right_slot_tell.mass(SETTINGS, still).text.count("no clear difference") == 2
@@ -176,7 +195,7 @@ def test_one_seed_gives_no_verdict(tables):
     settings = RightSlotSettings(seeds=1, first_seed=2)
     told = {s.key: s.text for s in right_slot_tell.sentences(settings, one)}
     assert "no verdict" in told["verdict"]
-    assert "no interval" in told["ablation"]
+    assert "no interval" in told["ablation-1"]
 
 
 def test_a_seed_that_did_not_learn_is_said_and_left_out_of_the_mechanism(tables):

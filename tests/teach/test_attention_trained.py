@@ -9,13 +9,16 @@ import torch
 from torch import nn
 
 from isoloss.models.lstm import initialise
+from isoloss.teach.amnesia.contest.tell import cells_of, sign_of
 from isoloss.teach.attention.right_slot import tell as right_slot_tell
 from isoloss.teach.attention.settings import TrainedSettings
 from isoloss.teach.attention.trained import tell
 from isoloss.teach.attention.trained.gates import left_of, trace
 from isoloss.teach.attention.trained.measure import measure
 from isoloss.teach.deck import page
+from isoloss.teach.learner import TEST_STREAM
 from isoloss.teach.panels import PANELS
+from isoloss.teach.tasks import Binding
 from isoloss.teach.words import check_short
 
 SETTINGS = TrainedSettings(sentence="the man said that he was in the house")
@@ -75,7 +78,7 @@ def test_trained_and_random_weights_differ_and_a_flat_layer_changes_what_comes_n
 def test_the_sentence_that_ships_needs_its_first_layer_as_the_notes_say():
     held = page.recordings(PANELS, None)["trained"].tables
     tokens, arrays = [row["token"].strip() for row in held["tokens"]], tell.arrays(held)
-    assert arrays["begin"] == {"layer": 1, "head": 1}
+    assert {key: arrays["begin"][key] for key in ("layer", "head")} == {"layer": 1, "head": 1}
     own = arrays["weights"]["trained"][0][0][-1]
     assert tokens[own.index(max(own))] == "Darcy"
     assert max(own) > 0.5
@@ -103,17 +106,57 @@ def test_the_sentence_and_the_picture_are_of_one_head_that_looks_far_back(tables
     assert told(even)["look"].short == "No head has one favourite here."
     near = reweighted(tables, head_2_3=(0.9, 1), head_4_1=(0.45, 6))
     token = tables["tokens"][-2]["token"].strip()
-    assert (
-        told(near)["look"].short == f"Second layer, third head: looks mostly at “{token}”, the token before."
-    )
+    assert told(near)["look"].short == f"Second layer, third head, picked from 16: looks mostly at “{token}”."
     far = reweighted(tables, head_2_3=(0.9, 1), head_4_1=(0.55, 6))
     token = tables["tokens"][-7]["token"].strip()
     assert told(far)["look"].short == check_short(
-        f"Fourth layer, first head: looks mostly at “{token}”, 6 tokens back."
+        f"Fourth layer, first head, picked from 16: looks mostly at “{token}”."
     )
-    assert f"on token {len(tables['tokens']) - 6};" in told(far)["look"].text
+    assert f"on token {len(tables['tokens']) - 6}." in told(far)["look"].text
     begins = [tell.arrays(these)["begin"] for these in (near, far)]
-    assert begins == [{"layer": 2, "head": 3}, {"layer": 4, "head": 1}]
+    assert [(begin["layer"], begin["head"]) for begin in begins] == [(2, 3), (4, 1)]
+
+
+def test_a_head_that_was_picked_is_said_to_be_so_with_what_the_others_do(tables):
+    far = reweighted(tables, head_2_3=(0.9, 1), head_4_1=(0.55, 6), head_1_2=(0.31, 6))
+    even = 1 / len(tables["tokens"])
+    assert (
+        f"picked because it looks back farthest; the other 15 put {even:.2f} to 0.31"
+        in told(far)["look"].text
+    )
+    assert tell.arrays(far)["begin"]["sentence"] == "Picked from 16 heads: looks back farthest."
+    # Control: where no head has a favourite, none was picked for one.
+    begin = tell.arrays(reweighted(tables))["begin"]
+    assert begin["sentence"] == "One of 16 heads: none has one favourite here."
+
+
+def inked(tables, **layers):
+    """LSTM layers that keep these shares of every token but the last."""
+    other = copy.deepcopy(tables)
+    for row in other["ink"]:
+        row["value"] = 1.0 if row["token"] == row["place"] else layers[f"layer_{row['layer']}"]
+    return other
+
+
+def test_the_lstm_layer_that_is_shown_beside_the_picked_head_keeps_most(tables):
+    first, second = inked(tables, layer_1=0.6, layer_2=0.2), inked(tables, layer_1=0.2, layer_2=0.6)
+    assert [tell.arrays(these)["carried"]["layer"] for these in (first, second)] == [1, 2]
+    token = tell.shown(tables["tokens"][0]["token"])
+    for these in (first, second):
+        assert told(these)["ink"].short == f"LSTM: the better of two layers keeps 60% of “{token}”."
+        # Control: the layer that keeps least is never told.
+        assert "20%" not in tell.arrays(these)["carried"]["sentence"]
+
+
+def test_the_first_slide_shows_the_lstm_at_its_best_and_says_what_it_keeps():
+    held = page.recordings(PANELS, None)["trained"].tables
+    arrays, last = tell.arrays(held), len(held["tokens"]) - 1
+    at = arrays["tokens"].index("Darcy")
+    left = [ink[at][last - at] for ink in arrays["ink"]]
+    layer, sentence = arrays["carried"]["layer"], arrays["carried"]["sentence"]
+    assert left[layer - 1] == max(left) > 2 * min(left)
+    assert f"keeps {100 * max(left):.0f}% of “Darcy”." in check_short(sentence)
+    check_short(arrays["begin"]["sentence"])
 
 
 def test_a_layer_that_the_answer_does_not_need_is_said_to_be_so(tables):
@@ -125,7 +168,8 @@ def test_a_layer_that_the_answer_does_not_need_is_said_to_be_so(tables):
     for row in other["next"]:
         if row["flattened"] == 2:
             row["token"] += "x"
-    assert told(other)["flat-2"].short == "Second layer blurred: 0 of five next words stay."
+    assert told(other)["flat-2"].short == "Second layer blurred: 0 of three next words stay."
+    assert len(tell.arrays(other)["next"][0]["likeliest"]) == 3, "as many as are told"
 
 
 def test_the_drawing_gets_the_tables_numbers(tables):
@@ -157,6 +201,21 @@ def test_the_drawing_of_the_cards_gets_the_recorded_strings_weights_and_right_sl
         if row["role"] == "query":
             keys = [held["string"][at]["token"] for at, name in enumerate(arrays["tokens"]) if name == asked]
             assert keys == [row["token"].rstrip("?")]
+
+
+def test_the_cards_that_attention_is_asked_about_are_those_of_the_test_before_it():
+    """Slide 8 shows one string twice: what models answer to it, and where attention looks."""
+    recorded = page.recordings(PANELS, None)
+    held, binding = recorded["right-slot"], recorded["binding"]
+    arrays, example = right_slot_tell.arrays(held.tables), binding.tables["example"]
+    cell = cells_of(binding.tables, ("keys", "pairs", "width"))[0]
+    signs = [sign_of(row["token"], cell) for row in example]
+    assert [name.rstrip("?") for name in arrays["tokens"]] == [sign["text"] for sign in signs]
+    assert arrays["hues"] == [sign.get("hue") for sign in signs]
+    # Control: the test's unseen strings are others.
+    task = Binding(*(held.settings[name] for name in ("pairs", "keys", "values")))
+    scored, _ = task.batch(np.random.default_rng([TEST_STREAM, 500]), 500)
+    assert not (scored == [row["token"] for row in example]).all(1).any()
 
 
 def test_without_a_script_the_last_tokens_weights_are_a_table(tables):

@@ -151,10 +151,11 @@ def test_a_quoted_sentence_is_grey_until_it_is_measured(built):
 
 def test_a_figure_has_one_name_one_description_and_a_table_with_its_interval(built):
     read = Read(built)
-    (picture,) = [svg for svg in read.all("svg") if svg.get("role") == "img"]
+    wide, narrow = [svg for svg in read.all("svg") if svg.get("role") == "img"]
     ids = [attributes.get("id") for _, attributes in read.tags]
-    assert picture["aria-labelledby"] in ids
-    assert picture["aria-describedby"] in ids
+    for picture in (wide, narrow):  # of which a screen shows one
+        assert ids.count(picture["aria-labelledby"]) == ids.count(picture["aria-describedby"]) == 1
+    assert wide["aria-labelledby"] != narrow["aria-labelledby"]
     assert "graphics-" not in built
     assert '<th scope="col" class="number">low</th><th scope="col" class="number">high</th>' in built
 
@@ -163,6 +164,7 @@ def test_a_long_table_says_that_it_is_cut():
     tables = {"points": [{"x": x, "value": 1.0, "low": 0.0, "high": 2.0, "n": 9} for x in range(250)]}
     (drawn,) = fragment.pictures(PANELS[0], PANELS[0].settings(), tables, "LIVE")
     assert len(drawn.table.rows) == 200
+    assert drawn.narrow == "", "while it runs, a picture is drawn once"
     assert "the first 200 of 250 rows" in drawn.table.caption
 
 

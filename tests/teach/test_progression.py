@@ -20,7 +20,7 @@ from isoloss.teach.progression.corpus import (
     longest_copied,
     shipped_text,
 )
-from isoloss.teach.progression.curves import curves
+from isoloss.teach.progression.curves import curves, rate_rows
 from isoloss.teach.progression.settings import TrainingSettings
 from isoloss.teach.tasks import NOT_ASKED
 
@@ -174,7 +174,7 @@ def made(transformer, lstm, *, seeds=3, floor=0.4, end=0.42, hits=(70, 70), prom
         | {"begin_with_prompt": prompt}
     ]
     for side, held_out, hit in zip(("Transformer", "LSTM"), (transformer, lstm), hits, strict=True):
-        tables["rates"].append({"side": side, "rate": 0.03, "chosen": True})
+        tables["rates"].append({"side": side, "rate": 0.03, "chosen": True, "turn": 20})
         for seed in range(seeds):
             away = noise * (seed - (seeds - 1) / 2)
             run = {"side": side, "seed": seed, "rate": 0.03}
@@ -218,15 +218,17 @@ def test_a_run_that_the_class_stopped_says_whether_that_was_early_or_late(update
     (other, _) = tell.sentences(settings, swapped(stopped_at(update, losses)))
     assert other.short == said.replace("LSTM", "Transformer"), "either side may be in training"
     assert tell.figures(settings, stopped_at(update, losses))
-    # Seeds that have only begun say nothing beside one that came farther.
-    one_ahead = stopped_at(update, losses)
-    one_ahead["runs"] = [
-        *(row for row in one_ahead["runs"] if row["side"] == "Transformer" or not row["seed"]),
-        *(row for row in stopped_at(0, losses)["runs"] if row["side"] == "LSTM" and row["seed"]),
-    ]
-    assert tell.sentences(settings, one_ahead)[0].short == said
+    # A rate that went before says nothing of the one in training.
+    before = [row | {"rate": 0.01, "value": 9.0 - row["update"]} for row in tables_of_the_lstm(losses)]
+    both = stopped_at(update, losses)
+    both["runs"] = [*both["runs"][: -len(before)], *before, *both["runs"]]
+    assert tell.sentences(settings, both)[0].short == said
     # Control: a run that went to its end says nothing of a stop.
     assert "stopped" not in [one.key for one in tell.sentences(settings, made(losses, losses))]
+
+
+def tables_of_the_lstm(losses):
+    return [row for row in made(losses, losses)["runs"] if row["side"] == "LSTM"]
 
 
 def swapped(tables):
@@ -315,6 +317,74 @@ def test_figures_are_drawn_from_any_part_of_the_tables():
         assert figure.chart.to_dict()
         assert words.faults(figure.title) == []
         assert not figure.table.is_empty()
+
+
+def at_rates(shown, **others):
+    """Tables of several rates: ``shown`` at 0.03, the others by name, such as ``rate_0_1``."""
+    tables = shown
+    for name, other in others.items():
+        rate = float(name.removeprefix("rate_").replace("_", "."))
+        tables["runs"] = [*(row | {"rate": rate} for row in other["runs"]), *tables["runs"]]
+        tables["rates"] = [
+            *tables["rates"],
+            *(row | {"rate": rate, "chosen": False} for row in other["rates"]),
+        ]
+    return tables
+
+
+def short_of(tables, key):
+    return {s.key: s for s in tell.sentences(TrainingSettings(), tables)}[key].short
+
+
+EARLY = (4.7, 2.0, 2.6, 3.2, 3.6)
+
+
+def test_the_turn_is_told_of_both_at_one_rate_and_the_other_rates_stand_beside_it():
+    late = (4.7, 3.4, 2.8, 2.5, 2.9)
+    tables = at_rates(made(LOW, HIGH), rate_0_1=made(LOW, EARLY), rate_0_01=made(late, late))
+    text = said(tables, "turn")
+    assert "one learning rate, 0.03" in text
+    assert "the Transformer is best after update 20, the LSTM after update 20" in text
+    assert "at rate 0.01 after 30 and 30; at rate 0.1 after 20 and 10" in text
+    assert short_of(tables, "turn") == "After update 20 both get worse on new sentences."
+    # Both get worse only after the later turn.
+    assert short_of(made(LOW, EARLY), "turn") == "After update 20 both get worse on new sentences."
+    falling = (4.7, 4.0, 3.5, 3.2, 3.0)
+    one = "Only the Transformer gets worse on new sentences, after update 20."
+    assert short_of(made(LOW, falling), "turn") == one
+    assert short_of(swapped(made(LOW, falling)), "turn") == one.replace("Transformer", "LSTM")
+    assert short_of(made(falling, falling), "turn") == "Neither clearly gets worse on new sentences."
+    assert short_of(made(LOW, HIGH, seeds=1), "turn") == "One seed is too few to tell."
+
+
+def test_who_is_better_is_not_said_where_another_rate_turns_it_round():
+    depends = "Who is better, stopped in time, depends on the learning rate."
+    won = "Stopped in time, the Transformer is better on new sentences."
+    same = at_rates(made(LOW, HIGH), rate_0_1=made(LOW, HIGH))
+    turned = at_rates(made(LOW, HIGH), rate_0_1=made(HIGH, LOW))
+    assert [short_of(tables, "best") for tables in (same, turned)] == [won, depends]
+    ahead = [{s.key: s for s in tell.sentences(TrainingSettings(), t)}["best"].ahead for t in (same, turned)]
+    assert ahead == ["Transformer", ""]
+    assert "; at rate 0.1 -0.50 (" in said(same, "best")
+    assert "; at rate 0.1 +0.50 (" in said(turned, "best")
+
+
+def test_both_models_are_shown_at_the_rate_where_they_train_lowest_together():
+    """Not each at its own best: the LSTM ends lowest at 0.1, the Transformer at 0.03."""
+
+    def trained(side, rate, end):
+        return [row | {"rate": rate} for row in made(LOW, HIGH, end=end)["runs"] if row["side"] == side]
+
+    runs = [
+        *(trained("Transformer", 0.03, 0.45) + trained("Transformer", 0.1, 0.9)),
+        *(trained("LSTM", 0.03, 0.6) + trained("LSTM", 0.1, 0.42)),
+    ]
+    chosen = [(row["side"], row["rate"]) for row in rate_rows({"runs": runs}) if row["chosen"]]
+    assert chosen == [("Transformer", 0.03), ("LSTM", 0.03)]
+    # Control: with a Transformer that trains at 0.1 as well, both are shown there.
+    runs = [row for row in runs if (row["side"], row["rate"]) != ("Transformer", 0.1)]
+    runs += trained("Transformer", 0.1, 0.5)
+    assert {row["rate"] for row in rate_rows({"runs": runs}) if row["chosen"]} == {0.1}
 
 
 def test_only_the_chosen_rate_is_told():

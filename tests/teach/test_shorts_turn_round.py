@@ -1,5 +1,6 @@
 """Whatever the room hears of who is ahead turns round where the two sides' numbers are exchanged."""
 
+import re
 from importlib import resources
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from isoloss.teach import panels, result
 from isoloss.teach.amnesia.contest.outcomes import spoken
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, CHRONO, DEFAULT
 from isoloss.teach.race.counts import BLOCK, LSTM
+from isoloss.teach.result import sentence
 
 RECORDED = Path(str(resources.files("isoloss.teach").joinpath("recorded")))
 FAMILIES = ("Transformer", "LSTM")
@@ -55,6 +57,39 @@ def test_what_is_said_of_two_sides_turns_round_with_their_numbers(name, sides, k
     for key in keys:
         assert after[key].short == other(before[key].short, *LAYERS.get(key, called)) != before[key].short
         assert after[key].ahead == other(before[key].ahead, *FAMILIES)
+        assert after[key].lead == before[key].lead, "by as much"
+        assert bool(before[key].lead) == bool(before[key].ahead)
+
+
+BY = {
+    ("random-place", "verdict"): "300 updates sooner",
+    ("training", "best"): "0.14 nats lower",
+    ("race", "whole-training"): "1.6 to 7.6 times",
+    ("race", "parallel"): "1.75, not 1.27 times",
+    ("showdown", "reveal-loss"): "0.09 nats lower",
+}
+"""By how much somebody leads in what ships, where the numbers stand in the full sentence as well."""
+
+
+@pytest.mark.parametrize(("name", "key"), BY)
+def test_a_lead_has_the_numbers_of_the_sentence_behind_it(name, key):
+    held = result.read(RECORDED / f"{name}.json")
+    one = next(sentence for sentence in held.sentences if sentence.key == key)
+    assert one.lead == BY[name, key]
+    if name == "random-place":  # medians of 450 and 150 updates
+        assert "median 150 updates" in one.text
+        assert "median 450 updates" in one.text
+        return
+    values = [float(value) for value in re.findall(r"\d+\.\d+", one.text)]
+    assert all(
+        any(float(number) == round(value, len(number.split(".")[1])) for value in values)
+        for number in re.findall(r"\d+\.\d+", one.lead)
+    )
+
+
+def test_nobody_leads_by_anything_where_nobody_is_ahead():
+    assert sentence("x", "No clear difference.", "", "", "3 updates sooner").lead == ""
+    assert sentence("x", "A is ahead.", "", "LSTM", "3 updates sooner").lead == "3 updates sooner"
 
 
 def test_no_sentence_that_finds_somebody_ahead_is_left_out():

@@ -15,6 +15,7 @@ from isoloss.teach.panels import panel
 from isoloss.teach.showdown import checkpoints, measure, tell
 from isoloss.teach.showdown.checkpoints import FAMILIES
 from isoloss.teach.showdown.writing import Writer, prompt_ids
+from isoloss.teach.words import check_short
 
 PANEL = panel("showdown")
 SMALL = {"tokens": 24, "samples": 2}
@@ -67,7 +68,7 @@ def test_nothing_names_a_family_before_the_reveal(tasting_of_default):
     before += tell.blind_lines(settings, tables)
     before += [str(tell.html(settings, some)) for _, _, some in heard if some]
     page, hidden = str(tell.html(settings, tables)), r"<(\w+)[^>]* data-reveal>.*?</\1>"
-    assert len(re.findall(hidden, page)) == 3
+    assert len(re.findall(hidden, page)) == 5, "two names, two losses, the tally"
     before += [re.sub(hidden, "", page)]
     before += [f"{PANEL.title} {PANEL.question}", str([some for _, _, some in heard if some][-1])]
     assert not [line for line in before if FAMILY_WORDS.search(line)]
@@ -98,9 +99,9 @@ def test_every_sentence_waits_for_the_reveal(tasting_of_default):
     found = tell.sentences(settings, tables)
     assert [one.key for one in found] == [
         "reveal-identities",
-        "reveal-words",
         "reveal-pair",
         "reveal-loss",
+        "reveal-words",
         "reveal-rates",
         "reveal-positions",
         "reveal-copied",
@@ -122,7 +123,7 @@ def test_the_page_offers_the_vote_and_hides_nothing_by_itself(tasting_of_default
     assert "data-reveal" in page
     assert " hidden" not in page
     labels = {row["label"]: tell.NAMES[row["family"]] for row in tables["order"]}
-    heading = '<h3>{} <span class="identity" data-reveal>{}</span></h3>'
+    heading = '<h3>{} <span class="identity" data-reveal>{}</span> <span class="loss" data-reveal>loss '
     assert all(heading.format(label, name) in page for label, name in labels.items())
 
 
@@ -265,8 +266,29 @@ def test_the_room_hears_whose_losses_they_are_beside_texts_of_another_pair():
         told = tell.sentences(PANEL.settings_from(held.settings), held.tables | {"held_out": rows})
         short = {one.key: one.short for one in told}
         for key in ("reveal-loss", "reveal-positions"):
-            assert short[key].startswith("Small models: ")
-        assert not short["reveal-words"].startswith("Small models"), "control: this one is of the pair"
+            assert short[key].startswith("Other models: ")
+        assert not short["reveal-words"].startswith("Other"), "control: this one is of the pair"
+
+
+def shown(transformer, lstm):
+    losses = {"transformer": transformer, "lstm": lstm}
+    return {"shown": [{"family": family, "loss": loss} for family, loss in losses.items()]}
+
+
+def test_the_two_that_write_have_their_losses_and_no_verdict():
+    one, other = tell.pair_short(shown(3.719, 3.867)), tell.pair_short(shown(3.9, 3.8))
+    assert one == check_short("The writers: Transformer's loss 0.15 lower; one seed, no verdict.")
+    assert other == check_short("The writers: LSTM's loss 0.10 lower; one seed, no verdict.")
+    held = recordings([PANEL], None)["showdown"]
+    told = {one.key: one for one in held.sentences}
+    assert [one.key for one in held.sentences if one.short][:2] == ["reveal-pair", "reveal-loss"]
+    assert told["reveal-pair"].ahead == "", "one seed finds nobody ahead"
+    html = str(tell.html(PANEL.settings_from(held.settings), held.tables))
+    for row in held.tables["order"]:
+        loss = next(one["loss"] for one in held.tables["shown"] if one["family"] == row["family"])
+        side = html.split(f'data-side="{row["label"]}"')[1].split("</h3>")[0]
+        assert f"data-reveal>{tell.NAMES[row['family']]}</span>" in side
+        assert f"data-reveal>loss {loss:.2f}</span>" in side, "hidden until the vote"
 
 
 def test_a_side_tuned_worse_is_said_to_be():

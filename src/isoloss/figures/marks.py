@@ -43,6 +43,8 @@ LINE_HEIGHT = 1.3
 """Labels stand at least this many font sizes apart."""
 SHORT = 0.8
 """A curve that ends below this share of the longest has a leader to its label."""
+BEND = 6
+"""Pixels beside a panel in which a leader goes from its curve's level to its label."""
 
 
 def chart_of(table: pl.DataFrame) -> alt.Chart:
@@ -258,12 +260,20 @@ def in_letters(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def leaders(ends: pl.DataFrame, x: alt.X, y: alt.Y, height: float, *, size: float = 12) -> list[alt.Chart]:
-    """Fine lines to the ``end_labels`` at the panel's edge from curves that end before the others."""
+    """Fine lines to the ``end_labels`` at the panel's edge from curves that end before the others.
+
+    Inside the panel they keep the curve's level, or they would be read as a curve that goes on; they bend to
+    the label beside it.
+    """
     at, along = column_of(y), pl.col(column_of(x))
     table = _apart(ends, y, height, size).rename({at: "placed"}).with_columns(ends[at])
     table = table.filter(along < SHORT * along.max())
     rules = chart_of(table).mark_rule(strokeWidth=1, strokeDash=[1, 3])
-    return [rules.encode(x, y, x2=alt.value("width"), y2="placed:Q", color=COLOUR)] * bool(len(table))
+    level = rules.encode(x, y, x2=alt.value("width"), color=COLOUR)
+    bend = chart_of(table).mark_rule(strokeWidth=1, x2Offset=BEND, clip=False)
+    return [level, bend.encode(EDGE, y, x2=alt.value("width"), y2="placed:Q", color=COLOUR)] * bool(
+        len(table)
+    )
 
 
 def pointers(ends: pl.DataFrame, y: alt.Y, height: float, *, long: float) -> alt.Chart:

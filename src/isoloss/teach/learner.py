@@ -19,7 +19,7 @@ from isoloss.models import build_cohort, family, shape_of
 from isoloss.models.cohort import OneByOne
 from isoloss.stats import Interval, Row, share
 from isoloss.teach.shares import ENOUGH, UNSEEN
-from isoloss.teach.tasks import NOT_ASKED, LearningTask
+from isoloss.teach.tasks import NOT_ASKED, Batch, LearningTask
 from isoloss.training.objective import mean_over_asked
 from isoloss.training.optimizer import MemberAdamW
 from isoloss.training.settings import Recipe
@@ -29,7 +29,8 @@ RECIPE = Recipe(beta2=0.99, weight_decay=0.0, clip=1.0)
 ASKED = StepOptions(mean=mean_over_asked)
 WARMUP_UPDATES = 50
 BATCH = 64
-TEST_STREAM, TRAIN_STREAM = 1, 0
+TEST_STREAM, TRAIN_STREAM, EXAMPLE_STREAM = 1, 0, 5
+"""Where strings are drawn from: for scores, for training, and the one that a slide shows."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,11 @@ class Cohort:
             for _ in range(min(every, cap - self.done)):
                 self.update()
                 yield []
+
+
+def example(task: LearningTask) -> Batch:
+    """The string that is shown of a task, a batch of one: the same wherever it is shown."""
+    return task.batch(np.random.default_rng([EXAMPLE_STREAM]), 1)
 
 
 def right_answers(model: nn.Module, x_BT: np.ndarray, y_BT: np.ndarray, members: int) -> np.ndarray:

@@ -81,13 +81,14 @@ class Panel(PanelWords):
         )
 
     def lines(self, settings: Settings, tables: Tables) -> list[str]:
-        """What a terminal shows: curves, and what the panel's telling adds."""
+        """What a terminal shows: curves with the key to their names, and what the panel's telling adds."""
         drawn: list[str] = []
         for figure in self.tell.figures(settings, tables):
             if figure.name in self.plots:
                 drawn += textplot.lines(figure.title, figure.table, self.plots[figure.name])
         more = getattr(self.tell, "lines", None)
-        return [*drawn, *(more(settings, tables) if more else [])]
+        key = [self.key, ""] if drawn and self.key else []
+        return [*drawn, *key, *(more(settings, tables) if more else [])]
 
     def settings_from(self, values: dict[str, Any]) -> Settings:
         """Validated settings. Raises InputError naming the key, in the words of its form."""

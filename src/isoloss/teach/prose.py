@@ -30,9 +30,9 @@ class PanelWords(Strict):
     seeds that is, where no setting says so.
 
     ``doubt``: what this does not show; ``beware``: the same in one breath. ``guess``: what the room is asked
-    before it sees the answer, and ``guesses`` the buttons; ``front``: settings that stand on the slide
-    itself; ``fresh``: a seed is drawn for each run, unless somebody chose one; ``stops``: a run may be
-    stopped and told as far as it came. ``full``: settings of the
+    before it sees the answer, and ``guesses`` the buttons; ``key``: what names in the picture stand for;
+    ``front``: settings that stand on the slide itself; ``fresh``: a seed is drawn for each run, unless
+    somebody chose one; ``stops``: a run may be stopped and told as far as it came. ``full``: settings of the
     recording that ships, larger than the defaults, which are the deck's live sizes. ``cap_seconds``: wall
     time after which a live run is ended.
     """
@@ -44,6 +44,7 @@ class PanelWords(Strict):
     units: Text
     interval: Text
     replicas: int | None = None
+    key: Text = ""
     guess: Text = ""
     guesses: tuple[str, ...] = Field(default=(), strict=False)
     front: tuple[str, ...] = Field(default=(), strict=False)

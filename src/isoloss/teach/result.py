@@ -31,7 +31,7 @@ class Sentence(Strict):
     """One statement made from the tables, in two layers.
 
     ``short``: what is said in the room, if anything; ``text``: what stands behind it, with n and interval;
-    ``ahead``: which family it finds ahead, if it compares the two and finds one.
+    ``ahead``: which family it finds ahead, if it compares the two and finds one; ``lead``: by how much.
     ``exact``: a count or a closed form, true on every machine. ``recorded``: about what was measured
     elsewhere and ships, such as trained models' losses, whenever the panel runs.
     """
@@ -40,10 +40,11 @@ class Sentence(Strict):
     text: str
     short: str = ""
     ahead: Family = ""
+    lead: str = ""
     exact: bool = False
     recorded: bool = False
 
-    @field_validator("text")
+    @field_validator("text", "lead")
     @classmethod
     def _check_text(cls, text: str) -> str:
         return words.check(text)
@@ -58,10 +59,18 @@ class Sentence(Strict):
 
 
 def sentence(
-    key: str, text: str, short: str = "", ahead: Family = "", *, exact: bool = False, recorded: bool = False
+    key: str,
+    text: str,
+    short: str = "",
+    ahead: Family = "",
+    lead: str = "",
+    *,
+    exact: bool = False,
+    recorded: bool = False,
 ) -> Sentence:
     """Raises RunError for one that must not be said."""
-    return Sentence(key=key, text=text, short=short, ahead=ahead, exact=exact, recorded=recorded)
+    lead = lead if ahead else ""
+    return Sentence(key=key, text=text, short=short, ahead=ahead, lead=lead, exact=exact, recorded=recorded)
 
 
 class Basis(Strict):

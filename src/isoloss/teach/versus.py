@@ -12,11 +12,12 @@ NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
 
 
 class Claim(NamedTuple):
-    """One sentence: what stands behind it, its short form for the room, which family is ahead, if any."""
+    """One sentence: what stands behind it, its short form for the room, who is ahead, by how much."""
 
     text: str
     short: str
     ahead: Family = ""
+    lead: str = ""
 
 
 def family_of(side: str | None) -> Family:

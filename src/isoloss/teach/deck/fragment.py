@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from isoloss.figures import render
 from isoloss.figures.figure import Figure
+from isoloss.report.publish import phone_pictures
 from isoloss.report.templates import fill, inline
 from isoloss.table import Table, table_of
 from isoloss.teach.panel import Panel
@@ -23,11 +24,13 @@ SHOWN_ROWS = 200
 class SlidePicture:
     """A figure on a slide: its drawing, what stands under it, the numbers behind it.
 
-    ``badge``: the figure's own, since one panel may draw what it counted beside what it measured.
+    ``narrow``: the same as wide as a phone, where it was asked for and fits. ``badge``: the figure's own,
+    since one panel may draw what it counted beside what it measured.
     """
 
     name: str
     svg: Markup
+    narrow: Markup
     title: str
     subtitle: str
     shows: str
@@ -43,7 +46,7 @@ def output(panel: Panel, result: Result, badge: Badge) -> Markup:
         "teach/deck/fragment.html",
         finished=True,
         title=panel.title,
-        pictures=pictures(panel, settings, result.tables, badge),
+        pictures=pictures(panel, settings, result.tables, badge, phone=True),
         **_shown(panel, settings, result.tables),
         badge=badge,
         result=result,
@@ -75,18 +78,32 @@ def _shown(panel: Panel, settings: Settings, tables: Tables) -> dict[str, Any]:
     }
 
 
-def pictures(panel: Panel, settings: Settings, tables: Tables, badge: Badge) -> list[SlidePicture]:
-    """Names begin with "recorded" where what is measured live may stand on the same page."""
+def pictures(
+    panel: Panel, settings: Settings, tables: Tables, badge: Badge, *, phone: bool = False
+) -> list[SlidePicture]:
+    """Names begin with "recorded" where what is measured live may stand on the same page.
+
+    ``phone``: the one on the slide is drawn for a phone too; those behind it scroll.
+    """
     figures: Sequence[Figure] = panel.tell.figures(settings, tables)
     owner = "recorded-" * (badge == "RECORDED") + panel.name
     folded, badges = getattr(panel.tell, "FOLDED", ()), getattr(panel.tell, "BADGES", {})
+    first = next((figure for figure in figures if figure.name not in folded), None)
     return [
-        picture(figure, owner, folded=figure.name in folded, badge=badges.get(figure.name, badge))
+        picture(
+            figure,
+            owner,
+            folded=figure.name in folded,
+            badge=badges.get(figure.name, badge),
+            phone=phone and figure is first,
+        )
         for figure in figures
     ]
 
 
-def picture(figure: Figure, owner: str, *, folded: bool = False, badge: Badge = "RECORDED") -> SlidePicture:
+def picture(
+    figure: Figure, owner: str, *, folded: bool = False, badge: Badge = "RECORDED", phone: bool = False
+) -> SlidePicture:
     """``owner`` keeps the ids of one page's pictures apart. The title stands below, in the page's letters."""
     subtitle = figure.subtitle
     figure = replace(figure, name=f"{owner}-{figure.name}", subtitle="")
@@ -94,7 +111,8 @@ def picture(figure: Figure, owner: str, *, folded: bool = False, badge: Badge = 
     cut = f" (the first {SHOWN_ROWS} of {len(rows):,} rows)" if len(rows) > SHOWN_ROWS else ""
     table = table_of(f"Numbers behind: {figure.title}{cut}", rows.head(SHOWN_ROWS))
     svg = inline(figure, render.svg(figure))
-    return SlidePicture(figure.name, svg, figure.title, subtitle, figure.shows, table, folded, badge)
+    narrow = dict(phone_pictures([figure])).get(figure.name, Markup("")) if phone else Markup("")
+    return SlidePicture(figure.name, svg, narrow, figure.title, subtitle, figure.shows, table, folded, badge)
 
 
 def _settings_line(settings: dict[str, Any]) -> str:

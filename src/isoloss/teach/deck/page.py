@@ -33,7 +33,7 @@ MACHINES = ("drawing.js", "cell.js", "web.js", "dictionary.js", "blame.js", "rac
 STAGE = ("stage.js", "tally.js", "presenter.js", "panels.js", "deck.js")
 SCRIPTS = ("vendor/reveal/reveal.js", *(f"machines/{name}" for name in MACHINES), *STAGE)
 APPENDIX = "A"
-CALLS = ("panel", "machine", "scoreboard", "verdict", "study_findings", "study_evidence")
+CALLS = ("panel", "machine", "scoreboard", "verdict", "aloud", "study_findings", "study_evidence")
 """What a slide's template may call of ``Parts``."""
 
 ARRAYS = {"reach": reach.arrays, "trained": trained.arrays, "right-slot": right_slot.arrays}
@@ -201,6 +201,11 @@ class Parts:
         panel, sentence = panel_named(name, self.panels, where="a slide"), self._sentence(name, key)
         values = {"panel": panel, "key": key, "sentence": sentence, "result": self.results.get(name)}
         return fill("teach/deck/verdict.html", **values)
+
+    def aloud(self, name: str, key: str) -> Markup:
+        """The short form of a sentence of a panel, wherever it is quoted; nothing until it is measured."""
+        values = {"panel": name, "key": key, "sentence": self._sentence(name, key)}
+        return fill("teach/deck/aloud.html", **values)
 
     def scoreboard(self, rows: Sequence[tuple[str, str, str]]) -> Markup:
         """Who is ahead where: a topic a row, with the panel and the key of the sentence that decides it."""

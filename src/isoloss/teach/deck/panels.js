@@ -183,7 +183,9 @@
         if (match === undefined) return;
         place.classList.remove("unmeasured");
         place.dataset.ahead = match.ahead;
-        const sentence = one(".said", place);
+        all(".side span", place).forEach((bar) => { bar.textContent = match.lead; });
+        const sentence = one(".said", place), aloud = one(".aloud", place);
+        if (aloud) aloud.textContent = match.short;
         if (sentence) sentence.textContent = match.text;
         const badge = match.exact ? "EXACT" : match.recorded ? "RECORDED" : "LIVE";
         one(".badge", place).textContent = badge;

@@ -1,5 +1,5 @@
 /* The stage: what a slide shows at which step. Elements have data-at and data-gone; a panel has data-at and parts
-   (guess, example, show, headline, beware); a machine has data-steps from its data-from on. */
+   (guess, example, key, show, headline, beware); a machine has data-steps from its data-from on. */
 (function () {
   "use strict";
 
@@ -23,6 +23,9 @@
       const shownBefore = all("[data-part=example] [data-at]", panel).length;
       all("[data-part=guess]", panel).forEach((part) => rows.push([part, Math.max(0, at - 1 - shownBefore), verdictAt]));
       all("[data-part=example]", panel).forEach((part) => rows.push([part, 0, at]));
+      // The answers to an example have the picture's names already; a drawing has names of its own, and needs the room.
+      const drawn = all("[data-part=example] [data-machine]", panel).length;
+      all("[data-part=key]", panel).forEach((part) => rows.push([part, drawn ? at : Math.max(0, at - 1), FOREVER]));
       all(".output [data-part=headline]", panel).forEach((part) => rows.push([part, verdictAt, FOREVER]));
       all("[data-part=headline][data-reveal]:not([hidden]) > p + p", panel).forEach((part) => rows.push([part, verdictAt + 1, FOREVER]));  // not of what was voted on
       all("[data-part=room]", panel).forEach((part) => rows.push([part, verdictAt, FOREVER]));

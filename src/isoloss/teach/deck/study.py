@@ -63,7 +63,7 @@ def evidence(analysis: StudyAnalysis, key: str, steps: Mapping[str, int | None])
         sentence, shown = "This study does not compare two families so.", None
     behind = [finding for finding in findings_of(analysis) if finding.key == key]
     values = {"sentence": sentence, "behind": behind, "basis": basis(analysis.study), **steps}
-    return fill("teach/deck/evidence.html", picture=shown and picture(shown, "why"), **values)
+    return fill("teach/deck/evidence.html", picture=shown and picture(shown, "why", phone=True), **values)
 
 
 def gap_sentence(pair: gaps_of.PairByTokens) -> str:
@@ -119,7 +119,7 @@ def questions(analysis: StudyAnalysis) -> list[dict[str, Any]]:
         figures["shape"] = attempt_with(analysis.shape, shape.figure)
     pairs = [(finding, figures.get(finding.key)) for finding in findings_of(analysis)]
     return [
-        {"finding": finding, "picture": picture(figure, "study") if isinstance(figure, Figure) else None}
-        | {"missing": figure}
-        for finding, figure in pairs
+        {"finding": finding, "missing": figure}
+        | {"picture": picture(figure, "study", phone=n == 0) if isinstance(figure, Figure) else None}
+        for n, (finding, figure) in enumerate(pairs)
     ]

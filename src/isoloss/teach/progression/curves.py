@@ -1,7 +1,7 @@
 """What the loss curves of several seeds say: levels with t intervals, the best point, the turn. No torch."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -16,7 +16,7 @@ NEAR = 0.05
 
 @dataclass(frozen=True)
 class Curves:
-    """Losses of one side at its chosen rate: ``training[seed][update]`` and ``held_out[seed][update]``."""
+    """Losses of one side at one rate: ``training[seed][update]`` and ``held_out[seed][update]``."""
 
     training: dict[int, dict[int, float]]
     held_out: dict[int, dict[int, float]]
@@ -74,22 +74,61 @@ def complete(tables: Tables) -> bool:
 
 
 def at_chosen_rate(tables: Tables, name: str) -> list[Row]:
-    """Rows of a table at each side's chosen rate; all of a side's rows until its rate is chosen."""
-    chosen = {row["side"]: row["rate"] for row in tables.get("rates", []) if row["chosen"]}
-    return [row for row in tables.get(name, []) if row["rate"] == chosen.get(row["side"], row["rate"])]
+    """Rows of a table at the rate that is shown; before it is chosen, at the newest of each side."""
+    shown = {row["side"]: row["rate"] for row in tables.get("runs", [])}
+    shown |= {row["side"]: row["rate"] for row in tables.get("rates", []) if row["chosen"]}
+    return [row for row in tables.get(name, []) if row["rate"] == shown.get(row["side"], row["rate"])]
 
 
 def curves(tables: Tables) -> dict[str, Curves]:
-    """Of each side whose rate is chosen."""
+    """Of each side at the rate that is shown; none before it is chosen."""
+    return _of_sides(at_chosen_rate(tables, "runs")) if tables.get("rates") else {}
+
+
+def by_rate(tables: Tables) -> dict[float, dict[str, Curves]]:
+    """Of both sides at each rate that both were trained at."""
+    rates = sorted({row["rate"] for row in tables["runs"]})
+    each = {rate: _of_sides([row for row in tables["runs"] if row["rate"] == rate]) for rate in rates}
+    return {rate: sides for rate, sides in each.items() if len(sides) == len(SIDES)}
+
+
+def _of_sides(runs: Sequence[Row]) -> dict[str, Curves]:
     by_side: dict[str, Curves] = {}
-    chosen = {row["side"] for row in tables.get("rates", [])}
-    for side in (side for side in SIDES if side in chosen):
+    for side in SIDES:
         losses: dict[str, dict[int, dict[int, float]]] = {TRAINING: {}, HELD_OUT: {}}
-        for row in at_chosen_rate(tables, "runs"):
+        for row in runs:
             if row["side"] == side:
                 losses[row["which"]].setdefault(row["seed"], {})[row["update"]] = row["value"]
-        by_side[side] = Curves(losses[TRAINING], losses[HELD_OUT])
+        if losses[HELD_OUT]:
+            by_side[side] = Curves(losses[TRAINING], losses[HELD_OUT])
     return by_side
+
+
+def rate_rows(tables: Tables) -> list[Row]:
+    """What each side came to at each rate.
+
+    Chosen is the one rate at which both together end lowest in training. Held-out sentences have no say, and
+    neither side gets a rate of its own.
+    """
+    sides = by_rate(tables)
+    ends = {
+        (rate, side): losses.level_at(TRAINING, losses.updates[-1]).value
+        for rate, both in sides.items()
+        for side, losses in both.items()
+    }
+    chosen = min(sides, key=lambda rate: sum(ends[rate, side] for side in SIDES))
+    return [
+        {
+            "side": side,
+            "rate": rate,
+            "training_at_end": ends[rate, side],
+            "held_out_at_best": mean(sides[rate][side].best_losses).value,
+            "turn": sides[rate][side].turn,
+            "chosen": rate == chosen,
+        }
+        for side in SIDES
+        for rate in sides
+    ]
 
 
 def copy_shares(tables: Tables, side: str) -> dict[int, Interval]:

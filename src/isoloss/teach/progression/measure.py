@@ -1,7 +1,7 @@
 """Measure the training demo: both models on the same sentences, with held-out loss and samples on the way.
 
-Each update reads all training sentences, so seeds differ by their first weights alone. The learning rate is
-chosen on the first seed, by the lowest training loss at the end: held-out sentences have no say in it.
+Each update reads all training sentences, so seeds differ by their first weights alone. Every seed of both
+models is trained at every learning rate, and both are shown at the same one.
 """
 
 from collections.abc import Sequence
@@ -54,36 +54,12 @@ def measure(settings: TrainingSettings, report: Report) -> Tables:
     tables |= {"rates": [], "losses": [], "best": []}
     lesson = Lesson(corpus, settings, tables, report)
     for side in sides(settings.d_model):
-        first, *others = settings.seed_numbers
-        lesson.take(side, [Replica(first, rate) for rate in settings.rates])
-        rate = choose(side, settings, tables)
-        if others:
-            lesson.take(side, [Replica(seed, rate) for seed in others])
+        for rate in settings.rates:
+            lesson.take(side, [Replica(seed, rate) for seed in settings.seed_numbers])
+    tables["rates"] = curves.rate_rows(tables)
     losses = curves.curves(tables)
     tables["losses"], tables["best"] = curves.loss_rows(losses), curves.best_rows(losses)
-    return tables
-
-
-def choose(side: Side, settings: TrainingSettings, tables: Tables) -> float:
-    """The rate with the lowest training loss at the last update."""
-    first = (side.name, settings.first_seed)
-    losses: dict[tuple[str, float], list[float]] = {}
-    for row in tables["runs"]:
-        if (row["side"], row["seed"]) == first:
-            losses.setdefault((row["which"], row["rate"]), []).append(row["value"])
-    chosen = min(settings.rates, key=lambda rate: losses[curves.TRAINING, rate][-1])
-    tables["rates"] += [
-        {
-            "side": side.name,
-            "rate": rate,
-            "seed": settings.first_seed,
-            "training_at_end": losses[curves.TRAINING, rate][-1],
-            "held_out_at_best": min(losses[curves.HELD_OUT, rate]),
-            "chosen": rate == chosen,
-        }
-        for rate in settings.rates
-    ]
-    return chosen
+    return tables | {name: curves.at_chosen_rate(tables, name) for name in ("copies", "samples")}
 
 
 @dataclass
@@ -101,8 +77,7 @@ class Lesson:
         self.prompt = self.corpus.beginning(self.settings.prompt)
         self.looks = checks(self.settings.updates)
         self.samples = -(-self.settings.samples // self.settings.seeds)
-        runs = 2 * (self.settings.seeds + len(self.settings.rates) - 1)
-        self.all = runs * len(self.looks)
+        self.all = 2 * self.settings.seeds * len(self.settings.rates) * len(self.looks)
 
     def take(self, side: Side, members: list[Replica]) -> None:
         cohort = Cohort(side, self.training, members)

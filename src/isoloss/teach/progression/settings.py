@@ -39,7 +39,7 @@ class TrainingSettings(Seeded):
         """Each setting alone is harmless; all at their largest, with thousands of words, would take days."""
         sentences = len(corpus.training) + len(corpus.held_out)
         weights = 16 * self.d_model**2 + corpus.vocab * self.d_model
-        read = (self.seeds + len(self.rates)) * self.updates * sentences * corpus.context
+        read = self.seeds * len(self.rates) * self.updates * sentences * corpus.context
         if (work := read * weights) > MOST_WORK:
             raise ValueError(
                 f"together they ask for {work / MOST_WORK:.1f} times the work that is allowed: take fewer "

@@ -3,7 +3,6 @@
 The user's own words, prompt included, stay out of the sentences, whose claims are checked.
 """
 
-from collections.abc import Mapping
 from functools import partial
 from statistics import median
 
@@ -21,6 +20,7 @@ from isoloss.teach.progression.curves import (
     TRAINING,
     Curves,
     at_chosen_rate,
+    by_rate,
     complete,
     copy_shares,
     curves,
@@ -49,23 +49,23 @@ def sentences(settings: TrainingSettings, tables: Tables) -> list[Sentence]:
         return [sentence("stopped", *stopped(settings, tables)), floor] if tables["runs"] else [floor]
     sides = curves(tables)
     each = (
-        sentence(f"memorising-{side.lower()}", *memorising(side, losses, tables))
+        sentence(f"memorising-{side.lower()}", memorising(side, losses, tables))
         for side, losses in sides.items()
     )
-    copied = sentence("copied", copied_sentence(tables, corpus), copied_short(tables))
-    return [*each, floor, sentence("best", *best(sides, corpus)), copied]
+    return [
+        sentence("turn", *turns(tables)),
+        sentence("best", *best(tables)),
+        *each,
+        floor,
+        sentence("copied", copied_sentence(tables, corpus), copied_short(tables)),
+    ]
 
 
 def stopped(settings: TrainingSettings, tables: Tables) -> Claim:
-    """Of the side in training when the class said stop: was its best on new sentences behind it?
-
-    By the seeds that came farthest.
-    """
-    held_out = frame(tables, "runs", which=HELD_OUT)
-    side = held_out["side"][-1]
-    own = held_out.filter(side=side)
-    farthest = pl.col("update").max().over("seed", "rate") == pl.col("update").max()
-    means = own.filter(farthest).group_by("update").agg(pl.col("value").mean())
+    """Of the side in training when the class said stop: was its best on new sentences behind it?"""
+    newest = {key: tables["runs"][-1][key] for key in ("side", "rate")}
+    own, side = frame(tables, "runs", which=HELD_OUT, **newest), newest["side"]
+    means = own.group_by("update").agg(pl.col("value").mean())
     losses: dict[int, float] = dict(means.sort("update").iter_rows())
     update, turn = max(losses), min(losses, key=lambda at: losses[at])
     words = {"side": side, "update": update, "turn": turn, "updates": settings.updates}
@@ -80,15 +80,35 @@ def stopped(settings: TrainingSettings, tables: Tables) -> Claim:
     return Claim(text, f"Stopped in time: the {side} is about at its best on new sentences.")
 
 
-def memorising(side: str, losses: Curves, tables: Tables) -> Claim:
-    floor = tables["corpus"][0]["floor"]
-    rate = next(row["rate"] for row in tables["rates"] if row["chosen"] and row["side"] == side)
+def turns(tables: Tables) -> Claim:
+    """When each side is best on new sentences: both at one rate, then at each of the others."""
+    sides, shown = curves(tables), rate_of(tables)
+    at = {rate: [both[side].turn for side in SIDES] for rate, both in by_rate(tables).items()}
+    others = "".join(say("turn-other", rate=rate, turns=each) for rate, each in at.items() if rate != shown)
+    seeds = plural(min(len(losses.seeds) for losses in sides.values()), "seed")
+    text = say("turn", rate=shown, turns=[sides[side].turn for side in SIDES], n=seeds, others=others)
+    worse = {side: losses.turn for side, losses in sides.items() if losses.turns_up}
+    if any(losses.turns_up is None for losses in sides.values()):
+        return Claim(text, "One seed is too few to tell.")
+    if len(worse) == len(SIDES):
+        return Claim(text, f"After update {max(worse.values())} both get worse on new sentences.")
+    if worse:
+        (side, turn), *_ = worse.items()
+        return Claim(text, f"Only the {side} gets worse on new sentences, after update {turn}.")
+    return Claim(text, "Neither clearly gets worse on new sentences.")
+
+
+def rate_of(tables: Tables) -> float:
+    """The learning rate that is shown."""
+    rate: float = next(row["rate"] for row in tables["rates"] if row["chosen"])
+    return rate
+
+
+def memorising(side: str, losses: Curves, tables: Tables) -> str:
+    floor, rate = tables["corpus"][0]["floor"], rate_of(tables)
     by_heart = losses.turns_up and len(losses.reached(floor)) == len(losses.seeds)
     verdict = ": memorising made visible" if by_heart else ""
-    text = f"{side}, rate {rate:g}: {held_out_clause(losses)}; {fit_clause(losses, floor)}{verdict}."
-    if not losses.turns_up:
-        return Claim(text, f"The {side} does not clearly get worse on new sentences.")
-    return Claim(text, f"After update {losses.turn} the {side} gets worse on new sentences.")
+    return f"{side}, rate {rate:g}: {held_out_clause(losses)}; {fit_clause(losses, floor)}{verdict}."
 
 
 def copied_short(tables: Tables) -> str:
@@ -119,7 +139,9 @@ def held_out_clause(losses: Curves) -> str:
     return f"the held-out loss does not clearly rise within {last} updates: {least} at {turn}, then {end}"
 
 
-def best(sides: Mapping[str, Curves], corpus: Row) -> Claim:
+def best(tables: Tables) -> Claim:
+    """Who is lower, stopped at its best: at the rate that is shown, unless another turns it round."""
+    sides, corpus, shown = curves(tables), tables["corpus"][0], rate_of(tables)
     levels = {side: level_words(mean(losses.best_losses)) for side, losses in sides.items()}
     points = ", ".join(f"{side} {words}" for side, words in levels.items()) + " nats a word"
     versus = draw.best_versus(sides)
@@ -134,8 +156,17 @@ def best(sides: Mapping[str, Curves], corpus: Row) -> Claim:
         text = f"Stopped at its best {where}: {points}. One seed a side gives no interval and no verdict."
         return Claim(text, short)
     verdict = f"the {versus.winner} is lower" if versus.winner else "no clear difference"
-    text = say("best", verdict=verdict, where=where, points=points, apart=apart, n=plural(apart.n, "seed"))
-    return Claim(text, short, family_of(versus.winner))
+    others = {rate: draw.best_versus(both) for rate, both in by_rate(tables).items() if rate != shown}
+    told = "".join(
+        say("best-other", rate=rate, apart=other.difference)
+        for rate, other in others.items()
+        if other.difference
+    )
+    words = {"verdict": verdict, "where": where, "points": points, "apart": apart, "rate": shown}
+    text = say("best", n=plural(apart.n, "seed"), others=told, **words)
+    if versus.loser and versus.loser in [other.winner for other in others.values()]:
+        return Claim(text, "Who is better, stopped in time, depends on the learning rate.")
+    return Claim(text, short, family_of(versus.winner), f"{abs(apart.value):.2f} nats lower")
 
 
 def copied_sentence(tables: Tables, corpus: Row) -> str:

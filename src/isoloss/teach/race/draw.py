@@ -16,7 +16,7 @@ from isoloss.teach.race.timing import BOTH, FORWARD, MODES
 from isoloss.teach.result import Row, Tables
 from isoloss.text import capital, plural
 
-WIDTH, HEIGHT = 350, 250
+WIDTH, HEIGHT = 350, 215
 LSTM_SHADES, ATTENTION_SHADES = (shades(FAMILY_COLOURS[name], 3) for name in ("lstm", "transformer"))
 LOOKS: dict[str, marks.Look] = {
     NAIVE.name: (LSTM_SHADES[2], "triangle-up", [2, 3]),

@@ -70,7 +70,7 @@ def _layers(rows: Sequence[Row], name: str = "layers") -> Claim:
     where = {"1 CPU thread": "On one core", "GPU": "On the GPU"}.get(rows[0]["setup"], "Here")
     if family := at_all(rows):
         names = ("LSTM layer", "whole Transformer block")[:: 1 if family == "LSTM" else -1]
-        return Claim(text, f"{where} the {names[0]} is faster than the {names[1]}.", family)
+        return Claim(text, f"{where} the {names[0]} is faster than the {names[1]}.", family, factors(rows))
     differs = any(winner(row, BLOCK.name, LSTM.name) for row in rows)
     verdict = "who is faster depends on the length." if differs else "no clear difference."
     return Claim(text, f"{where}: {verdict}")
@@ -80,6 +80,13 @@ def at_all(rows: Sequence[Row]) -> Family:
     """The family that is faster in every row, if one is."""
     faster = {winner(row, BLOCK.name, LSTM.name) for row in rows}
     return family_of(faster.pop()) if len(faster) == 1 else ""
+
+
+def factors(rows: Sequence[Row]) -> str:
+    """How many times as long the loser takes, from the least of these places to the most."""
+    values = sorted(max(row["value"], 1 / row["value"]) for row in rows)
+    low, high = (f"{value:.1f}" if value < 10 else f"{value:,.0f}" for value in (values[0], values[-1]))
+    return f"{low} times" if low == high else f"{low} to {high} times"
 
 
 def judged(name: str, rows: Sequence[Row]) -> str:
@@ -105,9 +112,9 @@ def _threads(tables: Tables) -> dict[str, Claim]:
     claims: dict[str, Claim] = {}
     for setup in setups(tables)[1:]:
         if gains := _longest(tables, setup):
-            text, short, ahead = _gains(*gains)
+            claim = _gains(*gains)
             key = "parallel" if not claims and setup != "GPU" else f"parallel-{setup}".replace(" ", "-")
-            claims[key] = Claim(text, "" if claims else short, "" if claims else ahead)
+            claims[key] = Claim(claim.text, "") if claims else claim
     return claims or {"one-thread": Claim(say("no-threads"), "")}
 
 
@@ -135,7 +142,9 @@ def _gains(block: Row, lstm: Row) -> Claim:
     sides = "; ".join(
         f"the {row['runner']}: {words[winner(row, 'before', 'now')]} ({factor(row)})" for row in (block, lstm)
     )
-    return Claim(say("gains", sides=sides, more=more, **block), short, ahead)
+    text = say("gains", sides=sides, more=more, **block)
+    more, less = sorted((block["value"], lstm["value"]), reverse=True)
+    return Claim(text, short, ahead, f"{more:.2f}, not {less:.2f} times")
 
 
 def _not_run(tables: Tables) -> str:

@@ -15,7 +15,7 @@ from isoloss.figures.style import wrap
 from isoloss.report.templates import fill
 from isoloss.stats import difference, mean, pooled_noise
 from isoloss.teach.prose import say as say_of
-from isoloss.teach.result import Row, Sentence, Tables, frame, sentence
+from isoloss.teach.result import Family, Row, Sentence, Tables, frame, sentence
 from isoloss.teach.showdown import draw
 from isoloss.teach.showdown.settings import EARLY, MODEL_SEEDS, ShowdownSettings
 from isoloss.teach.versus import Versus, family_of
@@ -24,7 +24,7 @@ from isoloss.text import interval, listed, percent, signed
 
 HERO, BADGES, say = True, {"loss-by-position": "RECORDED"}, partial(say_of, "showdown")
 """The texts are what a slide shows; the losses were measured when the models were trained."""
-SMALL = "Small models:"
+SMALL = "Other models:"
 """Whose losses are compared; the two that write are a pair of their own, of one seed."""
 NAMES = {"transformer": "Transformer", "lstm": "LSTM"}
 SIDES = {**NAMES, "held-out text": "held-out text"}
@@ -53,13 +53,19 @@ def sentences(settings: ShowdownSettings, tables: Tables) -> list[Sentence]:
     more = gains.short(f"{SMALL} the {{winner}} gains more from context.", f"{SMALL} both gain alike.")
     return [
         sentence("reveal-identities", identities(settings, tables), exact=True),
+        sentence("reveal-pair", pair(tables), pair_short(tables), recorded=True),
+        sentence("reveal-loss", loss(tables), lower, *ahead_by(losses, "lower"), recorded=True),
         sentence("reveal-words", real_words(tables), real_words_short(tables)),
-        sentence("reveal-pair", pair(tables), recorded=True),
-        sentence("reveal-loss", loss(tables), lower, family_of(losses.winner), recorded=True),
         sentence("reveal-rates", tuning(tables), recorded=True),
-        sentence("reveal-positions", context(tables), more, family_of(gains.winner), recorded=True),
+        sentence("reveal-positions", context(tables), more, *ahead_by(gains, "more"), recorded=True),
         sentence("reveal-copied", copies(tables), copies_short(tables)),
     ]
+
+
+def ahead_by(versus: Versus, how: str) -> tuple[Family, str]:
+    """Which family leads, and by how many nats."""
+    gap = abs(versus.difference.value) if versus.difference else 0.0
+    return family_of(versus.winner), f"{gap:.2f} nats {how}"
 
 
 def identities(settings: ShowdownSettings, tables: Tables) -> str:
@@ -83,6 +89,17 @@ def pair(tables: Tables) -> str:
         before=count_of(rows["lstm"][1]["tokens"]),
         tried=tried,
     )
+
+
+def writers(tables: Tables) -> dict[str, float]:
+    """Recorded held-out loss of the two that write, by family."""
+    return {name: frame(tables, "shown", family=name)["loss"][0] for name in NAMES if tables.get("shown")}
+
+
+def pair_short(tables: Tables) -> str:
+    """Which of the two that wrote has the lower loss, and that one seed each says nothing about families."""
+    (lower, least), (_, most) = sorted(writers(tables).items(), key=lambda one: one[1])
+    return f"The writers: {NAMES[lower]}'s loss {most - least:.2f} lower; one seed, no verdict."
 
 
 def both(rows: Iterable[Row]) -> dict[str, Row]:
@@ -252,11 +269,12 @@ def cell(row: Row | None) -> str:
 def html(settings: ShowdownSettings, tables: Tables) -> Markup:
     """Both texts as they grow; with the order drawn, the vote, and who was who to be hidden until then."""
     last = max((row["step"] for row in tables.get("steps", [])), default=0)
-    who = {row["label"]: NAMES[row["family"]] for row in tables.get("order", [])}
+    families, losses = {row["label"]: row["family"] for row in tables.get("order", [])}, writers(tables)
     texts = [
         {
             "label": text["label"],
-            "who": who.get(text["label"]),
+            "who": NAMES.get(families.get(text["label"], "")),
+            "loss": losses.get(families.get(text["label"], "")),
             "prompt": visible(text["prompt"]).split("\n"),
             "lines": [line for line in visible(text["text"]).split("\n") if line.strip()],
             "candidates": [{**row, "token": spell(row["token"])} for row in steps(tables, text, last)],

@@ -26,6 +26,11 @@ def with_looks(rows: pl.DataFrame) -> pl.DataFrame:
     return marks.with_looks(rows, "side", looks).with_columns(label=named)
 
 
+def numbers_of(table: pl.DataFrame) -> pl.DataFrame:
+    """The numbers behind a drawing, its sides by their names in it."""
+    return table.with_columns(side="label").drop("colour", "shape", "label")
+
+
 def curves(rows: pl.DataFrame, levels: Sequence[tuple[float, str]], last: int) -> Drawing:
     """Accuracy against updates of one cell, a rate a side. ``levels``: height and name of each baseline.
 
@@ -72,7 +77,7 @@ def _over(x: alt.X, rows: pl.DataFrame, levels: Sequence[tuple[float, str]]) -> 
         *marks.leaders(labels, x, y, HEIGHT),
         marks.end_labels(labels, marks.EDGE, y, HEIGHT),
     ]
-    return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape", "label")
+    return marks.panel(layers, WIDTH, HEIGHT), numbers_of(table)
 
 
 def carry_on(rows: pl.DataFrame, across: str) -> pl.DataFrame:
@@ -117,4 +122,4 @@ def sweep(rows: pl.DataFrame, names: Sequence[str], levels: Sequence[str]) -> Dr
             labelAngle=0, labelOrient="top", labelAnchor="start", labelPadding=2
         ),
     )
-    return chart, table.drop("colour", "shape", "label")
+    return chart, numbers_of(table)

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-import numpy as np
-
 from isoloss.teach.amnesia.contest.sides import attention, lstm, params_of
 from isoloss.teach.amnesia.names import BIAS_1, LSTMS
 from isoloss.teach.amnesia.settings import (
@@ -24,7 +22,7 @@ from isoloss.teach.amnesia.settings import (
     RandomPlaceSettings,
 )
 from isoloss.teach.amnesia.value_set import value_set_share
-from isoloss.teach.learner import Cohort, Replica, Side, answers, cohorts
+from isoloss.teach.learner import Cohort, Replica, Side, answers, cohorts, example
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
 from isoloss.teach.tasks import NOT_ASKED, Binding, FirstLetter, LearningTask, MarkedLetter
@@ -32,7 +30,6 @@ from isoloss.teach.tasks import NOT_ASKED, Binding, FirstLetter, LearningTask, M
 SECONDS_BETWEEN_REPORTS = 0.3
 STRINGS_A_DISTANCE = 500
 MOST_VALUES = 32
-EXAMPLE_STREAM = 5
 
 Ended = Callable[[Row, Cohort], None]
 
@@ -52,7 +49,7 @@ class Example:
 
     def __init__(self, cell: Cell, seed: int):
         self.cell, self.seed, self.answers = cell, seed, list[Row]()
-        self.x_BT, self.y_BT = cell.task.batch(np.random.default_rng([EXAMPLE_STREAM]), 1)
+        self.x_BT, self.y_BT = example(cell.task)
 
     def look(self, cell: Cell, cohort: Cohort) -> None:
         if cell is not self.cell or cohort.members[0].seed != self.seed:
@@ -82,9 +79,9 @@ def first_letter(settings: FirstLetterSettings, report: Report) -> Tables:
 def with_example(
     cells: Sequence[Cell], settings: ContestSettings, report: Report, ended: Ended | None = None
 ) -> Tables:
-    example = Example(cells[0], settings.first_seed)
-    rows = contest(cells, settings, report, ended or (lambda labels, cohort: None), example.look)
-    return {"curves": rows, **example.tables()}
+    shown = Example(cells[0], settings.first_seed)
+    rows = contest(cells, settings, report, ended or (lambda labels, cohort: None), shown.look)
+    return {"curves": rows, **shown.tables()}
 
 
 def first_letter_cell(length: int, width: int) -> Cell:

@@ -1,7 +1,7 @@
 """From looks to outcomes: where each seed ended, how soon it got there, a side's best rate, who is ahead."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from statistics import fmean, median
@@ -22,12 +22,12 @@ SECOND_LOOK = 0.025
 say = partial(say_of, "amnesia")
 SPOKEN = {
     DEFAULT: "default LSTM",
-    BIAS_1: "LSTM",
+    BIAS_1: "nudged LSTM",
     BIAS_3: "LSTM told to remember",
     CHRONO: "LSTM with many clocks",
     BLOCK: "attention",
 }
-"""Names for the room, without a number."""
+"""The one name of each side, on slides and in the terminal; keys of panels.toml say what it stands for."""
 
 
 def spoken(side: str) -> str:
@@ -49,6 +49,10 @@ class Outcome:
     every: int
     last: int
     seed_numbers: list[int]
+
+    @property
+    def name(self) -> str:
+        return spoken(self.side)
 
     @property
     def mean(self) -> float:
@@ -150,44 +154,51 @@ def verdict(a: Outcome, b: Outcome) -> Claim:
     within = plural(max(a.last, b.last), "update")
     if a.all_arrived and b.all_arrived:
         sooner = gap(a, b, a.arrived, b.arrived, (a.every**2 + b.every**2) / 12)
-        versus = Versus(a.side, b.side, sooner, better="less")
+        versus = Versus(a.name, b.name, sooner, better="less")
         text = versus.sentence(
             f"both reached 99%, it did so {versus.clause('updates sooner', basis)}",
             f": both reached 99%, {versus.clause('updates apart', basis)}",
-            few=f": both reached 99%, {a.side} in {a.arrivals}, {b.side} in {b.arrivals} ({basis})",
+            few=f": both reached 99%, {a.name} in {a.arrivals}, {b.name} in {b.arrivals} ({basis})",
         )
         won = f"The {{winner}} learns it {abs(sooner.value):.0f} updates sooner than the {{loser}}."
-        return Claim(text, aloud(versus, won, "Both learn it, alike."), between(a, b, versus.winner))
+        lead = f"{abs(sooner.value):.0f} updates sooner"
+        return Claim(text, versus.short(won, "Both learn it, alike."), between(a, b, versus.winner), lead)
     ours, theirs = ([share.value for share in side.shares] for side in (a, b))
     # What a side's strings leave open of a share, from Wilson's interval, which no seeds that agree can undo.
     unsure = sum(fmean((share.high - share.low) ** 2 for share in side.shares) for side in (a, b))
     # Shares differ by at most 100 points; a t interval does not know that.
     shares = gap(a, b, ours, theirs, unsure / (2 * t_quantile(LEVEL, inf)) ** 2).within(-1.0, 1.0)
-    versus = Versus(a.side, b.side, shares, number=".1f", scale=100.0)
+    versus = Versus(a.name, b.name, shares, number=".1f", scale=100.0)
     if versus.sign == 0:
         later, p = order_of_arrival(a, b)
         first, second = (b, a) if later > 0 else (a, b)
         if p < SECOND_LOOK:
             text = say("by-order", first=first, second=second, within=within, p=p)
-            short = f"The {spoken(first.side)} gets there sooner than the {spoken(second.side)}."
-            return Claim(text, short, between(a, b, first.side))
+            short = f"The {first.name} gets there sooner than the {second.name}."
+            lead = sooner_by(first, second)
+            return Claim(text, short, between(a, b, first.name), lead)
     text = versus.sentence(
         versus.clause(f"points more right within {within}", basis),
         f" within {within}: {versus.clause('points of accuracy', basis)}",
-        few=f" within {within}: {a.side} ended at {a.span}, {b.side} at {b.span} ({basis})",
+        few=f" within {within}: {a.name} ended at {a.span}, {b.name} at {b.span} ({basis})",
     )
-    ahead = a if versus.winner == a.side else b
-    won = f"The {{winner}} wins: {percent(ahead.mean, 0)} right; the {{loser}} lags."
-    return Claim(text, aloud(versus, won), between(a, b, versus.winner))
+    ahead = a if versus.winner == a.name else b
+    won = f"The {{winner}} gets {percent(ahead.mean, 0)} right; the {{loser}} lags."
+    lead = f"{100 * abs(shares.value):.0f} points more right"
+    return Claim(text, versus.short(won), between(a, b, versus.winner), lead)
+
+
+def sooner_by(first: Outcome, second: Outcome) -> str:
+    """By the medians over all seeds, where both have one; else by how many seeds arrived."""
+    later = median(second.times) - median(first.times)
+    if 0 < later < inf:
+        return f"{later:.0f} updates sooner"
+    return f"{len(first.arrived)} of {first.seeds} seeds, against {len(second.arrived)}"
 
 
 def between(a: Outcome, b: Outcome, winner: str | None) -> Family:
     """The family that is ahead; none where both sides are of one family."""
     return "" if family_of(a.side) == family_of(b.side) else family_of(winner)
-
-
-def aloud(versus: Versus, won: str, undecided: str = "No clear difference.") -> str:
-    return replace(versus, a=spoken(versus.a), b=spoken(versus.b)).short(won, undecided)
 
 
 def course(rates: Sequence[Outcome]) -> str:
@@ -198,7 +209,7 @@ def course(rates: Sequence[Outcome]) -> str:
         each = sorted(rates, key=lambda outcome: outcome.rate)
         means = ", ".join(f"{percent(outcome.mean, 1)} at {outcome.rate:g}" for outcome in each)
         by_rate = f"; mean over seeds by learning rate: {means}"
-    return f"{side.side} ({side.params:,} parameters, rate {side.rate:g}) {_arrival(side)}{by_rate}."
+    return f"{side.name} ({side.params:,} parameters, rate {side.rate:g}) {_arrival(side)}{by_rate}."
 
 
 def _arrival(outcome: Outcome) -> str:

@@ -110,8 +110,15 @@ class Contest:
             heading = self.heading.format(**cell.first)
             courses = ((f"side-{n}", Claim(course(rates), "")) for n, rates in enumerate(cell.sides.values()))
             sentences += [
-                sentence(key + suffix, f"{heading}: {text}", short, ahead, exact=key == "baselines")
-                for key, (text, short, ahead) in chain(
+                sentence(
+                    key + suffix,
+                    f"{heading}: {claim.text}",
+                    claim.short,
+                    claim.ahead,
+                    claim.lead,
+                    exact=key == "baselines",
+                )
+                for key, claim in chain(
                     self.verdicts(cell).items(), self.before(cell), courses, self.after(cell)
                 )
             ]
@@ -202,7 +209,7 @@ def by_distance(cell: MeasuredCell) -> Texts:
     for number, side in enumerate([] if rows is None else rows.partition_by("side")):
         ends = [side["distance"].min(), side["distance"].max()]
         near, far = (span(side.filter(distance=end)["value"].to_list()) for end in ends)
-        words = {"side": side["side"][0], "near": near, "far": far, "n": side["n"][0]}
+        words = {"side": spoken(side["side"][0]), "near": near, "far": far, "n": side["n"][0]}
         yield f"distance-{number}", Claim(say("distance", first=ends[0], last=ends[1], **words), "")
 
 
@@ -236,10 +243,10 @@ def baselines(cell: MeasuredCell) -> Texts:
 FIRST_LETTER = Contest(
     "first-letter",
     asks="Which letter came first?",
-    pairs={"start": (BIAS_3, (DEFAULT,)), "attention": (ATTENTION, LSTMS)},
+    pairs={"attention": (ATTENTION, LSTMS), "start": (BIAS_3, (DEFAULT,))},
     after=against_chance,
 )
-"""What the LSTM's start changes, and attention beside it."""
+"""Who learns it first, which is what the room is asked; then what the LSTM's start changes."""
 
 RANDOM_PLACE = Contest("random-place", asks="Which letter followed the star?", after=by_distance)
 """Who gets it sooner, and from which distances."""

@@ -11,7 +11,7 @@ from isoloss.figures.figure import Figure
 from isoloss.figures.style import POWERS, log_axis
 from isoloss.stats import t_interval
 from isoloss.teach import prose
-from isoloss.teach.amnesia.contest.draw import DASH, HEIGHT, WIDTH, with_looks
+from isoloss.teach.amnesia.contest.draw import DASH, HEIGHT, WIDTH, numbers_of, with_looks
 from isoloss.teach.amnesia.contest.outcomes import say, spoken
 from isoloss.teach.amnesia.names import BIAS_3, BLOCK, DEFAULT
 from isoloss.teach.amnesia.settings import ReachSettings
@@ -31,14 +31,14 @@ def sentences(settings: ReachSettings, tables: Tables) -> list[Sentence]:
     k, rows = min(FIRST_OF_20, settings.length - 1), frame(tables, "reach")
     at_k = {row["side"]: row for row in rows.filter(k=k).to_dicts()}
     texts: list[Sentence] = []
-    if DEFAULT in at_k and BIAS_3 in at_k:
-        texts.append(sentence("verdict", *orders(at_k[BIAS_3], at_k[DEFAULT])))
     if len(block := rows.filter(side=BLOCK)):
         texts.append(sentence("flat", *flat(block)))
+    if DEFAULT in at_k and BIAS_3 in at_k:
+        texts.append(sentence("verdict", *orders(at_k[BIAS_3], at_k[DEFAULT])))
     for n, (side, row) in enumerate(at_k.items()):
         short = survives(row["value"]) if side == DEFAULT else ""
-        line = sentence(f"side-{n}", say("reach-share", name=capital(side), **row), short)
-        texts.insert(1 if short else len(texts), line)  # the answer to the guess stands beside the verdict
+        line = sentence(f"side-{n}", say("reach-share", name=capital(spoken(side)), **row), short)
+        texts.insert(0 if short else len(texts), line)  # the answer to the guess stands first
     return [*texts, sentence("gate", gate(k), "The forget gate is a clock.", exact=True)]
 
 
@@ -52,7 +52,7 @@ def orders(a: dict[str, Any], b: dict[str, Any]) -> Claim:
     """How many orders of magnitude farther; not paired, since the tables have means over seeds alone."""
     seeds, se = a["seeds"], hypot(a["log10_se"], b["log10_se"])
     farther = t_interval(a["log10"] - b["log10"], se, seeds, seeds - 1)
-    versus = Versus(a["side"], b["side"], farther, number=".1f")
+    versus = Versus(spoken(a["side"]), spoken(b["side"]), farther, number=".1f")
     basis, back = f"n = {a['n']} strings, {seeds} seeds a side", f"{a['k']} steps back"
     text = versus.sentence(
         versus.clause(f"orders of magnitude more of its gradient {back}", basis),
@@ -61,8 +61,7 @@ def orders(a: dict[str, Any], b: dict[str, Any]) -> Claim:
         wins="reaches farther than",
     )
     times = rounded(10 ** abs(a["log10"] - b["log10"]))
-    aloud = Versus(spoken(a["side"]), spoken(b["side"]), farther)
-    return Claim(text, aloud.short(f"The {{winner}} passes {times} times more of the signal on."))
+    return Claim(text, versus.short(f"The {{winner}} passes {times} times more of the signal on."))
 
 
 def rounded(value: float) -> str:
@@ -75,7 +74,7 @@ def flat(rows: pl.DataFrame) -> Claim:
     values, row = rows["value"].to_list()[1:], rows.row(-1, named=True)
     ratio, mean = max(values) / min(values), sum(values) / len(values)
     how = "flat" if ratio < FLAT else "not flat"
-    text = say("reach-flat", name=capital(row["side"]), flat=how, ratio=ratio, mean=mean, **row)
+    text = say("reach-flat", name=capital(spoken(row["side"])), flat=how, ratio=ratio, mean=mean, **row)
     return Claim(text, "Attention hears every distance alike, and none of them loudly." * (ratio < FLAT))
 
 
@@ -129,4 +128,4 @@ def _chart(rows: pl.DataFrame) -> tuple[alt.LayerChart, pl.DataFrame]:
         marks.points(marked, x, y, shape=marks.SHAPE, size=44),
         marks.end_labels(ends, x, y, HEIGHT),
     ]
-    return marks.panel(layers, WIDTH, HEIGHT), table.drop("colour", "shape", "label", "bottom")
+    return marks.panel(layers, WIDTH, HEIGHT), numbers_of(table).drop("bottom")

@@ -7,7 +7,7 @@ from isoloss.teach.amnesia.value_set import value_set_share
 from isoloss.teach.attention.mixing import mixed_by, uniform
 from isoloss.teach.attention.right_slot import slots
 from isoloss.teach.attention.settings import RightSlotSettings
-from isoloss.teach.learner import TEST_STREAM, Cohort, Replica, Side, params
+from isoloss.teach.learner import TEST_STREAM, Cohort, Replica, Side, example, params
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
 from isoloss.teach.shares import UNSEEN
@@ -28,14 +28,15 @@ def measure(settings: RightSlotSettings, report: Report) -> Tables:
     asked = Binding(settings.pairs, settings.keys, settings.values, one_query=True)
     members = [Replica(seed, settings.rate) for seed in settings.seed_numbers]
     cohort = Cohort(Side("transformer", "transformer", SHAPE), task, members, batch=settings.batch)
+    shown_BT, _ = example(task)
     strings, _ = task.batch(np.random.default_rng([TEST_STREAM, GLANCE, 1]), GLANCE)
     tables: Tables = {
         "accuracy": [],
         "mass": [],
         "ablation": ablate(cohort, asked, "untrained"),
         "baselines": baselines(task),
-        "map": map_rows(cohort, strings[0], "untrained"),
-        "string": string_rows(strings[0], settings),
+        "map": map_rows(cohort, shown_BT[0], "untrained"),
+        "string": string_rows(shown_BT[0], settings),
         "network": [{"params": params(cohort.model, len(members)), "task": repr(task)}],
     }
     look(cohort, asked, strings, tables)
@@ -48,7 +49,7 @@ def measure(settings: RightSlotSettings, report: Report) -> Tables:
             report(0.95 * share, f"update {cohort.done} of {settings.updates}", tables)
         elif cohort.done % 5 == 0:
             report(0.95 * share, f"update {cohort.done} of {settings.updates}")
-    tables["map"] += map_rows(cohort, strings[0], "trained")
+    tables["map"] += map_rows(cohort, shown_BT[0], "trained")
     tables["ablation"] += ablate(cohort, asked, "trained")
     return tables
 

@@ -27,12 +27,12 @@ from isoloss.teach.attention.right_slot.outcomes import (
     uniform_mass,
 )
 from isoloss.teach.attention.settings import RightSlotSettings
-from isoloss.teach.attention.trained.tell import nested
+from isoloss.teach.attention.trained.tell import ORDINALS, nested
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Sentence, Tables, frame, sentence
 from isoloss.teach.shares import ENOUGH, span
 from isoloss.teach.versus import Claim
-from isoloss.text import percent, plural
+from isoloss.text import capital, percent, plural
 
 say = partial(say_of, "attention")
 
@@ -45,9 +45,10 @@ def count(settings: RightSlotSettings, tables: Tables) -> int:
 
 def sentences(settings: RightSlotSettings, tables: Tables) -> list[Sentence]:
     return [
+        *(sentence(f"ablation-{layer}", *ablation(tables, layer)) for layer in LAYERS),
+        sentence("baselines", baselines_text(tables), exact=True),
         sentence("change", change_text(settings, tables)),
         sentence("mass", *mass(settings, tables)),
-        sentence("ablation", *ablation(tables)),
         sentence("control", control_text(tables)),
         sentence("verdict", *verdict(tables)),
     ]
@@ -99,21 +100,24 @@ def mass_clause(settings: RightSlotSettings, tables: Tables, layer: int) -> str:
     )
 
 
-def ablation(tables: Tables) -> Claim:
-    """What is left of the answers with a layer forced even; aloud of the layer that answers."""
-    clauses, levels = [ablation_clause(tables, layer) for layer in LAYERS], baselines(tables)
-    text = say(
-        "slot-ablation",
-        clauses="; ".join(clauses),
-        n=frame(tables, "ablation")["n"][0],
-        seeds=of_seeds(tables),
-        frequent=percent(levels["value set"], 1),
-        guessing=percent(levels["guessing"], 1),
-    )
-    if effect_of(tables, LAYERS[-1]) != -1:
+def ablation(tables: Tables, layer: int) -> Claim:
+    """What is left of the answers with this layer forced even: told of each layer, not of one picked."""
+    clause, n = ablation_clause(tables, layer), frame(tables, "ablation")["n"][0]
+    text, effect = say("slot-ablation", clause=clause, n=n, seeds=of_seeds(tables)), effect_of(tables, layer)
+    blurred = f"{capital(ORDINALS[layer])} layer blurred"
+    if effect is None:
         return Claim(text, "")
-    after = fmean(share.value for share in shares(tables, f"layer {LAYERS[-1]}"))
-    return Claim(text, f"Blur its gaze, and {percent(after, 0)} of its answers are right.")
+    if effect == 0:
+        return Claim(text, f"{blurred}: no clear difference.")
+    after = fmean(share.value for share in shares(tables, f"layer {layer}"))
+    return Claim(text, f"{blurred}: {percent(after, 0)} of its answers are right.")
+
+
+def baselines_text(tables: Tables) -> str:
+    """What is had without binding."""
+    levels, n = baselines(tables), frame(tables, "ablation")["n"][0]
+    shares = {key.split()[0]: percent(level, 1) for key, level in levels.items()}
+    return say("slot-baselines", n=n, **shares)
 
 
 EFFECTS = {
@@ -156,7 +160,7 @@ def verdict(tables: Tables) -> Claim:
     if ONE_SEED in verdicts:
         return Claim(text, "One seed is too few to tell.")
     if verdicts == [AGREE, AGREE]:
-        return Claim(text, "Blur its gaze and it fails: the gaze matters.")
+        return Claim(text, "Blur either layer and answers are lost: the gaze matters.")
     return Claim(text, "Map and answers do not agree everywhere: look closer.")
 
 

@@ -1,5 +1,6 @@
 /* Blame on its way back: a circle a letter, from now at the right to nineteen letters ago at the left, as large
-   as the share of the gradient that arrives. A side a row. */
+   as the share of the gradient that arrives. A side a row. Before its first step the circles are empty, since the
+   room is still guessing. */
 (function () {
   "use strict";
 
@@ -10,12 +11,13 @@
     if (arrays === null || arrays.length === 0) return null;
     const { svg, say } = picture(WIDTH, arrays.length * ROW, "");
     const last = arrays[0].shares.length - 1;
-    let drawn = 0;
-    const { run } = player(place, PACE, (ended) => draw(ended || !place.offsetParent ? last : 0), function () {
+    let drawn = 0, before = null;
+    const { run, stop } = player(place, PACE, (ended) => draw(ended || !place.offsetParent ? last : 0), function () {
       draw(drawn + 1);
       return drawn >= last;
     });
-    place.replaceChildren(svg, element("p", { class: "sentence" }, "Each disc: the blame that arrives. ", badge(place.dataset.badge || "RECORDED")));
+    place.replaceChildren(svg, element("p", { class: "sentence" },
+      element("span", { "data-at": 1 }, "Each disc: the blame that arrives. ", badge(place.dataset.badge || "RECORDED"))));
 
     function draw(reached) {
       drawn = reached;
@@ -27,8 +29,17 @@
       }));
     }
 
-    say(arrays.map(({ name, shares }) => name + ": of the last letter's blame " + shares[shares.length - 1].toPrecision(1) +
-      " arrives " + (shares.length - 1) + " letters back").join(". ") + ".");
-    return { step: run };
+    const told = arrays.map(({ name, shares }) => name + ": of the last letter's blame " + shares[shares.length - 1].toPrecision(1) +
+      " arrives " + (shares.length - 1) + " letters back").join(". ") + ".";
+    return {
+      step: function (n) {
+        if (n === before) return;  // a live run draws the slide again and again
+        before = n;
+        say(n < 1 ? "Empty circles, a letter each: " + arrays.map(({ name }) => name).join(", ") + "." : told);
+        if (n >= 1) return run();
+        stop();
+        draw(-1);
+      },
+    };
   };
 })();

@@ -4,8 +4,8 @@
 (function () {
   "use strict";
 
-  const { kinds, element, shape, text, percent, badge, picture, slider, choice, player } = window.machines;
-  const WIDTH = 1200, HEIGHT = 300, BELT = 130, HALF = 20, LETTERS = 250, EDGE = 70;
+  const { kinds, element, shape, text, percent, badge, picture, slider, choice, player, narrow } = window.machines;
+  const WIDTH = 1200, HEIGHT = 300, BELT = 130, HALF = 20, LETTERS = 250, EDGE = 92, STEP = 40;
   const LONGEST = 30, PACE = 420;
   const words = (count) => (count === 1 ? "1 letter" : count.toFixed(count < 10 ? 1 : 0) + " letters");
 
@@ -47,6 +47,11 @@
       const long = 0.6 * size * label.length > gap ? { textLength: 0.9 * gap, lengthAdjust: "spacingAndGlyphs" } : {};
       parts.push(text(x, LETTERS + 10, label, { class: "letter" + (t === 0 ? " first" : ""), "font-size": size, ...long }));
     });
+    // The taps have their names where the belt stands.
+    const name = (x, y, words, attributes) => parts.push(text(x, y, words, { class: "gate", "font-size": 22, ...attributes }));
+    if (reached > 0) name(at(reached) - gap / 2, BELT - 50, "forget");
+    name(at(reached) + 12, 94, "output", { "text-anchor": "start" });
+    name(at(reached) + 12, BELT + 62, "input", { "text-anchor": "start" });
     parts.push(text(at(reached), 52, percent(left(reached)), { class: "share", "font-size": 34 }));
     return parts;
   }
@@ -56,7 +61,8 @@
     if (plain && arrays === null) return null;
     const { svg, say } = picture(WIDTH, plain ? 290 : HEIGHT, "");
     if (plain) {
-      place.replaceChildren(svg);
+      const kept = element("p", { class: "sentence" }, arrays.carried.sentence + " ", badge(place.dataset.badge || "RECORDED"));
+      place.replaceChildren(svg, kept);
       return { step: () => carried(svg, say, arrays) };
     }
     const steps = Number(place.dataset.steps || 6);
@@ -118,14 +124,30 @@
     };
   };
 
-  /** Everything at once: what is left of each token's ink at the end, and the suitcase that holds it. */
+  /** Everything at once: what is left of each token's ink at the end, in the layer that keeps most, and the suitcase
+      that holds it. */
   function carried(svg, say, arrays) {
-    const { tokens } = arrays, ink = arrays.ink[0], last = tokens.length - 1, { gap, at } = places(tokens.length);
-    svg.setAttribute("viewBox", "0 70 " + WIDTH + " 150");
-    svg.replaceChildren(shape("rect", { class: "belt", x: 12, y: BELT - HALF, width: WIDTH - 24, height: 2 * HALF, rx: HALF }),
-      ...tokens.slice(0, last).map((_, s) => disc(at(s), ink[s][last - s], gap)), suitcase(at(last)),
-      ...tokens.map((token, t) => text(at(t), BELT + 72, token, { class: "letter", "font-size": 26 })));
-    say("A belt with a suitcase at its end. Of the ink of each word this much is left: " +
-      tokens.slice(0, last).map((token, s) => token + " " + percent(ink[s][last - s])).join(", ") + ".");
+    const { tokens } = arrays, last = tokens.length - 1;
+    const left = arrays.ink[arrays.carried.layer - 1].slice(0, last).map((ink, s) => ink[last - s]);
+    svg.setAttribute("viewBox", narrow.matches ? "0 0 360 " + (STEP * tokens.length + 4) : "0 70 " + WIDTH + " 150");
+    svg.replaceChildren(...(narrow.matches ? upright : level)(tokens, left));
+    say("A belt with a suitcase at its end, of LSTM layer " + arrays.carried.layer + ". Of the ink of each word this much is left: " +
+      left.map((share, s) => tokens[s] + " " + percent(share)).join(", ") + ".");
+  }
+
+  function level(tokens, left) {
+    const { gap, at } = places(tokens.length);
+    return [shape("rect", { class: "belt", x: 12, y: BELT - HALF, width: WIDTH - 24, height: 2 * HALF, rx: HALF }),
+      ...left.map((share, s) => disc(at(s), share, gap)), suitcase(at(tokens.length - 1)),
+      ...tokens.map((token, t) => text(at(t), BELT + 72, token, { class: "letter", "font-size": 26 }))];
+  }
+
+  /** The same from top to bottom, for a narrow screen. */
+  function upright(tokens, left) {
+    const y = (t) => 22 + STEP * t, held = suitcase(0);
+    held.setAttribute("transform", "translate(240 " + y(tokens.length - 1) + ") scale(0.45)");
+    return [shape("rect", { class: "belt", x: 222, y: 4, width: 36, height: STEP * tokens.length - 4, rx: 18 }),
+      ...left.map((share, s) => shape("circle", { class: "ink", cx: 240, cy: y(s), r: 16 * Math.sqrt(share), opacity: 0.12 + 0.88 * share })), held,
+      ...tokens.map((token, t) => text(200, y(t) + 6, token, { class: "letter", "font-size": 18, "text-anchor": "end" }))];
   }
 })();

@@ -1,10 +1,12 @@
 /* Attention as a soft dictionary, in a plane: weights = softmax(q·k / (√2 τ)), answer = Σ weight · value. The
-   values are colours, so that a mixture can be seen. Drag the query's arrow, or turn it with its slider. */
+   values are colours, so that a mixture can be seen. Drag the query's arrow, or turn it with its slider. On a narrow
+   screen the answer stands below the arrows, not beside them. */
 (function () {
   "use strict";
 
-  const { kinds, element, shape, text, percent, badge, picture, slider } = window.machines;
+  const { kinds, element, shape, text, percent, badge, picture, slider, narrow } = window.machines;
   const WIDTH = 1200, HEIGHT = 400, X = 300, Y = 200, UNIT = 82, LENGTH = 2;
+  const NARROW = { width: 620, height: 740, left: -520, down: 390 };
   const KEYS = [["river", 60, [38, 122, 201]], ["money", 165, [222, 160, 20]], ["loan", 215, [42, 150, 96]]];
   const point = (degrees, length) => [X + UNIT * length * Math.cos(degrees * Math.PI / 180), Y - UNIT * length * Math.sin(degrees * Math.PI / 180)];
   const rgb = (colour) => "rgb(" + colour.map(Math.round).join(" ") + ")";
@@ -25,7 +27,7 @@
 
     function turn(event) {
       const box = svg.getBoundingClientRect();
-      const x = (event.clientX - box.left) * WIDTH / box.width - X, y = Y - (event.clientY - box.top) * HEIGHT / box.height;
+      const x = (event.clientX - box.left) * svg.viewBox.baseVal.width / box.width - X, y = Y - (event.clientY - box.top) * svg.viewBox.baseVal.height / box.height;
       angle.set(Math.round(Math.atan2(y, x) * 180 / Math.PI));
       draw();
     }
@@ -48,9 +50,11 @@
       });
       svg.replaceChildren(shape("circle", { class: "plane", cx: X, cy: Y, r: UNIT * LENGTH }),
         ...KEYS.flatMap(([name, at, colour], n) => arrow(at, rgb(colour), 4 + 10 * weights[n], name)),
-        ...arrow(angle.value(), "var(--ink)", 7, "bank?"), ...bars,
-        text(690, 302, "answer", { class: "name", "font-size": 30, "text-anchor": "end" }),
-        shape("rect", { x: 710, y: 262, width: 330, height: 60, rx: 10, fill: rgb(mixed) }));
+        ...arrow(angle.value(), "var(--ink)", 7, "bank?"),
+        shape("g", narrow.matches ? { transform: "translate(" + NARROW.left + " " + NARROW.down + ")" } : {}, ...bars,
+          text(690, 302, "answer", { class: "name", "font-size": 30, "text-anchor": "end" }),
+          shape("rect", { x: 710, y: 262, width: 330, height: 60, rx: 10, fill: rgb(mixed) })));
+      svg.setAttribute("viewBox", narrow.matches ? "0 0 " + NARROW.width + " " + NARROW.height : "0 0 " + WIDTH + " " + HEIGHT);
       const most = Math.max(...weights), [best] = KEYS[weights.indexOf(most)];
       sentence.replaceChildren("“" + best + "” gives " + percent(most) + " of the answer. ", badge("EXACT"));
       const shares = KEYS.map(([name], n) => name + " " + weights[n].toFixed(3)).join(", ");

@@ -67,6 +67,7 @@
     return { row: element("span", { class: "choice", role: "group", "aria-label": name }, name + " ", ...buttons), at: () => chosen, pick };
   }
 
+  const narrow = matchMedia("(max-width: 48rem)");  // words beside one another would not fit, or not be read
   const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
   /** A drawing that plays. ``begin(ended)`` draws its first step, or its last where motion is not wanted; ``next()``
@@ -128,5 +129,5 @@
     draw(place, Infinity);
   }
 
-  window.machines = { kinds, mount, step, feed, element, shape, text, percent, badge, picture, slider, choice, player, calm };
+  window.machines = { kinds, mount, step, feed, element, shape, text, percent, badge, picture, slider, choice, player, calm, narrow };
 })();

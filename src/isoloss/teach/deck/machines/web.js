@@ -5,7 +5,7 @@
 (function () {
   "use strict";
 
-  const { kinds, element, shape, text, percent, badge, picture, choice, player } = window.machines;
+  const { kinds, element, shape, text, percent, badge, picture, choice, player, narrow } = window.machines;
   const WIDTH = 1200, EDGE = 60, PILL = 44, WIDEST = 30, PACE = 700;
   const NAMES = { trained: "trained weights", random: "random weights, same shape" };
 
@@ -14,6 +14,20 @@
     const d = from === to ? "M" + (from - 12) + " " + base + "c-16 -44 40 -44 24 0"
       : "M" + from + " " + base + "C" + from + " " + (base - 1.33 * high) + " " + to + " " + (base - 1.33 * high) + " " + to + " " + base;
     return shape("path", { class: "arc", d, "stroke-width": Math.max(0.8, WIDEST * weight), opacity: 0.22 + 0.78 * weight });
+  }
+
+  /** One token's look on a narrow screen: tokens below one another, arcs at the left of them. */
+  function column(tokens, own, looking, best) {
+    const edge = 205, y = (t) => 22 + 40 * t;
+    return [
+      ...own.map((weight, s) => [weight, s]).sort((a, b) => a[0] - b[0]).map(function ([weight, s]) {
+        const x = edge - 1.33 * Math.min(150, 26 + 0.45 * (y(looking) - y(s)));
+        return shape("path", { class: "arc", "stroke-width": Math.max(0.8, 20 * weight), opacity: 0.22 + 0.78 * weight,
+          d: "M" + edge + " " + y(looking) + "C" + x + " " + y(looking) + " " + x + " " + y(s) + " " + edge + " " + y(s) });
+      }),
+      ...tokens.map((token, t) => shape("g", { class: "pill" + (t === looking ? " looking" : t === best ? " best" : "") },
+        shape("rect", { x: edge, y: y(t) - 17, width: 150, height: 34, rx: 8 }), text(edge + 75, y(t) + 6, token, { "font-size": 18 }))),
+    ];
   }
 
   kinds.web = function (place, arrays) {
@@ -25,6 +39,7 @@
     const { svg, say } = picture(WIDTH, rows.length * tall + 10, "");
     if (!plain) svg.setAttribute("role", "group");
     const gap = last > 0 ? Math.min(150, (WIDTH - 2 * EDGE) / last) : 0, begin = (WIDTH - gap * last) / 2;
+    const hue = (t) => (arrays.hues ? arrays.hues[t] : null), filled = (degrees) => "hsl(" + degrees + " 65% 52%)";
     const at = (t) => begin + gap * t, wide = Math.min(2 * EDGE - 4, 0.92 * (gap || WIDTH));
     const steps = Number(place.dataset.steps || 0), asks = arrays.next && rows.length > 1, picks = asks || !arrays.next;
     let looking = last;
@@ -62,12 +77,15 @@
 
     /** A token in its pill: its letters, or a card's number with its colour. */
     function written(token, t, base) {
-      const hue = arrays.hues ? arrays.hues[t] : null, size = Math.max(19, Math.min(26, 1.5 * wide / Math.max(2, token.length)));
+      const size = Math.max(19, Math.min(26, 1.5 * wide / Math.max(2, token.length)));
       const long = 0.6 * size * token.length > wide ? { textLength: 0.92 * wide, lengthAdjust: "spacingAndGlyphs" } : {};
-      if (hue === null) return [text(at(t), base + 31, token, { "font-size": size, ...long })];
-      return [shape("circle", { class: "card", cx: at(t) - 18, cy: base + PILL / 2, r: 13, fill: "hsl(" + hue + " 65% 52%)" }),
+      if (hue(t) === null) return [text(at(t), base + 31, token, { "font-size": size, ...long })];
+      return [shape("circle", { class: "card", cx: at(t) - 18, cy: base + PILL / 2, r: 13, fill: filled(hue(t)) }),
         text(at(t) + 16, base + 31, token, { "font-size": size })];
     }
+
+    /** The cards ask for a colour, so a colour answers, with its number. */
+    const colour = (t) => (hue(t) === null ? [] : [element("span", { class: "dot", style: "background:" + filled(hue(t)) }), " "]);
 
     function look(t) {
       if (t === looking || plain) return;
@@ -78,18 +96,22 @@
     }
 
     function draw() {
-      svg.replaceChildren(...rows.map(row));
-      const own = arrays.weights[rows[0]][layer.at()][head.at()][looking];
+      const own = arrays.weights[rows[0]][layer.at()][head.at()][looking], upright = plain && narrow.matches;
+      svg.setAttribute("viewBox", upright ? "0 0 360 " + (40 * tokens.length + 4) : "0 0 " + WIDTH + " " + (rows.length * tall + 10));
+      svg.replaceChildren(...(upright ? column(tokens, own, looking, own.indexOf(Math.max(...own))) : rows.map(row)));
       say("Attention of layer " + (layer.at() + 1) + ", head " + (head.at() + 1) + ": “" + tokens[looking] + "” looks most at " + most(own) + ".");
-      const words = blurs[blur.at()].sentence || "“" + tokens[looking] + "” looks most at " + most(own) + ".";
-      sentence.replaceChildren(badge(place.dataset.badge || "RECORDED"), " " + words);  // a long one is cut at its end
+      const best = own.indexOf(Math.max(...own)), words = blurs[blur.at()].sentence;
+      const looks = ["“" + tokens[looking] + "” looks most at ", ...colour(best), most(own) + "."];
+      sentence.replaceChildren(badge(place.dataset.badge || "RECORDED"), " ", ...(words ? [words] : looks));  // a long one is cut at its end
       const before = blurs[0].likeliest.map(([token]) => token);
-      next.replaceChildren("Next:", ...blurs[blur.at()].likeliest.slice(0, 3).flatMap(([token, chance]) =>
+      next.replaceChildren("Next:", ...blurs[blur.at()].likeliest.flatMap(([token, chance]) =>
         [" ", element("q", before.includes(token) ? {} : { class: "new" }, token), " " + percent(chance)]));
     }
 
     place.replaceChildren(svg);
-    if (!plain) {
+    if (plain) {
+      place.append(element("p", { class: "sentence" }, arrays.begin.sentence + " ", badge(place.dataset.badge || "RECORDED")));
+    } else {
       const choices = picks ? [layer.row, heads > 1 ? head.row : ""] : [];
       place.append(element("div", { class: "knobs" }, ...choices, asks ? "" : play, sentence));
       if (asks) place.append(element("div", { class: "knobs" }, play, blur.row, next));

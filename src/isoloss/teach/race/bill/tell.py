@@ -14,7 +14,7 @@ from isoloss.teach.race import draw
 from isoloss.teach.race.counts import BLOCK, LSTM
 from isoloss.teach.race.ratios import factor, judge, winner
 from isoloss.teach.race.settings import BillSettings
-from isoloss.teach.race.tell import at_all, say
+from isoloss.teach.race.tell import at_all, factors, say
 from isoloss.teach.result import Row, Sentence, Tables, sentence
 from isoloss.teach.versus import Claim, family_of
 from isoloss.text import capital, size
@@ -52,7 +52,7 @@ def crossing(rows: Sequence[Row]) -> Claim:
         short = "No clear difference in the price of one more word."
     elif last and not {*ahead[ahead.index(last) :]} - {last, None}:
         short = f"After enough words, one more is cheaper for the {family_of(last)}."
-    return Claim(f"{capital(dearer_from(rows))}.", short, family)
+    return Claim(f"{capital(dearer_from(rows))}.", short, family, factors(rows))
 
 
 def dearer_from(rows: Sequence[Row]) -> str:
