@@ -114,4 +114,4 @@ def test_a_small_letter_on_paper_is_seen(paper):
     """Negative control, in a text and in a picture."""
     paper.page.add_style_tag(content=".lead { font-size: 0.6rem; } .drawing text { font-size: 12px; }")
     small = {said for size, _, said, _ in printed(paper) if size * TWO_A_PAGE < LEAST}
-    assert {"Two ways to remember a sentence", "attention"} <= small
+    assert {"Turn the query. Which key answers?", "attention"} <= small

@@ -49,7 +49,7 @@
     });
     // The taps have their names where the belt stands.
     const name = (x, y, words, attributes) => parts.push(text(x, y, words, { class: "gate", "font-size": 22, ...attributes }));
-    if (reached > 0) name(at(reached) - gap / 2, BELT - 50, "forget");
+    if (reached > 0) name(at(reached) - gap / 2 + 6, BELT - 50, "forget", { "text-anchor": "end" });
     name(at(reached) + 12, 94, "output", { "text-anchor": "start" });
     name(at(reached) + 12, BELT + 62, "input", { "text-anchor": "start" });
     parts.push(text(at(reached), 52, percent(left(reached)), { class: "share", "font-size": 34 }));
