@@ -51,7 +51,7 @@ def test_a_chart_shows_itself_without_a_network(law, told):
     assert not re.findall(r"https?://(?!www\.w3\.org/)", drawn)
     assert "<script" not in drawn
     several = told(story.LSTM_AHEAD).plot("loss-by-params")._repr_mimebundle_()
-    assert "from N = " in several["image/svg+xml"]
+    assert "for twice N" in several["image/svg+xml"]
 
 
 def test_a_study_shows_its_findings(told):
