@@ -62,9 +62,18 @@ def test_epochs_say_that_data_are_repeated():
 
 def test_repetitions_that_differ_are_asked_for():
     mixed = repeated([1.0, 2.0, 4.0, 8.0], np.tile([1e9, 3e9, 1e9], 8))
-    with pytest.raises(InputError, match="the runs differ in unique_tokens too"):
+    with pytest.raises(InputError, match=r"the runs differ in unique_tokens \(tokens / epochs\) too"):
         isoloss.forecast(mixed, params=2e9, tokens=2e10)
     assert len(isoloss.forecast(mixed, params=2e9, tokens=2e10, unique_tokens=2e9).loss) == 1
+
+
+@pytest.mark.parametrize("none", [None, 0.0, -1.0, float("nan"), float("inf")])
+def test_epochs_that_say_nothing_are_asked_for_by_their_own_name(none):
+    table = repeated([2.0, 4.0, 8.0], 1e9)
+    some = table.with_columns(pl.when(pl.col("epoch") == 2).then(none).otherwise("epoch").alias("epoch"))
+    with pytest.raises(InputError, match=r"unique_tokens \(tokens / epochs\) is empty in 6 of 18") as refused:
+        isoloss.forecast(some, params=2e9, tokens=2e10)
+    assert refused.value.mend == "fill epochs in, or keep one value of it with where"
 
 
 def test_data_seen_equally_often_are_told_as_such():

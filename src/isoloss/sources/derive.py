@@ -42,7 +42,10 @@ def rules(*, bytes_per_token: float | None = None, tied_embeddings: bool | None 
         Rule("flops = 6 params tokens", 6 * params * tokens),
         Rule("params = flops / (6 tokens)", flops / (6 * tokens)),
         Rule("batch_tokens = batch_sequences * context", pl.col("batch_sequences") * pl.col("context")),
-        Rule("unique_tokens = tokens / epochs", pl.when(epochs > 0).then(tokens / epochs)),
+        Rule(
+            "unique_tokens = tokens / epochs",
+            pl.when(epochs.is_finite() & (epochs > 0)).then(tokens / epochs),
+        ),
         Rule("params_recurrent = (params_executed - params) / (recurrence - 1)", looped),
         Rule("params_once = params - params_recurrent", (params - recurrent).clip(0)),
     ]

@@ -18,26 +18,35 @@ Doubt = dict[str, Any]
 """A doubt as the ``source`` of a result carries it, beside those of the table's checks."""
 
 
-def check_scales(known: Mapping[str, Array], differ: Mapping[str, Array], *, written: bool = False) -> None:
+def check_scales(
+    known: Mapping[str, Array],
+    differ: Mapping[str, Array],
+    *,
+    derived: Mapping[str, str] | None = None,
+    written: bool = False,
+) -> None:
     """Raises InputError for a size in columns ``differ`` that moves the loss beside the ``known`` inputs.
 
+    ``derived`` has the rule of a column that the table has not, as of unique tokens from epochs.
     ``written``: in a file that carries runs, of which no rows can be left out.
     """
     table = "give the table itself and " if written else ""
     for name, column in differ.items():
         if name in TUNED or not _differs(column) or not _tells(name, column, known):
             continue
+        rule = (derived or {}).get(name, "")
+        column_kept = rule.split()[-1] if rule else name  # a table keeps rows by a column of its own
+        named = f"{name} ({rule.partition(' = ')[2]})" if rule else name
         if empty := int(np.isnan(column).sum()):  # a plain model beside looped ones, or a value forgotten
-            what = f"{name} is empty in {empty:,} of {text.plural(len(column), 'run')}"
-            raise InputError(
-                what, where="forecast", mend=f"fill it in, or keep one value of {name} with where"
-            )
+            what = f"{named} is empty in {empty:,} of {text.plural(len(column), 'run')}"
+            mend = f"fill {column_kept} in, or keep one value of it with where"
+            raise InputError(what, where="forecast", mend=mend)
         asked = text.listed(list(known))
-        keep = f"{table}keep one value of {name} with where"
+        keep = f"{table}keep one value of {column_kept} with where"
         mend = f"give a value of {name} beside {asked}, or {keep}"
         if name in OTHERS:  # a plan takes none
             mend = f"{keep}, or give forecast or design --input {name}="
-        raise InputError(f"the runs differ in {name} too", where="forecast", mend=mend)
+        raise InputError(f"the runs differ in {named} too", where="forecast", mend=mend)
 
 
 def _differs(column: Array) -> bool:

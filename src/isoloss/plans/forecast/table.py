@@ -106,7 +106,7 @@ def forecaster_of(
     others = [name for name in (*SIZES, *OTHERS, *TUNED) if name not in inputs]
     differ = numbers_of(read.runs.frame, others)
     known = {name: read.inputs[name] for name in inputs}
-    check_scales(known, differ)
+    check_scales(known, differ, derived=read.source["derived"])
     keep, sweep = read.sweep(inputs)
     # A written forecast keeps its source, and so these.
     source = _with_sweep(read.source, sweep) if sweep else dict(read.source)
@@ -159,12 +159,13 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
         raise InputError(what, where=str(path), mend=_GIVE_RUNS)
     if len(set(data.weights)) > 1:
         raise InputError(_WEIGHTS, where=str(path), mend=_GIVE_RUNS)
-    asked = {name: columns.pop(name) for name in inputs}
-    check_scales(asked, columns, written=True)
+    known = {name: columns.pop(name) for name in inputs}
+    check_scales(known, columns, written=True)
     data, sweep = _best_rows(data, carried.source)
     source = _with_sweep(carried.source, sweep) if sweep else dict(carried.source)
-    found = source.get("findings", [])
-    source["findings"] = [*found, *(each for each in unasked_doubts(asked, columns) if each not in found)]
+    findings = source.get("findings", [])
+    more = [doubt for doubt in unasked_doubts(known, columns) if doubt not in findings]
+    source["findings"] = [*findings, *more]
     known, doubts = {name: np.array(data.inputs[name]) for name in inputs}, source_warnings(source)
     with in_refusal(doubts):
         return forecaster(
