@@ -15,11 +15,11 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from isoloss import cpu
+from isoloss.distributions import t_quantile
 from isoloss.laws import Array, Fit, fit, form
 from isoloss.plans.design import candidate_sets
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.selection import best_selection, d_gain, random_selections, v_gain
-from isoloss.stats import t_quantile
 
 NOISE = 0.01
 DRAWS = 1000

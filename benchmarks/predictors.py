@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from public_tables import Table
-from scipy.special import ndtri
 
+from isoloss.distributions import normal_quantile
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array, fit
 from isoloss.plans.forecast import Forecaster, forecaster
@@ -55,7 +55,7 @@ def by_kriged_mean(of: Table, hide: np.ndarray, level: float) -> Ends:
     """The laws with their residuals, and no record of misses."""
     known = known_of(of, hide)
     found = kriged_mean(known.laws, known.check_inputs(inputs_of(of, hide)))
-    mean, reach = found.mean_q + known.runs.middle_loss, ndtri(0.5 + level / 2) * found.sd_q
+    mean, reach = found.mean_q + known.runs.middle_loss, normal_quantile(level) * found.sd_q
     return mean, mean - reach, mean + reach
 
 
@@ -85,7 +85,7 @@ def by_mean_of_forms(of: Table, hide: np.ndarray, level: float) -> Ends:
     there: dict[str, Any] = inputs_of(of, hide)
     each = np.log(np.array([one.predict(**there).loss for one in fits]))
     noise = min(float(np.std(one.residuals)) for one in fits)
-    mean, reach = each.mean(axis=0), ndtri(0.5 + level / 2) * np.hypot(each.std(axis=0), noise)
+    mean, reach = each.mean(axis=0), normal_quantile(level) * np.hypot(each.std(axis=0), noise)
     return mean, mean - reach, mean + reach
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, norm, ttest_1samp, ttest_ind
 
+from isoloss.distributions import t_quantile
 from isoloss.errors import InputError, Refusal
 from isoloss.stats import (
     LEVEL,
@@ -19,7 +20,6 @@ from isoloss.stats import (
     seed_noise,
     share,
     t_interval,
-    t_quantile,
 )
 
 TRIALS = 2000

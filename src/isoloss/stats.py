@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri, stdtrit
 
+from isoloss.distributions import normal_quantile, t_quantile
 from isoloss.errors import InputError, Refusal, attempt
 
 Row = dict[str, Any]
@@ -93,11 +93,6 @@ def check_level(level: float) -> float:
     if not isinstance(level, int | float) or not 0.0 < level < 1.0:
         raise InputError(f"level is {level!r}", mend="give a share between 0 and 1, such as 0.9")
     return float(level)
-
-
-def t_quantile(level: float, df: float) -> float:
-    """Half-width of a two-sided t interval in standard errors."""
-    return float(stdtrit(df, 0.5 + level / 2))
 
 
 def t_interval(value: float, se: float, n: int, df: int, level: float = LEVEL) -> Interval:
@@ -203,7 +198,7 @@ def share(hits: float, n: int, *, level: float = LEVEL) -> Interval:
     As ``scipy.stats.binomtest(hits, n).proportion_ci(level, "wilson")``, but for hits that need not be whole:
     sums of shares count too.
     """
-    value, z = hits / n, float(ndtri(0.5 + 0.5 * check_level(level)))
+    value, z = hits / n, normal_quantile(check_level(level))
     whole = 2 * (n + z**2)
     middle, reach = (2 * n * value + z**2) / whole, z / whole * sqrt(4 * n * value * (1 - value) + z**2)
     low = middle - reach if hits > 0 else 0.0

@@ -15,8 +15,8 @@ from math import isfinite, log
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import fdtri
 
+from isoloss.distributions import t_quantile
 from isoloss.stats import LEVEL, Interval
 
 POWERS = np.linspace(-1.0, 3.0, 201)
@@ -76,7 +76,7 @@ def scale_of(groups: Sequence[tuple[Sequence[float], ArrayLike]]) -> Scale:
     places = max(1, sum(len(tokens) - 2 for tokens, _ in gaps) - 1)
     # One p may not suit all sizes: how far their means miss is noise too, with the freedom that it has.
     noise, free = max((of_seeds[best] / df, df), (of_means[best] / places, places))
-    allowed = of_means - of_means[best] <= noise * fdtri(1, free, LEVEL)
+    allowed = of_means - of_means[best] <= noise * t_quantile(LEVEL, free) ** 2
     if allowed[STRAIGHT]:
         return Scale(last)
     ends = POWERS[allowed]

@@ -18,10 +18,11 @@ from isoloss.analysis.by_params import NEAR, FamilyPair
 from isoloss.analysis.families import Versus, name_of
 from isoloss.analysis.points import means
 from isoloss.analysis.sliding import SlidingProfile, block_mean, octaves, sliding_profiles
+from isoloss.distributions import t_quantile
 from isoloss.errors import Refusal, attempt
 from isoloss.noise import nested_noise
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval, mean, t_quantile
+from isoloss.stats import LEVEL, Interval, mean
 
 PAIRS = 3
 SEEDS = "seeds"

@@ -27,10 +27,11 @@ from isoloss.analysis.sliding import (
     octaves,
     sliding_profiles,
 )
+from isoloss.distributions import t_quantile
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array, Fit, FitStatus, fit
 from isoloss.records import StudyData
-from isoloss.stats import LEVEL, Interval, t_interval, t_quantile
+from isoloss.stats import LEVEL, Interval, t_interval
 
 FACTOR = 2.0
 """An exponent is known if its interval ends within this factor of it: no formula is shown of another."""

@@ -8,9 +8,9 @@ import polars as pl
 
 from isoloss import text
 from isoloss.analysis.fit_rows import exact
+from isoloss.distributions import t_quantile
 from isoloss.errors import Refusal
 from isoloss.laws import Array, Fit, Profile, problem_of, profile
-from isoloss.stats import t_quantile
 
 STRONG = 0.9
 """Correlations beyond this are counted."""

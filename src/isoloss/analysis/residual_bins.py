@@ -2,12 +2,12 @@
 
 import numpy as np
 import polars as pl
-from scipy.special import stdtr
 
 from isoloss import neighbours
 from isoloss.analysis.fit_rows import amount, on_logs, spread_words, varied_inputs
+from isoloss.distributions import f_tail, t_quantile
 from isoloss.laws import Fit
-from isoloss.stats import MEDIAN_TO_SD, t_quantile
+from isoloss.stats import MEDIAN_TO_SD
 
 BINS = 6
 DRIFTS = 0.05
@@ -99,7 +99,7 @@ def drifts(bins: pl.DataFrame) -> bool:
     if bins["standard_error"].null_count():
         return False
     errors = float(np.abs((bins["mean"] / bins["standard_error"]).to_numpy()).max())
-    return 2 * bins.height * float(stdtr(int(bins["df"][0]), -errors)) < DRIFTS
+    return bins.height * f_tail(1, int(bins["df"][0]), errors**2) < DRIFTS
 
 
 def drift(fit: Fit, bins: pl.DataFrame) -> str:

@@ -6,9 +6,9 @@ from math import inf, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import fdtrc
 
-from isoloss.stats import LEVEL, Interval, t_interval, t_quantile
+from isoloss.distributions import f_tail, t_quantile
+from isoloss.stats import LEVEL, Interval, t_interval
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def one_slope(lines: Sequence[Line]) -> tuple[Line, ...] | None:
     slope = float(share @ slopes)
     if len(lines) > 1:
         ratio = float(np.sum((slopes - slope) ** 2 / variance)) / (len(lines) - 1)
-        if fdtrc(len(lines) - 1, df, ratio) < 1 - LEVEL:
+        if f_tail(len(lines) - 1, df, ratio) < 1 - LEVEL:
             return None
     parts = [
         np.array([[line.covariance[0, 0], c := w * line.covariance[0, 1]], [c, 1 / np.sum(1 / variance)]])

@@ -1,10 +1,10 @@
 """Huber's function as a density whose scale is fitted too: the objective of Besiroglu et al. 2024."""
 
 from dataclasses import replace
+from math import erf
 
 import numpy as np
 import scipy
-from scipy.special import ndtr
 
 from isoloss.laws._solve import SMALL_GRADIENT, Optimum, Problem, solve
 from isoloss.laws.forms import Array
@@ -36,7 +36,7 @@ def by_likelihood(problem: Problem, starts_SF: Array | None) -> tuple[Problem, O
         if abs(s / before - 1) < 1e-9:
             break
     r_n = part.residuals(best.phi)
-    norm = np.sqrt(2 * np.pi) * (1 - 2 * ndtr(-delta)) + 2 * np.exp(-(delta**2) / 2) / delta
+    norm = np.sqrt(2 * np.pi) * erf(delta / np.sqrt(2)) + 2 * np.exp(-(delta**2) / 2) / delta
     z_n = np.abs(r_n) / s
     rho_n = np.where(z_n <= delta, z_n**2 / 2, delta * (z_n - delta / 2))
     return part, best, float(np.sum(part.w_n * (rho_n + np.log(s * norm))))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isoloss.distributions import t_quantile
 from isoloss.errors import InputError
 from isoloss.laws.forms import Array, Form
-from isoloss.stats import t_quantile
 
 if TYPE_CHECKING:
     from isoloss.laws._result import Fit

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
+from isoloss.distributions import t_quantile
 from isoloss.errors import InputError
 from isoloss.laws._result import Fit, Interval
 from isoloss.laws._rows import Points
@@ -12,7 +13,6 @@ from isoloss.laws._scaled import ScaledForm, plain_end, plain_values
 from isoloss.laws._solve import Problem, descend
 from isoloss.laws._spread import FEW, inside_share, normal_huber
 from isoloss.laws.forms import Array
-from isoloss.stats import t_quantile
 
 _WIDTHS = (0.4, 0.8, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0)
 _FARTHER = 4.0  # a second look reaches that much farther where the first does not close

@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from isoloss.distributions import t_quantile
 from isoloss.errors import InputError
 from isoloss.laws.forms import ZERO, Array, Form
-from isoloss.stats import t_quantile
 
 Interval = tuple[float | None, float | None]
 

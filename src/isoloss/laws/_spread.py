@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
+from isoloss.distributions import normal_cdf
 from isoloss.laws._solve import Problem, descend
 from isoloss.laws.forms import Array
 from isoloss.stats import robust_sd
@@ -25,7 +25,8 @@ def inside_share(problem: Problem, r_n: Array) -> Array:
         return np.ones_like(r_n)
     width = 1.06 * np.maximum(robust_sd(r_n), 1e-300) * r_n.shape[-1] ** -0.2
     width = width[..., None] if r_n.ndim > 1 else width
-    return np.maximum(ndtr((problem.delta - r_n) / width) - ndtr((-problem.delta - r_n) / width), 1e-12)
+    below, above = (normal_cdf((end - r_n) / width) for end in (-problem.delta, problem.delta))
+    return np.maximum(above - below, 1e-12)
 
 
 FEW = 20  # degrees of freedom below which no kernel knows the density of the residuals
@@ -39,7 +40,7 @@ def normal_huber(problem: Problem, r_Sn: Array, df: int) -> tuple[Array, Array, 
     """
     variance_S = (problem.w_n * r_Sn**2).sum(axis=-1) / df
     c_S = problem.delta / np.sqrt(np.maximum(variance_S, 1e-300))
-    inside_S = np.maximum(2 * ndtr(c_S) - 1, 1e-12)
+    inside_S = np.maximum(2 * normal_cdf(c_S) - 1, 1e-12)
     density_S = np.exp(-(c_S**2) / 2) / np.sqrt(2 * np.pi)
     psi_S = variance_S * (inside_S - 2 * c_S * density_S + c_S**2 * (1 - inside_S))
     return variance_S, psi_S, inside_S

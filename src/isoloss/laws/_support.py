@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
-from scipy.special import fdtrc, stdtrit
 
 from isoloss import text
+from isoloss.distributions import f_tail, t_quantile
 from isoloss.errors import Refusal
 from isoloss.laws._scaled import ScaledForm
 from isoloss.laws._solve import Optimum, Problem, least_total
@@ -117,7 +117,7 @@ def _check_parts(problem: Problem, best: Optimum, df: int) -> None:
         inside_limits = low < value < high if signed else low * 1.001 < value < high / 1.001
         if not inside_limits:
             raise Refusal(f"{name} runs to its limit ({value:.3g})", mend=_WIDER)
-        reach = stdtrit(df, 0.95) * np.sqrt(spread[i, i])
+        reach = t_quantile(0.9, df) * np.sqrt(spread[i, i])
         if reach > (high - low) / 2 if signed else 2 * reach > np.log(10):
             within = "its limits" if signed else "a factor of ten"
             raise Refusal(f"{name} is not known within {within}", mend=_WIDER)
@@ -147,7 +147,8 @@ def bearable_total(problem: Problem, r_n: Array, df: int) -> float:
     else:
         noise = float((problem.w_n * problem.pull(r_n) ** 2).sum()) / df
         share = float(np.average(inside_share(problem, r_n), weights=problem.w_n))
-    return float(problem.total(r_n)) + stdtrit(df, NEEDED_SURE) ** 2 * max(noise, 1e-26) / (2 * share)
+    reach = t_quantile(2 * NEEDED_SURE - 1, df)
+    return float(problem.total(r_n)) + reach**2 * max(noise, 1e-26) / (2 * share)
 
 
 @dataclass(frozen=True)
@@ -194,5 +195,5 @@ def lack_of_fit(problem: Problem, best: Optimum, x_In: Array, y_n: Array, w_n: A
         df=df,
         designs=count,
         form_sd=float(np.sqrt(max(lacking - pure, 0.0) / np.mean(weight))),
-        p=float(fdtrc(lack, df, lacking / pure)),
+        p=f_tail(lack, df, lacking / pure),
     )

@@ -5,8 +5,8 @@ from enum import Enum
 
 import numpy as np
 import scipy
-from scipy.special import stdtrit
 
+from isoloss.distributions import t_quantile
 from isoloss.errors import InputError
 from isoloss.laws._result import Fit
 from isoloss.laws.forms import Array
@@ -132,7 +132,8 @@ def _interval(
     var_a, var_b = (fit.log_variance(**{input: np.exp(log_x)}) for fit in (fit_a, fit_b))
     var = np.maximum(var_a + var_b, 1e-300)
     df = var**2 / (var_a**2 / fit_a.df + var_b**2 / fit_b.df + 1e-320)
-    excess = np.abs(gap) - stdtrit(np.clip(df, 1.0, 1e9), 0.5 + level / 2) * np.sqrt(var)
+    t = np.array([t_quantile(level, max(df_here, 1.0)) for df_here in df.tolist()])
+    excess = np.abs(gap) - t * np.sqrt(var)
     open_at = np.flatnonzero(excess <= 0)
     if not len(open_at):  # the interval is narrower than the grid, or empty
         return None if value is None else (value, value)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isoloss.distributions import t_quantile
 from isoloss.errors import InputError, Refusal
 from isoloss.laws.forms import Array
-from isoloss.stats import t_quantile
 
 LEAST = 3  # optima for a power law with an interval
 LEAST_DECADES = 0.5  # of compute

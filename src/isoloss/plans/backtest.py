@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr
 
 from isoloss import text
+from isoloss.distributions import binomial_cdf
 from isoloss.errors import Refusal
 from isoloss.laws import Array, Fit, Form, Prediction, registered
 from isoloss.plain import json_values
@@ -145,7 +145,7 @@ class Backtest:
             return "The fit supports no interval."
         points, (low, _) = self.coverage.points, self.coverage.interval
         hits = round(self.coverage.share * points)
-        if bdtr(hits, points, self.level) < _UNLIKELY:
+        if binomial_cdf(hits, points, self.level) < _UNLIKELY:
             judged = ": it is too narrow"
         elif low > self.level:
             judged = ": it is wider than it says"

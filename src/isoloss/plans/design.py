@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isoloss import text
+from isoloss.distributions import t_quantile
 from isoloss.errors import InputError, Refusal
 from isoloss.laws import Array, Fit, check_seed
 from isoloss.plans.forecast import Forecaster, ForecastPoint, predicted
 from isoloss.plans.holdout import flops_6nd
 from isoloss.plans.selection import CandidateSet, best_selection, d_gain, random_selections, v_gain
 from isoloss.plans.warnings import counted
-from isoloss.stats import check_level, t_quantile
+from isoloss.stats import check_level
 
 REACH = 10**0.5
 """Candidates go this factor beyond the data, and never beyond the target."""

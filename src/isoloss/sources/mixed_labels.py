@@ -6,8 +6,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import fdtrc
 
+from isoloss.distributions import f_tail
 from isoloss.laws import Array
 from isoloss.sources.repeats import with_labels
 from isoloss.sources.table import Runs, TableIssue
@@ -66,7 +66,7 @@ def label_gap(logs: Array, labels: NDArray[np.object_]) -> float:
     if df < _LEAST_DF or more < 1:
         return 0.0
     noise = max(rest / df, np.finfo(float).tiny)
-    if fdtrc(more, df, (rest_plain - rest) / more / noise) > _SURE:
+    if f_tail(more, df, (rest_plain - rest) / more / noise) > _SURE:
         return 0.0
     return float(np.expm1(np.ptp(np.append(theta_K[plain_nK.shape[1] :], 0.0))))
 

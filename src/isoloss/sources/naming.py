@@ -22,8 +22,8 @@ _FOLDERS = re.compile(
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MULTIPLE = "|".join(map(re.escape, sorted(MULTIPLES, key=len, reverse=True)))
-_AFTER = re.compile(rf"(.+?)_(?:in_)?(?:x_?)?({_MULTIPLE})(?:_(?:of_)?(?:params|parameters|tokens))?")
-_BEFORE = re.compile(rf"({_MULTIPLE})_?(?:of_)?((?<=_).+|params|parameters|tokens)")
+_AFTER = rf"(.+?)_(?:in_)?(?:x_?)?({_MULTIPLE})(?:_(?:of_)?(?:params|parameters|tokens))?"
+_BEFORE = rf"({_MULTIPLE})_?(?:of_)?((?<=_).+|params|parameters|tokens)"
 _FLOPS = re.compile(
     r"(?:(.*)_)?(giga|tera|peta|exa|zetta|[gtpez])_?(?:flops?|f(?=_?(?:s_?)?days?$))(?:_?(s_?)?(days?))?"
 )
@@ -76,8 +76,8 @@ def header(column: str) -> Header:
         return Header(whole, FLOPS_UNITS[unit.lower()], unit)
     if name in PARAMETER_COUNTS or any(name in names for names in SYNONYMS.values()):
         return Header(name)
-    for match, base, unit in ((_AFTER.fullmatch(name), 1, 2), (_BEFORE.fullmatch(name), 2, 1)):
-        if match:
+    for pattern, base, unit in ((_AFTER, 1, 2), (_BEFORE, 2, 1)):  # compiled where a name is not known
+        if match := re.fullmatch(pattern, name):
             bare = match[base].upper() if len(match[base]) == 1 else match[base]
             return Header(bare, MULTIPLES[match[unit]], match[unit])
     return Header(name)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from isoloss.distributions import t_quantile
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array
 from isoloss.plans.forecast.bases import bases_of, fit_base
 from isoloss.plans.forecast.kriging import Kriged, krige
 from isoloss.plans.forecast.runs import LogRuns, with_product
-from isoloss.stats import t_quantile
 
 _HIDDEN = (0.15, 0.4)  # of the log range of a size, from its top
 _ON_THE_EDGE = 0.01  # of logs: rounded counts of one budget lie on one side

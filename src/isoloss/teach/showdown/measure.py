@@ -23,7 +23,8 @@ from math import sqrt
 import numpy as np
 from tokenizers import Tokenizer
 
-from isoloss.stats import LEVEL, Interval, mean, pooled_noise, share, t_interval, t_quantile
+from isoloss.distributions import t_quantile
+from isoloss.stats import LEVEL, Interval, mean, pooled_noise, share, t_interval
 from isoloss.teach.panel import Report
 from isoloss.teach.result import Row, Tables
 from isoloss.teach.showdown import checkpoints, copying

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 from scipy.stats import PermutationMethod, mannwhitneyu
 
-from isoloss.stats import LEVEL, Interval, difference, share, t_quantile
+from isoloss.distributions import t_quantile
+from isoloss.stats import LEVEL, Interval, difference, share
 from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT
 from isoloss.teach.prose import say as say_of
 from isoloss.teach.result import Family

@@ -13,11 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from isoloss.distributions import t_quantile
 from isoloss.models import shape_of
 from isoloss.models.layers import rms_norm
 from isoloss.models.lstm import initialise, initialise_chrono
 from isoloss.models.transformer import Block, BlockShape
-from isoloss.stats import LEVEL, t_quantile
+from isoloss.stats import LEVEL
 from isoloss.teach.amnesia.names import BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT, TANH
 from isoloss.teach.amnesia.settings import ReachSettings
 from isoloss.teach.panel import Report
