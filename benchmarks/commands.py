@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).parents[1] / "src"
-LIBRARIES = "import numpy, scipy.special, polars, typer, pydantic; pydantic.TypeAdapter(int)"
+LIBRARIES = "import numpy, polars, typer, pydantic; pydantic.TypeAdapter(int)"
 FIT = """
 import resource, sys, time
 import numpy as np
@@ -63,7 +63,7 @@ def runs(path: Path) -> Path:
 def measured(words: list[str], source: Path) -> tuple[float, float, str]:
     """Seconds of one process, those of which it speaks itself where it does, and MB."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(source)}
     done = subprocess.run(
         [sys.executable, *words], env=environment, capture_output=True, text=True, check=True
     )

@@ -12,6 +12,8 @@ from typing import NoReturn
 
 from isoloss.studies.stop import StopSignal
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # our matrices are small: more threads are slower
+
 with StopSignal() as early:  # imports take a moment, in which a Ctrl-C would print a traceback
     gc.set_threshold(200_000)  # from 700: imports make many objects and no garbage
     from isoloss.cli import studies, plot, laws, plans, logs, teaching, bench, data, corpus  # isort: skip (order of the help)

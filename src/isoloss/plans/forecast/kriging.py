@@ -6,11 +6,13 @@ This is universal kriging (Matheron 1969), the smooth error the discrepancy of K
 """
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 import numpy as np
-import scipy
+import scipy.linalg
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from isoloss.laws import Array
 from isoloss.plans.forecast.bases import BaseFit
@@ -68,7 +70,7 @@ class Kriged:
 
     def moments(self, at_Iq: Array) -> tuple[Array, Array]:
         """Mean and variance (q,) of the log loss of a new run."""
-        parts = [(choice, *self._parts(choice, at_Iq)) for choice in self.choices]
+        parts = self._parts(at_Iq)
         mean_q = np.sum([choice.share * each_q for choice, each_q, *_ in parts], axis=0)
         variance_q = np.zeros_like(mean_q)
         for choice, each_q, known_nq, open_qp in parts:
@@ -78,7 +80,7 @@ class Kriged:
 
     def covariance(self, at_Iq: Array) -> tuple[Array, Array]:
         """Mean (q,) and covariance (q, q) of the log loss at several points, without the noise of runs."""
-        parts = [(choice, *self._parts(choice, at_Iq)) for choice in self.choices]
+        parts = self._parts(at_Iq)
         mean_q = np.sum([choice.share * each_q for choice, each_q, *_ in parts], axis=0)
         out_qq = np.zeros((len(mean_q), len(mean_q)))
         for choice, each_q, known_nq, open_qp in parts:
@@ -87,12 +89,32 @@ class Kriged:
             out_qq += choice.share * (within_qq + open_qp @ open_qp.T + np.outer(away_q, away_q))
         return mean_q, out_qq
 
-    def _parts(self, choice: Choice, at_Iq: Array) -> tuple[Array, Array, Array]:
-        """The mean; what the runs tell of the smooth error, a root (n, q); what parameters leave (q, p)."""
+    def error(self, at_Iq: Array) -> Array:
+        """What the residuals add to the law in the mean, (q,)."""
+        slope_qp, near_lnq = self.fit.value(at_Iq)[1], self._near(at_Iq)
+        each_cq = [
+            choice.share * (slope_qp @ choice.move_p + choice.pull(choice.left_n) @ near_lnq[choice.length])
+            for choice in self.choices
+        ]
+        return np.sum(each_cq, axis=0)
+
+    def _near(self, at_Iq: Array) -> dict[float, Array]:
+        """By length, how near the points are to the runs."""
+        lengths = dict.fromkeys(choice.length for choice in self.choices)
+        return {length: near(self.z_In, at_Iq, length) for length in lengths}
+
+    def _parts(self, at_Iq: Array) -> list[tuple[Choice, Array, Array, Array]]:
+        """Of each choice: the mean; what the runs tell of the smooth error, a root (n, q); what parameters
+        leave (q, p)."""
         law_q, slope_qp = self.fit.value(at_Iq)
-        known_nq = choice.tau**2 * choice.white_nn @ near(self.z_In, at_Iq, choice.length)
-        mean_q = law_q + slope_qp @ choice.move_p + known_nq.T @ choice.left_n
-        return mean_q, known_nq, (slope_qp - known_nq.T @ choice.slope_np) @ choice.root_pp
+        near_lnq = self._near(at_Iq)
+        parts: list[tuple[Choice, Array, Array, Array]] = []
+        for choice in self.choices:
+            known_nq = choice.tau**2 * choice.white_nn @ near_lnq[choice.length]
+            mean_q = law_q + slope_qp @ choice.move_p + known_nq.T @ choice.left_n
+            open_qp = (slope_qp - known_nq.T @ choice.slope_np) @ choice.root_pp
+            parts.append((choice, mean_q, known_nq, open_qp))
+        return parts
 
 
 def krige(fit: BaseFit, z_In: Array, y_n: Array, label_n: NDArray[np.int64]) -> Kriged:
@@ -100,6 +122,17 @@ def krige(fit: BaseFit, z_In: Array, y_n: Array, label_n: NDArray[np.int64]) -> 
 
     Rows of one label share a part of their noise, weighed in the same way; a new run shares none.
     """
+    with _linear_algebra().limit(limits=1):
+        return _krige(fit, z_In, y_n, label_n)
+
+
+@cache
+def _linear_algebra() -> ThreadpoolController:
+    """The threads of NumPy's and SciPy's BLAS: with some hundred rows two are slower than one."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def _krige(fit: BaseFit, z_In: Array, y_n: Array, label_n: NDArray[np.int64]) -> Kriged:
     law_n, slope_np = fit.value(z_In)
     same_nn = label_n[:, None] == label_n
     several = bool(np.any(same_nn.sum(axis=1) > 1))
@@ -129,9 +162,14 @@ def _log_likelihood(fit: BaseFit, z_In: Array, y_n: Array) -> float:
     return float(np.logaddexp.reduce(scores)) + fit.log_prior
 
 
-def near(z_In: Array, at_Iq: Array, length: float) -> Array:
-    """exp(-distance^2 / 2 l^2), shape (n, q)."""
-    return np.exp(-((z_In[:, :, None] - at_Iq[:, None, :]) ** 2).sum(axis=0) / (2 * length**2))
+def near(z_In: Array, at_Iq: Array, length: float | Array) -> Array:
+    """exp(-distance^2 / 2 l^2), shape (n, q), with one l or one for each n, as a column."""
+    away_nq = np.zeros((z_In.shape[1], at_Iq.shape[1]))
+    for z_n, at_q in zip(z_In, at_Iq, strict=True):
+        apart_nq = np.subtract.outer(z_n, at_q)
+        away_nq += np.square(apart_nq, out=apart_nq)
+    away_nq /= -2 * np.square(length)
+    return np.exp(away_nq, out=away_nq)
 
 
 @dataclass(frozen=True)

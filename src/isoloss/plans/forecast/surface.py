@@ -8,7 +8,7 @@ import numpy as np
 from isoloss import text
 from isoloss.errors import Refusal
 from isoloss.laws import Array, Interval, together_refusal
-from isoloss.plans.forecast.kriging import Choice, Kriged
+from isoloss.plans.forecast.kriging import Choice, Kriged, near
 from isoloss.plans.forecast.runs import LogRuns
 from isoloss.plans.loss_surface import LossSurface, Rows
 
@@ -33,8 +33,7 @@ class _Error:
 
     def at(self, law: Kriged, s_q: Rows, at_Iq: Array) -> Array:
         """Of version ``s_q`` at each point, (q,)."""
-        away_qn = ((at_Iq[:, :, None] - law.z_In[:, None, :]) ** 2).sum(axis=0)
-        smooth_qn = np.exp(-away_qn / (2 * self.length_S[s_q, None] ** 2))
+        smooth_qn = near(at_Iq, law.z_In, self.length_S[s_q, None])
         angle_qm = np.einsum("iq,qim->qm", at_Iq, self.wave_SIm[s_q]) + self.phase_Sm[s_q]
         return (
             np.einsum("qp,qp->q", law.fit.value(at_Iq)[1], self.move_Sp[s_q])
@@ -60,8 +59,8 @@ def forecast_surface(runs: LogRuns, laws: tuple[Kriged, ...], draws: int, seed: 
         for b, law in enumerate(laws):
             mean_q, own_q = rows_q == 0, (rows_q > 0) & (each == b)
             if mean_q.any():
-                error_q = law.moments(near_Iq[:, mean_q])[0] - law.fit.value(near_Iq[:, mean_q])[0]
-                out[mean_q] += (law.fit.value(z_Iq[:, mean_q])[0] + error_q) / len(laws)
+                out[mean_q] += law.fit.value(z_Iq[:, mean_q])[0] / len(laws)
+                out[mean_q] += law.error(near_Iq[:, mean_q]) / len(laws)
             if own_q.any():
                 out[own_q] = law.fit.value(z_Iq[:, own_q])[0]
                 out[own_q] += errors[b].at(law, version[own_q], near_Iq[:, own_q])
