@@ -9,65 +9,71 @@ from isoloss.laws._bootstrap import cold_check, resample
 
 
 @pytest.fixture(scope="module")
-def found(worlds):
+def fitted(worlds):
     world = worlds["chinchilla"]
     return fit("chinchilla", world.inputs, world.noisy(0), intervals="bootstrap", bootstrap=200, seed=5)
 
 
-def test_each_refit_is_the_fit_of_its_resample(worlds, found):
+def test_each_refit_is_the_fit_of_its_resample(worlds, fitted):
     """The same rows with the same counts as weights, from cold starts."""
     world = worlds["chinchilla"]
-    problem, at = problem_of(found)
-    phi_SF, w_Sn, check = resample(problem, at, np.array(found.theta), 200, 5)
+    problem, points = problem_of(fitted)
+    phi_SF, w_Sn, check = resample(problem, points, np.array(fitted.theta), 200, 5)
     assert check == (12, 12)
-    np.testing.assert_allclose(np.array(found.bootstrap.theta), phi_SF, rtol=1e-9)
+    np.testing.assert_allclose(np.array(fitted.bootstrap.theta), phi_SF, rtol=1e-9)
     for s in range(0, 200, 40):
         weights = w_Sn[s]
         assert weights.sum() == 36
         cold = fit("chinchilla", world.inputs, world.noisy(0), weights=weights, curve_only=True)
         plain = np.exp(problem.model.unscale(phi_SF[s]))
-        assert dict(zip(found.form.parameters, plain, strict=True)) == pytest.approx(cold.params, rel=1e-3)
+        assert dict(zip(fitted.form.parameters, plain, strict=True)) == pytest.approx(cold.params, rel=1e-3)
 
 
-def test_the_cold_check_finds_a_bad_refit(found):
+def test_the_cold_check_finds_a_bad_refit(fitted):
     """Negative control: refits that are not optima."""
-    problem, at = problem_of(found)
-    phi_SF, w_Sn, _ = resample(problem, at, np.array(found.theta), 100, 1)
+    problem, points = problem_of(fitted)
+    phi_SF, w_Sn, _ = resample(problem, points, np.array(fitted.theta), 100, 1)
     assert cold_check(problem, phi_SF, w_Sn, 3) == (12, 12)
     checked, agreeing = cold_check(problem, phi_SF + 0.02, w_Sn, 3)
     assert checked == 12
     assert agreeing == 0
 
 
-def test_a_seed_repeats_and_another_does_not(worlds, found):
+def test_a_seed_repeats_and_another_does_not(worlds, fitted):
     world = worlds["chinchilla"]
     same, other = (
         fit("chinchilla", world.inputs, world.noisy(0), intervals="bootstrap", bootstrap=200, seed=seed)
         for seed in (5, 6)
     )
-    assert same == found
-    assert other.intervals["alpha"] != found.intervals["alpha"]
-    assert other.intervals["alpha"] == pytest.approx(found.intervals["alpha"], rel=0.05)
+    assert same == fitted
+    assert other.intervals["alpha"] != fitted.intervals["alpha"]
+    assert other.intervals["alpha"] == pytest.approx(fitted.intervals["alpha"], rel=0.05)
 
 
-def test_errors_and_draws_are_those_of_the_refits(found):
-    alpha = np.exp(np.array(found.bootstrap.theta)[:, 2])
-    assert found.standard_errors["alpha"] == pytest.approx(np.std(alpha), rel=1e-6)
-    draws = (found.draws(200, np.random.default_rng(0)) - found.theta) / np.sqrt(36 / 31)
-    np.testing.assert_allclose(np.sort(draws[:, 2] + found.theta[2]), np.sort(np.log(alpha)), rtol=1e-9)
-    assert found.intervals_by == "bootstrap"
-    at = found.predict(params=2e10, tokens=4e11)
-    assert at.interval[0] < at.band[0] < at.loss < at.band[1] < at.interval[1]
+def test_errors_and_draws_are_those_of_the_refits(fitted):
+    alpha = np.exp(np.array(fitted.bootstrap.theta)[:, 2])
+    assert fitted.standard_errors["alpha"] == pytest.approx(np.std(alpha), rel=1e-6)
+    draws = (fitted.draws(200, np.random.default_rng(0)) - fitted.theta) / np.sqrt(36 / 31)
+    np.testing.assert_allclose(np.sort(draws[:, 2] + fitted.theta[2]), np.sort(np.log(alpha)), rtol=1e-9)
+    assert fitted.intervals_by == "bootstrap"
+    prediction = fitted.predict(params=2e10, tokens=4e11)
+    assert (
+        prediction.interval[0]
+        < prediction.band[0]
+        < prediction.loss
+        < prediction.band[1]
+        < prediction.interval[1]
+    )
 
 
-def test_refits_beside_t_intervals_leave_those_alone(worlds, found):
+def test_refits_beside_t_intervals_leave_those_alone(worlds, fitted):
     world = worlds["chinchilla"]
     plain = fit("chinchilla", world.inputs, world.noisy(0))
     both = fit("chinchilla", world.inputs, world.noisy(0), intervals="profile", bootstrap=100)
     assert both.intervals_by == "profile"
     assert len(both.bootstrap.theta) == 100
     for name in ("alpha", "beta"):
-        assert np.log(found.intervals[name]) == pytest.approx(np.log(plain.intervals[name]), abs=0.15)
+        assert np.log(fitted.intervals[name]) == pytest.approx(np.log(plain.intervals[name]), abs=0.15)
 
 
 def test_what_is_not_resampled(worlds):
@@ -92,9 +98,9 @@ def test_resamples_that_leave_the_law_open_are_refused():
 def test_constrained_laws_are_resampled_with_their_constraints(worlds):
     world = worlds["chinchilla"]
     options = {"tied": [("alpha", "beta")], "fixed": {"E": 1.8}, "intervals": "bootstrap", "bootstrap": 100}
-    held = fit("chinchilla", world.inputs, world.noisy(0), **options)
-    theta = np.array(held.bootstrap.theta)
+    constrained = fit("chinchilla", world.inputs, world.noisy(0), **options)
+    theta = np.array(constrained.bootstrap.theta)
     np.testing.assert_allclose(theta[:, 2], theta[:, 4])
-    np.testing.assert_allclose(np.exp(theta[:, 0]) * held.units.loss, 1.8)
-    assert held.intervals["E"] is None
-    assert held.intervals["alpha"] == pytest.approx(held.intervals["beta"], rel=1e-9)
+    np.testing.assert_allclose(np.exp(theta[:, 0]) * constrained.units.loss, 1.8)
+    assert constrained.intervals["E"] is None
+    assert constrained.intervals["alpha"] == pytest.approx(constrained.intervals["beta"], rel=1e-9)

@@ -27,7 +27,7 @@ def _holds(interval, truth, factor=1.0, signed=False):
     return abs(at - (low + high) / 2) <= factor * (high - low) / 2
 
 
-def _coverage(world, names, sims, *, seed, more=lambda found: [], **options):
+def _coverage(world, names, sims, *, seed, more=lambda fitted: [], **options):
     """Shares that hold: each of ``names``, the mean and a new run ten times beyond the data, ``more``; then
     each of ``names`` and the mean narrowed by 30%."""
     rng = np.random.default_rng(seed)
@@ -42,17 +42,17 @@ def _coverage(world, names, sims, *, seed, more=lambda found: [], **options):
                 far * np.exp(SIGMA / 2 * rng.standard_normal()),
             )
         try:
-            found = fit(world.law, world.inputs, y, **options)
+            fitted = fit(world.law, world.inputs, y, **options)
         except Refusal:
             refused += 1
             continue
-        at, signed = found.predict(**world.far), found.form.signed
-        each = [(found.intervals[name], world.params[name], name in signed) for name in names]
+        prediction, signed = fitted.predict(**world.far), fitted.form.signed
+        each = [(fitted.intervals[name], world.params[name], name in signed) for name in names]
         held.append(
             [_holds(interval, truth, signed=s) for interval, truth, s in each]
-            + [_holds(at.band, far), _holds(at.interval, new), *more(found)]
+            + [_holds(prediction.band, far), _holds(prediction.interval, new), *more(fitted)]
             + [_holds(interval, truth, 0.7, s) for interval, truth, s in each]
-            + [_holds(at.band, far, 0.7)]
+            + [_holds(prediction.band, far, 0.7)]
         )
     assert refused <= 0.01 * sims
     shares = np.mean(held, axis=0)
@@ -86,8 +86,8 @@ def test_t_and_profile_intervals_of_the_looped_grid(worlds):
     world = worlds["loop-equivalence"]
     assert len(world.losses()) == 116
 
-    def by_profile(found):
-        interval = profile(found, problem_of(found)[0], "phi").interval
+    def by_profile(fitted):
+        interval = profile(fitted, problem_of(fitted)[0], "phi").interval
         return [_holds(interval, world.params["phi"], signed=True)]
 
     _check(*_coverage(world, ["alpha", "beta", "phi"], 400, seed=2, more=by_profile), 400)
@@ -118,12 +118,12 @@ def test_checkpoints_of_one_run_count_once():
         rng = np.random.default_rng(seed)
         y = 1.8 + 400 * compute**-0.35 + 0.01 * rng.standard_normal(runs)[run]
         y += 0.001 * rng.standard_normal(runs * each)
-        found = fit("power-floor", {"params": compute}, y, cluster=run)
+        fitted = fit("power-floor", {"params": compute}, y, cluster=run)
         rows = fit("power-floor", {"params": compute}, y)
-        assert (found.clusters, found.df) == (12, 9)
+        assert (fitted.clusters, fitted.df) == (12, 9)
         far, mean = {"params": 1e9}, 1.8 + 400 * 1e9**-0.35
-        held.append([_holds(one.intervals["a"], 0.35) for one in (found, rows)])
-        held[-1] += [_holds(one.predict(**far).band, mean) for one in (found, rows)]
+        held.append([_holds(one.intervals["a"], 0.35) for one in (fitted, rows)])
+        held[-1] += [_holds(one.predict(**far).band, mean) for one in (fitted, rows)]
     exponent, exponent_by_rows, mean, mean_by_rows = np.mean(held, axis=0)
     low, high = _accepted(sims)
     assert low <= min(exponent, mean) <= max(exponent, mean) <= high, (exponent, mean)
@@ -140,7 +140,7 @@ def test_huber_with_few_runs_is_no_narrower_than_it_says(sizes):
     held = []
     for _ in range(150):
         try:
-            found = fit(
+            fitted = fit(
                 "power-floor",
                 {"params": N},
                 mean * np.exp(0.004 * rng.standard_normal(sizes)),
@@ -148,9 +148,12 @@ def test_huber_with_few_runs_is_no_narrower_than_it_says(sizes):
             )
         except Refusal:
             continue
-        there = found.predict(params=1e9)
+        prediction = fitted.predict(params=1e9)
         held.append(
-            [found.intervals["a"][0] < 0.35 < found.intervals["a"][1], there.band[0] < far < there.band[1]]
+            [
+                fitted.intervals["a"][0] < 0.35 < fitted.intervals["a"][1],
+                prediction.band[0] < far < prediction.band[1],
+            ]
         )
     assert len(held) > 120
     assert np.min(np.mean(held, axis=0)) >= 0.84

@@ -46,13 +46,13 @@ DANWOOD_X = np.array([1.309, 1.471, 1.490, 1.565, 1.611, 1.680])
 def test_danwood_to_eight_digits(own_form):
     law = own_form(power_sum("danwood", (Term("b1", (("x", "b2"),)),), inputs=("x",)))
     # Our exponents are those of falling laws, and the range is under half a decade: x becomes x^-8.
-    found = fit(law, {"x": DANWOOD_X**-8.0}, DANWOOD_Y)
-    assert found.status is FitStatus.CONVERGED
+    fitted = fit(law, {"x": DANWOOD_X**-8.0}, DANWOOD_Y)
+    assert fitted.status is FitStatus.CONVERGED
     certified = {"b1": (0.76886226176, 0.018281973860), "b2": (3.8604055871 / 8, 0.051726610913 / 8)}
     for name, (value, error) in certified.items():
-        assert found.params[name] == pytest.approx(value, rel=1e-8)
-        assert found.standard_errors[name] == pytest.approx(error, rel=1e-8)
-    assert found.objective.value == pytest.approx(4.3173084083e-03, rel=1e-8)
+        assert fitted.params[name] == pytest.approx(value, rel=1e-8)
+        assert fitted.standard_errors[name] == pytest.approx(error, rel=1e-8)
+    assert fitted.objective.value == pytest.approx(4.3173084083e-03, rel=1e-8)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -73,16 +73,16 @@ def test_l1_units_do_not_change_the_law(objective):
 def test_l2_the_fit_beats_the_truth(objective):
     for seed in range(20):
         y = _floor_data(seed)
-        found = fit("power-floor", {"params": SIZES}, y, objective=objective)
+        fitted = fit("power-floor", {"params": SIZES}, y, objective=objective)
         truth = 1.8 + 400 * SIZES**-0.35
         r = y - truth if objective == "squared" else np.log(y / truth)
         huber = np.where(np.abs(r) <= 1e-3, r**2 / 2, 1e-3 * (np.abs(r) - 5e-4))
-        assert found.objective.value <= (huber if objective == "huber-log" else r**2).sum()
+        assert fitted.objective.value <= (huber if objective == "huber-log" else r**2).sum()
 
 
 def test_l3_starts_agree_and_a_lone_best_start_is_not_trusted(monkeypatch):
-    found = fit("power-floor", {"params": SIZES}, _floor_data())
-    assert (found.starts.tried, found.starts.agreeing) == (4, 4)
+    fitted = fit("power-floor", {"params": SIZES}, _floor_data())
+    assert (fitted.starts.tried, fitted.starts.agreeing) == (4, 4)
     # Negative control: solvers that stop where they began must not be called converged.
     monkeypatch.setattr("isoloss.laws._solve.descend", lambda problem, phi_SF, **_: phi_SF)
     monkeypatch.setattr("isoloss.laws._solve.sharpen", lambda problem, phi: phi)
@@ -97,9 +97,9 @@ def test_l3_starts_agree_and_a_lone_best_start_is_not_trusted(monkeypatch):
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_l5_printed_parameters_predict_within_a_thousandth(objective):
     for seed in range(5):
-        found = fit("power-floor", {"params": SIZES}, _floor_data(seed), objective=objective)
-        E, A, a = map(float, re.fullmatch(r"L = (\S+) \+ (\S+) N\^-(\S+)", found.formula()).groups())
-        np.testing.assert_allclose(E + A * SIZES**-a, found.predict(params=SIZES).loss, rtol=1e-3)
+        fitted = fit("power-floor", {"params": SIZES}, _floor_data(seed), objective=objective)
+        E, A, a = map(float, re.fullmatch(r"L = (\S+) \+ (\S+) N\^-(\S+)", fitted.formula()).groups())
+        np.testing.assert_allclose(E + A * SIZES**-a, fitted.predict(params=SIZES).loss, rtol=1e-3)
 
 
 def test_formula_reads_like_the_paper():
@@ -156,41 +156,41 @@ def test_clusters_are_seeds_of_one_size():
     seeds = np.tile(SIZES, 3)
     y = np.concatenate([_floor_data(seed) for seed in range(3)])
     labels = [f"{size:.0f}" for size in seeds]
-    found = fit("power-floor", {"params": seeds}, y, cluster=labels)
-    assert (found.n, found.clusters, found.df) == (27, 9, 6)
+    fitted = fit("power-floor", {"params": seeds}, y, cluster=labels)
+    assert (fitted.n, fitted.clusters, fitted.df) == (27, 9, 6)
     means = fit("power-floor", {"params": SIZES}, y.reshape(3, 9).mean(axis=0))
-    assert found.params == pytest.approx(means.params, rel=1e-7)
-    assert found.standard_errors == pytest.approx(means.standard_errors, rel=1e-6)
+    assert fitted.params == pytest.approx(means.params, rel=1e-7)
+    assert fitted.standard_errors == pytest.approx(means.standard_errors, rel=1e-6)
     within = [y[seeds == size].std(ddof=1) for size in SIZES]
-    assert found.seeds.sd == pytest.approx(np.sqrt(np.mean(np.square(within))), rel=1e-6)
-    assert found.sigma == pytest.approx(np.hypot(found.seeds.sd, found.seeds.form_sd))
+    assert fitted.seeds.sd == pytest.approx(np.sqrt(np.mean(np.square(within))), rel=1e-6)
+    assert fitted.sigma == pytest.approx(np.hypot(fitted.seeds.sd, fitted.seeds.form_sd))
 
 
 def test_the_laws_own_error_is_seen_between_seeds_and_counts_designs():
     rng = np.random.default_rng(5)
     truth, seeds = 1.8 + 400 * np.tile(SIZES, 3) ** -0.35, 0.001 * rng.standard_normal(27)
     y = truth + np.tile(0.01 * rng.standard_normal(9), 3) + seeds
-    found = fit("power-floor", {"params": np.tile(SIZES, 3)}, y)
-    assert found.seeds.p < 1e-6
-    assert (found.clusters, found.df) == (9, 6)
-    assert any("the law's own error" in text for text in found.warnings)
-    assert found.sigma == pytest.approx(np.hypot(found.seeds.sd, found.seeds.form_sd))
-    assert found.seeds.form_sd > 5 * found.seeds.sd
+    fitted = fit("power-floor", {"params": np.tile(SIZES, 3)}, y)
+    assert fitted.seeds.p < 1e-6
+    assert (fitted.clusters, fitted.df) == (9, 6)
+    assert any("the law's own error" in text for text in fitted.warnings)
+    assert fitted.sigma == pytest.approx(np.hypot(fitted.seeds.sd, fitted.seeds.form_sd))
+    assert fitted.seeds.form_sd > 5 * fitted.seeds.sd
     # Negative control: without that error every row counts, and nothing is said.
     honest = fit("power-floor", {"params": np.tile(SIZES, 3)}, truth + seeds)
     assert honest.seeds.p > 0.05
     assert (honest.clusters, honest.df) == (None, 24)
-    assert found.standard_errors["a"] > 3 * honest.standard_errors["a"]
+    assert fitted.standard_errors["a"] > 3 * honest.standard_errors["a"]
 
 
 def test_loop_total_recovers_its_truth():
     inputs, y = _loop_data()
-    found = fit("loop-total", inputs, y)
-    assert found.status is FitStatus.CONVERGED
+    fitted = fit("loop-total", inputs, y)
+    assert fitted.status is FitStatus.CONVERGED
     for name, truth in {"E": 1.6, "alpha": 0.3, "beta": 0.36, "C": 0.3, "gamma": 0.9}.items():
         low, high = fit("loop-total", inputs, y, level=0.999).intervals[name]
         assert low < truth < high
-    prediction = found.predict(params=[1e9, 1e9], tokens=1e11, recurrence=[4, 16])
+    prediction = fitted.predict(params=[1e9, 1e9], tokens=1e11, recurrence=[4, 16])
     assert prediction.loss.shape == (2,)
     np.testing.assert_allclose(prediction.extrapolation["tokens"], 5.0)
     np.testing.assert_allclose(prediction.extrapolation["recurrence"], [1.0, 2.0])
@@ -207,33 +207,39 @@ def test_the_robust_objective_shrugs_off_one_bad_run():
 
 
 def test_prediction_holds_its_parts():
-    found = fit("power-floor", {"params": SIZES}, _floor_data())
-    one = found.predict(params=1e9)
-    assert isinstance(one.loss, float)
-    assert one.interval[0] < one.band[0] < one.loss < one.band[1] < one.interval[1]
-    assert one.extrapolation == {"params": pytest.approx(10.0)}
-    assert found.predict(params=1e7).extrapolation == {"params": 1.0}
-    assert any("factor 50" in text for text in found.predict(params=5e9).warnings)
-    assert found.predict(params=1e9, level=0.5).band[1] < one.band[1]
-    assert found.predict(params=np.full((2, 3), 1e7)).loss.shape == (2, 3)
+    fitted = fit("power-floor", {"params": SIZES}, _floor_data())
+    prediction = fitted.predict(params=1e9)
+    assert isinstance(prediction.loss, float)
+    assert (
+        prediction.interval[0]
+        < prediction.band[0]
+        < prediction.loss
+        < prediction.band[1]
+        < prediction.interval[1]
+    )
+    assert prediction.extrapolation == {"params": pytest.approx(10.0)}
+    assert fitted.predict(params=1e7).extrapolation == {"params": 1.0}
+    assert any("factor 50" in text for text in fitted.predict(params=5e9).warnings)
+    assert fitted.predict(params=1e9, level=0.5).band[1] < prediction.band[1]
+    assert fitted.predict(params=np.full((2, 3), 1e7)).loss.shape == (2, 3)
     for wrong in ({}, {"tokens": 1e9}, {"params": -1.0}, {"params": np.nan}, {"params": "many"}):
         with pytest.raises(InputError):
-            found.predict(**wrong)
+            fitted.predict(**wrong)
 
 
 def test_residuals_are_observed_minus_fitted():
     y = _floor_data()
-    found = fit("power-floor", {"params": SIZES}, y)
-    np.testing.assert_allclose(found.residuals, y - found.predict(params=SIZES).loss, atol=1e-12)
-    assert found.sigma == pytest.approx(np.sqrt(np.sum(np.square(found.residuals)) / 6))
+    fitted = fit("power-floor", {"params": SIZES}, y)
+    np.testing.assert_allclose(fitted.residuals, y - fitted.predict(params=SIZES).loss, atol=1e-12)
+    assert fitted.sigma == pytest.approx(np.sqrt(np.sum(np.square(fitted.residuals)) / 6))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_json_gives_the_same_fit_back(objective):
     source = {"table": "runs.csv"}
-    found = fit("power-floor", {"params": SIZES}, _floor_data(), objective=objective, source=source)
-    data = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    assert Fit.from_json(data) == found
+    fitted = fit("power-floor", {"params": SIZES}, _floor_data(), objective=objective, source=source)
+    data = json.loads(json.dumps(fitted.to_json(), allow_nan=False))
+    assert Fit.from_json(data) == fitted
     contract = (
         "law status reason params intervals level objective n starts condition warnings allocation source"
     )
@@ -263,9 +269,9 @@ def test_a_form_of_ones_own_must_be_registered(own_form):
 def test_rows_along_a_context_give_no_interval():
     T = np.arange(1.0, 65.0)
     noise = 0.01 * np.random.default_rng(0).standard_normal(64)
-    found = fit("context", {"position": T}, 3 + 4 * T**-0.5 + noise)
-    assert found.covariance is None
-    assert any("several seeds" in text for text in found.warnings)
+    fitted = fit("context", {"position": T}, 3 + 4 * T**-0.5 + noise)
+    assert fitted.covariance is None
+    assert any("several seeds" in text for text in fitted.warnings)
     assert form("context").correlated == "position"
 
 
@@ -346,5 +352,5 @@ def test_very_many_rows_give_the_optimum_of_all_of_them():
 
 
 def test_a_fit_prints_as_its_law():
-    found = fit("power-floor", {"params": SIZES}, _floor_data())
-    assert str(found) == f"power-floor: {found.formula()} ({found.status.value})"
+    fitted = fit("power-floor", {"params": SIZES}, _floor_data())
+    assert str(fitted) == f"power-floor: {fitted.formula()} ({fitted.status.value})"

@@ -63,9 +63,9 @@ def test_intervals_of_a_negative_law_hold():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         y = truth + 0.01 * rng.standard_normal(12)
-        found = fit("power-floor", {"params": sizes}, y, allow_negative=True)
-        at, new = found.predict(params=1e9), far + 0.01 * rng.standard_normal()
-        ends = [(found.intervals["E"], -1.2), (at.band, far), (at.interval, new)]
+        fitted = fit("power-floor", {"params": sizes}, y, allow_negative=True)
+        prediction, new = fitted.predict(params=1e9), far + 0.01 * rng.standard_normal()
+        ends = [(fitted.intervals["E"], -1.2), (prediction.band, far), (prediction.interval, new)]
         held.append([low <= value <= high for (low, high), value in ends])
         middles = [(sum(interval) / 2, np.ptp(interval) / 2, value) for interval, value in ends[:2]]
         held[-1] += [abs(value - middle) <= 0.7 * half for middle, half, value in middles]
@@ -88,9 +88,9 @@ def test_profile_and_bootstrap_of_a_negative_floor():
         fit("power-floor", {"params": sizes}, y, allow_negative=True, intervals=i)
         for i in ("t", "profile", "bootstrap")
     )
-    for found in (t, by_profile, resampled):
-        low, high = found.intervals["E"]
-        assert low < found.params["E"] < high < 0
+    for fitted in (t, by_profile, resampled):
+        low, high = fitted.intervals["E"]
+        assert low < fitted.params["E"] < high < 0
     assert by_profile.intervals["E"] == pytest.approx(t.intervals["E"], abs=0.3 * np.ptp(t.intervals["E"]))
     band = resampled.predict(params=1e9).band
     assert np.ptp(band) == pytest.approx(np.ptp(t.predict(params=1e9).band), rel=0.5)

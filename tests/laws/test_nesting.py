@@ -79,29 +79,29 @@ def test_a_larger_law_that_stops_early_is_caught(worlds, monkeypatch):
 def test_the_fit_beats_the_truth(worlds, fits, law):
     world = worlds[law]
     for objective in OBJECTIVES:
-        y, found = fits(law, objective)
-        value = found.objective.value
+        y, fitted = fits(law, objective)
+        value = fitted.objective.value
         assert value <= _objective(y, world.losses(), objective)
-        assert value == pytest.approx(_objective(y, found.predict(**world.inputs).loss, objective), rel=1e-9)
+        assert value == pytest.approx(_objective(y, fitted.predict(**world.inputs).loss, objective), rel=1e-9)
     for seed in range(3):
         y = world.noisy(seed)
         assert fit(law, world.inputs, y).objective.value <= _objective(y, world.losses(), "squared")
 
 
-def _objective(y, fitted, objective):
-    r = np.abs(y - fitted) if objective == "squared" else np.abs(np.log(y / fitted))
+def _objective(y, predicted, objective):
+    r = np.abs(y - predicted) if objective == "squared" else np.abs(np.log(y / predicted))
     return np.sum(np.where(r <= 1e-3, r**2 / 2, 1e-3 * (r - 5e-4)) if objective == "huber-log" else r**2)
 
 
-def _same(found, other, factor=1.0, rel=1e-5, **inputs):
+def _same(fitted, other, factor=1.0, rel=1e-5, **inputs):
     """The same law: losses, intervals of exponents, predictions and what is said about them."""
-    assert (other.status, other.df, other.n) == (found.status, found.df, found.n)
-    exponents = [name for name in found.form.limits if name not in found.fixed and name != "best"]
+    assert (other.status, other.df, other.n) == (fitted.status, fitted.df, fitted.n)
+    exponents = [name for name in fitted.form.limits if name not in fitted.fixed and name != "best"]
     for name in exponents:
-        assert other.params[name] == pytest.approx(found.params[name], rel=rel, abs=1e-6)
-        if found.intervals[name]:
-            assert other.intervals[name] == pytest.approx(found.intervals[name], rel=10 * rel, abs=1e-5)
-    before, after = found.predict(**inputs.get("before")), other.predict(**inputs.get("after"))
+        assert other.params[name] == pytest.approx(fitted.params[name], rel=rel, abs=1e-6)
+        if fitted.intervals[name]:
+            assert other.intervals[name] == pytest.approx(fitted.intervals[name], rel=10 * rel, abs=1e-5)
+    before, after = fitted.predict(**inputs.get("before")), other.predict(**inputs.get("after"))
     np.testing.assert_allclose(after.loss, factor * np.array(before.loss), rtol=rel)
     if before.interval:
         np.testing.assert_allclose(after.interval, factor * np.array(before.interval), rtol=10 * rel)
@@ -117,23 +117,23 @@ def test_units_of_inputs_and_losses_change_nothing(worlds, fits, law):
     scaled = {name: column * by[name] for name, column in world.inputs.items()}
     ends = {"before": world.far, "after": {name: value * by[name] for name, value in world.far.items()}}
     for objective in ("squared",) if shape.rugged else ("squared", "huber-log"):
-        y, found = fits(law, objective)
+        y, fitted = fits(law, objective)
         other = fit(law, scaled, y / np.log(2), objective=objective, weights=np.full(len(y), 1e3), fixed=held)
-        _same(found, other, 1 / np.log(2), **ends)
+        _same(fitted, other, 1 / np.log(2), **ends)
         # Negative control: its parameters do change, as their units did.
-        assert other.params != pytest.approx(found.params, rel=1e-3)
+        assert other.params != pytest.approx(fitted.params, rel=1e-3)
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_order_and_zero_weights_change_nothing(worlds, fits, law):
     world = worlds[law]
     for objective in ("squared",) if form(law).rugged else ("squared", "huber-log"):
-        y, found = fits(law, objective)
+        y, fitted = fits(law, objective)
         order = np.random.default_rng(1).permutation(len(y) + 3)
         padded = {name: np.append(column, column[:3] * 1.1)[order] for name, column in world.inputs.items()}
         weights, losses = np.append(np.ones(len(y)), np.zeros(3)), np.append(y, [np.nan, -1.0, 99.0])
         other = fit(law, padded, losses[order], weights=weights[order], objective=objective)
-        _same(found, other, before=world.far, after=world.far)
+        _same(fitted, other, before=world.far, after=world.far)
 
 
 def test_a_row_twice_weighs_two_in_a_grid_and_in_clusters(worlds):
@@ -166,26 +166,26 @@ _NUMBER = r"[-+0-9.e]+"
 def test_printed_parameters_predict_within_a_thousandth(worlds, fits, law):
     world, shape = worlds[law], form(law)
     for objective in OBJECTIVES:
-        found = fits(law, objective)[1]
-        assert found.status is FitStatus.CONVERGED
+        fitted = fits(law, objective)[1]
+        assert fitted.status is FitStatus.CONVERGED
         pattern = re.sub(r"\\\{(\w+)\\\}", "{}", re.escape(shape.text))
         names = re.findall(r"\{(\w+)\}", shape.text)
-        printed = re.fullmatch(pattern.replace("{}", f"({_NUMBER})"), found.formula())
-        assert printed, found.formula()
+        printed = re.fullmatch(pattern.replace("{}", f"({_NUMBER})"), fitted.formula())
+        assert printed, fitted.formula()
         params = {**shape.fixed, **dict(zip(names, map(float, printed.groups()), strict=True))}
         assert set(params) == set(shape.parameters)
-        told, known = shape.loss(params, world.inputs), found.predict(**world.inputs).loss
-        np.testing.assert_allclose(told, known, rtol=1e-3)
+        printed_losses, fitted_losses = shape.loss(params, world.inputs), fitted.predict(**world.inputs).loss
+        np.testing.assert_allclose(printed_losses, fitted_losses, rtol=1e-3)
     # Negative control: every number with its second digit cut off is worse than that.
     rough = {**shape.fixed, **{name: float(f"{params[name] * 1.03:.1g}") for name in names}}
-    assert np.max(np.abs(shape.loss(rough, world.inputs) / known - 1)) > 1e-3
+    assert np.max(np.abs(shape.loss(rough, world.inputs) / fitted_losses - 1)) > 1e-3
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_json_gives_the_same_fit_back(worlds, fits, law):
     far = worlds[law].far
     for objective in OBJECTIVES:
-        found = fits(law, objective)[1]
-        again = Fit.from_json(json.loads(json.dumps(found.to_json(), allow_nan=False)))
-        assert again == found
-        assert again.predict(**far) == found.predict(**far)
+        fitted = fits(law, objective)[1]
+        reloaded = Fit.from_json(json.loads(json.dumps(fitted.to_json(), allow_nan=False)))
+        assert reloaded == fitted
+        assert reloaded.predict(**far) == fitted.predict(**far)

@@ -67,12 +67,12 @@ def _compare(law, x, y, certified, starts, squares, **more):
     values = {name: value for name, (value, _) in certified.items()}
     alone = [fit(law, {"x": x}, y, starts=[start], **more) for start in starts]
     both = fit(law, {"x": x}, y, starts=starts, **more)
-    for found in (*alone, both):
-        assert found.params == pytest.approx(values, rel=1e-8)
-        assert found.objective.value == pytest.approx(squares, rel=1e-8)
-        assert found.df == len(x) - len(certified)
-        assert found.gradient < 1e-9
-    assert [found.status for found in alone] == [FitStatus.STARTS_DISAGREE] * 2
+    for fitted in (*alone, both):
+        assert fitted.params == pytest.approx(values, rel=1e-8)
+        assert fitted.objective.value == pytest.approx(squares, rel=1e-8)
+        assert fitted.df == len(x) - len(certified)
+        assert fitted.gradient < 1e-9
+    assert [fitted.status for fitted in alone] == [FitStatus.STARTS_DISAGREE] * 2
     assert both.status is FitStatus.CONVERGED
     assert (both.starts.tried, both.starts.agreeing) == (2, 2)
     assert both.standard_errors == pytest.approx(

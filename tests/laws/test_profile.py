@@ -19,10 +19,10 @@ def _direct(world, y, law, start):
         E, A, alpha, B, beta = law(free)
         return E + A * (N / 1e9) ** -alpha + B * (D / 1e10) ** -beta - y
 
-    found = least_squares(residuals, start, xtol=1e-15, ftol=1e-15, gtol=1e-15, x_scale="jac")
-    E, A, alpha, B, beta = law(found.x)
+    solution = least_squares(residuals, start, xtol=1e-15, ftol=1e-15, gtol=1e-15, x_scale="jac")
+    E, A, alpha, B, beta = law(solution.x)
     params = {"E": E, "A": A * 1e9**alpha, "alpha": alpha, "B": B * 1e10**beta, "beta": beta}
-    return params, 2 * found.cost
+    return params, 2 * solution.cost
 
 
 @pytest.mark.parametrize(
@@ -48,20 +48,20 @@ def test_held_and_tied_are_a_smaller_problem(worlds, options, law, start):
     world = worlds["chinchilla"]
     y = world.noisy(3)
     params, squares = _direct(world, y, law, start)
-    found = fit("chinchilla", world.inputs, y, **options)
-    assert found.params == pytest.approx(params, rel=1e-5)
-    assert found.objective.value == pytest.approx(squares, rel=1e-9)
-    assert found.df == 36 - len(start)
+    fitted = fit("chinchilla", world.inputs, y, **options)
+    assert fitted.params == pytest.approx(params, rel=1e-5)
+    assert fitted.objective.value == pytest.approx(squares, rel=1e-9)
+    assert fitted.df == 36 - len(start)
     # What is tied to a held parameter is held with it.
     fixed = set(options.get("fixed", {}))
     partners = {name for group in options.get("tied", ()) if set(group) & fixed for name in group}
-    assert set(found.fixed) == fixed | partners
-    for name in found.fixed:
-        assert found.params[name] == found.fixed[name]
-        assert found.intervals[name] is None
+    assert set(fitted.fixed) == fixed | partners
+    for name in fitted.fixed:
+        assert fitted.params[name] == fitted.fixed[name]
+        assert fitted.intervals[name] is None
     if "tied" in options:
-        assert found.params["alpha"] == found.params["beta"]
-        assert found.intervals["alpha"] == found.intervals["beta"]
+        assert fitted.params["alpha"] == fitted.params["beta"]
+        assert fitted.intervals["alpha"] == fitted.intervals["beta"]
     # Negative control: the free law is another one.
     assert fit("chinchilla", world.inputs, y).params != pytest.approx(params, rel=1e-3)
 
@@ -88,30 +88,30 @@ def test_a_profile_is_the_rise_of_direct_refits(worlds, law):
     """At each value: refit with the parameter held, F = (rise of the squares) / (squares / df)."""
     world = worlds[law]
     y = world.noisy(1)
-    found = fit(law, world.inputs, y)
+    fitted = fit(law, world.inputs, y)
     name = {"power-floor": "E", "chinchilla": "B", "loop-equivalence": "phi"}[law]
-    shape = profile(found, problem_of(found)[0], name)
+    shape = profile(fitted, problem_of(fitted)[0], name)
     assert list(shape.values) == sorted(shape.values)
-    variance = found.objective.value / found.df
+    variance = fitted.objective.value / fitted.df
     for i in range(0, len(shape.values), 4):
-        held = fit(law, world.inputs, y, fixed={name: shape.values[i]}, curve_only=True)
-        distance = np.sqrt(max(held.objective.value - found.objective.value, 0) / variance)
+        refit = fit(law, world.inputs, y, fixed={name: shape.values[i]}, curve_only=True)
+        distance = np.sqrt(max(refit.objective.value - fitted.objective.value, 0) / variance)
         assert abs(shape.distance[i]) == pytest.approx(distance, rel=1e-3, abs=1e-3)
-        assert np.sign(shape.distance[i]) == np.sign(shape.values[i] - found.params[name])
+        assert np.sign(shape.distance[i]) == np.sign(shape.values[i] - fitted.params[name])
     # Its ends are where that F is the square of the t quantile.
-    assert shape.threshold == pytest.approx(student.ppf(0.95, found.df))
+    assert shape.threshold == pytest.approx(student.ppf(0.95, fitted.df))
     for end in shape.interval:
-        held = fit(law, world.inputs, y, fixed={name: end}, curve_only=True)
-        statistic = (held.objective.value - found.objective.value) / variance
+        refit = fit(law, world.inputs, y, fixed={name: end}, curve_only=True)
+        statistic = (refit.objective.value - fitted.objective.value) / variance
         assert statistic == pytest.approx(shape.threshold**2, rel=0.02)
 
 
 def test_where_the_law_is_nearly_linear_profile_and_t_agree():
     y = (8.8e13 / SIZES) ** 0.076 * (1 + 1e-4 * np.random.default_rng(0).standard_normal(9))
-    found = fit("power", {"params": SIZES}, y, intervals="profile")
-    assert found.intervals_by == "profile"
+    fitted = fit("power", {"params": SIZES}, y, intervals="profile")
+    assert fitted.intervals_by == "profile"
     plain = fit("power", {"params": SIZES}, y)
-    assert found.intervals["a"] == pytest.approx(plain.intervals["a"], rel=1e-5)
+    assert fitted.intervals["a"] == pytest.approx(plain.intervals["a"], rel=1e-5)
     # Negative control: with a floor and noise they differ by far more than that.
     curved = 1.8 + 400 * SIZES**-0.35 + 0.02 * np.random.default_rng(0).standard_normal(9)
     t, by_profile = (fit("power-floor", {"params": SIZES}, curved, intervals=i) for i in ("t", "profile"))
@@ -124,14 +124,14 @@ def test_a_floor_that_may_be_nothing_has_an_open_end():
     for seed in range(6):
         y = 0.9 + 20 * SIZES**-0.16 + 0.01 * np.random.default_rng(seed).standard_normal(9)
         try:
-            found = fit("power-floor", {"params": SIZES}, y, level=0.99)
+            fitted = fit("power-floor", {"params": SIZES}, y, level=0.99)
         except Refusal:
             continue
-        wide = profile(found, problem_of(found)[0], "E", level=0.9999)
+        wide = profile(fitted, problem_of(fitted)[0], "E", level=0.9999)
         assert wide.interval[1] is not None
         open_ends.append(wide.interval[0] is None)
         # At a level that the data do reach both ends are there.
-        assert None not in profile(found, problem_of(found)[0], "E", level=0.5).interval
+        assert None not in profile(fitted, problem_of(fitted)[0], "E", level=0.5).interval
         if open_ends[-1]:
             kept = fit("power-floor", {"params": SIZES}, y, level=0.9999, intervals="profile")
             assert kept.intervals["E"] == (None, pytest.approx(wide.interval[1], rel=1e-6))
@@ -142,10 +142,10 @@ def test_a_floor_that_may_be_nothing_has_an_open_end():
 def test_what_has_no_profile(worlds):
     world = worlds["chinchilla"]
     y = world.noisy(0)
-    found = fit("chinchilla", world.inputs, y, fixed={"alpha": 0.35})
+    fitted = fit("chinchilla", world.inputs, y, fixed={"alpha": 0.35})
     for name in ("alpha", "gamma", "params"):
         with pytest.raises(InputError, match="has no profile"):
-            profile(found, problem_of(found)[0], name)
+            profile(fitted, problem_of(fitted)[0], name)
     lone = fit("chinchilla", world.inputs, y, starts=[world.params])
     with pytest.raises(InputError, match="has no profile"):
         profile(lone, problem_of(lone)[0], "beta")
@@ -153,7 +153,7 @@ def test_what_has_no_profile(worlds):
 
 def test_tied_exponents_share_a_profile(worlds):
     world = worlds["chinchilla"]
-    found = fit("chinchilla", world.inputs, world.noisy(0), tied=[("alpha", "beta")], intervals="profile")
-    assert found.intervals["alpha"] == pytest.approx(found.intervals["beta"], rel=1e-9)
-    low, high = found.intervals["alpha"]
-    assert low < found.params["alpha"] < high
+    fitted = fit("chinchilla", world.inputs, world.noisy(0), tied=[("alpha", "beta")], intervals="profile")
+    assert fitted.intervals["alpha"] == pytest.approx(fitted.intervals["beta"], rel=1e-9)
+    low, high = fitted.intervals["alpha"]
+    assert low < fitted.params["alpha"] < high

@@ -99,18 +99,18 @@ def test_runs_that_do_not_determine_five_parameters_give_no_confident_number(
     x, y = _xlstm(run_tables, part)
     assert len(y) == runs
     try:
-        found = fit(law, x, y, objective=objective)
+        fitted = fit(law, x, y, objective=objective)
     except Refusal:
         return
-    widest = max(np.ptp(np.log(found.intervals[name])) for name in ("alpha", "beta"))
-    assert widest > np.log(10), found.intervals
+    widest = max(np.ptp(np.log(fitted.intervals[name])) for name in ("alpha", "beta"))
+    assert widest > np.log(10), fitted.intervals
 
 
 def test_a_set_that_does_determine_the_law_is_fitted(run_tables):
     """Negative control: 85 runs of the same study over wider ranges."""
-    found = fit("chinchilla", *_xlstm(run_tables, "llama_ctx2048"))
-    assert found.status is FitStatus.CONVERGED
-    assert max(np.ptp(np.log(found.intervals[name])) for name in ("alpha", "beta")) < 0.3
+    fitted = fit("chinchilla", *_xlstm(run_tables, "llama_ctx2048"))
+    assert fitted.status is FitStatus.CONVERGED
+    assert max(np.ptp(np.log(fitted.intervals[name])) for name in ("alpha", "beta")) < 0.3
 
 
 @pytest.mark.parametrize("objective", ["squared", "squared-log", "huber-log"])
@@ -274,17 +274,17 @@ def test_any_units_and_any_curve_give_a_status_or_a_refusal(spread, middle, size
 
 def _check_outcome(law, inputs, losses, **more):
     try:
-        found = fit(law, inputs, losses, **more)
+        fitted = fit(law, inputs, losses, **more)
     except (InputError, Refusal):
         return
-    assert isinstance(found.status, FitStatus)
-    for name, value in found.params.items():
+    assert isinstance(fitted.status, FitStatus)
+    for name, value in fitted.params.items():
         assert np.isfinite(value)
-        assert value >= 0 or name in found.form.signed
-    if found.status is not FitStatus.CONVERGED:
-        assert found.covariance is None
-        assert set(found.intervals.values()) == {None}
-    assert Fit.from_json(json.loads(json.dumps(found.to_json(), allow_nan=False))) == found
+        assert value >= 0 or name in fitted.form.signed
+    if fitted.status is not FitStatus.CONVERGED:
+        assert fitted.covariance is None
+        assert set(fitted.intervals.values()) == {None}
+    assert Fit.from_json(json.loads(json.dumps(fitted.to_json(), allow_nan=False))) == fitted
 
 
 def test_curve_only_keeps_the_curve_and_nothing_else():
@@ -310,8 +310,8 @@ def test_an_exponent_that_no_published_law_has_is_doubted():
     rng = np.random.default_rng(0)
     sizes = np.geomspace(1e6, 1e8, 12)
     steep = 2 + 1e9 * sizes**-1.5 + 1e-3 * rng.standard_normal(12)
-    found = fit("power-floor", {"params": sizes}, steep)
-    assert any("published exponents" in text for text in found.warnings)
+    fitted = fit("power-floor", {"params": sizes}, steep)
+    assert any("published exponents" in text for text in fitted.warnings)
     held = fit("power-floor", {"params": sizes}, steep, fixed={"a": 1.5})
     assert not any("published exponents" in text for text in held.warnings)
     usual = fit("power-floor", {"params": sizes}, 2 + 400 * sizes**-0.35 + 1e-3 * rng.standard_normal(12))

@@ -17,15 +17,15 @@ def _seeded(rng, seeds=3, noise=0.01, form_error=0.0):
 
 def test_the_lack_of_fit_test_is_the_textbook_one():
     x, y = _seeded(np.random.default_rng(0))
-    found = fit("power-floor", x, y)
+    fitted = fit("power-floor", x, y)
     by_size = y.reshape(3, 9)
     pure = np.sum((by_size - by_size.mean(axis=0)) ** 2)
-    whole = np.sum(np.square(found.residuals))
-    assert found.seeds.df == 18
-    assert found.seeds.designs == 9
-    assert found.seeds.sd == pytest.approx(np.sqrt(pure / 18), rel=1e-9)
+    whole = np.sum(np.square(fitted.residuals))
+    assert fitted.seeds.df == 18
+    assert fitted.seeds.designs == 9
+    assert fitted.seeds.sd == pytest.approx(np.sqrt(pure / 18), rel=1e-9)
     statistic = ((whole - pure) / (9 - 3)) / (pure / 18)
-    assert found.seeds.p == pytest.approx(f_test.sf(statistic, 6, 18), rel=1e-6)
+    assert fitted.seeds.p == pytest.approx(f_test.sf(statistic, 6, 18), rel=1e-6)
 
 
 def test_a_true_law_is_suspected_as_often_as_the_test_says():
@@ -46,13 +46,13 @@ def test_intervals_that_count_designs_hold_where_the_law_errs():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         x, y = _seeded(rng, seeds=4, noise=0.002, form_error=0.01)
-        found = fit("power-floor", x, y)
-        assert found.clusters == 9
-        low, high = found.intervals["a"]
+        fitted = fit("power-floor", x, y)
+        assert fitted.clusters == 9
+        low, high = fitted.intervals["a"]
         held.append(low <= 0.35 <= high)
         # Negative control: t intervals of rows, from the same numbers.
-        error = found.standard_errors["a"] / found.params["a"] * np.sqrt(6 / 33)
-        by_rows.append(abs(np.log(found.params["a"] / 0.35)) <= 1.69 * error)
+        error = fitted.standard_errors["a"] / fitted.params["a"] * np.sqrt(6 / 33)
+        by_rows.append(abs(np.log(fitted.params["a"] / 0.35)) <= 1.69 * error)
     assert 0.825 <= np.mean(held) <= 0.96
     assert np.mean(by_rows) < 0.825
 
@@ -62,11 +62,11 @@ def test_a_new_run_holds_the_laws_own_error():
     held, narrow = [], []
     for seed in range(200):
         rng = np.random.default_rng(1000 + seed)
-        found = fit("power-floor", *_seeded(rng, noise=0.003, form_error=0.01))
+        fitted = fit("power-floor", *_seeded(rng, noise=0.003, form_error=0.01))
         new = 1.8 + 400 * 2e7**-0.35 + 0.01 * rng.standard_normal() + 0.003 * rng.standard_normal()
-        at = found.predict(params=2e7)
-        held.append(at.interval[0] <= new <= at.interval[1])
-        narrow.append(abs(new - at.loss) <= 1.73 * found.seeds.sd)
+        prediction = fitted.predict(params=2e7)
+        held.append(prediction.interval[0] <= new <= prediction.interval[1])
+        narrow.append(abs(new - prediction.loss) <= 1.73 * fitted.seeds.sd)
     assert 0.825 <= np.mean(held) <= 0.96
     assert np.mean(narrow) < 0.7
 

@@ -23,14 +23,14 @@ def repeated(rows, noise=0.01):
 def test_of_many_rows_the_optimum_is_that_of_the_whole(objective, monkeypatch):
     """Starts go down on a part of them, roughly; the other way each goes down on all of them to its end."""
     x, loss = repeated(2000)
-    found = fit("data-constrained", x, loss, objective=objective, curve_only=True)
+    fitted = fit("data-constrained", x, loss, objective=objective, curve_only=True)
     monkeypatch.setattr(_solve, "_DESCENDED", len(loss))
     whole = fit("data-constrained", x, loss, objective=objective, curve_only=True)
-    assert found.objective.value <= whole.objective.value * (1 + 1e-9)
-    assert found.status is whole.status
+    assert fitted.objective.value <= whole.objective.value * (1 + 1e-9)
+    assert fitted.status is whole.status
     for name, value in whole.params.items():
-        assert found.params[name] == pytest.approx(value, rel=1e-6)
-        assert found.intervals[name] == pytest.approx(whole.intervals[name], rel=1e-4)
+        assert fitted.params[name] == pytest.approx(value, rel=1e-6)
+        assert fitted.intervals[name] == pytest.approx(whole.intervals[name], rel=1e-4)
 
 
 def test_control_the_optimum_of_a_part_is_none_of_the_whole():
