@@ -46,13 +46,13 @@ def test_the_grid_is_the_published_one(worlds):
 def test_phi_is_found_between_nothing_and_a_block_a_loop(worlds):
     world = worlds["loop-equivalence"]
     y = world.losses() + 0.01 * np.random.default_rng(1).standard_normal(116)
-    found = fit("loop-equivalence", world.inputs, y, level=0.99)
-    low, high = profile(found, problem_of(found)[0], "phi").interval
+    fitted = fit("loop-equivalence", world.inputs, y, level=0.99)
+    low, high = profile(fitted, problem_of(fitted)[0], "phi").interval
     assert 0 < low < 0.459 < high < 1
     for wrong in (0.0, 1.0):
-        held = fit("loop-equivalence", world.inputs, y, fixed={"phi": wrong}, curve_only=True)
-        assert held.objective.value > 3 * found.objective.value
-        assert held.params["phi"] == wrong
+        refit = fit("loop-equivalence", world.inputs, y, fixed={"phi": wrong}, curve_only=True)
+        assert refit.objective.value > 3 * fitted.objective.value
+        assert refit.params["phi"] == wrong
 
 
 def test_one_number_of_loops_does_not_give_phi(worlds):
@@ -71,35 +71,35 @@ def test_free_shifts_are_found_where_the_data_show_them(worlds):
         1.6 + 120 * x["params"] ** -0.3 + 900 * x["tokens"] ** -0.36 + 1.2 * (x["recurrence"] + 1.0) ** -1.5
     )
     y = mean * (1 + 2e-5 * np.random.default_rng(0).standard_normal(len(mean)))
-    found = fit("loop-total", x, y, free=["t3"], fixed={"t1": 0.0, "t2": 0.0})
-    assert found.fixed == {"t1": 0.0, "t2": 0.0}
-    low, high = found.intervals["t3"]
+    fitted = fit("loop-total", x, y, free=["t3"], fixed={"t1": 0.0, "t2": 0.0})
+    assert fitted.fixed == {"t1": 0.0, "t2": 0.0}
+    low, high = fitted.intervals["t3"]
     assert low < 1.0 < high
     assert high / low < 1.5
-    assert found.params["gamma"] == pytest.approx(law["gamma"], rel=0.05)
+    assert fitted.params["gamma"] == pytest.approx(law["gamma"], rel=0.05)
     held = fit("loop-total", x, y)
     assert held.params["t3"] == 0
-    assert held.objective.value > 10 * found.objective.value
+    assert held.objective.value > 10 * fitted.objective.value
 
 
 def test_the_share_that_an_entropy_bonus_could_explain(worlds):
     world = worlds["loop-total"]
-    found = fit("loop-total", world.inputs, world.noisy(0))
-    share = entropy_share(found, 0.1)
+    fitted = fit("loop-total", world.inputs, world.noisy(0))
+    share = entropy_share(fitted, 0.1)
     assert (share.least, share.recurrence) == (1, 8)
-    C, gamma = found.params["C"], found.params["gamma"]
+    C, gamma = fitted.params["C"], fitted.params["gamma"]
     assert share.fall == pytest.approx(C * (1 - 8**-gamma))
     assert share.bonus == pytest.approx(0.1 * math.log(8)) == pytest.approx(0.2079, abs=1e-4)
     assert share.share == pytest.approx(share.bonus / share.fall)
     assert f"{share.share:.0%}" in share.sentence
     assert "without better predictions" in share.sentence
     # The bounds at beta 0.1 with 2 and 4 loops; half of them at 0.05; none without a bonus.
-    assert entropy_share(found, 0.1, 2).bonus == pytest.approx(0.069, abs=5e-4)
-    assert entropy_share(found, 0.1, 4).bonus == pytest.approx(0.139, abs=5e-4)
-    assert entropy_share(found, 0.05, 4).share == pytest.approx(entropy_share(found, 0.1, 4).share / 2)
-    assert entropy_share(found, 0.0).share == 0
-    assert entropy_share(found, 9.0).share == 1
-    assert entropy_share(found, share.enough).bonus == pytest.approx(share.fall)
+    assert entropy_share(fitted, 0.1, 2).bonus == pytest.approx(0.069, abs=5e-4)
+    assert entropy_share(fitted, 0.1, 4).bonus == pytest.approx(0.139, abs=5e-4)
+    assert entropy_share(fitted, 0.05, 4).share == pytest.approx(entropy_share(fitted, 0.1, 4).share / 2)
+    assert entropy_share(fitted, 0.0).share == 0
+    assert entropy_share(fitted, 9.0).share == 1
+    assert entropy_share(fitted, share.enough).bonus == pytest.approx(share.fall)
 
 
 def test_a_bonus_alone_is_explained_as_a_whole(worlds):
@@ -108,11 +108,11 @@ def test_a_bonus_alone_is_explained_as_a_whole(worlds):
     x = world.inputs
     mean = 2.2 + 120 * x["params"] ** -0.3 + 900 * x["tokens"] ** -0.36 - 0.1 * np.log(x["recurrence"])
     y = mean + 0.002 * np.random.default_rng(1).standard_normal(len(mean))
-    found = fit("loop-total", x, y, fixed={"gamma": 0.2})
-    share = entropy_share(found, 0.1)
+    fitted = fit("loop-total", x, y, fixed={"gamma": 0.2})
+    share = entropy_share(fitted, 0.1)
     assert share.share > 0.9
     # Negative control: the same question of the same fit at half the weight.
-    assert entropy_share(found, 0.05).share < 0.6
+    assert entropy_share(fitted, 0.05).share < 0.6
 
 
 def test_shares_that_cannot_be_asked_for(worlds):

@@ -35,9 +35,9 @@ def _fit(runs, **options):
 
 
 def test_the_published_constants_have_the_published_objective(runs):
-    found = _fit(runs, fixed={**HELD, **PUBLISHED})
-    assert found.objective.value == pytest.approx(OBJECTIVE, rel=1e-8)
-    assert set(found.intervals.values()) == {None}
+    fitted = _fit(runs, fixed={**HELD, **PUBLISHED})
+    assert fitted.objective.value == pytest.approx(OBJECTIVE, rel=1e-8)
+    assert set(fitted.intervals.values()) == {None}
     # Negative control: R_D off by a tenth has another objective.
     other = _fit(runs, fixed={**HELD, **PUBLISHED, "R_D": 17.0})
     assert other.objective.value != pytest.approx(OBJECTIVE, rel=1e-5)
@@ -46,12 +46,12 @@ def test_the_published_constants_have_the_published_objective(runs):
 @pytest.mark.parametrize("start", [PUBLISHED, {"R_D": 14.0, "R_N": 5.0}])
 def test_descent_from_nearby_ends_at_the_published_values(runs, start):
     """Their optimiser stopped at the fifth digit of the objective: the optimum beside is 15.372 and 5.315."""
-    found = _fit(runs, fixed=HELD, starts=[start], curve_only=True)
-    assert found.objective.value == pytest.approx(0.0158259, abs=5e-8)
-    assert found.objective.value <= OBJECTIVE
-    assert found.params["R_D"] == pytest.approx(15.39, abs=0.03)
-    assert found.params["R_N"] == pytest.approx(5.31, abs=0.01)
-    assert found.gradient < 1e-6
+    fitted = _fit(runs, fixed=HELD, starts=[start], curve_only=True)
+    assert fitted.objective.value == pytest.approx(0.0158259, abs=5e-8)
+    assert fitted.objective.value <= OBJECTIVE
+    assert fitted.params["R_D"] == pytest.approx(15.39, abs=0.03)
+    assert fitted.params["R_N"] == pytest.approx(5.31, abs=0.01)
+    assert fitted.gradient < 1e-6
 
 
 def test_the_same_runs_have_a_better_optimum_and_do_not_decide(runs):
@@ -88,11 +88,11 @@ def test_units_do_not_move_the_optimum(runs):
 def test_a_designed_grid_decides(worlds):
     """Where repeats reach far beyond R_D, the law is found with its intervals."""
     world = worlds["data-constrained"]
-    found = fit("data-constrained", world.inputs, world.noisy(0), level=0.999)
+    fitted = fit("data-constrained", world.inputs, world.noisy(0), level=0.999)
     for name, truth in world.params.items():
-        low, high = found.intervals[name]
+        low, high = fitted.intervals[name]
         assert low < truth < high
-    assert np.ptp(np.log(found.intervals["R_D"])) < 1
+    assert np.ptp(np.log(fitted.intervals["R_D"])) < 1
 
 
 def test_a_half_life_that_runs_away_leaves_the_rest_of_the_law_an_optimum():
@@ -106,11 +106,11 @@ def test_a_half_life_that_runs_away_leaves_the_rest_of_the_law_an_optimum():
     x = {"params": N, "tokens": U * epochs, "unique_tokens": U}
     noise = np.exp(0.01 * rng.standard_normal(300))
     loss = (1.7 + 406 * N**-0.34 + 410 * (U * epochs**1.1) ** -0.28) * noise
-    found = _fit((x, loss), curve_only=True)
-    assert found.status is FitStatus.CURVE_ONLY
-    assert found.params["R_D"] > 1e12
-    assert found.gradient < 1e-5
-    assert found.starts.agreeing >= 2
+    fitted = _fit((x, loss), curve_only=True)
+    assert fitted.status is FitStatus.CURVE_ONLY
+    assert fitted.params["R_D"] > 1e12
+    assert fitted.gradient < 1e-5
+    assert fitted.starts.agreeing >= 2
     # Control: where repeats are worth less, R_D is found.
     worn = published("muennighoff").predict(**x).loss * noise
     assert 5 < _fit((x, worn), curve_only=True).params["R_D"] < 50
