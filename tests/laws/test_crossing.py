@@ -30,28 +30,28 @@ def _pair(rng, sigma=0.01, sizes=SIZES):
     ]
 
 
-def _ahead(fits, found):
+def _ahead(fits, crossover):
     """Which of the two laws has the lower loss at the low and at the high end of the range searched."""
-    losses = np.array([fit.predict(params=np.array(found.range)).loss for fit in fits])
+    losses = np.array([fit.predict(params=np.array(crossover.range)).loss for fit in fits])
     return losses.argmin(axis=0).tolist()
 
 
 def test_a_known_crossing_is_found():
     fits = _pair(np.random.default_rng(0), sigma=1e-9)
-    found = crossing(*fits)
-    assert found.value == pytest.approx(CROSS, rel=1e-5)
-    assert found.outcome is CrossingOutcome.CROSSES_INSIDE
-    assert found.inside
-    assert _ahead(fits, found) == [1, 0]
-    assert found.interval[0] <= found.value <= found.interval[1]
+    crossover = crossing(*fits)
+    assert crossover.value == pytest.approx(CROSS, rel=1e-5)
+    assert crossover.outcome is CrossingOutcome.CROSSES_INSIDE
+    assert crossover.inside
+    assert _ahead(fits, crossover) == [1, 0]
+    assert crossover.interval[0] <= crossover.value <= crossover.interval[1]
 
 
 def test_swapping_the_laws_changes_nothing():
     steep, flat = _pair(np.random.default_rng(1))
-    one, other = crossing(steep, flat), crossing(flat, steep)
-    assert other.value == pytest.approx(one.value)
-    assert other.interval == pytest.approx(one.interval)
-    assert other.outcome is one.outcome
+    crossover, swapped = crossing(steep, flat), crossing(flat, steep)
+    assert swapped.value == pytest.approx(crossover.value)
+    assert swapped.interval == pytest.approx(crossover.interval)
+    assert swapped.outcome is crossover.outcome
 
 
 def test_the_interval_covers_at_its_level():
@@ -70,25 +70,25 @@ def test_the_interval_covers_at_its_level():
 
 def test_outside_the_data_the_interval_stays_open():
     small = np.geomspace(1e3, 3e4, 5)
-    found = crossing(*_pair(np.random.default_rng(6), sigma=0.02, sizes=small))
-    assert found.interval[1] is None
-    assert not found.inside
+    crossover = crossing(*_pair(np.random.default_rng(6), sigma=0.02, sizes=small))
+    assert crossover.interval[1] is None
+    assert not crossover.inside
 
 
 def test_a_crossing_beyond_the_data_is_not_inside():
     small = np.geomspace(1e3, 1e5, 6)
-    found = crossing(*_pair(np.random.default_rng(3), sigma=1e-4, sizes=small))
-    assert found.outcome is CrossingOutcome.CROSSES_OUTSIDE
-    assert found.value == pytest.approx(CROSS, rel=0.05)
+    crossover = crossing(*_pair(np.random.default_rng(3), sigma=1e-4, sizes=small))
+    assert crossover.outcome is CrossingOutcome.CROSSES_OUTSIDE
+    assert crossover.value == pytest.approx(CROSS, rel=0.05)
 
 
 def test_no_crossing_in_the_range_gives_no_number():
     fits = _pair(np.random.default_rng(4), sigma=1e-3)
-    found = crossing(*fits, range=(1e4, 1e5))
-    assert found.outcome is CrossingOutcome.NO_CROSSING
-    assert found.value is None
-    assert found.interval is None
-    assert _ahead(fits, found) == [1, 1]
+    crossover = crossing(*fits, range=(1e4, 1e5))
+    assert crossover.outcome is CrossingOutcome.NO_CROSSING
+    assert crossover.value is None
+    assert crossover.interval is None
+    assert _ahead(fits, crossover) == [1, 1]
 
 
 def test_two_crossings_are_counted():

@@ -40,17 +40,17 @@ def curves(sizes=SIZES, *, sd=0.0, rng=None, steps=60, longest=300.0, shortest=0
 @pytest.mark.parametrize(("choice", "close"), [("running-minimum", 0.005), ("hull", 0.02)])
 @pytest.mark.parametrize("sizes", [SIZES, UNEVEN])
 def test_a_chinchilla_law_comes_back(choice, close, sizes):
-    found = envelope(**curves(sizes, steps=150), choice=choice, draws=0)
-    assert found.params.exponent == pytest.approx(EXPONENT, abs=0.004)
-    assert found.tokens.exponent == pytest.approx(1 - EXPONENT, abs=0.004)
-    exact = chinchilla_optimum(LAW, [one.flops for one in found.used])
-    assert [one.params for one in found.used] == pytest.approx(exact, rel=close)
-    assert [one.exponent for one in found.thirds] == pytest.approx([EXPONENT] * 3, abs=0.015)
+    lower_envelope = envelope(**curves(sizes, steps=150), choice=choice, draws=0)
+    assert lower_envelope.params.exponent == pytest.approx(EXPONENT, abs=0.004)
+    assert lower_envelope.tokens.exponent == pytest.approx(1 - EXPONENT, abs=0.004)
+    exact = chinchilla_optimum(LAW, [handover.flops for handover in lower_envelope.used])
+    assert [handover.params for handover in lower_envelope.used] == pytest.approx(exact, rel=close)
+    assert [third.exponent for third in lower_envelope.thirds] == pytest.approx([EXPONENT] * 3, abs=0.015)
 
 
 def test_the_smallest_and_largest_size_would_bend_the_law():
     table = curves()
-    found = envelope(**table, draws=0)
+    lower_envelope = envelope(**table, draws=0)
     grid = np.linspace(np.log(table["flops"].min()), np.log(table["flops"].max()), 1500)
     y_Rx = [
         np.interp(grid, np.log(table["flops"][own]), np.log(table["loss"][own]), left=np.inf, right=np.inf)
@@ -58,29 +58,29 @@ def test_the_smallest_and_largest_size_would_bend_the_law():
     ]
     plain = np.polyfit(grid, np.log(SIZES[np.argmin(y_Rx, axis=0)]), 1)[0]
     assert abs(plain - EXPONENT) > 0.02
-    assert found.params.exponent == pytest.approx(EXPONENT, abs=0.002)
+    assert lower_envelope.params.exponent == pytest.approx(EXPONENT, abs=0.002)
 
 
 def test_a_curve_that_ends_gives_no_handover():
     at_optimum = chinchilla_optimum(LAW, 1.0) ** (-1 / EXPONENT) * SIZES ** (1 / EXPONENT - 2) / 6
     longest = np.where(np.arange(13) % 4 == 2, at_optimum, 300.0)  # too short for a larger size to overtake
     table = curves(longest=longest)
-    found = envelope(**table, draws=0)
-    cut = [one for one in found.handovers if one.cut is not None]
+    lower_envelope = envelope(**table, draws=0)
+    cut = [handover for handover in lower_envelope.handovers if handover.cut is not None]
     assert cut
-    assert {one.cut for one in cut} == {Cut.ENDED}
-    off = [math.log(one.params / chinchilla_optimum(LAW, one.flops)) for one in cut]
+    assert {handover.cut for handover in cut} == {Cut.ENDED}
+    off = [math.log(handover.params / chinchilla_optimum(LAW, handover.flops)) for handover in cut]
     assert min(off) > 0.2  # the next size took over too soon: N* would be too large
-    assert found.params.exponent == pytest.approx(EXPONENT, abs=0.01)
+    assert lower_envelope.params.exponent == pytest.approx(EXPONENT, abs=0.01)
 
 
 def test_a_curve_that_begins_ahead_gives_no_handover():
     table = curves()
     late = (table["params"] == SIZES[6]) & (table["tokens"] < 60 * SIZES[6])
     kept = {name: np.asarray(column)[~late] for name, column in table.items()}
-    found = envelope(**(kept | {"run": kept["run"].tolist()}), draws=0)
-    assert Cut.BEGAN in {one.cut for one in found.handovers}
-    assert found.params.exponent == pytest.approx(EXPONENT, abs=0.01)
+    lower_envelope = envelope(**(kept | {"run": kept["run"].tolist()}), draws=0)
+    assert Cut.BEGAN in {handover.cut for handover in lower_envelope.handovers}
+    assert lower_envelope.params.exponent == pytest.approx(EXPONENT, abs=0.01)
 
 
 def test_the_bootstrap_over_runs_covers_and_counting_checkpoints_does_not():
@@ -89,12 +89,12 @@ def test_the_bootstrap_over_runs_covers_and_counting_checkpoints_does_not():
     held = np.zeros(2)
     for _ in range(60):
         table = curves(np.geomspace(1e7, 1e10, 10), sd=0.01, rng=rng, steps=40)
-        found = envelope(**table, draws=100)
-        low, high = found.params_interval
+        lower_envelope = envelope(**table, draws=100)
+        low, high = lower_envelope.params_interval
         held[0] += low <= EXPONENT <= high
         # As if each of the 40 checkpoints were a run: the t interval of the line, narrower by its root.
-        off = abs(found.params.exponent - EXPONENT)
-        held[1] += off <= 1.645 * found.params.standard_error / math.sqrt(40)
+        off = abs(lower_envelope.params.exponent - EXPONENT)
+        held[1] += off <= 1.645 * lower_envelope.params.standard_error / math.sqrt(40)
     covered, naive = held / 60
     assert covered >= 0.83
     assert naive < 0.6
@@ -125,21 +125,21 @@ def test_units_change_no_exponent():
         "loss": table["loss"] / math.log(2),
         "tokens": table["tokens"] / 1e9,
     }
-    one, other = envelope(**table, draws=50), envelope(**scaled, draws=50)
-    assert other.params.exponent == pytest.approx(one.params.exponent, rel=1e-6)
-    assert other.params_interval == pytest.approx(one.params_interval, rel=1e-6)
+    lower_envelope, rescaled = envelope(**table, draws=50), envelope(**scaled, draws=50)
+    assert rescaled.params.exponent == pytest.approx(lower_envelope.params.exponent, rel=1e-6)
+    assert rescaled.params_interval == pytest.approx(lower_envelope.params_interval, rel=1e-6)
 
 
 def test_runs_without_curves_are_read_by_their_hull():
     C = np.repeat(np.geomspace(1e18, 1e22, 13), 15)
     N = np.tile(np.geomspace(1e7, 1e11, 15), 13)
     loss = chinchilla(C, N)
-    found = envelope(C, N, loss, choice="hull", draws=0)
-    assert found.params.exponent == pytest.approx(EXPONENT, abs=0.05)
-    assert "D = C/(6 N) is assumed" in found.warnings[0]
+    lower_envelope = envelope(C, N, loss, choice="hull", draws=0)
+    assert lower_envelope.params.exponent == pytest.approx(EXPONENT, abs=0.05)
+    assert "D = C/(6 N) is assumed" in lower_envelope.warnings[0]
     few = N >= 1.5e8  # the optimum at small C lies below every size
-    cut = envelope(C[few], N[few], loss[few], choice="hull", draws=0).handovers
-    assert cut[0].cut is Cut.NO_SMALLER
+    handovers = envelope(C[few], N[few], loss[few], choice="hull", draws=0).handovers
+    assert handovers[0].cut is Cut.NO_SMALLER
 
 
 def test_thin_data_are_refused():
@@ -152,9 +152,9 @@ def test_thin_data_are_refused():
 
 
 def test_a_bootstrap_that_mostly_fails_gives_no_interval():
-    found = envelope(**curves(SIZES[::3], sd=0.005))
-    assert found.params_interval is None
-    assert "no bootstrap interval" in found.warnings[0]
+    lower_envelope = envelope(**curves(SIZES[::3], sd=0.005))
+    assert lower_envelope.params_interval is None
+    assert "no bootstrap interval" in lower_envelope.warnings[0]
 
 
 def test_bad_tables_are_input_errors():
@@ -182,7 +182,7 @@ number = st.one_of(st.floats(0.1, 10), st.sampled_from([1.0, 1e18, 1e300, 1e-300
 def test_hostile_tables_give_an_error_or_a_finite_law(rows, choice, by_size):
     C, N, loss = zip(*rows, strict=True) if rows else ((), (), ())
     try:
-        found = envelope(C, N, loss, choice=choice, run=list(N) if by_size else None, draws=5)
+        lower_envelope = envelope(C, N, loss, choice=choice, run=list(N) if by_size else None, draws=5)
     except IsolossError:
         return
-    assert np.isfinite(found.params.exponent)
+    assert np.isfinite(lower_envelope.params.exponent)

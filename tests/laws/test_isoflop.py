@@ -29,20 +29,24 @@ def bowl_grid(exponent=0.6, sizes=7):
 
 def test_a_parabola_recovers_a_quadratic_law_exactly():
     C, N, loss = bowl_grid()
-    found = isoflop(C, N, loss, method="parabola")
-    assert found.params.exponent == pytest.approx(0.6, abs=1e-9)
-    assert found.params.coefficient == pytest.approx(0.02, rel=1e-7)
-    assert found.params_weighted.exponent == pytest.approx(0.6, abs=1e-9)
-    assert [one.params for one in found.used] == pytest.approx(0.02 * BUDGETS**0.6, rel=1e-9)
-    assert [one.loss for one in found.used] == pytest.approx(np.exp(1.2 - 0.03 * np.log(BUDGETS / 1e18)))
+    sweep_fit = isoflop(C, N, loss, method="parabola")
+    assert sweep_fit.params.exponent == pytest.approx(0.6, abs=1e-9)
+    assert sweep_fit.params.coefficient == pytest.approx(0.02, rel=1e-7)
+    assert sweep_fit.params_weighted.exponent == pytest.approx(0.6, abs=1e-9)
+    assert [budget.params for budget in sweep_fit.used] == pytest.approx(0.02 * BUDGETS**0.6, rel=1e-9)
+    assert [budget.loss for budget in sweep_fit.used] == pytest.approx(
+        np.exp(1.2 - 0.03 * np.log(BUDGETS / 1e18))
+    )
 
 
 def test_akima_recovers_a_chinchilla_law_on_a_fine_grid():
     C, N = grid(sizes=25)
-    found = isoflop(C, N, chinchilla(C, N))
-    assert found.params.exponent == pytest.approx(EXPONENT, abs=2e-4)
-    assert [one.params for one in found.used] == pytest.approx(chinchilla_optimum(LAW, BUDGETS), rel=0.003)
-    assert found.params.band(3e19)[0] == pytest.approx(chinchilla_optimum(LAW, 3e19), rel=0.003)
+    sweep_fit = isoflop(C, N, chinchilla(C, N))
+    assert sweep_fit.params.exponent == pytest.approx(EXPONENT, abs=2e-4)
+    assert [budget.params for budget in sweep_fit.used] == pytest.approx(
+        chinchilla_optimum(LAW, BUDGETS), rel=0.003
+    )
+    assert sweep_fit.params.band(3e19)[0] == pytest.approx(chinchilla_optimum(LAW, 3e19), rel=0.003)
 
 
 @pytest.mark.parametrize(("place", "by"), [(3, 0.6), (1, 0.3), (8, -0.5), (13, 1.0), (20, 0.2)])
@@ -50,10 +54,10 @@ def test_one_bad_size_is_left_out_and_every_budget_stays(place, by):
     C, N, loss = bowl_grid()
     wrong = loss.copy()
     wrong[place] += by
-    found = isoflop(C, N, wrong)
-    assert [size for budget in found.budgets for size in budget.left_out] == [pytest.approx(N[place])]
-    assert len(found.used) == len(BUDGETS)
-    assert found.params.exponent == pytest.approx(0.6, abs=0.02)
+    sweep_fit = isoflop(C, N, wrong)
+    assert [size for budget in sweep_fit.budgets for size in budget.left_out] == [pytest.approx(N[place])]
+    assert len(sweep_fit.used) == len(BUDGETS)
+    assert sweep_fit.params.exponent == pytest.approx(0.6, abs=0.02)
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-3, 1e-2])
@@ -88,11 +92,11 @@ def edge_case():
 
 
 def test_minima_on_an_edge_are_discarded_and_would_bias():
-    found = isoflop(*edge_case())
-    assert [one.flags for one in found.budgets if not one.used] == [(Flag.EDGE,)] * 3
-    assert reasons(found.budgets)[0].startswith("C = 1e21: discarded: the curve is lowest at")
-    assert found.params.exponent == pytest.approx(EXPONENT, abs=0.005)
-    kept = frontier([b.flops for b in found.budgets], [b.params for b in found.budgets], level=0.9)
+    sweep_fit = isoflop(*edge_case())
+    assert [budget.flags for budget in sweep_fit.budgets if not budget.used] == [(Flag.EDGE,)] * 3
+    assert reasons(sweep_fit.budgets)[0].startswith("C = 1e21: discarded: the curve is lowest at")
+    assert sweep_fit.params.exponent == pytest.approx(EXPONENT, abs=0.005)
+    kept = frontier([b.flops for b in sweep_fit.budgets], [b.params for b in sweep_fit.budgets], level=0.9)
     assert kept.exponent < EXPONENT - 0.05
 
 
@@ -100,31 +104,31 @@ def test_curves_within_the_noise_are_discarded():
     C, N, loss = bowl_grid()
     flat = BUDGETS[2] == C
     loss[flat] = 3.0 + 0.001 * np.cos(np.arange(flat.sum()) + 2.6)
-    found = isoflop(C, N, loss, noise=0.002)
-    assert not found.budgets[2].used
-    assert set(found.budgets[2].flags) & {Flag.WEAK, Flag.OFTEN_EDGE, Flag.EDGE}
-    assert found.params.exponent == pytest.approx(0.6, abs=0.01)
+    sweep_fit = isoflop(C, N, loss, noise=0.002)
+    assert not sweep_fit.budgets[2].used
+    assert set(sweep_fit.budgets[2].flags) & {Flag.WEAK, Flag.OFTEN_EDGE, Flag.EDGE}
+    assert sweep_fit.params.exponent == pytest.approx(0.6, abs=0.01)
     steady = isoflop(C, N, loss, noise=1e-6)
     assert Flag.WEAK not in steady.budgets[2].flags
 
 
 def test_each_flag_has_its_case():
     C, N, loss = bowl_grid()
-    first, second, third = (budget == C for budget in BUDGETS[:3])
+    first, second, third = (flops == C for flops in BUDGETS[:3])
     drop = np.flatnonzero(first)[3:]
     loss[second] = 9 - loss[second]
     shifted = N[third] * 4.5
     N[third], loss[third] = shifted, bowl(C[third], shifted)
     keep = np.delete(np.arange(len(C)), drop)
     keep = np.append(keep, keep[-1])  # the last row twice
-    found = isoflop(C[keep], N[keep], loss[keep], method="parabola", noise=1e-4)
-    flags = [set(one.flags) for one in found.budgets]
+    sweep_fit = isoflop(C[keep], N[keep], loss[keep], method="parabola", noise=1e-4)
+    flags = [set(budget.flags) for budget in sweep_fit.budgets]
     assert flags[0] == {Flag.FEW_SIZES}
     assert flags[1] == {Flag.OPENS_DOWN}
     assert flags[2] == {Flag.OFF_CENTRE}
     assert flags[3] == set()
     assert flags[-1] == {Flag.DUPLICATES}
-    assert [one.used for one in found.budgets] == [False, False] + [True] * 5
+    assert [budget.used for budget in sweep_fit.budgets] == [False, False] + [True] * 5
 
 
 def test_a_shallow_side_is_flagged_and_kept():
@@ -132,19 +136,19 @@ def test_a_shallow_side_is_flagged_and_kept():
     own = BUDGETS[3] == C
     N[own] *= 4.0  # the smallest size is now 0.8 N*, where the loss is 0.007 above the minimum
     loss[own] = bowl(C[own], N[own])
-    one = isoflop(C, N, loss, noise=0.005).budgets[3]
-    assert Flag.SHALLOW in one.flags
-    assert one.used
+    budget = isoflop(C, N, loss, noise=0.005).budgets[3]
+    assert Flag.SHALLOW in budget.flags
+    assert budget.used
     assert Flag.SHALLOW not in isoflop(C, N, loss, noise=0.001).budgets[3].flags
 
 
 def test_a_minimum_that_most_noise_draws_move_to_an_edge_is_discarded():
     C, N, loss = bowl_grid()
     loss[BUDGETS[3] == C] = [3.001, 3.1, 3.05, 3.0, 3.05, 3.1, 3.001]
-    one = isoflop(C, N, loss, noise=0.02).budgets[3]
-    assert Flag.OFTEN_EDGE in one.flags
-    assert not one.used
-    assert one.log_se is None
+    budget = isoflop(C, N, loss, noise=0.02).budgets[3]
+    assert Flag.OFTEN_EDGE in budget.flags
+    assert not budget.used
+    assert budget.log_se is None
     assert isoflop(C, N, loss, noise=1e-4).budgets[3].used
 
 
@@ -153,15 +157,15 @@ def test_repeats_of_a_size_are_averaged():
     twice = isoflop(np.tile(C, 2), np.tile(N, 2), np.concatenate([loss + 0.01, loss - 0.01]), draws=0)
     once = isoflop(C, N, loss, draws=0)
     assert twice.params.exponent == pytest.approx(once.params.exponent, abs=1e-12)
-    assert all(Flag.DUPLICATES in one.flags for one in twice.budgets)
+    assert all(Flag.DUPLICATES in budget.flags for budget in twice.budgets)
 
 
 def test_near_flops_share_a_budget_and_distant_ones_do_not():
     C, N = grid(np.array([1.5e19, 2.4e19, 1e20]), sizes=7)
     loss = chinchilla(C, N)
     jitter = 1 + 0.03 * np.cos(np.arange(len(C)))
-    found = isoflop(C * jitter, N, loss)
-    assert [one.flops for one in found.budgets] == pytest.approx([1.5e19, 2.4e19, 1e20], rel=0.02)
+    sweep_fit = isoflop(C * jitter, N, loss)
+    assert [budget.flops for budget in sweep_fit.budgets] == pytest.approx([1.5e19, 2.4e19, 1e20], rel=0.02)
     spread = np.geomspace(1e18, 1e19, 60)
     with pytest.raises(Refusal, match="form no budgets"):
         isoflop(spread, np.geomspace(1e8, 1e9, 60), np.full(60, 3.0))
@@ -195,12 +199,14 @@ def test_units_change_no_exponent():
 def test_exponents_need_not_add_up_to_one():
     C, N = grid(sizes=9)
     head = 1 + 3e7 / N  # FLOPs that params do not count weigh most in small models
-    found = isoflop(C, N, chinchilla(C, N), tokens=C / (6 * N * head))
-    assert found.token_rule is TokenRule.FROM_ROWS
-    assert found.exponent_sum == pytest.approx(found.params.exponent + found.tokens.exponent)
-    assert found.exponent_sum > 1.01
-    for one in found.used:
-        assert one.tokens == pytest.approx(one.flops / (6 * one.params * (1 + 3e7 / one.params)), rel=0.01)
+    sweep_fit = isoflop(C, N, chinchilla(C, N), tokens=C / (6 * N * head))
+    assert sweep_fit.token_rule is TokenRule.FROM_ROWS
+    assert sweep_fit.exponent_sum == pytest.approx(sweep_fit.params.exponent + sweep_fit.tokens.exponent)
+    assert sweep_fit.exponent_sum > 1.01
+    for budget in sweep_fit.used:
+        assert budget.tokens == pytest.approx(
+            budget.flops / (6 * budget.params * (1 + 3e7 / budget.params)), rel=0.01
+        )
     proportional = isoflop(C, N, chinchilla(C, N), tokens=C / (6 * N))
     assert proportional.token_rule is TokenRule.OBEYED
     assert proportional.exponent_sum == pytest.approx(1.0, abs=1e-9)
@@ -249,8 +255,8 @@ def test_the_interval_covers_and_a_narrower_one_does_not():
 def test_a_bent_frontier_shows_in_the_thirds():
     C = np.geomspace(1e18, 1e22, 10)
     straight, bent = C**0.5, C**0.5 * np.exp(0.01 * np.log(C / 1e20) ** 2)
-    assert [one.exponent for one in thirds(C, straight, 0.1)] == pytest.approx([0.5] * 3)
-    first, middle, last = (one.exponent for one in thirds(C, bent, 0.1))
+    assert [third.exponent for third in thirds(C, straight, 0.1)] == pytest.approx([0.5] * 3)
+    first, middle, last = (third.exponent for third in thirds(C, bent, 0.1))
     assert first < middle - 0.04 < last - 0.08
     assert thirds(C[:3], straight[:3], 0.1) == ()
 
@@ -290,11 +296,11 @@ number = st.one_of(
 def test_hostile_tables_give_an_error_or_a_finite_law(rows, method):
     C, N, loss = zip(*rows, strict=True) if rows else ((), (), ())
     try:
-        found = isoflop(C, N, loss, method=method, draws=20)
+        sweep_fit = isoflop(C, N, loss, method=method, draws=20)
     except IsolossError:
         return
-    assert np.isfinite(found.params.exponent)
-    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["budgets"]
+    assert np.isfinite(sweep_fit.params.exponent)
+    assert json.loads(json.dumps(sweep_fit.to_json(), allow_nan=False))["budgets"]
 
 
 def test_json_carries_every_reason():

@@ -11,11 +11,11 @@ from isoloss.stats import difference, pooled_noise
 def test_one_pair_of_groups_is_the_students_test():
     rng = np.random.default_rng(0)
     a, b = rng.normal(3.9, 0.02, 4), rng.normal(3.8, 0.02, 3)
-    found = difference(a, b, pooled_noise([a, b]), level=0.95)
+    group_difference = difference(a, b, pooled_noise([a, b]), level=0.95)
     reference = ttest_ind(a, b).confidence_interval(0.95)
-    assert found.interval == pytest.approx((reference.low, reference.high), rel=1e-12)
-    assert found.df == 5
-    assert found.decided
+    assert group_difference.interval == pytest.approx((reference.low, reference.high), rel=1e-12)
+    assert group_difference.df == 5
+    assert group_difference.decided
 
 
 def test_pooling_over_sizes_covers():
@@ -24,10 +24,10 @@ def test_pooling_over_sizes_covers():
     held = np.zeros(2)
     for _ in range(1000):
         a, b = 4.0 + 0.02 * rng.standard_normal((4, 2)), 3.9 + 0.02 * rng.standard_normal((4, 2))
-        found = difference(a[0], b[0], pooled_noise([*a, *b]), level=0.9)
-        assert found.df == 8
-        reach = (found.interval[1] - found.interval[0]) / 2
-        held += [abs(found.value - 0.1) <= reach, abs(found.value - 0.1) <= 0.7 * reach]
+        group_difference = difference(a[0], b[0], pooled_noise([*a, *b]), level=0.9)
+        assert group_difference.df == 8
+        reach = (group_difference.interval[1] - group_difference.interval[0]) / 2
+        held += [abs(group_difference.value - 0.1) <= reach, abs(group_difference.value - 0.1) <= 0.7 * reach]
     covered, narrowed = held / 1000
     assert 0.868 <= covered <= 0.930
     assert narrowed < 0.868

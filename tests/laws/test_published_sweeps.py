@@ -24,23 +24,23 @@ def porian(counting_rules, run_tables):
 
 
 def test_porians_chain_of_choices_on_refinedweb(porian):
-    chain = [found.params.exponent for corpus, _, found, *_ in porian if corpus == "RefinedWeb"][:5]
+    chain = [sweep_fit.params.exponent for corpus, _, sweep_fit, *_ in porian if corpus == "RefinedWeb"][:5]
     assert chain == pytest.approx([0.834, 0.701, 0.604, 0.571, 0.497], abs=0.005)
 
 
 def test_porians_exponents_plain_and_weighted(porian):
     assert len(porian) == 15
-    for _, step, found, plain, weighted in porian:
-        assert found.params.exponent == pytest.approx(plain, abs=0.005), step
-        assert found.params_weighted.exponent == pytest.approx(weighted, abs=0.005), step
-        assert found.token_rule is TokenRule.OBEYED
+    for _, step, sweep_fit, plain, weighted in porian:
+        assert sweep_fit.params.exponent == pytest.approx(plain, abs=0.005), step
+        assert sweep_fit.params_weighted.exponent == pytest.approx(weighted, abs=0.005), step
+        assert sweep_fit.token_rule is TokenRule.OBEYED
 
 
 def test_a_parabola_over_porians_wide_grids_reads_something_else(porian):
-    found = porian[0][2]
+    sweep_fit = porian[0][2]
     C, N, loss = (
         np.concatenate(
-            [np.broadcast_to(getattr(budget, name), len(budget.sizes)) for budget in found.budgets]
+            [np.broadcast_to(getattr(budget, name), len(budget.sizes)) for budget in sweep_fit.budgets]
         )
         for name in ("flops", "sizes", "losses")
     )
@@ -54,7 +54,7 @@ def test_nanochat_under_three_counting_rules(counting_rules, run_tables):
 
 def test_the_benchmark_prints_both_tables(counting_rules, run_tables, capsys):
     counting_rules.main(run_tables)
-    shown = capsys.readouterr().out
-    assert "OpenWebText2" in shown
-    assert "0.834 (" in shown
-    assert "blocks alone" in shown
+    printed = capsys.readouterr().out
+    assert "OpenWebText2" in printed
+    assert "0.834 (" in printed
+    assert "blocks alone" in printed
