@@ -40,9 +40,14 @@ def test_the_message_says_where_what_and_how_to_mend_it():
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_error_survives_a_process_border(kind):
     error = kind("what é", where="here", mend="this way")
-    back = pickle.loads(pickle.dumps(error))  # noqa: S301 - what multiprocessing does between our own processes
-    assert type(back) is kind
-    assert (back.what, back.where, back.mend, str(back)) == (error.what, error.where, error.mend, str(error))
+    reloaded = pickle.loads(pickle.dumps(error))  # noqa: S301 - what multiprocessing does between our own processes
+    assert type(reloaded) is kind
+    assert (reloaded.what, reloaded.where, reloaded.mend, str(reloaded)) == (
+        error.what,
+        error.where,
+        error.mend,
+        str(error),
+    )
 
 
 def refuse(n: int) -> None:

@@ -49,8 +49,8 @@ def imported_without_torch(*modules: str) -> subprocess.CompletedProcess:
     ],
 )
 def test_imports_without_torch(module):
-    done = imported_without_torch(module)
-    assert done.returncode == 0, done.stderr
+    result = imported_without_torch(module)
+    assert result.returncode == 0, result.stderr
 
 
 READING = ("records", "laws", "sources", "plans", "analysis", "figures", "report", "serve", "cli")
@@ -64,8 +64,8 @@ def test_every_module_of_the_rooms_that_read_imports_without_torch():
         for path in sorted((package / room).rglob("*.py"))
         if path.name != "__init__.py"
     ]
-    done = imported_without_torch(*names)
-    assert done.returncode == 0, done.stderr
+    result = imported_without_torch(*names)
+    assert result.returncode == 0, result.stderr
 
 
 def test_the_deck_starts_without_the_writers_of_reports():
@@ -76,25 +76,25 @@ def test_the_deck_starts_without_the_writers_of_reports():
         "from isoloss.report import write, write_fit\n"
         "print('isoloss.plans' in sys.modules, write.__module__, write_fit.__module__)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True", "isoloss.report.page", "isoloss.report.fit_page"]
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["False", "True", "isoloss.report.page", "isoloss.report.fit_page"]
 
 
 def test_what_shows_a_recorded_demo_imports_without_torch():
     """The list of panels imports all that tells them."""
-    done = imported_without_torch(
+    result = imported_without_torch(
         "isoloss.teach.panels", "isoloss.teach.deck.page", "isoloss.teach.deck.server"
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize(
     "module", ["isoloss.models", "isoloss.training.loop", panel("binding").measuring_module]
 )
 def test_control_what_trains_does_not(module):
-    done = imported_without_torch(module)
-    assert done.returncode != 0
-    assert "No module named 'torch'" in done.stderr
+    result = imported_without_torch(module)
+    assert result.returncode != 0
+    assert "No module named 'torch'" in result.stderr
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess:
@@ -135,9 +135,9 @@ def smuggle(copied):
 
 
 def test_imports_go_one_way():
-    done = lint_imports(ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Contracts: 2 kept, 0 broken." in done.stdout
+    result = lint_imports(ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Contracts: 2 kept, 0 broken." in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,13 @@ def test_imports_go_one_way():
     ],
 )
 def test_control_an_import_the_other_way_breaks_a_contract(smuggle, module, line):
-    done = lint_imports(smuggle(module, line + "\n"))
-    assert done.returncode != 0
-    assert "1 kept, 1 broken" in done.stdout or "0 kept, 2 broken" in done.stdout or "newcomer" in done.stdout
+    result = lint_imports(smuggle(module, line + "\n"))
+    assert result.returncode != 0
+    assert (
+        "1 kept, 1 broken" in result.stdout
+        or "0 kept, 2 broken" in result.stdout
+        or "newcomer" in result.stdout
+    )
 
 
 def room_of(module: str) -> str:
@@ -177,10 +181,10 @@ arrows = coo_array(([1] * len(edges), (rows, columns)), shape=(len(names), len(n
 count, part = connected_components(arrows, connection="strong")
 print(json.dumps([[n for n, p in zip(names, part) if p == k] for k in range(count)]))
 """
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120, check=True
     )
-    return [part for part in json.loads(done.stdout) if len({room_of(module) for module in part}) > 1]
+    return [part for part in json.loads(result.stdout) if len({room_of(module) for module in part}) > 1]
 
 
 def test_no_files_of_different_rooms_import_each_other():
@@ -196,17 +200,17 @@ def test_control_a_lazy_import_the_other_way_makes_a_circle(smuggle):
 def test_importing_isoloss_loads_neither_arrays_nor_drawing():
     heavy = {"numpy", "scipy", "polars", "altair", "torch"}
     code = f"import sys, isoloss; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert result.stdout.strip() == "[]"
 
 
 def loaded_by(*arguments: str) -> set[str]:
     """The modules that a command loads."""
     code = "import atexit, sys; atexit.register(lambda: print('\\n'.join(sys.modules), file=sys.stderr)); "
     code += f"sys.argv = {['isoloss', *arguments]}; from isoloss.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return set(done.stderr.split())
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    return set(result.stderr.split())
 
 
 def test_help_loads_what_prints_it_alone():
@@ -232,7 +236,7 @@ def test_a_command_that_needs_torch_says_so():
         "import sys; sys.modules['torch'] = None; "
         "sys.argv = ['isoloss', 'run', 'architectures', '--dry-run']; from isoloss.cli import main; main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2
-    assert "training needs PyTorch" in done.stderr
-    assert "Traceback" not in done.stderr
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 2
+    assert "training needs PyTorch" in result.stderr
+    assert "Traceback" not in result.stderr

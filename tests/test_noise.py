@@ -29,26 +29,26 @@ def groups(seeds, sizes=5, curves=(("a", "a1"), ("b", "b1")), values=None):
     ],
 )
 def test_noise_is_told_by_the_fewest_runs_that_are_enough(seeds, sizes, within):
-    found = nested_noise(groups(seeds, sizes))
-    assert found["a", "a1", 0].within == within
+    noises = nested_noise(groups(seeds, sizes))
+    assert noises["a", "a1", 0].within == within
 
 
 def test_a_familys_curves_are_pooled_before_the_families_are():
-    found = nested_noise(groups(2, 3, (("a", "a1"), ("a", "a2"), ("b", "b1"))))
-    assert (found["a", "a1", 0].within, found["a", "a1", 0].df) == (("a",), 6)
-    assert (found["b", "b1", 0].within, found["b", "b1", 0].df) == ((), 9)
+    noises = nested_noise(groups(2, 3, (("a", "a1"), ("a", "a2"), ("b", "b1"))))
+    assert (noises["a", "a1", 0].within, noises["a", "a1", 0].df) == (("a",), 6)
+    assert (noises["b", "b1", 0].within, noises["b", "b1", 0].df) == ((), 9)
     words = (
         "pooled over the depths and sizes of a family or pooled over families, depths and sizes, whichever"
     )
-    assert pooled_words(found.values()) == f"{words} has enough seeds"
+    assert pooled_words(noises.values()) == f"{words} has enough seeds"
 
 
 def test_a_size_of_one_seed_has_the_noise_of_its_curve():
     data = groups(3) | {("a", "a1", 99): [1.0]}
-    found = nested_noise(data)
-    assert found["a", "a1", 99] == found["a", "a1", 0]
-    assert found["a", "a1", 99].sd == pooled_noise(v for key, v in data.items() if key[0] == "a").sd
-    assert pooled_words(found.values()) == "pooled over the sizes of a curve"
+    noises = nested_noise(data)
+    assert noises["a", "a1", 99] == noises["a", "a1", 0]
+    assert noises["a", "a1", 99].sd == pooled_noise(v for key, v in data.items() if key[0] == "a").sd
+    assert pooled_words(noises.values()) == "pooled over the sizes of a curve"
 
 
 def test_without_two_seeds_anywhere_the_noise_is_refused():
@@ -67,9 +67,9 @@ def coverage(sds, seeds, compare, noise_of):
     for _ in range(TRIALS):
         data = {key: rng.normal(0, sd, seeds[key]) for key, sd in sds.items()}
         sides = [data[key] for key in compare]
-        found = difference(*sides, noise_of(data, compare))
-        held += found.low <= 0 <= found.high
-        width += found.high - found.low
+        interval = difference(*sides, noise_of(data, compare))
+        held += interval.low <= 0 <= interval.high
+        width += interval.high - interval.low
     return held / TRIALS, width / TRIALS
 
 

@@ -31,8 +31,8 @@ def uses(kind: str, text: str) -> bool:
 
 @pytest.mark.parametrize("kind", FORBIDDEN)
 def test_nothing_in_the_package_runs_code_from_data(kind):
-    found = [str(path.relative_to(SOURCE)) for path in MODULES if uses(kind, path.read_text("utf-8"))]
-    assert found == []
+    paths = [str(path.relative_to(SOURCE)) for path in MODULES if uses(kind, path.read_text("utf-8"))]
+    assert paths == []
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_control_each_kind_is_found(kind, line):
 
 
 def test_a_users_file_is_run_in_one_place_only():
-    found = [
+    paths = [
         path.relative_to(SOURCE).as_posix() for path in MODULES if "exec_module" in path.read_text("utf-8")
     ]
-    assert found == ["models/registry.py"]
+    assert paths == ["models/registry.py"]
 
 
 # Writing: calls that create, change or delete files, by the name they are called by.
@@ -129,14 +129,14 @@ ALLOWED = {
 
 
 def test_only_one_module_writes():
-    found = {
+    calls = {
         (path.relative_to(SOURCE).as_posix(), name)
         for path in MODULES
         for name in writes(path.read_text("utf-8"))
         if path != SOURCE / "files.py"
     }
-    assert found - ALLOWED.keys() == set(), "write through isoloss.files"
-    assert ALLOWED.keys() - found == set(), "these are no longer needed: take them off the list"
+    assert calls - ALLOWED.keys() == set(), "write through isoloss.files"
+    assert ALLOWED.keys() - calls == set(), "these are no longer needed: take them off the list"
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,9 @@ def test_a_report_of_a_fit_and_its_figures_keep_to_it(law, tmp_path):
 
 
 def test_findings_keep_to_it(report):
-    said = [words for finding in report.findings for words in (finding.sentence, *finding.caveats)]
-    assert said
-    assert [stray for words in said for stray in strays(words)] == []
+    sentences = [words for finding in report.findings for words in (finding.sentence, *finding.caveats)]
+    assert sentences
+    assert [stray for words in sentences for stray in strays(words)] == []
 
 
 RECORDED = recordings(PANELS, None)
@@ -77,13 +77,17 @@ RECORDED = recordings(PANELS, None)
 
 @pytest.mark.parametrize("panel", [panel for panel in PANELS if panel.name in RECORDED], ids=lambda p: p.name)
 def test_recordings_keep_to_it(panel):
-    found = RECORDED[panel.name]
-    settings = panel.settings_from(found.settings)
-    figures = panel.tell.figures(settings, found.tables)
-    said = [sentence.text for sentence in found.sentences] + [found.basis.line(), panel.doubt, panel.question]
-    said += [words for f in figures for words in (f.title, f.subtitle, f.shows, f.would_change)]
-    said += panel.lines(settings, found.tables)
-    assert [stray for words in said for stray in strays(words)] == []
+    recording = RECORDED[panel.name]
+    settings = panel.settings_from(recording.settings)
+    figures = panel.tell.figures(settings, recording.tables)
+    sentences = [sentence.text for sentence in recording.sentences] + [
+        recording.basis.line(),
+        panel.doubt,
+        panel.question,
+    ]
+    sentences += [words for f in figures for words in (f.title, f.subtitle, f.shows, f.would_change)]
+    sentences += panel.lines(settings, recording.tables)
+    assert [stray for words in sentences for stray in strays(words)] == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)

@@ -34,21 +34,21 @@ def band(level: float, trials: int = TRIALS) -> tuple[float, float]:
     return low / trials, high / trials
 
 
-def ends(found: Interval) -> tuple[float, float]:
-    return found.low, found.high
+def ends(interval: Interval) -> tuple[float, float]:
+    return interval.low, interval.high
 
 
 def coverage(simulate, truth: float, *, shrink: float = 1.0, seed: int = 0) -> float:
     """How often ``simulate(rng)``, its ends drawn in by ``shrink``, holds ``truth``."""
     rng, held = np.random.default_rng(seed), 0
     for _ in range(TRIALS):
-        found = simulate(rng)
-        held += found.low <= truth <= found.high if shrink == 1 else _within(found, truth, shrink)
+        interval = simulate(rng)
+        held += interval.low <= truth <= interval.high if shrink == 1 else _within(interval, truth, shrink)
     return held / TRIALS
 
 
-def _within(found: Interval, truth: float, shrink: float) -> bool:
-    return abs(found.value - truth) <= shrink * (found.high - found.low) / 2
+def _within(interval: Interval, truth: float, shrink: float) -> bool:
+    return abs(interval.value - truth) <= shrink * (interval.high - interval.low) / 2
 
 
 def normal_for_t(df: int, level: float = LEVEL) -> float:
@@ -64,9 +64,9 @@ def test_t_quantiles_are_those_of_the_tables():
 
 def test_a_mean_is_students():
     """R: t.test(extra ~ group, sleep, paired = TRUE) gives [-2.4598858, -0.7001142] at 95 %."""
-    found = mean(np.subtract(SLEEP_1, SLEEP_2))
-    assert ends(found) == pytest.approx((-2.4598858, -0.7001142), abs=5e-8)
-    assert (found.n, found.df, found.sign, found.decided) == (10, 9, -1, True)
+    interval = mean(np.subtract(SLEEP_1, SLEEP_2))
+    assert ends(interval) == pytest.approx((-2.4598858, -0.7001142), abs=5e-8)
+    assert (interval.n, interval.df, interval.sign, interval.decided) == (10, 9, -1, True)
     reference = ttest_1samp(SLEEP_1, 0).confidence_interval(0.9)
     assert ends(mean(SLEEP_1, level=0.9)) == pytest.approx((reference.low, reference.high), rel=1e-12)
     assert mean(SLEEP_1).se == pytest.approx(np.std(SLEEP_1, ddof=1) / np.sqrt(10))
@@ -74,20 +74,20 @@ def test_a_mean_is_students():
 
 def test_a_difference_with_pooled_noise_is_students():
     """R: t.test(extra ~ group, sleep, var.equal = TRUE) gives [-3.363874, 0.203874]."""
-    found = difference(SLEEP_1, SLEEP_2, pooled_noise([SLEEP_1, SLEEP_2]))
-    assert ends(found) == pytest.approx((-3.363874, 0.203874), abs=5e-7)
-    assert (found.value, found.df, found.sign) == (pytest.approx(-1.58), 18, 0)
+    interval = difference(SLEEP_1, SLEEP_2, pooled_noise([SLEEP_1, SLEEP_2]))
+    assert ends(interval) == pytest.approx((-3.363874, 0.203874), abs=5e-7)
+    assert (interval.value, interval.df, interval.sign) == (pytest.approx(-1.58), 18, 0)
     reference = ttest_ind(SLEEP_1, SLEEP_2).confidence_interval()
-    assert ends(found) == pytest.approx((reference.low, reference.high), rel=1e-12)
+    assert ends(interval) == pytest.approx((reference.low, reference.high), rel=1e-12)
 
 
 def test_a_difference_without_noise_is_welchs_with_the_smaller_sides_df():
     a, b = SLEEP_1[:4], SLEEP_2
-    found, reference = difference(a, b), ttest_ind(a, b, equal_var=False)
-    assert found.value / found.se == pytest.approx(reference.statistic, rel=1e-12)
-    assert found.df == 3 <= reference.df
-    assert ends(found) == pytest.approx(
-        (found.value - 3.18244630528 * found.se, found.value + 3.18244630528 * found.se)
+    interval, reference = difference(a, b), ttest_ind(a, b, equal_var=False)
+    assert interval.value / interval.se == pytest.approx(reference.statistic, rel=1e-12)
+    assert interval.df == 3 <= reference.df
+    assert ends(interval) == pytest.approx(
+        (interval.value - 3.18244630528 * interval.se, interval.value + 3.18244630528 * interval.se)
     )
 
 
@@ -191,9 +191,9 @@ def test_a_floor_covers_what_is_read_coarsely():
 
 
 def test_a_floor_a_side():
-    found = difference([1.0, 1.0], [3.0, 3.0, 3.0], floor=(0.5, 0.9))
-    assert found.se == pytest.approx(np.sqrt(0.5 / 2 + 0.9 / 3))
-    assert found.df == 1
+    interval = difference([1.0, 1.0], [3.0, 3.0, 3.0], floor=(0.5, 0.9))
+    assert interval.se == pytest.approx(np.sqrt(0.5 / 2 + 0.9 / 3))
+    assert interval.df == 1
 
 
 @pytest.mark.parametrize("p", [0.02, 0.5, 0.97])
@@ -201,10 +201,10 @@ def test_a_share_covers_near_its_level(p):
     """Of 40, by exact sums over hits: Wilson holds 92 to 98 %; half as wide holds far less."""
     hits = np.arange(41)
     chance = binom.pmf(hits, 40, p)
-    found = [share(int(k), 40) for k in hits]
-    assert 0.92 <= chance[[one.low <= p <= one.high for one in found]].sum() <= 0.98
-    middle = [(one.low + one.high) / 2 for one in found]
-    half = [(one.high - one.low) / 4 for one in found]
+    intervals = [share(int(k), 40) for k in hits]
+    assert 0.92 <= chance[[one.low <= p <= one.high for one in intervals]].sum() <= 0.98
+    middle = [(one.low + one.high) / 2 for one in intervals]
+    half = [(one.high - one.low) / 4 for one in intervals]
     assert chance[[abs(p - m) <= h for m, h in zip(middle, half, strict=True)]].sum() < 0.92
 
 
@@ -216,10 +216,10 @@ def test_control_the_share_by_the_normal_formula_does_not_cover():
 
 
 def test_one_value_gives_no_interval():
-    for found in (mean([0.5]), difference([1.0], [2.0, 3.0]), t_interval(0.5, 0.1, 1, 0)):
-        assert (found.low, found.high, found.df) == (-inf, inf, 0)
-        assert (found.interval, found.sign, found.decided) == (None, None, False)
-        assert found.row()["low"] is found.row()["high"] is None
+    for interval in (mean([0.5]), difference([1.0], [2.0, 3.0]), t_interval(0.5, 0.1, 1, 0)):
+        assert (interval.low, interval.high, interval.df) == (-inf, inf, 0)
+        assert (interval.interval, interval.sign, interval.decided) == (None, None, False)
+        assert interval.row()["low"] is interval.row()["high"] is None
     assert mean([0.5]).value == 0.5
     assert mean([0.5], noise=Noise(0.1, 4, 5)).sign == 1
 
@@ -227,8 +227,8 @@ def test_one_value_gives_no_interval():
 def test_without_a_second_seed_the_noise_is_refused_and_nothing_is_decided():
     noise = seed_noise([[4.0], [3.9], [3.8]])
     assert isinstance(noise, Refusal)
-    for found in (difference([4.0], [3.0], noise), contrast([(1.0, 4.0, 1), (-1.0, 3.0, 1)], noise)):
-        assert (found.value, found.interval, found.sign) == (1.0, None, None)
+    for interval in (difference([4.0], [3.0], noise), contrast([(1.0, 4.0, 1), (-1.0, 3.0, 1)], noise)):
+        assert (interval.value, interval.interval, interval.sign) == (1.0, None, None)
     with pytest.raises(Refusal, match="no size has two seeds"):
         pooled_noise([[4.0], [3.9]])
 
@@ -252,8 +252,8 @@ def test_the_robust_sd_is_that_of_normal_noise_whatever_a_few_do():
 
 @pytest.mark.parametrize(("value", "sign"), [(0.5, 1), (-0.5, -1), (0.001, 0)])
 def test_the_sign_is_what_the_interval_supports(value, sign):
-    found = contrast([(1.0, 3.0 + value, 2), (-1.0, 3.0, 2)], Noise(0.05, 8, 4))
-    assert (found.sign, found.decided) == (sign, sign != 0)
+    interval = contrast([(1.0, 3.0 + value, 2), (-1.0, 3.0, 2)], Noise(0.05, 8, 4))
+    assert (interval.sign, interval.decided) == (sign, sign != 0)
 
 
 def test_a_mean_of_shares_stays_within_what_is_possible():

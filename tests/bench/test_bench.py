@@ -35,8 +35,8 @@ def small_text(tiny, monkeypatch):
     torch.set_num_threads(threads)
 
 
-def found(said):
-    document = json.loads(said)
+def checked_rows(output):
+    document = json.loads(output)
     assert set(document) == DOCUMENT
     for row in document["rows"]:
         assert set(row) == ROW
@@ -52,9 +52,9 @@ def test_cpu_sets_the_loop_beside_its_peers_and_draws_its_growth(isoloss, small_
     monkeypatch.setattr(cpu, "LSTMS", cpu.LSTMS[:1])
     monkeypatch.setattr(cpu, "COUNTS", (52, 104))
     drawn = tmp_path / "growth.svg"
-    code, said, _ = isoloss("bench", "cpu", "--seconds", "0.001", "--json", "--figure", drawn)
+    code, out, _ = isoloss("bench", "cpu", "--seconds", "0.001", "--json", "--figure", drawn)
     assert code == 0
-    table = found(said)
+    table = checked_rows(out)
     peer = {row["beside"] for row in table}
     assert peer == {
         "a plain GPT",
@@ -88,24 +88,24 @@ def test_runs_that_are_read_hold_memory_by_their_number(tmp_path):
 )
 def test_a_figure_that_cannot_be_is_refused_before_anything_is_timed(isoloss, monkeypatch, arguments, why):
     monkeypatch.setattr(cpu, "time_cpu", lambda *_: pytest.fail("timed"))
-    code, said, told = isoloss("bench", *arguments)
-    assert (code, said) == (2, "")
-    assert why in told
+    code, out, err = isoloss("bench", *arguments)
+    assert (code, out) == (2, "")
+    assert why in err
 
 
 def test_a_gpu_that_is_not_here_is_refused(isoloss, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    code, said, told = isoloss("bench", "gpu")
-    assert (code, said) == (2, "")
-    assert "there is no device 'cuda' here" in told
+    code, out, err = isoloss("bench", "gpu")
+    assert (code, out) == (2, "")
+    assert "there is no device 'cuda' here" in err
 
 
 def test_the_gpus_benchmark_is_rehearsed_on_a_processor(isoloss, small_text, tmp_path):
     path = tmp_path / "gpu.json"
-    code, said, _ = isoloss("bench", "gpu", "--device", "cpu", "--quick", "-o", path)
+    code, out, _ = isoloss("bench", "gpu", "--device", "cpu", "--quick", "-o", path)
     assert code == 0
-    table = found(path.read_text("utf-8"))
-    assert len(said.splitlines()) == len(table)
+    table = checked_rows(path.read_text("utf-8"))
+    assert len(out.splitlines()) == len(table)
     exact = [row for row in table if row["beside"] == "allowed"]
     assert len(exact) == 5 * 3
     assert all(row["ratio"] <= 1 for row in exact)
@@ -128,9 +128,9 @@ def test_a_device_that_computes_otherwise_is_told_off_after_all_rows(small_text,
     assert "alone, in a cohort" not in str(caught.value)
 
 
-@pytest.mark.parametrize("found", [1.0, math.nan])
-def test_weights_that_do_not_move_prove_nothing(small_text, monkeypatch, found):
-    monkeypatch.setattr(gpu, "losses", lambda *_, members=1, **__: torch.full((gpu.UPDATES, members), found))
+@pytest.mark.parametrize("loss", [1.0, math.nan])
+def test_weights_that_do_not_move_prove_nothing(small_text, monkeypatch, loss):
+    monkeypatch.setattr(gpu, "losses", lambda *_, members=1, **__: torch.full((gpu.UPDATES, members), loss))
     with pytest.raises(RunError, match=f"transformer: moved by {gpu.UPDATES} updates"):
         list(gpu.check_exactness("cpu", gpu.TINY[:1]))
 
@@ -152,9 +152,9 @@ def test_a_sweep_is_set_beside_the_compiled_loop(isoloss, small_text, monkeypatc
     plain = compiling.compiled
     monkeypatch.setattr(compiling, "compiled", lambda function: plain(function, backend="eager"))
     monkeypatch.setattr(sweep, "MEMBERS", 2)
-    code, said, _ = isoloss("bench", "sweep", "--seconds", "0.001", "--json")
+    code, out, _ = isoloss("bench", "sweep", "--seconds", "0.001", "--json")
     assert code == 0
-    assert [(row["unit"], row["beside"]) for row in found(said)] == [
+    assert [(row["unit"], row["beside"]) for row in checked_rows(out)] == [
         ("tokens/s", "one at a time, compiled"),
         ("s", "a later one"),
         ("tokens/s", "one at a time, compiled"),
@@ -163,9 +163,9 @@ def test_a_sweep_is_set_beside_the_compiled_loop(isoloss, small_text, monkeypatc
 
 
 def test_report_is_timed_on_copies_of_the_reference(isoloss):
-    code, said, _ = isoloss("bench", "report", "--quick", "--json")
+    code, out, _ = isoloss("bench", "report", "--quick", "--json")
     assert code == 0
-    assert [row["unit"] for row in found(said)] == ["s", "s", "MB"]
+    assert [row["unit"] for row in checked_rows(out)] == ["s", "s", "MB"]
 
 
 def test_copies_are_a_study_with_seeds_of_their_own(tmp_path):
@@ -181,9 +181,9 @@ def test_copies_are_a_study_with_seeds_of_their_own(tmp_path):
 
 
 def test_an_unknown_benchmark_names_those_there_are(isoloss):
-    code, _, told = isoloss("bench", "everything")
+    code, _, err = isoloss("bench", "everything")
     assert code == 2
-    assert "cpu, gpu, fit, sweep, report" in told
+    assert "cpu, gpu, fit, sweep, report" in err
 
 
 # What the numbers rest on
@@ -243,7 +243,7 @@ def test_the_script_for_a_gpu_is_the_same_one_without(tmp_path):
     out = tmp_path / "gpu.json"
     environment = os.environ | {"OUT": str(out), "PYTHON": sys.executable}
     subprocess.run([*script, "--device", "cpu", "--tiny"], env=environment, check=True, capture_output=True)
-    assert any(row["unit"] == "tokens/s" for row in found(out.read_text("utf-8")))
+    assert any(row["unit"] == "tokens/s" for row in checked_rows(out.read_text("utf-8")))
     refused = subprocess.run([*script, "--all"], env=environment, capture_output=True, text=True)
     assert refused.returncode == 2
     assert "usage" in refused.stderr

@@ -42,7 +42,7 @@ def test_a_section_names_the_machine_and_both_numbers():
         "threads": 1,
         "rows": [row],
     }
-    said = measurements.section(json.loads(json.dumps(bench)))
-    assert said.startswith("## cpu, EPYC\n")
-    assert "EPYC, torch 2; 2 cores, load 1.5, 1 thread." in said
-    assert "| a loop | 12,346 tokens/s | 2.00 | a peer | 0.5 tokens/s |" in said
+    section = measurements.section(json.loads(json.dumps(bench)))
+    assert section.startswith("## cpu, EPYC\n")
+    assert "EPYC, torch 2; 2 cores, load 1.5, 1 thread." in section
+    assert "| a loop | 12,346 tokens/s | 2.00 | a peer | 0.5 tokens/s |" in section

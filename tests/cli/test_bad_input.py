@@ -118,7 +118,7 @@ def test_every_error_has_its_exit_code(isoloss, monkeypatch):
             raise error
 
         monkeypatch.setattr(cli, "run", fail)
-        said = isoloss()
-        assert said[0] == code
-        assert said[2].startswith("isoloss: ")
-    assert said[2] == "isoloss: f: denied\n"
+        result = isoloss()
+        assert result[0] == code
+        assert result[2].startswith("isoloss: ")
+    assert result[2] == "isoloss: f: denied\n"

@@ -26,16 +26,16 @@ def here(tmp_path, monkeypatch):
 
 
 def test_it_says_the_loss_the_interval_and_what_they_rest_on(isoloss, here):
-    code, said, talk = isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "-o", "forecast.json")
-    assert code == 0, talk
+    code, out, err = isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "-o", "forecast.json")
+    assert code == 0, err
     written = json.loads((here / "forecast.json").read_text("utf-8"))
     low, high = written["interval"]
-    assert said.startswith(f"loss {written['loss']:.4f} nats per token at params 7B, tokens 140B\n")
-    assert f"a new run: {low:.4f} to {high:.4f} (90%)" in said
-    assert "outside the runs: params 7 times, tokens 1.4 times, flops 9.8 times" in said
+    assert out.startswith(f"loss {written['loss']:.4f} nats per token at params 7B, tokens 140B\n")
+    assert f"a new run: {low:.4f} to {high:.4f} (90%)" in out
+    assert "outside the runs: params 7 times, tokens 1.4 times, flops 9.8 times" in out
     for name in ("chinchilla", "outer-exponent", "chinchilla, alpha = beta", "outer-exponent, alpha = beta"):
-        assert name in said
-    assert "Written to forecast.json" in said
+        assert name in out
+    assert "Written to forecast.json" in out
 
 
 def test_json_keeps_the_contract_for_one_point_and_for_more(isoloss):
@@ -63,25 +63,25 @@ def test_json_keeps_the_contract_for_one_point_and_for_more(isoloss):
     ],
 )
 def test_what_cannot_be_asked_is_said(isoloss, arguments, code, words):
-    got, said, talk = isoloss("forecast", "runs.csv", *COLUMNS, *arguments)
-    assert (got, said) == (code, "")
-    assert words in talk
+    exit_code, out, err = isoloss("forecast", "runs.csv", *COLUMNS, *arguments)
+    assert (exit_code, out) == (code, "")
+    assert words in err
 
 
 def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     isoloss("fit", "runs.csv", *FITTED, "-o", "fit.json")
-    beside = json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])["forecast"]
+    forecast = json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])["forecast"]
     alone = json.loads(isoloss("forecast", "runs.csv", *COLUMNS, *POINT, "--json")[1])
-    assert beside["interval"] == pytest.approx(alone["interval"], rel=1e-9)
-    said = isoloss("predict", "fit.json", *POINT)[1]
-    assert f"forecast from the same runs: {alone['loss']:.4f}" in said
-    assert "outside the runs: trust the forecast" in said
-    assert "times outside the runs: this table's error rate adds" in said
+    assert forecast["interval"] == pytest.approx(alone["interval"], rel=1e-9)
+    out = isoloss("predict", "fit.json", *POINT)[1]
+    assert f"forecast from the same runs: {alone['loss']:.4f}" in out
+    assert "outside the runs: trust the forecast" in out
+    assert "times outside the runs: this table's error rate adds" in out
     law = read_fit("fit.json")
     at = {"params": np.array([1e8, float(POINT[1])]), "tokens": np.array([1e10, float(POINT[3])])}
     for inputs in (at, {name: float(values[1]) for name, values in at.items()}):  # many, and one
         (adds,) = [words for words in predict(law, **inputs).warnings if "times outside the runs" in words]
-        assert adds in said
+        assert adds in out
         assert not any("lies a factor" in words for words in predict(law, **inputs).warnings)
     assert any("lies a factor" in words for words in law.predict(params=7e10, tokens=1.4e12).warnings)
     assert any("lies a factor" in words for words in predict("chinchilla", params=7e13, tokens=1e13).warnings)
@@ -90,17 +90,17 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     assert "the forecast beside it: the point lies" in far
     for command in ("plan", "design"):
         asked = ("--flops", "1e24") if command == "plan" else ("--budget", "1e21", *POINT)
-        said = isoloss(command, "fit.json", *asked)[1]
-        assert "times outside the runs: this table's error rate adds" in said
-        assert "lies a factor" not in said
+        out = isoloss(command, "fit.json", *asked)[1]
+        assert "times outside the runs: this table's error rate adds" in out
+        assert "lies a factor" not in out
     inside = isoloss("predict", "fit.json", "--params", "1e8", "--tokens", "1e10")[1]
     assert "inside the runs: the law and the forecast agree" in inside
     assert "trust" not in inside
     moved = json.loads((here / "fit.json").read_text("utf-8"))
     moved["data"]["loss"] = [1.05 * loss for loss in moved["data"]["loss"]]
     (here / "moved.json").write_text(json.dumps(moved), "utf-8")
-    said = isoloss("predict", "moved.json", "--params", "1e8", "--tokens", "1e10")[1]
-    assert "inside the runs, where they disagree: trust the forecast" in said
+    out = isoloss("predict", "moved.json", "--params", "1e8", "--tokens", "1e10")[1]
+    assert "inside the runs, where they disagree: trust the forecast" in out
     # Where the law has no interval nothing stands in place of the factor.
     curve = json.loads((here / "fit.json").read_text("utf-8")) | {"covariance": None, "status": "CURVE_ONLY"}
     (here / "curve.json").write_text(json.dumps(curve), "utf-8")
@@ -117,17 +117,17 @@ def test_of_a_sweep_the_forecast_beside_a_law_is_that_of_the_table(isoloss, here
         for batch, factor in tried
     )
     swept.write_csv("swept.csv")
-    code, said, _ = isoloss(
+    code, out, _ = isoloss(
         "fit", "swept.csv", "--law", "chinchilla", "--objective", "squared-log", "-o", "s.json"
     )
     assert code == 0
-    assert 'keep one with --where "batch_tokens = 65536"' in said
+    assert 'keep one with --where "batch_tokens = 65536"' in out
     alone = json.loads(isoloss("forecast", "swept.csv", *POINT, "--json")[1])
     of_file = json.loads(isoloss("forecast", "s.json", *POINT, "--json")[1])
     predicted = json.loads(isoloss("predict", "s.json", *POINT, "--json")[1])
-    for found in (of_file, predicted["forecast"]):
-        assert found["loss"] == pytest.approx(alone["loss"], rel=1e-9)
-        assert found["interval"] == pytest.approx(alone["interval"], rel=1e-9)
+    for forecast in (of_file, predicted["forecast"]):
+        assert forecast["loss"] == pytest.approx(alone["loss"], rel=1e-9)
+        assert forecast["interval"] == pytest.approx(alone["interval"], rel=1e-9)
     kept = "batch_tokens varies at equal sizes: the best of each is kept, 25 of 75 runs"
     assert kept in alone["warnings"]
     assert not any("no seeds" in note for note in alone["source"]["notes"])
@@ -136,9 +136,9 @@ def test_of_a_sweep_the_forecast_beside_a_law_is_that_of_the_table(isoloss, here
     asked = ("--law", "chinchilla", "--objective", "squared-log", "--holdout", "largest-params")
     for source, words in (("swept.csv", True), ("runs.csv", False)):
         names = () if words else COLUMNS
-        code, said, talk = isoloss("backtest", source, *names, *asked, "--verbose")
-        assert code == 0, talk
-        assert ("isoloss forecast keeps the best of each size" in said) == words
+        code, out, err = isoloss("backtest", source, *names, *asked, "--verbose")
+        assert code == 0, err
+        assert ("isoloss forecast keeps the best of each size" in out) == words
     # Rows of another number than losses are no runs.
     written = json.loads((here / "s.json").read_text("utf-8"))
     written["data"]["rows"].append(76)
@@ -163,10 +163,10 @@ def test_a_fit_whose_sweep_is_damaged_is_said_to_be(isoloss, here, sweep, code, 
     written["source"]["sweep"] = sweep
     (here / "fit.json").write_text(json.dumps(written), "utf-8")
     for command in ("predict", "forecast"):
-        got, _, talk = isoloss(command, "fit.json", *POINT)
-        assert got == code, talk
-        assert words in talk
-        assert ("To mend it: " in talk) == (code > 0)
+        exit_code, _, err = isoloss(command, "fit.json", *POINT)
+        assert exit_code == code, err
+        assert words in err
+        assert ("To mend it: " in err) == (code > 0)
 
 
 def test_predict_says_why_no_forecast_stands_beside_a_law(isoloss):
@@ -178,11 +178,11 @@ def test_predict_says_why_no_forecast_stands_beside_a_law(isoloss):
         ("weighted.csv", ("--weights", "w"), "its runs have weights: a forecast takes none"),
         ("few.csv", held, "7 different sets of N and D: too few for a forecast"),
     ):
-        code, _, talk = isoloss("fit", source, *FITTED, *more, "-o", "fit.json")
-        assert code == 0, talk
+        code, _, err = isoloss("fit", source, *FITTED, *more, "-o", "fit.json")
+        assert code == 0, err
         assert f"warning: no forecast beside it: {why}\n" in isoloss("predict", "fit.json", *POINT)[1]
-        found = json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])
-        assert (found["forecast"], found["forecast_refused"]) == (None, why)
+        prediction = json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])
+        assert (prediction["forecast"], prediction["forecast_refused"]) == (None, why)
     isoloss("fit", "runs.csv", *FITTED, "-o", "fit.json")
     assert "forecast_refused" not in json.loads(isoloss("predict", "fit.json", *POINT, "--json")[1])
 
@@ -199,20 +199,20 @@ def test_a_plan_by_the_forecast_of_a_table_and_of_a_file(isoloss):
         (("--flops", "1e21"), "neither a fit nor a table"),
         (("chinchilla-epoch", "--forecast", "runs.csv", "--flops", "1e21"), "a fit and a table"),
     ):
-        code, said, talk = isoloss("plan", *arguments)
-        assert (code, said) == (2, "")
-        assert words in talk
+        code, out, err = isoloss("plan", *arguments)
+        assert (code, out) == (2, "")
+        assert words in err
 
 
 def test_a_design_buys_runs_for_a_forecast(isoloss, tmp_path):
     asked = ("--forecast", "runs.csv", *COLUMNS, "--budget", "1e20", *POINT)
-    code, said, talk = isoloss("design", *asked)
-    assert code == 0, talk
-    assert "to narrow the prediction" in said
-    found = json.loads(isoloss("design", *asked, "--json", "-o", "drawn")[1])
+    code, out, err = isoloss("design", *asked)
+    assert code == 0, err
+    assert "to narrow the prediction" in out
+    design = json.loads(isoloss("design", *asked, "--json", "-o", "drawn")[1])
     assert (tmp_path / "drawn" / "design.svg").is_file()
-    assert found["law"] == "forecast"
-    assert found["half_width_after"] < found["half_width_now"]
+    assert design["law"] == "forecast"
+    assert design["half_width_after"] < design["half_width_now"]
 
 
 def test_runs_of_one_size_are_told_what_the_command_line_can_do(isoloss):
@@ -229,10 +229,10 @@ def test_runs_of_one_size_are_told_what_the_command_line_can_do(isoloss):
         (("design", *by, "--budget", "1e20", "--params", "7e9"), 2, "FLOPs of a run", "differ in tokens too"),
         (("design", *by, "--budget", "1e5", "--params", "7e9"), 2, "--budget: flops is 100000", "PF-days"),
     ):
-        got, said, talk = isoloss(*asked)
-        assert (got, said) == (code, "")
-        assert what in talk
-        assert mend in talk.split("To mend it: ")[1]
+        exit_code, out, err = isoloss(*asked)
+        assert (exit_code, out) == (code, "")
+        assert what in err
+        assert mend in err.split("To mend it: ")[1]
 
 
 def test_a_file_keeps_its_doubts_and_takes_no_reading(isoloss, here):
@@ -243,14 +243,14 @@ def test_a_file_keeps_its_doubts_and_takes_no_reading(isoloss, here):
     pl.DataFrame(table).write_csv("more.csv")
     isoloss("forecast", "more.csv", *POINT, "-o", "forecast.json")
     for source in ("more.csv", "forecast.json"):
-        said = isoloss("plan", "--forecast", source, "--flops", "1e21")[1]
-        assert said.count("note: 150 of 160 runs were used: ") == 1
-        assert sum("passed more than once over their data" in line for line in said.splitlines()) == 1
-        assert "the point lies" not in said
+        out = isoloss("plan", "--forecast", source, "--flops", "1e21")[1]
+        assert out.count("note: 150 of 160 runs were used: ") == 1
+        assert sum("passed more than once over their data" in line for line in out.splitlines()) == 1
+        assert "the point lies" not in out
     for option in (("--count", "params_total"), ("--accept", "many-diverged"), ("--bytes-per-token", "4")):
-        code, said, talk = isoloss("forecast", "forecast.json", *POINT, *option)
-        assert (code, said) == (2, "")
-        assert "it was read before" in talk
+        code, out, err = isoloss("forecast", "forecast.json", *POINT, *option)
+        assert (code, out) == (2, "")
+        assert "it was read before" in err
 
 
 @pytest.mark.parametrize(
@@ -276,9 +276,9 @@ def test_a_damaged_file_is_no_forecast(isoloss, here, key, value):
     asked = (("forecast",), ("plan", "--forecast"), ("design", "--forecast"))
     options = (POINT, ("--flops", "1e21"), ("--budget", "1e20", *POINT))
     for command, more in zip(asked, options, strict=True):
-        code, said, talk = isoloss(*command, "forecast.json", *more)
-        assert (code, said) == (2, "")
-        assert "forecast.json: " in talk
+        code, out, err = isoloss(*command, "forecast.json", *more)
+        assert (code, out) == (2, "")
+        assert "forecast.json: " in err
 
 
 def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
@@ -292,22 +292,22 @@ def test_a_file_with_another_size_inside_is_asked_for_it(isoloss, here):
     assert isoloss("forecast", "l.csv", *POINT, *loops, "-o", "l.json")[0] == 0
     one = ("--where", "recurrence = 4")
     for source, mend in (("l.csv", "keep"), ("l.json", "give the table itself and keep")):
-        code, _, talk = isoloss("plan", "--forecast", source, "--flops", "1e21")
+        code, _, err = isoloss("plan", "--forecast", source, "--flops", "1e21")
         assert code == 2
-        assert "the runs differ in recurrence too" in talk
+        assert "the runs differ in recurrence too" in err
         assert (
             f"To mend it: {mend} one value of recurrence with where, or give forecast or design --input"
-            in talk
+            in err
         )
         assert (isoloss("plan", "--forecast", source, "--flops", "1e21", *one)[0] == 0) == (source == "l.csv")
         asked = ("design", "--forecast", source, "--budget", "1e20", *POINT)
-        code, said, talk = isoloss(*asked, "--recurrence", "2")
-        assert code == 0, talk
-        assert "recurrence" in said
-        assert isoloss(*asked, "--input", "recurrence=2")[1] == said
-        code, _, talk = isoloss(*asked)
+        code, out, err = isoloss(*asked, "--recurrence", "2")
+        assert code == 0, err
+        assert "recurrence" in out
+        assert isoloss(*asked, "--input", "recurrence=2")[1] == out
+        code, _, err = isoloss(*asked)
         assert code == 2
-        assert "or give forecast or design --input recurrence=" in talk
+        assert "or give forecast or design --input recurrence=" in err
 
 
 def test_units_and_derived_columns_are_said(isoloss):
@@ -315,9 +315,9 @@ def test_units_and_derived_columns_are_said(isoloss):
         params_M=pl.col("size") / 1e6, flops=6 * pl.col("size") * pl.col("seen"), loss="val"
     )
     table.write_csv("units.csv")
-    said = isoloss("forecast", "units.csv", *POINT)[1]
-    assert "note: params is the column 'params_M' times 1e+06" in said
-    assert "tokens is derived: tokens = flops / (6 params)" in said
+    out = isoloss("forecast", "units.csv", *POINT)[1]
+    assert "note: params is the column 'params_M' times 1e+06" in out
+    assert "tokens is derived: tokens = flops / (6 params)" in out
     assert "note: " not in isoloss("forecast", "runs.csv", *COLUMNS, *POINT)[1]
 
 
@@ -325,9 +325,9 @@ def test_a_refusal_names_the_rows_that_were_left_out(isoloss):
     table = pl.read_csv("runs.csv").with_columns(state=pl.lit("crashed"))
     few = pl.concat([table[:-6], table[-6:].with_columns(state=pl.lit("finished"))])
     few.write_csv("few.csv")
-    code, said, talk = isoloss("forecast", "few.csv", *COLUMNS, *POINT)
-    assert (code, said, "6 different sets of N and D: too few" in talk) == (3, "", True)
-    assert "too few for a forecast\n  warning: left out as unfinished: rows" in talk
+    code, out, err = isoloss("forecast", "few.csv", *COLUMNS, *POINT)
+    assert (code, out, "6 different sets of N and D: too few" in err) == (3, "", True)
+    assert "too few for a forecast\n  warning: left out as unfinished: rows" in err
 
 
 def test_losses_are_said_in_their_unit(isoloss):
@@ -335,8 +335,8 @@ def test_losses_are_said_in_their_unit(isoloss):
     columns = ("--column", "params=size", "--column", "tokens=seen", "--column", "loss=bits_per_byte")
     assert " bits per byte at params 7B" in isoloss("forecast", "bits.csv", *columns, *POINT)[1]
     columns = (*columns[:-1], "bits_per_byte=bits_per_byte")
-    said = isoloss("forecast", "bits.csv", *columns, *POINT, "--bytes-per-token", "4")[1]
-    assert " nats per token at params 7B" in said
+    out = isoloss("forecast", "bits.csv", *columns, *POINT, "--bytes-per-token", "4")[1]
+    assert " nats per token at params 7B" in out
 
 
 def test_a_plan_is_refused_where_runs_do_not_say_how_compute_is_split(isoloss):
@@ -344,15 +344,15 @@ def test_a_plan_is_refused_where_runs_do_not_say_how_compute_is_split(isoloss):
     N = np.geomspace(1e7, 1e9, 16)
     loss = (1.8 + 480 * N**-0.35 + 2100 * (20 * N) ** -0.37) * np.exp(0.003 * rng.standard_normal(16))
     pl.DataFrame({"params": N, "tokens": 20 * N, "loss": loss}).write_csv("line.csv")
-    code, said, talk = isoloss("plan", "--forecast", "line.csv", "--flops", "1e22")
-    assert (code, said) == (3, "")
-    assert "N and D rise together in the runs" in talk
+    code, out, err = isoloss("plan", "--forecast", "line.csv", "--flops", "1e22")
+    assert (code, out) == (3, "")
+    assert "N and D rise together in the runs" in err
     assert isoloss("plan", "--forecast", "line.csv", "--flops", "1e22", "--params", "1e10")[0] == 0
     rng = np.random.default_rng(1)
     N, D = 10 ** rng.uniform(7, 9, 40), 10 ** rng.uniform(9, 11, 40)
     rising = (1.8 + 480 * N**-0.35 + 2100 * D**-0.37) ** -1 * np.exp(0.004 * rng.standard_normal(40))
     pl.DataFrame({"params": N, "tokens": D, "loss": rising}).write_csv("rising.csv")
-    code, _, talk = isoloss("plan", "--forecast", "rising.csv", "--flops", "1e22")
+    code, _, err = isoloss("plan", "--forecast", "rising.csv", "--flops", "1e22")
     assert code == 3
-    assert "the runs do not tell how many params are best" in talk
-    assert "To mend it: add runs of other tokens per parameter" in talk
+    assert "the runs do not tell how many params are best" in err
+    assert "To mend it: add runs of other tokens per parameter" in err

@@ -44,68 +44,68 @@ NAMES = ("--params", "size", "--tokens", "seen", "--loss", "val")
 
 @pytest.fixture
 def fitted(isoloss):
-    code, _, talk = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "fit.json")
-    assert code == 0, talk
+    code, _, err = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "fit.json")
+    assert code == 0, err
     return "fit.json"
 
 
 def test_fit_says_what_it_found_and_what_it_rests_on(isoloss, here):
-    code, said, _ = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "fit.json")
+    code, out, _ = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "fit.json")
     assert code == 0
-    assert "chinchilla: L = 1.80 + 445 N^-0.345" in said
-    assert "converged" in said
-    table = {line.split("   ")[0].strip(): line.split("   ")[-1].strip() for line in said.splitlines()}
+    assert "chinchilla: L = 1.80 + 445 N^-0.345" in out
+    assert "converged" in out
+    table = {line.split("   ")[0].strip(): line.split("   ")[-1].strip() for line in out.splitlines()}
     assert table["Starts"] == "8 of 8 agree"
     assert (table["Rows"], table["Degrees of freedom"]) == ("36", "31")
     assert table["a: N_opt ~ C^a"] == "follows"
-    assert "0.5214   –                0.5027 to 0.5395" in said
+    assert "0.5214   –                0.5027 to 0.5395" in out
     assert json.loads((here / "fit.json").read_text())["law"] == "chinchilla"
 
 
 def test_the_terminal_and_the_page_of_a_fit_say_the_same(isoloss, fitted, here):
-    found = read_fit(here / fitted)
-    said = "\n".join(
+    law = read_fit(here / fitted)
+    out = "\n".join(
         map(str.rstrip, isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES)[1].splitlines())
     )
     assert "Drawing " in isoloss("report", fitted)[2]
     assert "Drawing " not in isoloss("report", fitted)[2]
     page = html.unescape((here / "fit-report" / "index.html").read_text("utf-8"))
     for build in (parameters, solution):
-        table = build(found)
-        assert "\n".join(lines(table)) in said
+        table = build(law)
+        assert "\n".join(lines(table)) in out
         assert f"<caption>{table.caption}</caption>" in page
         for row in table.rows:
             assert all(f">{cell}</t" in page for cell in row)
     # Control: another fit's table is on neither.
-    other = parameters(replace(found, params=dict.fromkeys(found.params, 7.25)))
-    assert "\n".join(lines(other)) not in said
+    other = parameters(replace(law, params=dict.fromkeys(law.params, 7.25)))
+    assert "\n".join(lines(other)) not in out
     assert ">7.25</t" not in page
 
 
 def test_fit_prints_the_contract_as_json(isoloss):
-    code, said, _ = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--json")
-    found = json.loads(said)
+    code, out, _ = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "--json")
+    law = json.loads(out)
     assert code == 0
-    assert set(CONTRACT["fit"].split()) <= set(found)
-    assert found["source"]["columns"]["params"] == "size"
-    assert found["allocation"]["a"] + found["allocation"]["b"] == pytest.approx(1)
-    assert found["n"] == 36
+    assert set(CONTRACT["fit"].split()) <= set(law)
+    assert law["source"]["columns"]["params"] == "size"
+    assert law["allocation"]["a"] + law["allocation"]["b"] == pytest.approx(1)
+    assert law["n"] == 36
 
 
 def test_fit_takes_its_options(isoloss):
     options = ("--tied", "alpha,beta", "--where", "corpus = 'web'", "--objective", "squared-log")
-    code, said, talk = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, *options, "--json")
-    assert code == 0, talk
-    found = json.loads(said)
-    assert found["params"]["alpha"] == found["params"]["beta"]
-    assert (found["n"], found["objective"]["name"]) == (18, "squared-log")
+    code, out, err = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, *options, "--json")
+    assert code == 0, err
+    law = json.loads(out)
+    assert law["params"]["alpha"] == law["params"]["beta"]
+    assert (law["n"], law["objective"]["name"]) == (18, "squared-log")
     options = ("--fixed", "E=1.8", "--bootstrap", "200", "--cluster", "run")
-    code, said, talk = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, *options, "--json")
-    assert code == 0, talk
-    found = json.loads(said)
-    assert found["params"]["E"] == 1.8
-    assert found["intervals"]["E"] is None
-    assert found["bootstrap"]["unit"] == "clusters"
+    code, out, err = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, *options, "--json")
+    assert code == 0, err
+    law = json.loads(out)
+    assert law["params"]["E"] == 1.8
+    assert law["intervals"]["E"] is None
+    assert law["bootstrap"]["unit"] == "clusters"
 
 
 def test_curve_only_keeps_a_refused_law_for_its_curve(isoloss):
@@ -113,22 +113,22 @@ def test_curve_only_keeps_a_refused_law_for_its_curve(isoloss):
     loss = 4.0 * N**-0.05 * np.exp(0.002 * np.random.default_rng(3).standard_normal(14))
     pl.DataFrame({"params": N, "loss": loss}).write_csv("open.csv")
     asked = ("fit", "open.csv", "--law", "power-floor")
-    code, said, talk = isoloss(*asked)
-    assert (code, said) == (3, "")
-    code, said, _ = isoloss(*asked, "--curve-only", "-o", "curve.json")
+    code, out, err = isoloss(*asked)
+    assert (code, out) == (3, "")
+    code, out, _ = isoloss(*asked, "--curve-only", "-o", "curve.json")
     curve = read_fit("curve.json")
     assert (code, curve.status.name) == (0, "CURVE_ONLY")
-    assert curve.reason in talk
-    assert curve.status.value in said
-    code, said, talk = isoloss("predict", "curve.json", "--params", "1e5")
+    assert curve.reason in err
+    assert curve.status.value in out
+    code, out, err = isoloss("predict", "curve.json", "--params", "1e5")
     assert code == 0
-    assert "a new run" not in said
-    assert curve.status.value in talk + said
+    assert "a new run" not in out
+    assert curve.status.value in err + out
 
 
 def test_predict_keeps_the_contract(isoloss, fitted):
-    code, said, _ = isoloss("predict", fitted, "--params", "7e9", "--tokens", "1.4e11", "--json")
-    answer = json.loads(said)
+    code, out, _ = isoloss("predict", fitted, "--params", "7e9", "--tokens", "1.4e11", "--json")
+    answer = json.loads(out)
     assert code == 0
     assert set(CONTRACT["predict"].split()) <= set(answer)
     truth = 1.8 + 480 * 7e9**-0.35 + 2100 * 1.4e11**-0.37
@@ -144,55 +144,55 @@ def test_predict_keeps_the_contract(isoloss, fitted):
 
 
 def test_predict_takes_a_published_law(isoloss):
-    code, said, _ = isoloss("predict", "chinchilla-epoch", "--params", "7e10", "--tokens", "1.4e12")
+    code, out, _ = isoloss("predict", "chinchilla-epoch", "--params", "7e10", "--tokens", "1.4e12")
     assert code == 0
-    assert "loss 1.9734 nats" in said
-    assert "no interval" in said
-    code, _, talk = isoloss("predict", "ouro", "--params", "1e9")
+    assert "loss 1.9734 nats" in out
+    assert "no interval" in out
+    code, _, err = isoloss("predict", "ouro", "--params", "1e9")
     assert code == 3
-    assert "no constant" in talk
+    assert "no constant" in err
 
 
 def test_plan_keeps_the_contract(isoloss, fitted):
-    code, said, _ = isoloss("plan", fitted, "--flops", "1e21", "--price-per-gpu-hour", "2", "--json")
-    found = json.loads(said)
+    code, out, _ = isoloss("plan", fitted, "--flops", "1e21", "--price-per-gpu-hour", "2", "--json")
+    plan = json.loads(out)
     assert code == 0
-    assert set(CONTRACT["plan"].split()) <= set(found)
-    assert found["params"] * found["tokens"] * 6 == pytest.approx(1e21)
-    assert found["money"] == pytest.approx(2 * found["gpu_hours"])
-    low, high = found["intervals"]["params"]
-    assert low < found["params"] < high
-    code, said, _ = isoloss("plan", fitted, "--loss", "2.2")
+    assert set(CONTRACT["plan"].split()) <= set(plan)
+    assert plan["params"] * plan["tokens"] * 6 == pytest.approx(1e21)
+    assert plan["money"] == pytest.approx(2 * plan["gpu_hours"])
+    low, high = plan["intervals"]["params"]
+    assert low < plan["params"] < high
+    code, out, _ = isoloss("plan", fitted, "--loss", "2.2")
     assert code == 0
-    assert "loss" in said
-    code, _, talk = isoloss("plan", fitted, "--loss", "1.2")
+    assert "loss" in out
+    code, _, err = isoloss("plan", fitted, "--loss", "1.2")
     assert code == 3
-    assert "To mend it" in talk
+    assert "To mend it" in err
 
 
 def test_compare_ranks(isoloss):
-    code, said, talk = isoloss("compare", "runs.csv", "--laws", "chinchilla,kaplan-nd", *NAMES, "--json")
-    assert code == 0, talk
-    found = json.loads(said)
-    assert found["entries"][0]["law"] == "chinchilla"
-    assert "verdict" in found
+    code, out, err = isoloss("compare", "runs.csv", "--laws", "chinchilla,kaplan-nd", *NAMES, "--json")
+    assert code == 0, err
+    comparison = json.loads(out)
+    assert comparison["entries"][0]["law"] == "chinchilla"
+    assert "verdict" in comparison
     names = ("chinchilla,kaplan-nd", *NAMES, "--out", "figures")
     assert "chinchilla" in isoloss("compare", "runs.csv", "--laws", *names)[1]
     assert Path("figures/compared-laws.svg").read_text("utf-8").startswith("<svg")
 
 
 def test_backtest_hides_the_largest_or_what_it_is_told(isoloss, here):
-    code, said, talk = isoloss("backtest", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "pictures")
-    assert code == 0, talk
-    assert "hidden run" in said
+    code, out, err = isoloss("backtest", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "pictures")
+    assert code == 0, err
+    assert "hidden run" in out
     assert any(path.suffix == ".svg" for path in (here / "pictures").iterdir())
     options = (*NAMES, "--holdout", "corpus=books", "--json")
-    code, said, talk = isoloss("backtest", "runs.csv", "--law", "chinchilla", *options)
-    assert code == 0, talk
-    assert len(json.loads(said)["runs"]) == 18
-    code, _, talk = isoloss("backtest", "runs.csv", "--law", "chinchilla", *NAMES, "--holdout", "corpus=code")
+    code, out, err = isoloss("backtest", "runs.csv", "--law", "chinchilla", *options)
+    assert code == 0, err
+    assert len(json.loads(out)["runs"]) == 18
+    code, _, err = isoloss("backtest", "runs.csv", "--law", "chinchilla", *NAMES, "--holdout", "corpus=code")
     assert code == 2
-    assert "takes books, web" in talk
+    assert "takes books, web" in err
 
 
 def test_isoflop_reads_minima(isoloss, here):
@@ -204,40 +204,40 @@ def test_isoflop_reads_minima(isoloss, here):
             for n in best * sizes / 1.7e8
         ]
     pl.DataFrame(rows).write_csv(here / "iso.csv")
-    code, said, talk = isoloss("isoflop", "iso.csv", "--json")
-    assert code == 0, talk
-    assert json.loads(said)["params"]["exponent"] == pytest.approx(0.5, abs=0.01)
+    code, out, err = isoloss("isoflop", "iso.csv", "--json")
+    assert code == 0, err
+    assert json.loads(out)["params"]["exponent"] == pytest.approx(0.5, abs=0.01)
     assert "N* = " in isoloss("isoflop", "iso.csv", "--method", "parabola", "-o", "pictures")[1]
     assert (here / "pictures").is_dir()
 
 
 def test_design_proposes_runs_within_the_budget(isoloss, fitted):
     target = ("--params", "7e9", "--tokens", "1.4e11")
-    code, said, talk = isoloss("design", fitted, "--budget", "1e20", *target, "--json")
-    assert code == 0, talk
-    found = json.loads(said)
-    assert sum(run["flops"] for run in found["runs"]) <= 1e20
-    assert found["half_width_after"] < found["half_width_now"]
+    code, out, err = isoloss("design", fitted, "--budget", "1e20", *target, "--json")
+    assert code == 0, err
+    design = json.loads(out)
+    assert sum(run["flops"] for run in design["runs"]) <= 1e20
+    assert design["half_width_after"] < design["half_width_now"]
     assert "D-optimal" in isoloss("design", fitted, "--budget", "1e20", *target)[1]
 
 
 def test_laws_and_data_are_listed(isoloss):
-    code, said, _ = isoloss("laws")
+    code, out, _ = isoloss("laws")
     assert code == 0
-    assert "loop-equivalence" in said
-    assert "chinchilla-epoch" in said
+    assert "loop-equivalence" in out
+    assert "chinchilla-epoch" in out
     listed = json.loads(isoloss("laws", "--json")[1])
     assert set(listed) == {"laws", "published", "unpublished"}
-    code, said, _ = isoloss("data", "list")
+    code, out, _ = isoloss("data", "list")
     assert code == 0
-    assert "licence" in said
+    assert "licence" in out
     assert json.loads(isoloss("data", "list", "--json")[1])
 
 
 def test_bench_times_both_ways_on_the_same_runs(isoloss):
-    code, said, _ = isoloss("bench", "fit", "--starts", "6", "--refits", "100", "--json")
+    code, out, _ = isoloss("bench", "fit", "--starts", "6", "--refits", "100", "--json")
     assert code == 0
-    refits, seconds, objective, alpha, beta = json.loads(said)["rows"]
+    refits, seconds, objective, alpha, beta = json.loads(out)["rows"]
     assert refits["beside"] == "one fit"
     assert [row["unit"] for row in (seconds, alpha, beta)] == ["CPU-s", "as alpha", "as beta"]
     assert objective["beside"] == "L-BFGS-B, grid of 6 starts"
@@ -273,37 +273,37 @@ def test_bench_times_both_ways_on_the_same_runs(isoloss):
 )
 def test_errors_name_the_place_and_write_nothing(isoloss, here, arguments, code, place):
     before = sorted(here.rglob("*"))
-    got, said, talk = isoloss(*arguments)
-    assert got == code, talk
-    assert place in talk
-    assert "Traceback" not in talk
-    assert "To mend it" in talk
-    assert said == ""
+    exit_code, out, err = isoloss(*arguments)
+    assert exit_code == code, err
+    assert place in err
+    assert "Traceback" not in err
+    assert "To mend it" in err
+    assert out == ""
     assert sorted(here.rglob("*")) == before
 
 
 def test_control_characters_of_a_file_do_not_steer_the_terminal(isoloss, fitted, here):
     data = json.loads((here / fitted).read_text())
     (here / "hostile.json").write_text(json.dumps(data | {"warnings": ["\x1b[31mred\x07"]}))
-    code, said, _ = isoloss("predict", "hostile.json", "--params", "1e9", "--tokens", "1e10")
+    code, out, _ = isoloss("predict", "hostile.json", "--params", "1e9", "--tokens", "1e10")
     assert code == 0
-    assert "\x1b" not in said
-    assert "?[31mred?" in said
+    assert "\x1b" not in out
+    assert "?[31mred?" in out
 
 
 def test_a_table_is_not_taken_for_a_fit_nor_told_to_be_deleted(isoloss):
-    code, _, talk = isoloss("report", "runs.csv")
+    code, _, err = isoloss("report", "runs.csv")
     assert code == 2
-    assert "fit it first" in talk
-    assert "delete" not in talk
+    assert "fit it first" in err
+    assert "delete" not in err
 
 
 def test_devices_and_folders_are_not_replaced(isoloss, here):
     (here / "folder").mkdir()
     for target in ("/dev/null", "folder"):
-        code, _, talk = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", target)
+        code, _, err = isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES, "-o", target)
         assert code == 2
-        assert "no regular file" in talk
+        assert "no regular file" in err
     assert (here / "folder").is_dir()
 
 
@@ -318,16 +318,16 @@ def test_devices_and_folders_are_not_replaced(isoloss, here):
     ids=lambda arguments: " ".join(arguments[-2:]),
 )
 def test_what_cannot_be_meant_is_an_input_error(isoloss, arguments):
-    code, said, talk = isoloss(*arguments)
-    assert (code, said) == (2, "")
-    assert "To mend it" in talk
+    code, out, err = isoloss(*arguments)
+    assert (code, out) == (2, "")
+    assert "To mend it" in err
 
 
 def test_a_column_that_is_an_input_may_be_held_out(isoloss):
     options = (*NAMES, "--holdout", "seen=1e11", "--json")
-    code, said, talk = isoloss("backtest", "runs.csv", "--law", "chinchilla", *options)
-    assert code == 0, talk
-    assert {run["inputs"]["tokens"] for run in json.loads(said)["runs"]} == {1e11}
+    code, out, err = isoloss("backtest", "runs.csv", "--law", "chinchilla", *options)
+    assert code == 0, err
+    assert {run["inputs"]["tokens"] for run in json.loads(out)["runs"]} == {1e11}
 
 
 def test_the_report_of_a_fit_tells_its_findings(isoloss, fitted, undrawn):

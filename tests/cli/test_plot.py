@@ -57,8 +57,8 @@ def test_each_pair_of_families_has_a_file_of_its_own(isoloss, ahead, tmp_path, m
 )
 def test_slips_are_named(isoloss, tmp_path, monkeypatch, arguments, code, says):
     monkeypatch.chdir(tmp_path)
-    found, _, err = isoloss("plot", *arguments)
-    assert (found, says in err) == (code, True), err
+    exit_code, _, err = isoloss("plot", *arguments)
+    assert (exit_code, says in err) == (code, True), err
     assert not list(tmp_path.iterdir())
 
 

@@ -38,10 +38,10 @@ def test_the_shipped_study_can_be_planned_at_every_scale(isoloss, here, scale):
     begin = time.process_time()
     assert isoloss(*command)[:2] == (0, out)
     assert time.process_time() - begin < 3, "planning must stay quick, once all is imported and timed"
-    said = json.loads(out)
-    assert (said["study"], said["scale"]) == ("architectures", scale)
-    assert len(said["runs"]) == len({run["run_id"] for run in said["runs"]}) > 20
-    for run in said["runs"]:
+    plan = json.loads(out)
+    assert (plan["study"], plan["scale"]) == ("architectures", scale)
+    assert len(plan["runs"]) == len({run["run_id"] for run in plan["runs"]}) > 20
+    for run in plan["runs"]:
         assert run.keys() >= PLAN_KEYS
         numbers = [run[key] for key in PLAN_KEYS - {"run_id", "family"}]
         assert all(number > 0 for number in numbers)
@@ -125,12 +125,12 @@ def test_stdout_is_the_result_and_stderr_the_talk(tiny, study_text, here):
     command = [sys.executable, "-m", "isoloss.cli", "run", "my.toml", "--json"]
     first = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert first.returncode == 0, first.stderr
-    said = json.loads(first.stdout)
-    assert (said["planned"], said["already"], said["ended"], said["failed"]) == (3, 0, 3, {})
+    outcome = json.loads(first.stdout)
+    assert (outcome["planned"], outcome["already"], outcome["ended"], outcome["failed"]) == (3, 0, 3, {})
     assert "lstm 1x8, seed 0: finished" in first.stderr
     assert "\x1b" not in first.stdout + first.stderr
     assert (here / "studies" / "tiny-study-mini" / "study.json").is_file()
-    assert said["folder"] == "studies/tiny-study-mini"
+    assert outcome["folder"] == "studies/tiny-study-mini"
 
 
 INTERRUPTED_EARLY = """
@@ -157,33 +157,33 @@ main()
 )
 def test_a_ctrl_c_while_the_command_is_imported_ends_it_in_words(here, arguments):
     command = [sys.executable, "-c", INTERRUPTED_EARLY, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("isoloss: stopped.")
-    assert "Traceback" not in done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("isoloss: stopped.")
+    assert "Traceback" not in result.stderr
 
 
 def test_a_finished_study_says_that_there_is_nothing_to_do(isoloss, ran, family_file, here, tmp_path):
     plan = files.read_json(ran.folder / "study.json")
     whole = [run for run in plan["runs"] if not run["settings"]["family"].startswith("my-")]
-    out = tmp_path / "out"
+    folder = tmp_path / "out"
     for run in whole:
-        shutil.copytree(ran.folder / "runs" / run["run_id"], out / "runs" / run["run_id"])
+        shutil.copytree(ran.folder / "runs" / run["run_id"], folder / "runs" / run["run_id"])
     text = ran.file.read_text()
     (here / "my.toml").write_text(text[: text.index('[[scale.mini.models]]\nfamily = "my-bigram"')])
-    code, said, talk = isoloss("run", "my.toml", "--out", out)
-    assert (code, talk) == (0, "")
-    assert said == f"Nothing to do: all 4 runs of {out} are there.\n"
+    code, out, err = isoloss("run", "my.toml", "--out", folder)
+    assert (code, err) == (0, "")
+    assert out == f"Nothing to do: all 4 runs of {folder} are there.\n"
 
 
 def test_runs_that_enter_nothing_are_named_by_run_and_report(isoloss, ran, here, tmp_path, undrawn):
-    said = list(outcome_lines(ran.outcome))
-    assert said[1] == "1 run diverged, in no figure, law or finding:"
-    assert said[2] == f"diverged: {ran.ids['my-unsteady']}: loss or gradient not finite at update 5"
-    code, said, _ = isoloss("report", ran.folder, "--out", tmp_path / "report")
+    lines = list(outcome_lines(ran.outcome))
+    assert lines[1] == "1 run diverged, in no figure, law or finding:"
+    assert lines[2] == f"diverged: {ran.ids['my-unsteady']}: loss or gradient not finite at update 5"
+    code, out, _ = isoloss("report", ran.folder, "--out", tmp_path / "report")
     assert code == 0
-    assert "1 of 6 runs that ended diverged; no figure, law or finding has them." in said
-    assert "   my-unsteady, seed 0: loss or gradient not finite at update 5.\n" in said
+    assert "1 of 6 runs that ended diverged; no figure, law or finding has them." in out
+    assert "   my-unsteady, seed 0: loss or gradient not finite at update 5.\n" in out
 
 
 @pytest.mark.parametrize(
@@ -191,18 +191,18 @@ def test_runs_that_enter_nothing_are_named_by_run_and_report(isoloss, ran, here,
     [("record.json", "torn"), ("positions.parquet", "torn"), ("positions.parquet", "lost")],
 )
 def test_a_damaged_run_is_named_and_not_taken_for_finished(isoloss, ran, here, tmp_path, name, damage):
-    out = shutil.copytree(ran.folder, tmp_path / "out")
-    path = next(out.glob(f"runs/transformer*/{name}"))
+    folder = shutil.copytree(ran.folder, tmp_path / "out")
+    path = next(folder.glob(f"runs/transformer*/{name}"))
     if damage == "torn":
         path.write_bytes(path.read_bytes()[:-20])
     else:
         path.unlink()
     text = ran.file.read_text()
     (here / "my.toml").write_text(text[: text.index('[[scale.mini.models]]\nfamily = "my-bigram"')])
-    code, said, talk = isoloss("run", "my.toml", "--out", out)
-    assert (code, said) == (2, "")
-    assert str(path) in talk.replace("\n", "")
-    assert "To mend it" in talk
+    code, out, err = isoloss("run", "my.toml", "--out", folder)
+    assert (code, out) == (2, "")
+    assert str(path) in err.replace("\n", "")
+    assert "To mend it" in err
 
 
 def test_hours_follow_the_peak_and_money_the_hours(isoloss, tiny, here, study_text):
@@ -214,18 +214,18 @@ def test_hours_follow_the_peak_and_money_the_hours(isoloss, tiny, here, study_te
     assert (h100["gpu"], a100["gpu"]) == ("h100", "a100")
     assert a100["hours"] == pytest.approx(h100["hours"] * 989 / 312)
     assert a100["money"] == pytest.approx(3 * a100["hours"])
-    said = isoloss(*ask)[1]
+    out = isoloss(*ask)[1]
     hours = r"\d(\.\d|e-\d+) hours on one {}, \d\.\d\d at that price; all runs fit in {} GB\n"
-    assert re.search(hours.format("h100", 80), said)
-    assert re.search(hours.format("a100", 40), said), (
+    assert re.search(hours.format("h100", 80), out)
+    assert re.search(hours.format("a100", 40), out), (
         "where the smaller one is enough, the larger is not named"
     )
 
 
 def test_what_does_not_fit_into_an_accelerator_is_said(isoloss, here):
     ask = ["run", "shape", "--scale", "paper", "--dry-run"]
-    said = isoloss(*ask, "--gpu", "rtx4090", "--gpu", "a100", "--gpu", "h200")[1].splitlines()
-    small, two, large = (line for line in said if " hours on one " in line)
+    lines = isoloss(*ask, "--gpu", "rtx4090", "--gpu", "a100", "--gpu", "h200")[1].splitlines()
+    small, two, large = (line for line in lines if " hours on one " in line)
     assert re.search(r"rtx4090; transformer \S+ and \d+ other shapes would not fit in 24 GB, of which", small)
     assert re.search(r"a100; .* would not fit in 40 GB, .*; transformer \S+ .*would not fit in 80 GB, ", two)
     assert re.search(r"h200; all runs fit in 141 GB", large)
@@ -243,7 +243,7 @@ def test_batches_are_split_before_a_run_is_said_not_to_fit(isoloss, here):
 def test_the_page_tells_the_cost_of_the_large_scales_as_computed(isoloss):
     page = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text("utf-8")
     (command,) = (line.split()[1:] for line in page.splitlines() if "--dry-run --gpu" in line)
-    told = re.findall(r"^\| (\w+) \| ([\d.,]+) \| ([\d.,]+) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| (\w+) \| ([\d.,]+) \| ([\d.,]+) \|$", page, re.MULTILINE)
     for column, scale in enumerate(("gpu", "paper"), start=1):
         code, out, _ = isoloss(*(scale if word == "paper" else word for word in command), "--json")
         plan = json.loads(out)
@@ -252,7 +252,7 @@ def test_the_page_tells_the_cost_of_the_large_scales_as_computed(isoloss):
         computed = {
             cost["gpu"]: f"{cost['hours']:,.{1 if cost['hours'] < 100 else 0}f}" for cost in plan["hours"]
         }
-        assert {row[0]: row[column] for row in told} == computed
+        assert {row[0]: row[column] for row in rows} == computed
     longest = max(run["seconds"] for run in plan["runs"]) / 3600
     assert f"takes {longest:.0f} of the H100 hours" in " ".join(page.split())
 

@@ -57,41 +57,41 @@ def test_every_command_finds_the_same_in_a_table(names):
     table = sweep()
     for name in names:
         table = CHANGES[name](table)
-    found = {}
+    findings = {}
     for command, reading in READINGS.items():
         data = columns_for(table=table, **reading)
         rows = tuple((one.row, one.reason) for one in data.runs.excluded)
-        found[command] = ({issue.kind for issue in data.runs.findings}, rows, data.cluster is None)
-    assert all(one == found["fit"] for one in found.values()), found
+        findings[command] = ({issue.kind for issue in data.runs.findings}, rows, data.cluster is None)
+    assert all(one == findings["fit"] for one in findings.values()), findings
     if names == ["states"]:
-        assert len(found["fit"][1]) == 4
+        assert len(findings["fit"][1]) == 4
 
 
 @pytest.mark.parametrize("name", [*CHANGES, None])
 def test_what_is_wrong_with_a_table_is_said_as_far_as_its_fit_goes(name):
     table = sweep() if name is None else CHANGES[name](sweep())
-    found = columns_for("chinchilla", table).warnings
-    assert bool(found) == (name not in ("units", None))
+    table_warnings = columns_for("chinchilla", table).warnings
+    assert bool(table_warnings) == (name not in ("units", None))
     fit = fit_table("chinchilla", table)
     at = {"params": 1e9, "tokens": 2e10}
-    said = {
+    warnings_of = {
         "fit": fit.warnings,
         "predict": fit.predict(**at).warnings,
         "plan": plan(fit, flops=1e21).warnings,
         "design": design(fit, budget_flops=1e20, target=at, at_most=2).warnings,
         "forecast": forecast_table(table, **at).warnings,
     }
-    for command, warnings in said.items():
-        assert set(found) <= set(warnings), command
+    for command, warnings in warnings_of.items():
+        assert set(table_warnings) <= set(warnings), command
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_what_it_left_out(isoloss, tmp_path, command):
     path = tmp_path / "runs.csv"
     CHANGES["states"](sweep()).write_csv(path)
-    code, said, _ = isoloss(command, str(path), *COMMANDS[command])
+    code, out, _ = isoloss(command, str(path), *COMMANDS[command])
     assert code == 0
-    assert "warning: left out as unfinished: rows 5, 14, 23, 32 (state is 'TIMEOUT')" in said
+    assert "warning: left out as unfinished: rows 5, 14, 23, 32 (state is 'TIMEOUT')" in out
     sweep().write_csv(path)
     assert "left out as" not in isoloss(command, str(path), *COMMANDS[command])[1]
 
@@ -101,9 +101,9 @@ def test_every_command_says_what_it_left_out(isoloss, tmp_path, command):
 def test_a_parameter_held_at_an_absurd_value_is_refused_with_a_reason(isoloss, tmp_path, command, value):
     sweep().write_csv(tmp_path / "runs.csv")
     options = ("--law", "outer-exponent", "--fixed", f"alpha={value}")
-    code, _, talk = isoloss(command, str(tmp_path / "runs.csv"), *options)
+    code, _, err = isoloss(command, str(tmp_path / "runs.csv"), *options)
     assert code == 3
-    assert "To mend it" in talk
+    assert "To mend it" in err
 
 
 @pytest.mark.parametrize("number", range(8))
@@ -116,9 +116,9 @@ def test_damaged_tables_end_in_an_answer_or_in_a_reason(number):
 def test_losses_that_scatter_wildly_are_refused_by_isoflop(isoloss, tmp_path):
     wild = sweep().with_columns(pl.col("loss") * 30.0 ** (pl.int_range(pl.len()) * 7 % 5))
     wild.write_csv(tmp_path / "runs.csv")
-    code, _, talk = isoloss("isoflop", str(tmp_path / "runs.csv"), "--accept", "many-diverged")
+    code, _, err = isoloss("isoflop", str(tmp_path / "runs.csv"), "--accept", "many-diverged")
     assert code == 3
-    assert "scatter by over a sixth" in talk
+    assert "scatter by over a sixth" in err
 
 
 def test_control_a_fault_of_a_command_is_found(monkeypatch):
@@ -129,9 +129,9 @@ def test_control_a_fault_of_a_command_is_found(monkeypatch):
 
 @pytest.mark.parametrize("params", ["70B", "7e10", "70_000_000_000", "70,000,000,000", "0.07T", "70 billion"])
 def test_numbers_are_read_as_people_write_them(isoloss, params):
-    code, said, _ = isoloss("predict", "chinchilla-epoch", "--params", params, "--tokens", "1.4T")
+    code, out, _ = isoloss("predict", "chinchilla-epoch", "--params", params, "--tokens", "1.4T")
     assert code == 0
-    assert said.startswith("loss 1.9734 nats per token")
+    assert out.startswith("loss 1.9734 nats per token")
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_numbers_are_read_as_people_write_them(isoloss, params):
     ],
 )
 def test_numbers_that_no_model_has_are_refused_with_the_likely_slip(isoloss, arguments, slip):
-    code, said, talk = isoloss(arguments[0], "chinchilla-epoch", *arguments[1:])
-    assert (code, said) == (2, "")
-    assert slip in talk
+    code, out, err = isoloss(arguments[0], "chinchilla-epoch", *arguments[1:])
+    assert (code, out) == (2, "")
+    assert slip in err
 
 
 def test_pf_days_are_flops(isoloss):
@@ -164,8 +164,8 @@ def test_the_unit_of_the_loss_is_kept_to_the_prediction_and_the_page(isoloss, tm
     monkeypatch.chdir(tmp_path)
     sweep().rename({"loss": "val_bpb"}).write_csv("runs.csv")
     assert isoloss("fit", "runs.csv", "--law", "chinchilla", "--loss", "val_bpb", "-o", "f.json")[0] == 0
-    said = isoloss("predict", "f.json", "--params", "1B", "--tokens", "20B")[1]
-    assert "bits per byte, by" in said
+    out = isoloss("predict", "f.json", "--params", "1B", "--tokens", "20B")[1]
+    assert "bits per byte, by" in out
     assert "loss (bits per byte)" in isoloss("plan", "f.json", "--flops", "1e21")[1]
     assert isoloss("report", "f.json")[0] == 0
     page = "".join(path.read_text("utf-8") for path in tmp_path.rglob("*.html"))
@@ -201,8 +201,8 @@ def test_a_reader_who_leaves_is_no_error(arguments):
     command = [sys.executable, "-m", "isoloss.cli", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
-        talk = process.stderr.read().decode()
-    assert (process.returncode, talk) == (0, "")
+        err = process.stderr.read().decode()
+    assert (process.returncode, err) == (0, "")
 
 
 def test_the_package_runs_as_the_command():

@@ -41,21 +41,21 @@ def one(law):
     ],
 )
 def test_published_constants_give_the_known_allocations(known, name, flops, params, tokens, ratio, loss):
-    found = plan(known(name), flops=flops)
-    assert found.params == pytest.approx(params, rel=5e-4)
-    assert found.tokens == pytest.approx(tokens, rel=5e-4)
-    assert found.tokens_per_param == pytest.approx(ratio, rel=3e-3)
-    assert found.loss == pytest.approx(loss, abs=6e-4)
-    assert found.flops == pytest.approx(flops, rel=1e-12)
+    planned = plan(known(name), flops=flops)
+    assert planned.params == pytest.approx(params, rel=5e-4)
+    assert planned.tokens == pytest.approx(tokens, rel=5e-4)
+    assert planned.tokens_per_param == pytest.approx(ratio, rel=3e-3)
+    assert planned.loss == pytest.approx(loss, abs=6e-4)
+    assert planned.flops == pytest.approx(flops, rel=1e-12)
 
 
 def test_the_optimum_balances_both_terms(known):
     law = known("hoffmann")
     for k in (6.0, 7.3):
-        found, p = plan(law, flops=1e22, flops_per_token=k), law.params
-        left = p["alpha"] * p["A"] * found.params ** -p["alpha"]
-        assert left == pytest.approx(p["beta"] * p["B"] * found.tokens ** -p["beta"], rel=1e-9)
-        assert k * found.params * found.tokens == pytest.approx(1e22, rel=1e-12)
+        planned, p = plan(law, flops=1e22, flops_per_token=k), law.params
+        left = p["alpha"] * p["A"] * planned.params ** -p["alpha"]
+        assert left == pytest.approx(p["beta"] * p["B"] * planned.tokens ** -p["beta"], rel=1e-9)
+        assert k * planned.params * planned.tokens == pytest.approx(1e22, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["hoffmann", "besiroglu"])
@@ -82,10 +82,10 @@ def test_search_agrees_with_a_dense_grid_where_there_is_no_closed_form(known):
 
 def test_target_and_budget_are_inverse(known):
     law = known("besiroglu")
-    forth = plan(law, flops=3e22)
-    back = plan(law, loss=forth.loss)
+    by_budget = plan(law, flops=3e22)
+    by_loss = plan(law, loss=by_budget.loss)
     for name in ("flops", "params", "tokens"):
-        assert getattr(back, name) == pytest.approx(getattr(forth, name), rel=1e-7)
+        assert getattr(by_loss, name) == pytest.approx(getattr(by_budget, name), rel=1e-7)
 
 
 def test_fixed_size_or_tokens(known):
@@ -99,8 +99,8 @@ def test_fixed_size_or_tokens(known):
     assert by_size.loss > best.loss
     assert by_size.penalty is None
     for fixed in ({"params": by_size.params}, {"tokens": by_size.tokens}):
-        found = plan(law, loss=by_size.loss, **fixed)
-        assert found.flops == pytest.approx(1e22, rel=1e-8)
+        planned = plan(law, loss=by_size.loss, **fixed)
+        assert planned.flops == pytest.approx(1e22, rel=1e-8)
 
 
 def test_more_budget_is_a_lower_loss_and_a_unit_is_only_a_unit(known):
@@ -117,8 +117,8 @@ def test_more_budget_is_a_lower_loss_and_a_unit_is_only_a_unit(known):
 
 def test_penalty_curve(known):
     law = known("besiroglu")
-    found = plan(law, flops=1e22)
-    curve = found.penalty
+    planned = plan(law, flops=1e22)
+    curve = planned.penalty
     middle = len(curve.factor) // 2
     assert curve.factor[middle] == pytest.approx(1)
     assert curve.extra_loss[middle] == pytest.approx(0, abs=1e-12)
@@ -126,18 +126,18 @@ def test_penalty_curve(known):
     for factor, extra_loss, extra_compute in zip(
         curve.factor[::6], curve.extra_loss[::6], curve.extra_compute[::6], strict=True
     ):
-        size = factor * found.params
+        size = factor * planned.params
         other = plan(law, flops=1e22, params=size)
-        assert extra_loss == pytest.approx(other.loss - found.loss, abs=1e-9)
+        assert extra_loss == pytest.approx(other.loss - planned.loss, abs=1e-9)
         if extra_compute is None:
             with pytest.raises(Refusal, match="params fixed"):
-                plan(law, loss=found.loss, params=size)
+                plan(law, loss=planned.loss, params=size)
             continue
-        same = plan(law, loss=found.loss, params=size)
+        same = plan(law, loss=planned.loss, params=size)
         assert extra_compute == pytest.approx(same.flops / 1e22 - 1, abs=1e-6)
     assert sum(extra is None for extra in curve.extra_compute) < 10
     for end in curve.within_10_percent:
-        same = plan(law, loss=found.loss, params=end * found.params)
+        same = plan(law, loss=planned.loss, params=end * planned.params)
         assert same.flops == pytest.approx(1.1e22, rel=1e-6)
 
 
@@ -157,8 +157,8 @@ def test_a_target_at_or_below_the_floor_is_refused(known, fitted):
     high = np.quantile(plain_params(fitted, draws_Sp)["E"], 0.95)
     with pytest.raises(Refusal, match="do not say whether"):
         plan(fitted, loss=(floor + high) / 2)
-    found = plan(fitted, loss=high + 0.05)
-    assert None not in found.intervals["flops"]
+    planned = plan(fitted, loss=high + 0.05)
+    assert None not in planned.intervals["flops"]
 
 
 def test_a_size_too_small_for_the_target_is_refused(known):
@@ -208,10 +208,10 @@ def test_laws_without_tokens_are_no_base_for_a_plan():
 
 
 def test_without_covariance_there_are_no_intervals(known):
-    found = plan(known("besiroglu"), flops=1e22)
-    assert set(found.intervals.values()) == {None}
-    assert found.band is None
-    assert any("no covariance" in warning for warning in found.warnings)
+    planned = plan(known("besiroglu"), flops=1e22)
+    assert set(planned.intervals.values()) == {None}
+    assert planned.band is None
+    assert any("no covariance" in warning for warning in planned.warnings)
 
 
 def test_draws_without_an_optimum_open_the_interval(fitted):
@@ -282,13 +282,13 @@ def test_the_interval_of_the_best_size_covers():
 
 
 def test_a_single_number_in_a_fit_of_data_is_planned_from_its_own_draws(fitted):
-    found = plan(fitted, flops=1e22)
-    low, high = found.intervals["params"]
-    assert low < found.params < high
-    run = found.intervals["loss"]
-    assert run[0] < found.band[0] < found.loss < found.band[1] < run[1]
-    assert found.draws.asked == 1000
-    assert "flops" not in found.intervals
+    planned = plan(fitted, flops=1e22)
+    low, high = planned.intervals["params"]
+    assert low < planned.params < high
+    run = planned.intervals["loss"]
+    assert run[0] < planned.band[0] < planned.loss < planned.band[1] < run[1]
+    assert planned.draws.asked == 1000
+    assert "flops" not in planned.intervals
 
 
 def test_doubts_are_said(known, fitted):
@@ -301,9 +301,9 @@ def test_doubts_are_said(known, fitted):
     assert far.extrapolation["params"] > 10
     assert any("outside the data" in warning for warning in far.warnings)
     assert not any("outside the data" in warning for warning in near.warnings)
-    beside = plan(fitted, flops=1e26, with_forecast=True).warnings
-    assert any("this table's error rate adds" in warning for warning in beside)
-    assert not any("outside the data" in warning for warning in beside)
+    forecast_warnings = plan(fitted, flops=1e26, with_forecast=True).warnings
+    assert any("this table's error rate adds" in warning for warning in forecast_warnings)
+    assert not any("outside the data" in warning for warning in forecast_warnings)
     by_column = replace(fitted, source={"columns": {"params": "params"}, "study": True})
     assert any("output head" in warning for warning in plan(by_column, flops=1e20).warnings)
     # In other people's tables the name alone does not say what it counts.

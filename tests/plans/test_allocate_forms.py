@@ -47,10 +47,10 @@ def test_closed_form_and_search_agree(known, law):
 
 @pytest.mark.parametrize("law", ["outer-exponent", "kaplan-nd"])
 def test_exponents_are_the_fits_own(known, law):
-    made = known(CASES[law][0], law)
-    curve = optima(made, [1e20, 1e23])
+    fitted_law = known(CASES[law][0], law)
+    curve = optima(fitted_law, [1e20, 1e23])
     slope = np.diff(np.log(curve.params_F)) / np.log(1e3)
-    assert slope == pytest.approx(made.allocation()["a"], abs=1e-12)
+    assert slope == pytest.approx(fitted_law.allocation()["a"], abs=1e-12)
 
 
 def test_an_outer_exponent_moves_no_optimum(known):
@@ -63,9 +63,9 @@ def test_an_outer_exponent_moves_no_optimum(known):
 
 def test_kaplan_has_no_floor_and_its_printed_values(known):
     law = known(KAPLAN, "kaplan-nd")
-    found = plan(law, flops=6 * 1e6 * 1e8, params=1e6)
-    assert found.tokens == pytest.approx(1e8)
-    assert found.loss == pytest.approx(4.0313, abs=1e-4)
+    planned = plan(law, flops=6 * 1e6 * 1e8, params=1e6)
+    assert planned.tokens == pytest.approx(1e8)
+    assert planned.loss == pytest.approx(4.0313, abs=1e-4)
     assert plan(law, loss=0.5).flops > plan(law, loss=1.0).flops
 
 
@@ -90,8 +90,8 @@ def test_data_constrained_uses_its_own_decay(known):
     n = np.linspace(np.log(1e8), np.log(1e12), 200_001)
     best = n[np.argmin(of.loss(0, n, np.log(1e22 / 6) - n))]
     assert np.log(scarce.params) == pytest.approx(best, abs=1e-3)
-    back = plan(law, loss=scarce.loss, unique_tokens=5e9)
-    assert back.flops == pytest.approx(1e22, rel=1e-5)
+    by_loss = plan(law, loss=scarce.loss, unique_tokens=5e9)
+    assert by_loss.flops == pytest.approx(1e22, rel=1e-5)
 
 
 def test_equal_loops_and_parameters(known):
@@ -101,8 +101,8 @@ def test_equal_loops_and_parameters(known):
     for r, layers in ((2, 8), (4, 4), (8, 2)):
         once, looped = 4 * 12, layers * 12 + 2
         share = looped / (once + looped)
-        found = plan(law, flops=1e20, recurrence=r, recurrent_share=share)
-        flops[r] = 1e20 / (6 * found.params * found.tokens)
+        planned = plan(law, flops=1e20, recurrence=r, recurrent_share=share)
+        flops[r] = 1e20 / (6 * planned.params * planned.tokens)
         terms = loss_surface(law, FixedInputs(recurrence=r, recurrent_share=share), 100, 0).terms
         amplitude[r] = float((terms.A[0] / LOOPED["A"]) ** (-1 / LOOPED["alpha"]))
     assert amplitude == pytest.approx({2: 1.251, 4: 1.454, 8: 1.561}, abs=1e-3)
@@ -115,11 +115,11 @@ def test_equal_loops_and_parameters(known):
 
 def test_ouro_runs_its_stack_so_many_times(known):
     law = known(OURO, "loop-total")
-    found = plan(law, flops=1e21, recurrence=4)
-    assert 6 * 4 * found.params * found.tokens == pytest.approx(1e21)
+    planned = plan(law, flops=1e21, recurrence=4)
+    assert 6 * 4 * planned.params * planned.tokens == pytest.approx(1e21)
     p = OURO
-    left = p["alpha"] * p["A"] * found.params ** -p["alpha"]
-    assert left == pytest.approx(p["beta"] * p["B"] * found.tokens ** -p["beta"], rel=1e-5)
+    left = p["alpha"] * p["A"] * planned.params ** -p["alpha"]
+    assert left == pytest.approx(p["beta"] * p["B"] * planned.tokens ** -p["beta"], rel=1e-5)
     with pytest.raises(InputError, match="takes recurrence"):
         plan(law, flops=1e21)
 
@@ -171,9 +171,9 @@ def test_your_own_law(runs, monkeypatch):
     )
     monkeypatch.setitem(FORMS, "own", own)
     params, tokens, loss = runs
-    made = fit("own", {"params": params, "tokens": tokens}, loss)
-    found = plan(made, flops=1e22)
+    fitted_law = fit("own", {"params": params, "tokens": tokens}, loss)
+    planned = plan(fitted_law, flops=1e22)
     # By symmetry the best split has 20 tokens a parameter, whatever the numbers.
-    assert found.tokens_per_param == pytest.approx(20, rel=1e-5)
-    low, high = found.intervals["params"]
+    assert planned.tokens_per_param == pytest.approx(20, rel=1e-5)
+    low, high = planned.intervals["params"]
     assert high / low == pytest.approx(1, abs=1e-4)

@@ -31,7 +31,7 @@ QUESTIONS = st.fixed_dictionaries(
 def answered(law, question):
     """The plan, or None where it is refused with a way out."""
     try:
-        found = plan(law, draws=100, **question)
+        planned = plan(law, draws=100, **question)
     except (InputError, Refusal) as error:
         refused = error
     else:
@@ -40,12 +40,12 @@ def answered(law, question):
         assert refused.what
         assert refused.mend
         return None
-    data = json.dumps(found.to_json(), allow_nan=False)
-    assert found.params > 0
-    assert found.tokens > 0
-    assert math.isfinite(found.loss)
-    assert json.loads(data)["params"] == found.params
-    return found
+    data = json.dumps(planned.to_json(), allow_nan=False)
+    assert planned.params > 0
+    assert planned.tokens > 0
+    assert math.isfinite(planned.loss)
+    assert json.loads(data)["params"] == planned.params
+    return planned
 
 
 @settings(max_examples=100)
@@ -72,13 +72,13 @@ def test_plausible_questions_are_answered_and_better_than_their_neighbours(
     if unique is None:
         epochs = None
     question = {"flops": flops, "serve_tokens": serve, "unique_tokens": unique, "max_epochs": epochs}
-    found = answered(fitted, question)
-    if found is None:
+    planned = answered(fitted, question)
+    if planned is None:
         return
-    assert found.total_flops == pytest.approx(flops, rel=1e-6)
+    assert planned.total_flops == pytest.approx(flops, rel=1e-6)
     for factor in (0.9, 1.1):
         try:
-            other = plan(fitted, draws=100, **question, params=factor * found.params)
+            other = plan(fitted, draws=100, **question, params=factor * planned.params)
         except (InputError, Refusal):
             continue
-        assert other.loss >= found.loss - 1e-9
+        assert other.loss >= planned.loss - 1e-9

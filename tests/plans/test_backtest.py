@@ -26,14 +26,14 @@ def noisy(seed, sd=0.01):
 
 
 def test_the_true_law_beats_every_baseline_and_says_so():
-    found = backtest("chinchilla", GRID, noisy(0))
-    assert found.standing is Standing.AHEAD
-    assert found.gain[0] > 0
-    assert found.score.mean_abs_error < 0.01 < found.best_baseline.mean_abs_error
-    assert "the law beats the best baseline" in found.verdict()
-    assert "agrees with its level" in found.verdict()
+    tested = backtest("chinchilla", GRID, noisy(0))
+    assert tested.standing is Standing.AHEAD
+    assert tested.gain[0] > 0
+    assert tested.score.mean_abs_error < 0.01 < tested.best_baseline.mean_abs_error
+    assert "the law beats the best baseline" in tested.verdict()
+    assert "agrees with its level" in tested.verdict()
     assert {"nearest run", "frontier", "two largest rungs", "power law in all inputs"} <= {
-        score.name for score in found.baselines
+        score.name for score in tested.baselines
     }
 
 
@@ -43,18 +43,18 @@ def test_a_law_without_an_advantage_is_not_called_ahead():
     ahead = 0
     for seed in range(10):
         loss = 2 + 1e3 * sizes**-0.6 + 0.01 * np.random.default_rng(seed).standard_normal(24)
-        found = backtest("power-floor", {"params": sizes}, loss, rungs=5)
-        ahead += found.standing is Standing.AHEAD
-        assert ("the law beats" in found.verdict()) == (found.standing is Standing.AHEAD)
+        tested = backtest("power-floor", {"params": sizes}, loss, rungs=5)
+        ahead += tested.standing is Standing.AHEAD
+        assert ("the law beats" in tested.verdict()) == (tested.standing is Standing.AHEAD)
     assert ahead <= 2
 
 
 def test_the_first_sentence_names_the_best_method_and_one_number():
     """A law, the best baseline and the forecast, as each stands against the others."""
-    found = backtest("chinchilla", GRID, noisy(0))
-    law, base = (score.mean_abs_error for score in (found.score, found.best_baseline))
+    tested = backtest("chinchilla", GRID, noisy(0))
+    law, base = (score.mean_abs_error for score in (tested.score, tested.best_baseline))
     ahead, behind, equal, few = Standing
-    name = f"the baseline {found.best_baseline.words!r}"
+    name = f"the baseline {tested.best_baseline.words!r}"
     for law_over_base, over_law, over_base, words, error in (
         (ahead, behind, ahead, "Best: chinchilla, which ", law),
         (
@@ -66,21 +66,21 @@ def test_the_first_sentence_names_the_best_method_and_one_number():
         ),
         (behind, ahead, behind, f"Best: {name}, which ", base),
         (behind, ahead, equal, ("Best: the forecast and the baseline", "Best: the baseline"), None),
-        (equal, ahead, ahead, "Best: the forecast, which ", found.forecast.score.mean_abs_error),
+        (equal, ahead, ahead, "Best: the forecast, which ", tested.forecast.score.mean_abs_error),
         (ahead, ahead, behind, "No method is the best by errors and by intervals; chinchilla ", law),
         (few, few, few, "Too few hidden runs to name the best method; chinchilla ", law),
     ):
-        one = replace(found, standing=law_over_base, forecast_standing=(over_law, over_base))
-        said = one.headline()
-        assert said.startswith(words)
-        assert len(re.findall(r"[0-9.]+%", said)) == 1
-        assert len(said.split()) <= 20
+        one = replace(tested, standing=law_over_base, forecast_standing=(over_law, over_base))
+        headline = one.headline()
+        assert headline.startswith(words)
+        assert len(re.findall(r"[0-9.]+%", headline)) == 1
+        assert len(headline.split()) <= 20
         if error is not None:
-            assert f" misses hidden runs by {text.percent(error)} on average" in said
-    alone = replace(found, forecast=None, forecast_standing=None)
+            assert f" misses hidden runs by {text.percent(error)} on average" in headline
+    alone = replace(tested, forecast=None, forecast_standing=None)
     assert alone.headline().startswith("Best: chinchilla, which ")
     assert replace(alone, standing=behind).headline().startswith(f"Best: {name}")
-    assert found.to_json()["headline"] == found.headline()
+    assert tested.to_json()["headline"] == tested.headline()
 
 
 def test_no_prediction_sees_a_hidden_loss():
@@ -109,14 +109,14 @@ def test_the_forecast_wins_where_the_law_is_wrong_and_widths_alone_decide_nothin
     sizes = {"params": 10 ** rng.uniform(7, 9, 40), "tokens": 10 ** rng.uniform(9, 11, 40)}
     law = form("chinchilla").loss(LAW, sizes)
     bent = law * (1 + 0.02 * np.sin(np.log(sizes["params"] * sizes["tokens"]) / 3))
-    found = backtest("chinchilla", sizes, bent, holdout="largest-flops", share=0.3)
-    assert found.forecast.intervals.winkler < found.intervals.winkler
-    assert ": it predicts better than the law and the best baseline." in found.verdict()
+    tested = backtest("chinchilla", sizes, bent, holdout="largest-flops", share=0.3)
+    assert tested.forecast.intervals.winkler < tested.intervals.winkler
+    assert ": it predicts better than the law and the best baseline." in tested.verdict()
     true = law * np.exp(1e-4 * rng.standard_normal(40))
-    found = backtest("chinchilla", sizes, true, holdout="largest-flops", share=0.3)
-    assert found.coverage.share == found.forecast.intervals.coverage.share == 1.0
-    assert found.forecast.intervals.half_width > 1.2 * found.intervals.half_width
-    assert "it is not told apart from the law and predicts better than the best baseline" in found.verdict()
+    tested = backtest("chinchilla", sizes, true, holdout="largest-flops", share=0.3)
+    assert tested.coverage.share == tested.forecast.intervals.coverage.share == 1.0
+    assert tested.forecast.intervals.half_width > 1.2 * tested.intervals.half_width
+    assert "it is not told apart from the law and predicts better than the best baseline" in tested.verdict()
     few = backtest("chinchilla", sizes, bent, holdout="largest-flops", rungs=1)
     assert few.forecast_standing == (Standing.TOO_FEW, Standing.TOO_FEW)
     assert "The forecast misses by" in few.verdict()
@@ -129,12 +129,12 @@ def test_loops_are_forecast_beside_their_law():
     sizes["recurrence"] = rng.choice([1.0, 2.0, 4.0, 8.0], 60)
     truth = {**LAW, "C": 0.3, "gamma": 0.8, "t1": 0.0, "t2": 0.0, "t3": 0.0}
     loss = form("loop-total").loss(truth, sizes) * np.exp(2e-3 * rng.standard_normal(60))
-    found = backtest("loop-total", sizes, loss, holdout="largest-flops", share=0.3)
-    assert found.forecast.intervals.coverage.share > 0.7
-    assert found.forecast.score.mean_abs_error < 0.02
+    tested = backtest("loop-total", sizes, loss, holdout="largest-flops", share=0.3)
+    assert tested.forecast.intervals.coverage.share > 0.7
+    assert tested.forecast.score.mean_abs_error < 0.02
     law = fit("loop-total", sizes, loss)
-    beside = forecast_from_fit(law, {"params": 5e9, "tokens": 4e11, "recurrence": 4})
-    low, high = beside.interval[0]
+    prediction = forecast_from_fit(law, {"params": 5e9, "tokens": 4e11, "recurrence": 4})
+    low, high = prediction.interval[0]
     assert low < form("loop-total").loss(truth, {"params": 5e9, "tokens": 4e11, "recurrence": 4.0}) < high
 
 
@@ -144,17 +144,17 @@ def test_there_is_no_forecast_of_other_inputs_and_a_refused_one_says_why():
     options = {"holdout": "largest-position", "objective": "squared-log"}
     assert backtest("context", {"position": steps}, loss, **options).forecast is None
     few = {"params": np.geomspace(1e7, 1e9, 9)}
-    found = backtest("power-floor", few, 2 + 1e3 * few["params"] ** -0.5, rungs=2, objective="squared-log")
-    assert found.forecast is None
-    assert any("no forecast beside it: 7 different sets" in warning for warning in found.warnings)
+    tested = backtest("power-floor", few, 2 + 1e3 * few["params"] ** -0.5, rungs=2, objective="squared-log")
+    assert tested.forecast is None
+    assert any("no forecast beside it: 7 different sets" in warning for warning in tested.warnings)
 
 
 def test_baselines_by_hand():
     n = np.array([1e6, 1e7, 1e8, 1e9])
     loss = np.array([4.0, 3.0, 2.5, 2.2])
     x, y = np.append(n, n[:3] * 1.2), np.append(loss, loss[:3] + 0.1)
-    found = backtest("power", {"params": x}, y, holdout=x > 5e8)
-    by_name = {score.name: score.predicted[0] for score in found.baselines}
+    tested = backtest("power", {"params": x}, y, holdout=x > 5e8)
+    by_name = {score.name: score.predicted[0] for score in tested.baselines}
     assert by_name["nearest run"] == pytest.approx(2.6)  # 1.2e8
     # Masks order rungs by the first input: the two largest are 1.2e8 and 1e8.
     assert by_name["mean of the largest rung"] == pytest.approx(2.6)
@@ -197,11 +197,11 @@ def test_rungs_and_shares():
 def test_seeds_are_one_point_and_measure_the_noise():
     x = {name: np.repeat(values, 3) for name, values in GRID.items()}
     loss = form("chinchilla").loss(LAW, x) + 0.01 * np.random.default_rng(5).standard_normal(3 * N.size)
-    found = backtest("chinchilla", x, loss, cluster=np.repeat(np.arange(N.size), 3))
-    assert len(found.runs) == 15
-    assert found.coverage.points == 5
-    assert found.seed_noise == pytest.approx(0.01, rel=0.25)
-    assert found.rmse_in_noise == pytest.approx(found.score.rmse / found.seed_noise)
+    tested = backtest("chinchilla", x, loss, cluster=np.repeat(np.arange(N.size), 3))
+    assert len(tested.runs) == 15
+    assert tested.coverage.points == 5
+    assert tested.seed_noise == pytest.approx(0.01, rel=0.25)
+    assert tested.rmse_in_noise == pytest.approx(tested.score.rmse / tested.seed_noise)
     assert backtest("chinchilla", GRID, noisy(0)).rmse_in_noise is None
 
 
@@ -242,13 +242,13 @@ def test_bad_rows_are_named_by_their_place_in_the_whole_table():
 
 
 def test_json_is_strict():
-    found = backtest("chinchilla", GRID, noisy(0))
-    back = json.loads(json.dumps(found.to_json(), allow_nan=False))
-    names = [standing.name for standing in found.forecast_standing]
-    assert list(back["forecast_standing"].items()) == list(zip(("law", "baseline"), names, strict=True))
-    assert back["standing"] == "AHEAD"
-    assert back["verdict"] == found.verdict()
-    assert len(back["runs"]) == 5
+    tested = backtest("chinchilla", GRID, noisy(0))
+    reloaded = json.loads(json.dumps(tested.to_json(), allow_nan=False))
+    names = [standing.name for standing in tested.forecast_standing]
+    assert list(reloaded["forecast_standing"].items()) == list(zip(("law", "baseline"), names, strict=True))
+    assert reloaded["standing"] == "AHEAD"
+    assert reloaded["verdict"] == tested.verdict()
+    assert len(reloaded["runs"]) == 5
 
 
 def test_a_published_extrapolation(run_tables):
@@ -256,7 +256,7 @@ def test_a_published_extrapolation(run_tables):
     0.73%, with one exponent for both terms and models of up to 412M parameters."""
     runs = pl.read_csv(run_tables / "gadre-overtraining" / "runs_104.csv").filter(pl.col("dataset") == "rpj")
     hide = (runs["params"] > 1e9).to_numpy()
-    found = backtest(
+    tested = backtest(
         "chinchilla",
         {"params": runs["params"], "tokens": runs["tokens"]},
         runs["loss_c4_val"],
@@ -265,9 +265,9 @@ def test_a_published_extrapolation(run_tables):
         tied=[("alpha", "beta")],
     )
     error = {
-        round(run.inputs["tokens"] / run.inputs["params"]): abs(run.relative_error) for run in found.runs
+        round(run.inputs["tokens"] / run.inputs["params"]): abs(run.relative_error) for run in tested.runs
     }
     assert error[640] < 0.0071
     assert max(error.values()) < 0.0073
-    assert found.best_baseline.mean_abs_error > 0.03
-    assert found.coverage.share == 1.0
+    assert tested.best_baseline.mean_abs_error > 0.03
+    assert tested.coverage.share == 1.0

@@ -49,10 +49,10 @@ def test_averaging_beats_choosing_where_no_form_is_right_and_the_verdict_says_so
     sizes = {"params": 10 ** rng.uniform(7, 9, 40), "tokens": 10 ** rng.uniform(9, 11, 40)}
     law = form("chinchilla").loss(LAW, sizes)
     bent = law * (1 + 0.02 * np.sin(np.log(sizes["params"] * sizes["tokens"]) / 3))
-    found = compare(["chinchilla", "kaplan-nd"], sizes, bent, holdout="largest-flops", share=0.3)
-    assert found.forecast < found.best.largest
-    assert found.forecast_gap.told_apart
-    assert "Averaging beats choosing: the forecast errs by" in found.verdict()
+    comparison = compare(["chinchilla", "kaplan-nd"], sizes, bent, holdout="largest-flops", share=0.3)
+    assert comparison.forecast < comparison.best.largest
+    assert comparison.forecast_gap.told_apart
+    assert "Averaging beats choosing: the forecast errs by" in comparison.verdict()
     few = compare(["chinchilla", "kaplan-nd"], sizes, bent, holdout="largest-flops", rungs=1)
     assert few.forecast < few.best.largest
     assert few.forecast_gap.interval is None
@@ -83,9 +83,9 @@ def test_a_form_that_huber_refuses_is_fitted_by_squares_and_said():
     rng = np.random.default_rng(0)
     sizes = {"params": 10 ** rng.uniform(7.3, 9, 24), "tokens": 10 ** rng.uniform(9.3, 11, 24)}
     loss = form("chinchilla").loss(LAW, sizes) * np.exp(0.006 * rng.standard_normal(24))
-    found = compare(["chinchilla", "outer-exponent"], sizes, loss, objective=None)
-    assert "chinchilla" in by_law(found)
-    assert any(said.startswith("chinchilla: fitted by squared-log") for said in found.warnings)
+    comparison = compare(["chinchilla", "outer-exponent"], sizes, loss, objective=None)
+    assert "chinchilla" in by_law(comparison)
+    assert any(warning.startswith("chinchilla: fitted by squared-log") for warning in comparison.warnings)
     strict = compare(["chinchilla", "power"], sizes, loss, objective="huber-log")
     assert "chinchilla" in dict(strict.refused)
     tested = backtest("chinchilla", sizes, loss, rungs=2)
@@ -99,8 +99,8 @@ def test_the_other_truth_gives_the_other_winner():
     """Negative control: the same check with data of the rival law."""
     kaplan = {"Nc": 6.4e13, "aN": 0.076, "Dc": 1.8e13, "aD": 0.103}
     loss = form("kaplan-nd").loss(kaplan, GRID) + 0.002 * np.random.default_rng(1).standard_normal(N.size)
-    found = compare(["power", "kaplan-nd"], GRID, loss)
-    assert found.best.law == "kaplan-nd"
+    comparison = compare(["power", "kaplan-nd"], GRID, loss)
+    assert comparison.best.law == "kaplan-nd"
 
 
 def test_equal_forms_are_told_apart_no_more_often_than_the_level_allows():
@@ -126,11 +126,11 @@ def test_equal_forms_are_told_apart_no_more_often_than_the_level_allows():
 def test_a_law_that_refuses_is_listed_with_its_reason():
     x = {"params": np.geomspace(1e7, 1e9, 12)}
     loss = (5e13 / x["params"]) ** 0.08 * (1 + 0.002 * np.random.default_rng(2).standard_normal(12))
-    found = compare(["power", "power-floor"], x, loss)
-    assert [one.law for one in found.entries] == ["power"]
-    assert found.refused[0][0] == "power-floor"
-    assert "floor" in found.refused[0][1]
-    assert "only form" in found.verdict()
+    comparison = compare(["power", "power-floor"], x, loss)
+    assert [one.law for one in comparison.entries] == ["power"]
+    assert comparison.refused[0][0] == "power-floor"
+    assert "floor" in comparison.refused[0][1]
+    assert "only form" in comparison.verdict()
     with pytest.raises(Refusal, match="no form stands"):
         compare(["power", "power-floor"], {"params": np.tile([1e8, 1.1e8], 6)}, loss, folds=2)
 
@@ -151,8 +151,8 @@ def test_groups_never_stand_on_both_sides():
 
 
 def test_a_larger_law_never_fits_worse():
-    found = compare(["power", "power-floor", "chinchilla", "outer-exponent"], GRID, noisy(4), folds=2)
-    assert found.warnings == ()
+    comparison = compare(["power", "power-floor", "chinchilla", "outer-exponent"], GRID, noisy(4), folds=2)
+    assert comparison.warnings == ()
 
 
 def test_a_larger_law_that_fits_worse_is_flagged():
@@ -173,8 +173,8 @@ def test_the_criterion_is_that_of_the_textbook(compared):
 
 
 def test_the_same_seed_gives_the_same_folds():
-    one, again, other = (compare(["power", "kaplan-nd"], GRID, noisy(0), seed=seed) for seed in (1, 1, 2))
-    assert again.to_json() == one.to_json()
+    one, second, other = (compare(["power", "kaplan-nd"], GRID, noisy(0), seed=seed) for seed in (1, 1, 2))
+    assert second.to_json() == one.to_json()
     assert other.best.folds != one.best.folds
     assert other.best.largest == one.best.largest
 
@@ -197,7 +197,7 @@ def test_bad_options_are_named(laws, options, words):
 
 
 def test_json_is_strict(compared):
-    back = json.loads(json.dumps(compared.to_json(), allow_nan=False))
-    assert [one["law"] for one in back["entries"]] == [one.law for one in compared.entries]
-    assert back["criterion"] == "AICc of the squared-log fit"
-    assert back["verdict"] == compared.verdict()
+    reloaded = json.loads(json.dumps(compared.to_json(), allow_nan=False))
+    assert [one["law"] for one in reloaded["entries"]] == [one.law for one in compared.entries]
+    assert reloaded["criterion"] == "AICc of the squared-log fit"
+    assert reloaded["verdict"] == compared.verdict()

@@ -56,9 +56,9 @@ def test_hours_and_money(known):
 
 
 def test_json_is_strict_and_keeps_the_contract(known, fitted):
-    for found in (plan(known("besiroglu"), flops=1e21), plan(fitted, loss=2.3, unique_tokens=1e10)):
-        data = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    for planned in (plan(known("besiroglu"), flops=1e21), plan(fitted, loss=2.3, unique_tokens=1e10)):
+        data = json.loads(json.dumps(planned.to_json(), allow_nan=False))
         assert {"flops", "params", "tokens", "loss", "intervals", "warnings", "extrapolation"} <= set(data)
         assert data["hardware"]["gpu"] == "h100"
         assert data["penalty"]["within_10_percent"][0] < 1
-        assert data["flops"] == found.flops
+        assert data["flops"] == planned.flops

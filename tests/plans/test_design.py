@@ -65,21 +65,21 @@ def test_beats_random_and_d_optimal_choice_and_only_for_its_own_target(simulatio
 
 
 def test_keeps_to_the_budget_the_number_and_the_grid(pilot):
-    found = design(pilot, budget_flops=6e19, target=TARGET, at_most=5)
-    assert 1 <= len(found.runs) <= 5
-    assert found.spent_flops == pytest.approx(sum(run.flops for run in found.runs))
-    assert found.spent_flops <= 6e19 * (1 + 1e-9)
-    for run in found.runs:
+    designed = design(pilot, budget_flops=6e19, target=TARGET, at_most=5)
+    assert 1 <= len(designed.runs) <= 5
+    assert designed.spent_flops == pytest.approx(sum(run.flops for run in designed.runs))
+    assert designed.spent_flops <= 6e19 * (1 + 1e-9)
+    for run in designed.runs:
         assert run.flops == pytest.approx(6 * run.inputs["params"] * run.inputs["tokens"])
         for name, value in run.inputs.items():
             low, high = pilot.ranges[name]
             assert low * (1 - 1e-9) <= value <= min(high * REACH, TARGET[name]) * (1 + 1e-9)
-    widths = [found.half_width_now, *(run.half_width for run in found.runs)]
+    widths = [designed.half_width_now, *(run.half_width for run in designed.runs)]
     assert all(later < before for before, later in pairwise(widths))
-    assert found.half_width_after == found.runs[-1].half_width
-    assert found.half_width_after < found.half_width_d_optimal < found.half_width_random
+    assert designed.half_width_after == designed.runs[-1].half_width
+    assert designed.half_width_after < designed.half_width_d_optimal < designed.half_width_random
     low, high = pilot.predict(**TARGET).band
-    assert found.half_width_now == pytest.approx((high - low) / 2)
+    assert designed.half_width_now == pytest.approx((high - low) / 2)
 
 
 def test_more_budget_never_leaves_more_doubt(pilot):
@@ -148,8 +148,8 @@ def test_d_gain_adds_up_to_the_log_determinant(pilot):
     selection = [3, 17, 40]
     block = linear.cov_TT[np.ix_(selection, selection)] / linear.noise_C[selection]
     wanted = np.linalg.slogdet(np.eye(3) + block)[1]
-    found = after_runs(linear, d_gain, selection)[1]
-    assert found == pytest.approx(wanted, rel=1e-6)
+    gain = after_runs(linear, d_gain, selection)[1]
+    assert gain == pytest.approx(wanted, rel=1e-6)
 
 
 def test_the_same_seed_gives_the_same_design(pilot):
@@ -159,11 +159,11 @@ def test_the_same_seed_gives_the_same_design(pilot):
 
 def test_candidates_and_costs_of_ones_own(pilot):
     mine = {"params": [1e8, 2e9], "tokens": [1e10, 4e10]}
-    found = design(
+    designed = design(
         pilot, budget_flops=100.0, target=TARGET, candidates=mine, cost=lambda x: np.array([10.0, 60.0])
     )
-    assert {run.inputs["params"] for run in found.runs} <= {1e8, 2e9}
-    assert found.spent_flops <= 100
+    assert {run.inputs["params"] for run in designed.runs} <= {1e8, 2e9}
+    assert designed.spent_flops <= 100
 
 
 def test_refuses_what_it_cannot_know(pilot):
@@ -197,5 +197,5 @@ def test_a_law_without_tokens_asks_for_the_cost():
     law = fit("power", {"params": N}, (5e13 / N) ** 0.08 * noise)
     with pytest.raises(InputError, match="do not follow"):
         design(law, budget_flops=1e19, target={"params": 1e9})
-    found = design(law, budget_flops=1e19, target={"params": 1e9}, cost=lambda x: 120 * x["params"] ** 2)
-    assert max(run.inputs["params"] for run in found.runs) > 1e8
+    designed = design(law, budget_flops=1e19, target={"params": 1e9}, cost=lambda x: 120 * x["params"] ** 2)
+    assert max(run.inputs["params"] for run in designed.runs) > 1e8

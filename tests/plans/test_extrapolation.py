@@ -28,10 +28,10 @@ def test_sides_are_compared_where_neither_is_refused():
 
 
 def test_the_centre_has_a_mean_over_tables_and_one_over_splits_too():
-    said = line("law", [mean_of([ONE, WIDE]), ONE, None]).split()
-    assert said[1] == "2"
-    assert said[5] == f"{np.sqrt(0.025 * 0.01):.2%}"
-    assert said[6] == f"{np.sqrt(0.02 * 0.01):.2%}"
+    cells = line("law", [mean_of([ONE, WIDE]), ONE, None]).split()
+    assert cells[1] == "2"
+    assert cells[5] == f"{np.sqrt(0.025 * 0.01):.2%}"
+    assert cells[6] == f"{np.sqrt(0.02 * 0.01):.2%}"
 
 
 def test_a_refused_split_has_no_score():
@@ -42,9 +42,9 @@ def test_a_refused_split_has_no_score():
     hide = np.arange(4) > 2
     assert score(of, hide, refuse) is None
     ends = np.log([1.01]), np.log([0.99]), np.log([1.02])
-    found = score(of, hide, lambda *asked: ends)
-    assert (found.held, found.rms) == (1.0, pytest.approx(np.log(1.01)))
-    assert found.winkler == pytest.approx(np.log(1.02 / 0.99))
+    scored = score(of, hide, lambda *asked: ends)
+    assert (scored.held, scored.rms) == (1.0, pytest.approx(np.log(1.01)))
+    assert scored.winkler == pytest.approx(np.log(1.02 / 0.99))
 
 
 def test_each_setting_of_a_simulation_draws_its_own_runs(monkeypatch):
@@ -95,18 +95,18 @@ def test_constants_are_chosen_without_the_family_they_are_judged_on(monkeypatch,
 
     monkeypatch.setattr(extrapolation, "TUNED", {"it": {"narrow": reach(0.01), "wide": reach(0.2)}})
     extrapolation.by_family([table_of("a", 0), table_of("b", 1)])
-    said = capsys.readouterr().out
-    assert "it, a: wide\n" in said
-    assert "it, b: narrow\n" in said
-    assert " 50.0% " in next(line for line in said.splitlines() if line.startswith("it, 90%"))
+    out = capsys.readouterr().out
+    assert "it, a: wide\n" in out
+    assert "it, b: narrow\n" in out
+    assert " 50.0% " in next(line for line in out.splitlines() if line.startswith("it, 90%"))
 
 
 @pytest.fixture(scope="module")
 def public(run_tables):
     """Whole families of public tables, each beside all its splits."""
-    found = list(tables(run_tables, (gadre, chinchilla, isoflops)))
-    assert len(found) == 7
-    return found
+    all_tables = list(tables(run_tables, (gadre, chinchilla, isoflops)))
+    assert len(all_tables) == 7
+    return all_tables
 
 
 def by_seven_tenths(of, hide, level):

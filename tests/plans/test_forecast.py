@@ -30,15 +30,15 @@ def same(ours, others, factor=1.0):
 
 def test_the_order_of_rows_changes_nothing(simulated, plain):
     order = np.random.default_rng(1).permutation(len(simulated[0]))
-    again = asked(*(column[order] for column in simulated))
-    assert np.array_equal(again.loss, plain.loss)
-    assert np.array_equal(again.interval, plain.interval)
+    second = asked(*(column[order] for column in simulated))
+    assert np.array_equal(second.loss, plain.loss)
+    assert np.array_equal(second.interval, plain.interval)
 
 
 def test_rows_repeated_exactly_change_nothing_and_a_seed_does(simulated, plain):
     twice = [np.concatenate([column, column[:9]]) for column in simulated]
-    again = asked(*twice)
-    assert np.array_equal(again.interval, plain.interval)
+    second = asked(*twice)
+    assert np.array_equal(second.interval, plain.interval)
     twice[2][-9:] *= 1.001
     assert not np.array_equal(asked(*twice).interval, plain.interval)
 
@@ -64,13 +64,13 @@ def test_of_many_runs_always_the_same_part_is_taken():
     assert np.array_equal(first.z_In, second.z_In)
 
 
-@pytest.mark.parametrize(("count", "said"), [(MOST_RUNS + 1, True), (MOST_RUNS, False)])
-def test_a_part_of_the_runs_is_a_note(count, said):
+@pytest.mark.parametrize(("count", "has_note"), [(MOST_RUNS + 1, True), (MOST_RUNS, False)])
+def test_a_part_of_the_runs_is_a_note(count, has_note):
     N, D, loss = runs_of(count)
-    found = asked(N, D, loss, at={"params": 5e9, "tokens": 4e11})
-    notes = found.source.get("notes", [])
-    assert [note.partition(":")[0] for note in notes] == [f"{MOST_RUNS} of {count} runs were used"] * said
-    assert not any("were used" in warning for warning in found.warnings)
+    prediction = asked(N, D, loss, at={"params": 5e9, "tokens": 4e11})
+    notes = prediction.source.get("notes", [])
+    assert [note.partition(":")[0] for note in notes] == [f"{MOST_RUNS} of {count} runs were used"] * has_note
+    assert not any("were used" in warning for warning in prediction.warnings)
 
 
 def test_levels_nest(simulated):
@@ -84,24 +84,22 @@ def test_levels_nest(simulated):
 def test_a_base_finds_its_own_constants():
     N, D, loss = runs_of(60, noise=0.0)
     runs = log_runs({"params": N, "tokens": D}, loss)
-    found = fit_base(SEVERAL_INPUTS[0], runs.z_In, runs.y_n)
-    assert found.converged
-    floor = np.exp(found.theta_p[0] + runs.middle_loss)
-    assert [floor, *np.exp(found.theta_p[3:])] == pytest.approx([1.8, 0.35, 0.37], rel=2e-3)
+    law = fit_base(SEVERAL_INPUTS[0], runs.z_In, runs.y_n)
+    assert law.converged
+    floor = np.exp(law.theta_p[0] + runs.middle_loss)
+    assert [floor, *np.exp(law.theta_p[3:])] == pytest.approx([1.8, 0.35, 0.37], rel=2e-3)
 
 
 def test_slopes_of_every_base_are_its_derivatives(simulated):
     logs = log_runs({"params": simulated[0], "tokens": simulated[1]}, simulated[2])
     for base in SEVERAL_INPUTS:
-        found = fit_base(base, logs.z_In, logs.y_n)
-        _, slopes = found.value(logs.z_In)
-        for p in range(len(found.theta_p)):
-            step = np.zeros_like(found.theta_p)
+        law = fit_base(base, logs.z_In, logs.y_n)
+        _, slopes = law.value(logs.z_In)
+        for p in range(len(law.theta_p)):
+            step = np.zeros_like(law.theta_p)
             step[p] = 1e-6
             ends = [
-                type(found)(base, 2, found.theta_p + sign * step, found.w_n, found.scatter, True).value(
-                    logs.z_In
-                )[0]
+                type(law)(base, 2, law.theta_p + sign * step, law.w_n, law.scatter, True).value(logs.z_In)[0]
                 for sign in (1, -1)
             ]
             np.testing.assert_allclose(slopes[:, p], (ends[0] - ends[1]) / 2e-6, atol=1e-7)
@@ -119,9 +117,9 @@ def test_kriging_follows_a_smooth_error_that_the_law_has_not():
     N, D, loss = runs_of(120, noise=0.0005, bend=0.02)
     runs = log_runs({"params": N, "tokens": D}, loss)
     seen, new = runs.take(np.arange(120) % 3 > 0), runs.take(np.arange(120) % 3 == 0)
-    found = fit_base(SEVERAL_INPUTS[0], seen.z_In, seen.y_n)
-    mean_q, _ = krige(found, seen.z_In, seen.y_n, seen.label_n).moments(new.z_In)
-    law_q, _ = found.value(new.z_In)
+    law = fit_base(SEVERAL_INPUTS[0], seen.z_In, seen.y_n)
+    mean_q, _ = krige(law, seen.z_In, seen.y_n, seen.label_n).moments(new.z_In)
+    law_q, _ = law.value(new.z_In)
     rms = [np.sqrt(np.mean((new.y_n - predicted) ** 2)) for predicted in (mean_q, law_q)]
     assert rms[0] < 0.5 * rms[1]
 
@@ -183,8 +181,8 @@ def test_losses_that_no_law_follows_are_said(simulated):
 
 def test_sizes_that_rise_together_are_said():
     N = np.geomspace(1e7, 1e9, 30)
-    found = asked(N, 20 * N, loss_at(N, 20 * N) * (1 + 0.001 * np.sin(np.arange(30))))
-    assert any("rise together" in warning for warning in found.warnings)
+    prediction = asked(N, 20 * N, loss_at(N, 20 * N) * (1 + 0.001 * np.sin(np.arange(30))))
+    assert any("rise together" in warning for warning in prediction.warnings)
     # Of three inputs two are enough, and it is known which.
     loops = np.resize([1.0, 2.0, 4.0, 8.0], 30)
     spread = N * np.random.default_rng(3).uniform(2, 200, 30)
@@ -192,8 +190,10 @@ def test_sizes_that_rise_together_are_said():
         loss = loss_at(N, tokens) + 0.3 / loops
         assert log_runs({"params": N, "tokens": tokens, "recurrence": loops}, loss).on_one_line == together
     runs = {"params": N, "tokens": 20 * N, "recurrence": loops}
-    found = forecast(runs, loss_at(N, 20 * N) + 0.3 / loops, {"params": 1e8, "tokens": 1e9, "recurrence": 2})
-    assert any("rise together" in warning for warning in found.warnings)
+    prediction = forecast(
+        runs, loss_at(N, 20 * N) + 0.3 / loops, {"params": 1e8, "tokens": 1e9, "recurrence": 2}
+    )
+    assert any("rise together" in warning for warning in prediction.warnings)
 
 
 # One input
@@ -202,9 +202,9 @@ def test_sizes_that_rise_together_are_said():
 def test_one_input_is_forecast_by_power_laws():
     N = np.geomspace(1e7, 1e9, 25)
     loss = (1.5 + (N / 1e8) ** -0.3) * np.exp(0.002 * np.random.default_rng(0).standard_normal(25))
-    found = forecast({"params": N}, loss, {"params": [5e9]})
-    assert set(found.laws) == {"power-floor", "power"}
-    low, high = found.interval[0]
+    prediction = forecast({"params": N}, loss, {"params": [5e9]})
+    assert set(prediction.laws) == {"power-floor", "power"}
+    low, high = prediction.interval[0]
     assert low < 1.5 + 50**-0.3 < high
 
 

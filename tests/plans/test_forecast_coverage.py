@@ -33,13 +33,13 @@ def misses(kind):
         N = 10 ** np.concatenate([rng.uniform(7, 9, RUNS), rng.uniform(8.5, 10, NEW)])
         D = 10 ** np.concatenate([rng.uniform(9, 11, RUNS), rng.uniform(10.5, 12, NEW)])
         y = losses(rng, kind, N, D)
-        found = forecast(
+        prediction = forecast(
             {"params": N[:RUNS], "tokens": D[:RUNS]},
             y[:RUNS],
             {"params": N[RUNS:], "tokens": D[RUNS:]},
         )
-        low, high = np.log(found.interval).T
-        out.append(np.abs(np.log(y[RUNS:] / found.loss)) / ((high - low) / 2))
+        low, high = np.log(prediction.interval).T
+        out.append(np.abs(np.log(y[RUNS:] / prediction.loss)) / ((high - low) / 2))
     return np.concatenate(out)
 
 
@@ -71,12 +71,12 @@ def checkpoint_misses(runs=14, rows=5):
         D = 10 ** rng.uniform(10, 11, runs)[run] * np.tile(np.geomspace(0.1, 1, rows), runs)
         noise = NOISE * rng.standard_normal(runs)[run] + NOISE / 10 * rng.standard_normal(runs * rows)
         new = 10 ** rng.uniform(8.5, 10, NEW), 10 ** rng.uniform(10.5, 12, NEW)
-        seen, there = (1.8 + 480 * n**-0.35 + 2100 * d**-0.37 for n, d in ((N, D), new))
-        there = there * np.exp(NOISE * rng.standard_normal(NEW))
+        seen, new_losses = (1.8 + 480 * n**-0.35 + 2100 * d**-0.37 for n, d in ((N, D), new))
+        new_losses = new_losses * np.exp(NOISE * rng.standard_normal(NEW))
         at = dict(zip(("params", "tokens"), new, strict=True))
-        found = forecast({"params": N, "tokens": D}, seen * np.exp(noise), at, cluster=run)
-        low, high = np.log(found.interval).T
-        out.append(np.abs(np.log(there / found.loss)) / ((high - low) / 2))
+        prediction = forecast({"params": N, "tokens": D}, seen * np.exp(noise), at, cluster=run)
+        low, high = np.log(prediction.interval).T
+        out.append(np.abs(np.log(new_losses / prediction.loss)) / ((high - low) / 2))
     return np.concatenate(out)
 
 

@@ -24,10 +24,10 @@ def compute_optimal(count=16, noise=1e-3, scatter=0.0):
 
 @pytest.mark.parametrize("asked_for", [{"flops": 6 * 20 * 4e18}, {"params": 2e9}])
 def test_one_size_is_asked_where_the_other_follows_it(asked_for):
-    known = isoloss.forecast(compute_optimal(), **asked_for)
-    (doubt,) = [words for words in known.warnings if "follow" in words]
+    prediction = isoloss.forecast(compute_optimal(), **asked_for)
+    (doubt,) = [words for words in prediction.warnings if "follow" in words]
     assert doubt.endswith("in these runs: the forecast holds on their line alone")
-    assert known.interval[0, 0] < loss_at(2e9, 4e10) < known.interval[0, 1]
+    assert prediction.interval[0, 0] < loss_at(2e9, 4e10) < prediction.interval[0, 1]
 
 
 def test_one_size_is_no_question_where_the_other_differs():
@@ -38,9 +38,9 @@ def test_one_size_is_no_question_where_the_other_differs():
 def test_a_written_forecast_is_asked_by_one_of_its_sizes_with_the_same_doubt(tmp_path):
     path = tmp_path / "forecast.json"
     files.write_json(path, isoloss.forecast(compute_optimal(), params=2e9, tokens=4e10).to_json())
-    known = isoloss.forecast(path, params=2e9)
-    assert any("tokens follows params" in words for words in known.warnings)
-    assert np.allclose(known.loss, isoloss.forecast(compute_optimal(), params=2e9).loss)
+    prediction = isoloss.forecast(path, params=2e9)
+    assert any("tokens follows params" in words for words in prediction.warnings)
+    assert np.allclose(prediction.loss, isoloss.forecast(compute_optimal(), params=2e9).loss)
 
 
 def repeated(epochs, unique):
@@ -52,10 +52,10 @@ def repeated(epochs, unique):
 
 
 def test_epochs_say_that_data_are_repeated():
-    known = isoloss.forecast(repeated([1.0, 2.0, 4.0, 8.0], 1e9), params=2e9, tokens=2e10)
-    assert "the runs repeat 1B unique tokens: so does the forecast" in known.warnings
-    assert any("passed more than 4 times over their data" in words for words in known.warnings)
-    assert known.source["derived"]["unique_tokens"] == "unique_tokens = tokens / epochs"
+    prediction = isoloss.forecast(repeated([1.0, 2.0, 4.0, 8.0], 1e9), params=2e9, tokens=2e10)
+    assert "the runs repeat 1B unique tokens: so does the forecast" in prediction.warnings
+    assert any("passed more than 4 times over their data" in words for words in prediction.warnings)
+    assert prediction.source["derived"]["unique_tokens"] == "unique_tokens = tokens / epochs"
     once = repeated([0.25, 0.5, 1.0], 1e9)
     assert not any("repeat" in words for words in isoloss.forecast(once, params=2e9, tokens=2e10).warnings)
 
@@ -78,8 +78,8 @@ def test_epochs_that_say_nothing_are_asked_for_by_their_own_name(none):
 
 def test_data_seen_equally_often_are_told_as_such():
     thrice = repeated([3.0] * 4, np.repeat([1e9, 2e9, 4e9, 8e9], 6))
-    known = isoloss.forecast(thrice, params=2e9, tokens=6e10)
-    assert "each run sees its data 3 times: so does the forecast" in known.warnings
+    prediction = isoloss.forecast(thrice, params=2e9, tokens=6e10)
+    assert "each run sees its data 3 times: so does the forecast" in prediction.warnings
 
 
 def test_sizes_that_no_model_has_are_refused_in_python_too(simulated):

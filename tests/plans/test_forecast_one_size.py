@@ -24,19 +24,19 @@ def asked(kind, noise, seed=0, runs=RUNS, at=AT):
 
 
 def test_a_floor_that_the_runs_show_leaves_the_law_without_one_no_share():
-    found, truth = asked("floor", 0.002, at=1e11)
-    shares = {name: law.share for name, law in found.laws.items()}
+    prediction, truth = asked("floor", 0.002, at=1e11)
+    shares = {name: law.share for name, law in prediction.laws.items()}
     assert shares["power-floor"] > 0.95
     assert sum(shares.values()) == pytest.approx(1.0)
-    assert found.loss[0] == pytest.approx(truth[0], rel=0.02)
-    equal = np.mean([law.loss[0] for law in found.laws.values()])
+    assert prediction.loss[0] == pytest.approx(truth[0], rel=0.02)
+    equal = np.mean([law.loss[0] for law in prediction.laws.values()])
     assert abs(np.log(equal / truth[0])) > 0.05, "what the law without a floor would cost"
-    assert not any("disagree" in warning for warning in found.warnings)
+    assert not any("disagree" in warning for warning in prediction.warnings)
 
 
 def test_a_floor_that_few_runs_leave_open_keeps_both_laws():
-    found, _ = asked("power", 0.02, runs=10)
-    assert all(0.1 < law.share < 0.9 for law in found.laws.values())
+    prediction, _ = asked("power", 0.02, runs=10)
+    assert all(0.1 < law.share < 0.9 for law in prediction.laws.values())
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.05, 1.15])
@@ -45,17 +45,17 @@ def test_a_row_far_off_does_not_turn_the_shares(runs, factor):
     N = np.geomspace(1e7, 1e9, runs)
     loss = (1.8 + 480 * N**-0.35) * np.exp(0.001 * np.random.default_rng(3).standard_normal(runs))
     loss[5] *= factor
-    found = forecast({"params": N}, loss, {"params": 1e10})
-    assert found.laws["power-floor"].share > 0.9
-    assert found.loss[0] == pytest.approx(1.8 + 480 * 1e10**-0.35, rel=0.01)
+    prediction = forecast({"params": N}, loss, {"params": 1e10})
+    assert prediction.laws["power-floor"].share > 0.9
+    assert prediction.loss[0] == pytest.approx(1.8 + 480 * 1e10**-0.35, rel=0.01)
 
 
 def test_laws_of_several_sizes_share_alike():
     rng = np.random.default_rng(0)
     N, D = 10 ** rng.uniform(7, 9, 30), 10 ** rng.uniform(9, 11, 30)
     loss = 1.8 + 480 * N**-0.35 + 2100 * D**-0.37
-    found = forecast({"params": N, "tokens": D}, loss, {"params": AT, "tokens": 1e11})
-    assert {law.share for law in found.laws.values()} == {0.25}
+    prediction = forecast({"params": N, "tokens": D}, loss, {"params": AT, "tokens": 1e11})
+    assert {law.share for law in prediction.laws.values()} == {0.25}
 
 
 def test_order_and_factors_change_no_share():
@@ -79,9 +79,9 @@ def misses():
         each = []
         for seed, noise in ((seed, noise) for seed in range(SEEDS) for noise in (0.01, 0.05)):
             at = 10 ** np.random.default_rng(100 + seed).uniform(9.3, 10.3, NEW)
-            found, truth = asked(kind, noise, seed, at=at)
-            low, high = np.log(found.interval).T
-            each.append(np.abs(np.log(truth / found.loss)) / ((high - low) / 2))
+            prediction, truth = asked(kind, noise, seed, at=at)
+            low, high = np.log(prediction.interval).T
+            each.append(np.abs(np.log(truth / prediction.loss)) / ((high - low) / 2))
         out[kind] = np.concatenate(each)
     return out
 

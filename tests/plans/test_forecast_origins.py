@@ -62,18 +62,20 @@ def checkpoints(size_of_run=6):
 
 def test_names_of_runs_change_the_forecast_and_which_names_does_not():
     N, D, loss, run = checkpoints()
-    blind, told = asked(N, D, loss), asked(N, D, loss, cluster=run)
-    assert np.diff(told.interval[0]) != np.diff(blind.interval[0])
+    blind, clustered = asked(N, D, loss), asked(N, D, loss, cluster=run)
+    assert np.diff(clustered.interval[0]) != np.diff(blind.interval[0])
     renamed = asked(N, D, loss, cluster=np.array([f"r{14 - name}" for name in run]))
-    assert renamed.interval == pytest.approx(told.interval, rel=1e-7)
+    assert renamed.interval == pytest.approx(clustered.interval, rel=1e-7)
 
 
 def test_a_run_is_hidden_whole():
     """Its early checkpoints, left to see, would tell its noise."""
     N, D, loss, run = checkpoints()
-    blind, told = (error_rate(log_runs({"params": N, "tokens": D}, loss, cluster)) for cluster in (None, run))
-    assert told.whole
-    assert told.origins < blind.origins  # the most tokens are those of every run
+    blind, clustered = (
+        error_rate(log_runs({"params": N, "tokens": D}, loss, cluster)) for cluster in (None, run)
+    )
+    assert clustered.whole
+    assert clustered.origins < blind.origins  # the most tokens are those of every run
 
 
 def test_runs_that_no_hiding_leaves_whole_are_said():
@@ -81,9 +83,9 @@ def test_runs_that_no_hiding_leaves_whole_are_said():
     N, D = square()
     loss = loss_at(N, D) * np.exp(0.004 * np.random.default_rng(0).standard_normal(36))
     deal = np.add.outer(np.arange(6), np.arange(6)).ravel() % 2
-    told = asked(N, D, loss, cluster=deal)
-    assert any("stood on both sides of every hiding" in warning for warning in told.warnings)
-    assert told.origins > 0
+    clustered = asked(N, D, loss, cluster=deal)
+    assert any("stood on both sides of every hiding" in warning for warning in clustered.warnings)
+    assert clustered.origins > 0
     assert not any("both sides" in warning for warning in asked(N, D, loss).warnings)
 
 

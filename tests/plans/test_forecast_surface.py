@@ -44,8 +44,8 @@ AT = np.log([[1e8, 5e9, 1e9], [1e10, 4e11, 1e11]])
 
 
 def test_row_0_is_the_forecast(known):
-    found = known.at({"params": np.exp(AT[0]), "tokens": np.exp(AT[1])})
-    np.testing.assert_allclose(known.surface(100, 0).loss(0, *AT), found.loss, rtol=1e-9)
+    prediction = known.at({"params": np.exp(AT[0]), "tokens": np.exp(AT[1])})
+    np.testing.assert_allclose(known.surface(100, 0).loss(0, *AT), prediction.loss, rtol=1e-9)
 
 
 @pytest.mark.parametrize("law", range(4))
@@ -73,26 +73,26 @@ def test_the_best_size_is_held_and_a_tenth_of_the_interval_does_not_hold_it():
     for seed in range(6):
         known = forecaster(*columns(seed=seed))
         for flops in (1e20, 1e22):
-            found = plan(known, flops=flops, draws=200)
-            away = np.log(np.array(found.intervals["params"]) / found.params)
+            planned = plan(known, flops=flops, draws=200)
+            away = np.log(np.array(planned.intervals["params"]) / planned.params)
             for share, out in held.items():
                 low, high = share * away
-                out.append(low < np.log(best(flops) / found.params) < high)
+                out.append(low < np.log(best(flops) / planned.params) < high)
     assert np.mean(held[1.0]) > 0.7 > 0.5 > np.mean(held[0.1])
 
 
 def test_every_question_of_a_plan_is_answered(known):
-    budget = plan(known, flops=1e21, draws=100)
-    assert budget.law == "forecast"
-    assert 6 * budget.params * budget.tokens == pytest.approx(1e21)
-    at = known.at({"params": budget.params, "tokens": budget.tokens})
-    assert budget.loss == pytest.approx(at.loss[0])
-    assert budget.intervals["loss"] == pytest.approx(tuple(at.interval[0]))
-    back = plan(known, loss=budget.loss, draws=100)
-    assert back.flops == pytest.approx(1e21, rel=1e-4)
+    by_budget = plan(known, flops=1e21, draws=100)
+    assert by_budget.law == "forecast"
+    assert 6 * by_budget.params * by_budget.tokens == pytest.approx(1e21)
+    at = known.at({"params": by_budget.params, "tokens": by_budget.tokens})
+    assert by_budget.loss == pytest.approx(at.loss[0])
+    assert by_budget.intervals["loss"] == pytest.approx(tuple(at.interval[0]))
+    by_loss = plan(known, loss=by_budget.loss, draws=100)
+    assert by_loss.flops == pytest.approx(1e21, rel=1e-4)
     assert plan(known, flops=1e21, params=1e9, draws=100).tokens == pytest.approx(1e21 / 6e9)
-    assert plan(known, flops=1e21, serve_tokens=1e12, draws=100).params < budget.params
-    json.dumps(budget.to_json(), allow_nan=False)
+    assert plan(known, flops=1e21, serve_tokens=1e12, draws=100).params < by_budget.params
+    json.dumps(by_budget.to_json(), allow_nan=False)
 
 
 @pytest.mark.parametrize(("factors", "one_sided"), [((0.03, 0.6), True), ((0.1, 10), False)])
@@ -101,9 +101,9 @@ def test_budgets_on_one_side_of_their_best_sizes_are_told(factors, one_sided):
     N = best(flops) * np.tile(np.geomspace(*factors, 6), 5)
     D = flops / 6 / N
     noisy = loss_at(N, D) * np.exp(0.001 * np.random.default_rng(0).standard_normal(len(N)))
-    found = plan(forecaster({"params": N, "tokens": D}, noisy), flops=1e21, draws=100)
-    told = "in 5 of 5 budgets the loss is lowest at the largest size"
-    assert any(told in words for words in found.warnings) == one_sided
+    planned = plan(forecaster({"params": N, "tokens": D}, noisy), flops=1e21, draws=100)
+    phrase = "in 5 of 5 budgets the loss is lowest at the largest size"
+    assert any(phrase in words for words in planned.warnings) == one_sided
 
 
 def test_what_a_forecast_does_not_know_is_said(known):
@@ -120,9 +120,9 @@ def test_a_written_forecast_answers_as_its_table_does(tmp_path, known):
     first = forecaster_of(pl.DataFrame({**inputs, "loss": loss})).at(asked)
     path = tmp_path / "forecast.json"
     path.write_text(json.dumps(first.to_json()), "utf-8")
-    again = forecaster_of(path).at(asked)
-    np.testing.assert_allclose(again.interval, first.interval, rtol=1e-7)
-    assert again.source == json.loads(json.dumps(first.source))
+    reloaded = forecaster_of(path).at(asked)
+    np.testing.assert_allclose(reloaded.interval, first.interval, rtol=1e-7)
+    assert reloaded.source == json.loads(json.dumps(first.source))
     with pytest.raises(InputError, match="leave out where"):
         forecaster_of(path, where="loss < 3")
     path.write_text("{}", "utf-8")
@@ -134,16 +134,16 @@ def test_bought_runs_narrow_the_forecast_as_it_expects():
     inputs, loss = columns()
     known = forecaster(inputs, loss)
     target = {"params": 7e9, "tokens": 1.4e11}
-    found = design(known, budget_flops=3e21, target=target)
+    designed = design(known, budget_flops=3e21, target=target)
     low, high = known.at(target).interval[0]
-    assert found.half_width_now == pytest.approx((high - low) / 2)
-    assert found.half_width_after < min(found.half_width_random, found.half_width_d_optimal + 1e-12)
-    assert found.spent_flops <= 3e21
-    bought = {name: np.array([run.inputs[name] for run in found.runs]) for name in inputs}
-    noise = np.exp(0.005 * np.random.default_rng(9).standard_normal(len(found.runs)))
+    assert designed.half_width_now == pytest.approx((high - low) / 2)
+    assert designed.half_width_after < min(designed.half_width_random, designed.half_width_d_optimal + 1e-12)
+    assert designed.spent_flops <= 3e21
+    bought = {name: np.array([run.inputs[name] for run in designed.runs]) for name in inputs}
+    noise = np.exp(0.005 * np.random.default_rng(9).standard_normal(len(designed.runs)))
     both = {name: np.concatenate([inputs[name], bought[name]]) for name in inputs}
     after = forecaster(both, np.concatenate([loss, loss_at(**rename(bought)) * noise])).at(target)
-    assert np.diff(after.interval[0])[0] / 2 < 0.9 * found.half_width_now
+    assert np.diff(after.interval[0])[0] / 2 < 0.9 * designed.half_width_now
     with pytest.raises(InputError, match="differ in inputs"):
         design(known, budget_flops=1e21, target={"params": 7e9})
 

@@ -21,24 +21,24 @@ def frame(simulated):
 
 
 def test_a_table_gives_what_its_columns_give(frame, plain):
-    found = isoloss.forecast(frame, **AT)
-    assert np.array_equal(found.interval, plain.interval)
-    assert found.table().columns == ["params", "tokens", "loss", "low", "high"]
-    assert found.table().height == 2
-    assert found.source["columns"] == {"params": "N", "tokens": "D", "loss": "loss"}
+    prediction = isoloss.forecast(frame, **AT)
+    assert np.array_equal(prediction.interval, plain.interval)
+    assert prediction.table().columns == ["params", "tokens", "loss", "low", "high"]
+    assert prediction.table().height == 2
+    assert prediction.source["columns"] == {"params": "N", "tokens": "D", "loss": "loss"}
 
 
 def test_flops_stand_for_one_of_the_sizes(frame):
-    found = isoloss.forecast(frame, params=5e9, flops=6 * 5e9 * 4e11)
-    assert found.inputs["tokens"] == pytest.approx([4e11])
+    prediction = isoloss.forecast(frame, params=5e9, flops=6 * 5e9 * 4e11)
+    assert prediction.inputs["tokens"] == pytest.approx([4e11])
     for sizes in ({}, {"params": 1e9, "tokens": 1e10, "flops": 1e20}):
         with pytest.raises(InputError, match="given"):
             isoloss.forecast(frame, **sizes)
 
 
 def test_each_loop_counts_in_flops(frame):
-    found = new_runs({"params": 1e9, "flops": 6e21, "recurrence": 4.0})
-    assert found["tokens"] == pytest.approx([6e21 / (6 * 1e9 * 4)])
+    sizes = new_runs({"params": 1e9, "flops": 6e21, "recurrence": 4.0})
+    assert sizes["tokens"] == pytest.approx([6e21 / (6 * 1e9 * 4)])
     assert new_runs({"params": 1e9, "tokens": None, "flops": 6e21})["tokens"] == pytest.approx([1e12])
 
 
@@ -53,8 +53,8 @@ def test_flops_by_another_rule_than_the_tables_are_refused(frame):
 
 def test_a_loss_that_rises_with_size_is_doubted(simulated, plain):
     N, D, loss = simulated
-    (said,) = [words for words in asked(N, D, 1 / loss).warnings if "rises" in words]
-    assert "rises with params and tokens: is it an accuracy" in said
+    (warning,) = [words for words in asked(N, D, 1 / loss).warnings if "rises" in words]
+    assert "rises with params and tokens: is it an accuracy" in warning
     assert not any("rises" in words for words in plain.warnings)
 
 
@@ -70,17 +70,17 @@ def test_of_a_sweep_the_best_of_each_size_is_kept(frame, name):
     swept = pl.concat(
         frame.with_columns(pl.lit(value).alias(name), loss=pl.col("loss") * factor) for value, factor in worse
     )
-    best, found = isoloss.forecast(frame, **AT), isoloss.forecast(swept, **AT)
-    assert np.array_equal(found.loss, best.loss)
-    assert np.array_equal(found.interval, best.interval)
+    best, prediction = isoloss.forecast(frame, **AT), isoloss.forecast(swept, **AT)
+    assert np.array_equal(prediction.loss, best.loss)
+    assert np.array_equal(prediction.interval, best.interval)
     count = f"{len(frame)} of {3 * len(frame)}"
-    assert f"{name} varies at equal sizes: the best of each is kept, {count} runs" in found.warnings
-    assert not any("keep one with --where" in words for words in found.warnings)
+    assert f"{name} varies at equal sizes: the best of each is kept, {count} runs" in prediction.warnings
+    assert not any("keep one with --where" in words for words in prediction.warnings)
     # Seeds of the best setting stay, and what else varies is looked at as ever.
-    again = frame.with_columns(loss=pl.col("loss") * 1.004, **{name: pl.lit(1e-3)})
-    seeds = pl.concat([swept, again])
-    (said,) = [words for words in isoloss.forecast(seeds, **AT).warnings if "best of each" in words]
-    assert said.endswith(f"{2 * len(frame)} of {4 * len(frame)} runs")
+    second_seed = frame.with_columns(loss=pl.col("loss") * 1.004, **{name: pl.lit(1e-3)})
+    seeds = pl.concat([swept, second_seed])
+    (warning,) = [words for words in isoloss.forecast(seeds, **AT).warnings if "best of each" in words]
+    assert warning.endswith(f"{2 * len(frame)} of {4 * len(frame)} runs")
     loops = swept.with_columns(recurrence=1 + pl.int_range(pl.len()) % 2)
     with pytest.raises(InputError, match="differ in recurrence"):
         isoloss.forecast(loops, **AT)
@@ -93,13 +93,15 @@ def test_a_law_that_parts_from_its_own_runs_is_said_inside_them(simulated):
     N, D, loss = simulated
     law = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="squared-log")
     inside = {"params": [float(np.median(N))], "tokens": [float(np.median(D))]}
-    said, beside = predicted(law, inside)
-    assert not beside.disagrees(said)[0]
-    assert not any("disagree inside" in words for words in said.warnings)
+    law_prediction, prediction = predicted(law, inside)
+    assert not prediction.disagrees(law_prediction)[0]
+    assert not any("disagree inside" in words for words in law_prediction.warnings)
     moved = replace(law, data=replace(law.data, loss=tuple(1.05 * x for x in law.data.loss)))
-    said, beside = predicted(moved, inside)
-    assert beside.disagrees(said)[0]
-    assert "law and forecast disagree inside the runs: the law misses runs near there" in said.warnings
+    law_prediction, prediction = predicted(moved, inside)
+    assert prediction.disagrees(law_prediction)[0]
+    assert (
+        "law and forecast disagree inside the runs: the law misses runs near there" in law_prediction.warnings
+    )
 
 
 def test_one_number_goes_with_many(frame):
@@ -114,8 +116,8 @@ def test_a_prediction_takes_the_shapes_that_its_law_takes(frame):
     grid, flat = isoloss.predict(law, params=N, tokens=D), isoloss.predict(law, params=7e10, tokens=D)
     assert (grid.loss.shape, grid.interval[0].shape, flat.loss.shape) == ((2, 3), (2, 3), (3,))
     assert grid.loss[1] == pytest.approx(flat.loss)
-    for found in (grid, flat):
-        assert any("this table's error rate adds" in said for said in found.warnings)
+    for prediction in (grid, flat):
+        assert any("this table's error rate adds" in warning for warning in prediction.warnings)
     none = isoloss.predict(law, params=[], tokens=[])
     assert (none.loss.shape, none.warnings) == ((0,), law.warnings)
 
@@ -150,16 +152,18 @@ def test_a_sweep_is_one_where_tokens_are_rounded_or_a_cell_is_empty(frame, name)
     gap = swept.with_columns(pl.when(row != 45).then(name).alias(name))
     best = isoloss.forecast(frame, **AT)
     for table in (rounded, gap):
-        found = isoloss.forecast(table, **AT)
-        assert f"40 of {len(table)} runs" in next(said for said in found.warnings if "best of each" in said)
-        assert found.interval == pytest.approx(best.interval, rel=1e-9)
+        prediction = isoloss.forecast(table, **AT)
+        assert f"40 of {len(table)} runs" in next(
+            warning for warning in prediction.warnings if "best of each" in warning
+        )
+        assert prediction.interval == pytest.approx(best.interval, rel=1e-9)
     # Sizes that differ by more are designs of their own.
     apart = rounded.with_columns(D=pl.col("D") * (1 + 0.002 * row))
-    assert not any("best of each" in said for said in isoloss.forecast(apart, **AT).warnings)
+    assert not any("best of each" in warning for warning in isoloss.forecast(apart, **AT).warnings)
     # A rule is one where a cell is empty, too.
     rule = frame.with_columns((1e3 / pl.col("N").sqrt()).alias(name))
     rule = rule.with_columns(pl.when(row != 7).then(name).alias(name))
-    assert not any("changes from run" in said for said in isoloss.forecast(rule, **AT).warnings)
+    assert not any("changes from run" in warning for warning in isoloss.forecast(rule, **AT).warnings)
 
 
 def test_loops_that_each_have_a_rate_of_their_own_are_no_sweep(frame):
@@ -175,7 +179,7 @@ def test_loops_that_each_have_a_rate_of_their_own_are_no_sweep(frame):
     with pytest.raises(InputError, match="differ in recurrence too"):
         isoloss.forecast(table, **AT)
     sweep = isoloss.forecast(table.drop("recurrence"), **AT)
-    assert any("best of each is kept" in said for said in sweep.warnings)
+    assert any("best of each is kept" in warning for warning in sweep.warnings)
 
 
 def test_tokens_that_are_equal_but_for_rounding_stand_still():
@@ -183,8 +187,8 @@ def test_tokens_that_are_equal_but_for_rounding_stand_still():
     D = 1e9 * (1 + 4e-4 * np.linspace(0, 1, 25) ** 2)
     table = pl.DataFrame({"params": N, "tokens": D, "flops": 6 * N * D, "loss": loss_at(N, D)})
     for columns in (["params", "tokens", "loss"], table.columns, ["params", "flops", "loss"]):
-        found = isoloss.forecast(table.select(columns), params=5e9)
-        low, high = found.interval[0]
+        prediction = isoloss.forecast(table.select(columns), params=5e9)
+        low, high = prediction.interval[0]
         assert low < loss_at(5e9, 1e9) < high
     with pytest.raises(Refusal, match="D spans a factor of 1: ") as refused:
         isoloss.forecast(table, params=5e9, tokens=1e9)
@@ -196,8 +200,8 @@ def test_tokens_that_are_equal_but_for_rounding_stand_still():
 
 @pytest.mark.parametrize(("name", "value"), [("recurrence", 4.0), ("position", 4.0), ("unique_tokens", 1e9)])
 def test_a_size_that_some_runs_leave_empty_is_an_error(frame, name, value):
-    for told in (pl.lit(value), pl.col("D") / 4):
-        table = frame.with_columns(pl.when(pl.int_range(pl.len()) < 15).then(told).alias(name))
+    for values in (pl.lit(value), pl.col("D") / 4):
+        table = frame.with_columns(pl.when(pl.int_range(pl.len()) < 15).then(values).alias(name))
         with pytest.raises(InputError, match=f"{name} is empty in 25 of 40 runs"):
             isoloss.forecast(table, **AT)
     empty = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(name))
@@ -208,10 +212,10 @@ def test_a_size_that_some_runs_leave_empty_is_an_error(frame, name, value):
 def test_a_setting_that_varies_by_no_rule_is_a_doubt(frame, name):
     mixed = frame.with_columns(pl.Series(name, np.resize([1e-4, 1e-3, 1e-2], frame.height)))
     assert any(
-        f"{name} changes from run to run and" in said for said in isoloss.forecast(mixed, **AT).warnings
+        f"{name} changes from run to run and" in warning for warning in isoloss.forecast(mixed, **AT).warnings
     )
     rule = frame.with_columns((1e3 / pl.col("N").sqrt()).alias(name))
-    assert not any("changes" in said for said in isoloss.forecast(rule, **AT).warnings)
+    assert not any("changes" in warning for warning in isoloss.forecast(rule, **AT).warnings)
 
 
 def test_a_written_forecast_keeps_what_was_said_of_rates_and_batches(frame, tmp_path):
@@ -227,15 +231,15 @@ def test_a_written_forecast_keeps_what_was_said_of_rates_and_batches(frame, tmp_
     ):
         first = isoloss.forecast(table, **AT)
         files.write_json(tmp_path / "forecast.json", first.to_json())
-        again = isoloss.forecast(tmp_path / "forecast.json", **AT)
-        assert sum(words in said for said in again.warnings) == 1
-        assert again.warnings == first.warnings
-        assert again.interval == pytest.approx(first.interval, rel=1e-9)
+        reloaded = isoloss.forecast(tmp_path / "forecast.json", **AT)
+        assert sum(words in warning for warning in reloaded.warnings) == 1
+        assert reloaded.warnings == first.warnings
+        assert reloaded.interval == pytest.approx(first.interval, rel=1e-9)
 
 
 def test_a_label_is_a_doubt_and_a_share_is_not_read(frame, plain):
     corpora = frame.with_columns(corpus=pl.Series(np.resize(["web", "books"], frame.height)))
-    assert any("corpus has 2 values" in said for said in isoloss.forecast(corpora, **AT).warnings)
+    assert any("corpus has 2 values" in warning for warning in isoloss.forecast(corpora, **AT).warnings)
     shares = isoloss.forecast(frame.with_columns(code_share=pl.Series(np.linspace(0, 1, frame.height))), **AT)
     assert shares.warnings == plain.warnings
     assert np.array_equal(shares.interval, plain.interval)
@@ -262,14 +266,14 @@ def test_loops_are_a_third_input_by_the_same_code():
     loops = rng.choice([1.0, 2.0, 4.0, 8.0], 60)
     loss = (loss_at(N, D) + 0.3 * loops**-0.8) * np.exp(0.003 * rng.standard_normal(60))
     table = pl.DataFrame({"params": N, "tokens": D, "recurrence": loops, "loss": loss})
-    found = isoloss.forecast(table, params=5e9, tokens=4e11, recurrence=[1, 16])
+    prediction = isoloss.forecast(table, params=5e9, tokens=4e11, recurrence=[1, 16])
     truth = loss_at(5e9, 4e11) + 0.3 * np.array([1.0, 16.0]) ** -0.8
-    assert set(found.extrapolation) == {"params", "tokens", "recurrence", "flops"}
-    assert found.extrapolation["recurrence"].tolist() == [1.0, 2.0]
-    assert found.origins > 4
-    low, high = found.interval.T
+    assert set(prediction.extrapolation) == {"params", "tokens", "recurrence", "flops"}
+    assert prediction.extrapolation["recurrence"].tolist() == [1.0, 2.0]
+    assert prediction.origins > 4
+    low, high = prediction.interval.T
     assert np.all((low < truth) & (truth < high))
-    assert found.loss[0] > high[1]
+    assert prediction.loss[0] > high[1]
     with pytest.raises(InputError, match="batch is no size that the loss falls in"):
         new_runs({"params": 5e9, "tokens": 4e11, "batch": 512})
 
@@ -277,7 +281,7 @@ def test_loops_are_a_third_input_by_the_same_code():
 def test_the_position_in_the_context_is_an_input_alone():
     T = np.geomspace(4, 512, 12)
     loss = (2.0 + 1.5 * T**-0.6) * np.exp(0.002 * np.random.default_rng(1).standard_normal(12))
-    found = isoloss.forecast(pl.DataFrame({"position": T, "loss": loss}), position=2048)
-    assert set(found.laws) == {"power-floor", "power"}
-    low, high = found.interval[0]
+    prediction = isoloss.forecast(pl.DataFrame({"position": T, "loss": loss}), position=2048)
+    assert set(prediction.laws) == {"power-floor", "power"}
+    low, high = prediction.interval[0]
     assert low < 2.0 + 1.5 * 2048**-0.6 < high

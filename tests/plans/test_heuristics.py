@@ -61,10 +61,10 @@ def test_max_epochs_holds(known):
 @pytest.mark.parametrize("most", [None, 3.0, 20.0])
 def test_target_and_budget_are_inverse(known, most):
     law = known("besiroglu")
-    forth = plan(law, flops=1e22, unique_tokens=1e10, max_epochs=most)
-    back = plan(law, loss=forth.loss, unique_tokens=1e10, max_epochs=most)
-    assert back.flops == pytest.approx(1e22, rel=1e-6)
-    assert back.params == pytest.approx(forth.params, rel=1e-3)
+    by_budget = plan(law, flops=1e22, unique_tokens=1e10, max_epochs=most)
+    by_loss = plan(law, loss=by_budget.loss, unique_tokens=1e10, max_epochs=most)
+    assert by_loss.flops == pytest.approx(1e22, rel=1e-6)
+    assert by_loss.params == pytest.approx(by_budget.params, rel=1e-3)
 
 
 def test_a_target_beyond_the_data_is_refused(known):
@@ -81,8 +81,8 @@ def test_a_target_beyond_the_data_is_refused(known):
 def test_repeats_and_serving_together(known):
     law = known("besiroglu")
     most = {"unique_tokens": 1e10, "serve_tokens": 1e12}
-    forth = plan(law, flops=1e23, **most)
-    assert forth.penalty.extra_loss[-1] is None or forth.penalty.extra_loss[-1] > 0
-    back = plan(law, loss=forth.loss, **most)
-    assert back.total_flops == pytest.approx(1e23, rel=1e-6)
-    assert back.params < plan(law, loss=forth.loss, unique_tokens=1e10).params
+    by_budget = plan(law, flops=1e23, **most)
+    assert by_budget.penalty.extra_loss[-1] is None or by_budget.penalty.extra_loss[-1] > 0
+    by_loss = plan(law, loss=by_budget.loss, **most)
+    assert by_loss.total_flops == pytest.approx(1e23, rel=1e-6)
+    assert by_loss.params < plan(law, loss=by_budget.loss, unique_tokens=1e10).params

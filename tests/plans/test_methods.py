@@ -20,18 +20,18 @@ def _runs(decades=0.6, sigma=0.001, budgets=7, centre=1.0):
 
 
 def test_all_three_find_the_exponent():
-    found = exponents_by_method(*_runs(), noise=0.001)
-    assert [one.method for one in found.each] == [
+    exponents = exponents_by_method(*_runs(), noise=0.001)
+    assert [one.method for one in exponents.each] == [
         "IsoFLOP, akima",
         "IsoFLOP, parabola",
         "envelope, hull",
         "law, chinchilla",
     ]
-    for one in (found.each[0], found.each[1], found.each[3]):
+    for one in (exponents.each[0], exponents.each[1], exponents.each[3]):
         low, high = one.interval
         assert low - 0.02 < TRUTH < high + 0.02
         assert one.exponent == pytest.approx(TRUTH, abs=0.02)
-    assert len(found.to_json()["opinions"]) == 4
+    assert len(exponents.to_json()["opinions"]) == 4
 
 
 def test_the_parabolas_bias_is_told_on_a_drifting_grid():
@@ -58,8 +58,8 @@ def test_what_one_cannot_say_the_others_still_do():
     flat = 2.0 + 3e4 * C**-0.25 * (
         1 + 0.05 * np.log(N / (0.1 * C**0.5)) ** 2
     )  # rises again: no Chinchilla law
-    found = exponents_by_method(C, N, flat, noise=1e-4)
-    assert found.each[0].exponent is not None
+    exponents = exponents_by_method(C, N, flat, noise=1e-4)
+    assert exponents.each[0].exponent is not None
     with pytest.raises(Refusal):
         exponents_by_method(C[:18], N[:18], loss[:18])
 
@@ -68,10 +68,10 @@ def test_curves_have_an_envelope_and_no_budgets():
     N = np.repeat(np.geomspace(2e7, 2e9, 9), 60)
     D = N * np.tile(np.geomspace(2, 300, 60), 9)
     loss = LAW["E"] + LAW["A"] * N ** -LAW["alpha"] + LAW["B"] * D ** -LAW["beta"]
-    found = exponents_by_method(6 * N * D, N, loss, tokens=D, run=[f"{n:.0f}" for n in N])
-    assert found.isoflop is None
-    assert "budget" in found.each[0].refused
-    outer = found.each[2]
+    exponents = exponents_by_method(6 * N * D, N, loss, tokens=D, run=[f"{n:.0f}" for n in N])
+    assert exponents.isoflop is None
+    assert "budget" in exponents.each[0].refused
+    outer = exponents.each[2]
     assert outer.exponent == pytest.approx(TRUTH, abs=0.01)
     with pytest.raises(Refusal):
         exponents_by_method(6 * N * D, N, loss, tokens=D)

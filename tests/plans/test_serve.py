@@ -28,19 +28,19 @@ def test_serving_wants_a_smaller_model_on_more_tokens(known):
 def test_the_optimum_under_serving_meets_its_own_condition(known):
     # Along L = const: dlog cost / dlog N = 0, i.e. D / (D + S/3) = (beta B D^-beta) / (alpha A N^-alpha).
     law, serve = known("hoffmann"), 5e12
-    found, p = plan(law, loss=2.0, serve_tokens=serve), law.params
-    left = p["beta"] * p["B"] * found.tokens ** -p["beta"]
-    right = p["alpha"] * p["A"] * found.params ** -p["alpha"]
-    assert found.tokens / (found.tokens + serve / 3) == pytest.approx(left / right, rel=1e-3)
+    planned, p = plan(law, loss=2.0, serve_tokens=serve), law.params
+    left = p["beta"] * p["B"] * planned.tokens ** -p["beta"]
+    right = p["alpha"] * p["A"] * planned.params ** -p["alpha"]
+    assert planned.tokens / (planned.tokens + serve / 3) == pytest.approx(left / right, rel=1e-3)
 
 
 def test_budget_and_target_meet(known):
     law = known("besiroglu")
-    best = plan(law, loss=2.1, serve_tokens=1e13)
-    back = plan(law, flops=best.total_flops, serve_tokens=1e13)
-    assert back.loss == pytest.approx(2.1, abs=1e-8)
-    assert back.params == pytest.approx(best.params, rel=1e-3)
-    assert back.total_flops == pytest.approx(best.total_flops, rel=1e-9)
+    by_loss = plan(law, loss=2.1, serve_tokens=1e13)
+    by_budget = plan(law, flops=by_loss.total_flops, serve_tokens=1e13)
+    assert by_budget.loss == pytest.approx(2.1, abs=1e-8)
+    assert by_budget.params == pytest.approx(by_loss.params, rel=1e-3)
+    assert by_budget.total_flops == pytest.approx(by_loss.total_flops, rel=1e-9)
 
 
 def test_little_serving_changes_nothing(known):
@@ -56,7 +56,7 @@ def test_a_budget_too_small_to_serve(known):
 
 
 def test_intervals_of_what_is_not_given(fitted):
-    found = plan(fitted, loss=2.3, serve_tokens=1e12)
+    planned = plan(fitted, loss=2.3, serve_tokens=1e12)
     for name in ("params", "tokens", "flops"):
-        low, high = found.intervals[name]
-        assert low < getattr(found, name) < high
+        low, high = planned.intervals[name]
+        assert low < getattr(planned, name) < high

@@ -41,16 +41,18 @@ def test_missing_intervals_and_far_plans_are_said(fitted, known):
 def test_a_far_point_keeps_its_factor_unless_the_law_is_surer_there(shares, adds, factor_stays):
     """Two points, 1.05 and 1e4 times outside; ``shares``: the law's interval as a part of the forecast's."""
     interval = np.exp([[-0.02, 0.02], [-0.2, 0.2]])
-    beside = SimpleNamespace(
+    prediction = SimpleNamespace(
         extrapolation={"params": np.array([1.05, 1e4]), "tokens": np.array([1.0, 3.0])},
         interval=interval,
         error_rate=0.01,
         warnings=(),
     )
-    said = doubts_with_forecast(["a", "far"], ["far"], (interval ** np.array(shares)[:, None]).T, beside)
-    assert ("far" in said) == factor_stays
-    assert [words.split(" outside")[0] for words in said if "error rate" in words] == [adds] * bool(adds)
-    assert said[0] == "a"
+    doubts = doubts_with_forecast(
+        ["a", "far"], ["far"], (interval ** np.array(shares)[:, None]).T, prediction
+    )
+    assert ("far" in doubts) == factor_stays
+    assert [words.split(" outside")[0] for words in doubts if "error rate" in words] == [adds] * bool(adds)
+    assert doubts[0] == "a"
 
 
 def test_the_counting_rule_is_that_of_the_fits_column(fitted):
@@ -79,18 +81,20 @@ def test_flops_of_another_rule_are_said_beside_a_budget(runs):
             plan(known, flops=1e22, draws=20),
             design(known, budget_flops=1e20, target=target, at_most=1),
         ):
-            said = [warning for warning in answer.warnings if "times 6 params tokens" in warning]
-            assert len(said) == bool(words)
-            assert all("FLOPs mean 6 N D here, but " in warning and words in warning for warning in said)
+            flops_warnings = [warning for warning in answer.warnings if "times 6 params tokens" in warning]
+            assert len(flops_warnings) == bool(words)
+            assert all(
+                "FLOPs mean 6 N D here, but " in warning and words in warning for warning in flops_warnings
+            )
 
 
 @pytest.mark.parametrize(("given", "words"), [(9.0, 0), (7.0, 1), (6.0, 1)])
 def test_a_budget_of_the_tables_own_rule_is_not_doubted(runs, given, words):
     N, D, loss = runs
     known = forecaster_of(pl.DataFrame({"params": N, "tokens": D, "loss": loss, "flops": 9 * N * D}))
-    said = plan(known, flops=1e22, draws=20, flops_per_token=given).warnings
-    assert sum("times 6 params tokens" in warning for warning in said) == words
-    assert sum(f"FLOPs mean {given:g} N D here, but " in warning for warning in said) == words
+    plan_warnings = plan(known, flops=1e22, draws=20, flops_per_token=given).warnings
+    assert sum("times 6 params tokens" in warning for warning in plan_warnings) == words
+    assert sum(f"FLOPs mean {given:g} N D here, but " in warning for warning in plan_warnings) == words
 
 
 def test_no_budget_agrees_with_flops_that_follow_no_constant(runs):
@@ -98,8 +102,8 @@ def test_no_budget_agrees_with_flops_that_follow_no_constant(runs):
     flops = np.linspace(1.3, 2.0, len(N)) * 6 * N * D
     known = forecaster_of(pl.DataFrame({"params": N, "tokens": D, "loss": loss, "flops": flops}))
     for given in (6.0, 1.93 * 6, 12.0):  # 1.93 is the upper end that the message names
-        said = plan(known, flops=1e22, draws=20, flops_per_token=given).warnings
-        assert any(f"FLOPs mean {given:g} N D here, but " in warning for warning in said)
+        plan_warnings = plan(known, flops=1e22, draws=20, flops_per_token=given).warnings
+        assert any(f"FLOPs mean {given:g} N D here, but " in warning for warning in plan_warnings)
 
 
 def test_repeats_are_warned_of_once_they_cost_something():
