@@ -14,9 +14,9 @@ def measured(study):
     return pair
 
 
-def true_gap(told, params):
+def true_gap(planted, params):
     tokens = story.D_POINTS[-1]
-    return told.transformer.loss(params, tokens) - told.lstm.loss(params, tokens)
+    return planted.transformer.loss(params, tokens) - planted.lstm.loss(params, tokens)
 
 
 @pytest.mark.parametrize("told_story", [story.LSTM_AHEAD, story.CROSSES_INSIDE])
@@ -42,19 +42,19 @@ def test_a_rigged_story_is_caught(ahead, inside):
 
 def test_a_crossover_inside_the_data_is_found_with_its_interval(inside):
     data = measured(inside)
-    for curve, found in data.crossings.items():
-        low, high = found.interval
+    for curve, crossing in data.crossings.items():
+        low, high = crossing.interval
         assert low < story.CROSSES_INSIDE.crossing < high, curve
-        assert "cross inside the data" in params_words.crossover(found, data, curve)
-        for ends in ((0.9 * found.overlap[0], high), (low, 1.1 * found.overlap[1]), (None, high)):
-            edge = replace(found, interval=ends)
+        assert "cross inside the data" in params_words.crossover(crossing, data, curve)
+        for ends in ((0.9 * crossing.overlap[0], high), (low, 1.1 * crossing.overlap[1]), (None, high)):
+            edge = replace(crossing, interval=ends)
             assert "cross at the edge of the data" in params_words.crossover(edge, data, curve)
 
 
 def test_a_crossover_outside_the_data_is_called_an_extrapolation(ahead):
     data = measured(ahead)
-    for curve, found in data.crossings.items():
-        assert "outside the data" in params_words.crossover(found, data, curve)
+    for curve, crossing in data.crossings.items():
+        assert "outside the data" in params_words.crossover(crossing, data, curve)
 
 
 def test_one_seed_refuses_the_verdict(told):
@@ -67,19 +67,20 @@ def test_one_seed_refuses_the_verdict(told):
 def test_two_sizes_refuse_the_crossover(told):
     few = replace(story.FEW, transformer_widths=(64, 112))
     data = measured(told(few))
-    assert all(isinstance(found, Refusal) for found in data.crossings.values())
+    assert all(isinstance(crossing, Refusal) for crossing in data.crossings.values())
     assert "refused" in params_words.crossover(data.crossings[data.rival], data, data.rival)
 
 
 def test_size_ratios_hold_the_truth(inside):
     data = measured(inside)
-    told = story.CROSSES_INSIDE
-    for found in size_ratios(data, "1-layer LSTM"):
+    planted = story.CROSSES_INSIDE
+    for ratio in size_ratios(data, "1-layer LSTM"):
         factor = 1 + 30 * data.tokens**-0.45
         theirs, ours = (
-            1e4 * (found.loss / factor / law.at_10k) ** (-1 / law.a) for law in (told.lstm, told.transformer)
+            1e4 * (ratio.loss / factor / law.at_10k) ** (-1 / law.a)
+            for law in (planted.lstm, planted.transformer)
         )
-        assert found.interval[0] < theirs / ours < found.interval[1]
+        assert ratio.interval[0] < theirs / ours < ratio.interval[1]
 
 
 def test_size_ratios_are_refused_where_no_loss_is_shared(told):

@@ -15,8 +15,8 @@ from isoloss.figures import loss_by_position
 
 def positions_of(told, one):
     """Transformers against LSTMs."""
-    (found,) = by_position.measure(told(one)).pairs.values()
-    return found
+    (family_positions,) = by_position.measure(told(one)).pairs.values()
+    return family_positions
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +25,13 @@ def positions(told):
 
 
 def test_pairs_are_matched_sizes_of_the_best_depth_from_smallest_to_largest(told):
-    found = positions_of(told, story.LSTM_AHEAD)
-    params = [pair.reference.params for pair in found.pairs]
+    family_positions = positions_of(told, story.LSTM_AHEAD)
+    params = [pair.reference.params for pair in family_positions.pairs]
     assert params == sorted(params)
-    assert all(1 / 1.1 <= pair.ratio <= 1.1 for pair in found.pairs)
+    assert all(1 / 1.1 <= pair.ratio <= 1.1 for pair in family_positions.pairs)
     lstms = means(by_params.measure(told(story.LSTM_AHEAD)).points.filter(family="lstm"))
     compared = 0
-    for pair in found.pairs:
+    for pair in family_positions.pairs:
         near = pl.col("params").is_between(pair.reference.params / 1.1, pair.reference.params * 1.1)
         alike = lstms.filter(near)
         compared += alike.height > 1
@@ -48,10 +48,10 @@ def test_a_curve_of_another_context_is_no_rival(told):
         context=pl.lit(8), curve=pl.lit("1-layer LSTM, context 8"), loss=pl.col("loss") - 1
     )
     with_short = replace(by_size, points=pl.concat([by_size.points, short], how="vertical_relaxed"))
-    found = by_position.of_families(study, with_short, versus)
+    family_positions = by_position.of_families(study, with_short, versus)
     alone = by_position.of_families(study, by_size, versus)
-    assert found.context == alone.context > 8
-    assert [pair.rival.name for pair in found.pairs] == [pair.rival.name for pair in alone.pairs]
+    assert family_positions.context == alone.context > 8
+    assert [pair.rival.name for pair in family_positions.pairs] == [pair.rival.name for pair in alone.pairs]
 
 
 def test_without_matched_sizes_the_nearest_counts_not_the_largest():
@@ -96,9 +96,9 @@ def test_the_verdict_turns_with_the_story(told):
         transformer=replace(ours, b=theirs.b, p=theirs.p, plateau=theirs.plateau),
         lstm=replace(theirs, b=ours.b, p=ours.p, plateau=ours.plateau),
     )
-    found = positions_of(told, turned)
-    assert "the LSTM gains" in by_position.verdict(found)
-    assert found.pairs[-1].change.sign == 1
+    family_positions = positions_of(told, turned)
+    assert "the LSTM gains" in by_position.verdict(family_positions)
+    assert family_positions.pairs[-1].change.sign == 1
 
 
 def test_families_that_use_context_alike_are_not_told_apart(told):
@@ -107,10 +107,10 @@ def test_families_that_use_context_alike_are_not_told_apart(told):
 
 
 def test_one_seed_has_intervals_over_text(told):
-    found = positions_of(told, replace(story.FEW, seeds=1))
-    assert found.over.startswith("blocks of text")
-    assert found.pairs[-1].change.df == 15
-    assert "the Transformer gains" in by_position.verdict(found)
+    family_positions = positions_of(told, replace(story.FEW, seeds=1))
+    assert family_positions.over.startswith("blocks of text")
+    assert family_positions.pairs[-1].change.df == 15
+    assert "the Transformer gains" in by_position.verdict(family_positions)
 
 
 def test_plain_windows_are_refused_with_the_way_to_a_verdict(told):

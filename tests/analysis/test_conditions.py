@@ -114,12 +114,12 @@ def test_a_family_that_diverged_as_a_whole_is_compared_with_nothing(study):
 
 def test_runs_are_not_compared_with_one_another(study, monkeypatch):
     """Ten thousand of them would be, a hundred million times: nine tenths of a report's time, once."""
-    said = conditions(with_rates(study, lstm=[0.01]), BOTH)
+    notes = conditions(with_rates(study, lstm=[0.01]), BOTH)
 
     def compared(*_):
         raise AssertionError("a record was compared with another")
 
     monkeypatch.setattr(Record, "__eq__", compared)
-    assert conditions(with_rates(study, lstm=[0.01]), BOTH) == said
+    assert conditions(with_rates(study, lstm=[0.01]), BOTH) == notes
     with pytest.raises(AssertionError, match="was compared"):
         assert study.records[1] in study.records[:1]

@@ -57,10 +57,10 @@ def test_every_size_recovers_the_law_that_made_it(measured):
 
 @pytest.mark.parametrize(("steeper", "who", "sign"), [(0.1, "smaller", "+"), (-0.1, "larger", "−")])
 def test_a_planted_trend_of_the_exponent_is_found(told, steeper, who, sign):
-    found = contexts.measure_family(told(replace(WIDE, steeper=steeper)))
+    family = contexts.measure_family(told(replace(WIDE, steeper=steeper)))
     verdict = f"{who} models gain longer from context"
-    assert law_verdict(found) == verdict
-    assert law_sentence(found).startswith(f"{verdict}: the exponent p changes by {sign}0.")
+    assert law_verdict(family) == verdict
+    assert law_sentence(family).startswith(f"{verdict}: the exponent p changes by {sign}0.")
 
 
 def test_without_one_none_is_stated(measured):
@@ -110,9 +110,11 @@ def test_where_all_laws_lie_on_one_side_of_their_curves_is_said(off, words):
 
 
 def test_the_finding_of_transformers_alone_is_how_the_exponent_changes(told):
-    (found,) = findings(told(replace(WIDE, steeper=0.1)))
-    assert found.sentence.startswith("Smaller models gain longer from context: the exponent p changes by +0.")
-    low, high = found.numbers["exponent_for_tenfold_params"]["interval"]
+    (finding,) = findings(told(replace(WIDE, steeper=0.1)))
+    assert finding.sentence.startswith(
+        "Smaller models gain longer from context: the exponent p changes by +0."
+    )
+    low, high = finding.numbers["exponent_for_tenfold_params"]["interval"]
     assert 0 < low < high
     (unknown,) = findings(told(replace(WIDE, slides=False)))
     assert unknown.sentence.startswith("Not answered: no loss was taken of the same tokens")
@@ -128,9 +130,9 @@ def test_the_trends_interval_holds_at_its_rate():
         text_B, own_ZB = rng.normal(0, 0.02, BLOCKS), rng.normal(0, 0.08, (5, BLOCKS))
         # Text that common to all sizes tilts their line, what is each size's own scatters them.
         value_ZB = slope * x_Z[:, None] + text_B * x_Z[:, None] + own_ZB + rng.normal(0, 0.02, (5, 1))
-        found = slope_for_tenfold(sizes, value_ZB.mean(axis=1), sliding.left_out(value_ZB).T)
-        held += found.low <= slope <= found.high
-        told_apart += slope == 0.0 and found.decided
+        interval = slope_for_tenfold(sizes, value_ZB.mean(axis=1), sliding.left_out(value_ZB).T)
+        held += interval.low <= slope <= interval.high
+        told_apart += slope == 0.0 and interval.decided
     assert held / 2000 >= 0.935
     assert told_apart / 1000 <= 0.065
 
@@ -138,8 +140,8 @@ def test_the_trends_interval_holds_at_its_rate():
 def test_the_exponents_intervals_cover_other_text():
     """100 sizes at nominal 95%: accept 89% or more; noise common to all positions is no noise of p."""
     rng, T_G = np.random.default_rng(2), np.sqrt(FIRST_G * LAST_G)
-    one = [profile(1000 + k, 3.5 + 1.5 * T_G**-0.6, rng, own=0.05) for k in range(100)]
-    laws = [contexts.law_of([each])[0] for each in one]
+    profiles = [profile(1000 + k, 3.5 + 1.5 * T_G**-0.6, rng, own=0.05) for k in range(100)]
+    laws = [contexts.law_of([each])[0] for each in profiles]
     held = sum(low < 0.6 < high for low, high in (law.intervals["p"] for law in laws))
     assert held >= 89
     assert all(law.clusters == BLOCKS and not law.warnings for law in laws)
@@ -165,8 +167,8 @@ def test_what_size_gives_late_tokens_has_its_sign(measured, late, words):
         profile(N, 4.0 + late * np.log10(N / 1e4) * shape_G + rng.normal(0, 0.01), rng)
         for N in (10_000, 30_000, 100_000, 300_000, 1_000_000)
     ]
-    found = contexts.late_slope(contexts.sizes_of(sizes), 256)
-    assert words in sizes_verdict(replace(measured, context=256, late=found))
+    interval = contexts.late_slope(contexts.sizes_of(sizes), 256)
+    assert words in sizes_verdict(replace(measured, context=256, late=interval))
 
 
 def test_two_sizes_are_no_trend(measured):
@@ -187,12 +189,12 @@ def test_one_law_predicts_the_size_left_out():
     T_G = np.sqrt(FIRST_G * LAST_G)
     widths = [10_000, 30_000, 100_000, 300_000, 1_000_000]
     lawful = [profile(N, 2.0 + 30 * N**-0.3 + 1.5 * T_G**-0.6, rng, own=0.01) for N in widths]
-    found = contexts.joint_law(contexts.sizes_of(lawful), steeper=False)
-    assert isinstance(found.law, Fit)
-    assert found.error < 0.3 * found.nearest
+    joint = contexts.joint_law(contexts.sizes_of(lawful), steeper=False)
+    assert isinstance(joint.law, Fit)
+    assert joint.error < 0.3 * joint.nearest
     lawless = [*lawful[:-1], profile(widths[-1], lawful[-2].loss_GB.mean(axis=1), rng)]
-    found = contexts.joint_law(contexts.sizes_of(lawless), steeper=False)
-    assert found.error > found.nearest
+    joint = contexts.joint_law(contexts.sizes_of(lawless), steeper=False)
+    assert joint.error > joint.nearest
 
 
 def test_a_short_context_is_a_size_of_its_own_and_compared_at_its_last_tokens(measured):
@@ -202,10 +204,10 @@ def test_a_short_context_is_a_size_of_its_own_and_compared_at_its_last_tokens(me
         short = profile(10_000, np.full(len(FIRST_G), 4.0 + gap), rng, context=8)
         sizes = contexts.sizes_of([short, long])
         assert [size.context for size in sizes] == [8, 256]
-        size, found = contexts.short_minus_long(replace(measured, sizes=sizes[1:], short=sizes[:1]))
+        size, difference = contexts.short_minus_long(replace(measured, sizes=sizes[1:], short=sizes[:1]))
         assert size.context == 8
-        assert found.value == pytest.approx(gap, abs=0.02)
-        assert found.sign == np.sign(gap) or gap == 0
+        assert difference.value == pytest.approx(gap, abs=0.02)
+        assert difference.sign == np.sign(gap) or gap == 0
     assert contexts.short_minus_long(measured) is None
 
 

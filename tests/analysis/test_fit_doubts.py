@@ -32,9 +32,9 @@ def doubts(table, law="chinchilla", **options):
 @pytest.mark.parametrize("objective", ["huber-log", "squared-log"])
 @pytest.mark.parametrize("seed", range(3))
 def test_sound_runs_raise_no_doubt(objective, seed):
-    said = doubts(frame(seed=seed), objective=objective)
-    assert "outlier" not in said
-    assert "another form" not in said
+    warnings = doubts(frame(seed=seed), objective=objective)
+    assert "outlier" not in warnings
+    assert "another form" not in warnings
 
 
 @pytest.mark.parametrize("objective", ["huber-log", "squared-log"])
@@ -43,15 +43,17 @@ def test_outliers_are_named_by_row_with_the_law_without_them(objective):
     kept = table.with_row_index().filter(~pl.col("index").is_in([3, 40, 41]))
     alone = fit_table("chinchilla", kept, objective=objective)
     fitted = isoloss.fit("chinchilla", table, objective=objective, curve_only=True)
-    found = outliers(fitted)
-    assert found.rows == (4, 41, 42)
-    assert found.params["beta"] == pytest.approx(alone.params["beta"], rel=1e-3)
+    fit_outliers = outliers(fitted)
+    assert fit_outliers.rows == (4, 41, 42)
+    assert fit_outliers.params["beta"] == pytest.approx(alone.params["beta"], rel=1e-3)
     assert fitted.source["outliers"] == [4, 41, 42]
     (shown,) = outlier_tables(fitted)
     assert [row[0] for row in shown.rows] == ["4", "41", "42"]
     assert shown.rows[0][1] == f"N = {text.count(table['params'][3])}, D = {text.count(table['tokens'][3])}"
-    most = max(("alpha", "beta"), key=lambda name: move(fitted, found.params, name))
-    words = f"Without them {most} moves most, from {fitted.params[most]:#.3g} to {found.params[most]:#.3g}"
+    most = max(("alpha", "beta"), key=lambda name: move(fitted, fit_outliers.params, name))
+    words = (
+        f"Without them {most} moves most, from {fitted.params[most]:#.3g} to {fit_outliers.params[most]:#.3g}"
+    )
     assert words in " ".join(fitted.warnings)
     assert outlier_tables(alone) == []
     assert "outliers" not in alone.source
@@ -88,9 +90,9 @@ HIDDEN = "with its largest runs hidden"
 def test_hidden_runs_that_a_wrong_law_misses_are_counted():
     largest = pl.col("params") > 5e8
     table = frame().with_columns(loss=pl.when(largest).then(1.06 * pl.col("loss")).otherwise("loss"))
-    said = doubts(table, objective="squared-log", curve_only=True)
-    assert HIDDEN in said
-    inside, count = map(int, re.search(rf"{HIDDEN}, (\d+) of (\d+) lay inside", said).groups())
+    warnings = doubts(table, objective="squared-log", curve_only=True)
+    assert HIDDEN in warnings
+    inside, count = map(int, re.search(rf"{HIDDEN}, (\d+) of (\d+) lay inside", warnings).groups())
     assert inside < 0.5 * count
 
 
@@ -114,11 +116,11 @@ def test_many_runs_off_the_law_are_another_kind_where_they_stand_among_the_other
     rows = range(0, 80, 4)
     table = frame(spoilt=rows)
     fitted = isoloss.fit("chinchilla", table)
-    said = " ".join(fitted.warnings)
-    assert "outlier" not in said
-    assert "20 of 80 runs lie off the law that the others follow: " in said
+    warnings = " ".join(fitted.warnings)
+    assert "outlier" not in warnings
+    assert "20 of 80 runs lie off the law that the others follow: " in warnings
     assert fitted.source["outliers"][:3] == [1, 5, 9]
-    assert "two kinds of runs?" in said
+    assert "two kinds of runs?" in warnings
     # Where they stand together, or off in both directions, a law that bends does the same.
     large = pl.col("params") > table["params"].quantile(0.75)
     bent = frame().with_columns(pl.col("loss") * pl.when(large).then(1.2).otherwise(1))

@@ -36,8 +36,8 @@ def true_slope(one):
 
 
 def pair(told, one):
-    (found,) = gap_by_tokens.measure(told(one)).pairs.values()
-    return found
+    (gaps,) = gap_by_tokens.measure(told(one)).pairs.values()
+    return gaps
 
 
 def lagging(lag, at_10k):
@@ -48,29 +48,29 @@ def test_a_lead_that_shrinks_and_its_end_inside_the_data_are_found(told):
     """The gap is about 0.05 nats at the first D, 0 at the second and -0.05 at the third."""
     ours = replace(EQUAL.transformer, lag=0.05)
     one = replace(EQUAL, transformer=ours, lstm=replace(EQUAL.lstm, at_10k=4.0 * 1.0125))
-    found = pair(told, one)
-    assert found.slope.low < true_slope(one) < found.slope.high
-    assert "the LSTM's lead shrinks 0." in gap_words.verdict(found)
-    first = gap_words.first_end(found)
-    assert first.zero.value == min(size.zero.value for size in found.sizes if size.zero)
-    said = re.fullmatch(
+    gaps = pair(told, one)
+    assert gaps.slope.low < true_slope(one) < gaps.slope.high
+    assert "the LSTM's lead shrinks 0." in gap_words.verdict(gaps)
+    first = gap_words.first_end(gaps)
+    assert first.zero.value == min(size.zero.value for size in gaps.sizes if size.zero)
+    match = re.fullmatch(
         r"at (\S+) parameters the LSTM's lead (?:ends|would end) at (\S+) tokens \(\S+ to \S+\)",
-        gap_words.headline(found),
+        gap_words.headline(gaps),
     )
-    assert said.groups() == (text.count(first.params), text.count(first.zero.value))
+    assert match.groups() == (text.count(first.params), text.count(first.zero.value))
 
 
 def test_a_lead_that_grows_has_no_end(told):
-    found = pair(told, lagging(-0.05, 4.4))
-    assert found.slope.low < true_slope(lagging(-0.05, 4.4)) < found.slope.high
-    assert "the LSTM's lead grows 0." in gap_words.verdict(found)
-    assert gap_words.headline(found) == gap_words.verdict(found)
+    gaps = pair(told, lagging(-0.05, 4.4))
+    assert gaps.slope.low < true_slope(lagging(-0.05, 4.4)) < gaps.slope.high
+    assert "the LSTM's lead grows 0." in gap_words.verdict(gaps)
+    assert gap_words.headline(gaps) == gap_words.verdict(gaps)
 
 
 def test_the_reference_can_lead(told):
-    found = pair(told, lagging(-0.05, 3.6))
-    assert "the Transformer's lead shrinks 0." in gap_words.verdict(found)
-    assert "It ends at no size by" in gap_words.headline(found)
+    gaps = pair(told, lagging(-0.05, 3.6))
+    assert "the Transformer's lead shrinks 0." in gap_words.verdict(gaps)
+    assert "It ends at no size by" in gap_words.headline(gaps)
 
 
 def test_families_that_are_equal_show_no_change(told):
@@ -78,10 +78,10 @@ def test_families_that_are_equal_show_no_change(told):
 
 
 def test_one_seed_has_lines_and_no_verdict(told):
-    found = pair(told, replace(EQUAL, seeds=1))
-    assert len(found.sizes) == 5
-    assert found.slope.interval is None
-    assert gap_words.headline(found).startswith("no verdict")
+    gaps = pair(told, replace(EQUAL, seeds=1))
+    assert len(gaps.sizes) == 5
+    assert gaps.slope.interval is None
+    assert gap_words.headline(gaps).startswith("no verdict")
 
 
 def test_the_size_at_which_families_are_level_is_that_of_the_truth(told):
@@ -190,9 +190,9 @@ def test_without_seeds_or_three_d_lines_are_straight():
 
 
 def test_the_recorded_gap_flattens_and_its_curve_foretells_a_point_that_it_was_not_fitted_to():
-    (found,) = gap_by_tokens.measure(load(reference.folder("reference/architectures"))).pairs.values()
-    assert found.bent
-    size = next(size for size in found.sizes if size.params == 331_776)
+    (gaps,) = gap_by_tokens.measure(load(reference.folder("reference/architectures"))).pairs.values()
+    assert gaps.bent
+    size = next(size for size in gaps.sizes if size.params == 331_776)
     beyond = size.gaps[2 * size.fitted].difference.value
     straight = fitted_lines(
         [

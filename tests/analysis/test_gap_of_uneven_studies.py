@@ -176,8 +176,10 @@ def test_held_out_points_that_miss_their_line_are_counted_in_the_finding_and_the
     assert [params for params, held in off.items() if held] == [147_000, 332_000]
     assert any("speaks for a later end" in caveat for caveat in caveats)
     alone = later(params, shift).filter((pl.col("tokens") <= LAST) | (pl.col("params") < 2e5))
-    one, _ = pair_at(alone, versus)
-    assert gap_words.check_words(one) == f"the one held-out point {'missed' if params else 'did not miss'}"
+    lone_gaps, _ = pair_at(alone, versus)
+    assert (
+        gap_words.check_words(lone_gaps) == f"the one held-out point {'missed' if params else 'did not miss'}"
+    )
 
 
 def test_a_better_curve_that_stopped_earlier_is_said():
@@ -204,8 +206,8 @@ def test_a_third_family_of_other_d_takes_nothing_from_the_pair(shift):
     assert main_tokens(both) == (LAST if shift else LAST // 2)
     (two,), (versus, *_) = pairs(("transformer", "lstm")), pairs(("transformer", "lstm", "glr"))
     alone, _ = pair_at(points, two)
-    beside, _ = pair_at(both.filter(pl.col("tokens").is_in(reached)), versus)
-    assert [size.gaps for size in beside.sizes] == [size.gaps for size in alone.sizes]
+    with_third, _ = pair_at(both.filter(pl.col("tokens").is_in(reached)), versus)
+    assert [size.gaps for size in with_third.sizes] == [size.gaps for size in alone.sizes]
 
 
 def test_families_that_share_no_d_at_all_are_refused():

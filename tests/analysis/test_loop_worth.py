@@ -50,7 +50,7 @@ def drawn():
 
 def held(drawn, width=1.0):
     """How many intervals, so many times as wide, hold the planted phi."""
-    intervals = [(phi - data.phi.value, data.phi) for phi, found in drawn.items() for data in found]
+    intervals = [(phi - data.phi.value, data.phi) for phi, worths in drawn.items() for data in worths]
     return sum(width * (i.low - i.value) < error < width * (i.high - i.value) for error, i in intervals)
 
 
@@ -62,9 +62,9 @@ def test_a_planted_phi_lies_in_its_interval_as_often_as_it_says(drawn):
 
 @pytest.mark.parametrize(("phi", "words"), WORTH.items())
 def test_verdict_and_sentence_are_wrong_no_more_often_than_they_say(drawn, phi, words):
-    found = drawn[phi]
-    right = sum(bool(re.search(words, loop_worth.worth_words(data))) for data in found)
-    decided = [np.sign(data.phi.value) for data in found if data.phi.decided]
+    worths = drawn[phi]
+    right = sum(bool(re.search(words, loop_worth.worth_words(data))) for data in worths)
+    decided = [np.sign(data.phi.value) for data in worths if data.phi.decided]
     if phi:
         assert decided == [np.sign(phi)] * 100
         assert right == 100
@@ -76,8 +76,8 @@ def test_verdict_and_sentence_are_wrong_no_more_often_than_they_say(drawn, phi, 
 @pytest.mark.parametrize("phi", [-0.5, 0.5])
 def test_without_a_floor_that_is_told_apart_from_0_phi_is_still_known(phi):
     rng = np.random.default_rng(7)
-    found = [loop_worth.worth_of(points(phi, rng, E=1e-9, A=9.0, alpha=0.08)) for _ in range(20)]
-    floorless = [data for data in found if not data.floor]
+    worths = [loop_worth.worth_of(points(phi, rng, E=1e-9, A=9.0, alpha=0.08)) for _ in range(20)]
+    floorless = [data for data in worths if not data.floor]
     assert len(floorless) > 5
     held = sum(data.phi.low < phi < data.phi.high for data in floorless)
     assert held >= 0.8 * len(floorless)
@@ -126,8 +126,8 @@ def test_records_give_the_sentence(told, phi, words):
     sentence = loop_worth.worth_words(data.worth)
     assert re.search(words, sentence), sentence
     assert sentence.endswith("costs 52% more compute")
-    said, _, caveats = finding(data)
-    assert sentence[1:] in said
+    answer, _, caveats = finding(data)
+    assert sentence[1:] in answer
     assert any(loop_worth.phi_words(data.worth) in caveat for caveat in caveats)
 
 
@@ -141,8 +141,8 @@ def test_runs_of_equal_depth_stay_out_of_the_grid(told):
 def test_without_runs_of_equal_depth_it_is_said(ahead):
     data = loops.measure(ahead)
     assert isinstance(data.worth, Refusal)
-    said, _, caveats = finding(data)
-    assert "worth" not in said
+    answer, _, caveats = finding(data)
+    assert "worth" not in answer
     assert any("Loops at equal depth: " in caveat for caveat in caveats)
     assert any("no loops were trained beside layers of their own" in caveat for caveat in caveats)
 

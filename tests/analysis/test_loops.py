@@ -110,8 +110,8 @@ def test_total_expected_and_last_exit_stand_apart(data):
     last = data.curves.filter(pl.col("recurrence") == 4)
     assert (last["expected"] - last["total"]).mean() == pytest.approx(0.1 * 0.9 * 1.3863, abs=0.03)
     assert (last["expected"] - last["last_exit"]).mean() == pytest.approx(0.12, abs=0.03)
-    one = data.curves.filter(pl.col("recurrence") == 1)
-    assert one["total"].equals(one["expected"])
+    one_loop = data.curves.filter(pl.col("recurrence") == 1)
+    assert one_loop["total"].equals(one_loop["expected"])
 
 
 # More loops against one

@@ -12,13 +12,13 @@ from isoloss.laws import fit
 def test_the_frontier_of_a_law_finds_the_laws_own_optimum():
     C, N, loss = noisy()
     law = fit("chinchilla", {"params": N, "tokens": C / 6 / N}, loss, objective="squared-log")
-    one = law_frontier(law, 1e18, 1e22)
+    frontier = law_frontier(law, 1e18, 1e22)
     exact = law.params["beta"] / (law.params["alpha"] + law.params["beta"])
-    assert one.exponent == pytest.approx(exact, abs=1e-4)
-    assert one.law["params"].to_numpy() == pytest.approx(
-        chinchilla_optimum(law.params, one.law["flops"].to_numpy()), rel=1e-3
+    assert frontier.exponent == pytest.approx(exact, abs=1e-4)
+    assert frontier.law["params"].to_numpy() == pytest.approx(
+        chinchilla_optimum(law.params, frontier.law["flops"].to_numpy()), rel=1e-3
     )
-    low, high = one.interval
+    low, high = frontier.interval
     assert low < EXPONENT < high
     assert high - low < 0.05
 

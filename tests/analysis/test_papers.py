@@ -16,8 +16,8 @@ def recorded():
 def test_who_is_ahead_agrees_or_contradicts(recorded):
     (pair,) = by_params.measure(recorded).pairs.values()
     ahead = [gap.difference.sign for gap in pair.headline_gaps]
-    said = papers.on_size(pair)
-    assert said.startswith("This contradicts") == (1 in ahead)
+    sentence = papers.on_size(pair)
+    assert sentence.startswith("This contradicts") == (1 in ahead)
     turned = [
         replace(gap, difference=replace(gap.difference, low=-0.2, high=-0.1, value=-0.15, se=0.01))
         for gap in pair.gaps
@@ -42,26 +42,28 @@ def test_equal_total_parameters_are_another_comparison(recorded):
 
 
 def test_use_of_context_agrees_or_contradicts(recorded):
-    (found,) = by_position.measure(recorded).pairs.values()
-    last = found.pairs[-1]
+    (family_positions,) = by_position.measure(recorded).pairs.values()
+    last = family_positions.pairs[-1]
     for use, words in (
         (by_position.Use.FLAT, "Here they do not."),
         (by_position.Use.GAINS, "So it is here."),
     ):
         model = replace(last.reference, context_use=by_position.ContextUse(use, (65, 128)))
-        assert papers.on_position(replace(found, pairs=(replace(last, reference=model),))).endswith(words)
+        assert papers.on_position(
+            replace(family_positions, pairs=(replace(last, reference=model),))
+        ).endswith(words)
     unsure = replace(last.reference, context_use=by_position.ContextUse(by_position.Use.UNSURE, (65, 128)))
-    assert papers.on_position(replace(found, pairs=(replace(last, reference=unsure),))) == ""
+    assert papers.on_position(replace(family_positions, pairs=(replace(last, reference=unsure),))) == ""
 
 
 def test_shapes_agree_or_contradict():
-    found = shape.measure(load(reference.folder("reference/shape")))
-    assert papers.on_shape(found).endswith("This contradicts it.")
+    shapes = shape.measure(load(reference.folder("reference/shape")))
+    assert papers.on_shape(shapes).endswith("This contradicts it.")
     mild = [
-        replace(curve, rows=curve.rows.with_columns(low=curve.rows["low"] * 0.0)) for curve in found.curves
+        replace(curve, rows=curve.rows.with_columns(low=curve.rows["low"] * 0.0)) for curve in shapes.curves
     ]
-    assert papers.on_shape(replace(found, curves=tuple(mild))).endswith("So it is here.")
-    assert papers.on_shape(replace(found, curves=())) == ""
+    assert papers.on_shape(replace(shapes, curves=tuple(mild))).endswith("So it is here.")
+    assert papers.on_shape(replace(shapes, curves=())) == ""
 
 
 def test_total_loss_over_loops_agrees_or_contradicts():

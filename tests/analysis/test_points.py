@@ -38,9 +38,9 @@ def test_only_cooled_points_of_finished_runs_are_compared():
 
 def test_runs_at_other_learning_rates_are_no_seeds_of_a_size():
     rows = [row(3.5, rate=0.1), row(3.0, rate=0.01), row(3.02, rate=0.01, seed=1), row(3.3, rate=0.001)]
-    kept = points.cooled_points(table(rows))
-    assert kept["learning_rate"].unique().to_list() == [0.01]
-    assert points.means(kept)["seeds"].to_list() == [2]
+    cooled = points.cooled_points(table(rows))
+    assert cooled["learning_rate"].unique().to_list() == [0.01]
+    assert points.means(cooled)["seeds"].to_list() == [2]
 
 
 def test_a_sweep_is_shown_with_the_rate_that_was_used():
@@ -58,8 +58,8 @@ def test_a_study_without_finished_runs_is_refused():
 
 def test_models_of_a_shorter_context_are_a_curve_of_their_own():
     short = table([row(3.5)]).with_columns(context=pl.lit(8))
-    kept = points.cooled_points(pl.concat([table([row(3.0)]), short]))
-    assert dict(kept.select("curve", "loss").iter_rows()) == {
+    cooled = points.cooled_points(pl.concat([table([row(3.0)]), short]))
+    assert dict(cooled.select("curve", "loss").iter_rows()) == {
         "2-layer LSTM": 3.0,
         "2-layer LSTM, context 8": 3.5,
     }
@@ -138,9 +138,9 @@ def laws_of(loss_N, noise=0.007, draws=40):
 
 def test_a_law_that_its_seeds_contradict_is_no_curve():
     """A floor too weak for five sizes to tell from 0 bends all the same: power alone would miss the sizes."""
-    found = laws_of(2.77 + 29 * N**-0.33)
-    assert not any(law.law == "power" and points.misses(law) for law in found if not isinstance(law, Refusal))
-    ahead = [isinstance(law, Refusal) or law.law == "power-floor" for law in found]
+    laws = laws_of(2.77 + 29 * N**-0.33)
+    assert not any(law.law == "power" and points.misses(law) for law in laws if not isinstance(law, Refusal))
+    ahead = [isinstance(law, Refusal) or law.law == "power-floor" for law in laws]
     assert np.mean(ahead) > 0.9
     # Negative control: power by itself does miss them.
     alone = [fit("power", {"params": N}, drawn(2.77 + 29 * N**-0.33, 0.007, s)["loss"]) for s in range(9)]
@@ -148,10 +148,10 @@ def test_a_law_that_its_seeds_contradict_is_no_curve():
 
 
 def test_a_true_power_law_stays_one_at_its_rate():
-    found = [law for law in laws_of(6 * N**-0.055) if not isinstance(law, Refusal)]
-    assert np.mean([law.law == "power" and law.covariance is not None for law in found]) > 0.8
+    laws = [law for law in laws_of(6 * N**-0.055) if not isinstance(law, Refusal)]
+    assert np.mean([law.law == "power" and law.covariance is not None for law in laws]) > 0.8
 
 
 def test_sizes_on_no_smooth_line_have_no_law():
-    found = laws_of(3.0 + np.where(np.isin(N, [147e3, 786e3]), 0.2, 0.0), draws=5)
-    assert all(isinstance(law, Refusal) for law in found)
+    laws = laws_of(3.0 + np.where(np.isin(N, [147e3, 786e3]), 0.2, 0.0), draws=5)
+    assert all(isinstance(law, Refusal) for law in laws)

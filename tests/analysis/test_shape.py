@@ -63,8 +63,8 @@ def study(of_story, noise=0.002, seed=0, drop=()):
     return Made(plan, table.with_row_index().filter(~pl.col("index").is_in(drop)).drop("index"))
 
 
-def by_name(found):
-    return {(curve.panel, curve.name): curve for curve in found.curves}
+def by_name(shapes):
+    return {(curve.panel, curve.name): curve for curve in shapes.curves}
 
 
 @pytest.fixture(scope="module")
@@ -146,14 +146,14 @@ def test_the_flat_region_is_that_planted(optimum):
     ],
 )
 def test_the_verdict_is_on_what_was_planted(bends, words):
-    found = shape.measure(study(replace(OPTIMUM, shapes=ASPECTS, bends=bends)))
-    assert words in by_name(found)[shape.ASPECT, "N = 37.8K"].verdict
+    shapes = shape.measure(study(replace(OPTIMUM, shapes=ASPECTS, bends=bends)))
+    assert words in by_name(shapes)[shape.ASPECT, "N = 37.8K"].verdict
 
 
 def test_where_nothing_is_planted_a_difference_is_found_once_in_twenty_at_most():
     flat = replace(OPTIMUM, shapes=ASPECTS[:5], bends=(), transformer=replace(NONE.transformer, a=0.0))
-    found = [shape.measure(study(flat, seed=seed)).curves[0] for seed in range(300)]
-    wrong = sum(bool((curve.rows["low"] > 0).any()) for curve in found)
+    curves = [shape.measure(study(flat, seed=seed)).curves[0] for seed in range(300)]
+    wrong = sum(bool((curve.rows["low"] > 0).any()) for curve in curves)
     assert wrong <= 300 * 0.05 + 3 * (300 * 0.05 * 0.95) ** 0.5
 
 
@@ -173,26 +173,26 @@ def test_the_sure_and_the_possible_range_hold_the_true_one():
 
 
 def test_without_seeds_nothing_is_judged():
-    found = shape.measure(study(replace(OPTIMUM, seeds=1)))
-    assert all(curve.flat is None and curve.verdict.startswith("no verdict") for curve in found.curves)
-    assert found.curves[0].rows["low"].null_count() == 5
+    shapes = shape.measure(study(replace(OPTIMUM, seeds=1)))
+    assert all(curve.flat is None and curve.verdict.startswith("no verdict") for curve in shapes.curves)
+    assert shapes.curves[0].rows["low"].null_count() == 5
 
 
 def test_a_missing_run_leaves_the_others_judged():
-    found = shape.measure(study(OPTIMUM, drop=(0, 4, 50)))
-    assert len(found.curves) == 5
-    assert all(curve.flat is not None for curve in found.curves)
-    assert found.missing == 0
+    shapes = shape.measure(study(OPTIMUM, drop=(0, 4, 50)))
+    assert len(shapes.curves) == 5
+    assert all(curve.flat is not None for curve in shapes.curves)
+    assert shapes.missing == 0
     gone = shape.measure(study(OPTIMUM, drop=(0, 1, 2)))
     assert gone.missing == 1
     assert [curve.rows.height for curve in gone.curves if curve.panel == shape.ASPECT] == [4, 5, 5]
 
 
 def test_one_size_has_no_law_and_is_not_corrected():
-    found = shape.measure(study(replace(OPTIMUM, shapes=FF + HEADS)))
-    assert isinstance(found.exponent, Refusal)
-    assert found.compute is None
-    assert by_name(found)[shape.FF, "n_head = 4"].flat.sure == (4, 4)
+    shapes = shape.measure(study(replace(OPTIMUM, shapes=FF + HEADS)))
+    assert isinstance(shapes.exponent, Refusal)
+    assert shapes.compute is None
+    assert by_name(shapes)[shape.FF, "n_head = 4"].flat.sure == (4, 4)
 
 
 def test_too_few_finished_shapes_are_refused():

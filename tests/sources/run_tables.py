@@ -21,12 +21,12 @@ def grid(sizes=5, horizons=5, noise=1e-3, seed=0, **columns):
 def cut(**columns):
     """``grid`` with the largest model of each horizon cut short, its loss far too high, as the table says."""
     table, largest = grid(), pl.col("params") == 2e9
-    told = [
+    labels = [
         pl.when(largest).then(pl.lit(bad)).otherwise(pl.lit(good)).alias(name)
         for name, (good, bad) in columns.items()
     ]
     return table.with_columns(
-        pl.when(largest).then(pl.col("loss") * 1.15).otherwise("loss").alias("loss"), *told
+        pl.when(largest).then(pl.col("loss") * 1.15).otherwise("loss").alias("loss"), *labels
     )
 
 

@@ -29,10 +29,10 @@ def changed(rows, **values):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_clean_grids_raise_nothing(seed):
-    found = runs(grid(seed=seed))
-    assert found.findings == ()
-    assert accept(found) is found
-    assert usable(found).excluded == ()
+    runs_read = runs(grid(seed=seed))
+    assert runs_read.findings == ()
+    assert accept(runs_read) is runs_read
+    assert usable(runs_read).excluded == ()
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_clean_tables_of_any_scale_raise_no_alarm(least, most, ratio):
     ],
 )
 def test_counts_in_another_unit(names, unit, kind, severity):
-    found = runs(grid().with_columns(pl.col(name) / unit for name in names))
-    finding = one(found, kind)
+    runs_read = runs(grid().with_columns(pl.col(name) / unit for name in names))
+    finding = one(runs_read, kind)
     assert (finding.severity, finding.mend) == (severity, "give raw counts: 7e9, not 7 for 7 billion")
     if severity == "refuse":
         with pytest.raises(InputError, match="thousands, millions, billions"):
-            accept(found)
+            accept(runs_read)
     else:
-        assert accept(found) is found
+        assert accept(runs_read) is runs_read
 
 
 def test_a_column_of_two_units_is_refused_and_the_rows_named():
@@ -92,8 +92,8 @@ def test_a_column_of_two_units_is_refused_and_the_rows_named():
     ],
 )
 def test_losses_named_like_something_else(name, kind):
-    found = runs(grid().rename({"loss": name}), columns={"loss": name})
-    assert one(found, kind).severity == "warn"
+    runs_read = runs(grid().rename({"loss": name}), columns={"loss": name})
+    assert one(runs_read, kind).severity == "warn"
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,10 @@ def test_a_batch_in_sequences():
     ],
 )
 def test_flops_under_another_rule(factor, kind, says):
-    found = runs(grid().with_columns(flops=6 * factor * pl.col("params") * pl.col("tokens")))
-    assert kinds(found) == ({kind} if kind else set())
+    runs_read = runs(grid().with_columns(flops=6 * factor * pl.col("params") * pl.col("tokens")))
+    assert kinds(runs_read) == ({kind} if kind else set())
     if kind:
-        assert says in one(found, kind).message
+        assert says in one(runs_read, kind).message
 
 
 def test_exact_flops_are_no_finding():
@@ -149,11 +149,11 @@ def test_exact_flops_are_no_finding():
 
 @pytest.mark.parametrize("value", [-0.1, 0.0, float("nan"), float("inf"), float("-inf")])
 def test_losses_that_cannot_be(value):
-    found = runs(changed([3, 7], loss=pl.lit(value)))
+    runs_read = runs(changed([3, 7], loss=pl.lit(value)))
     kind = "loss-not-positive" if np.isfinite(value) else "loss-not-finite"
-    assert (one(found, kind).severity, one(found, kind).rows) == ("refuse", (3, 7))
+    assert (one(runs_read, kind).severity, one(runs_read, kind).rows) == ("refuse", (3, 7))
     with pytest.raises(InputError, match="rows 3, 7"):
-        accept(found)
+        accept(runs_read)
 
 
 def test_negative_losses_on_request():
@@ -170,8 +170,8 @@ def test_counts_that_cannot_be(name):
         table = table.with_columns(
             pl.when(pl.int_range(pl.len()) == 3).then(float("-inf")).otherwise(1e9).alias(name)
         )
-    found = runs(table)
-    (finding,) = [f for f in found.findings if f.kind.startswith(f"{name}-not")]
+    runs_read = runs(table)
+    (finding,) = [f for f in runs_read.findings if f.kind.startswith(f"{name}-not")]
     assert (finding.severity, finding.rows) == ("refuse", (4,))
 
 
@@ -204,16 +204,16 @@ def test_unfinished_runs():
         status=pl.Series(["finished"] * 20 + ["Crashed", "running", "failed", "diverged"]),
         steps=pl.Series([999.0] * 10 + [500.0] + [999.0] * 13),
     )
-    found = runs(crashed)
-    assert one(found, "unfinished").rows == (11, 21, 22, 23)
-    assert one(found, "diverged").rows == (24,)
-    left = usable(found)
-    assert [(e.row, e.by_outcome) for e in left.excluded] == [
+    runs_read = runs(crashed)
+    assert one(runs_read, "unfinished").rows == (11, 21, 22, 23)
+    assert one(runs_read, "diverged").rows == (24,)
+    usable_runs = usable(runs_read)
+    assert [(e.row, e.by_outcome) for e in usable_runs.excluded] == [
         (11, False), (21, False), (22, False), (23, False), (24, True),
     ]  # fmt: skip
-    assert left.excluded[0].reason == "unfinished: stopped at step 500 of 1000"
-    assert left.frame.height == left.source["rows_kept"] == 19
-    assert not kinds(left)
+    assert usable_runs.excluded[0].reason == "unfinished: stopped at step 500 of 1000"
+    assert usable_runs.frame.height == usable_runs.source["rows_kept"] == 19
+    assert not kinds(usable_runs)
 
 
 def test_unknown_states_exclude_nothing():
@@ -221,9 +221,9 @@ def test_unknown_states_exclude_nothing():
 
 
 def test_diverged_runs_are_those_that_smaller_ones_beat():
-    found = runs(changed([24], loss=pl.lit(5.0)))  # the largest, on most tokens
-    assert one(found, "diverged").rows == (24,)
-    assert [(e.row, e.by_outcome) for e in usable(found).excluded] == [(24, True)]
+    runs_read = runs(changed([24], loss=pl.lit(5.0)))  # the largest, on most tokens
+    assert one(runs_read, "diverged").rows == (24,)
+    assert [(e.row, e.by_outcome) for e in usable(runs_read).excluded] == [(24, True)]
     low = runs(changed([1], loss=pl.lit(0.5)))  # one loss too low accuses nobody
     assert not kinds(low)
     above = runs(grid().with_columns(vocab=pl.lit(50_000), loss=pl.Series([11.0] + [3.0] * 23)))
@@ -244,8 +244,8 @@ def test_diverged_runs_are_those_of_the_plain_definition():
             below = np.sort(loss[smaller])
             if len(below) >= 2 and 1.5 * below[1] < loss[place]:
                 expected.append(place + 1)
-        found = runs(pl.DataFrame({"params": params, "tokens": tokens, "loss": loss}))
-        rows = [row for finding in found.findings if finding.kind == "diverged" for row in finding.rows]
+        runs_read = runs(pl.DataFrame({"params": params, "tokens": tokens, "loss": loss}))
+        rows = [row for finding in runs_read.findings if finding.kind == "diverged" for row in finding.rows]
         assert rows == expected
         accused += len(rows)
     assert accused > 100
@@ -259,10 +259,10 @@ def test_runs_that_repeat_their_data_may_overfit():
 def test_epochs():
     passes = [1.0, 1.0005, 1.5, 4.0, 5.0, 9000.0] + [1.0] * 18
     table = grid().with_columns(unique_tokens=pl.col("tokens") / pl.Series(passes))
-    found = runs(table)
-    assert one(found, "epochs").rows == (3, 4)
-    assert one(found, "many-epochs").rows == (5, 6)
-    assert not kinds(found, "refuse")
+    runs_read = runs(table)
+    assert one(runs_read, "epochs").rows == (3, 4)
+    assert one(runs_read, "many-epochs").rows == (5, 6)
+    assert not kinds(runs_read, "refuse")
 
 
 def test_mixed_vocabularies_are_refused_unless_in_bits_per_byte():
@@ -276,9 +276,9 @@ def test_mixed_vocabularies_are_refused_unless_in_bits_per_byte():
 
 def test_checkpoints_beside_finals_and_single_layers():
     table = grid().with_columns(cooled=pl.Series([False, True] * 12), n_layer=pl.Series([1, 2, 3, 4] * 6))
-    found = runs(table)
-    assert one(found, "mixed-cooldown").rows == tuple(range(1, 25, 2))
-    assert one(found, "one-layer").rows == tuple(range(1, 25, 4))
+    runs_read = runs(table)
+    assert one(runs_read, "mixed-cooldown").rows == tuple(range(1, 25, 2))
+    assert one(runs_read, "one-layer").rows == tuple(range(1, 25, 4))
     assert not kinds(runs(table, where="cooled AND n_layer > 1"))
     assert not kinds(runs(table, where="NOT cooled AND n_layer = 1"))
 
@@ -287,22 +287,22 @@ def test_missing_values_are_left_out_with_a_reason():
     table = changed([2], loss=None).with_columns(
         tokens=pl.when(pl.int_range(pl.len()) == 5).then(None).otherwise("tokens")
     )
-    found = runs(table)
-    assert kinds(found) == {"no-loss", "no-tokens"}
-    assert [(e.row, e.reason, e.by_outcome) for e in usable(found).excluded] == [
+    runs_read = runs(table)
+    assert kinds(runs_read) == {"no-loss", "no-tokens"}
+    assert [(e.row, e.reason, e.by_outcome) for e in usable(runs_read).excluded] == [
         (2, "no loss", False),
         (6, "no tokens", False),
     ]
-    again = usable(usable(found))
-    assert len(again.excluded) == 2
+    usable_runs = usable(usable(runs_read))
+    assert len(usable_runs.excluded) == 2
     with pytest.raises(InputError, match="no row is usable"):
         usable(runs(grid().with_columns(loss=pl.lit(None))))
 
 
 def test_evaluations_before_the_first_step_are_unfinished():
-    found = runs(changed([1], tokens=0.0))
-    assert one(found, "unfinished").rows == (1,)
-    assert not kinds(found, "refuse")
+    runs_read = runs(changed([1], tokens=0.0))
+    assert one(runs_read, "unfinished").rows == (1,)
+    assert not kinds(runs_read, "refuse")
 
 
 @pytest.mark.parametrize("label", ["eval", None])

@@ -16,15 +16,15 @@ PLAIN = pl.DataFrame({"params": PARAMS, "tokens": TOKENS, "loss": LOSS})
 
 
 def test_a_plain_table_is_taken_as_it_is():
-    found = runs(PLAIN)
-    assert found.frame.drop("row").equals(PLAIN)
-    assert found.frame["row"].to_list() == [1, 2, 3, 4]
-    assert found.source == {
+    runs_read = runs(PLAIN)
+    assert runs_read.frame.drop("row").equals(PLAIN)
+    assert runs_read.frame["row"].to_list() == [1, 2, 3, 4]
+    assert runs_read.source == {
         "path": None, "sha256": None, "study": False, "rows_read": 4, "rows_kept": 4, "where": None,
         "columns": {"params": "params", "tokens": "tokens", "loss": "loss"}, "derived": {}, "notes": [],
         "loss_unit": "nats per token",
     }  # fmt: skip
-    assert found.findings == ()
+    assert runs_read.findings == ()
 
 
 def test_a_file_is_named_by_its_hash(tmp_path):
@@ -42,9 +42,9 @@ def test_a_file_is_named_by_its_hash(tmp_path):
     ],
 )
 def test_well_known_names_are_taken_and_noted(names, noted):
-    found = runs(PLAIN.rename(dict(zip(PLAIN.columns, names, strict=True))))
-    assert found.frame.drop("row").equals(PLAIN)
-    assert set(noted) <= set(found.source["notes"])
+    runs_read = runs(PLAIN.rename(dict(zip(PLAIN.columns, names, strict=True))))
+    assert runs_read.frame.drop("row").equals(PLAIN)
+    assert set(noted) <= set(runs_read.source["notes"])
 
 
 @pytest.mark.parametrize("name", ["n", "Nparams", "size", "my params"])
@@ -59,38 +59,40 @@ def test_two_candidates_are_an_error_that_names_both():
     table = PLAIN.with_columns(N=pl.col("params") * 1.1)
     with pytest.raises(InputError, match="two columns could be params: 'params' and 'N'"):
         runs(table)
-    found = runs(table, columns={"params": "N"})
-    assert found.frame["params"][0] == 1.1e6
-    assert any("'params' count parameters too" in note for note in found.source["notes"])
+    runs_read = runs(table, columns={"params": "N"})
+    assert runs_read.frame["params"][0] == 1.1e6
+    assert any("'params' count parameters too" in note for note in runs_read.source["notes"])
 
 
 def test_two_candidates_for_what_nobody_needs_are_left_out():
-    found = runs(PLAIN.with_columns(lr=pl.lit(1e-3), learning_rate=pl.lit(1e-3)))
-    assert "learning_rate" not in found.frame.columns
-    assert any("learning_rate is not read" in note for note in found.source["notes"])
+    runs_read = runs(PLAIN.with_columns(lr=pl.lit(1e-3), learning_rate=pl.lit(1e-3)))
+    assert "learning_rate" not in runs_read.frame.columns
+    assert any("learning_rate is not read" in note for note in runs_read.source["notes"])
 
 
 def test_what_nobody_needs_may_hold_anything():
-    found = runs(PLAIN.with_columns(d_model=pl.lit("first")))
-    assert "d_model" not in found.frame.columns
-    assert any("d_model is left out" in note for note in found.source["notes"])
+    runs_read = runs(PLAIN.with_columns(d_model=pl.lit("first")))
+    assert "d_model" not in runs_read.frame.columns
+    assert any("d_model is left out" in note for note in runs_read.source["notes"])
 
 
 def test_the_mapping_may_name_anything():
     table = PLAIN.with_columns(group=pl.Series(list("aabb")), weird=pl.Series([1, 2, 3, 4]))
-    found = runs(table, columns={"cluster": "group", "d_gate": "weird"}, needed=("params", "loss", "d_gate"))
-    assert found.frame["cluster"].to_list() == list("aabb")
+    runs_read = runs(
+        table, columns={"cluster": "group", "d_gate": "weird"}, needed=("params", "loss", "d_gate")
+    )
+    assert runs_read.frame["cluster"].to_list() == list("aabb")
     assert (
         runs(table, columns={"cluster": "group"}, needed=("params", "loss", "cluster")).needed[2] == "cluster"
     )
-    assert found.frame["d_gate"].to_list() == [1.0, 2.0, 3.0, 4.0]
+    assert runs_read.frame["d_gate"].to_list() == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_where_uses_the_tables_own_names_and_keeps_row_numbers():
     table = PLAIN.rename({"params": "Model Size"})
-    found = runs(table, where='"Model Size" > 3e6 AND loss < 3.6')
-    assert found.frame["row"].to_list() == [3, 4]
-    assert (found.source["rows_read"], found.source["rows_kept"]) == (4, 2)
+    runs_read = runs(table, where='"Model Size" > 3e6 AND loss < 3.6')
+    assert runs_read.frame["row"].to_list() == [3, 4]
+    assert (runs_read.source["rows_read"], runs_read.source["rows_kept"]) == (4, 2)
     assert runs(table, where="1 = 1").frame.height == 4
     assert runs(table, where="loss <= AVG(loss)").frame["row"].to_list() == [3, 4]
 
@@ -128,27 +130,27 @@ def test_a_where_that_does_not_work_is_an_error(where):
 )  # fmt: skip
 def test_what_is_needed_is_derived_by_a_rule_that_is_named(given, needed, rule, value):
     table = pl.DataFrame({**given, "loss": 3.0})
-    found = runs(table, columns={name: name for name in given}, needed=(needed, "loss"))
-    assert found.frame[needed].to_list() == pytest.approx([value])
-    assert found.source["derived"] == {needed: rule}
-    assert needed not in found.columns
+    runs_read = runs(table, columns={name: name for name in given}, needed=(needed, "loss"))
+    assert runs_read.frame[needed].to_list() == pytest.approx([value])
+    assert runs_read.source["derived"] == {needed: rule}
+    assert needed not in runs_read.columns
 
 
 def test_rules_follow_each_other():
     table = pl.DataFrame({"params": 1e6, "steps": 1000.0, "bs": 100.0, "context": 2000.0, "loss": 3.0})
-    found = runs(table, columns={"batch_sequences": "bs"})
-    assert found.frame["tokens"].to_list() == [2e8]
-    assert list(found.source["derived"]) == ["batch_tokens", "tokens"]
+    runs_read = runs(table, columns={"batch_sequences": "bs"})
+    assert runs_read.frame["tokens"].to_list() == [2e8]
+    assert list(runs_read.source["derived"]) == ["batch_tokens", "tokens"]
     table = pl.DataFrame({"params": 1e6, "steps": 1000.0, "batch_tokens": 2e5, "loss": 3.0})
-    found = runs(table, needed=("params", "flops", "loss"))
-    assert found.frame["flops"].to_list() == pytest.approx([1.2e15])
-    assert list(found.source["derived"]) == ["tokens", "flops"]
+    runs_read = runs(table, needed=("params", "flops", "loss"))
+    assert runs_read.frame["flops"].to_list() == pytest.approx([1.2e15])
+    assert list(runs_read.source["derived"]) == ["tokens", "flops"]
 
 
 def test_nothing_is_derived_that_is_there_or_not_needed():
-    found = runs(PLAIN.with_columns(C=pl.lit(1.0)), needed=("params", "tokens", "flops", "loss"))
-    assert found.source["derived"] == {}
-    assert found.frame["flops"].to_list() == [1.0] * 4
+    runs_read = runs(PLAIN.with_columns(C=pl.lit(1.0)), needed=("params", "tokens", "flops", "loss"))
+    assert runs_read.source["derived"] == {}
+    assert runs_read.frame["flops"].to_list() == [1.0] * 4
     assert "flops" not in runs(PLAIN).frame.columns
 
 
@@ -158,8 +160,8 @@ def test_total_parameters_need_the_head_to_be_told():
     with pytest.raises(InputError, match="no column for params_total"):
         runs(table, needed=needed)
     for tied, extra in ((True, 64_000), (False, 128_000)):
-        found = runs(table, needed=needed, tied_embeddings=tied)
-        assert found.frame["params_total"][0] == 1e6 + extra
+        runs_read = runs(table, needed=needed, tied_embeddings=tied)
+        assert runs_read.frame["params_total"][0] == 1e6 + extra
         total = table.rename({"params": "params_total"})
         assert runs(total, tied_embeddings=tied).frame["params"][0] == 1e6 - extra
 
@@ -168,10 +170,12 @@ def test_bits_need_the_bytes_of_a_token():
     table = PLAIN.rename({"loss": "bpb"})
     with pytest.raises(InputError, match="no column for loss"):
         runs(table)
-    found = runs(table, bytes_per_token=4.0)
-    assert found.frame["loss"].to_list() == pytest.approx([4 * math.log(2) * bits for bits in LOSS])
-    back = runs(PLAIN, needed=("bits_per_byte",), bytes_per_token=4.0)
-    assert back.frame["bits_per_byte"].to_list() == pytest.approx([nats / (4 * math.log(2)) for nats in LOSS])
+    runs_read = runs(table, bytes_per_token=4.0)
+    assert runs_read.frame["loss"].to_list() == pytest.approx([4 * math.log(2) * bits for bits in LOSS])
+    in_bits = runs(PLAIN, needed=("bits_per_byte",), bytes_per_token=4.0)
+    assert in_bits.frame["bits_per_byte"].to_list() == pytest.approx(
+        [nats / (4 * math.log(2)) for nats in LOSS]
+    )
     for wrong in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(InputError, match="bytes_per_token"):
             runs(table, bytes_per_token=wrong)
@@ -231,9 +235,9 @@ def test_numbers_written_as_text_name_row_column_and_way_out(text, mend):
     ],
 )
 def test_amounts_in_cells_are_read_and_said(name, cells, values, note):
-    found = runs(PLAIN.with_columns(pl.Series(name, cells)), needed=("params", "tokens", "loss"))
-    assert found.frame[name].to_list() == pytest.approx(values)
-    assert any(note in said for said in found.source["notes"])
+    runs_read = runs(PLAIN.with_columns(pl.Series(name, cells)), needed=("params", "tokens", "loss"))
+    assert runs_read.frame[name].to_list() == pytest.approx(values)
+    assert any(note in line for line in runs_read.source["notes"])
 
 
 def test_an_amount_is_read_where_it_can_mean_one_thing_only():
@@ -315,17 +319,17 @@ def test_whole_numbers_do_not_go_on_below_zero_in_a_where(where):
     D = [10**10, 10**10, 10**11]
     table = pl.DataFrame({"N": N, "D": D, "C": [6e18, 6e19, 6e21], "loss": [3.0, 2.5, 2.0]})
     exact = table.with_columns(pl.col("N", "D").cast(pl.Float64))
-    kept = runs(table, where=where).frame["row"].to_list()
-    assert kept == runs(exact, where=where).frame["row"].to_list()
-    assert len(kept) < 3
+    rows_kept = runs(table, where=where).frame["row"].to_list()
+    assert rows_kept == runs(exact, where=where).frame["row"].to_list()
+    assert len(rows_kept) < 3
     wrapped = table.filter(pl.sql_expr("6*N*D < 1e20"))
     assert wrapped.height == 3, "the control: polars alone keeps them all"
 
 
 def test_digits_are_read_as_they_are_written():
     table = PLAIN.with_columns(seed=pl.Series([1, 2, 10, 11]))
-    kept = runs(table, where="CAST(seed AS VARCHAR) LIKE '1%' AND loss * 1 > 0")
-    assert kept.frame["row"].to_list() == [1, 3, 4]
+    runs_read = runs(table, where="CAST(seed AS VARCHAR) LIKE '1%' AND loss * 1 > 0")
+    assert runs_read.frame["row"].to_list() == [1, 3, 4]
 
 
 def test_words_are_no_counts():
@@ -349,8 +353,8 @@ def test_words_under_a_name_of_data_are_the_data_set(column):
 
 def test_numbers_under_a_name_of_data_are_no_data_set():
     for column in ("data", "mixture", "train_data"):
-        found = runs(PLAIN.with_columns(pl.Series(column, [0.1, 0.2, 0.3, 0.4])))
-        assert "dataset" not in found.columns
+        runs_read = runs(PLAIN.with_columns(pl.Series(column, [0.1, 0.2, 0.3, 0.4])))
+        assert "dataset" not in runs_read.columns
     assert "dataset" in runs(PLAIN.with_columns(dataset=pl.Series([1, 2, 1, 2]))).columns
 
 

@@ -24,16 +24,16 @@ def derived(name, columns, **options):
     ],
 )
 def test_each_rule_gives_its_value_and_says_so(name, columns, value, rule):
-    frame, said = derived(name, columns)
+    frame, rules_used = derived(name, columns)
     assert frame[name].to_list() == [pytest.approx(value)]
-    assert said == {name: rule}
+    assert rules_used == {name: rule}
 
 
 def test_rules_are_chained_and_every_link_is_named():
     columns = {"flops": [6e18], "steps": [10.0], "batch_sequences": [8.0], "context": [64.0]}
-    frame, said = derived("params", columns)
+    frame, rules_used = derived("params", columns)
     assert frame["params"].to_list() == [pytest.approx(6e18 / (6 * 5120))]
-    assert list(said) == ["batch_tokens", "tokens", "params"]
+    assert list(rules_used) == ["batch_tokens", "tokens", "params"]
 
 
 def test_what_is_there_needs_no_rule_and_what_cannot_follow_is_none():

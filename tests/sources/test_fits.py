@@ -64,11 +64,11 @@ def test_tokens_follow_from_flops_and_parameters_and_back():
 
 
 def test_flops_by_another_rule_than_the_tables_are_refused():
-    read = read_fit("chinchilla")
+    law = read_fit("chinchilla")
     source = {"findings": [{"kind": "flops-rule", "message": "C is 1.5 times 6 params tokens in every row"}]}
     with pytest.raises(InputError, match=r"flops mean 6 N D here, but C is 1\.5 times"):
-        inputs_for(replace(read, source=source), {"params": 1e9, "flops": 1e21})
-    assert inputs_for(read, {"params": 1e9, "flops": 6e21})["tokens"] == pytest.approx(1e12)
+        inputs_for(replace(law, source=source), {"params": 1e9, "flops": 1e21})
+    assert inputs_for(law, {"params": 1e9, "flops": 6e21})["tokens"] == pytest.approx(1e12)
 
 
 def test_a_finding_without_a_kind_is_no_rule_of_flops():

@@ -31,16 +31,16 @@ def _as(kind):
 
 @pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "pyarrow"])
 def test_every_kind_of_table_gives_the_fit_of_its_arrays(kind):
-    found = fit_table("power-floor", _as(kind), params="N", where="family = 'lstm'")
-    assert found.params == fit("power-floor", {"params": SIZES}, LOSSES, objective="huber-log").params
-    assert (found.source["rows_read"], found.source["rows_kept"]) == (8, 7)
-    assert {"params": "N", "loss": "loss"}.items() <= found.source["columns"].items()
-    assert found.source["where"] == "family = 'lstm'"
+    fitted = fit_table("power-floor", _as(kind), params="N", where="family = 'lstm'")
+    assert fitted.params == fit("power-floor", {"params": SIZES}, LOSSES, objective="huber-log").params
+    assert (fitted.source["rows_read"], fitted.source["rows_kept"]) == (8, 7)
+    assert {"params": "N", "loss": "loss"}.items() <= fitted.source["columns"].items()
+    assert fitted.source["where"] == "family = 'lstm'"
 
 
 def test_where_takes_an_expression():
-    found = fit_table("power-floor", TABLE, params="N", where="family = 'lstm'", cluster="seed")
-    assert found.clusters == 7
+    fitted = fit_table("power-floor", TABLE, params="N", where="family = 'lstm'", cluster="seed")
+    assert fitted.clusters == 7
 
 
 def test_a_bad_value_names_row_and_column():
@@ -52,10 +52,10 @@ def test_a_bad_value_names_row_and_column():
 
 def test_a_row_without_a_value_is_left_out_and_named():
     empty = TABLE.with_columns(pl.when(pl.col("seed") == 2).then(None).otherwise(pl.col("N")).alias("N"))
-    found = fit_table("power-floor", empty, params="N", where="family = 'lstm'")
-    assert found.n == 6
-    assert found.source["excluded"] == [{"row": 3, "reason": "no params", "by_outcome": False}]
-    assert "left out as no params: row 3" in found.warnings
+    fitted = fit_table("power-floor", empty, params="N", where="family = 'lstm'")
+    assert fitted.n == 6
+    assert fitted.source["excluded"] == [{"row": 3, "reason": "no params", "by_outcome": False}]
+    assert "left out as no params: row 3" in fitted.warnings
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_loops_of_a_study_become_the_parameters_of_the_loop():
             "loss": loss,
         }
     )
-    found = fit_table("loop-equivalence", table)
-    assert set(found.source["derived"]) == {"params_once", "params_recurrent"}
-    low, high = found.intervals["phi"]
+    fitted = fit_table("loop-equivalence", table)
+    assert set(fitted.source["derived"]) == {"params_once", "params_recurrent"}
+    low, high = fitted.intervals["phi"]
     assert low < 0.5 < high
     direct = fit(
         "loop-equivalence",
@@ -117,7 +117,7 @@ def test_loops_of_a_study_become_the_parameters_of_the_loop():
         loss,
         objective="huber-log",
     )
-    assert found.params["phi"] == pytest.approx(direct.params["phi"], rel=1e-6)
+    assert fitted.params["phi"] == pytest.approx(direct.params["phi"], rel=1e-6)
 
 
 def test_checkpoints_of_one_run_are_one_cluster():
@@ -127,13 +127,13 @@ def test_checkpoints_of_one_run_are_one_cluster():
     loss = 1.8 + 480 * N**-0.35 + 2100 * D**-0.37 + 0.01 * rng.standard_normal(12)[runs]
     table = pl.DataFrame({"params": N, "tokens": D, "loss": loss + 0.001 * rng.standard_normal(48)})
     named = table.with_columns(pl.Series("run_id", runs))
-    found = fit_table("chinchilla", named, objective="squared")
-    assert (found.n, found.clusters) == (48, 12)
-    assert "rows of one run_id count once" in found.source["notes"]
+    fitted = fit_table("chinchilla", named, objective="squared")
+    assert (fitted.n, fitted.clusters) == (48, 12)
+    assert "rows of one run_id count once" in fitted.source["notes"]
     # Negative control: without names every checkpoint counts, and the intervals are too narrow.
     naive = fit_table("chinchilla", table, objective="squared")
     assert naive.clusters is None
-    assert found.standard_errors["alpha"] > 1.5 * naive.standard_errors["alpha"]
+    assert fitted.standard_errors["alpha"] > 1.5 * naive.standard_errors["alpha"]
 
 
 def test_the_count_of_parameters_is_a_choice():
@@ -161,9 +161,9 @@ def test_copies_of_a_run_count_once():
     table = pl.DataFrame({"params": N, "loss": 1.8 + 400 * N**-0.35 + 0.005 * rng.standard_normal(9)})
     once = fit_table("power-floor", table, objective="squared")
     doubled = pl.concat([table, table.head(4)])
-    found = fit_table("power-floor", doubled, objective="squared")
-    assert found.params == once.params
-    assert [one["row"] for one in found.source["excluded"]] == [10, 11, 12, 13]
+    fitted = fit_table("power-floor", doubled, objective="squared")
+    assert fitted.params == once.params
+    assert [excluded["row"] for excluded in fitted.source["excluded"]] == [10, 11, 12, 13]
     # Negative control: rows of equal values that are told to be other seeds are other runs.
     seeds = doubled.with_columns(seed=pl.Series([0] * 9 + [1] * 4))
     assert fit_table("power-floor", seeds, objective="squared").source["excluded"] == []
@@ -188,9 +188,9 @@ def test_best_sizes_are_not_taken_for_losses():
     C = np.geomspace(1e17, 1e21, 8)
     sizes = 0.1 * C**0.5 * np.exp(0.02 * np.random.default_rng(0).standard_normal(8))
     table = pl.DataFrame({"flops": C, "best": sizes})
-    found = fit_table("optimal-params", table, loss="best", objective="squared-log")
-    assert not any("loss" in text or "perplexity" in text for text in found.warnings)
-    low, high = found.intervals["a"]
+    fitted = fit_table("optimal-params", table, loss="best", objective="squared-log")
+    assert not any("loss" in text or "perplexity" in text for text in fitted.warnings)
+    low, high = fitted.intervals["a"]
     assert low < 0.5 < high
 
 

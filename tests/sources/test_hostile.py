@@ -83,14 +83,14 @@ def explained(error, path=""):
 def taken(source, **options):
     """Whether ``source`` came through all steps; any error but ours fails the test."""
     try:
-        found = runs(source, **options)
-        for finding in found.findings:
+        runs_read = runs(source, **options)
+        for finding in runs_read.findings:
             assert finding.message
             assert finding.mend
-            assert set(finding.rows) <= set(found.frame["row"])
-        left = usable(found)
-        assert {one.row for one in left.excluded}.isdisjoint(left.frame["row"])
-        accept(left)
+            assert set(finding.rows) <= set(runs_read.frame["row"])
+        usable_runs = usable(runs_read)
+        assert {excluded.row for excluded in usable_runs.excluded}.isdisjoint(usable_runs.frame["row"])
+        accept(usable_runs)
     except IsolossError as error:
         explained(error)
         return False

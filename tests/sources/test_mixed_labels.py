@@ -10,7 +10,7 @@ from isoloss.sources.mixed_labels import label_gap
 RNG = np.random.default_rng(11)
 
 
-def said(table):
+def messages(table):
     return [issue.message for issue in taken(table).runs.findings if issue.kind == "mixed-label"]
 
 
@@ -29,7 +29,7 @@ def random_values():
 
 def test_a_word_that_moves_the_loss_is_named_with_by_how_much():
     table = labelled(random_values(), gap=0.03)
-    (message,) = said(table)
+    (message,) = messages(table)
     assert message.startswith("optimizer moves the loss by ")
     assert message.endswith("% at equal sizes: one law over all its values")
     logs = np.log(table.select("params", "tokens", "loss").to_numpy().T)
@@ -37,17 +37,17 @@ def test_a_word_that_moves_the_loss_is_named_with_by_how_much():
 
 
 def test_words_that_move_nothing_are_silent():
-    assert [said(labelled(random_values(), seed=seed)) for seed in range(20)] == [[]] * 20
+    assert [messages(labelled(random_values(), seed=seed)) for seed in range(20)] == [[]] * 20
 
 
 def test_words_that_follow_a_size_may_be_its_bend():
     table = labelled(["adamw"] * 18 + ["muon"] * 18, gap=0.03)
-    assert said(table) == []
+    assert messages(table) == []
 
 
 def test_names_of_runs_and_words_of_few_runs_are_silent():
-    assert said(labelled([f"run {index}" for index in range(36)], gap=0.03)) == []
-    assert said(labelled(["muon"] * 2 + ["adamw"] * 34, gap=0.3)) == []
+    assert messages(labelled([f"run {index}" for index in range(36)], gap=0.03)) == []
+    assert messages(labelled(["muon"] * 2 + ["adamw"] * 34, gap=0.3)) == []
 
 
 def test_checkpoints_of_one_run_count_once():
@@ -55,7 +55,7 @@ def test_checkpoints_of_one_run_count_once():
     by_rows = 0
     for seed in range(6):
         rows = checkpoints(np.exp(0.02 * np.random.default_rng(seed).standard_normal(12)))
-        assert said(rows) == []
+        assert messages(rows) == []
         logs = np.log(rows.select("params", "tokens", "loss").to_numpy().T)
         by_rows += label_gap(logs, rows["host"].to_numpy()) > 0
     assert by_rows >= 2

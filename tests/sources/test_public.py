@@ -221,6 +221,6 @@ def test_hashes_are_those_of_the_published_files(run_tables, name):
 ])  # fmt: skip
 def test_each_makes_a_table_for_a_fit(run_tables, name, rows):
     table = public.tables()[name]
-    found = runs(run_tables / (COPIES | CUT)[name], columns=table.columns, where=table.where)
-    assert found.frame.height == rows
-    assert [finding for finding in found.findings if finding.severity == "refuse"] == []
+    runs_read = runs(run_tables / (COPIES | CUT)[name], columns=table.columns, where=table.where)
+    assert runs_read.frame.height == rows
+    assert [finding for finding in runs_read.findings if finding.severity == "refuse"] == []

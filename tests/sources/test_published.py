@@ -48,8 +48,8 @@ def test_kaplans_line_over_parameters():
     np.testing.assert_allclose(losses, list(KAPLAN_N.values()), atol=5.1e-4)
     # Doubling N multiplies the loss by 0.949. Negative control: another table's N_c misses the digits.
     assert law.predict(params=2e6).loss / law.predict(params=1e6).loss == pytest.approx(0.949, abs=5e-4)
-    other = published("kaplan-nd").params
-    assert abs((other["Nc"] / 1e6) ** other["aN"] - KAPLAN_N[1e6]) > 0.05
+    other_params = published("kaplan-nd").params
+    assert abs((other_params["Nc"] / 1e6) ** other_params["aN"] - KAPLAN_N[1e6]) > 0.05
 
 
 def test_kaplans_laws_with_tokens_and_with_steps():
@@ -59,9 +59,9 @@ def test_kaplans_laws_with_tokens_and_with_steps():
         )
     for (size, steps), loss in KAPLAN_NS.items():
         # S_min = S where the batch is far above the critical one.
-        at = published("kaplan-ns").predict(params=size, steps=steps, batch_tokens=1e15)
-        assert at.loss == pytest.approx(loss, abs=6e-5)
-        assert at.extrapolation["batch_tokens"] > 1e6
+        prediction = published("kaplan-ns").predict(params=size, steps=steps, batch_tokens=1e15)
+        assert prediction.loss == pytest.approx(loss, abs=6e-5)
+        assert prediction.extrapolation["batch_tokens"] > 1e6
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -95,9 +95,9 @@ def test_what_each_reading_of_chinchilla_plans(name):
 
 def test_rounded_constants_warn_and_cost_what_the_warning_says():
     rounded, exact = published("chinchilla-rounded"), published("chinchilla")
-    said = [text for text in rounded.predict(params=1e9, tokens=2e10).warnings if "two-digit" in text]
-    assert said
-    assert "+0.045" in said[0]
+    warnings = [text for text in rounded.predict(params=1e9, tokens=2e10).warnings if "two-digit" in text]
+    assert warnings
+    assert "+0.045" in warnings[0]
     assert not any("two-digit" in text for text in exact.warnings)
     at = {"params": 7e10, "tokens": 1.4e12}
     assert rounded.predict(**at).loss - exact.predict(**at).loss > 0.01
@@ -115,11 +115,11 @@ def test_epochs_errors_are_the_papers():
     assert law.standard_errors == {"E": 0.02566, "A": 124.52, "alpha": 0.0154, "B": 1293.28, "beta": 0.0206}
     assert law.n == 240
     assert all(low < law.params[name] < high for name, (low, high) in law.intervals.items())
-    at = law.predict(params=7e10, tokens=1.4e12)
+    prediction = law.predict(params=7e10, tokens=1.4e12)
     # E + 482.01 / 7e10^.34781 + 2085.43 / 1.4e12^.36585, by logarithms: 1.81686 + 0.08147 + 0.07508.
-    assert at.loss == pytest.approx(1.97341, abs=2e-5)
-    assert at.interval is None
-    assert any("no interval" in text for text in at.warnings)
+    assert prediction.loss == pytest.approx(1.97341, abs=2e-5)
+    assert prediction.interval is None
+    assert any("no interval" in text for text in prediction.warnings)
 
 
 def test_repeated_data_lose_their_worth():
@@ -127,9 +127,9 @@ def test_repeated_data_lose_their_worth():
     law = published("muennighoff")
     p, unique = law.params, 1e9
     for epochs, worth in {1: 1.0, 2: 0.984, 4: 0.931, 8: 0.828, 16: 0.661, 32: 0.448, 64: 0.252}.items():
-        at = law.predict(params=1e7, tokens=epochs * unique, unique_tokens=unique).loss
+        loss = law.predict(params=1e7, tokens=epochs * unique, unique_tokens=unique).loss
         rest = p["E"] + p["A"] * 1e7 ** -p["alpha"]
-        effective = (p["B"] / (at - rest)) ** (1 / p["beta"])
+        effective = (p["B"] / (loss - rest)) ** (1 / p["beta"])
         assert effective / (epochs * unique) == pytest.approx(worth, abs=6e-4)
 
 

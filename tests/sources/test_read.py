@@ -60,10 +60,10 @@ def test_tables_of_every_library():
 
 
 def test_a_study(ahead):
-    found = runs(ahead.folder)
-    assert {"params", "tokens", "loss", "family", "seed"} <= found.columns.keys()
-    assert found.source["sha256"] is None
-    assert [finding for finding in found.findings if finding.severity == "refuse"] == []
+    runs_read = runs(ahead.folder)
+    assert {"params", "tokens", "loss", "family", "seed"} <= runs_read.columns.keys()
+    assert runs_read.source["sha256"] is None
+    assert [finding for finding in runs_read.findings if finding.severity == "refuse"] == []
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from isoloss.sources.repeats import last_digit
 
 @pytest.mark.parametrize("seeds", [(42, 42), (0, 0), ("first", "first")])
 def test_a_seed_that_was_run_again_is_one_run(seeds):
-    first, again = grid(), grid().with_columns(pl.col("loss") + 1e-5)
-    table = pl.concat([first.with_columns(seed=pl.lit(seeds[0])), again.with_columns(seed=pl.lit(seeds[1]))])
+    first, second = grid(), grid().with_columns(pl.col("loss") + 1e-5)
+    table = pl.concat([first.with_columns(seed=pl.lit(seeds[0])), second.with_columns(seed=pl.lit(seeds[1]))])
     data = taken(table)
     assert len(data.loss) == 25
     assert {reason[:7] for _, reason in out(data)} == {"a rerun"}
@@ -109,8 +109,8 @@ def test_two_readings_of_one_plot_are_told():
 @pytest.mark.parametrize("name", ["run_id", "run", "trial"])
 def test_steps_logged_twice_after_a_restart_are_taken_once(name):
     run = curves(seeds=1, sizes=6).with_columns(pl.format("n{}", "params").alias(name)).drop("seed")
-    again = run[2:4].with_columns(pl.col("loss") * 0.99)
-    table = pl.concat([run[:4], again, run[4:]])
+    repeated = run[2:4].with_columns(pl.col("loss") * 0.99)
+    table = pl.concat([run[:4], repeated, run[4:]])
     data = taken(table)
     assert [row for row, _ in out(data)] == [3, 4]
     assert len(set(data.cluster)) == 6

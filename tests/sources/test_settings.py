@@ -10,7 +10,7 @@ from isoloss.sources import columns_for
 RNG = np.random.default_rng(7)
 
 
-def said(table, **options):
+def messages(table, **options):
     return [
         issue.message for issue in taken(table, **options).runs.findings if issue.kind == "unread-setting"
     ]
@@ -31,19 +31,19 @@ def said(table, **options):
 )
 def test_a_setting_by_name_that_changes_by_no_rule_is_told(name):
     table = grid().with_columns(pl.Series(name, RNG.choice([32.0, 64.0, 128.0, 256.0], 25)))
-    (message,) = said(table)
+    (message,) = messages(table)
     assert message.startswith(f"{name} changes among the runs and is not used: ")
     batch = f"name it with --column batch_tokens={name}"
     assert message.endswith(batch if "b" in name else "keep one value with --where")
-    assert said(table.with_columns(pl.lit(64).alias(name))) == []
+    assert messages(table.with_columns(pl.lit(64).alias(name))) == []
     many = grid().with_columns(pl.Series(name, RNG.uniform(32, 256, 25)))
-    assert len(said(many)) == 1
+    assert len(messages(many)) == 1
 
 
 def test_what_is_named_is_read_and_told_no_more():
     table = grid().with_columns(bs=pl.Series(RNG.choice([32, 64, 128], 25)))
-    assert said(table, columns={"batch_tokens": "bs"}) == []
-    assert said(table.with_columns(batch_tokens=pl.col("bs") * 2048)) == []
+    assert messages(table, columns={"batch_tokens": "bs"}) == []
+    assert messages(table.with_columns(batch_tokens=pl.col("bs") * 2048)) == []
 
 
 def test_a_sweep_at_equal_sizes_is_told_and_what_follows_from_it_is_not():
@@ -51,15 +51,15 @@ def test_a_sweep_at_equal_sizes_is_told_and_what_follows_from_it_is_not():
     steps = sweep.with_columns(
         ti=pl.col("tokens") / pl.col("bs") / 2048, loss=pl.col("loss") + 1e-3 * pl.int_range(150)
     )
-    (message,) = said(steps)
+    (message,) = messages(steps)
     assert message.startswith("bs changes among the runs")
 
 
 @pytest.mark.parametrize("name", ["experts", "schedule_power2", "ratio of code"])
 def test_any_other_number_of_few_values_is_told(name):
     few = grid().with_columns(pl.Series(name, RNG.choice([0.0, 1.0, 2.0], 25)))
-    assert said(few) == [f"{name} changes among the runs and is not used: keep one value with --where"]
-    assert said(few.with_columns(pl.Series(name, RNG.uniform(0, 1, 25)))) == []
+    assert messages(few) == [f"{name} changes among the runs and is not used: keep one value with --where"]
+    assert messages(few.with_columns(pl.Series(name, RNG.uniform(0, 1, 25)))) == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_any_other_number_of_few_values_is_told(name):
     ],
 )  # fmt: skip
 def test_losses_times_names_seeds_and_machines_are_no_settings(name):
-    assert said(grid().with_columns(pl.Series(name, RNG.choice([1, 2, 4], 25)))) == []
+    assert messages(grid().with_columns(pl.Series(name, RNG.choice([1, 2, 4], 25)))) == []
 
 
 @pytest.mark.parametrize(
@@ -91,20 +91,20 @@ def test_losses_times_names_seeds_and_machines_are_no_settings(name):
 def test_what_follows_from_the_sizes_is_silent(name, rule):
     table = grid().with_columns(rule.alias(name))
     assert table[name].n_unique() > 1
-    assert said(table) == []
+    assert messages(table) == []
     shuffled = table.with_columns(pl.col(name).shuffle(seed=3))
-    assert len(said(shuffled)) == (name != "chinchilla_multiplier")  # of many values and no known name
+    assert len(messages(shuffled)) == (name != "chinchilla_multiplier")  # of many values and no known name
 
 
 def test_loops_are_recurrence_and_a_batch_in_tokens_is_one():
     table = grid().with_columns(loops=pl.Series([1, 2, 4, 8, 2] * 5), tokens_per_batch=pl.lit(65536))
-    found = columns_for("chinchilla", table)
-    assert found.runs.columns["recurrence"] == "loops"
-    assert found.runs.columns["batch_tokens"] == "tokens_per_batch"
+    data = columns_for("chinchilla", table)
+    assert data.runs.columns["recurrence"] == "loops"
+    assert data.runs.columns["batch_tokens"] == "tokens_per_batch"
 
 
 def test_the_batch_of_steplaw_is_told_and_that_of_marin_follows_from_its_sizes(run_tables):
-    (message,) = said(run_tables / "steplaw/dense_lr_bs_loss.csv", where="loss < 3.2")
+    (message,) = messages(run_tables / "steplaw/dense_lr_bs_loss.csv", where="loss < 3.2")
     assert message == "bs changes among the runs and is not used: name it with --column batch_tokens=bs"
     marin = {
         "params": "parameter_count",
@@ -112,6 +112,6 @@ def test_the_batch_of_steplaw_is_told_and_that_of_marin_follows_from_its_sizes(r
         "loss": "eval/paloma/macro_loss",
     }
     for name in ("comma", "dclm", "nemotron"):
-        assert said(run_tables / f"openathena-isoflops/isoflop-{name}.csv", columns=marin) == []
+        assert messages(run_tables / f"openathena-isoflops/isoflop-{name}.csv", columns=marin) == []
     gadre = taken(run_tables / "gadre-overtraining/runs_104.csv", columns={"loss": "loss_c4_val"})
     assert "unread-setting" not in kinds(gadre.runs)

@@ -9,11 +9,11 @@ LARGEST = [21, 22, 23, 24, 25]
 
 def test_a_reason_that_not_all_rows_share_names_its_row():
     ends = ["finished"] * 23 + ["crashed", "running"]
-    (said,) = [words for words in taken(grid(state=ends)).warnings if "left out" in words]
-    assert said == "left out as unfinished: rows 24, 25 (row 24: state is 'crashed')"
+    (warning,) = [words for words in taken(grid(state=ends)).warnings if "left out" in words]
+    assert warning == "left out as unfinished: rows 24, 25 (row 24: state is 'crashed')"
     same = ["finished"] * 23 + ["crashed"] * 2
-    (said,) = [words for words in taken(grid(state=same)).warnings if "left out" in words]
-    assert said == "left out as unfinished: rows 24, 25 (state is 'crashed')"
+    (warning,) = [words for words in taken(grid(state=same)).warnings if "left out" in words]
+    assert warning == "left out as unfinished: rows 24, 25 (state is 'crashed')"
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ CHECKS = (
 
 
 def issues(check, columns=None, *, mapping=None, **more):
-    found = runs(pl.DataFrame(GOOD | more if columns is None else columns), columns=mapping)
-    return {issue.kind: (issue.severity, issue.rows) for issue in check(found)}
+    runs_read = runs(pl.DataFrame(GOOD | more if columns is None else columns), columns=mapping)
+    return {issue.kind: (issue.severity, issue.rows) for issue in check(runs_read)}
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -59,9 +59,9 @@ def test_a_loss_named_in_bits_or_as_large_as_a_perplexity_is_doubted():
 
 def test_a_batch_in_sequences_is_known_by_its_factor():
     sequences = {"steps": [tokens / 2**20 for tokens in GOOD["tokens"]], "batch_tokens": [512.0] * 4}
-    found = list(unit_checks.batch(runs(pl.DataFrame(GOOD | sequences))))
-    assert [issue.kind for issue in found] == ["batch-unit"]
-    assert "2048 times" in found[0].message
+    batch_issues = list(unit_checks.batch(runs(pl.DataFrame(GOOD | sequences))))
+    assert [issue.kind for issue in batch_issues] == ["batch-unit"]
+    assert "2048 times" in batch_issues[0].message
     one_wrong = {"steps": [20.0, 200.0, 2e3, 3e4], "batch_tokens": [1e6] * 4}
     assert issues(unit_checks.batch, **one_wrong) == {"batch-unit": ("warn", (4,))}
 
@@ -78,9 +78,9 @@ def test_a_batch_in_sequences_is_known_by_its_factor():
 )
 def test_flops_of_another_rule_or_unit_are_named(factor, kind, words):
     flops = [factor * 6 * n * d for n, d in zip(GOOD["params"], GOOD["tokens"], strict=True)]
-    found = list(unit_checks.flops(runs(pl.DataFrame(GOOD | {"flops": flops}))))
-    assert [issue.kind for issue in found] == [kind]
-    assert words in found[0].message
+    flops_issues = list(unit_checks.flops(runs(pl.DataFrame(GOOD | {"flops": flops}))))
+    assert [issue.kind for issue in flops_issues] == [kind]
+    assert words in flops_issues[0].message
 
 
 @pytest.mark.parametrize("factors", [(1.3, 2.0), (1.0, 1.4), (0.5, 1.0)])
@@ -89,10 +89,10 @@ def test_flops_that_are_6nd_by_no_constant_are_told_where_one_asks_by_flops(fact
     size = pl.col("params").log10()
     share = (size - size.min()) / (size.max() - size.min())
     table = grid().with_columns(C=6 * pl.col("params") * pl.col("tokens") * (high - (high - low) * share))
-    read = columns_for("chinchilla", table)
-    assert read.warnings == ()  # exact FLOPs are no fault of a table
+    data = columns_for("chinchilla", table)
+    assert data.warnings == ()  # exact FLOPs are no fault of a table
     with pytest.raises(InputError, match=f"C is {low:g} to {high:g} times 6 params tokens from row to row"):
-        check_flops(read.source, read.inputs)
+        check_flops(data.source, data.inputs)
 
 
 def test_control_flops_within_a_tenth_and_those_of_loops_are_taken():
@@ -115,11 +115,11 @@ def test_flops_are_held_against_the_count_that_is_asked_for(count):
     table = grid().with_columns(times, params_total=own + 5e7, params_executed=own * times)
     for factor, words in ((1.0, ""), (1.5, f"C is 1.5 times 6 {count} tokens in every row")):
         C = factor * 6 * counted[count] * pl.col("tokens")
-        read = columns_for("chinchilla", table.with_columns(C=C), count=count)
-        assert flops_rule(read.source) == words
+        data = columns_for("chinchilla", table.with_columns(C=C), count=count)
+        assert flops_rule(data.source) == words
     other = "params" if count == "params_total" else "params_total"
-    read = columns_for("chinchilla", table.with_columns(C=C), count=other)
-    assert "from row to row" in flops_rule(read.source)
+    data = columns_for("chinchilla", table.with_columns(C=C), count=other)
+    assert "from row to row" in flops_rule(data.source)
 
 
 def test_executed_parameters_count_each_loop_already():

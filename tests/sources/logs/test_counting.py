@@ -39,13 +39,13 @@ def build(kind, values, device="meta"):
 @pytest.mark.parametrize(("kind", "values"), CONFIGS)
 def test_the_count_is_that_of_the_module(kind, values):
     model = build(kind, values)
-    found = of_config(json.loads(model.config.to_json_string(use_diff=False)))
-    assert found["params_total"] == sum(weight.numel() for weight in model.parameters())
+    counted = of_config(json.loads(model.config.to_json_string(use_diff=False)))
+    assert counted["params_total"] == sum(weight.numel() for weight in model.parameters())
     embedding = {id(model.get_input_embeddings().weight): model.get_input_embeddings().weight}
     embedding[id(model.get_output_embeddings().weight)] = model.get_output_embeddings().weight
     positions = model.transformer.wpe.weight.numel() if kind == "gpt2" else 0
     tables = sum(weight.numel() for weight in embedding.values())
-    assert found["params"] == found["params_total"] - tables - positions
+    assert counted["params"] == counted["params_total"] - tables - positions
 
 
 def test_every_architecture_is_counted_here():
@@ -55,9 +55,9 @@ def test_every_architecture_is_counted_here():
 def test_the_shapes_of_the_weights_count_where_no_config_does(tmp_path):
     build("llama", SHAPE | {"tie_word_embeddings": True}, "cpu").save_pretrained(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "of tomorrow"}')
-    found, origin = counts(tmp_path)
+    counted, origin = counts(tmp_path)
     wanted = of_config(SHAPE | {"model_type": "llama", "tie_word_embeddings": True})
-    assert {name: wanted[name] for name in found} == found
+    assert {name: wanted[name] for name in counted} == counted
     assert origin.endswith("model.safetensors")
 
 

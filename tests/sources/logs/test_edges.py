@@ -23,9 +23,9 @@ def test_a_torn_end_of_a_wandb_file_costs_what_was_torn_alone(logs, tmp_path):
     _, folder = logs("wandb")
     whole = next(folder.rglob("*.wandb")).read_bytes()
     (tmp_path / "run-x.wandb").write_bytes(whole[:-1])
-    found = loss_table("wandb", tmp_path).frame
-    assert found["step"].to_list() == [200, 300]
-    assert set(found["status"]) == {"running"}  # the record of its end is what was torn
+    frame = loss_table("wandb", tmp_path).frame
+    assert frame["step"].to_list() == [200, 300]
+    assert set(frame["status"]) == {"running"}  # the record of its end is what was torn
     (tmp_path / "run-x.wandb").write_bytes(b":W&B\xe1\xbe\x00" + b"\x00\x00\x00\x00\x02\x00\x01\xff\xff")
     with pytest.raises(InputError, match="damaged"):
         loss_table("wandb", tmp_path)
@@ -37,8 +37,8 @@ def test_a_resumed_wandb_run_is_one_run(logs, tmp_path):
     for part in ("a", "b"):
         (tmp_path / part).mkdir()
         (tmp_path / part / "run-x.wandb").write_bytes(data)
-    found = loss_table("wandb", tmp_path)
-    assert found.frame["step"].to_list() == [200, 300]
+    table = loss_table("wandb", tmp_path)
+    assert table.frame["step"].to_list() == [200, 300]
 
 
 def test_the_api_of_wandb_is_asked_for_entity_and_project(monkeypatch):
@@ -49,10 +49,10 @@ def test_the_api_of_wandb_is_asked_for_entity_and_project(monkeypatch):
     import wandb
 
     monkeypatch.setattr(wandb, "Api", lambda: types.SimpleNamespace(runs=lambda path: [run]))
-    found = loss_table("wandb", "team/project").frame
-    assert found["origin"].to_list() == ["wandb.ai/team/project/runs/x1"] * 2
-    assert found["status"].to_list() == ["failed"] * 2
-    assert found["loss"].is_nan().to_list() == [False, True]
+    frame = loss_table("wandb", "team/project").frame
+    assert frame["origin"].to_list() == ["wandb.ai/team/project/runs/x1"] * 2
+    assert frame["status"].to_list() == ["failed"] * 2
+    assert frame["loss"].is_nan().to_list() == [False, True]
 
 
 @pytest.mark.parametrize("header", ["Relative Time (Wall),n20m,n80m", "Step,n20m,n80m"])
@@ -69,8 +69,8 @@ def test_runs_of_wandb_as_nested_json_are_a_table(tmp_path):
         "summary": {"val/loss": 4.5},
     }
     (tmp_path / "runs.ndjson").write_text(json.dumps(row) + "\n")
-    found = loss_table("wandb", tmp_path / "runs.ndjson").frame
-    assert found.select("run_id", "params", "tokens", "loss").rows() == [
+    frame = loss_table("wandb", tmp_path / "runs.ndjson").frame
+    assert frame.select("run_id", "params", "tokens", "loss").rows() == [
         ("run-0", 20_000_000, 5 * 10**8, 4.5)
     ]
 
@@ -90,10 +90,10 @@ def test_several_losses_are_asked_about_and_a_training_loss_is_not_taken(tmp_pat
 
 def test_bits_per_byte_stay_what_they_are(tmp_path):
     (tmp_path / "run.log").write_text("Number of parameters: 1,000,000\nStep 00010 | Validation bpb: 1.25\n")
-    found = loss_table("nanogpt", tmp_path)
-    assert found.frame["bits_per_byte"].to_list() == [1.25]
-    assert found.frame["loss"].to_list() == [None]
-    assert any("loss is empty in 1 row: bits per byte" in line for line in found.lines())
+    table = loss_table("nanogpt", tmp_path)
+    assert table.frame["bits_per_byte"].to_list() == [1.25]
+    assert table.frame["loss"].to_list() == [None]
+    assert any("loss is empty in 1 row: bits per byte" in line for line in table.lines())
     nats = loss_table("nanogpt", tmp_path, bytes_per_token=4.0).frame
     assert nats["loss"].to_list() == pytest.approx([1.25 * 4 * 0.6931471805599453])
 
@@ -115,9 +115,9 @@ def grid(sizes, lengths, count="params", loss="val_loss"):
 def test_the_next_step_is_a_fit_of_the_columns_that_are_there(tmp_path, header, options):
     path = tmp_path / "runs.csv"
     path.write_text(grid([1e6, 2e6, 4e6], [1e8, 2e8, 4e8], *header))
-    found = loss_table("csv", path)
-    assert found.next_step("t.csv") == f"Next: isoloss fit t.csv --law chinchilla{options}"
-    assert not any("params is empty" in line for line in found.lines()), "the law takes params_total"
+    table = loss_table("csv", path)
+    assert table.next_step("t.csv") == f"Next: isoloss fit t.csv --law chinchilla{options}"
+    assert not any("params is empty" in line for line in table.lines()), "the law takes params_total"
 
 
 @pytest.mark.parametrize(
@@ -132,10 +132,10 @@ def test_the_next_step_is_a_fit_of_the_columns_that_are_there(tmp_path, header, 
 def test_no_fit_is_recommended_that_must_be_refused(isoloss, tmp_path, sizes, lengths, here):
     path, out = tmp_path / "runs.csv", tmp_path / "out.csv"
     path.write_text(grid(sizes, lengths))
-    code, said, _ = isoloss("import", "csv", path, "-o", out)
+    code, stdout, _ = isoloss("import", "csv", path, "-o", out)
     assert code == 0
-    assert "Next: more runs. A law of N and D needs a loss at 6 different points" in said
-    assert said.splitlines()[-1].endswith(f"; here: {here}")
+    assert "Next: more runs. A law of N and D needs a loss at 6 different points" in stdout
+    assert stdout.splitlines()[-1].endswith(f"; here: {here}")
     assert isoloss("fit", out, "--law", "chinchilla")[0] == 3
 
 
@@ -148,8 +148,8 @@ def test_rows_that_no_law_can_use_are_no_points(tmp_path):
 def test_perplexity_becomes_a_loss_and_other_units_are_refused(tmp_path):
     path = tmp_path / "runs.csv"
     path.write_text("params,tokens,perplexity\n1e6,1e8,20.0\n")
-    found = loss_table("csv", path, columns={"loss": "perplexity"}).frame
-    assert found["loss"].to_list() == pytest.approx([2.995732273553991])
+    frame = loss_table("csv", path, columns={"loss": "perplexity"}).frame
+    assert frame["loss"].to_list() == pytest.approx([2.995732273553991])
     path.write_text("params,tokens,val_bpc\n1e6,1e8,2.0\n")
     with pytest.raises(InputError, match="bits per character"):
         loss_table("csv", path, columns={"loss": "val_bpc"})
@@ -159,9 +159,9 @@ def test_steps_that_a_restart_logged_again_are_said(tmp_path):
     (tmp_path / "a.log").write_text(
         "".join(f"step {s}: train loss 3, val loss {v}\n" for s, v in ((1, 3), (2, 2.5), (2, 2.4)))
     )
-    found = loss_table("nanogpt", tmp_path)
-    assert found.frame["loss"].to_list() == [3.0, 2.4]
-    assert any("logged 1 of its steps again" in note for note in found.notes)
+    table = loss_table("nanogpt", tmp_path)
+    assert table.frame["loss"].to_list() == [3.0, 2.4]
+    assert any("logged 1 of its steps again" in note for note in table.notes)
 
 
 def test_a_run_without_an_evaluation_has_one_row_without_a_loss(tmp_path):
@@ -170,8 +170,8 @@ def test_a_run_without_an_evaluation_has_one_row_without_a_loss(tmp_path):
     for name, value in (("a", state), ("b", done)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "trainer_state.json").write_text(json.dumps(value))
-    found = loss_table("huggingface", tmp_path).frame
-    assert found.select("run_id", "loss", "status").rows() == [("a", None, "running"), ("b", 3.0, "finished")]
+    frame = loss_table("huggingface", tmp_path).frame
+    assert frame.select("run_id", "loss", "status").rows() == [("a", None, "running"), ("b", 3.0, "finished")]
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -189,9 +189,9 @@ def test_trainer_counts_its_flops_with_the_head(tmp_path, tied, steady):
         (folder / "config.json").write_text(json.dumps(config))
         state = {"global_step": step, "max_steps": 20, "log_history": log, "num_input_tokens_seen": 0}
         (folder / "trainer_state.json").write_text(json.dumps(state | {"total_flos": 6.0 * params * tokens}))
-    found = loss_table("huggingface", tmp_path).frame
-    assert found["tokens"].to_list() == ([320, 640, 960, 1280] if steady else [None, 640, None, 1400])
-    assert found["params"].unique().to_list() == [known["params"]]
+    frame = loss_table("huggingface", tmp_path).frame
+    assert frame["tokens"].to_list() == ([320, 640, 960, 1280] if steady else [None, 640, None, 1400])
+    assert frame["params"].unique().to_list() == [known["params"]]
 
 
 def test_tables_of_sizes_meet_the_log_by_name_or_say_so(logs, tmp_path):
@@ -204,9 +204,9 @@ def test_tables_of_sizes_meet_the_log_by_name_or_say_so(logs, tmp_path):
     with pytest.raises(InputError, match="twice"):
         loss_table(source, path, table=sizes)
     sizes.write_text("run,params\nsmall,1e6\n")
-    found = loss_table(source, path, table=sizes)
-    assert found.frame["params"].null_count() == 2 * (len(PARAMS) - 1)
-    assert any("params is empty in 6 rows" in line for line in found.lines())
+    table = loss_table(source, path, table=sizes)
+    assert table.frame["params"].null_count() == 2 * (len(PARAMS) - 1)
+    assert any("params is empty in 6 rows" in line for line in table.lines())
 
 
 def test_hparams_yield_plain_values_and_never_an_object(tmp_path):
@@ -282,10 +282,10 @@ def test_a_sqlite_file_of_another_program_is_no_store(tmp_path):
 
 def test_names_in_a_log_do_not_steer_the_terminal(tmp_path, isoloss):
     (tmp_path / "metrics.csv").write_text("step,val_loss,params\x1b[31m\n1,3.0,5\n")
-    code, said, talk = isoloss("import", "lightning", tmp_path / "metrics.csv")
+    code, stdout, stderr = isoloss("import", "lightning", tmp_path / "metrics.csv")
     assert code == 0
-    assert said.startswith("run_id,study")
-    assert "\x1b" not in talk
+    assert stdout.startswith("run_id,study")
+    assert "\x1b" not in stderr
 
 
 def test_wrong_use_is_named(tmp_path, isoloss):
@@ -295,9 +295,9 @@ def test_wrong_use_is_named(tmp_path, isoloss):
         (("nanogpt", tmp_path, "--pattern", "mine"), "there is no pattern 'mine'"),
         (("csv", "x", "-o", str(tmp_path / "t.xlsx")), "neither Parquet nor CSV"),
     ):
-        code, said, talk = isoloss("import", *arguments)
-        assert (code, said) == (2, "")
-        assert words in talk
+        code, stdout, stderr = isoloss("import", *arguments)
+        assert (code, stdout) == (2, "")
+        assert words in stderr
 
 
 def test_hparams_and_the_scalars_of_tensorflow_2(tmp_path):
@@ -314,10 +314,10 @@ def test_hparams_and_the_scalars_of_tensorflow_2(tmp_path):
         writer.file_writer.event_writer.add_event(Event(step=10, summary=Summary(value=[value])))
         config = {"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 50}
         writer.add_text("model_config", json.dumps(config | {"hidden_size": 24}))
-    found = loss_table("tensorboard", tmp_path).frame
-    assert found.select("run_id", "params", "tokens", "loss").rows() == [("run", 10**6, 40960, 3.5)]
-    assert found.select("d_model", "vocab", "family").rows() == [(24, 50, "llama")]
-    assert found["origin"][0].endswith("run; params counted from model_config")
+    frame = loss_table("tensorboard", tmp_path).frame
+    assert frame.select("run_id", "params", "tokens", "loss").rows() == [("run", 10**6, 40960, 3.5)]
+    assert frame.select("d_model", "vocab", "family").rows() == [(24, 50, "llama")]
+    assert frame["origin"][0].endswith("run; params counted from model_config")
 
 
 ODD = [b"NaN", b"null", b'"x"', b"{}", b"[1]", b"-1", b"1e999", b"9" * 40, b"step", b"", b"\n", b"\xff"]

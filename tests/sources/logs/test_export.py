@@ -17,12 +17,12 @@ def test_what_goes_out_comes_back(ran, tmp_path, target):
     export(study, target, out)
     columns = ["run_id", "step", "params", "params_total", "tokens", "n_layer", "learning_rate"]
     wanted = study.table().filter("cooled").sort("run_id", "step")
-    found = loss_table(target, out).frame.filter(pl.col("loss").is_not_null()).sort("run_id", "step")
+    frame = loss_table(target, out).frame.filter(pl.col("loss").is_not_null()).sort("run_id", "step")
     assert wanted.height > 4
-    assert found.select(columns).rows() == wanted.select(columns).rows()
+    assert frame.select(columns).rows() == wanted.select(columns).rows()
     near = 1e-6 if target == "tensorboard" else 0  # an event holds 32 bits
     for name in ("loss", "bits_per_byte"):
-        assert found[name].to_list() == pytest.approx(wanted[name].to_list(), rel=near, abs=0)
+        assert frame[name].to_list() == pytest.approx(wanted[name].to_list(), rel=near, abs=0)
     with pytest.raises(InputError, match="exists already"):
         export(study, target, out)
 
@@ -30,9 +30,9 @@ def test_what_goes_out_comes_back(ran, tmp_path, target):
 def test_the_curve_of_training_goes_out_too(ran, tmp_path):
     study = load(ran.folder)
     export(study, "tensorboard", tmp_path / "events")
-    found = loss_table("tensorboard", tmp_path / "events", columns={"loss": "train_loss"}).frame
+    frame = loss_table("tensorboard", tmp_path / "events", columns={"loss": "train_loss"}).frame
     trunk = study.curves().filter(pl.col("branch") == 0)
-    losses = found.filter(pl.col("loss").is_not_null()).sort("run_id", "step")["loss"].to_list()
+    losses = frame.filter(pl.col("loss").is_not_null()).sort("run_id", "step")["loss"].to_list()
     assert losses == pytest.approx(trunk.sort("run_id", "step")["total"].to_list(), rel=1e-6)
 
 
@@ -43,9 +43,9 @@ def test_a_table_is_the_studys(ran, tmp_path):
 
 def test_targets_and_names_are_checked(ran, tmp_path, isoloss):
     assert sorted(OUT) == sorted(TARGETS)
-    code, said, talk = isoloss("export", str(ran.folder), "--to", "comet", "-o", str(tmp_path / "x"))
-    assert (code, said) == (2, "")
-    assert "nothing is exported to 'comet'" in talk
+    code, stdout, stderr = isoloss("export", str(ran.folder), "--to", "comet", "-o", str(tmp_path / "x"))
+    assert (code, stdout) == (2, "")
+    assert "nothing is exported to 'comet'" in stderr
     assert isoloss("export", str(ran.folder), "--to", "parquet", "-o", str(tmp_path / "x.txt"))[0] == 2
     assert isoloss("export", str(tmp_path), "--to", "parquet", "-o", str(tmp_path / "x.csv"))[0] == 2
     assert list(tmp_path.iterdir()) == []

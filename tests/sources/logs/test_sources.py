@@ -20,8 +20,8 @@ def imported(logs, kind, **options):
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_every_source_gives_the_runs_that_were_logged(logs, kind):
-    found = imported(logs, kind)
-    frame = found.frame.sort("run_id", "step")
+    table = imported(logs, kind)
+    frame = table.frame.sort("run_id", "step")
     wanted = sorted((name, step) for name in PARAMS for step in EVALUATED)
     assert frame.columns == list(CONTRACT)
     assert list(zip(frame["run_id"], frame["step"], strict=True)) == wanted
@@ -32,7 +32,7 @@ def test_every_source_gives_the_runs_that_were_logged(logs, kind):
     assert frame["loss"].to_list() == pytest.approx(losses, abs=EXACT.get(kind, 1e-12))
     assert all(str(logs(kind)[1]) in origin for origin in frame["origin"])
     assert "loss: " in frame["rules"][0]
-    assert not any("again" in note for note in found.notes)
+    assert not any("again" in note for note in table.notes)
     assert set(frame["status"]) in ({"finished"}, {None})
 
 
@@ -41,9 +41,9 @@ def test_what_was_imported_is_read_without_a_doubt_of_it(logs, isoloss, tmp_path
     source, path = logs(kind)
     out = tmp_path / "runs.parquet"
     assert isoloss("import", source, str(path), "-o", str(out))[0] == 0
-    read = columns_for("chinchilla", out)
-    assert read.warnings == ()
-    assert len(set(read.cluster)) == len(PARAMS)
+    data = columns_for("chinchilla", out)
+    assert data.warnings == ()
+    assert len(set(data.cluster)) == len(PARAMS)
 
 
 def test_the_last_evaluation_of_each_run(logs):
@@ -51,9 +51,9 @@ def test_the_last_evaluation_of_each_run(logs):
 
 
 def test_the_training_loss_is_taken_on_request_alone(logs):
-    found = imported(logs, "wandb", columns={"loss": "train/loss"})
-    assert found.frame.height == 12
-    assert found.columns["loss"] == "train/loss"
+    table = imported(logs, "wandb", columns={"loss": "train/loss"})
+    assert table.frame.height == 12
+    assert table.columns["loss"] == "train/loss"
 
 
 def test_a_number_that_no_file_says(logs):
@@ -78,5 +78,5 @@ def test_parquet_and_csv_hold_the_same(logs, isoloss, tmp_path):
     wanted = ["run_id", "params", "tokens", "loss", "origin"]
     frames = [pl.read_csv(tmp_path / "runs.csv"), pl.read_parquet(tmp_path / "runs.parquet")]
     assert frames[0].select(wanted).equals(frames[1].select(wanted))
-    code, said, _ = isoloss("import", source, str(path))
-    assert (code, said) == (0, (tmp_path / "runs.csv").read_text("utf-8"))
+    code, stdout, _ = isoloss("import", source, str(path))
+    assert (code, stdout) == (0, (tmp_path / "runs.csv").read_text("utf-8"))

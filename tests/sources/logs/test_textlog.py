@@ -57,10 +57,10 @@ def test_every_pattern_has_a_log_here():
 @pytest.mark.parametrize("named", [True, False])
 def test_the_lines_of_each_trainer(tmp_path, name, named):
     (tmp_path / "run.log").write_text(LOGS[name])
-    found = loss_table("nanogpt", tmp_path, pattern=name if named else None).frame
-    assert found.height == 1
-    assert found.row(0, named=True) | FACTS[name] | {"step": 250, "run_id": "run"} == found.row(0, named=True)
-    assert f"as {name} prints it" in found["origin"][0]
+    frame = loss_table("nanogpt", tmp_path, pattern=name if named else None).frame
+    assert frame.height == 1
+    assert frame.row(0, named=True) | FACTS[name] | {"step": 250, "run_id": "run"} == frame.row(0, named=True)
+    assert f"as {name} prints it" in frame["origin"][0]
 
 
 def test_a_log_is_named_after_its_folder_where_its_own_name_says_nothing(tmp_path):
@@ -85,9 +85,9 @@ def test_a_log_of_training_losses_alone_is_asked_about(tmp_path, name):
     with pytest.raises(InputError, match="held-out") as error:
         loss_table("nanogpt", tmp_path)
     assert key in error.value.mend
-    found = loss_table("nanogpt", tmp_path, columns={"loss": key}).frame
-    assert found.select("step", "loss").rows() == [(250, 2.41)]
-    assert f"as {name} prints it" in found["origin"][0]
+    frame = loss_table("nanogpt", tmp_path, columns={"loss": key}).frame
+    assert frame.select("step", "loss").rows() == [(250, 2.41)]
+    assert f"as {name} prints it" in frame["origin"][0]
 
 
 def test_a_log_that_no_trainer_printed_is_told_which_table_would_do(tmp_path):
