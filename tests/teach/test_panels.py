@@ -70,7 +70,7 @@ def test_what_a_panel_says_of_itself_may_be_said(panel):
 @pytest.mark.parametrize("slide", SLIDES, ids=lambda path: path.name)
 def test_what_a_slide_says_may_be_said(slide):
     assert {
-        text: found for text in paragraphs(slide.read_text("utf-8")) if (found := words.faults(text))
+        text: faults for text in paragraphs(slide.read_text("utf-8")) if (faults := words.faults(text))
     } == {}
 
 
@@ -82,9 +82,9 @@ def paragraphs(html):
 
 
 def test_a_paragraph_has_no_n_of_the_next_one():
-    found = paragraphs("<p>It is <b>98%</b> right.</p> <p>Of n = 20 strings.</p>")
-    assert found == ["It is 98% right.", "Of n = 20 strings."]
-    assert [bool(words.faults(text)) for text in found] == [True, False]
+    texts = paragraphs("<p>It is <b>98%</b> right.</p> <p>Of n = 20 strings.</p>")
+    assert texts == ["It is 98% right.", "Of n = 20 strings."]
+    assert [bool(words.faults(text)) for text in texts] == [True, False]
 
 
 @BY_NAME
