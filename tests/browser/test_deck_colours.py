@@ -65,8 +65,8 @@ def test_letters_in_pictures_stand_out(deck_opened, scheme):
             if said in seen:
                 continue
             seen.add(said)
-            found, count = pale(deck.page)
-            faults |= {(number, step): found} if found else {}
+            pale_letters, count = pale(deck.page)
+            faults |= {(number, step): pale_letters} if pale_letters else {}
             measured += count
     assert faults == {}
     assert measured > 200

@@ -50,7 +50,7 @@ def on_paper(deck, *, handout=False):
 
 def overlapping(deck):
     """By slide: what stands on something else."""
-    found = {}
+    overlaps = {}
     for number in EVERY:
         deck.page.evaluate(
             """number => document.querySelectorAll('.slides > section').forEach((one, i) =>
@@ -58,8 +58,8 @@ def overlapping(deck):
             number,
         )
         if faults := deck.page.evaluate(OVERLAP):
-            found[number] = faults
-    return found
+            overlaps[number] = faults
+    return overlaps
 
 
 def printed(deck, *, handout=False):
