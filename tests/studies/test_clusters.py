@@ -23,9 +23,9 @@ from isoloss.studies.engines.ray import RAYS_PATIENCE
 from isoloss.studies.status import status
 
 
-def skip_unless(there, what):
+def skip_unless(present, what):
     """In CI it must be there; elsewhere the test is skipped by name."""
-    if not there:
+    if not present:
         if os.environ.get("CI"):
             pytest.fail(what)
         pytest.skip(what)

@@ -192,15 +192,15 @@ two cores that others used; the best of the matmuls between them ran at 153 GFLO
 
 def test_time_of_narrow_and_deep_models_is_one_factor_from_the_estimate(monkeypatch):
     def ratios():
-        found = []
+        factors = []
         for name, values, context, batch, milliseconds in TIMES:
             shape = shape_of(name, values | ({} if name == "lstm" else {"n_head": values.get("n_head", 1)}))
             tokens = (1000 * batch * context,)
             settings = run_settings(family=name, vocab=1024, context=context, batch_size=batch, tokens=tokens)
             counts = count(family(name), shape, 1024, context)
             said = estimate.cost(settings, shape, counts, 1, MachineRate(153e9, 100, ""), validation=0)[0]
-            found.append(milliseconds / (1e3 * said / updates(settings)))
-        return [ratio / median(found) for ratio in found]
+            factors.append(milliseconds / (1e3 * said / updates(settings)))
+        return [ratio / median(factors) for ratio in factors]
 
     assert 1 / 1.5 < min(ratios()) < max(ratios()) < 1.5
     monkeypatch.setattr(estimate, "LAYER_SECONDS", 0.0)
@@ -241,9 +241,9 @@ def test_time_of_the_reference_studies_is_one_factor_from_the_estimate():
         counts = count(family(settings.family), shape, settings.vocab, settings.context)
         return estimate.cost(settings, shape, counts, 1, machine)[0]
 
-    found = medians_of_time(seconds)
-    assert len(found) >= 5
-    assert 1 / 1.25 < min(found) < max(found) < 1.25
+    medians = medians_of_time(seconds)
+    assert len(medians) >= 5
+    assert 1 / 1.25 < min(medians) < max(medians) < 1.25
     alone = replace(REFERENCE, width=0, gpu=True)
     by_flops = medians_of_time(lambda settings: seconds(settings, alone))
     assert max(by_flops) / min(by_flops) > 1.25**2, "control: by FLOPs alone narrow models take longer"

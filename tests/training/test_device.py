@@ -31,10 +31,10 @@ def machine(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("there", "kind"), [({"cuda": 1, "mps": True}, "cuda"), ({"mps": True}, "mps"), ({}, "cpu")]
+    ("devices", "kind"), [({"cuda": 1, "mps": True}, "cuda"), ({"mps": True}, "mps"), ({}, "cpu")]
 )
-def test_auto_takes_the_fastest_that_is_there(machine, there, kind):
-    machine(**there)
+def test_auto_takes_the_fastest_that_is_there(machine, devices, kind):
+    machine(**devices)
     assert find("auto").type == kind
 
 
@@ -102,12 +102,12 @@ def test_the_gpu_trained_on_is_the_current_one_and_rounds_nothing(current):
     assert current == [torch.device("cuda:1")]
 
 
-@pytest.mark.parametrize(("there", "wanted", "threads"), [(0, "cpu", 1), (2, "cpu", 1), (2, "cuda:1", 3)])
+@pytest.mark.parametrize(("gpus", "wanted", "threads"), [(0, "cpu", 1), (2, "cpu", 1), (2, "cuda:1", 3)])
 def test_a_processor_gives_a_worker_one_thread_whatever_else_is_there(
-    machine, monkeypatch, there, wanted, threads
+    machine, monkeypatch, gpus, wanted, threads
 ):
     before = torch.get_num_threads()
-    machine(cuda=there)
+    machine(cuda=gpus)
     monkeypatch.setattr(device, "prepare_cpu", lambda: None)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     torch.set_num_threads(3)

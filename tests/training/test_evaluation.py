@@ -51,8 +51,8 @@ def test_control_state_leaking_from_window_to_window_would_be_noticed(small_text
     model = model_of("lstm", carry=True)
     x_MT, y_MT = evaluation_windows(small_text.validation, count=8, context=CONTEXT)
     first = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=4)[0]
-    again = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=8)[0]
-    np.testing.assert_allclose(first.sum_T("exit_1"), again.sum_T("exit_1"), rtol=1e-12)
+    second = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=8)[0]
+    np.testing.assert_allclose(first.sum_T("exit_1"), second.sum_T("exit_1"), rtol=1e-12)
     with torch.no_grad():
         leaked = [model(torch.from_numpy(x_MT[i : i + 4]).expand(2, -1, -1)).logits[0] for i in (0, 4)]
         fresh = model_of("lstm", carry=False)
@@ -66,8 +66,8 @@ def test_a_carried_state_brings_the_text_before_and_only_that(small_text):
     before_MT = windows_before(small_text.validation, count=9, context=CONTEXT)
     assert (before_MT[1:, -1] == small_text.validation.ids[x_position(small_text, x_MT)[1:] - 1]).all()
     informed = evaluate(model, x_MT, y_MT, before_MT, members=2, device=CPU, batch=9)[0]
-    again = evaluate(model, x_MT, y_MT, before_MT, members=2, device=CPU, batch=2)[0]
-    np.testing.assert_allclose(informed.sum_T("exit_1"), again.sum_T("exit_1"), rtol=1e-12)
+    second = evaluate(model, x_MT, y_MT, before_MT, members=2, device=CPU, batch=2)[0]
+    np.testing.assert_allclose(informed.sum_T("exit_1"), second.sum_T("exit_1"), rtol=1e-12)
     forgetful = evaluate(model, x_MT, y_MT, members=2, device=CPU)[0]
     assert not np.allclose(informed.sum_T("exit_1"), forgetful.sum_T("exit_1"), rtol=1e-9)
 
