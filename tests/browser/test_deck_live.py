@@ -78,13 +78,13 @@ def test_progress_is_read_aloud_once_in_five_seconds(deck_opened):
         expect(state).to_contain_text("% done: step")
         return step_of(state.text_content())
 
-    said = []
+    announcements = []
     for _ in range(10):
-        newest, before = news(), len(said)
+        newest, before = news(), len(announcements)
         page.clock.run_for(1_700)
-        said = page.evaluate("window.said")
-        assert all(step_of(one["text"]) >= newest for one in said[before:])
-    gaps = [round(later["at"] - one["at"]) for one, later in pairwise(said)]
+        announcements = page.evaluate("window.said")
+        assert all(step_of(one["text"]) >= newest for one in announcements[before:])
+    gaps = [round(later["at"] - one["at"]) for one, later in pairwise(announcements)]
     assert len(gaps) > 1
     assert gaps == [5_000] * len(gaps)
     panel.locator(".cancel").click()

@@ -67,9 +67,9 @@ def test_the_race_is_at_its_end_at_once_where_motion_is_not_wanted_and_is_read_a
     assert counts(race) == ["8 boxes, 8 rounds", "36 boxes, 1 round"]
     race.get_by_role("slider", name="Words").fill("16")
     assert counts(race) == ["16 boxes, 16 rounds", "136 boxes, 1 round"]
-    said = name.get_attribute("aria-label")
-    assert "fills 16 of 16 boxes in as many rounds" in said
-    assert "136 boxes, all in the first round" in said
+    description = name.get_attribute("aria-label")
+    assert "fills 16 of 16 boxes in as many rounds" in description
+    assert "136 boxes, all in the first round" in description
 
 
 def test_attention_needs_as_many_rounds_as_its_boxes_at_once_allow(deck_opened):
@@ -228,8 +228,10 @@ def test_play_goes_from_token_to_token(deck_opened):
         if stopped:
             web.get_by_text("Stop").click()
         deck.page.clock.run_for(60_000)
-        said = [one["text"].split(" looks most")[0] for one in deck.page.evaluate("window.said.splice(0)")]
-        assert said == [f"RECORDED “{token}”" for token in read]
+        announcements = [
+            one["text"].split(" looks most")[0] for one in deck.page.evaluate("window.said.splice(0)")
+        ]
+        assert announcements == [f"RECORDED “{token}”" for token in read]
         expect(web.get_by_text("Play")).to_be_visible()
 
 

@@ -132,8 +132,8 @@ def test_every_form_has_a_report(law, undrawn, monkeypatch, tmp_path):
     assert f"<strong>{condition(law_fit)}</strong>" in html
     assert ("has no compute frontier" in html) == (law not in WITH_FRONTIER)
     assert html.count("<figure>") == len(expected) + len(tried)
-    said = {finding.key: finding.sentence for finding in result.findings}
-    assert said["law"].startswith(brief_formula(law_fit))
+    sentences = {finding.key: finding.sentence for finding in result.findings}
+    assert sentences["law"].startswith(brief_formula(law_fit))
 
 
 def test_printed_laws_of_n_and_d_stand_in_the_picture_of_tokens_a_parameter(undrawn, tmp_path):

@@ -115,9 +115,9 @@ def test_the_page_begins_with_what_was_trained_and_says_each_doubt_once(written,
     doubts = {caveat for finding in result.findings for caveat in finding.caveats}
     doubts |= {finding.sentence for finding in result.findings[3:]}
     sure = html[html.index('<ul class="sure">') : html.index("</section>")]
-    said = [unescape(words) for words in re.findall(r"<li>(.*)</li>", sure)]
-    assert sorted(said) == sorted(doubts)
-    assert sum(words.startswith("Ranges are") for words in said) == 1
+    list_items = [unescape(words) for words in re.findall(r"<li>(.*)</li>", sure)]
+    assert sorted(list_items) == sorted(doubts)
+    assert sum(words.startswith("Ranges are") for words in list_items) == 1
     titles = [finding.title for i, finding in enumerate(result.findings) if finding.caveats or i >= 3]
     assert [unescape(words) for words in re.findall(r"<li>([^<]*)\n<ul>", sure)] == titles
 

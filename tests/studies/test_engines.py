@@ -54,8 +54,8 @@ def test_what_is_not_installed_is_named_before_anything_trains(tiny, study_file,
 
 
 def test_an_address_where_nobody_listens_is_said_at_once():
-    with socket.create_server(("127.0.0.1", 0)) as here:
-        address = f"127.0.0.1:{here.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
         ray.check_answers(address)
     for nobody in (address, "ray://" + address):
         with pytest.raises(OSError, match="refused"):
@@ -69,8 +69,8 @@ def test_a_head_that_is_silent_for_a_moment_is_no_loss(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(ray.time, "monotonic", lambda: now[0])
     monkeypatch.setenv(ray.RAYS_PATIENCE, "20")
-    with socket.create_server(("127.0.0.1", 0)) as here:
-        port = here.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         head = ray.Head(f"127.0.0.1:{port}")
         head.check()
     for now[0] in (5.0, 9.0):

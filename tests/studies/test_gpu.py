@@ -142,12 +142,12 @@ def test_a_calibration_takes_the_fastest_and_is_made_once(monkeypatch, tmp_path)
     # Of two runs two train at once, whatever is the fastest; of ten a count above ten says no more than ten.
     assert calibrated(replace(planned(d_model=56), seconds=600.0), alike=2) == 8
     assert len(asked) == 6
-    said, speeds[10] = [], 50.0
+    lines, speeds[10] = [], 50.0
     other = replace(planned(d_model=40), seconds=600.0)
-    assert calibrated(other, alike=10, say=said.append) == 4
+    assert calibrated(other, alike=10, say=lines.append) == 4
     assert asked[6:] == [10]
-    assert len(said) == 1
-    assert said[0].startswith("timing 10 x ")
+    assert len(lines) == 1
+    assert lines[0].startswith("timing 10 x ")
 
 
 @pytest.mark.parametrize("study", ["architectures", "looped"])

@@ -110,9 +110,9 @@ def test_the_dry_run_says_what_was_checked(glr_file):
     assert ended.returncode == 0, ended.stderr
     begin = "glr: file: glr.py; logits are finite and of the right shape: passed; later tokens do not"
     assert f"{begin} leak: passed; " in ended.stdout
-    said = json.loads(command("run", "vs.toml", "--family", "glr.py", "--dry-run", "--json").stdout)
-    assert said["families"]["glr"]["causal"] == "checked"
-    assert len(said["runs"]) == 5
+    result = json.loads(command("run", "vs.toml", "--family", "glr.py", "--dry-run", "--json").stdout)
+    assert result["families"]["glr"]["causal"] == "checked"
+    assert len(result["runs"]) == 5
 
 
 @pytest.mark.parametrize("dry", [["--dry-run"], []])

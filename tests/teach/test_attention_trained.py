@@ -33,10 +33,10 @@ def test_the_gates_are_those_of_torchs_own_layer():
     layer = nn.LSTM(6, 6)
     initialise(layer)
     x_TD = torch.randn(9, 6, generator=torch.Generator().manual_seed(0))
-    seen = trace(layer, x_TD)
+    lstm_trace = trace(layer, x_TD)
     h_TD, _ = layer(x_TD)
-    assert torch.allclose(seen.h_TD, h_TD, atol=1e-6)
-    assert all(((gate > 0) & (gate < 1)).all() for gate in seen.gates_TD.values())
+    assert torch.allclose(lstm_trace.h_TD, h_TD, atol=1e-6)
+    assert all(((gate > 0) & (gate < 1)).all() for gate in lstm_trace.gates_TD.values())
 
 
 def test_ink_is_what_the_forget_gates_leave():
@@ -183,9 +183,11 @@ def test_the_drawing_gets_the_tables_numbers(tables):
         assert nested[row["looks_at"] - 1] == pytest.approx(row["value"], abs=6e-4)
     assert [len(ink) for ink in arrays["ink"][0]] == list(range(T, 0, -1))
     assert arrays["ink"][0][0][0] == 1.0
-    said = {row["flattened"]: row.get("sentence") for row in arrays["next"] if row["model"] == "transformer"}
+    sentences = {
+        row["flattened"]: row.get("sentence") for row in arrays["next"] if row["model"] == "transformer"
+    }
     verdicts = {layer: tell.flat(tables, layer).short.split(": ")[1] for layer in range(1, 5)}
-    assert said == {0: None} | {layer: verdict.capitalize() for layer, verdict in verdicts.items()}
+    assert sentences == {0: None} | {layer: verdict.capitalize() for layer, verdict in verdicts.items()}
 
 
 def test_the_drawing_of_the_cards_gets_the_recorded_strings_weights_and_right_slots():

@@ -126,14 +126,14 @@ def test_what_figures_and_markup_say_may_be_said(panel):
     held = result.read(RECORDED / f"{panel.name}.json")
     settings = panel.settings_from(held.settings)
     figures = panel.tell.figures(settings, held.tables)
-    said = [text for f in figures for text in (f.title, f.shows, f.would_change, f.description)]
+    texts = [text for f in figures for text in (f.title, f.shows, f.would_change, f.description)]
     if hasattr(panel.tell, "html"):
         # What a model wrote is quoted, not said: the showdown's samples may hold any word.
         ours = re.sub(
             r'(?s)<span class="written">.*?</span>', "", str(panel.tell.html(settings, held.tables))
         )
-        said.append(re.sub(r"<[^>]+>", " ", ours))
-    assert {text: faults for text in said if (faults := words.faults(text))} == {}
+        texts.append(re.sub(r"<[^>]+>", " ", ours))
+    assert {text: faults for text in texts if (faults := words.faults(text))} == {}
 
 
 def test_the_words_are_a_step_of_their_own():

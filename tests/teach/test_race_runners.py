@@ -85,9 +85,9 @@ def test_attention_alone_is_its_formula() -> None:
     scores = q @ k.transpose(0, 2, 1) / np.sqrt(D)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
-    said = entry.forward(x_KBTD)[0].detach().numpy()
-    assert np.allclose(said, weights @ v, atol=1e-5)
-    assert not np.allclose(said, np.tril(weights) @ v, atol=1e-2)  # it sees the future: no mask
+    output = entry.forward(x_KBTD)[0].detach().numpy()
+    assert np.allclose(output, weights @ v, atol=1e-5)
+    assert not np.allclose(output, np.tril(weights) @ v, atol=1e-2)  # it sees the future: no mask
 
 
 def test_attention_alone_sees_the_future_and_the_block_does_not() -> None:

@@ -193,8 +193,8 @@ def test_hostile_prompts_are_text(prompt):
     except InputError:
         assert prompt.startswith("\ud800")  # no UTF-8 holds half a pair; settings refuse it
         return
-    said = "\n".join([*tell.blind_lines(settings, tables), *tell.reveal_lines(settings, tables)])
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", said)
+    printed = "\n".join([*tell.blind_lines(settings, tables), *tell.reveal_lines(settings, tables)])
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", printed)
     page = str(tell.html(settings, tables))
     assert "<script" not in page
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", page)
@@ -297,10 +297,10 @@ def test_a_side_tuned_worse_is_said_to_be():
 
     transformer = [at("transformer", 0.003, 3.8, False), at("transformer", 0.006, 3.7, True)]
     lstm = [at("lstm", 0.006, 3.6, False), at("lstm", 0.012, 3.7, True)]
-    said = tell.tuning({"rates": [*transformer, *lstm]})
-    assert "Transformer 0.003: 3.800, 0.006: 3.700 (the recipe's is the best of these)" in said
-    assert "LSTM 0.006: 3.600, 0.012: 3.700 (0.006 is 0.100 better than the recipe's)" in said
-    assert tell.tuning(exchanged({"rates": [*transformer, *lstm]})) != said
+    sentence = tell.tuning({"rates": [*transformer, *lstm]})
+    assert "Transformer 0.003: 3.800, 0.006: 3.700 (the recipe's is the best of these)" in sentence
+    assert "LSTM 0.006: 3.600, 0.012: 3.700 (0.006 is 0.100 better than the recipe's)" in sentence
+    assert tell.tuning(exchanged({"rates": [*transformer, *lstm]})) != sentence
 
 
 def real(transformer, lstm):

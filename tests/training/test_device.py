@@ -132,11 +132,11 @@ def test_the_precision_named_is_the_precision_used():
 
 def test_the_environment_names_machine_versions_and_precision(machine):
     machine()
-    here = device.environment_of(Device(torch.device("cpu"), autocast=True), cohort_size=3)
-    assert (here.device, here.device_name) == ("cpu", cpu.name())
-    assert (here.torch, here.python) == (str(torch.__version__), platform.python_version())
-    assert (here.dtype, here.cohort_size) == ("bfloat16 autocast", 3)
-    assert here.threads == torch.get_num_threads()
+    environment = device.environment_of(Device(torch.device("cpu"), autocast=True), cohort_size=3)
+    assert (environment.device, environment.device_name) == ("cpu", cpu.name())
+    assert (environment.torch, environment.python) == (str(torch.__version__), platform.python_version())
+    assert (environment.dtype, environment.cohort_size) == ("bfloat16 autocast", 3)
+    assert environment.threads == torch.get_num_threads()
 
 
 def test_a_gpu_is_named_by_its_driver(machine, monkeypatch):

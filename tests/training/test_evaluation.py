@@ -125,9 +125,9 @@ def test_the_record_agrees_with_its_positions(make_task):
     assert train(task)
     positions = pl.read_parquet(task.lead.folder / "positions.parquet")
     for e in files.read_json(task.lead.folder / "record.json")["evaluations"]:
-        here = positions.filter(pl.col("step") == e["step"], pl.col("cooled") == e["cooled"])
+        measured = positions.filter(pl.col("step") == e["step"], pl.col("cooled") == e["cooled"])
         for part, value in (("exit_3", e["loss"]), ("expected", e["expected"]), ("total", e["total"])):
-            rows = here.filter(pl.col("part") == part)
+            rows = measured.filter(pl.col("part") == part)
             assert rows["sum"].sum() / rows["count"].sum() == pytest.approx(value, rel=1e-12)
         assert e["exits"][-1] == e["loss"]
         assert e["total"] == pytest.approx(e["expected"] - 0.1 * e["entropy"], rel=1e-5)
