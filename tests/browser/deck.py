@@ -102,8 +102,8 @@ def axe(page, rules=()):
     A picture is one image to a screen reader; its hundreds of parts would take most of the time.
     """
     options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
-    found = violations(page, context={"exclude": [["figure svg > g"]]}, options=options)
-    return [(name, html) for name, impact, html in found if impact != "minor"]
+    faults = violations(page, context={"exclude": [["figure svg > g"]]}, options=options)
+    return [(name, html) for name, impact, html in faults if impact != "minor"]
 
 
 @contextmanager

@@ -96,5 +96,5 @@ def violations_by_night_and_by_day(page):
 
 def violations(page, **options):
     """What axe finds: the rule's name, how bad it is, and the first part of the page that breaks it."""
-    found = Axe().run(page, **options).response["violations"]
-    return [(fault["id"], fault["impact"], fault["nodes"][0]["html"][:200]) for fault in found]
+    faults = Axe().run(page, **options).response["violations"]
+    return [(fault["id"], fault["impact"], fault["nodes"][0]["html"][:200]) for fault in faults]

@@ -35,9 +35,9 @@ class Printed:
     places: dict[str, dict[int, int]]
 
 
-def check_breaks(found: Printed, figures: int) -> None:
+def check_breaks(layout: Printed, figures: int) -> None:
     """No heading ends a page, no figure is cut, and figures stand in twos."""
-    places = found.places
+    places = layout.places
     torn = {n: p for n, p in places["heading"].items() if p != places["text"][n]}
     assert torn == {}
     assert places["figure"] == places["end"]

@@ -45,11 +45,11 @@ def pale(page):
     page.evaluate(HIDE, False)
     ratio = (np.maximum(written, bare) + 0.05) / (np.minimum(written, bare) + 0.05)
     best = {}
-    for said, large, (left, top, right, bottom) in letters:
-        here = ratio[max(top, 0) : bottom + 1, max(left, 0) : right + 1]
-        if here.size:
-            best[said] = min(best.get(said, np.inf), here.max() / (LARGE if large else SMALL))
-    return {said: round(float(share), 2) for said, share in best.items() if share < 1}, len(best)
+    for label, large, (left, top, right, bottom) in letters:
+        contrasts = ratio[max(top, 0) : bottom + 1, max(left, 0) : right + 1]
+        if contrasts.size:
+            best[label] = min(best.get(label, np.inf), contrasts.max() / (LARGE if large else SMALL))
+    return {label: round(float(share), 2) for label, share in best.items() if share < 1}, len(best)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -61,12 +61,12 @@ def test_letters_in_pictures_stand_out(deck_opened, scheme):
         deck.slide(number)
         seen = set()
         for step in deck.steps():
-            said = str([one[0] for one in deck.page.evaluate(LETTERS)])
-            if said in seen:
+            labels = str([one[0] for one in deck.page.evaluate(LETTERS)])
+            if labels in seen:
                 continue
-            seen.add(said)
-            found, count = pale(deck.page)
-            faults |= {(number, step): found} if found else {}
+            seen.add(labels)
+            pale_letters, count = pale(deck.page)
+            faults |= {(number, step): pale_letters} if pale_letters else {}
             measured += count
     assert faults == {}
     assert measured > 200

@@ -40,9 +40,9 @@ def test_axe_finds_no_fault_at_any_step_and_in_what_stands_behind(deck_opened, n
             chosen = telling_steps(deck)
             for step in deck.steps():
                 if step in chosen:
-                    faults |= {(number, step): found} if (found := axe(deck.page, rules)) else {}
+                    faults |= {(number, step): violations} if (violations := axe(deck.page, rules)) else {}
             deck.behind()
-            faults |= {(number, "behind"): found} if (found := axe(deck.page, rules)) else {}
+            faults |= {(number, "behind"): violations} if (violations := axe(deck.page, rules)) else {}
         read += len(chosen)
     assert faults == {}
     assert read > len(numbers), "what has gone by the last step was read before"
@@ -102,8 +102,8 @@ def test_no_slide_scrolls_sideways(deck_opened, name, width):
     for number in EVERY if name == "shipped" else range(1, len(SLIDES) + 1):
         deck.slide(number)
         deck.page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true; })")
-        if (found := deck.page.evaluate("document.documentElement.scrollWidth")) > width:
-            wide[number] = found
+        if (scroll_width := deck.page.evaluate("document.documentElement.scrollWidth")) > width:
+            wide[number] = scroll_width
     assert wide == {}
 
 

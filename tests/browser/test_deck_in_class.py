@@ -50,7 +50,7 @@ def test_votes_are_counted_by_rounds_with_an_interval_and_the_coins_line(deck_op
 
 def test_a_pair_is_voted_on_once_whether_or_not_the_page_is_loaded_again(deck_opened):
     deck = deck_opened("shipped", "#/12")
-    panel, told = deck.panel("showdown"), []
+    panel, tallies = deck.panel("showdown"), []
     forget = "sessionStorage.setItem('isoloss-hands', JSON.stringify({rounds: ['LSTM']}))"
     for before in (None, None, forget):  # control: with the pair forgotten it is voted on once more
         if before:
@@ -58,10 +58,10 @@ def test_a_pair_is_voted_on_once_whether_or_not_the_page_is_loaded_again(deck_op
         deck.page.reload()
         deck.page.wait_for_selector("html.ready")
         deck.page.keyboard.press("2")
-        told.append(panel.locator(".tally").inner_text().split(":")[0])
+        tallies.append(panel.locator(".tally").inner_text().split(":")[0])
         expect(panel.locator("[data-vote=B]")).to_have_attribute("aria-pressed", "true")
         expect(panel.locator(".identity").first).to_be_visible()
-    assert told == ["1 round", "1 round", "2 rounds"]
+    assert tallies == ["1 round", "1 round", "2 rounds"]
 
 
 def test_a_room_that_mostly_sees_no_difference_votes_for_none(deck_opened):
@@ -70,9 +70,9 @@ def test_a_room_that_mostly_sees_no_difference_votes_for_none(deck_opened):
         for name, hands in (("A", a), ("B", b), ("same", same)):
             panel.locator(f"[data-hands={name}]").fill(str(hands))
         panel.locator("[data-count]").click()
-        told = panel.locator(".tally").inner_text()
-        assert told.startswith("1 round: ")
-        assert f"same {came_to}." in told
+        tally = panel.locator(".tally").inner_text()
+        assert tally.startswith("1 round: ")
+        assert f"same {came_to}." in tally
 
 
 def test_nobodys_hands_reveal_nothing(deck_opened):
@@ -148,8 +148,8 @@ def test_the_presenters_window_shows_what_one_more_press_brings(deck_opened):
         deck.page.keyboard.press("PageDown")
     expect(ahead.locator("h2")).to_have_text("Slide 4: words & more")
     letters = "part => parseFloat(getComputedStyle(part).fontSize) / innerHeight"
-    there, here = ahead.locator("h2").evaluate(letters), deck.page.locator("h2").nth(2).evaluate(letters)
-    assert abs(there - here) < 0.002, "the same stage, made small"
+    preview, stage = ahead.locator("h2").evaluate(letters), deck.page.locator("h2").nth(2).evaluate(letters)
+    assert abs(preview - stage) < 0.002, "the same stage, made small"
     assert ahead.locator("section").evaluate("part => part.inert")
     deck.page.keyboard.press("End")
     expect(popup.value.locator("iframe")).to_be_hidden()

@@ -19,8 +19,8 @@ def test_a_job_streams_to_every_page_and_any_of_them_cancels_it(deck_opened):
     deck.page.focus("section.present h2")
     deck.page.keyboard.press("r")
     other = deck_opened("served", "#/3")
-    for again in (False, True):
-        if again:
+    for reloaded in (False, True):
+        if reloaded:
             deck.page.reload()
         for page in (deck, other):
             expect(page.panel("quick").locator(".state")).to_contain_text("% done: step")
@@ -78,13 +78,13 @@ def test_progress_is_read_aloud_once_in_five_seconds(deck_opened):
         expect(state).to_contain_text("% done: step")
         return step_of(state.text_content())
 
-    said = []
+    announcements = []
     for _ in range(10):
-        newest, before = news(), len(said)
+        newest, before = news(), len(announcements)
         page.clock.run_for(1_700)
-        said = page.evaluate("window.said")
-        assert all(step_of(one["text"]) >= newest for one in said[before:])
-    gaps = [round(later["at"] - one["at"]) for one, later in pairwise(said)]
+        announcements = page.evaluate("window.said")
+        assert all(step_of(one["text"]) >= newest for one in announcements[before:])
+    gaps = [round(later["at"] - one["at"]) for one, later in pairwise(announcements)]
     assert len(gaps) > 1
     assert gaps == [5_000] * len(gaps)
     panel.locator(".cancel").click()
@@ -217,11 +217,11 @@ def test_a_vote_comes_before_the_reveal(deck_opened):
     deck.set("taste", prompt="blind")
     taste.locator(".run").click()
     expect(taste.locator(".told")).to_contain_text("From blind")
-    told = taste.locator(".headline")
+    headline = taste.locator(".headline")
     expect(taste.locator("[data-vote]")).to_have_count(2)
-    expect(told).to_be_hidden()
+    expect(headline).to_be_hidden()
     taste.locator("[data-vote=B]").click()
-    expect(told).to_be_visible()
+    expect(headline).to_be_visible()
     expect(taste.locator("[data-vote=B]")).to_have_attribute("aria-pressed", "true")
     expect(taste.locator("[data-vote=A]")).to_be_disabled()  # a vote is cast once
     expect(deck.page.locator("#live")).to_contain_text("Your vote: Text 2")

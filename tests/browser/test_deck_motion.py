@@ -18,7 +18,7 @@ def calm(deck_opened):
 
 def moves(deck):
     """Slides of which a step moves by itself: by a timer of ours, or by the style sheet."""
-    found = set()
+    moving = set()
     for number in NUMBERS:
         deck.slide(number)
         for _ in deck.steps():
@@ -26,8 +26,8 @@ def moves(deck):
             by_style = deck.page.evaluate(MOVING)
             deck.page.clock.run_for(3_000)
             if by_style or deck.page.evaluate(MOVED):
-                found.add(number)
-    return found
+                moving.add(number)
+    return moving
 
 
 def test_drawings_move_and_with_reduced_motion_nothing_does(deck_opened):

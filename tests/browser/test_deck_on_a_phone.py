@@ -111,13 +111,13 @@ def shaded(page, box):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_is_broader_than_the_phone_is_reached_by_keys_and_shaded_where_it_goes_on(deck_opened, scheme):
     deck = deck_opened("shipped", viewport=PHONE, color_scheme=scheme)
-    found = 0
+    broad_boxes = 0
     for number in EVERY:
         deck.slide(number)
         for box in deck.page.locator("section.present .scroll").all():
             if not box.evaluate(BROAD):
                 continue
-            found += 1
+            broad_boxes += 1
             name = box.get_attribute("aria-label")
             assert (box.get_attribute("tabindex"), box.get_attribute("role")) == ("0", "region"), name
             box.evaluate("part => part.scrollIntoView({block: 'center'})")
@@ -126,4 +126,4 @@ def test_what_is_broader_than_the_phone_is_reached_by_keys_and_shaded_where_it_g
             gone, left = shaded(deck.page, box)
             assert min(right, left) > 0.7, (number, name, right, left)
             assert gone < right - 0.3, (number, name, "no shade where nothing follows")
-    assert found > 6, "drawings of whole sentences are broader than a phone"
+    assert broad_boxes > 6, "drawings of whole sentences are broader than a phone"

@@ -50,7 +50,7 @@ def on_paper(deck, *, handout=False):
 
 def overlapping(deck):
     """By slide: what stands on something else."""
-    found = {}
+    overlaps = {}
     for number in EVERY:
         deck.page.evaluate(
             """number => document.querySelectorAll('.slides > section').forEach((one, i) =>
@@ -58,8 +58,8 @@ def overlapping(deck):
             number,
         )
         if faults := deck.page.evaluate(OVERLAP):
-            found[number] = faults
-    return found
+            overlaps[number] = faults
+    return overlaps
 
 
 def printed(deck, *, handout=False):
@@ -90,7 +90,7 @@ def test_the_handout_has_notes_and_exercises_that_can_be_read(paper):
     assert min(notes)[0] > 8
     lie = "[...document.querySelectorAll('.notes')].map(one => getComputedStyle(one).position)"
     assert set(paper.page.evaluate(lie)) == {"static"}, "below their slide, not over another"
-    assert sum(said.startswith("Exercise") for _, _, said, _ in notes) >= 12
+    assert sum(text.startswith("Exercise") for _, _, text, _ in notes) >= 12
 
 
 @pytest.mark.parametrize("handout", [False, True])
@@ -113,5 +113,5 @@ def test_on_paper_labels_have_room_and_nothing_stands_on_anything(paper, handout
 def test_a_small_letter_on_paper_is_seen(paper):
     """Negative control, in a text and in a picture."""
     paper.page.add_style_tag(content=".lead { font-size: 0.6rem; } .drawing text { font-size: 12px; }")
-    small = {said for size, _, said, _ in printed(paper) if size * TWO_A_PAGE < LEAST}
+    small = {text for size, _, text, _ in printed(paper) if size * TWO_A_PAGE < LEAST}
     assert {"Turn the query. Which key answers?", "attention"} <= small

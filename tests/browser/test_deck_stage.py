@@ -80,7 +80,7 @@ def measured(deck):
 def test_at_every_step_all_fits_is_large_enough_and_few_words_stand_by_one_picture(deck_opened):
     """The live page, whose forms take room that the file has to spare; colours move nothing."""
     deck = deck_opened("shipped_live")
-    found, most = {}, {}
+    faults_by_step, most = {}, {}
     for width, height in SIZES:
         deck.page.set_viewport_size({"width": width, "height": height})
         for number in EVERY:
@@ -97,11 +97,11 @@ def test_at_every_step_all_fits_is_large_enough_and_few_words_stand_by_one_pictu
                 if number in NUMBERS and seen["words"] > MOST_WORDS:
                     faults.append(f"{seen['words']} words")
                 if faults:
-                    found[number, step, height] = faults[:3]
+                    faults_by_step[number, step, height] = faults[:3]
             deck.page.keyboard.press("PageDown")
             last = number in (NUMBERS[-1], EVERY[-1])
             assert deck.page.evaluate(AT) == number + (not last), "one more press leaves the slide"
-    assert found == {}
+    assert faults_by_step == {}
     assert min(most.values()) > 3, "words are counted"
 
 

@@ -78,12 +78,12 @@ def test_g_with_a_number_goes_there(deck_opened):
 def test_notes_help_and_tables_open_and_close(deck_opened):
     deck = deck_opened("built", "#/3")
     note = deck.page.locator("section.present .notes")
-    for key, there in (("p", note), ("?", deck.page.locator("#help"))):
-        expect(there).to_be_hidden()
+    for key, part in (("p", note), ("?", deck.page.locator("#help"))):
+        expect(part).to_be_hidden()
         deck.page.keyboard.press(key)
-        expect(there).to_be_visible()
+        expect(part).to_be_visible()
         deck.page.keyboard.press("Escape")
-        expect(there).to_be_hidden()
+        expect(part).to_be_hidden()
     table = deck.panel("quick").locator("table")
     deck.page.keyboard.press("t")
     expect(table).to_be_visible()

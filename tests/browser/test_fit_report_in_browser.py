@@ -89,7 +89,7 @@ def test_axe_finds_no_fault_of_accessibility_by_day_and_by_night(opened):
 
 def test_printed_no_heading_ends_a_page_and_figures_stand_in_twos(browser, written):
     page = watched(browser, written.path.as_uri()).page
-    found = printed(page)
-    assert len(found.places["heading"]) > 15
-    check_breaks(found, len(written.figures))
+    layout = printed(page)
+    assert len(layout.places["heading"]) > 15
+    check_breaks(layout, len(written.figures))
     page.context.close()

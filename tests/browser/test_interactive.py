@@ -25,13 +25,13 @@ def file(told, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def opened(browser, file):
-    found = watched(browser, file.as_uri())
-    found.page.evaluate("window.ready")
-    assert found.page.locator("#last").is_checked()
-    before = len(marks(found.page))
-    found.page.uncheck("#last")
-    assert len(marks(found.page)) > before > 3
-    return found
+    watch = watched(browser, file.as_uri())
+    watch.page.evaluate("window.ready")
+    assert watch.page.locator("#last").is_checked()
+    before = len(marks(watch.page))
+    watch.page.uncheck("#last")
+    assert len(marks(watch.page)) > before > 3
+    return watch
 
 
 @pytest.fixture
@@ -72,16 +72,16 @@ def test_a_pointer_on_a_mark_is_told_its_run_and_finds_its_row(page):
     one = marks(page)[0]
     page.mouse.move(*one["at"])
     page.wait_for_selector("#vg-tooltip-element.visible")
-    told = dict(row.locator("td").all_inner_texts() for row in page.locator("#vg-tooltip-element tr").all())
+    tip = dict(row.locator("td").all_inner_texts() for row in page.locator("#vg-tooltip-element tr").all())
     named = [(one["run_id"], f"{one['tokens']:,}") for one in marks(page)]
-    found = marks(page)[named.index((told["run"], told["D"]))]
-    assert told["model"] == found["curve"]
-    assert (told["N"], told["seed"]) == (f"{found['params']:,}", str(found["seed"]))
+    mark = marks(page)[named.index((tip["run"], tip["D"]))]
+    assert tip["model"] == mark["curve"]
+    assert (tip["N"], tip["seed"]) == (f"{mark['params']:,}", str(mark["seed"]))
     for name, value in {"loss": "loss", "from (two s.e.)": "low", "to": "high"}.items():
-        assert told[name] == f"{found[value]:.4f}"
+        assert tip[name] == f"{mark[value]:.4f}"
     row = page.locator("tr.pointed")
-    assert row.locator("td").last.inner_text() == told["run"]
-    assert row.locator("td").nth(5).inner_text() == told["loss"]
+    assert row.locator("td").last.inner_text() == tip["run"]
+    assert row.locator("td").nth(5).inner_text() == tip["loss"]
     page.mouse.move(1, 1)
     page.wait_for_function("!document.querySelector('tr.pointed')")
 
@@ -217,7 +217,7 @@ def test_a_page_without_its_hash_does_not_run(browser, file, tmp_path):
     bad = tmp_path / "bad.html"
     html = file.read_text("utf-8")
     bad.write_text(html.replace("heads();\nfor", "document.title = 'changed';\nheads();\nfor"), "utf-8")
-    found = watched(browser, bad.as_uri())
-    found.page.wait_for_function("window.violations.length > 0")
-    assert found.page.title() != "changed"
-    assert found.page.evaluate("window.ready") is None
+    watch = watched(browser, bad.as_uri())
+    watch.page.wait_for_function("window.violations.length > 0")
+    assert watch.page.title() != "changed"
+    assert watch.page.evaluate("window.ready") is None

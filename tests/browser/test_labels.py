@@ -61,7 +61,7 @@ def drawings(figure):
 
 
 def check(faults, figures):
-    wrong = {(f.name, style): found for f in figures for style, svg in drawings(f) if (found := faults(svg))}
+    wrong = {(f.name, style): flaws for f in figures for style, svg in drawings(f) if (flaws := faults(svg))}
     assert wrong == {}
     assert figures
 

@@ -35,10 +35,10 @@ def served(server):
 
 @pytest.fixture(scope="module")
 def opened(browser, served):
-    found = watched(browser, served, color_scheme="dark")
-    expect(found.page.locator("#s0-params svg").first).to_be_visible()
-    expect(found.page.locator("#s1-missing")).to_be_attached()  # with its figures the section comes anew
-    return found
+    watch = watched(browser, served, color_scheme="dark")
+    expect(watch.page.locator("#s0-params svg").first).to_be_visible()
+    expect(watch.page.locator("#s1-missing")).to_be_attached()  # with its figures the section comes anew
+    return watch
 
 
 def row(page, run_id, place="s0"):

@@ -67,9 +67,9 @@ def test_the_race_is_at_its_end_at_once_where_motion_is_not_wanted_and_is_read_a
     assert counts(race) == ["8 boxes, 8 rounds", "36 boxes, 1 round"]
     race.get_by_role("slider", name="Words").fill("16")
     assert counts(race) == ["16 boxes, 16 rounds", "136 boxes, 1 round"]
-    said = name.get_attribute("aria-label")
-    assert "fills 16 of 16 boxes in as many rounds" in said
-    assert "136 boxes, all in the first round" in said
+    description = name.get_attribute("aria-label")
+    assert "fills 16 of 16 boxes in as many rounds" in description
+    assert "136 boxes, all in the first round" in description
 
 
 def test_attention_needs_as_many_rounds_as_its_boxes_at_once_allow(deck_opened):
@@ -81,8 +81,8 @@ def test_attention_needs_as_many_rounds_as_its_boxes_at_once_allow(deck_opened):
         race.get_by_role("slider", name="Words").fill(str(words))
         at_once.get_by_text("all" if k > 2 else str(k), exact=True).click()
         boxes, more = words * (words + 1) // 2, "fewer" if rounds < words else "more"
-        told = f"{boxes} boxes, {rounds} round{'s' * (rounds > 1)}"
-        assert counts(race) == [f"{words} boxes, {words} rounds", told]
+        attention_count = f"{boxes} boxes, {rounds} round{'s' * (rounds > 1)}"
+        assert counts(race) == [f"{words} boxes, {words} rounds", attention_count]
         expect(race.locator(".sentence")).to_have_text(f"More boxes, {more} rounds. EXACT")
 
 
@@ -167,8 +167,8 @@ def test_the_arrow_key_asks_card_by_card_and_play_reads_on(deck_opened):
         best = weights.index(max(weights))
         expect(web.locator(".sentence")).to_contain_text(f"“{tokens[place]}” looks most at {tokens[best]}")
         painted = "one => getComputedStyle(one)[one.matches('circle') ? 'fill' : 'backgroundColor']"
-        asked, told = web.locator(".pill.best circle"), web.locator(".sentence .dot")
-        assert told.evaluate(painted) == asked.evaluate(painted), "a colour was asked for"
+        asked, dot = web.locator(".pill.best circle"), web.locator(".sentence .dot")
+        assert dot.evaluate(painted) == asked.evaluate(painted), "a colour was asked for"
         deck.page.keyboard.press("ArrowRight")
     deck.page.keyboard.press("ArrowLeft")
     assert deck.page.inner_text(".counter").startswith("8 /")
@@ -184,10 +184,12 @@ def test_the_picture_of_a_trained_head_is_of_the_head_that_the_headline_names(de
     pressed = panel.locator(".choice [aria-pressed=true]").all_inner_texts()[:2]
     layer, head = (words[int(number) - 1] for number in pressed)
     deck.show()
-    told = panel.locator(".headline p").first
-    expect(told).to_contain_text(f"{layer.capitalize()} layer, {head} head, picked from 16: looks mostly at")
+    headline = panel.locator(".headline p").first
+    expect(headline).to_contain_text(
+        f"{layer.capitalize()} layer, {head} head, picked from 16: looks mostly at"
+    )
     best = panel.locator(".pill.best text").first.text_content()
-    expect(told).to_contain_text(f"“{best}”")
+    expect(headline).to_contain_text(f"“{best}”")
 
 
 def test_each_tap_of_the_belt_has_its_name(deck_opened):
@@ -226,8 +228,10 @@ def test_play_goes_from_token_to_token(deck_opened):
         if stopped:
             web.get_by_text("Stop").click()
         deck.page.clock.run_for(60_000)
-        said = [one["text"].split(" looks most")[0] for one in deck.page.evaluate("window.said.splice(0)")]
-        assert said == [f"RECORDED “{token}”" for token in read]
+        announcements = [
+            one["text"].split(" looks most")[0] for one in deck.page.evaluate("window.said.splice(0)")
+        ]
+        assert announcements == [f"RECORDED “{token}”" for token in read]
         expect(web.get_by_text("Play")).to_be_visible()
 
 

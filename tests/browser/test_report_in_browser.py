@@ -34,10 +34,10 @@ def test_the_watch_sees_a_page_that_does_all_that(browser, tmp_path):
     policy = "<meta http-equiv='Content-Security-Policy' content=\"img-src 'none'\">"
     script = "<script>console.error('x'); alert(1); fetch('https://example.org/').catch(() => 0)</script>"
     bad.write_text(f"<!doctype html>{policy}<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>{script}")
-    found = watched(browser, bad.as_uri())
-    wait_until(found.page, lambda: found.outside and found.errors and found.dialogs)
-    assert found.dialogs == ["1"]
-    found.page.wait_for_function("window.violations.length > 0")
+    watch = watched(browser, bad.as_uri())
+    wait_until(watch.page, lambda: watch.outside and watch.errors and watch.dialogs)
+    assert watch.dialogs == ["1"]
+    watch.page.wait_for_function("window.violations.length > 0")
 
 
 def test_every_chart_is_drawn(opened, written):
@@ -124,10 +124,10 @@ def test_the_keyboard_reaches_the_skip_link_first_and_opens_a_table(browser, wri
 
 def test_printed_no_heading_ends_a_page_and_figures_stand_in_twos(browser, written):
     page = watched(browser, written.path.as_uri()).page
-    found = printed(page)
-    assert len(found.places["heading"]) > 20
-    check_breaks(found, len(written.figures))
-    assert found.pages <= 15
+    layout = printed(page)
+    assert len(layout.places["heading"]) > 20
+    check_breaks(layout, len(written.figures))
+    assert layout.pages <= 15
     page.context.close()
 
 
@@ -180,5 +180,5 @@ def test_axe_sees_a_page_with_faults(browser, tmp_path):
     bad.write_text(
         "<!doctype html><title>x</title><main><img src='data:,'><p style='color:#ccc'>pale</p></main>"
     )
-    found = violations(watched(browser, bad.as_uri()).page)
-    assert {"image-alt", "color-contrast"} <= {fault[0] for fault in found}
+    faults = violations(watched(browser, bad.as_uri()).page)
+    assert {"image-alt", "color-contrast"} <= {fault[0] for fault in faults}

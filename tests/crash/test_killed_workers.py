@@ -100,15 +100,15 @@ def test_workers_killed_at_random_lose_and_double_no_run(train, tmp_path):
     assert all("SIGKILL" in reason for reason in first.failed.values())
     second = train("killed", seeds=range(RUNS))
     assert (second.already + second.ended, second.failed) == (RUNS, {})
-    found = facts(out)
-    assert sorted(found) == list(range(RUNS))
+    by_seed = facts(out)
+    assert sorted(by_seed) == list(range(RUNS))
     finished = {folder.name: times_finished(folder) for folder in out.glob("runs/*")}
     assert {times for run_id, times in finished.items() if run_id not in first.failed} == {1}
     # The log says so before the record is there: who is killed in between finishes again.
     assert {finished[run_id] for run_id in first.failed} <= {1, 2}
     seeds = [record.seed for record in load(out).records if record.run_id in first.failed]
     train("calm", seeds=seeds)
-    assert facts(tmp_path / "calm") == {seed: found[seed] for seed in seeds}
+    assert facts(tmp_path / "calm") == {seed: by_seed[seed] for seed in seeds}
 
 
 def test_a_suspended_worker_is_given_up_and_its_run_goes_on(train, tmp_path, monkeypatch):
@@ -147,5 +147,5 @@ def test_a_killed_fork_server_costs_the_run_of_the_moment(train, tmp_path):
         killed.result()
     assert (outcome.planned, outcome.ended) == (3, 2)
     assert list(outcome.failed.values()) == ["its process ended with exit code 255"]
-    again = train("out", seeds=range(3), tokens=[6400], workers=1)
-    assert (again.already + again.ended, again.failed) == (3, {})
+    second = train("out", seeds=range(3), tokens=[6400], workers=1)
+    assert (second.already + second.ended, second.failed) == (3, {})

@@ -13,13 +13,13 @@ LOSS = 1.8 + 480 * N**-0.35 + 2000 * D**-0.37 + 0.01 * np.random.default_rng(0).
 
 
 @pytest.fixture(scope="module")
-def found():
+def outcome():
     return backtest("chinchilla", {"params": N, "tokens": D}, LOSS)
 
 
 @pytest.fixture(scope="module")
-def figure(found):
-    return drawing.figure(found)
+def figure(outcome):
+    return drawing.figure(outcome)
 
 
 def layers(figure):
@@ -27,19 +27,19 @@ def layers(figure):
     return left["layer"], right["layer"]
 
 
-def test_every_run_and_every_prediction_is_in_the_table(found, figure):
+def test_every_run_and_every_prediction_is_in_the_table(outcome, figure):
     table = figure.table
     assert sorted(table["observed"]) == pytest.approx(sorted(LOSS))
     hidden = table.filter(run="hidden")
-    assert hidden["predicted"].to_list() == [run.predicted for run in found.runs]
-    assert hidden["low"].to_list() == [run.interval[0] for run in found.runs]
-    for score in found.baselines:
+    assert hidden["predicted"].to_list() == [run.predicted for run in outcome.runs]
+    assert hidden["low"].to_list() == [run.interval[0] for run in outcome.runs]
+    for score in outcome.baselines:
         assert hidden[score.name].to_list() == list(score.predicted)
-    assert table.filter(run="visible")["predicted"].null_count() == len(N) - len(found.runs)
+    assert table.filter(run="visible")["predicted"].null_count() == len(N) - len(outcome.runs)
 
 
-def test_the_title_is_what_was_found(found, figure):
-    assert found.standing is Standing.AHEAD
+def test_the_title_is_what_was_found(outcome, figure):
+    assert outcome.standing is Standing.AHEAD
     assert "beats the best baseline" in figure.title
     assert "nearest run: 4.7%" in figure.title
     assert "6 rungs of N" in figure.shows
@@ -60,20 +60,20 @@ def test_the_scale_is_logarithmic_and_the_bars_start_at_zero(figure):
     assert right[0]["encoding"]["x"]["scale"]["domain"][0] == 0
 
 
-def test_intervals_are_drawn_where_there_are_any(found, figure):
+def test_intervals_are_drawn_where_there_are_any(outcome, figure):
     rules = [layer for layer in layers(figure)[0] if layer["mark"]["type"] == "rule"]
     assert len(rules) == 1
-    left, _ = layers(drawing.figure(replace(found, coverage=None)))
+    left, _ = layers(drawing.figure(replace(outcome, coverage=None)))
     assert not [layer for layer in left if layer["mark"]["type"] == "rule"]
 
 
-def test_hidden_runs_fill_the_panel(found, figure):
+def test_hidden_runs_fill_the_panel(outcome, figure):
     """Not a corner of it: runs far below are left out, in scale and in loss."""
     left, _ = layers(figure)
     low, high = left[0]["encoding"]["x"]["scale"]["domain"]
-    hidden = [run.scale for run in found.runs]
+    hidden = [run.scale for run in outcome.runs]
     assert np.log(high / min(hidden)) > 0.3 * np.log(high / low)
-    assert low > min(found.visible_scale)
+    assert low > min(outcome.visible_scale)
     assert figure.table.height == len(N)
 
 
@@ -92,24 +92,24 @@ def test_it_renders(figure):
     assert "Training FLOPs" in picture.svg
 
 
-def test_hidden_runs_their_prediction_and_the_baseline_differ_in_colour_and_shape(found, figure):
+def test_hidden_runs_their_prediction_and_the_baseline_differ_in_colour_and_shape(outcome, figure):
     points = spec.of_mark(figure, "point")
     looks = {(layer["encoding"]["color"]["value"], layer["encoding"]["shape"]["value"]) for layer in points}
     assert len(looks) == len(points) == 4
     _, baseline, predicted, observed = points
     for layer, column, wanted in (
-        (baseline, "baseline", found.best_baseline.predicted),
-        (predicted, "predicted", [run.predicted for run in found.runs]),
-        (observed, "observed", [run.observed for run in found.runs]),
+        (baseline, "baseline", outcome.best_baseline.predicted),
+        (predicted, "predicted", [run.predicted for run in outcome.runs]),
+        (observed, "observed", [run.observed for run in outcome.runs]),
     ):
         assert [row[column] for row in spec.rows(figure, layer)] == list(wanted)
 
 
-def test_bars_hold_the_miss_of_every_predictor_smallest_first(found, figure):
+def test_bars_hold_the_miss_of_every_predictor_smallest_first(outcome, figure):
     (bars,) = spec.of_mark(figure, "bar")
     (panel,) = [part for part in spec.specification(figure)["hconcat"] if bars in part["layer"]]
     rows = spec.rows(figure, {**bars, **({"data": panel["data"]} if "data" in panel else {})})
     misses = [row["miss"] for row in rows]
     assert misses == sorted(misses)
-    everyone = [found.score, found.forecast.score, *found.baselines]
+    everyone = [outcome.score, outcome.forecast.score, *outcome.baselines]
     assert sorted(misses) == pytest.approx(sorted(100 * score.mean_abs_error for score in everyone))

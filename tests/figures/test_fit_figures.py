@@ -39,15 +39,15 @@ def test_the_strip_below_the_law_holds_the_residuals_of_the_fit(law):
 
 
 def test_partial_residuals_keep_each_rows_residual():
-    found = fitted.fitted("width-depth")
-    table = figures.law(found).table
-    for name in found.form.inputs:
+    law_fit = fitted.fitted("width-depth")
+    table = figures.law(law_fit).table
+    for name in law_fit.form.inputs:
         own = table.filter(pl.col("panel") == name)
-        assert own.height == found.n
-        np.testing.assert_allclose(own["residual"], 100 * np.array(found.residuals), atol=1e-9)
-        centre = {n: np.full(own.height, np.sqrt(np.prod(found.ranges[n]))) for n in found.form.inputs}
-        there = found.predict(**centre | {name: own["x"].to_numpy()}).loss
-        np.testing.assert_allclose(own["observed"], there * np.exp(own["residual"] / 100))
+        assert own.height == law_fit.n
+        np.testing.assert_allclose(own["residual"], 100 * np.array(law_fit.residuals), atol=1e-9)
+        centre = {n: np.full(own.height, np.sqrt(np.prod(law_fit.ranges[n]))) for n in law_fit.form.inputs}
+        predicted = law_fit.predict(**centre | {name: own["x"].to_numpy()}).loss
+        np.testing.assert_allclose(own["observed"], predicted * np.exp(own["residual"] / 100))
 
 
 def test_rows_inside_their_interval_are_counted(law):
@@ -59,8 +59,8 @@ def test_rows_inside_their_interval_are_counted(law):
     assert int(figure.table["inside"].sum()) == inside
 
 
-def drift(found):
-    return fit_residuals.drift(found, fit_residuals.means(found, rows(found)))
+def drift(law_fit):
+    return fit_residuals.drift(law_fit, fit_residuals.means(law_fit, rows(law_fit)))
 
 
 def test_a_bend_is_tested_against_the_noise_and_not_against_itself():
@@ -71,11 +71,13 @@ def test_a_bend_is_tested_against_the_noise_and_not_against_itself():
         N, D = 10 ** rng.uniform(7, 9, 80), 10 ** rng.uniform(9, 11, 80)
         noise = 0.001 * rng.standard_normal(80)
         loss = (1.8 + 480 * N**-0.35 + 2000 * D**-0.37) * np.exp(noise + 0.01 * np.sin(1.5 * np.log(D)))
-        found = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="squared-log", curve_only=True)
-        points = rows(found)
-        seen += drift(found).startswith("The law drifts")
-        noise_seen, pairs = residual_bins._noise(found, points)
-        assert noise_seen < 0.8 * 100 * found.sigma
+        law_fit = fit(
+            "chinchilla", {"params": N, "tokens": D}, loss, objective="squared-log", curve_only=True
+        )
+        points = rows(law_fit)
+        seen += drift(law_fit).startswith("The law drifts")
+        noise_seen, pairs = residual_bins._noise(law_fit, points)
+        assert noise_seen < 0.8 * 100 * law_fit.sigma
         assert pairs < 40
     assert seen >= 4
 
@@ -174,9 +176,9 @@ def test_a_published_law_is_drawn_over_what_was_trained():
 
 def test_checkpoints_have_no_profile():
     x, loss = fitted.runs_of("chinchilla")
-    found = fit("chinchilla", x, loss, cluster=np.arange(30) // 3)
+    law_fit = fit("chinchilla", x, loss, cluster=np.arange(30) // 3)
     with pytest.raises(Refusal, match="checkpoints"):
-        profiles.figure(found)
+        profiles.figure(law_fit)
 
 
 def test_a_law_that_misses_nothing_has_no_profile():
@@ -191,9 +193,9 @@ def test_one_varied_input_of_two_is_a_line():
     x = {"params": N, "tokens": np.full(12, 1e10)}
     truth = fitted.TRUTH["chinchilla"][0]
     loss = FORMS["chinchilla"].loss(truth, x) * np.exp(0.002 * np.random.default_rng(0).standard_normal(12))
-    found = fit("chinchilla", x, loss, fixed={"B": truth["B"], "beta": truth["beta"]})
-    assert "interval of the law's mean" in figures.law(found).description
-    assert set(parameters.correlations(found)[0]) == {"E", "A", "alpha"}
+    law_fit = fit("chinchilla", x, loss, fixed={"B": truth["B"], "beta": truth["beta"]})
+    assert "interval of the law's mean" in figures.law(law_fit).description
+    assert set(parameters.correlations(law_fit)[0]) == {"E", "A", "alpha"}
 
 
 def test_parameters_outside_the_loop_may_be_none():

@@ -75,8 +75,8 @@ def test_a_table_has_no_law_to_draw(table):
 def test_lines_of_equal_loss_are_where_the_law_says(law):
     lines = gallery.fit_figures_of(law, "iso-loss")[0].table
     tokens = lines["flops"] / (6 * lines["params"])
-    said = law.predict(level=None, params=lines["params"].to_numpy(), tokens=tokens.to_numpy()).loss
-    np.testing.assert_allclose(said, lines["loss"], rtol=1e-4)
+    predicted = law.predict(level=None, params=lines["params"].to_numpy(), tokens=tokens.to_numpy()).loss
+    np.testing.assert_allclose(predicted, lines["loss"], rtol=1e-4)
 
 
 def test_a_law_and_the_forecast_of_its_runs_are_drawn_together(law, table):

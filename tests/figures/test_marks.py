@@ -161,7 +161,7 @@ def test_only_a_curve_that_ends_early_has_a_leader_which_keeps_its_level_and_mee
         (leader,) = spec.rows(drawn)
         assert (leader["label"], leader["x"], leader["y"]) == ("c", 30.0, 1.02)
     assert leader["placed"] == labels["c"]["y"] != leader["y"], "the label was moved"
-    inside, beside = (drawn.to_dict()["encoding"] for drawn in (level, bend))
+    inside, outside = (drawn.to_dict()["encoding"] for drawn in (level, bend))
     assert (inside["x2"], "y2" in inside) == ({"value": "width"}, False), "flat inside the panel"
-    assert (beside["x"], beside["y2"]["field"]) == ({"value": "width"}, "placed"), "bent beside it"
+    assert (outside["x"], outside["y2"]["field"]) == ({"value": "width"}, "placed"), "bent beside it"
     assert marks.leaders(ends.filter(pl.col("label") != "c"), X, Y, 300) == []

@@ -48,8 +48,8 @@ def too_much(text):
 
 def of_figure(figure):
     """Sentences that say too much: of its title, of its caption and of the paragraphs beside it."""
-    beside = (figure.subtitle, figure.shows.removeprefix(figure.title), figure.would_change)
-    return too_much(figure.title) + [sentence for text in beside for sentence in too_long(text)]
+    paragraphs = (figure.subtitle, figure.shows.removeprefix(figure.title), figure.would_change)
+    return too_much(figure.title) + [sentence for text in paragraphs for sentence in too_long(text)]
 
 
 @pytest.mark.parametrize("name", [*SHIPPED, *STORIES])
@@ -90,10 +90,10 @@ def test_findings_of_fits_are_short(laws):
     """With two refits that move the exponents, as of two objectives."""
     seen = set()
     for name, law in laws.items():
-        found = fit_findings(law, [("squared", None, law)] * 2, attempt(refits.leave_one_out, law))
-        seen |= {finding.key for finding in found}
-        assert [finding.key for finding in found[:3] if len(finding.sentence.split()) > WHOLE] == [], name
-        for finding in found:
+        findings = fit_findings(law, [("squared", None, law)] * 2, attempt(refits.leave_one_out, law))
+        seen |= {finding.key for finding in findings}
+        assert [finding.key for finding in findings[:3] if len(finding.sentence.split()) > WHOLE] == [], name
+        for finding in findings:
             texts = (finding.sentence, *finding.caveats)
             assert [words for text in texts for words in too_much(text)] == [], (name, finding.key)
     assert {"against", "certainty", "entropy-bonus", "objective", "influence"} <= seen
@@ -113,8 +113,8 @@ def test_words_of_the_gallery_are_short(examples):
 
 def digits(text):
     """The most significant digits of a number in the text; ends of 1e21 and of 110,000 count none."""
-    found = re.findall(r"(?<![\w.])\d[\d,]*\.?\d*", text)
-    return max((len(one.replace(",", "").replace(".", "").strip("0")) for one in found), default=0)
+    matches = re.findall(r"(?<![\w.])\d[\d,]*\.?\d*", text)
+    return max((len(one.replace(",", "").replace(".", "").strip("0")) for one in matches), default=0)
 
 
 def test_titles_and_labels_have_three_digits_at_most(examples, laws, page):

@@ -53,25 +53,25 @@ def test_the_table_holds_every_shape_and_white_is_what_is_inside_the_noise(analy
 
 def test_only_a_study_of_shapes_has_the_chapter_and_the_finding(analysis, ahead):
     assert [section.anchor for section in sections(analysis)] == ["shape"]
-    assert [found.key for found in findings(analysis.study)] == ["shape"]
+    assert [finding.key for finding in findings(analysis.study)] == ["shape"]
     assert "shape" not in [section.anchor for section in sections(analyse(ahead))]
-    assert "shape" not in [found.key for found in findings(ahead)]
+    assert "shape" not in [finding.key for finding in findings(ahead)]
 
 
 def test_the_finding_has_one_number_a_ratio(analysis):
-    (found,) = findings(analysis.study)
-    assert found.sentence.endswith("costs at most 1% of loss.")
-    assert [f"{panel} " in found.sentence for panel in shape.PANELS] == [False, True, True]
-    worth = found.numbers["compute"]
+    (finding,) = findings(analysis.study)
+    assert finding.sentence.endswith("costs at most 1% of loss.")
+    assert [f"{panel} " in finding.sentence for panel in shape.PANELS] == [False, True, True]
+    worth = finding.numbers["compute"]
     assert worth == pytest.approx(1.01 ** (1 / BENT.transformer.a) - 1, rel=0.1)
-    assert "more compute" in found.caveats[0]
-    assert [one["verdict"] for one in found.numbers["folds"]] == [c.verdict for c in analysis.shape.curves]
+    assert "more compute" in finding.caveats[0]
+    assert [one["verdict"] for one in finding.numbers["folds"]] == [c.verdict for c in analysis.shape.curves]
     assert questions(analysis)[0]["picture"] is not None
 
 
 def test_a_study_of_shapes_that_has_not_begun_says_what_is_missing(told):
     waiting = told(replace(BENT, finished=False))
-    (found,) = findings(waiting)
-    assert "Not answered: no 3 shapes of one size" in found.sentence
+    (finding,) = findings(waiting)
+    assert "Not answered: no 3 shapes of one size" in finding.sentence
     (section,) = sections(analyse(waiting))
     assert section.missing

@@ -44,9 +44,9 @@ def input_gradients(model, x_KBT, at):
     handle = modules[0].register_forward_hook(as_leaf)
     output = model(x_KBT)
     handle.remove()
-    found = list(output.logits) + [p[..., None] for p in output.exit_log_p or []]
+    tensors = list(output.logits) + [p[..., None] for p in output.exit_log_p or []]
     rows = []
-    for tensor_KBTV in found:
+    for tensor_KBTV in tensors:
         (gradient,) = torch.autograd.grad(
             (tensor_KBTV[:, :, at] * torch.randn_like(tensor_KBTV[:, :, at])).sum(),
             leaves[0],

@@ -27,24 +27,24 @@ def size(values):
     ],
 )
 def test_the_open_number_is_solved_for(values, params, wanted):
-    found = solved(values, params, where="here")
-    assert found == values | wanted
-    assert abs(size(found) / params - 1) <= NEAR
-    assert shape_of("transformer", found)
+    shape = solved(values, params, where="here")
+    assert shape == values | wanted
+    assert abs(size(shape) / params - 1) <= NEAR
+    assert shape_of("transformer", shape)
 
 
 @pytest.mark.parametrize("n_layer", [1, 2, 3, 4, 8])
 def test_no_other_width_of_whole_heads_comes_nearer(n_layer):
     values = {"n_layer": n_layer, "n_head": 2}
-    found = solved(values, 36_864, where="here")
-    widths = [found["d_model"] + step for step in (-8, -4, 0, 4, 8)]
+    shape = solved(values, 36_864, where="here")
+    widths = [shape["d_model"] + step for step in (-8, -4, 0, 4, 8)]
     misses = [abs(size(values | {"d_model": width}) - 36_864) for width in widths]
     assert misses.index(min(misses)) == 2
 
 
 def test_a_gated_block_counts_its_third_matrix():
-    found = solved({"n_layer": 2, "n_head": 2, "d_model": 32, "activation": "swiglu"}, 40_000, where="here")
-    assert 2 * 32 * (4 * 32 + 3 * found["d_ff"]) == pytest.approx(40_000, rel=0.003)
+    shape = solved({"n_layer": 2, "n_head": 2, "d_model": 32, "activation": "swiglu"}, 40_000, where="here")
+    assert 2 * 32 * (4 * 32 + 3 * shape["d_ff"]) == pytest.approx(40_000, rel=0.003)
 
 
 @pytest.mark.parametrize(

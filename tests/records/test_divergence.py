@@ -126,6 +126,6 @@ def test_a_family_trained_at_a_wild_rate_loses_its_place_and_no_comparison_is_ma
     assert all(label.startswith("lstm") for label in gone)
     left = study.table().filter(pl.col("status") == "finished", pl.col("family") == "lstm")
     assert left.height == 0 or left["loss"].max() < log(300)
-    said = [finding.sentence for finding in findings(study)]
-    assert any("diverged; no figure, law or finding has them" in sentence for sentence in said)
-    assert not any("ahead" in sentence for sentence in said)
+    sentences = [finding.sentence for finding in findings(study)]
+    assert any("diverged; no figure, law or finding has them" in sentence for sentence in sentences)
+    assert not any("ahead" in sentence for sentence in sentences)

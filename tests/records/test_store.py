@@ -293,7 +293,7 @@ def test_position_sums_give_the_losses_of_the_record(ran):
     checked = 0
     for record in data.records:
         for evaluation in record.evaluations:
-            here = positions.filter(
+            measured = positions.filter(
                 (pl.col("run_id") == record.run_id)
                 & (pl.col("step") == evaluation.step)
                 & (pl.col("cooled") == evaluation.cooled)
@@ -305,9 +305,9 @@ def test_position_sums_give_the_losses_of_the_record(ran):
                     "entropy": evaluation.entropy,
                     "total": evaluation.total,
                 }
-            assert set(here["part"]) == set(expected)
+            assert set(measured["part"]) == set(expected)
             for part, loss in expected.items():
-                rows = here.filter(pl.col("part") == part)
+                rows = measured.filter(pl.col("part") == part)
                 assert rows["position"].to_list() == list(range(1, 17))
                 assert set(rows["count"]) == {evaluation.windows}
                 assert rows["sum"].sum() / rows["count"].sum() == pytest.approx(loss, rel=1e-12)

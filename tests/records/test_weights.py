@@ -91,8 +91,8 @@ def test_a_run_that_kept_its_weights_is_exported_by_its_id(tmp_path, tiny, study
     assert not (tmp_path / "model").exists()
     assert export("transformer")[0] == 0
     kept = load_file(runs["transformer"] / "weights.safetensors")
-    there = load_file(tmp_path / "model" / "model.safetensors")
-    assert torch.equal(there["lm_head.weight"], kept["vocabulary.tokens.weight"][0])
+    exported = load_file(tmp_path / "model" / "model.safetensors")
+    assert torch.equal(exported["lm_head.weight"], kept["vocabulary.tokens.weight"][0])
     assert export("transformer")[0] == 2  # nothing is written over
 
 

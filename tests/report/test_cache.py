@@ -31,8 +31,8 @@ def test_a_true_report_is_not_written_again(written):
     assert not second.written
     assert second.path.stat().st_mtime_ns == page.st_mtime_ns
     assert second.figures == first.figures
-    told = [(f.key, f.title, f.sentence, f.caveats) for f in first.findings]
-    assert [(f.key, f.title, f.sentence, f.caveats) for f in second.findings] == told
+    findings = [(f.key, f.title, f.sentence, f.caveats) for f in first.findings]
+    assert [(f.key, f.title, f.sentence, f.caveats) for f in second.findings] == findings
     # Pairs come back as lists, which is all that JSON knows.
     numbers = [json.loads(json.dumps(dict(f.numbers))) for f in first.findings]
     assert [dict(f.numbers) for f in second.findings] == numbers

@@ -29,10 +29,10 @@ WITH_FRONTIER = {
 HOSTILE = "<script>alert('x')</script>&\"{{ 7 * 7 }}"
 
 
-def sourced(found):
+def sourced(law_fit):
     """The fit with a source as a table's checks leave it, hostile names included."""
     return replace(
-        found,
+        law_fit,
         warnings=("a doubt of its own",),
         source={
             "path": f"{HOSTILE}.csv",
@@ -96,22 +96,22 @@ def rows_after(html, caption):
 def test_every_form_has_a_report(law, undrawn, monkeypatch, tmp_path):
     monkeypatch.setattr(refits, "OBJECTIVES", refits.OBJECTIVES[:1])
     undrawn.clear()
-    found = fitted.fitted(law)
-    result = fit_page.write(found, tmp_path)
-    sized = set(found.form.inputs) == {"params", "tokens"}
+    law_fit = fitted.fitted(law)
+    result = fit_page.write(law_fit, tmp_path)
+    sized = set(law_fit.form.inputs) == {"params", "tokens"}
     expected = ["law", *["loss-by-ratio"] * sized, "real-against-predicted", "residuals"]
-    if found.covariance is not None:
+    if law_fit.covariance is not None:
         expected.append("correlations")
-        if found.clusters is None:
+        if law_fit.clusters is None:
             expected.append("profiles")
-    plain = sized and found.allocation() is not None and {"alpha", "beta"} <= set(found.params)
+    plain = sized and law_fit.allocation() is not None and {"alpha", "beta"} <= set(law_fit.params)
     expected += ["parameter-cloud"] * plain
     if law in WITH_FRONTIER:
         # What a loop costs is on no axis of the lines of equal loss.
         expected += [] if "loop" in law else ["iso-loss"]
         expected += ["plan-frontier", "plan-allocation"]
         expected += ["tokens-per-param"] * sized
-    expected += ["exponents"] * bool(found.form.limits)
+    expected += ["exponents"] * bool(law_fit.form.limits)
     tried = [name for name in result.figures if name in TRIALS]
     assert [name for name in result.figures if name not in TRIALS] == expected
     # What the law was not tried on is said, with the reason.
@@ -128,17 +128,17 @@ def test_every_form_has_a_report(law, undrawn, monkeypatch, tmp_path):
             assert rows
             assert not [row for row in rows if None in row.values()]
     html = result.path.read_text("utf-8")
-    assert f"<h1>{brief_formula(found).replace(chr(39), '&#39;')}</h1>" in html
-    assert f"<strong>{condition(found)}</strong>" in html
+    assert f"<h1>{brief_formula(law_fit).replace(chr(39), '&#39;')}</h1>" in html
+    assert f"<strong>{condition(law_fit)}</strong>" in html
     assert ("has no compute frontier" in html) == (law not in WITH_FRONTIER)
     assert html.count("<figure>") == len(expected) + len(tried)
-    said = {finding.key: finding.sentence for finding in result.findings}
-    assert said["law"].startswith(brief_formula(found))
+    sentences = {finding.key: finding.sentence for finding in result.findings}
+    assert sentences["law"].startswith(brief_formula(law_fit))
 
 
 def test_printed_laws_of_n_and_d_stand_in_the_picture_of_tokens_a_parameter(undrawn, tmp_path):
-    beside = [published("chinchilla"), published("chinchilla-epoch")]
-    result = report.write_fit(fitted.fitted("chinchilla"), tmp_path / "page", others=beside)
+    printed_laws = [published("chinchilla"), published("chinchilla-epoch")]
+    result = report.write_fit(fitted.fitted("chinchilla"), tmp_path / "page", others=printed_laws)
     numbers = (result.path.parent / "figures" / "tokens-per-param.csv").read_text("utf-8")
     assert all(f'"{name}"' in numbers for name in ("this fit", "chinchilla", "chinchilla-epoch"))
     assert '"strokeDash": [5, 3]' in json.dumps(undrawn["iso-loss"]), "those of the first law beside it"
@@ -150,10 +150,10 @@ def test_it_lies_beside_the_fit_and_is_left_alone_while_true(written):
     assert first.path == path.parent / "fit-report" / "index.html"
     names = {one.name for one in (first.path.parent / "figures").iterdir()}
     assert names == {f"{name}.{kind}" for name in first.figures for kind in ("svg", "png", "pdf", "csv")}
-    again = report.write_fit(path)
-    assert not again.written
-    assert again.figures == first.figures
-    assert again.summary == first.summary
+    second = report.write_fit(path)
+    assert not second.written
+    assert second.figures == first.figures
+    assert second.summary == first.summary
 
 
 def test_another_fit_is_another_report(written, undrawn, tmp_path):
@@ -173,27 +173,27 @@ def test_another_fit_is_another_report(written, undrawn, tmp_path):
 
 
 def test_everything_that_the_fit_carries_is_on_the_page(written, page):
-    found = sourced(fitted.fitted("chinchilla"))
+    law_fit = sourced(fitted.fitted("chinchilla"))
     parameters = rows_after(page, "Parameters")
-    assert [row[0] for row in parameters] == [*found.params, "a: N_opt ~ C^a", "b: D_opt ~ C^b"]
-    assert parameters[2][1] == f"{found.params['alpha']:.4g}"
-    low, high = found.intervals["alpha"]
+    assert [row[0] for row in parameters] == [*law_fit.params, "a: N_opt ~ C^a", "b: D_opt ~ C^b"]
+    assert parameters[2][1] == f"{law_fit.params['alpha']:.4g}"
+    low, high = law_fit.intervals["alpha"]
     assert parameters[2][3] == f"{low:.4g} to {high:.4g}"
     solution = {row[0]: row[1] for row in rows_after(page, "The solution")}
-    assert solution["Law"] == found.formula()
+    assert solution["Law"] == law_fit.formula()
     assert solution["Status"].startswith(
         "converged: one clear optimum. This does not say that the law is right"
     )
     assert solution["Objective, summed over points"] == "squared-log"
     assert "<strong>30 rows, N = 1M to 1B and D = 100M to 100B.</strong>" in page
-    assert solution["Its value at the fit"] == f"{found.objective.value:.10g}"
-    assert solution["Starts"] == f"{found.starts.agreeing} of {found.starts.tried} agree"
+    assert solution["Its value at the fit"] == f"{law_fit.objective.value:.10g}"
+    assert solution["Starts"] == f"{law_fit.starts.agreeing} of {law_fit.starts.tried} agree"
     source = {row[0]: row[1] for row in rows_after(page, "Source")}
     assert source["derived: tokens"] == "tokens = flops / (6 params)"
     assert rows_after(page, "Rows left out: 1") == [["17", "diverged: loss 11", "yes"]]
     assert rows_after(page, "What the checks")[0][:3] == ["duplicates", "3, 4", "rows 3 and 4 agree"]
     assert "a doubt of its own" in page
-    assert found.form.source in page
+    assert law_fit.form.source in page
 
 
 def test_no_name_of_the_code_is_in_a_sentence(page):
@@ -215,8 +215,8 @@ def test_sensitivity_names_each_objective_and_says_what_moves(page):
         "squared-log (this fit)", "squared", "huber-log, delta 0.0001", "huber-log, delta 0.001",
         "huber-log, delta 0.01",
     ]  # fmt: skip
-    found = fitted.fitted("chinchilla")
-    assert rows[0][-1] == f"{found.allocation()['a']:.4f}"
+    law_fit = fitted.fitted("chinchilla")
+    assert rows[0][-1] == f"{law_fit.allocation()['a']:.4f}"
     x, loss = fitted.runs_of("chinchilla")
     squared = fit("chinchilla", x, loss)
     assert rows[1][2:] == [f"{value:.4g}" for value in squared.params.values()] + [
@@ -227,16 +227,16 @@ def test_sensitivity_names_each_objective_and_says_what_moves(page):
 def test_a_choice_of_objective_beyond_the_interval_is_said():
     x, loss = fitted.runs_of("chinchilla")
     loss[::6] *= 1.05  # outliers at the smallest D
-    found = fit("chinchilla", x, loss, objective="huber-log")
-    told = fit_page.findings(found, refits.objectives(found), Refusal("not asked", mend="ask"))
-    (sentence,) = [finding.sentence for finding in told if finding.key == "objective"]
+    law_fit = fit("chinchilla", x, loss, objective="huber-log")
+    findings = fit_page.findings(law_fit, refits.objectives(law_fit), Refusal("not asked", mend="ask"))
+    (sentence,) = [finding.sentence for finding in findings if finding.key == "objective"]
     assert "beyond its interval" in sentence
 
 
 def test_left_out_runs_are_true_refits():
     x, loss = fitted.runs_of("chinchilla")
-    found = fitted.fitted("chinchilla")
-    without = refits.leave_one_out(found)
+    law_fit = fitted.fitted("chinchilla")
+    without = refits.leave_one_out(law_fit)
     assert (len(without.each), without.of) == (30, 30)
     moves = [one.moved for one in without.each]
     assert moves == sorted(moves, reverse=True)
@@ -246,8 +246,8 @@ def test_left_out_runs_are_true_refits():
     truth = fit("chinchilla", {k: v[keep] for k, v in x.items()}, loss[keep], objective="squared-log")
     for name, value in truth.params.items():
         assert worst.params[name] == pytest.approx(value, rel=1e-5)
-    shift = np.log(truth.predict(**x).loss / found.predict(**x).loss)
-    assert worst.moved == pytest.approx(np.sqrt(np.mean(shift**2)) / found.sigma, rel=1e-4)
+    shift = np.log(truth.predict(**x).loss / law_fit.predict(**x).loss)
+    assert worst.moved == pytest.approx(np.sqrt(np.mean(shift**2)) / law_fit.sigma, rel=1e-4)
 
 
 def test_an_outlier_is_the_run_that_moves_the_law_most():
@@ -274,50 +274,50 @@ def test_a_run_that_alone_carries_a_parameter_comes_first():
     }
     assert third.moved is not None
     # A parameter fewer can do without either.
-    found = fit("chinchilla", x, loss, fixed=held | {"E": truth["E"]})
-    assert all(one.moved is not None for one in refits.leave_one_out(found).each)
+    law_fit = fit("chinchilla", x, loss, fixed=held | {"E": truth["E"]})
+    assert all(one.moved is not None for one in refits.leave_one_out(law_fit).each)
 
 
 def test_of_many_runs_those_that_pull_hardest_are_left_out(monkeypatch):
     x, loss = fitted.runs_of("chinchilla", seeds=4)
     loss[50] *= 1.1
-    found = fit("chinchilla", x, loss, objective="squared-log", cluster=np.arange(len(loss)))
-    everyone = refits.leave_one_out(found)
+    law_fit = fit("chinchilla", x, loss, objective="squared-log", cluster=np.arange(len(loss)))
+    everyone = refits.leave_one_out(law_fit)
     monkeypatch.setattr(refits, "MOST", 20)
-    some = refits.leave_one_out(found)
+    some = refits.leave_one_out(law_fit)
     assert (len(some.each), some.of) == (20, len(loss))
     assert [one.loss for one in some.each[:5]] == [one.loss for one in everyone.each[:5]]
-    assert f"20 of {len(loss)}" in fit_tables.influence(found, some).caption
+    assert f"20 of {len(loss)}" in fit_tables.influence(law_fit, some).caption
 
 
 def test_the_interval_of_a_covers_that_of_the_delta_method():
-    found = fitted.fitted("chinchilla")
-    low, high = allocation_exponent(found).interval
-    assert low < found.allocation()["a"] < high
-    alpha, beta = found.params["alpha"], found.params["beta"]
-    place = [found.form.parameters.index(name) for name in ("alpha", "beta")]
+    law_fit = fitted.fitted("chinchilla")
+    low, high = allocation_exponent(law_fit).interval
+    assert low < law_fit.allocation()["a"] < high
+    alpha, beta = law_fit.params["alpha"], law_fit.params["beta"]
+    place = [law_fit.form.parameters.index(name) for name in ("alpha", "beta")]
     slope = np.zeros(5)
     slope[place] = np.array([-1, 1]) * alpha * beta / (alpha + beta) ** 2
-    error = np.sqrt(slope @ found.plain_covariance() @ slope)
+    error = np.sqrt(slope @ law_fit.plain_covariance() @ slope)
     assert high - low == pytest.approx(2 * 1.708 * error, rel=0.1)
 
 
 def test_page_methods_and_figure_give_one_interval_of_a():
     data = fitted.fitted("chinchilla").data
     N, D, loss = (np.array(column) for column in (data.inputs["params"], data.inputs["tokens"], data.loss))
-    found = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log")
-    methods = exponents_by_method(6 * N * D, N, loss, tokens=D, run=N.tolist(), level=found.level)
-    page = fit_findings._allocation(allocation_exponent(found)).numbers["interval"]
-    figure = law_frontier(found, 1e17, 1e20, level=found.level).interval
+    law_fit = fit("chinchilla", {"params": N, "tokens": D}, loss, objective="huber-log")
+    methods = exponents_by_method(6 * N * D, N, loss, tokens=D, run=N.tolist(), level=law_fit.level)
+    page = fit_findings._allocation(allocation_exponent(law_fit)).numbers["interval"]
+    figure = law_frontier(law_fit, 1e17, 1e20, level=law_fit.level).interval
     assert page == methods.each[-1].interval == figure
     # Another level is another interval.
-    assert law_frontier(found, 1e17, 1e20, level=0.5).interval != page
+    assert law_frontier(law_fit, 1e17, 1e20, level=0.5).interval != page
 
 
 @pytest.mark.parametrize("status", [s for s in FitStatus if s is not FitStatus.CONVERGED])
 def test_a_fit_that_is_not_to_be_trusted_says_so_first(status, undrawn, tmp_path):
-    found = replace(fitted.fitted("power-floor"), status=status, reason=status.value, covariance=None)
-    html = fit_page.write(found, tmp_path).path.read_text("utf-8").replace("&#39;", "'")
+    law_fit = replace(fitted.fitted("power-floor"), status=status, reason=status.value, covariance=None)
+    html = fit_page.write(law_fit, tmp_path).path.read_text("utf-8").replace("&#39;", "'")
     notice = html.index('<p class="missing">')
     assert notice < html.index('<ol class="findings">')
     assert status.value[1:] in html[notice : notice + 200]
@@ -334,12 +334,12 @@ def test_a_published_law_says_what_it_lacks(undrawn, tmp_path):
 
 def test_a_bootstrap_and_a_lack_of_fit_are_told(undrawn, tmp_path):
     x, loss = fitted.runs_of("power-floor", seeds=3)
-    found = fit("power-floor", x, loss, bootstrap=100, intervals="bootstrap")
-    html = fit_page.write(found, tmp_path).path.read_text("utf-8")
+    law_fit = fit("power-floor", x, loss, bootstrap=100, intervals="bootstrap")
+    html = fit_page.write(law_fit, tmp_path).path.read_text("utf-8")
     solution = {row[0]: row[1] for row in rows_after(html, "The solution")}
-    assert solution["Bootstrap"].startswith(f"100 resamples of {found.bootstrap.unit}")
-    assert solution["Cold-start check of refits"].startswith(f"{found.bootstrap.agreeing} of ")
-    assert solution["Lack of fit, p of the F test"] == f"{found.seeds.p:.2g}"
+    assert solution["Bootstrap"].startswith(f"100 resamples of {law_fit.bootstrap.unit}")
+    assert solution["Cold-start check of refits"].startswith(f"{law_fit.bootstrap.agreeing} of ")
+    assert solution["Lack of fit, p of the F test"] == f"{law_fit.seeds.p:.2g}"
     assert "90% bootstrap intervals" in html
 
 

@@ -68,7 +68,7 @@ def test_the_report_lies_beside_its_figures(written):
     names = {path.name for path in (result.path.parent / "figures").iterdir()}
     assert names == {f"{name}.{kind}" for name in result.figures for kind in ("svg", "png", "pdf", "csv")}
     assert len(result.figures) == 12
-    assert [found.key for found in result.findings] == ["gap", "families", "positions", "loops", "left-out"]
+    assert [one.key for one in result.findings] == ["gap", "families", "positions", "loops", "left-out"]
 
 
 def test_what_to_mind_stands_beside_the_figures_of_every_question(written):
@@ -100,8 +100,8 @@ def test_the_interactive_page_runs_its_own_scripts_and_leads_nowhere(written):
 def test_every_file_is_linked_and_there(written, page):
     result, _ = written
     linked = {link for link in page.links if link.startswith("figures/")}
-    files_there = {f"figures/{path.name}" for path in (result.path.parent / "figures").iterdir()}
-    assert linked == files_there
+    figure_files = {f"figures/{path.name}" for path in (result.path.parent / "figures").iterdir()}
+    assert linked == figure_files
     runs = pl.read_csv(result.path.parent / "runs.csv")
     assert "runs.csv" in page.links
     assert runs.height == len(set(runs["run_id"])) == len(rows_after(written[1], "runs of the study"))
@@ -112,13 +112,13 @@ def test_the_page_begins_with_what_was_trained_and_says_each_doubt_once(written,
     finished = sum(record.status == "finished" for record in ahead.records)
     assert f"{finished} models of" in html
     assert f"({story.D_POINTS[-1] // story.BATCH_TOKENS:,} updates)" in html
-    doubts = {caveat for found in result.findings for caveat in found.caveats}
-    doubts |= {found.sentence for found in result.findings[3:]}
+    doubts = {caveat for finding in result.findings for caveat in finding.caveats}
+    doubts |= {finding.sentence for finding in result.findings[3:]}
     sure = html[html.index('<ul class="sure">') : html.index("</section>")]
-    said = [unescape(words) for words in re.findall(r"<li>(.*)</li>", sure)]
-    assert sorted(said) == sorted(doubts)
-    assert sum(words.startswith("Ranges are") for words in said) == 1
-    titles = [found.title for i, found in enumerate(result.findings) if found.caveats or i >= 3]
+    list_items = [unescape(words) for words in re.findall(r"<li>(.*)</li>", sure)]
+    assert sorted(list_items) == sorted(doubts)
+    assert sum(words.startswith("Ranges are") for words in list_items) == 1
+    titles = [finding.title for i, finding in enumerate(result.findings) if finding.caveats or i >= 3]
     assert [unescape(words) for words in re.findall(r"<li>([^<]*)\n<ul>", sure)] == titles
 
 
@@ -238,12 +238,12 @@ def test_the_loop_law_is_shown_with_intervals(written):
 
 def test_the_same_records_give_the_same_bytes(told, tmp_path):
     folder = told(replace(story.FEW, lstm_widths=())).folder
-    result, again = report.write(folder, tmp_path / "one"), report.write(folder, tmp_path / "two")
-    assert again.path.read_text("utf-8") == result.path.read_text("utf-8")
+    result, rewritten = report.write(folder, tmp_path / "one"), report.write(folder, tmp_path / "two")
+    assert rewritten.path.read_text("utf-8") == result.path.read_text("utf-8")
     for name in result.figures:
         for kind in ("svg", "png", "csv"):
             first = result.path.parent / "figures" / f"{name}.{kind}"
-            second = again.path.parent / "figures" / f"{name}.{kind}"
+            second = rewritten.path.parent / "figures" / f"{name}.{kind}"
             assert files.sha256(first) == files.sha256(second)
 
 

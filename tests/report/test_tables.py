@@ -106,15 +106,15 @@ def test_size_ratios_are_those_of_the_laws(analysis):
 
 
 def test_differences_by_position_change_where_the_lstm_stops(analysis):
-    (found,) = analysis.by_position.pairs.values()
-    table = sections.gaps_by_position(found)
+    (positions,) = analysis.by_position.pairs.values()
+    table = sections.gaps_by_position(positions)
     assert set(column(table, "To token")) >= {"1", "8", str(story.CONTEXT)}
-    for pair in found.pairs:
+    for pair in positions.pairs:
         rows = [row for row in table.rows if number(row[0]) == pair.reference.params]
         assert number(rows[-1][5]) < 0  # the Transformer gains more from context: it uses all of it
-    assert column(sections.context_uses(found), "Context").count(
+    assert column(sections.context_uses(positions), "Context").count(
         "Gains next to nothing after token 64"
-    ) == len(found.pairs)
+    ) == len(positions.pairs)
 
 
 def test_gains_of_loops_show_change_and_bonus(analysis):

@@ -37,9 +37,9 @@ def ask(port, method, path, *, body=None, **headers):
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     line.request(method, path, body=body, headers={"Host": f"127.0.0.1:{port}"} | sent)
     answer = line.getresponse()
-    found = answer.status, dict(answer.getheaders()), answer.read().decode()
+    reply = answer.status, dict(answer.getheaders()), answer.read().decode()
     line.close()
-    return found
+    return reply
 
 
 @contextmanager

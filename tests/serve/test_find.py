@@ -21,9 +21,9 @@ def test_named_folders_in_their_order_each_once(here):
     for name in ("b", "a"):
         Halfway(here / name)
     (here / "empty").mkdir()
-    found = find.studies(["b", "a", "b", "empty", "reference"])
-    assert [path.name for path in found] == ["b", "a", "empty", "architectures"]
-    assert found[-1] == reference.folder("reference")
+    folders = find.studies(["b", "a", "b", "empty", "reference"])
+    assert [path.name for path in folders] == ["b", "a", "empty", "architectures"]
+    assert folders[-1] == reference.folder("reference")
 
 
 def test_without_a_name_what_lies_here_the_newest_first(here):

@@ -23,9 +23,9 @@ from isoloss.studies.engines.ray import RAYS_PATIENCE
 from isoloss.studies.status import status
 
 
-def skip_unless(there, what):
+def skip_unless(present, what):
     """In CI it must be there; elsewhere the test is skipped by name."""
-    if not there:
+    if not present:
         if os.environ.get("CI"):
             pytest.fail(what)
         pytest.skip(what)
@@ -155,10 +155,12 @@ def stop_twice_and_go_on(study, alone, slow, hold, out, at_once, *engine):
         return process
 
     def kept_by(process):
-        said, talk = process.communicate(timeout=120)
-        assert process.returncode == 1, said + talk
-        assert said.endswith("Stopped. Run the same command again to go on where it was.\n"), said + talk
-        assert "Traceback" not in talk
+        stdout, stderr = process.communicate(timeout=120)
+        assert process.returncode == 1, stdout + stderr
+        assert stdout.endswith("Stopped. Run the same command again to go on where it was.\n"), (
+            stdout + stderr
+        )
+        assert "Traceback" not in stderr
         wait_for(lambda: states(out) == {"waiting": 3})  # nothing that trains holds a run's claim
         half = [*out.rglob(".*.part"), *out.glob("runs/*/failure.json"), *out.glob("runs/*/record.json")]
         assert not half
@@ -235,16 +237,16 @@ def test_a_ray_that_loses_its_head_is_said_with_the_way_on(
     wait_for(lambda: (began(out) >= 3 and states(out)["done"] >= 2) or process.poll() is not None)
     hold(process, 1)
     nodes.order("head")
-    said, talk = process.communicate(timeout=120)
+    stdout, stderr = process.communicate(timeout=120)
     nodes.order("end")
-    assert (process.returncode, said) == (1, ""), talk
+    assert (process.returncode, stdout) == (1, ""), stderr
     lost = f"isoloss: --engine ray: the Ray cluster at {nodes.address} has not answered for "
-    assert lost in talk
-    way = talk.partition(lost)[2].splitlines()[1]
+    assert lost in stderr
+    way = stderr.partition(lost)[2].splitlines()[1]
     assert way.endswith(
         "start a cluster, or take --engine local, and run the same command: it goes on where it was"
     )
-    assert "Traceback" not in talk
+    assert "Traceback" not in stderr
     assert not [*out.glob("runs/*/failure.json")]
     wait_for(lambda: states(out) == {"done": 2, "waiting": 1})  # what was finished stays
     (study / "hold").unlink()

@@ -54,8 +54,8 @@ def test_what_is_not_installed_is_named_before_anything_trains(tiny, study_file,
 
 
 def test_an_address_where_nobody_listens_is_said_at_once():
-    with socket.create_server(("127.0.0.1", 0)) as here:
-        address = f"127.0.0.1:{here.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
         ray.check_answers(address)
     for nobody in (address, "ray://" + address):
         with pytest.raises(OSError, match="refused"):
@@ -69,8 +69,8 @@ def test_a_head_that_is_silent_for_a_moment_is_no_loss(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(ray.time, "monotonic", lambda: now[0])
     monkeypatch.setenv(ray.RAYS_PATIENCE, "20")
-    with socket.create_server(("127.0.0.1", 0)) as here:
-        port = here.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
         head = ray.Head(f"127.0.0.1:{port}")
         head.check()
     for now[0] in (5.0, 9.0):
@@ -128,9 +128,9 @@ def slurm_says(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("at_once", "told"), [(False, ["7_1", "--signal=INT 7_0 7_2"]), (True, ["7_0 7_1 7_2"])]
+    ("at_once", "commands"), [(False, ["7_1", "--signal=INT 7_0 7_2"]), (True, ["7_0 7_1 7_2"])]
 )
-def test_a_job_that_ends_while_slurm_is_asked_to_stop_is_no_error(slurm_says, tmp_path, at_once, told):
+def test_a_job_that_ends_while_slurm_is_asked_to_stop_is_no_error(slurm_says, tmp_path, at_once, commands):
     slurm_says(
         squeue="echo 7_0 RUNNING; echo 7_1 PENDING; echo 7_2 RUNNING; echo 8 RUNNING",
         scancel=f'echo "$*" >> {tmp_path}/told; [ "$1" != --signal=INT ]',
@@ -138,7 +138,7 @@ def test_a_job_that_ends_while_slurm_is_asked_to_stop_is_no_error(slurm_says, tm
     jobs = object.__new__(slurm.SlurmJobs)
     jobs.ids, jobs.there = {"a": "7_0", "b": "7_1", "c": "7_2", "d": "6_0"}, {"6_0": "RUNNING"}
     jobs.stop(at_once=at_once)
-    assert (tmp_path / "told").read_text().splitlines() == told, "its own, as they stand now"
+    assert (tmp_path / "told").read_text().splitlines() == commands, "its own, as they stand now"
 
 
 def test_a_slurm_that_does_not_hear_a_stop_is_said_with_what_goes_on(slurm_says):
@@ -151,9 +151,9 @@ def test_a_slurm_that_does_not_hear_a_stop_is_said_with_what_goes_on(slurm_says)
 
 
 def test_the_queue_is_asked_less_often_while_nothing_changes(monkeypatch):
-    now, there, asked = [0.0], [{"7_0": "PENDING"}], []
+    now, states, asked = [0.0], [{"7_0": "PENDING"}], []
     monkeypatch.setattr(slurm.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(slurm, "queue", lambda: asked.append(now[0]) or dict(there[0]))
+    monkeypatch.setattr(slurm, "queue", lambda: asked.append(now[0]) or dict(states[0]))
     jobs = object.__new__(slurm.SlurmJobs)
     jobs.ids, jobs.there, jobs.answered, jobs.every, jobs.ask_at = {"a": "7_0"}, {}, 0.0, 1.0, 0.0
     for second in range(200):
@@ -161,7 +161,7 @@ def test_the_queue_is_asked_less_often_while_nothing_changes(monkeypatch):
         assert jobs.unfinished() == {"a"}
     assert asked[:6] == [0, 1, 3, 7, 15, 31]
     assert max(b - a for a, b in pairwise(asked)) == slurm.ASK_SECONDS[1]
-    there[0] = {}
+    states[0] = {}
     now[0] = 250.0
     assert jobs.unfinished() == set()
     assert jobs.ask_at == 251.0, "after a change soon again"
@@ -176,9 +176,9 @@ def test_a_queue_that_is_silent_after_a_submission_ends_no_job(monkeypatch, tmp_
     answers = iter([{}])
 
     def answer():
-        if (there := next(answers, None)) is None:
+        if (states := next(answers, None)) is None:
             raise InputError("squeue fails: no controller")
-        return there
+        return states
 
     monkeypatch.setattr(slurm, "queue", answer)
     members = [SimpleNamespace(run_id="a")]

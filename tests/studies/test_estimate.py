@@ -92,10 +92,10 @@ def test_of_logits_in_pieces_one_piece_is_held():
     whole, large = ({**BASE, "vocab": vocab} for vocab in (2**13, 2**17))
     piece = estimate.CPU_BYTES / 8
     activations = 4 * 65536 * 22 * 2 * 64
-    said = estimate.memory_bytes(**large, stacked=True)
-    assert said == pytest.approx(estimate.PROCESS_BYTES[True] + 28 * 1000 + activations + 3.6 * piece)
-    assert estimate.memory_bytes(**whole, stacked=True) == pytest.approx(said), "just whole"
-    assert estimate.memory_bytes(**large, stacked=False) > 5 * said, "LSTMs form all"
+    estimated = estimate.memory_bytes(**large, stacked=True)
+    assert estimated == pytest.approx(estimate.PROCESS_BYTES[True] + 28 * 1000 + activations + 3.6 * piece)
+    assert estimate.memory_bytes(**whole, stacked=True) == pytest.approx(estimated), "just whole"
+    assert estimate.memory_bytes(**large, stacked=False) > 5 * estimated, "LSTMs form all"
 
 
 @pytest.mark.parametrize(("stacked", "exits"), [(True, 1), (True, 4), (False, 1)])
@@ -168,8 +168,8 @@ def test_memory_is_within_15_percent_of_what_workers_took(name, values, vocab, c
         tokens=(10 * batch * context,),
     )
     shape = shape_of(name, values)
-    said = estimate.bytes_of(settings, shape, count(family(name), shape, vocab, context), 1)
-    assert said == pytest.approx(1e6 * peak, rel=0.15)
+    estimated = estimate.bytes_of(settings, shape, count(family(name), shape, vocab, context), 1)
+    assert estimated == pytest.approx(1e6 * peak, rel=0.15)
 
 
 TIMES = [
@@ -192,15 +192,15 @@ two cores that others used; the best of the matmuls between them ran at 153 GFLO
 
 def test_time_of_narrow_and_deep_models_is_one_factor_from_the_estimate(monkeypatch):
     def ratios():
-        found = []
+        factors = []
         for name, values, context, batch, milliseconds in TIMES:
             shape = shape_of(name, values | ({} if name == "lstm" else {"n_head": values.get("n_head", 1)}))
             tokens = (1000 * batch * context,)
             settings = run_settings(family=name, vocab=1024, context=context, batch_size=batch, tokens=tokens)
             counts = count(family(name), shape, 1024, context)
-            said = estimate.cost(settings, shape, counts, 1, MachineRate(153e9, 100, ""), validation=0)[0]
-            found.append(milliseconds / (1e3 * said / updates(settings)))
-        return [ratio / median(found) for ratio in found]
+            seconds = estimate.cost(settings, shape, counts, 1, MachineRate(153e9, 100, ""), validation=0)[0]
+            factors.append(milliseconds / (1e3 * seconds / updates(settings)))
+        return [ratio / median(factors) for ratio in factors]
 
     assert 1 / 1.5 < min(ratios()) < max(ratios()) < 1.5
     monkeypatch.setattr(estimate, "LAYER_SECONDS", 0.0)
@@ -241,9 +241,9 @@ def test_time_of_the_reference_studies_is_one_factor_from_the_estimate():
         counts = count(family(settings.family), shape, settings.vocab, settings.context)
         return estimate.cost(settings, shape, counts, 1, machine)[0]
 
-    found = medians_of_time(seconds)
-    assert len(found) >= 5
-    assert 1 / 1.25 < min(found) < max(found) < 1.25
+    medians = medians_of_time(seconds)
+    assert len(medians) >= 5
+    assert 1 / 1.25 < min(medians) < max(medians) < 1.25
     alone = replace(REFERENCE, width=0, gpu=True)
     by_flops = medians_of_time(lambda settings: seconds(settings, alone))
     assert max(by_flops) / min(by_flops) > 1.25**2, "control: by FLOPs alone narrow models take longer"
@@ -253,10 +253,10 @@ def test_the_rate_of_this_machine_is_measured():
     rates = estimate.matmul_rates(n=128, seconds=0.01, probes=3)
     assert len(rates) == 3
     assert all(1e7 < rate < 1e14 for rate in rates)
-    here = estimate.machine_rate(gpu=False)
-    assert here.rate > 0
-    assert "measured now" in here.basis
-    assert estimate.machine_rate(gpu=True).rate > here.rate
+    machine = estimate.machine_rate(gpu=False)
+    assert machine.rate > 0
+    assert "measured now" in machine.basis
+    assert estimate.machine_rate(gpu=True).rate > machine.rate
     assert "assumed" in estimate.machine_rate(gpu=True).basis
 
 
@@ -264,10 +264,10 @@ def test_a_probe_beside_a_neighbour_is_not_the_rate_but_is_said(monkeypatch):
     monkeypatch.setattr(estimate, "matmul_rates", lambda: [55e9, 105e9, 90e9])
     monkeypatch.setattr(estimate.os, "getloadavg", lambda: (5.25, 1.0, 1.0))
     estimate.machine_rate.cache_clear()
-    here = estimate.machine_rate(gpu=False)
+    machine = estimate.machine_rate(gpu=False)
     estimate.machine_rate.cache_clear()
-    assert here.rate == 105e9
-    assert here.basis.endswith(
+    assert machine.rate == 105e9
+    assert machine.basis.endswith(
         "105 GFLOP/s for large matmuls on one core, the best of 3 probes from 55; load 5.2"
     )
 

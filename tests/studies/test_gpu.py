@@ -80,18 +80,18 @@ def test_engines_say_how_many_share_a_gpu(monkeypatch):
 def test_the_fewest_micro_batches_that_fit():
     run, asked = planned(768, context=1024, batch_size=64, vocab=50304), Execution()
     shape = shape_of("transformer", run.settings.shape)
-    found = []
+    counts = []
     for memory in (1e12, 80e9, 24e9, 1e9):
         micro_batches = gpu.execution_on_gpu(run, asked, memory).micro_batches
-        found.append(micro_batches)
+        counts.append(micro_batches)
         if micro_batches < 64:
             assert bytes_of(run.settings, shape, run.counts, micro_batches, memory) <= gpu.SHARE * memory
         if micro_batches > 1:
             half = bytes_of(run.settings, shape, run.counts, micro_batches // 2, memory)
             assert half > gpu.SHARE * memory
-    assert found == sorted(found)
-    assert found[0] == 1
-    assert found[-1] == 64, "one sequence at a time, whatever the estimate says"
+    assert counts == sorted(counts)
+    assert counts[0] == 1
+    assert counts[-1] == 64, "one sequence at a time, whatever the estimate says"
     assert gpu.execution_on_gpu(run, Execution(micro_batches=8), 1e12).micro_batches == 8
 
 
@@ -142,24 +142,24 @@ def test_a_calibration_takes_the_fastest_and_is_made_once(monkeypatch, tmp_path)
     # Of two runs two train at once, whatever is the fastest; of ten a count above ten says no more than ten.
     assert calibrated(replace(planned(d_model=56), seconds=600.0), alike=2) == 8
     assert len(asked) == 6
-    said, speeds[10] = [], 50.0
+    lines, speeds[10] = [], 50.0
     other = replace(planned(d_model=40), seconds=600.0)
-    assert calibrated(other, alike=10, say=said.append) == 4
+    assert calibrated(other, alike=10, say=lines.append) == 4
     assert asked[6:] == [10]
-    assert len(said) == 1
-    assert said[0].startswith("timing 10 x ")
+    assert len(lines) == 1
+    assert lines[0].startswith("timing 10 x ")
 
 
 @pytest.mark.parametrize("study", ["architectures", "looped"])
 def test_cohorts_that_fill_a_gpu_for_a_minute_are_compiled(study):
     runs = plan.plan(spec.read(study).scale["gpu"], gpu=True)
     groups = runner.groups_of(runs, lambda run, alike: gpu.members_at_once(run, 80e9))
-    found = {}
+    by_kind = {}
     for group in groups:
         settings = group[0].settings
         shape = shape_of(settings.family, settings.shape)
         long = sum(run.seconds for run in group) > 60
-        found.setdefault((settings.family, long), []).append(pays(settings, shape, "cuda", len(group)))
-    assert all(all(compiled) for (family, long), compiled in found.items() if long and family != "lstm")
-    assert sum(len(compiled) for (family, long), compiled in found.items() if long and family != "lstm") > 3
-    assert not any(found.get(("lstm", True), [])), "control"
+        by_kind.setdefault((settings.family, long), []).append(pays(settings, shape, "cuda", len(group)))
+    assert all(all(compiled) for (family, long), compiled in by_kind.items() if long and family != "lstm")
+    assert sum(len(compiled) for (family, long), compiled in by_kind.items() if long and family != "lstm") > 3
+    assert not any(by_kind.get(("lstm", True), [])), "control"

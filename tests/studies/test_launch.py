@@ -64,11 +64,11 @@ def test_a_folder_that_cannot_be_made_is_said_before_the_text_is_tokenized(path,
 
 
 def test_a_scale_meant_for_a_gpu_is_costed_for_one_that_is_not_here(path):
-    here, there = dry_run(path, "mini", []), dry_run(path, "mini", ['meant_for="gpu"'])
-    assert there.basis.startswith("assumed: ")
-    assert there.workers == 1
-    assert [run.run_id for run in there.runs] == [run.run_id for run in here.runs], "costs are no settings"
-    assert [run.seconds for run in there.runs] != [run.seconds for run in here.runs]
+    here, for_gpu = dry_run(path, "mini", []), dry_run(path, "mini", ['meant_for="gpu"'])
+    assert for_gpu.basis.startswith("assumed: ")
+    assert for_gpu.workers == 1
+    assert [run.run_id for run in for_gpu.runs] == [run.run_id for run in here.runs], "costs are no settings"
+    assert [run.seconds for run in for_gpu.runs] != [run.seconds for run in here.runs]
 
 
 def test_every_gpu_that_is_here_is_a_worker(path, monkeypatch):

@@ -73,14 +73,14 @@ def test_it_trains_from_python_beside_a_transformer_and_an_lstm(glr_file, here):
         losses = [evaluation.loss for evaluation in record.evaluations]
         assert losses[-1] < losses[0], record.label
     assert set(study.sliding()["family"]) == {"transformer", "lstm", "glr"}
-    found = study.plan["families"]["glr"]
-    assert (found["file"], found["causal"]) == ("glr.py", "checked")
-    assert found["shapes"] == "2 of 2 planned checked"
+    glr = study.plan["families"]["glr"]
+    assert (glr["file"], glr["causal"]) == ("glr.py", "checked")
+    assert glr["shapes"] == "2 of 2 planned checked"
     (families,) = tables.family_tables(study)
     assert "later tokens do not leak: passed" in str(families)
-    again = shlex.split(tables.command(study.plan))
-    assert again == shlex.split("isoloss run vs.toml --scale mini --family glr.py")
-    ended = command(*again[1:])
+    arguments = shlex.split(tables.command(study.plan))
+    assert arguments == shlex.split("isoloss run vs.toml --scale mini --family glr.py")
+    ended = command(*arguments[1:])
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("Nothing to do"), "it makes the same runs"
     assert_the_report_has_it(here / "studies" / "tiny-study-mini")
@@ -110,9 +110,9 @@ def test_the_dry_run_says_what_was_checked(glr_file):
     assert ended.returncode == 0, ended.stderr
     begin = "glr: file: glr.py; logits are finite and of the right shape: passed; later tokens do not"
     assert f"{begin} leak: passed; " in ended.stdout
-    said = json.loads(command("run", "vs.toml", "--family", "glr.py", "--dry-run", "--json").stdout)
-    assert said["families"]["glr"]["causal"] == "checked"
-    assert len(said["runs"]) == 5
+    result = json.loads(command("run", "vs.toml", "--family", "glr.py", "--dry-run", "--json").stdout)
+    assert result["families"]["glr"]["causal"] == "checked"
+    assert len(result["runs"]) == 5
 
 
 @pytest.mark.parametrize("dry", [["--dry-run"], []])
@@ -288,8 +288,8 @@ def test_every_planned_shape_is_checked(peeks_in_its_second_layer):
 
 def test_shapes_too_large_to_check_are_named(peeks_in_its_second_layer, monkeypatch):
     monkeypatch.setattr(own_families, "MOST_PARAMS", 1000)
-    found = dry_run("vs.toml", "mini", [], ["glr.py"]).families["glr"]
-    assert found["shapes"] == "1 of 2 planned checked, not glr 2x12"
+    glr = dry_run("vs.toml", "mini", [], ["glr.py"]).families["glr"]
+    assert glr["shapes"] == "1 of 2 planned checked, not glr 2x12"
 
 
 def test_a_family_without_a_size_is_refused(glr_file):

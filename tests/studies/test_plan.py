@@ -55,8 +55,8 @@ def scale(tiny, study_text, study_file):
 
 
 def test_the_same_settings_have_the_same_name():
-    again = RunSettings(**SETTINGS.model_dump())
-    assert again.run_id == SETTINGS.run_id
+    rebuilt = RunSettings(**SETTINGS.model_dump())
+    assert rebuilt.run_id == SETTINGS.run_id
     assert re.fullmatch(r"transformer-2x64-s3-[0-9a-f]{12}", SETTINGS.run_id)
     assert SETTINGS.hash == files.hash_of(SETTINGS.model_dump(mode="json"))
 
@@ -321,12 +321,12 @@ def test_a_cohort_differs_in_seed_and_rate_only(scale, study_text):
 def test_runs_that_differ_in_their_seed_alone_are_one_design(scale, study_text):
     text = study_text.replace("learning_rates = [0.01]", "learning_rates = [0.01, 0.02]")
     runs = plan.plan(scale("seeds=[0,1,2]", text=text), gpu=False)
-    found = plan.designs(runs)
-    assert sorted(run.run_id for design in found for run in design) == sorted(run.run_id for run in runs)
-    for design in found:
+    designs = plan.designs(runs)
+    assert sorted(run.run_id for design in designs for run in design) == sorted(run.run_id for run in runs)
+    for design in designs:
         assert len({run.settings.learning_rate for run in design}) == 1
         assert len({run.settings.seed for run in design}) == len(design)
-    assert max(map(len, found)) == 3
+    assert max(map(len, designs)) == 3
 
 
 def test_tokens_of_the_text_are_counted_or_estimated_from_its_bytes(scale, tmp_path, monkeypatch):

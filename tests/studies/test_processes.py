@@ -35,9 +35,9 @@ def test_two_runners_on_one_folder_train_every_run_once(tiny, study_file, tmp_pa
         )
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=120) for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    results = [json.loads(out) for out, _ in said]
+    outputs = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
+    results = [json.loads(out) for out, _ in outputs]
     assert all(result["already"] + result["ended"] == 4 for result in results)
     folders = sorted((tmp_path / "out" / "runs").iterdir())
     assert len(folders) == 4
@@ -60,13 +60,13 @@ def test_sigterm_keeps_a_checkpoint_and_the_next_call_goes_on(tiny, study_text, 
             assert process.poll() is None, process.communicate()
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=60)
+        stdout, _ = process.communicate(timeout=60)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     (folder,) = (out / "runs").iterdir()
     assert process.returncode == 1
-    result = json.loads(said)
+    result = json.loads(stdout)
     assert (result["stopped"], result["ended"], result["failed"]) == (True, 0, {})
     assert not (folder / "record.json").exists()
     assert not (folder / "failure.json").exists()

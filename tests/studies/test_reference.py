@@ -34,13 +34,13 @@ def test_a_study_stopped_by_the_clock_goes_on_and_is_shipped(tiny, study_file, s
     study = study_file(text=study_text.replace("final_windows = 8", "final_windows = 8, targets = 64"))
     folder, package = tmp_path / "runs", tmp_path / "package"
     other = package / study.stem / "runs" / "of-another-plan"
-    code, said = train(study, folder, package, "--minutes", "0")
+    code, stdout = train(study, folder, package, "--minutes", "0")
     assert code == 1
-    assert "call this again" in said
+    assert "call this again" in stdout
     assert not package.exists()
     other.mkdir(parents=True)
-    code, said = train(study, folder, package)
-    assert code == 0, said
+    code, stdout = train(study, folder, package)
+    assert code == 0, stdout
     whole, shipped = load(folder / study.stem), load(package / study.stem)
     assert whole.table().equals(shipped.table())
     assert whole.curves().equals(shipped.curves())

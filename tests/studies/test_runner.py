@@ -94,16 +94,16 @@ def test_a_whole_study_is_left_alone(ran, tmp_path):
     assert (outcome.planned, outcome.already, outcome.ended, outcome.failed) == (4, 4, 0, {})
     others = sum("my-" in place.parent.name for place in (tmp_path / "out").glob("runs/*/record.json"))
     assert others
-    (said,) = " ".join(text.getvalue().split()).split(": kept, but no part of this plan")[:-1]
-    assert said.startswith(f"{others} finished runs of other settings in ")
+    (sentence,) = " ".join(text.getvalue().split()).split(": kept, but no part of this plan")[:-1]
+    assert sentence.startswith(f"{others} finished runs of other settings in ")
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "runs").rglob("*")} == before
 
 
 def attempt_with(engine, ran, folder, runs=None):
-    study, said = spec.read(str(ran.file)), io.StringIO()
-    engine, console = Engine(False, engine), Console(file=said, width=200)
+    study, stream = spec.read(str(ran.file)), io.StringIO()
+    engine, console = Engine(False, engine), Console(file=stream, width=200)
     outcome = train(study, study.scale["mini"], runs or ran.runs, folder, engine, console=console)
-    return outcome, said.getvalue()
+    return outcome, stream.getvalue()
 
 
 def test_what_is_missing_is_found_without_comparing_settings(ran, copy, monkeypatch):
@@ -123,11 +123,11 @@ def test_who_holds_a_run_is_named_by_its_number(ran, tmp_path, monkeypatch):
         yield from (Ended(task, "stopped") for task in tasks)
 
     number = f"process {os.getpid()} of this machine" if Path("/proc/locks").exists() else "another process"
-    _, said = attempt_with(held, ran, tmp_path / "one", ran.runs[:1])
-    assert f"{number} trains it; waiting for it to end" in said
+    _, printed = attempt_with(held, ran, tmp_path / "one", ran.runs[:1])
+    assert f"{number} trains it; waiting for it to end" in printed
     monkeypatch.setattr(runner, "holder", lambda folder: None)
-    _, said = attempt_with(held, ran, tmp_path / "two", ran.runs[:1])
-    assert "another process trains it; waiting for it to end" in said
+    _, printed = attempt_with(held, ran, tmp_path / "two", ran.runs[:1])
+    assert "another process trains it; waiting for it to end" in printed
     assert holder(tmp_path / "two") is None
 
 

@@ -58,17 +58,17 @@ def task(tiny, tmp_path):
 
 def answers(*tasks):
     """What the worker tells its parent of these tasks and no more, but for progress."""
-    here, there = Pipe()
+    parent_end, worker_end = Pipe()
     for task in tasks:
-        here.send(task)
-    with socket.socket(fileno=os.dup(here.fileno())) as end:
+        parent_end.send(task)
+    with socket.socket(fileno=os.dup(parent_end.fileno())) as end:
         end.shutdown(socket.SHUT_WR)
-    work(there)
-    there.close()
+    work(worker_end)
+    worker_end.close()
     heard = []
-    while here.poll():
+    while parent_end.poll():
         try:
-            heard.append(here.recv())
+            heard.append(parent_end.recv())
         except (EOFError, OSError):  # a task was left unread
             break
     return [message for message in heard if message[0] != "progress"]
@@ -204,10 +204,10 @@ def test_a_cohort_that_failed_or_brought_code_is_its_workers_last(task, monkeypa
 
 def test_a_worker_whose_parent_died_checkpoints_and_ends(task, monkeypatch):
     monkeypatch.setattr(worker, "REPORT_SECONDS", 0.0)
-    here, there = Pipe()
-    here.send(task)
-    here.close()
-    work(there)
+    parent_end, worker_end = Pipe()
+    parent_end.send(task)
+    parent_end.close()
+    work(worker_end)
     (kept,) = (task.lead.folder / "checkpoints").iterdir()
     assert files.read_json(kept / "state.json")["done"] == 1
     assert not is_finished(task.lead.folder)
@@ -234,10 +234,10 @@ def test_progress_is_sent_now_and_then_and_answers_always(monkeypatch):
 
 
 def test_a_broken_pipe_is_noted_and_no_error():
-    here, there = Pipe(duplex=False)
-    parent = Parent(there)
+    parent_end, worker_end = Pipe(duplex=False)
+    parent = Parent(worker_end)
     parent.send("busy")
     assert not parent.gone
-    here.close()
+    parent_end.close()
     parent.send("busy")
     assert parent.gone

@@ -43,8 +43,8 @@ def ended(cell, names, settings):
     """The outcome of some sides of a cell at the settings' one rate."""
     chosen = Cell(cell.labels, cell.task, [side for side in cell.sides if side.name in names], cell.test)
     rows = contest([chosen], settings, quiet, nothing, nothing)
-    found = outcomes(pl.DataFrame(rows, infer_schema_length=None))
-    return {side: found[side][0] for side in names}
+    by_side = outcomes(pl.DataFrame(rows, infer_schema_length=None))
+    return {side: by_side[side][0] for side in names}
 
 
 @pytest.mark.parametrize("width", [16, 32, 64])
@@ -129,18 +129,18 @@ def test_attention_says_the_first_letter_within_the_updates(letters):
 
 
 def test_attention_binds_while_the_lstm_knows_the_values_only():
-    found = ended(
+    by_side = ended(
         binding_cell(4, 64, 32), (ATTENTION, BIAS_1), BindingSettings(seeds=2, cap=400, every=50, batch=64)
     )
     line = value_set_share(4, 32)
-    assert min(share.value for share in found[ATTENTION].shares) >= 0.99
-    for share in found[BIAS_1].shares:
+    assert min(share.value for share in by_side[ATTENTION].shares) >= 0.99
+    for share in by_side[BIAS_1].shares:
         low, high = share.interval
         # The strings of the test are a sample themselves: the line is met within a wider interval than 95%.
         assert low - 0.01 < line < high + 0.01
     # Control: neither chance nor the line of fewer pairs fits.
-    assert all(share.interval[0] > 1 / 32 + 0.1 for share in found[BIAS_1].shares)
-    assert all(share.interval[1] < value_set_share(2, 32) - 0.1 for share in found[BIAS_1].shares)
+    assert all(share.interval[0] > 1 / 32 + 0.1 for share in by_side[BIAS_1].shares)
+    assert all(share.interval[1] < value_set_share(2, 32) - 0.1 for share in by_side[BIAS_1].shares)
 
 
 def test_the_lstm_finds_a_letter_at_a_random_place_from_every_distance():
@@ -148,12 +148,12 @@ def test_the_lstm_finds_a_letter_at_a_random_place_from_every_distance():
     settings = RandomPlaceSettings(seeds=1, lengths=(16,), cap=400, batch=64)
     rows = []
     lone = Cell(cell.labels, cell.task, cell.sides[1:])
-    found = contest([lone], settings, quiet, lambda *ended: rows.extend(distances(*ended)), nothing)
-    assert outcomes(pl.DataFrame(found, infer_schema_length=None))[BIAS_1][0].all_arrived
+    contest_rows = contest([lone], settings, quiet, lambda *ended: rows.extend(distances(*ended)), nothing)
+    assert outcomes(pl.DataFrame(contest_rows, infer_schema_length=None))[BIAS_1][0].all_arrived
     assert [row["distance"] for row in rows] == [1, 2, 4, 8, 14]
     assert min(row["value"] for row in rows) > 0.95
     # Control: at the start of the same run it knew nothing.
-    assert found[0]["value"] < 0.2
+    assert contest_rows[0]["value"] < 0.2
 
 
 def test_a_panel_measures_every_cell_rate_and_seed_and_reports_on_the_way():

@@ -59,7 +59,9 @@ def test_what_is_ringed_or_ticked_is_what_is_right(made):
         row
         | {
             "right": True,
-            "answer": next(told["right"] for told in tables["example"] if told["place"] == row["place"]),
+            "answer": next(
+                example["right"] for example in tables["example"] if example["place"] == row["place"]
+            ),
         }
         for row in tables["answers"]
     ]

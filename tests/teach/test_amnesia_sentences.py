@@ -12,7 +12,7 @@ from isoloss import stats
 from isoloss.figures.render import render
 from isoloss.teach import panels, words
 from isoloss.teach.amnesia.contest.outcomes import Outcome, best, order_of_arrival, outcomes, spoken
-from isoloss.teach.amnesia.contest.outcomes import verdict as told
+from isoloss.teach.amnesia.contest.outcomes import verdict as compare
 from isoloss.teach.amnesia.names import ATTENTION, BIAS_1, BIAS_3, BLOCK, CHRONO, DEFAULT, LSTMS, TANH
 from isoloss.teach.amnesia.reach.tell import DRAWN, arrays, orders
 from isoloss.teach.amnesia.value_set import value_set_share
@@ -22,7 +22,7 @@ CAP, EVERY = 200, 50
 
 
 def verdict(a, b):
-    return told(a, b).text
+    return compare(a, b).text
 
 
 TESTS = ("first-letter", "random-place", "binding")
@@ -71,9 +71,9 @@ def tables(panel, ends, **named):
     return {"curves": [row for side in ends for row in looks(side, ends[side], panel=panel, **named)]}
 
 
-def said(name, found):
+def said(name, measured):
     one = panels.panel(name)
-    return {sentence.key: sentence.text for sentence in one.tell.sentences(one.settings(), found)}
+    return {sentence.key: sentence.text for sentence in one.tell.sentences(one.settings(), measured)}
 
 
 def one(side, ends, **named):
@@ -110,7 +110,7 @@ def test_sides_that_both_arrive_are_compared_by_updates():
     early, late = one(ATTENTION, (0.995,) * 3, arrive=50), one(BIAS_1, (0.999,) * 3, arrive=200)
     assert "ahead of nudged LSTM" in verdict(early, late)
     assert "150 updates sooner" in verdict(early, late)
-    assert told(early, late).short == "The Transformer learns it 150 updates sooner than the nudged LSTM."
+    assert compare(early, late).short == "The Transformer learns it 150 updates sooner than the nudged LSTM."
     assert verdict(late, early) == verdict(early, late)
     # Control: one look apart is what looking every 50 updates leaves open.
     close = one(BIAS_1, (0.999,) * 3, arrive=100)
@@ -149,10 +149,10 @@ def test_the_order_of_arrival_errs_as_rarely_as_it_says():
         shares = [stats.share(1, 2)] * 5
         return order_of_arrival(replace(a, shares=shares), replace(b, shares=shares))[1]
 
-    found = np.array([p() for _ in range(300)])
-    assert np.mean(found < 0.05) < 0.08
+    p_values = np.array([p() for _ in range(300)])
+    assert np.mean(p_values < 0.05) < 0.08
     # Control: taken as if a p of 0.15 were 0.05, it would err too often.
-    assert np.mean(found < 0.15) > 0.08
+    assert np.mean(p_values < 0.15) > 0.08
 
 
 def test_sides_with_the_same_seeds_are_compared_in_pairs():
@@ -238,17 +238,20 @@ def test_reach_says_who_reaches_farther():
 def test_the_guess_of_what_survives_is_answered_first_and_then_attention_which_is_flat_and_low():
     panel = panels.panel("reach")
     for level, left in ((-4.3 / 19, "one part in 20,000"), (-0.001, "96%")):
-        found = reach_rows({TANH: -0.3, DEFAULT: level, BIAS_3: -0.01, BLOCK: -0.001})
-        aloud = [one for one in panel.sentences(panel.settings(), found) if one.short]
+        measured = reach_rows({TANH: -0.3, DEFAULT: level, BIAS_3: -0.01, BLOCK: -0.001})
+        aloud = [one for one in panel.sentences(panel.settings(), measured) if one.short]
         assert [one.key for one in aloud[:3]] == ["side-1", "flat", "verdict"]
         assert aloud[1].short == "Attention hears every distance alike, and none of them loudly."
         assert aloud[0].short == f"Of the default LSTM's signal {left} survives."
 
 
 def test_the_chart_of_blame_has_the_sides_of_its_drawing_by_their_names():
-    panel, found = panels.panel("reach"), reach_rows({TANH: -0.3, DEFAULT: -0.2, BIAS_3: -0.01, BLOCK: -0.1})
-    (figure,) = panel.tell.figures(panel.settings(), found)
-    names = [drawn["name"] for drawn in arrays(found)]
+    panel, measured = (
+        panels.panel("reach"),
+        reach_rows({TANH: -0.3, DEFAULT: -0.2, BIAS_3: -0.01, BLOCK: -0.1}),
+    )
+    (figure,) = panel.tell.figures(panel.settings(), measured)
+    names = [drawn["name"] for drawn in arrays(measured)]
     assert names == ["default LSTM", "LSTM told to remember", "attention"]
     assert set(figure.table["side"]) == set(names)
     written = set(re.findall(r">([^<>]+)</text>", render(figure).svg))
@@ -260,11 +263,11 @@ def test_the_chart_of_blame_has_the_sides_of_its_drawing_by_their_names():
 def test_a_side_has_one_name_everywhere_and_the_key_says_what_an_lstm_starts_with(name):
     panel, held = panels.panel(name), page.recordings(panels.PANELS, None)[name]
     settings = panel.settings_from(held.settings)
-    told = " ".join([*(one.text + one.short for one in held.sentences), *panel.lines(settings, held.tables)])
+    text = " ".join([*(one.text + one.short for one in held.sentences), *panel.lines(settings, held.tables)])
     sides = {row["side"] for row in held.tables["reach" if name == "reach" else "curves"]}
     recorded = {side for side in (DEFAULT, BIAS_1, BIAS_3, CHRONO) if side in sides}
     assert recorded, "control: the tables have them by other names"
-    assert not [side for side in recorded if side in told]
+    assert not [side for side in recorded if side in text]
     starts = {DEFAULT: "default", BIAS_1: "nudged", BIAS_3: "told to remember", CHRONO: "many clocks"}
     drawn = recorded & set(DRAWN) if name == "reach" else recorded
     assert all(starts[side] in spoken(side) and starts[side] in panel.key for side in drawn)
@@ -297,8 +300,8 @@ def test_figures_are_drawn_from_partial_tables_too(name):
     start = {"curves": [row for row in whole["curves"] if row["update"] == 0]}
     some = {"curves": [row for row in whole["curves"] if row["side"] == ATTENTION and row["seed"] == 0]}
     assert draw(panel.settings(), {}) == draw(panel.settings(), start) == []
-    for found in (some, whole):
-        (figure,) = draw(panel.settings(), found)
+    for measured in (some, whole):
+        (figure,) = draw(panel.settings(), measured)
         written = re.findall(r">([^<>]+)</text>", render(figure).svg)
         assert {spoken(side) for side in figure.table["side"]} <= set(written), "as the sentences call them"
         assert {"low", "high", "n", "seed"} <= set(figure.table.columns)
@@ -326,5 +329,5 @@ def test_what_is_said_of_reach_turns_round_with_the_numbers():
     row = {"k": 19, "log10_se": 0.05, "n": 64, "seeds": 4}
     far, near = row | {"log10": -0.5}, row | {"log10": -4.2}
     for one, other, name in ((far, near, "LSTM told to remember"), (near, far, "default LSTM")):
-        told = orders(one | {"side": BIAS_3}, other | {"side": DEFAULT})
-        assert told.short == f"The {name} passes 5,000 times more of the signal on."
+        sentence = orders(one | {"side": BIAS_3}, other | {"side": DEFAULT})
+        assert sentence.short == f"The {name} passes 5,000 times more of the signal on."

@@ -132,12 +132,12 @@ def test_it_reports_often_and_in_order(heard):
 
 
 def test_sentences_tell_of_the_change(tables):
-    told = {s.key: s.text for s in right_slot_tell.sentences(SETTINGS, tables)}
-    assert told["change"].startswith("In 2 of 2 seeds")
-    assert told["mass"].count("rose") == 2
+    texts = {s.key: s.text for s in right_slot_tell.sentences(SETTINGS, tables)}
+    assert texts["change"].startswith("In 2 of 2 seeds")
+    assert texts["mass"].count("rose") == 2
     for layer in (1, 2):
-        assert f"layer {layer} lowers" in told[f"ablation-{layer}"]
-    assert told["verdict"].startswith("In both layers: map and ablation agree")
+        assert f"layer {layer} lowers" in texts[f"ablation-{layer}"]
+    assert texts["verdict"].startswith("In both layers: map and ablation agree")
 
 
 def test_aloud_both_layers_are_told_whichever_of_them_hurts_more(tables):
@@ -158,11 +158,11 @@ def test_aloud_both_layers_are_told_whichever_of_them_hurts_more(tables):
 def test_verdict_flips_when_whole_and_flattened_are_swapped(tables):
     names = {"none": "layer 1", "layer 1": "none"}
     swapped = with_(tables, "ablation", lambda r: r | {"forced": names.get(r["forced"], r["forced"])})
-    told = {s.key: s.text for s in right_slot_tell.sentences(SETTINGS, swapped)}
-    assert "layer 1 raises accuracy" in told["ablation-1"]
+    texts = {s.key: s.text for s in right_slot_tell.sentences(SETTINGS, swapped)}
+    assert "layer 1 raises accuracy" in texts["ablation-1"]
     assert "agree" not in right_slot_tell.layer_verdict(swapped, 1)
-    assert told["change"].startswith("In 0 of 2 seeds")
-    assert f"not within {SETTINGS.updates} updates" in told["change"]
+    assert texts["change"].startswith("In 0 of 2 seeds")
+    assert f"not within {SETTINGS.updates} updates" in texts["change"]
 
 
 def test_verdict_flips_when_the_weight_falls(tables):
@@ -193,18 +193,18 @@ def test_no_difference_is_called_none(tables):
 def test_one_seed_gives_no_verdict(tables):
     one = {name: [row for row in rows if row.get("seed", 2) == 2] for name, rows in tables.items()}
     settings = RightSlotSettings(seeds=1, first_seed=2)
-    told = {s.key: s.text for s in right_slot_tell.sentences(settings, one)}
-    assert "no verdict" in told["verdict"]
-    assert "no interval" in told["ablation-1"]
+    texts = {s.key: s.text for s in right_slot_tell.sentences(settings, one)}
+    assert "no verdict" in texts["verdict"]
+    assert "no interval" in texts["ablation-1"]
 
 
 def test_a_seed_that_did_not_learn_is_said_and_left_out_of_the_mechanism(tables):
     def failed(row):
         return row | {"value": 0.2} if row["seed"] == 3 and row["state"] == "trained" else row
 
-    told = right_slot_tell.change_text(SETTINGS, with_(tables, "ablation", failed))
-    assert told.startswith("In 1 of 2 seeds")
-    assert f"in 1 not within {SETTINGS.updates} updates (20.0%)" in told
+    text = right_slot_tell.change_text(SETTINGS, with_(tables, "ablation", failed))
+    assert text.startswith("In 1 of 2 seeds")
+    assert f"in 1 not within {SETTINGS.updates} updates (20.0%)" in text
     assert solvers(with_(tables, "ablation", failed)) == [2]
 
 

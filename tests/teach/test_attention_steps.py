@@ -186,13 +186,13 @@ def test_markup_in_a_sentence_is_escaped():
         ("untrained", untrained, untrained_tell),
     ):
         settings = panel(name).settings_from({"sentence": HOSTILE})
-        found = measure.measure(settings, silent)
-        assert tell.sentences(settings, found)
-        drawn = [render.render(figure).svg for figure in tell.figures(settings, found)]
+        measured = measure.measure(settings, silent)
+        assert tell.sentences(settings, measured)
+        drawn = [render.render(figure).svg for figure in tell.figures(settings, measured)]
         assert all("<script" not in svg for svg in drawn)
-        assert not any("\x1b" in line for line in tell.lines(settings, found))
+        assert not any("\x1b" in line for line in tell.lines(settings, measured))
         if name == "steps":
-            html = str(tell.html(settings, found))
+            html = str(tell.html(settings, measured))
             assert "<script" not in html
             assert "&lt;script&gt;" in html
             assert "🙂" in html
@@ -266,18 +266,18 @@ def test_html_escapes_labels():
 
 def test_untrained_seeds_differ_and_the_sentence_says_so():
     settings = UntrainedSettings()
-    found = untrained.measure(settings, silent)
-    assert "at most 2 of 5 agree" in untrained_tell.strongest_looks(found).text
-    same = [{**row, "seed": seed} for seed in range(5) for row in found["map"] if row["seed"] == 0]
-    assert "all agree" in untrained_tell.strongest_looks({**found, "map": same}).text
-    rows = untrained_tell.last_rows(found)
+    measured = untrained.measure(settings, silent)
+    assert "at most 2 of 5 agree" in untrained_tell.strongest_looks(measured).text
+    same = [{**row, "seed": seed} for seed in range(5) for row in measured["map"] if row["seed"] == 0]
+    assert "all agree" in untrained_tell.strongest_looks({**measured, "map": same}).text
+    rows = untrained_tell.last_rows(measured)
     assert all(sum(weights) == pytest.approx(1, abs=1e-6) for weights in rows.values())
 
 
 def test_untrained_cell_is_judged_on_the_other_seeds():
-    found = untrained.measure(UntrainedSettings(), silent)
-    assert "no clear difference" in untrained_tell.cell_text(found)
-    copied = [{**row, "seed": seed} for seed in range(5) for row in found["map"] if row["seed"] == 0]
-    assert "above even attention" in untrained_tell.cell_text({**found, "map": copied})
-    two = [row for row in found["map"] if row["seed"] < 2]
-    assert "no interval" in untrained_tell.cell_text({**found, "map": two})
+    measured = untrained.measure(UntrainedSettings(), silent)
+    assert "no clear difference" in untrained_tell.cell_text(measured)
+    copied = [{**row, "seed": seed} for seed in range(5) for row in measured["map"] if row["seed"] == 0]
+    assert "above even attention" in untrained_tell.cell_text({**measured, "map": copied})
+    two = [row for row in measured["map"] if row["seed"] < 2]
+    assert "no interval" in untrained_tell.cell_text({**measured, "map": two})

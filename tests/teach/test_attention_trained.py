@@ -33,10 +33,10 @@ def test_the_gates_are_those_of_torchs_own_layer():
     layer = nn.LSTM(6, 6)
     initialise(layer)
     x_TD = torch.randn(9, 6, generator=torch.Generator().manual_seed(0))
-    seen = trace(layer, x_TD)
+    lstm_trace = trace(layer, x_TD)
     h_TD, _ = layer(x_TD)
-    assert torch.allclose(seen.h_TD, h_TD, atol=1e-6)
-    assert all(((gate > 0) & (gate < 1)).all() for gate in seen.gates_TD.values())
+    assert torch.allclose(lstm_trace.h_TD, h_TD, atol=1e-6)
+    assert all(((gate > 0) & (gate < 1)).all() for gate in lstm_trace.gates_TD.values())
 
 
 def test_ink_is_what_the_forget_gates_leave():
@@ -87,7 +87,7 @@ def test_the_sentence_that_ships_needs_its_first_layer_as_the_notes_say():
     assert first[1] != "Darcy"
 
 
-def told(tables):
+def sentences_of(tables):
     return {sentence.key: sentence for sentence in tell.sentences(SETTINGS, tables)}
 
 
@@ -103,16 +103,19 @@ def reweighted(tables, **looks):
 
 def test_the_sentence_and_the_picture_are_of_one_head_that_looks_far_back(tables):
     even = reweighted(tables)
-    assert told(even)["look"].short == "No head has one favourite here."
+    assert sentences_of(even)["look"].short == "No head has one favourite here."
     near = reweighted(tables, head_2_3=(0.9, 1), head_4_1=(0.45, 6))
     token = tables["tokens"][-2]["token"].strip()
-    assert told(near)["look"].short == f"Second layer, third head, picked from 16: looks mostly at “{token}”."
+    assert (
+        sentences_of(near)["look"].short
+        == f"Second layer, third head, picked from 16: looks mostly at “{token}”."
+    )
     far = reweighted(tables, head_2_3=(0.9, 1), head_4_1=(0.55, 6))
     token = tables["tokens"][-7]["token"].strip()
-    assert told(far)["look"].short == check_short(
+    assert sentences_of(far)["look"].short == check_short(
         f"Fourth layer, first head, picked from 16: looks mostly at “{token}”."
     )
-    assert f"on token {len(tables['tokens']) - 6}." in told(far)["look"].text
+    assert f"on token {len(tables['tokens']) - 6}." in sentences_of(far)["look"].text
     begins = [tell.arrays(these)["begin"] for these in (near, far)]
     assert [(begin["layer"], begin["head"]) for begin in begins] == [(2, 3), (4, 1)]
 
@@ -122,7 +125,7 @@ def test_a_head_that_was_picked_is_said_to_be_so_with_what_the_others_do(tables)
     even = 1 / len(tables["tokens"])
     assert (
         f"picked because it looks back farthest; the other 15 put {even:.2f} to 0.31"
-        in told(far)["look"].text
+        in sentences_of(far)["look"].text
     )
     assert tell.arrays(far)["begin"]["sentence"] == "Picked from 16 heads: looks back farthest."
     # Control: where no head has a favourite, none was picked for one.
@@ -143,7 +146,7 @@ def test_the_lstm_layer_that_is_shown_beside_the_picked_head_keeps_most(tables):
     assert [tell.arrays(these)["carried"]["layer"] for these in (first, second)] == [1, 2]
     token = tell.shown(tables["tokens"][0]["token"])
     for these in (first, second):
-        assert told(these)["ink"].short == f"LSTM: the better of two layers keeps 60% of “{token}”."
+        assert sentences_of(these)["ink"].short == f"LSTM: the better of two layers keeps 60% of “{token}”."
         # Control: the layer that keeps least is never told.
         assert "20%" not in tell.arrays(these)["carried"]["sentence"]
 
@@ -163,12 +166,12 @@ def test_a_layer_that_the_answer_does_not_need_is_said_to_be_so(tables):
     same = copy.deepcopy(tables)
     whole = [row for row in same["next"] if (row["model"], row["flattened"]) == ("transformer", 0)]
     same["next"] = whole + [{**row, "flattened": layer} for layer in (1, 2) for row in whole]
-    assert told(same)["flat-2"].short == "Second layer blurred: same next words."
+    assert sentences_of(same)["flat-2"].short == "Second layer blurred: same next words."
     other = copy.deepcopy(same)
     for row in other["next"]:
         if row["flattened"] == 2:
             row["token"] += "x"
-    assert told(other)["flat-2"].short == "Second layer blurred: 0 of three next words stay."
+    assert sentences_of(other)["flat-2"].short == "Second layer blurred: 0 of three next words stay."
     assert len(tell.arrays(other)["next"][0]["likeliest"]) == 3, "as many as are told"
 
 
@@ -180,9 +183,11 @@ def test_the_drawing_gets_the_tables_numbers(tables):
         assert nested[row["looks_at"] - 1] == pytest.approx(row["value"], abs=6e-4)
     assert [len(ink) for ink in arrays["ink"][0]] == list(range(T, 0, -1))
     assert arrays["ink"][0][0][0] == 1.0
-    said = {row["flattened"]: row.get("sentence") for row in arrays["next"] if row["model"] == "transformer"}
+    sentences = {
+        row["flattened"]: row.get("sentence") for row in arrays["next"] if row["model"] == "transformer"
+    }
     verdicts = {layer: tell.flat(tables, layer).short.split(": ")[1] for layer in range(1, 5)}
-    assert said == {0: None} | {layer: verdict.capitalize() for layer, verdict in verdicts.items()}
+    assert sentences == {0: None} | {layer: verdict.capitalize() for layer, verdict in verdicts.items()}
 
 
 def test_the_drawing_of_the_cards_gets_the_recorded_strings_weights_and_right_slots():

@@ -110,11 +110,11 @@ def test_after_enough_words_is_said_only_where_nothing_turns_it_round(ahead: str
         {"n_before": n, "a": BLOCK.name, "b": LSTM.name, "low": low, "value": (low + high) / 2, "high": high}
         for n, (low, high) in zip(SETTINGS.lengths, map(spans.get, ahead), strict=True)
     ]
-    told = tell.crossing(rows[::-1])
-    assert told.short == short
-    assert told.ahead == ("LSTM" if ahead == "LLLL" else "Transformer" if ahead == "BBBB" else "")
+    sentence = tell.crossing(rows[::-1])
+    assert sentence.short == short
+    assert sentence.ahead == ("LSTM" if ahead == "LLLL" else "Transformer" if ahead == "BBBB" else "")
     if ahead == "LL?B":
-        assert "the causal block is faster at n = 4,096" in told.text
+        assert "the causal block is faster at n = 4,096" in sentence.text
 
 
 def test_a_median_time_has_the_interval_that_its_ratio_has() -> None:
@@ -152,12 +152,12 @@ def test_a_real_bill_is_measured_told_and_drawn_and_leaves_the_threads_alone() -
     settings = BillSettings(lengths=(16, 32), d_model=32, repeats=6, tokens=2)
     before = torch.get_num_threads()
     result = run(panel, settings, lambda done, text, tables=None: heard.append(done))
-    found = result.tables
+    measured = result.tables
     assert torch.get_num_threads() == before
     assert heard == sorted(heard)
-    assert [row["n"] for row in found["times"]] == [6] * 4
+    assert [row["n"] for row in measured["times"]] == [6] * 4
     assert {s.key for s in result.sentences} == {"step", "crossing", "growth", "memory"}
-    for figure in tell.figures(settings, found):
+    for figure in tell.figures(settings, measured):
         assert "<svg" in svg(figure)
-    assert len(tell.lines(settings, found)) == 3
+    assert len(tell.lines(settings, measured)) == 3
     assert tell.figures(settings, {}) == []

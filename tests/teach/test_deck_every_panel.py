@@ -61,7 +61,7 @@ async def finished_then_cancelled():
 def test_every_panel_finishes_and_a_cancelled_run_keeps_what_it_measured():
     assert list(SMALL) == [panel.name for panel in PANELS]
     first, underway, last = asyncio.run(finished_then_cancelled())
-    assert {name: said for name, (state, said, *_) in first.items() if state != "done"} == {}
+    assert {name: text for name, (state, text, *_) in first.items() if state != "done"} == {}
     for name, (_, _, html, measured) in first.items():
         assert result.Result.model_validate(measured).panel == name
         assert 'data-part="headline"' in html, name

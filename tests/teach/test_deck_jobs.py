@@ -75,8 +75,8 @@ def test_a_page_that_comes_late_sees_how_things_stand():
         await until(lambda: state(jobs) == "done")
         return jobs.join().get_nowait()
 
-    told = in_a_loop(go)
-    assert (told["panel"], told["state"], told["html"]) == ("quick", "done", "<p>one</p>")
+    message = in_a_loop(go)
+    assert (message["panel"], message["state"], message["html"]) == ("quick", "done", "<p>one</p>")
 
 
 def test_cancelling_ends_the_process_and_the_next_job_gets_a_new_one():

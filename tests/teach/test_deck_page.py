@@ -96,9 +96,9 @@ def test_every_script_is_named_by_its_hash_and_none_is_elsewhere(either):
     read = Read(either)
     (policy,) = [meta["content"] for meta in read.all("meta") if "http-equiv" in meta]
     hashes = re.findall(r"'sha256-([^']+)'", policy)
-    found = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in read.scripts]
-    assert found == hashes
-    assert len(found) == len(page.SCRIPTS)
+    script_hashes = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in read.scripts]
+    assert script_hashes == hashes
+    assert len(script_hashes) == len(page.SCRIPTS)
     assert "unsafe-eval" not in policy
     assert "script-src 'sha256-" in policy
     assert policy.startswith("default-src 'none'")
@@ -291,9 +291,9 @@ def test_results_of_one_panel_lie_over_those_that_ship(tmp_path):
     shipped = page.recordings(ALL, None)
     bill = shipped["bill"].model_copy(update={"made": "2030-01-01T00:00:00+00:00"})
     for own in (exported(tmp_path, bill), result.write(bill, tmp_path / "folder").parent):
-        found = page.recordings(ALL, own)
-        assert found["bill"].made.startswith("2030")
-        assert found["reach"] == shipped["reach"]
+        recordings = page.recordings(ALL, own)
+        assert recordings["bill"].made.startswith("2030")
+        assert recordings["reach"] == shipped["reach"]
 
 
 def test_results_of_no_panel_are_refused(tmp_path):

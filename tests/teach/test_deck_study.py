@@ -99,7 +99,7 @@ def test_what_longer_training_does_is_said_of_whichever_family_leads(ahead):
     (gaps, *_) = (pair for pair in analysis.gaps.pairs.values() if not isinstance(pair, Refusal))
     first, rival = (slide.name_of(family) for family in (gaps.versus.reference, gaps.versus.rival))
     end = {"value": 400_000.0}
-    said = {
+    gap_of = {
         f"Trained longer, the {rival}'s lead shrinks.": moved(gaps),
         f"Trained longer, the {first}'s lead shrinks.": moved(gaps, sign=-1, slope=0.05),
         f"Trained longer, the {rival}'s lead grows.": moved(gaps, slope=0.05),
@@ -111,7 +111,7 @@ def test_what_longer_training_does_is_said_of_whichever_family_leads(ahead):
         "Trained longer, the gap shows no clear change.": moved(gaps, slope=0.0),
         "One seed is too few to tell.": moved(gaps, slope=None),
     }
-    for sentence, pair in said.items():
+    for sentence, pair in gap_of.items():
         assert slide.gap_sentence(pair) == check_short(sentence)
     beyond = moved(gaps, zero=SimpleNamespace(value=10.0**7))
     assert slide.gap_sentence(beyond) == f"Trained longer, the {rival}'s lead shrinks.", (

@@ -52,9 +52,9 @@ def test_start_sets_each_member_by_its_seed():
         initialise_chrono(member.layers[0], 20)
 
     side = Side("chrono", "lstm", RECURRENT.shape, chrono)
-    first, again, other = (build(side, TASK, [Replica(s, 1e-3)]).members[0].layers[0] for s in (0, 0, 1))
+    first, second, other = (build(side, TASK, [Replica(s, 1e-3)]).members[0].layers[0] for s in (0, 0, 1))
     b_f, b_i = first.bias_ih_l0[16:32], first.bias_ih_l0[:16]
-    assert torch.equal(first.bias_ih_l0, again.bias_ih_l0)
+    assert torch.equal(first.bias_ih_l0, second.bias_ih_l0)
     assert not torch.equal(first.bias_ih_l0, other.bias_ih_l0)
     assert torch.equal(b_f, -b_i)
     assert ((b_f >= 0) & (b_f <= np.log(19))).all()

@@ -26,9 +26,9 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 @pytest.fixture(scope="module")
 def packing():
     """``benchmarks/showdown.py`` as a module."""
-    found = importlib.util.spec_from_file_location("packing", BENCHMARKS / "showdown.py")
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    module_spec = importlib.util.spec_from_file_location("packing", BENCHMARKS / "showdown.py")
+    module = importlib.util.module_from_spec(module_spec)
+    module_spec.loader.exec_module(module)
     return module
 
 

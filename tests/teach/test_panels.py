@@ -70,7 +70,7 @@ def test_what_a_panel_says_of_itself_may_be_said(panel):
 @pytest.mark.parametrize("slide", SLIDES, ids=lambda path: path.name)
 def test_what_a_slide_says_may_be_said(slide):
     assert {
-        text: found for text in paragraphs(slide.read_text("utf-8")) if (found := words.faults(text))
+        text: faults for text in paragraphs(slide.read_text("utf-8")) if (faults := words.faults(text))
     } == {}
 
 
@@ -82,9 +82,9 @@ def paragraphs(html):
 
 
 def test_a_paragraph_has_no_n_of_the_next_one():
-    found = paragraphs("<p>It is <b>98%</b> right.</p> <p>Of n = 20 strings.</p>")
-    assert found == ["It is 98% right.", "Of n = 20 strings."]
-    assert [bool(words.faults(text)) for text in found] == [True, False]
+    texts = paragraphs("<p>It is <b>98%</b> right.</p> <p>Of n = 20 strings.</p>")
+    assert texts == ["It is 98% right.", "Of n = 20 strings."]
+    assert [bool(words.faults(text)) for text in texts] == [True, False]
 
 
 @BY_NAME
@@ -126,14 +126,14 @@ def test_what_figures_and_markup_say_may_be_said(panel):
     held = result.read(RECORDED / f"{panel.name}.json")
     settings = panel.settings_from(held.settings)
     figures = panel.tell.figures(settings, held.tables)
-    said = [text for f in figures for text in (f.title, f.shows, f.would_change, f.description)]
+    texts = [text for f in figures for text in (f.title, f.shows, f.would_change, f.description)]
     if hasattr(panel.tell, "html"):
         # What a model wrote is quoted, not said: the showdown's samples may hold any word.
         ours = re.sub(
             r'(?s)<span class="written">.*?</span>', "", str(panel.tell.html(settings, held.tables))
         )
-        said.append(re.sub(r"<[^>]+>", " ", ours))
-    assert {text: faults for text in said if (faults := words.faults(text))} == {}
+        texts.append(re.sub(r"<[^>]+>", " ", ours))
+    assert {text: faults for text in texts if (faults := words.faults(text))} == {}
 
 
 def test_the_words_are_a_step_of_their_own():

@@ -78,8 +78,8 @@ def test_the_shipped_sentences_are_short_different_and_in_plain_letters():
 
 
 def test_the_split_is_disjoint_and_fixed_by_its_seed():
-    one, again, other = (corpus_of("", 0.2, seed) for seed in (0, 0, 1))
-    assert one == again
+    one, second, other = (corpus_of("", 0.2, seed) for seed in (0, 0, 1))
+    assert one == second
     assert set(one.held_out) != set(other.held_out)
     assert not set(one.training) & set(one.held_out)
     assert (len(one.training), len(one.held_out)) == (80, 20)

@@ -207,8 +207,8 @@ def test_the_same_settings_give_the_same_tables():
 
 def test_the_result_is_plain_json_with_an_interval_and_n_beside_each_mean(run):
     settings, result, _ = run
-    again = type(result).model_validate(json.loads(result.model_dump_json()))
-    assert again == result
+    reloaded = type(result).model_validate(json.loads(result.model_dump_json()))
+    assert reloaded == result
     for row in (*result.tables["losses"], *result.tables["best"], *result.tables["copies"]):
         assert row["low"] <= row["value"] <= row["high"]
         assert row["n"] > 0

@@ -49,8 +49,8 @@ def test_an_interval_covers_the_median_ratio_at_its_level() -> None:
     rng, hits = np.random.default_rng(0), {6: 0, 9: 0, 20: 0}
     for n in hits:
         for _ in range(1_000):
-            found = ratios.ratio_of(np.exp(rng.standard_normal(n)), np.ones(n))
-            hits[n] += found.low <= 1.0 <= found.high
+            ratio = ratios.ratio_of(np.exp(rng.standard_normal(n)), np.ones(n))
+            hits[n] += ratio.low <= 1.0 <= ratio.high
     assert all(940 <= hit <= 990 for hit in hits.values()), hits
 
 
@@ -61,8 +61,8 @@ def test_rank_is_the_narrowest_that_still_holds_95_percent(n: int, k: int) -> No
 
 def test_pairs_undo_what_slows_both_and_five_are_too_few() -> None:
     slow = [wobble(i) for i in range(6)]
-    found = ratios.ratio_of([2 * s for s in slow], slow)
-    assert (found.value, found.low, found.high) == (2, 2, 2)
+    ratio = ratios.ratio_of([2 * s for s in slow], slow)
+    assert (ratio.value, ratio.low, ratio.high) == (2, 2, 2)
     assert (
         (even := ratios.ratio_of([2 * s for s in slow], [2.4, 1.0, 2.4, 1.0, 2.4, 4.1])).low < 1 < even.high
     )
@@ -107,14 +107,14 @@ def test_the_first_of_more_cores_has_the_key_that_the_last_slide_asks_for() -> N
     assert '"race", "parallel")' in slide
     for cores in (2, 8):
         made = tables(setups=(ONE, Processor("cpu", cores), GPU))
-        found = {one.key: one for one in tell.sentences(SETTINGS, made)}
-        assert f"{cores} CPU threads instead of 1" in found["parallel"].text
-        assert found["parallel"].short == "More cores: no clear difference between the two gains."
-        assert not found["parallel-GPU"].short, "one of them aloud"
+        sentences = {one.key: one for one in tell.sentences(SETTINGS, made)}
+        assert f"{cores} CPU threads instead of 1" in sentences["parallel"].text
+        assert sentences["parallel"].short == "More cores: no clear difference between the two gains."
+        assert not sentences["parallel-GPU"].short, "one of them aloud"
     # A GPU is no core.
-    found = {one.key: one for one in tell.sentences(SETTINGS, tables(setups=(ONE, GPU), LSTM_layer=0.5))}
-    assert "parallel" not in found
-    assert found["parallel-GPU"].short == "The GPU helped the Transformer more than the LSTM."
+    sentences = {one.key: one for one in tell.sentences(SETTINGS, tables(setups=(ONE, GPU), LSTM_layer=0.5))}
+    assert "parallel" not in sentences
+    assert sentences["parallel-GPU"].short == "The GPU helped the Transformer more than the LSTM."
 
 
 def test_a_gpu_is_spoken_of_only_where_one_raced_and_says_who_is_ahead() -> None:
@@ -122,14 +122,14 @@ def test_a_gpu_is_spoken_of_only_where_one_raced_and_says_who_is_ahead() -> None
     for swapped, family in ((False, "LSTM"), (True, "Transformer")):
         speed = SPEED | ({LSTM.name: SPEED[BLOCK.name], BLOCK.name: SPEED[LSTM.name]} if swapped else {})
         made = tables(speed, setups=(ONE, GPU))
-        told = next(one for one in tell.sentences(SETTINGS, made) if one.key == "whole-gpu")
+        sentence = next(one for one in tell.sentences(SETTINGS, made) if one.key == "whole-gpu")
         faster, slower = ("LSTM layer", "Transformer block")[:: -1 if swapped else 1]
         assert {faster, slower} < set(panels.panel("race").guesses), "what the room was asked"
-        assert told.ahead == family
-        assert told.short.replace("whole ", "") == f"On the GPU the {faster} is faster than the {slower}."
+        assert sentence.ahead == family
+        assert sentence.short.replace("whole ", "") == f"On the GPU the {faster} is faster than the {slower}."
     even = tables(SPEED | {BLOCK.name: SPEED[LSTM.name]}, setups=(ONE, GPU), noise=0.0)
-    told = next(one for one in tell.sentences(SETTINGS, even) if one.key == "whole-gpu")
-    assert (told.ahead, told.short) == ("", "On the GPU: no clear difference.")
+    sentence = next(one for one in tell.sentences(SETTINGS, even) if one.key == "whole-gpu")
+    assert (sentence.ahead, sentence.short) == ("", "On the GPU: no clear difference.")
 
 
 def test_what_did_not_run_is_listed_with_its_price() -> None:

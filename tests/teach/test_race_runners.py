@@ -35,9 +35,9 @@ def agree(a: tuple, b: tuple) -> bool:
 
 @pytest.mark.parametrize("one", [NAIVE, FUSED])
 def test_a_loop_computes_what_the_lstm_layer_computes_and_its_gradients(one: counts.Runner) -> None:
-    found = entries(T, D, B, "cpu")
+    entry_of = entries(T, D, B, "cpu")
     x_TBD = torch.randn(T, B, D)
-    assert agree(outputs(found[one.name], x_TBD), outputs(found[LSTM.name], x_TBD))
+    assert agree(outputs(entry_of[one.name], x_TBD), outputs(entry_of[LSTM.name], x_TBD))
 
 
 def test_a_loop_with_two_gates_swapped_is_found_out() -> None:
@@ -85,18 +85,18 @@ def test_attention_alone_is_its_formula() -> None:
     scores = q @ k.transpose(0, 2, 1) / np.sqrt(D)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
-    said = entry.forward(x_KBTD)[0].detach().numpy()
-    assert np.allclose(said, weights @ v, atol=1e-5)
-    assert not np.allclose(said, np.tril(weights) @ v, atol=1e-2)  # it sees the future: no mask
+    output = entry.forward(x_KBTD)[0].detach().numpy()
+    assert np.allclose(output, weights @ v, atol=1e-5)
+    assert not np.allclose(output, np.tril(weights) @ v, atol=1e-2)  # it sees the future: no mask
 
 
 def test_attention_alone_sees_the_future_and_the_block_does_not() -> None:
-    found = entries(T, D, B, "cpu")
+    entry_of = entries(T, D, B, "cpu")
     x = torch.randn(1, B, T, D)
     later = x.clone()
     later[:, :, -1] += 1.0
     for one, sees in ((ALONE, True), (BLOCK, False)):
-        forward = found[one.name].forward
+        forward = entry_of[one.name].forward
         assert torch.allclose(forward(x)[:, :, 0], forward(later)[:, :, 0], atol=1e-6) is not sees
 
 
@@ -158,6 +158,6 @@ def chain(y: torch.Tensor) -> int:
 def test_depth_is_the_longest_chain_of_matmuls(one: counts.Runner, length: int) -> None:
     entry = entries(length, D, B, "cpu")[one.name]
     with sdpa_kernel(SDPBackend.MATH):
-        found = chain(entry.forward(torch.randn(entry.shape, requires_grad=True)))
+        longest = chain(entry.forward(torch.randn(entry.shape, requires_grad=True)))
     # Fused: a step's addmm holds both its sum and its matmul, so the inputs' matmul seems to come before.
-    assert counts.depth(one, length) == found - (one == FUSED)
+    assert counts.depth(one, length) == longest - (one == FUSED)

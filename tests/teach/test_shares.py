@@ -11,8 +11,8 @@ from isoloss.teach.shares import gap
     ("hits", "low", "high"), [(76, 0.030, 0.047), (1000, 0.478, 0.522), (1980, 0.985, 0.994)]
 )
 def test_wilson_at_two_thousand(hits, low, high):
-    found = share(hits, 2000).interval
-    assert found == pytest.approx((low, high), abs=5e-4)
+    interval = share(hits, 2000).interval
+    assert interval == pytest.approx((low, high), abs=5e-4)
 
 
 def test_all_right_is_not_certain():
@@ -42,9 +42,9 @@ def covered(spread: float, shrink: float = 1.0, trials: int = 2000) -> float:
     for _ in range(trials):
         p = np.clip(0.8 + spread * rng.standard_normal(6), 0, 1)
         sides = [share(int(rng.binomial(500, q)), 500) for q in p]
-        found = gap(sides[:3], sides[3:])
-        half = shrink * (found.high - found.low) / 2
-        held += abs(found.value) <= half
+        difference = gap(sides[:3], sides[3:])
+        half = shrink * (difference.high - difference.low) / 2
+        held += abs(difference.value) <= half
     return held / trials
 
 

@@ -52,7 +52,9 @@ def test_what_is_said_of_two_sides_turns_round_with_their_numbers(name, sides, k
     held, panel = result.read(RECORDED / f"{name}.json"), panels.panel(name)
     settings, tables = panel.settings_from(held.settings), held.tables
     turned = {table: [exchanged(table, row, *sides) for row in rows] for table, rows in tables.items()}
-    before, after = ({one.key: one for one in panel.sentences(settings, found)} for found in (tables, turned))
+    before, after = (
+        {one.key: one for one in panel.sentences(settings, measured)} for measured in (tables, turned)
+    )
     called = [spoken(side) for side in sides] if name not in ("race", "bill", "showdown") else FAMILIES
     for key in keys:
         assert after[key].short == other(before[key].short, *LAYERS.get(key, called)) != before[key].short
@@ -94,11 +96,11 @@ def test_nobody_leads_by_anything_where_nobody_is_ahead():
 
 def test_no_sentence_that_finds_somebody_ahead_is_left_out():
     covered = {(name, key) for name, _, keys in CASES for key in keys}
-    found = {
+    with_leader = {
         (panel.name, one.key)
         for panel in panels.PANELS
         for one in result.read(RECORDED / f"{panel.name}.json").sentences
         if one.ahead
     }
-    assert found
-    assert found <= covered
+    assert with_leader
+    assert with_leader <= covered

@@ -96,8 +96,8 @@ def test_partial_tables_have_neither_order_nor_figures(tasting_of_default):
 
 def test_every_sentence_waits_for_the_reveal(tasting_of_default):
     settings, tables, _ = tasting_of_default
-    found = tell.sentences(settings, tables)
-    assert [one.key for one in found] == [
+    sentences = tell.sentences(settings, tables)
+    assert [one.key for one in sentences] == [
         "reveal-identities",
         "reveal-pair",
         "reveal-loss",
@@ -132,8 +132,8 @@ def test_the_page_offers_the_vote_and_hides_nothing_by_itself(tasting_of_default
 
 def test_a_seed_gives_the_same_texts_whatever_the_order_and_the_number_of_samples(tasting_of_default):
     _, tables, _ = tasting_of_default
-    _, again, _ = tasted(samples=3)
-    assert by_family(again) == by_family(tables)
+    _, three_samples, _ = tasted(samples=3)
+    assert by_family(three_samples) == by_family(tables)
     _, other, _ = tasted(seed=1)
     assert all(by_family(other)[name] != by_family(tables)[name] for name in FAMILIES)
 
@@ -147,8 +147,8 @@ def test_both_sides_throw_the_same_dice(monkeypatch):
 
     monkeypatch.setattr(Writer, "write", write)
     tasted(tokens=8)
-    shown, beside, small, other = (np.stack(dice) for dice in thrown.values())
-    assert np.array_equal(shown, beside)
+    shown, partner, small, other = (np.stack(dice) for dice in thrown.values())
+    assert np.array_equal(shown, partner)
     assert np.array_equal(small, other)
     assert not np.array_equal(small, small[::-1])
 
@@ -193,8 +193,8 @@ def test_hostile_prompts_are_text(prompt):
     except InputError:
         assert prompt.startswith("\ud800")  # no UTF-8 holds half a pair; settings refuse it
         return
-    said = "\n".join([*tell.blind_lines(settings, tables), *tell.reveal_lines(settings, tables)])
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", said)
+    printed = "\n".join([*tell.blind_lines(settings, tables), *tell.reveal_lines(settings, tables)])
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", printed)
     page = str(tell.html(settings, tables))
     assert "<script" not in page
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", page)
@@ -263,8 +263,8 @@ def test_the_room_hears_whose_losses_they_are_beside_texts_of_another_pair():
     held = recordings([PANEL], None)["showdown"]
     close = losses([3.50, 3.60, 3.55, 3.55], [3.52, 3.58, 3.57, 3.55])["held_out"]
     for rows in (held.tables["held_out"], close):
-        told = tell.sentences(PANEL.settings_from(held.settings), held.tables | {"held_out": rows})
-        short = {one.key: one.short for one in told}
+        sentences = tell.sentences(PANEL.settings_from(held.settings), held.tables | {"held_out": rows})
+        short = {one.key: one.short for one in sentences}
         for key in ("reveal-loss", "reveal-positions"):
             assert short[key].startswith("Other models: ")
         assert not short["reveal-words"].startswith("Other"), "control: this one is of the pair"
@@ -280,9 +280,9 @@ def test_the_two_that_write_have_their_losses_and_no_verdict():
     assert one == check_short("The writers: Transformer's loss 0.15 lower; one seed, no verdict.")
     assert other == check_short("The writers: LSTM's loss 0.10 lower; one seed, no verdict.")
     held = recordings([PANEL], None)["showdown"]
-    told = {one.key: one for one in held.sentences}
+    by_key = {one.key: one for one in held.sentences}
     assert [one.key for one in held.sentences if one.short][:2] == ["reveal-pair", "reveal-loss"]
-    assert told["reveal-pair"].ahead == "", "one seed finds nobody ahead"
+    assert by_key["reveal-pair"].ahead == "", "one seed finds nobody ahead"
     html = str(tell.html(PANEL.settings_from(held.settings), held.tables))
     for row in held.tables["order"]:
         loss = next(one["loss"] for one in held.tables["shown"] if one["family"] == row["family"])
@@ -297,10 +297,10 @@ def test_a_side_tuned_worse_is_said_to_be():
 
     transformer = [at("transformer", 0.003, 3.8, False), at("transformer", 0.006, 3.7, True)]
     lstm = [at("lstm", 0.006, 3.6, False), at("lstm", 0.012, 3.7, True)]
-    said = tell.tuning({"rates": [*transformer, *lstm]})
-    assert "Transformer 0.003: 3.800, 0.006: 3.700 (the recipe's is the best of these)" in said
-    assert "LSTM 0.006: 3.600, 0.012: 3.700 (0.006 is 0.100 better than the recipe's)" in said
-    assert tell.tuning(exchanged({"rates": [*transformer, *lstm]})) != said
+    sentence = tell.tuning({"rates": [*transformer, *lstm]})
+    assert "Transformer 0.003: 3.800, 0.006: 3.700 (the recipe's is the best of these)" in sentence
+    assert "LSTM 0.006: 3.600, 0.012: 3.700 (0.006 is 0.100 better than the recipe's)" in sentence
+    assert tell.tuning(exchanged({"rates": [*transformer, *lstm]})) != sentence
 
 
 def real(transformer, lstm):

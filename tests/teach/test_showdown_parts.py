@@ -41,12 +41,12 @@ def reference(logits_V, temperature, top_k):
 @pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 40), (0.5, 3), (2.0, 7), (0.1, 1), (1.0, 1_000)])
 def test_chances_against_a_reference(temperature, top_k):
     logits_BV = np.random.default_rng(0).normal(0, 3, (5, 12)).astype(np.float32)
-    found = chances(logits_BV, temperature=temperature, top_k=top_k)
+    chances_BV = chances(logits_BV, temperature=temperature, top_k=top_k)
     wanted = [reference(row.astype(float), temperature, top_k) for row in logits_BV]
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-12)
-    assert ((found > 0).sum(-1) <= top_k).all()
+    np.testing.assert_allclose(chances_BV, wanted, rtol=1e-5, atol=1e-12)
+    assert ((chances_BV > 0).sum(-1) <= top_k).all()
     hotter = [reference(row.astype(float), 1.5 * temperature, top_k) for row in logits_BV]
-    assert top_k == 1 or not np.allclose(found, hotter, rtol=1e-5, atol=1e-12)
+    assert top_k == 1 or not np.allclose(chances_BV, hotter, rtol=1e-5, atol=1e-12)
 
 
 def test_equal_logits_keep_exactly_k():
@@ -87,18 +87,18 @@ def test_copies_against_sets_of_words():
     rng = np.random.default_rng(2)
     vocabulary = ["the", "cat", "dog's", "sat", "on", "mat"]
     training, text = (" ".join(rng.choice(vocabulary, size)) for size in (400, 60))
-    found = copying.overlaps([copying.words_of(text)], copying.words_of(training))[0]
-    there, here = plain_words(training), plain_words(text)
+    overlap = copying.overlaps([copying.words_of(text)], copying.words_of(training))[0]
+    training_words, text_words = plain_words(training), plain_words(text)
 
     def runs(words, n):
         return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
 
     for n in copying.GRAMS:
-        assert found.held[n] == sum(run in set(runs(there, n)) for run in runs(here, n))
-        assert found.grams[n] == len(here) - n + 1
-    longest = max(n for n in range(1, 61) if set(runs(here, n)) & set(runs(there, n)))
-    assert found.longest == longest
-    assert 0 < found.held[4] < found.grams[4]
+        assert overlap.held[n] == sum(run in set(runs(training_words, n)) for run in runs(text_words, n))
+        assert overlap.grams[n] == len(text_words) - n + 1
+    longest = max(n for n in range(1, 61) if set(runs(text_words, n)) & set(runs(training_words, n)))
+    assert overlap.longest == longest
+    assert 0 < overlap.held[4] < overlap.grams[4]
 
 
 def test_words_are_told_apart_by_letters_alone():
@@ -127,9 +127,9 @@ def test_a_training_passage_is_copied_and_the_same_words_shuffled_are_not():
 def test_no_run_crosses_two_training_documents():
     one, two = (document.text for document in library.load("starter").train[:2])
     last, first = copying.words_of(one)[-4:], copying.words_of(two)[:4]
-    found = copying.overlaps([last + first, last], copying.training_words())
-    assert found[1].share(4) == 1.0
-    assert found[0].longest < 8
+    overlaps = copying.overlaps([last + first, last], copying.training_words())
+    assert overlaps[1].share(4) == 1.0
+    assert overlaps[0].longest < 8
 
 
 def test_short_and_empty_texts_have_no_share():
@@ -172,11 +172,11 @@ def test_the_two_sides_are_of_one_size_and_one_budget(about):
     ids=["small", "shown"],
 )
 def test_every_packaged_file_is_in_the_manifest_and_they_are_small(folder, most):
-    there = {path.name: len(path.read_bytes()) for path in folder.iterdir() if path.is_file()}
+    sizes = {path.name: len(path.read_bytes()) for path in folder.iterdir() if path.is_file()}
     listed = files.read_json(folder / checkpoints.MANIFEST)["sha256"]
-    assert there.keys() == listed.keys() | {checkpoints.MANIFEST}
-    assert sum(there.values()) <= most
-    assert max(there.values()) <= 4_000_000
+    assert sizes.keys() == listed.keys() | {checkpoints.MANIFEST}
+    assert sum(sizes.values()) <= most
+    assert max(sizes.values()) <= 4_000_000
     for name in listed:
         checkpoints.verified_bytes(name, folder)
 

@@ -17,14 +17,14 @@ TASKS = [
 @pytest.mark.parametrize("task", TASKS, ids=str)
 def test_shapes_ranges_and_repeatability(task):
     x_BT, y_BT = task.batch(np.random.default_rng([0, 1]), 50)
-    again = task.batch(np.random.default_rng([0, 1]), 50)
+    second = task.batch(np.random.default_rng([0, 1]), 50)
     other = task.batch(np.random.default_rng([0, 2]), 50)
     assert x_BT.shape == y_BT.shape == (50, task.context)
     assert x_BT.min() >= 0
     assert x_BT.max() < task.vocab
     assert ((y_BT == NOT_ASKED) | ((y_BT >= 0) & (y_BT < task.vocab))).all()
-    assert np.array_equal(x_BT, again[0])
-    assert np.array_equal(y_BT, again[1])
+    assert np.array_equal(x_BT, second[0])
+    assert np.array_equal(y_BT, second[1])
     assert not np.array_equal(x_BT, other[0])
 
 

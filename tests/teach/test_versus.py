@@ -31,9 +31,9 @@ def test_what_overlaps_has_no_winner_and_keeps_its_sign():
     assert versus((2.0, 2.0, 2.0), (2.3, 2.3, 2.3)).winner == "b"
 
 
-@pytest.mark.parametrize("found", [None, difference((1.0,), (3.0, 4.0))])
-def test_one_seed_gives_no_verdict(found):
-    one = Versus("a", "b", found)
+@pytest.mark.parametrize("gap", [None, difference((1.0,), (3.0, 4.0))])
+def test_one_seed_gives_no_verdict(gap):
+    one = Versus("a", "b", gap)
     assert (one.sign, one.winner) == (None, None)
     assert one.sentence("x", "y") == "a against b: one seed a side gives no interval and no verdict."
 

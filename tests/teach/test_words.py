@@ -68,7 +68,7 @@ def test_a_result_cannot_hold_such_a_sentence():
     ],
 )
 def test_a_sentence_for_the_room_is_short(sentence, fault):
-    assert any(fault in found for found in words.short_faults(sentence))
+    assert any(fault in short_fault for short_fault in words.short_faults(sentence))
     with pytest.raises(RunError, match=fault):
         words.check_short(sentence)
 

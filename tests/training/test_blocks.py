@@ -77,10 +77,10 @@ def test_a_member_diverges_within_a_block_at_its_own_step(make_task, in_blocks, 
     update = count(1)
 
     def poisoned_step(model, *arguments):
-        found = step(model, *arguments)
+        losses_and_norms = step(model, *arguments)
         if next(update) == 13:  # within the block of steps 11 to 16
             next(iter(model.parameters())).data[1] = float("inf")
-        return found
+        return losses_and_norms
 
     step = blocks.train_step
     monkeypatch.setattr(blocks, "train_step", poisoned_step)
@@ -159,8 +159,8 @@ def test_tokens_beyond_the_signed_range_come_back(kind):
 def test_a_gpu_makes_blocks_and_a_processor_single_updates(make_task, monkeypatch):
     monkeypatch.setattr(loop, "Blocks", lambda setup, state: "blocks")
     setup = set_up(make_task("transformer"))
-    there = replace(setup, device=Device(torch.device("cuda"), True))
-    assert loop.update_of(there, setup.first_state()) == "blocks"
+    on_gpu = replace(setup, device=Device(torch.device("cuda"), True))
+    assert loop.update_of(on_gpu, setup.first_state()) == "blocks"
     state = setup.first_state()
     assert len(loop.update_of(setup, state)(setup.segments[0])) == 1
 

@@ -32,14 +32,14 @@ SHIPPED = {
 @pytest.mark.parametrize("name", SHIPPED)
 def test_what_comes_with_isoloss_passes(name, context):
     kind, values = SHIPPED[name]
-    found = check_family(family(kind), shape_of(kind, values), VOCAB, context, CPU)
-    assert {what for what, value in found.items() if value == "checked"} == {
+    checks = check_family(family(kind), shape_of(kind, values), VOCAB, context, CPU)
+    assert {what for what, value in checks.items() if value == "checked"} == {
         "output",
         "members",
         "causal",
         "gradients",
     }
-    assert found["loss"].endswith(" at first, ln V = 5.70")
+    assert checks["loss"].endswith(" at first, ln V = 5.70")
 
 
 PLAIN = """

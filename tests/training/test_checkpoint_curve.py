@@ -14,14 +14,14 @@ def test_it_is_what_the_record_says_later(make_task):
     task = make_task("transformer", seeds=(0, 1), folder="cut", execution=Execution(checkpoint_steps=10))
     made = itertools.count(1)
     assert not loop.train(task, should_stop=lambda: next(made) >= 25)
-    found = checkpoint_curve.newest(task.lead.folder)
-    assert found.checkpoint == "update-000000025"
-    assert found.run_ids == tuple(member.run_id for member in task.members)
-    assert checkpoint_curve.newest(task.lead.folder, found.checkpoint) is None
+    curve = checkpoint_curve.newest(task.lead.folder)
+    assert curve.checkpoint == "update-000000025"
+    assert curve.run_ids == tuple(member.run_id for member in task.members)
+    assert checkpoint_curve.newest(task.lead.folder, curve.checkpoint) is None
     assert checkpoint_curve.newest(task.members[1].folder) is None
     assert loop.train(task)
     assert checkpoint_curve.newest(task.lead.folder) is None
-    for member, total_U in zip(task.members, found.total_UK.T, strict=True):
+    for member, total_U in zip(task.members, curve.total_UK.T, strict=True):
         recorded = pl.read_parquet(member.folder / "curve.parquet")["total"].to_numpy()
         assert np.array_equal(total_U[:25], recorded[:25])
         assert np.isnan(total_U[25:]).all()

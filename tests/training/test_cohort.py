@@ -70,10 +70,10 @@ def poison(monkeypatch, number):
     update = count(1)
 
     def poisoned_step(model, *arguments):
-        found = train_step(model, *arguments)
+        losses_and_norms = train_step(model, *arguments)
         if next(update) == 12:
             next(iter(model.parameters())).data[number] = float("inf")
-        return found
+        return losses_and_norms
 
     monkeypatch.setattr(loop, "train_step", poisoned_step)
 

@@ -31,10 +31,10 @@ def machine(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("there", "kind"), [({"cuda": 1, "mps": True}, "cuda"), ({"mps": True}, "mps"), ({}, "cpu")]
+    ("devices", "kind"), [({"cuda": 1, "mps": True}, "cuda"), ({"mps": True}, "mps"), ({}, "cpu")]
 )
-def test_auto_takes_the_fastest_that_is_there(machine, there, kind):
-    machine(**there)
+def test_auto_takes_the_fastest_that_is_there(machine, devices, kind):
+    machine(**devices)
     assert find("auto").type == kind
 
 
@@ -102,12 +102,12 @@ def test_the_gpu_trained_on_is_the_current_one_and_rounds_nothing(current):
     assert current == [torch.device("cuda:1")]
 
 
-@pytest.mark.parametrize(("there", "wanted", "threads"), [(0, "cpu", 1), (2, "cpu", 1), (2, "cuda:1", 3)])
+@pytest.mark.parametrize(("gpus", "wanted", "threads"), [(0, "cpu", 1), (2, "cpu", 1), (2, "cuda:1", 3)])
 def test_a_processor_gives_a_worker_one_thread_whatever_else_is_there(
-    machine, monkeypatch, there, wanted, threads
+    machine, monkeypatch, gpus, wanted, threads
 ):
     before = torch.get_num_threads()
-    machine(cuda=there)
+    machine(cuda=gpus)
     monkeypatch.setattr(device, "prepare_cpu", lambda: None)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     torch.set_num_threads(3)
@@ -132,11 +132,11 @@ def test_the_precision_named_is_the_precision_used():
 
 def test_the_environment_names_machine_versions_and_precision(machine):
     machine()
-    here = device.environment_of(Device(torch.device("cpu"), autocast=True), cohort_size=3)
-    assert (here.device, here.device_name) == ("cpu", cpu.name())
-    assert (here.torch, here.python) == (str(torch.__version__), platform.python_version())
-    assert (here.dtype, here.cohort_size) == ("bfloat16 autocast", 3)
-    assert here.threads == torch.get_num_threads()
+    environment = device.environment_of(Device(torch.device("cpu"), autocast=True), cohort_size=3)
+    assert (environment.device, environment.device_name) == ("cpu", cpu.name())
+    assert (environment.torch, environment.python) == (str(torch.__version__), platform.python_version())
+    assert (environment.dtype, environment.cohort_size) == ("bfloat16 autocast", 3)
+    assert environment.threads == torch.get_num_threads()
 
 
 def test_a_gpu_is_named_by_its_driver(machine, monkeypatch):

@@ -31,8 +31,8 @@ def pair(task_in, tmp_path_factory):
     place = tmp_path_factory.mktemp("ranks")
     execution = Execution(device="cpu", ranks=2, micro_batches=4)
     task = task_in(place, "transformer", folder="ddp", execution=execution, **RUN)
-    _, found = engine.launch(two_ranks.measure, task, lambda progress: None, lambda: True)
-    return SimpleNamespace(found=found, ddp=task, sharded=two_ranks.sharded(task))
+    _, results = engine.launch(two_ranks.measure, task, lambda progress: None, lambda: True)
+    return SimpleNamespace(found=results, ddp=task, sharded=two_ranks.sharded(task))
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +54,12 @@ def events(task):
 
 @pytest.mark.parametrize("name", two_ranks.SHAPES)
 def test_gradients_are_those_of_one_process(pair, name):
-    found = pair.found[name]
+    differences = pair.found[name]
     control = "control: the same data twice"
-    assert found[control] > 0.01
-    assert found[f"loss, {control}"] > 1e-4
-    assert found["loss, DDP"] < 1e-12
-    away = {method: share for method, share in found.items() if method.startswith(("DDP", "FSDP2"))}
+    assert differences[control] > 0.01
+    assert differences[f"loss, {control}"] > 1e-4
+    assert differences["loss, DDP"] < 1e-12
+    away = {method: share for method, share in differences.items() if method.startswith(("DDP", "FSDP2"))}
     assert len(away) == 6
     assert max(away.values()) < 1e-10
 
@@ -125,9 +125,9 @@ def test_what_is_checkpointed_is_computed_twice_with_the_same_gradients(every, c
     shape = shape_of("looped", {"n_layer": 2, "d_model": 8, "n_head": 2, "recurrence": 3})
     x = torch.arange(8).view(1, 1, 8)
     gradients, made = [], []
-    for again in (False, True):
+    for checkpointed in (False, True):
         model = build_cohort(family("looped"), shape, 40, 8, [0])
-        if again:
+        if checkpointed:
             for block in model.stack:
                 block.attention.register_forward_hook(lambda *_: made.append(1))
             distributed.checkpoint_activations(model, every)

@@ -51,8 +51,8 @@ def test_control_state_leaking_from_window_to_window_would_be_noticed(small_text
     model = model_of("lstm", carry=True)
     x_MT, y_MT = evaluation_windows(small_text.validation, count=8, context=CONTEXT)
     first = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=4)[0]
-    again = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=8)[0]
-    np.testing.assert_allclose(first.sum_T("exit_1"), again.sum_T("exit_1"), rtol=1e-12)
+    second = evaluate(model, x_MT, y_MT, members=2, device=CPU, batch=8)[0]
+    np.testing.assert_allclose(first.sum_T("exit_1"), second.sum_T("exit_1"), rtol=1e-12)
     with torch.no_grad():
         leaked = [model(torch.from_numpy(x_MT[i : i + 4]).expand(2, -1, -1)).logits[0] for i in (0, 4)]
         fresh = model_of("lstm", carry=False)
@@ -66,8 +66,8 @@ def test_a_carried_state_brings_the_text_before_and_only_that(small_text):
     before_MT = windows_before(small_text.validation, count=9, context=CONTEXT)
     assert (before_MT[1:, -1] == small_text.validation.ids[x_position(small_text, x_MT)[1:] - 1]).all()
     informed = evaluate(model, x_MT, y_MT, before_MT, members=2, device=CPU, batch=9)[0]
-    again = evaluate(model, x_MT, y_MT, before_MT, members=2, device=CPU, batch=2)[0]
-    np.testing.assert_allclose(informed.sum_T("exit_1"), again.sum_T("exit_1"), rtol=1e-12)
+    second = evaluate(model, x_MT, y_MT, before_MT, members=2, device=CPU, batch=2)[0]
+    np.testing.assert_allclose(informed.sum_T("exit_1"), second.sum_T("exit_1"), rtol=1e-12)
     forgetful = evaluate(model, x_MT, y_MT, members=2, device=CPU)[0]
     assert not np.allclose(informed.sum_T("exit_1"), forgetful.sum_T("exit_1"), rtol=1e-9)
 
@@ -125,9 +125,9 @@ def test_the_record_agrees_with_its_positions(make_task):
     assert train(task)
     positions = pl.read_parquet(task.lead.folder / "positions.parquet")
     for e in files.read_json(task.lead.folder / "record.json")["evaluations"]:
-        here = positions.filter(pl.col("step") == e["step"], pl.col("cooled") == e["cooled"])
+        measured = positions.filter(pl.col("step") == e["step"], pl.col("cooled") == e["cooled"])
         for part, value in (("exit_3", e["loss"]), ("expected", e["expected"]), ("total", e["total"])):
-            rows = here.filter(pl.col("part") == part)
+            rows = measured.filter(pl.col("part") == part)
             assert rows["sum"].sum() / rows["count"].sum() == pytest.approx(value, rel=1e-12)
         assert e["exits"][-1] == e["loss"]
         assert e["total"] == pytest.approx(e["expected"] - 0.1 * e["entropy"], rel=1e-5)

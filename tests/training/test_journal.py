@@ -48,11 +48,11 @@ def test_progress_worked_by_hand(begun, time):
     state.curve_UKP[:2, :, 0] = [[9.0, 9.0], [2.0, 4.0]]
     state.done = 2
     time.wall += 0.5
-    said = notes.progress()
-    assert (said.done, said.updates, said.members, said.diverged) == (2, 44, 2, 0)
-    assert said.loss == 3.0, "of the last update, over members"
-    assert said.tokens == 2 * 64, "of one member"
-    assert said.tokens_per_second == pytest.approx(2 / 0.5 * 64 * 2), "of all members"
+    progress = notes.progress()
+    assert (progress.done, progress.updates, progress.members, progress.diverged) == (2, 44, 2, 0)
+    assert progress.loss == 3.0, "of the last update, over members"
+    assert progress.tokens == 2 * 64, "of one member"
+    assert progress.tokens_per_second == pytest.approx(2 / 0.5 * 64 * 2), "of all members"
 
 
 def test_updates_of_an_earlier_attempt_are_no_speed_of_this_one(begun, time):

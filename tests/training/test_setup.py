@@ -49,10 +49,10 @@ def test_the_device_of_a_run_is_made_the_current_one(make_task, monkeypatch):
 
 
 def test_a_gpus_evaluation_slides_over_more_than_its_windows(make_task, monkeypatch):
-    here = set_up(make_task("transformer"))  # 32 windows of 16 tokens are 512; logits get an eighth
+    run_setup = set_up(make_task("transformer"))  # 32 windows of 16 tokens are 512; logits get an eighth
     monkeypatch.setattr(setup, "memory_of", lambda device: 8 * 4.0 * 4096 * 300)
-    assert here.pieces(1) == 1
-    assert replace(here, device=Device(torch.device("meta"), autocast=False)).pieces(1) == 2
+    assert run_setup.pieces(1) == 1
+    assert replace(run_setup, device=Device(torch.device("meta"), autocast=False)).pieces(1) == 2
 
 
 def test_tokens_of_another_text_are_refused(make_task, tmp_path):
@@ -64,22 +64,27 @@ def test_tokens_of_another_text_are_refused(make_task, tmp_path):
 
 
 def test_a_batch_is_a_function_of_seed_and_step(make_task):
-    here = set_up(make_task("transformer", seeds=(0, 1), rates=(0.01, 0.02)))
-    x_KBT, y_KBT = here.batch(3)
+    run_setup = set_up(make_task("transformer", seeds=(0, 1), rates=(0.01, 0.02)))
+    x_KBT, y_KBT = run_setup.batch(3)
     assert x_KBT.shape == (4, 4, 16)
     assert x_KBT.dtype == torch.int64
     assert torch.equal(x_KBT[:, :, 1:], y_KBT[:, :, :-1]), "a target is the next input"
     # Members in order: seed 0 at both rates, then seed 1.
     assert torch.equal(x_KBT[0], x_KBT[1])
     assert not torch.equal(x_KBT[0], x_KBT[2])
-    assert torch.equal(here.batch(3)[0], x_KBT)
-    assert not torch.equal(here.batch(4)[0], x_KBT)
+    assert torch.equal(run_setup.batch(3)[0], x_KBT)
+    assert not torch.equal(run_setup.batch(4)[0], x_KBT)
 
 
 def test_the_schedule_of_a_setup_is_that_of_its_settings(make_task):
-    here = set_up(make_task("transformer"))  # 20 and 40 steps, a fifth of each cooled down
-    assert here.segments == [Segment(0, 0, 16), Segment(1, 16, 20), Segment(0, 16, 32), Segment(2, 32, 40)]
-    assert here.trace == {0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32}
+    run_setup = set_up(make_task("transformer"))  # 20 and 40 steps, a fifth of each cooled down
+    assert run_setup.segments == [
+        Segment(0, 0, 16),
+        Segment(1, 16, 20),
+        Segment(0, 16, 32),
+        Segment(2, 32, 40),
+    ]
+    assert run_setup.trace == {0, 1, 2, 3, 4, 6, 8, 11, 16, 23, 32}
 
 
 def test_the_curve_of_a_gated_model_has_its_parts():

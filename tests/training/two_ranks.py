@@ -26,13 +26,13 @@ def measure(task, asked):
     """Gradients, the large model and two runs: by DDP to its end, by FSDP2 up to a checkpoint."""
     with distributed.group(task.execution) as execution:
         ranks = distributed.joined(execution)
-        found = {name: gradients(name, ranks) for name in SHAPES} | {"paper": paper(ranks)}
-        found["stopped"] = not loop.train(task, should_stop=asked.is_set)
+        results = {name: gradients(name, ranks) for name in SHAPES} | {"paper": paper(ranks)}
+        results["stopped"] = not loop.train(task, should_stop=asked.is_set)
         ranks.any(False)  # the second is not to look for the checkpoint before the first has written it
-        found["ended"] = loop.train(task)
+        results["ended"] = loop.train(task)
         made = iter(range(1, 10_000))
-        found["cut"] = not loop.train(sharded(task), should_stop=lambda: next(made) >= CUT)
-        return "done", found
+        results["cut"] = not loop.train(sharded(task), should_stop=lambda: next(made) >= CUT)
+        return "done", results
 
 
 def sharded(task):
@@ -66,12 +66,12 @@ def gradients(name, ranks):
     alone = built()
     loss = backward(alone, forward, slice(None))
     whole = {name: p.grad for name, p in alone.named_parameters()}
-    found = {}
+    differences = {}
     for method, rows in (("DDP", mine), ("control: the same data twice", slice(0, SEQUENCES // 2))):
         model = built()
         of_rank = backward(model, Averaged(SEQUENCES // ranks.count), rows)
-        found[method] = away(model)
-        found[f"loss, {method}"] = abs(float(ranks.mean(of_rank) - loss))
+        differences[method] = away(model)
+        differences[f"loss, {method}"] = abs(float(ranks.mean(of_rank) - loss))
     for every, pieces in (("none", 1), ("block", 1), ("loop", 1), ("none", 3), ("loop", 3)):
         model = built(pieces)
         if every != "none":
@@ -80,8 +80,8 @@ def gradients(name, ranks):
         with torch.no_grad():
             forward(model, x, y)  # an evaluation before must leave nothing behind
         backward(model, forward, mine)
-        found[f"FSDP2, {every}, {pieces}"] = away(model)
-    return found
+        differences[f"FSDP2, {every}, {pieces}"] = away(model)
+    return differences
 
 
 def paper(ranks):
