@@ -23,6 +23,17 @@ def test_quantiles_of_t_with_endless_freedom_are_the_normals():
     assert t_quantile(0.95, 30) > 1.02 * normal_quantile(0.95)
 
 
+def test_quantiles_of_t_near_both_ends_of_the_levels():
+    """t = tan(pi level / 2) with one degree of freedom, and level sqrt(2 / (1 - level^2)) with two."""
+    for level in (1e-12, 1e-6, 0.3, 0.7):
+        assert t_quantile(level, 1) == pytest.approx(np.tan(np.pi * level / 2), rel=1e-12)
+        assert t_quantile(level, 2) == pytest.approx(level * np.sqrt(2 / (1 - level**2)), rel=1e-12)
+        assert t_quantile(level, 9_999) == pytest.approx(t_quantile(level, 10_001), rel=1e-7)
+    highest = 1 - 2**-53
+    assert t_quantile(highest, 1) == pytest.approx(2 / np.pi * 2**53, rel=1e-12)
+    assert normal_quantile(highest) == pytest.approx(8.2923611, rel=1e-7)
+
+
 def test_tails_of_f_are_scipys_down_to_the_rarest():
     rng = np.random.default_rng(0)
     above, below = np.exp(rng.uniform(0, np.log([[50], [20_000]]), (2, 500)))

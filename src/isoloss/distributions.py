@@ -24,14 +24,15 @@ def normal_cdf(x: ArrayLike) -> NDArray[np.float64]:
 
 def normal_quantile(level: float) -> float:
     """The z with P(-z <= Z <= z) = ``level``: half-width of a two-sided interval in standard errors."""
-    return NormalDist().inv_cdf(0.5 + level / 2)
+    return -NormalDist().inv_cdf((1 - level) / 2) if level > 0.5 else NormalDist().inv_cdf(0.5 + level / 2)
 
 
 def t_quantile(level: float, df: float) -> float:
     """The t with P(-t <= T <= t) = ``level``: half-width of a two-sided t interval in standard errors.
 
-    By Newton's method from the normal quantile, which lies below: the density falls, so no step passes the
-    root. With many degrees of freedom by Abramowitz and Stegun, 26.7.5.
+    At least one degree of freedom; NaN for NaN. By Newton's method from the normal quantile, which lies
+    below: the density falls, so no step passes the root. With many degrees of freedom by Abramowitz and
+    Stegun, 26.7.5.
     """
     z = normal_quantile(level)
     if not df > 0:
@@ -43,7 +44,11 @@ def t_quantile(level: float, df: float) -> float:
     t, step = z, z
     while step > _ROUNDING * t:
         density = 2 * exp(-_log_beta(df / 2, 0.5) - (df + 1) / 2 * log1p(t * t / df)) / sqrt(df)
-        step = (f_tail(1, df, t * t) - (1 - level)) / density
+        if level < 0.5:  # of the two chances the smaller is the exact one
+            missing = level - beta_cdf(t * t / (df + t * t), 0.5, df / 2)
+        else:
+            missing = f_tail(1, df, t * t) - (1 - level)
+        step = missing / density
         t += step
     return t
 

@@ -1,5 +1,10 @@
 """Kriging: nearness by its formula, the mean error of its parts, and one thread for small matrices."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
+from time import sleep
+
 import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
@@ -49,3 +54,29 @@ def test_kriging_leaves_the_other_cores_alone(monkeypatch: pytest.MonkeyPatch):
         kriged()
         assert inside == [{1}]
         assert threads() == {2}
+
+
+def set_threads(blas: ThreadpoolController, count: int) -> None:
+    """By a thread that ends: while one that set them lives, those of others have no effect."""
+    with ThreadPoolExecutor(1) as pool:
+        list(pool.map(lambda library: library.set_num_threads(count), blas.lib_controllers))
+
+
+def test_forecasts_in_two_threads_leave_the_threads_of_others_as_they_were(monkeypatch: pytest.MonkeyPatch):
+    """The limit belongs to the process: each would keep what the other had set."""
+    together, krige = Barrier(2), kriging._krige
+
+    def slow(*given: object) -> kriging.Kriged:
+        with suppress(BrokenBarrierError):
+            if together.wait(timeout=0.5) == 1:  # who came second leaves last
+                sleep(0.5)
+        return krige(*given)
+
+    monkeypatch.setattr(kriging, "_krige", slow)
+    blas = ThreadpoolController().select(user_api="blas")
+    before = blas.info()[0]["num_threads"]
+    set_threads(blas, 2)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: kriged(), range(2)))
+    assert {library["num_threads"] for library in blas.info()} == {2}
+    set_threads(blas, before)

@@ -8,6 +8,7 @@ This is universal kriging (Matheron 1969), the smooth error the discrepancy of K
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from threading import Lock
 
 import numpy as np
 import scipy.linalg
@@ -122,8 +123,11 @@ def krige(fit: BaseFit, z_In: Array, y_n: Array, label_n: NDArray[np.int64]) -> 
 
     Rows of one label share a part of their noise, weighed in the same way; a new run shares none.
     """
-    with _linear_algebra().limit(limits=1):
+    with _ALONE, _linear_algebra().limit(limits=1):
         return _krige(fit, z_In, y_n, label_n)
+
+
+_ALONE = Lock()  # two threads of one process would restore each other's limit
 
 
 @cache
