@@ -192,7 +192,7 @@ def main(folder: Path) -> None:
     print("# isoloss backtests: the law L = E + A N^-alpha + B D^-beta fitted to the visible runs")
     print(f"# {cpu.with_versions('numpy', 'scipy')}, one thread")
     print("# miss, bias: mean absolute and mean relative error; held: share inside the 90% interval of a run")
-    print("# ahead, behind, not told apart: by a paired 90% interval against the best baseline")
+    print("# ahead, behind, not told apart: by a paired 90% interval of log errors against the best baseline")
     published(folder)
     table(cases)
     bootstraps(cases)

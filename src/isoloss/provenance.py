@@ -36,6 +36,7 @@ class _Source(BaseModel):
     flops_factor: float = 1.0
     sweep: _Sweep | None = None
     outliers: list[int] = []
+    without_outliers: dict[str, float] = {}
 
 
 _READER = TypeAdapter(dict[str, _Source])

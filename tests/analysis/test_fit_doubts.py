@@ -1,5 +1,6 @@
 """What the runs of a fit say against it: each doubt there when it should be, and away when not."""
 
+import json
 import re
 
 import numpy as np
@@ -10,6 +11,7 @@ import isoloss
 from isoloss import text
 from isoloss.analysis.fit_doubts import outlier_tables, outliers
 from isoloss.analysis.fit_findings import findings
+from isoloss.analysis.fit_rows import brief_formula
 from isoloss.errors import Refusal
 from isoloss.sources import fit_table
 
@@ -45,18 +47,42 @@ def test_outliers_are_named_by_row_with_the_law_without_them(objective):
     fitted = isoloss.fit("chinchilla", table, objective=objective, curve_only=True)
     fit_outliers = outliers(fitted)
     assert fit_outliers.rows == (4, 41, 42)
-    assert fit_outliers.params["beta"] == pytest.approx(alone.params["beta"], rel=1e-3)
+    assert fit_outliers.params == pytest.approx(alone.params, rel=1e-3)
+    assert fit_outliers.params["A"] != pytest.approx(fitted.params["A"], rel=2e-3)  # negative control
     assert fitted.source["outliers"] == [4, 41, 42]
+    assert fitted.source["without_outliers"] == fit_outliers.params
+    assert json.loads(json.dumps(fitted.to_json()))["source"]["without_outliers"] == fit_outliers.params
     (shown,) = outlier_tables(fitted)
     assert [row[0] for row in shown.rows] == ["4", "41", "42"]
     assert shown.rows[0][1] == f"N = {text.count(table['params'][3])}, D = {text.count(table['tokens'][3])}"
     most = max(("alpha", "beta"), key=lambda name: move(fitted, fit_outliers.params, name))
     words = (
-        f"Without them {most} moves most, from {fitted.params[most]:#.3g} to {fit_outliers.params[most]:#.3g}"
+        f"Without them: {brief_formula(fitted, fit_outliers.params)}; {most} moves most, "
+        f"from {fitted.params[most]:#.3g} to {fit_outliers.params[most]:#.3g}"
     )
     assert words in " ".join(fitted.warnings)
     assert outlier_tables(alone) == []
     assert "outliers" not in alone.source
+    sound = isoloss.fit("chinchilla", kept, objective=objective, curve_only=True)
+    assert not {"outliers", "without_outliers"} & set(sound.source)
+
+
+def test_the_public_chinchilla_points_without_their_outliers(run_tables):
+    """Seven points read off a figure move beta by a quarter; the law of the other 238 is given whole."""
+    table = pl.read_csv(run_tables / "epoch-chinchilla" / "svg_extracted_data.csv")
+    fitted = isoloss.fit("chinchilla", table)
+    rows = fitted.source["outliers"]
+    assert rows == [1, 2, 3, 4, 5, 6, 11]
+    kept = table.with_row_index().filter(~pl.col("index").is_in([row - 1 for row in rows])).drop("index")
+    alone = fit_table("chinchilla", kept)
+    assert fitted.source["without_outliers"] == pytest.approx(alone.params, rel=1e-3)
+    without = (
+        f"Without them: {brief_formula(fitted, fitted.source['without_outliers'])}; beta moves most, from "
+    )
+    assert without.startswith("Without them: L = 1.81 + 4")
+    assert without in " ".join(fitted.warnings)
+    missing = Refusal("not asked", mend="ask")
+    assert any(without in caveat for caveat in findings(fitted, missing, missing)[0].caveats)
 
 
 def move(fitted, params, name):
@@ -67,7 +93,7 @@ def test_rows_keep_the_numbers_of_their_table():
     table = frame(spoilt=(40,)).with_row_index()
     where = "index > 9"
     fitted = isoloss.fit("chinchilla", table, where=where)
-    assert re.search(r"1 outlier, .* off the law. Without it", " ".join(fitted.warnings))
+    assert re.search(r"1 outlier, .* off the law. Without it: L = ", " ".join(fitted.warnings))
     assert fitted.source["outliers"] == [41]
     assert [row[0] for row in outlier_tables(fitted)[0].rows] == ["41"]
 

@@ -6,7 +6,8 @@ import spec
 
 from isoloss.figures import backtest as drawing
 from isoloss.figures.render import render
-from isoloss.plans.backtest import Standing, backtest
+from isoloss.plans.backtest import backtest
+from isoloss.plans.standing import Standing
 
 N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 1e11, 5)))
 LOSS = 1.8 + 480 * N**-0.35 + 2000 * D**-0.37 + 0.01 * np.random.default_rng(0).standard_normal(N.size)

@@ -164,8 +164,9 @@ def test_laws_are_compared_by_their_errors_on_hidden_runs(law):
         for entry in outcome.entries:
             row, behind = rows[entry.law], getattr(entry, f"behind_{split}")
             assert row["error"] == pytest.approx(100 * getattr(entry, split))
-            ends = (None, None) if behind is None else 100 * (least + np.array(behind.interval))
+            ends = (None, None) if behind is None else 100 * least * np.array(behind.times)
             assert [row["low"], row["high"]] == pytest.approx(list(ends))
+            assert behind is None or behind.told_apart == (row["low"] > 100 * least)
     assert {"chinchilla", "kaplan-nd", "power"} < set(table["law"])
     with pytest.raises(Refusal, match="no other law"):
         refits.compared(published("chinchilla-epoch"))

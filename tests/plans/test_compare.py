@@ -10,7 +10,7 @@ from isoloss.errors import InputError, Refusal
 from isoloss.laws import form
 from isoloss.plans.backtest import backtest
 from isoloss.plans.compare import compare, nesting_faults
-from isoloss.plans.scores import ScoreGap, score_gaps
+from isoloss.plans.standing import ScoreGap, score_gaps
 
 LAW = {"E": 1.8, "A": 480.0, "alpha": 0.35, "B": 2000.0, "beta": 0.37}
 N, D = (a.ravel() for a in np.meshgrid(np.geomspace(1e7, 1e9, 6), np.geomspace(1e9, 1e11, 5)))
@@ -55,7 +55,7 @@ def test_averaging_beats_choosing_where_no_form_is_right_and_the_verdict_says_so
     assert "Averaging beats choosing: the forecast errs by" in comparison.verdict()
     few = compare(["chinchilla", "kaplan-nd"], sizes, bent, holdout="largest-flops", rungs=1)
     assert few.forecast < few.best.largest
-    assert few.forecast_gap.interval is None
+    assert few.forecast_gap.times is None
     assert "Averaging beats" not in few.verdict()
     assert "not told apart from it" in few.verdict()
 
@@ -73,7 +73,7 @@ def test_averaging_is_not_praised_where_chance_would_do(compared):
 
 
 def test_choosing_is_praised_where_averaging_is_told_apart_as_worse(compared):
-    gap = ScoreGap(0.01, (0.005, 0.015), told_apart=True)
+    gap = ScoreGap(0.01, (1.5, 4.0), told_apart=True)
     worse = replace(compared, forecast=compared.best.largest + 0.01, forecast_gap=gap)
     assert "Choosing beats averaging: the forecast errs by" in worse.verdict()
 

@@ -8,8 +8,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from isoloss import text
-from isoloss.analysis.fit_rows import amount, exact, on_logs, rows, spread_words
-from isoloss.analysis.fit_tables import without_words
+from isoloss.analysis.fit_rows import amount, brief_formula, exact, on_logs, rows, spread_words
+from isoloss.analysis.fit_tables import moved_words
 from isoloss.analysis.refits import hidden_runs, part_of
 from isoloss.analysis.residual_bins import drift, drifts, means
 from isoloss.errors import Refusal, attempt
@@ -48,9 +48,13 @@ class FitOutliers:
 
 
 def doubted(fit: Fit) -> Fit:
-    """``fit`` with what its own runs say against it among its warnings; ``source`` has rows of outliers."""
-    group = outliers(fit)
-    source = fit.source if group is None else {**fit.source, "outliers": list(group.rows)}
+    """``fit`` with what its own runs say against it among its warnings.
+
+    ``source`` has the rows of outliers and, as ``without_outliers``, the law's parameters without them.
+    """
+    group, source = outliers(fit), dict(fit.source)
+    if group is not None:
+        source |= {"outliers": list(group.rows), "without_outliers": dict(group.params)}
     return replace(fit, warnings=(*fit.warnings, *_doubts_by_name(fit, group).values()), source=source)
 
 
@@ -156,7 +160,8 @@ def _outlier_words(fit: Fit, group: FitOutliers | None) -> str:
     if group is None:
         return ""
     one = len(group.rows) == 1
-    without = without_words(fit, group.params, "it" if one else "them")
+    law, moved = brief_formula(fit, group.params), moved_words(fit, group.params)
+    without = f"Without {'it' if one else 'them'}: {law}; {moved}"
     if group.many:
         runs = f"{len(group.rows)} of {len(fit.residuals)} runs"
         return f"{runs} lie off the law that the others follow: two kinds of runs? {without}"

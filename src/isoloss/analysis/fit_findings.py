@@ -7,7 +7,7 @@ from isoloss import text
 from isoloss.analysis.findings import Finding, unanswered
 from isoloss.analysis.fit_doubts import doubts
 from isoloss.analysis.fit_rows import brief_formula, row_words, spread_words
-from isoloss.analysis.fit_tables import exponents, most_moved, run_words, without_words
+from isoloss.analysis.fit_tables import exponents, most_moved, moved_words, run_words
 from isoloss.analysis.refits import LeaveOneOut, Refits
 from isoloss.errors import Refusal
 from isoloss.laws import OURO_BETA, Fit, FitStatus, entropy_share
@@ -153,4 +153,5 @@ def _influence(fit: Fit, without: LeaveOneOut | Refusal) -> Finding:
     sentence = f"Leaving out the {run} {hardly}shifts the law."
     by = f"It shifts by {worst.moved:.2f} times the noise of one run."
     numbers = {"left_out": run_words(worst), "moved": worst.moved, "params": dict(worst.params)}
-    return Finding("influence", title, sentence, numbers, (by, f"{without_words(fit, worst.params)}."))
+    moved = f"Without it {moved_words(fit, worst.params)}."
+    return Finding("influence", title, sentence, numbers, (by, moved))

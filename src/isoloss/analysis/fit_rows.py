@@ -170,9 +170,13 @@ def middle(low: float, high: float) -> float:
     return float(np.sqrt(low * high)) if low > 0 else high / 2
 
 
-def brief_formula(fit: Fit) -> str:
-    """The law with numbers of three digits: what a title says. ``Fit.formula`` has enough to predict."""
-    return fit.form.text.format(**{name: text.brief(value) for name, value in fit.params.items()})
+def brief_formula(fit: Fit, params: Mapping[str, float] | None = None) -> str:
+    """The law with numbers of three digits: what a title says. ``Fit.formula`` has enough to predict.
+
+    With other ``params``: the same law as fitted to other runs.
+    """
+    shown = fit.params if params is None else params
+    return fit.form.text.format(**{name: text.brief(value) for name, value in shown.items()})
 
 
 def claim(fit: Fit) -> str:

@@ -44,13 +44,13 @@ def most_moved(fit: Fit, *laws: Mapping[str, float]) -> str:
     return max(exponents(fit), key=move)
 
 
-def without_words(fit: Fit, without: Mapping[str, float], what: str = "it") -> str:
-    """'Without it beta moves most, from 0.45 to 0.37'."""
+def moved_words(fit: Fit, without: Mapping[str, float]) -> str:
+    """'beta moves most, from 0.45 to 0.37', of the law ``without`` some runs."""
     name = most_moved(fit, without)
     before, after = text.brief(fit.params[name]), text.brief(without[name])
     if before == after:
-        return f"Without {what} no exponent moves in three digits"
-    return f"Without {what} {name} moves most, from {before} to {after}"
+        return "no exponent moves in three digits"
+    return f"{name} moves most, from {before} to {after}"
 
 
 def parameters(fit: Fit) -> Table:
@@ -183,7 +183,8 @@ def source(fit: Fit) -> list[Table]:
 
 def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
-        return [(f"{name}: {key}", str(inner)) for key, inner in value.items()]
+        spelt = {key: text.number(one) if isinstance(one, float) else str(one) for key, one in value.items()}
+        return [(f"{name}: {key}", one) for key, one in spelt.items()]
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [(name, "; ".join(map(str, value)) or None)]
     return [(name, value)]

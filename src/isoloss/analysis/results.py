@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # a command loads what it runs alone
     from isoloss.plans.design import Design
     from isoloss.plans.forecast import Forecast, Forecaster
     from isoloss.plans.methods import ExponentsByMethod
-    from isoloss.plans.scores import ScoreGap
+    from isoloss.plans.standing import ScoreGap
 
 Parts = Iterator[str | Table]
 """Lines and tables, in the order in which they are shown."""
@@ -185,7 +185,7 @@ def comparison_parts(comparison: "Comparison") -> Parts:
 
 
 def _gap(gap: "ScoreGap") -> str:
-    ends = "" if gap.interval is None else f" ({text.interval(gap.interval, text.percent)})"
+    ends = "" if gap.times is None else f" ({text.interval(gap.times, text.brief)} times)"
     return f"{text.percent(gap.value)}{ends}{'' if gap.told_apart else ', not told apart'}"
 
 

@@ -9,7 +9,8 @@ from isoloss.figures import marks
 from isoloss.figures.figure import Figure, captioned
 from isoloss.figures.style import COUNTS, INK, POWERS, PREDICTED, REAL, linear_axis, log_axis
 from isoloss.laws import Array
-from isoloss.plans.backtest import Backtest, Standing
+from isoloss.plans.backtest import Backtest
+from isoloss.plans.standing import Standing
 
 WIDTH, HEIGHT = 480, 360
 ERROR_WIDTH = 230

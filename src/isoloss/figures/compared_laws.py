@@ -17,7 +17,7 @@ BEST, FORECAST = (PREDICTED, "diamond"), (INK, "square")
 def figure(outcome: Comparison) -> Figure:
     """A panel for the hidden largest runs and one for the folds, a row a law.
 
-    A bar is the interval of the law's error minus the best one's, laid on the best one's error.
+    A bar is the interval of how many times the best one's errors the law's are, times the best one's error.
     """
     table = rows_of(outcome)
     order = table["law"].unique(maintain_order=True).to_list()
@@ -50,8 +50,8 @@ def rows_of(outcome: Comparison) -> pl.DataFrame:
         least = min((error for error in errors.values() if error is not None), default=None)
         for law in outcome.entries:
             behind = getattr(law, f"behind_{split}")
-            ends = None if behind is None or least is None else behind.interval
-            low, high = (None, None) if ends is None else (100 * (least + end) for end in ends)
+            times = None if behind is None else behind.times
+            low, high = (None, None) if times is None or least is None else (100 * least * t for t in times)
             error = None if errors[law.law] is None else 100 * errors[law.law]
             rows.append((split, law.law, error, low, high, *(BEST if behind is None else (REAL, "circle"))))
     if outcome.forecast is not None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +18,12 @@ from isoloss.plans.scores import (
     Coverage,
     IntervalScore,
     Score,
-    by_point,
     interval_score,
-    paired_interval,
     score_of,
     seed_sd,
     winkler_of,
 )
+from isoloss.plans.standing import Standing, stand
 from isoloss.stats import check_level
 
 if TYPE_CHECKING:
@@ -33,14 +31,6 @@ if TYPE_CHECKING:
 
 _UNLIKELY = 0.05  # of so few hits if the interval held as often as it says
 _FEW = 3
-
-
-class Standing(Enum):
-    AHEAD = "the law beats the best baseline"
-    BEHIND = "the best baseline beats the law"
-    NOT_TOLD_APART = "the law and the best baseline are not told apart"
-    TOO_FEW = "fewer than three hidden points: the errors are shown, not judged"
-
 
 _FORECAST_WORDS = {
     Standing.AHEAD: "predicts better than",
@@ -71,8 +61,9 @@ class Backtest:
 
     ``rule`` says what was hidden. ``scale`` names the column that the figure puts on its axis: the FLOPs 6 N
     D where the inputs give them (a loop counted at each pass), else the column that was held out.
-    ``rmse_in_noise`` is the law's RMSE over the seed noise, where seeds repeat. ``gain`` is the interval of
-    the best baseline's mean absolute relative error minus the law's, by a paired t over points.
+    ``rmse_in_noise`` is the law's RMSE over the seed noise, where seeds repeat. ``times`` is the interval
+    of how many times the law's errors the best baseline's are, paired by point; ``standing``
+    asks that the mean error agrees, and of the best baseline a level kept over all baselines.
     ``forecast`` is None for laws whose inputs it does not take, for weighted runs, and where it is refused;
     ``forecast_standing`` is against the law (by Winkler's score, or by errors where the law has no interval
     or both intervals held every run) and against the best baseline (by errors), each paired as above.
@@ -93,14 +84,14 @@ class Backtest:
     forecast_standing: tuple[Standing, Standing] | None
     seed_noise: float | None
     rmse_in_noise: float | None
-    gain: tuple[float, float] | None
+    times: tuple[float, float] | None
     standing: Standing
     fit: Fit
     warnings: tuple[str, ...]
 
     @property
     def best_baseline(self) -> Score:
-        return min(self.baselines, key=lambda score: score.mean_abs_error)
+        return _best(self.baselines)
 
     def headline(self) -> str:
         """Which methods predict best, by how each stands against the others, and an error of theirs."""
@@ -225,8 +216,9 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
     scores = tuple(score_of(name, guess, observed_h) for name, guess in guesses.items())
     score = score_of(law.name, predicted.loss, observed_h)
     runs = _runs(hidden_x, hidden.scale_n[hide_n], observed_h, predicted)
-    best = min(scores, key=lambda score: score.mean_abs_error)
-    gain, standing = _stand(_errors(best, observed_h), _errors(score, observed_h), points_h, level)
+    best = _best(scores)
+    error_h = _errors(score, observed_h)
+    times, standing = stand(_errors(best, observed_h), error_h, points_h, level, among=len(scores))
     noise = seed_sd(data.y_n, points_n)
     intervals = None
     if predicted.interval is not None:
@@ -251,10 +243,10 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
         coverage=None if intervals is None else intervals.coverage,
         intervals=intervals,
         forecast=None if isinstance(forecast, Refusal) else forecast,
-        forecast_standing=_forecast_standing(forecast, predicted, score, best, observed_h, points_h),
+        forecast_standing=_forecast_standing(forecast, predicted, score, scores, observed_h, points_h),
         seed_noise=noise,
         rmse_in_noise=None if not noise else score.rmse / noise,
-        gain=gain,
+        times=times,
         standing=standing,
         fit=fitted,
         warnings=(*predicted.warnings, *refused),
@@ -288,7 +280,7 @@ def _forecast_standing(
     forecast: "ForecastScore | Refusal | None",
     predicted: Prediction,
     score: Score,
-    best: Score,
+    baselines: tuple[Score, ...],
     observed_h: np.ndarray,
     points_h: np.ndarray,
 ) -> tuple[Standing, Standing] | None:
@@ -301,21 +293,14 @@ def _forecast_standing(
         held = [np.all((low_h <= observed_h) & (observed_h <= high_h)) for low_h, high_h in ends]
         if not all(held):  # where both hold all, widths alone would decide
             law_h, ours_h = (winkler_of(ends_2h, observed_h, level) for ends_2h in ends)
-    against_law = _stand(law_h, ours_h, points_h, level)[1]
-    return against_law, _stand(_errors(best, observed_h), error_h, points_h, level)[1]
+    against_law = stand(law_h, ours_h, points_h, level)[1]
+    best_h = _errors(_best(baselines), observed_h)
+    return against_law, stand(best_h, error_h, points_h, level, among=len(baselines))[1]
+
+
+def _best(scores: tuple[Score, ...]) -> Score:
+    return min(scores, key=lambda score: score.mean_abs_error)
 
 
 def _errors(score: Score, observed_h: np.ndarray) -> np.ndarray:
     return np.abs(np.array(score.predicted) / observed_h - 1)
-
-
-def _stand(
-    other_h: np.ndarray, ours_h: np.ndarray, points_h: np.ndarray, level: float
-) -> tuple[tuple[float, float] | None, Standing]:
-    """Ours against the other, which is the best after the fact: the comparison errs on its side."""
-    interval = paired_interval(by_point(other_h - ours_h, points_h), level)
-    if interval is None:
-        return None, Standing.TOO_FEW
-    if interval[0] > 0:
-        return interval, Standing.AHEAD
-    return interval, Standing.BEHIND if interval[1] < 0 else Standing.NOT_TOLD_APART

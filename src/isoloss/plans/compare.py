@@ -15,7 +15,8 @@ from isoloss.laws import Fit, Form, registered
 from isoloss.plain import json_values
 from isoloss.plans.forecast.hidden import ForecastScore, forecast_score
 from isoloss.plans.holdout import Mask, RunData, columns_of, hide, points_of
-from isoloss.plans.scores import ScoreGap, by_point, score_gaps
+from isoloss.plans.scores import by_point
+from isoloss.plans.standing import ScoreGap, score_gaps
 from isoloss.sources.fitting import ANOTHER_OBJECTIVE
 from isoloss.stats import check_level
 

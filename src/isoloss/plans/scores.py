@@ -1,6 +1,5 @@
-"""How good a set of predictions is: errors, coverage, and paired differences, counted by point."""
+"""How good a set of predictions is: errors and coverage, counted by point."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from isoloss.errors import Refusal
 from isoloss.laws import input_word
-from isoloss.stats import mean, seed_noise, share
+from isoloss.stats import seed_noise, share
 
 
 @dataclass(frozen=True)
@@ -54,18 +53,6 @@ class IntervalScore:
     winkler: float
 
 
-@dataclass(frozen=True)
-class ScoreGap:
-    """Mean absolute relative error of a predictor minus the best one's, with its paired t interval.
-
-    ``interval`` is None below three groups; ``told_apart`` if it leaves out 0.
-    """
-
-    value: float
-    interval: tuple[float, float] | None
-    told_apart: bool
-
-
 def interval_score(
     ends_2h: np.ndarray, observed_h: np.ndarray, points_h: np.ndarray, level: float
 ) -> IntervalScore:
@@ -103,11 +90,6 @@ def coverage_of(inside_h: np.ndarray, points_h: np.ndarray, level: float) -> Cov
     return Coverage(held.value, (held.low, held.high), held.n)
 
 
-def paired_interval(difference_g: np.ndarray, level: float) -> tuple[float, float] | None:
-    """t interval of the mean difference over groups; None below three groups."""
-    return mean(difference_g, level=level).interval if len(difference_g) >= 3 else None
-
-
 def by_point(values_h: np.ndarray, points_h: np.ndarray) -> np.ndarray:
     """Means over the rows of each point."""
     _, index_h = np.unique(points_h, return_inverse=True)
@@ -118,23 +100,3 @@ def seed_sd(y_n: np.ndarray, points_n: np.ndarray) -> float | None:
     """Standard deviation of runs about the mean of their point; None where no point has two."""
     noise = seed_noise(y_n[points_n == point] for point in np.unique(points_n))
     return None if isinstance(noise, Refusal) else noise.sd
-
-
-def score_gaps(errors: Mapping[str, Mapping[int, float]], level: float) -> dict[str, ScoreGap]:
-    """Each form against the one of least mean error, paired by group; the best itself has no gap.
-
-    Which form is best is itself chosen by the errors, so the level is kept over all pairs of forms
-    (Bonferroni): equal forms are told apart in at most 1 - ``level`` of all comparisons.
-    """
-    if not errors:
-        return {}
-    best = min(errors, key=lambda name: float(np.mean(list(errors[name].values()))))
-    each = 1 - (1 - level) / max(len(errors) * (len(errors) - 1) / 2, 1)
-    groups = sorted(errors[best])
-    gaps = {}
-    for name in (name for name in errors if name != best):
-        difference_g = np.array([errors[name][group] - errors[best][group] for group in groups])
-        interval = paired_interval(difference_g, each)
-        told_apart = interval is not None and interval[0] > 0
-        gaps[name] = ScoreGap(float(difference_g.mean()), interval, told_apart)
-    return gaps
