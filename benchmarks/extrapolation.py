@@ -21,6 +21,7 @@ from simulated_tables import NEW, simulated, truths
 
 from isoloss import cpu
 from isoloss.errors import Refusal, attempt
+from isoloss.plans.forecast.origins import LEAST_FACTOR, TAILS
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 HIDDEN, HIDDEN_ELSEWHERE = (0.15, 0.35), (0.25, 0.5)
@@ -240,6 +241,10 @@ def main(folder: Path) -> None:
     )
     print("# width + 2 / (1 - level) times what is missed. Means over splits, then over tables. rms: of log")
     print("# errors, the latter mean geometric; splits: the same, both means geometric.")
+    print(
+        f"# The forecast has its own constants (least factor {LEAST_FACTOR:g}, t of {TAILS}), chosen on the"
+    )
+    print("# first tables below, but where a section says that it chooses. t plays no part at 90 %.")
     by_table(found)
     by_level(found)
     by_family(found)

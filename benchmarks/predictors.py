@@ -26,7 +26,8 @@ KNOWN: dict[bytes, Forecaster] = {}
 
 def key_of(of: Table, hide: np.ndarray) -> bytes:
     named = b"" if of.cluster is None else of.cluster.tobytes()
-    return of.params.tobytes() + of.loss.tobytes() + hide.tobytes() + named
+    sizes = b"".join(column.tobytes() for column in (of.params, *of.more.values()))
+    return sizes + of.loss.tobytes() + hide.tobytes() + named
 
 
 def known_of(of: Table, hide: np.ndarray) -> Forecaster:
@@ -38,7 +39,8 @@ def known_of(of: Table, hide: np.ndarray) -> Forecaster:
 
 
 def inputs_of(of: Table, rows: np.ndarray) -> dict[str, Array]:
-    return {"params": of.params[rows], "tokens": of.tokens[rows]}
+    sizes = {"params": of.params, "tokens": of.tokens, **of.more}
+    return {name: column[rows] for name, column in sizes.items()}
 
 
 def by_forecast(of: Table, hide: np.ndarray, level: float) -> Ends:

@@ -1,8 +1,8 @@
 """Public tables of runs as their authors publish them, for benchmarks that predict the largest runs."""
 
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,10 @@ LEAST_RATIO = 1.0
 
 @dataclass(frozen=True)
 class Table:
-    """Runs of one experiment; tables of one ``family`` share models or authors."""
+    """Runs of one experiment; tables of one ``family`` share models or authors.
+
+    ``more``: sizes beside N and D.
+    """
 
     family: str
     name: str
@@ -25,6 +28,7 @@ class Table:
     tokens: Array
     loss: Array
     cluster: np.ndarray | None = None
+    more: Mapping[str, Array] = field(default_factory=dict)
 
 
 Reader = Callable[[Path], Iterator[Table]]
@@ -103,6 +107,17 @@ def datablations(folder: Path) -> Iterator[Table]:
         (pl.col("set") == "all_296") & (pl.col("epochs") <= 1.0)
     )
     yield table("datablations", "one epoch", runs, "params", "tokens", "val_loss")
+
+
+def repeated(folder: Path, most_epochs: float) -> Table:
+    """Runs over repeated data, each beside its unique tokens."""
+    enough = pl.col("tokens") >= LEAST_RATIO * pl.col("params")
+    runs = csv(folder / "datablations" / "runs.csv").filter(enough, pl.col("set") == "all_296")
+    runs = runs.filter(pl.col("epochs") <= most_epochs)
+    names = ("params", "tokens", "unique_tokens", "val_loss")
+    N, D, unique, loss = (runs[name].to_numpy().astype(float) for name in names)
+    more = {"unique_tokens": np.minimum(unique, D)}
+    return Table("datablations", f"to {most_epochs:g} epochs", N, D, loss, more=more)
 
 
 def table(family: str, name: str, runs: pl.DataFrame, params: str, tokens: str, loss: str) -> Table:
