@@ -24,7 +24,7 @@ from isoloss.plans.forecast.origins import (
     shares,
 )
 from isoloss.plans.forecast.outliers import ForecastOutliers, outliers
-from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs
+from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs, no_sizes
 from isoloss.plans.forecast.surface import forecast_surface
 from isoloss.plans.loss_surface import LossSurface
 from isoloss.stats import check_level
@@ -144,7 +144,7 @@ class Forecaster:
             raise InputError("runs and points differ in inputs", mend=f"give {text.listed(runs.names)}")
         log_at_Iq = log_columns({name: inputs[name] for name in runs.names})
         if not log_at_Iq.size:
-            raise InputError("no sizes are asked for", mend="give one value or more of each input")
+            raise no_sizes()
         if np.abs(log_at_Iq).max(initial=0.0) > np.log(MOST):
             raise InputError(f"a size lies beyond {text.power(MOST)}", mend="give raw counts, such as 7e9")
         return log_at_Iq - runs.middle_I[:, None]

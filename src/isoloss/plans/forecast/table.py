@@ -18,7 +18,7 @@ from isoloss.laws import Array, Fit, FitData, Prediction, far_warnings
 from isoloss.plans.forecast.extra_columns import OTHERS, SIZES, check_scales, sweep_doubt, unasked_doubts
 from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster
 from isoloss.plans.forecast.forms import forecast_inputs
-from isoloss.plans.forecast.runs import log_columns
+from isoloss.plans.forecast.runs import log_columns, no_sizes
 from isoloss.provenance import check_source
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import NO_SEEDS, columns_for, in_refusal, source_warnings
@@ -276,7 +276,8 @@ def new_runs(asked: Mapping[str, ArrayLike | None]) -> dict[str, Array]:
     if unknown := set(given) - {*SIZES, *OTHERS}:
         what = f"{min(unknown)} is no size that the loss falls in"
         raise InputError(what, mend=f"leave it out; beside N, D and C there are {text.listed(OTHERS)}")
-    longest = max(map(len, given.values()))
+    if not (longest := max(map(len, given.values()))):
+        raise no_sizes()
     sizes = {name: np.repeat(size, longest) if len(size) == 1 else size for name, size in given.items()}
     log_columns(sizes)  # raises what is wrong with them
     for name, size in sizes.items():
