@@ -257,7 +257,7 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
         gain=gain,
         standing=standing,
         fit=fitted,
-        warnings=(*predicted.warnings, *refused),
+        warnings=(*fitted.doubts, *refused),  # how far is too far, the hidden runs say
     )
 
 
