@@ -88,8 +88,10 @@ def forecast(table: Any, **question: Any) -> "Forecast":
 def predict(law: "Fit | str", *, level: float | None = None, **inputs: Any) -> "Prediction":
     """``Fit.predict`` of a fit or a published law, with what its own runs say of it, as `isoloss predict`.
 
-    Where the fit carries its runs, warnings say by how much hidden ones were missed, not how many times
-    outside them the new run lies. Costs a forecast, about half a second. Raises InputError.
+    Where the fit carries its runs, warnings say by how much hidden ones were missed, and that decides
+    how far outside them a new run is doubted. Costs a forecast, about half a second, once for a fit.
+
+    Raises InputError.
     """
     from isoloss.plans.forecast import predicted
     from isoloss.sources import published
@@ -111,7 +113,6 @@ def plan(law: "Fit", **question: Any) -> "Plan":
     """Which model for how many tokens: ``isoloss.plans.plan`` of this fit, with its options."""
     from isoloss.plans import plan
 
-    question.setdefault("with_forecast", True)
     return plan(law, **question)
 
 

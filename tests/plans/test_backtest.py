@@ -38,6 +38,16 @@ def test_the_true_law_beats_every_baseline_and_says_so():
     }
 
 
+def test_hidden_runs_say_how_far_is_too_far_and_no_factor():
+    tested = backtest("chinchilla", GRID, noisy(0), rungs=3, with_forecast=False)
+    assert not any("outside" in warning for warning in tested.warnings)
+    # Negative control: the largest hidden runs do lie so far out that the law alone would be doubted.
+    assert any(
+        "lies a factor 15.8 outside" in warning
+        for warning in tested.fit.predict(params=1e9, tokens=1e10).warnings
+    )
+
+
 def test_a_law_without_an_advantage_is_not_called_ahead():
     """Negative control: where the loss has gone flat, the largest visible runs predict as well as the law."""
     sizes = np.geomspace(1e5, 1e9, 24)

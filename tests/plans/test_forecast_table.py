@@ -110,6 +110,14 @@ def test_one_number_goes_with_many(frame):
         isoloss.forecast(frame, params=[1e9, 2e9, 4e9], tokens=[1e11, 2e11])
 
 
+def test_a_question_of_no_run_is_refused(frame):
+    for sizes in ({"params": [], "tokens": []}, {"params": [], "flops": []}):
+        with pytest.raises(InputError, match="no sizes are asked for"):
+            isoloss.forecast(frame, **sizes)
+    with pytest.raises(InputError, match="1 value of tokens for 0 of params"):
+        isoloss.forecast(frame, params=[], tokens=1e10)
+
+
 def test_a_prediction_takes_the_shapes_that_its_law_takes(frame):
     law = isoloss.fit("chinchilla", frame, objective="squared-log")
     N, D = np.array([[5e9], [7e10]]), [1e10, 1e11, 1.4e12]

@@ -1,14 +1,16 @@
 """Warnings of a plan: each there when it should be, and away when it should not."""
 
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from isoloss import predict
+from isoloss.errors import Refusal
 from isoloss.plans import plan, warnings
 from isoloss.plans.design import design
-from isoloss.plans.forecast import doubts_with_forecast, forecaster_of
+from isoloss.plans.forecast import doubts_with_forecast, forecaster, forecaster_of
 from isoloss.plans.heuristics import FREE_EPOCHS
 
 
@@ -26,33 +28,103 @@ def test_a_law_without_runs_knows_its_ranges_alone(known):
 
 
 def test_missing_intervals_and_far_plans_are_said(fitted, known):
-    assert warnings.fit_warnings(fitted, {"params": 1.0}, None, None) == list(fitted.warnings)
-    assert any("no covariance" in text for text in warnings.fit_warnings(known("besiroglu"), {}, None, None))
-    far = warnings.fit_warnings(fitted, {"params": 1000.0, "tokens": 1.5, "flops": None}, None, None)
-    assert [text for text in far if "outside" in text] == [
-        "params lies a factor 1e+03 outside the data: no interval covers a law that bends"
-    ]
+    bare, outside = known("besiroglu"), {"params": 1000.0, "tokens": 1.5, "flops": None}
+    assert warnings.fit_warnings(fitted, {"params": 1.0}, None, None, asked=True) == list(fitted.warnings)
+    assert any("no covariance" in text for text in warnings.fit_warnings(bare, {}, None, None, asked=True))
+    for law, asked, why in (
+        (fitted, True, "no interval covers a wrong law, and no error rate is known"),
+        (fitted, False, "a warning by the factor alone; isoloss.predict goes by the table's error rate"),
+        (bare, False, "no interval covers a wrong law, and no error rate is known"),
+    ):
+        far = warnings.fit_warnings(law, outside, None, None, asked=asked)
+        assert [text for text in far if "outside" in text] == [
+            f"params lies a factor 1e+03 outside the data: {why}"
+        ]
 
 
 @pytest.mark.parametrize(
-    ("shares", "adds", "factor_stays"),
-    [((0.9, 1.3), "1.05 times", True), ((0.5, 0.9), "1e4 times", False), ((1.1, 1.3), None, True)],
+    ("law", "rate", "said"),
+    [
+        ((0.9, 1.3), (0.01, 0.2), "params 1.05 times"),
+        ((0.5, 0.9), (0.01, 0.2), "params 1e4 times"),
+        ((1.1, 1.3), (0.01, 0.2), None),
+        ((1.1, 1.3), (0.01, 0.3), "params 1e4 times"),
+        ((1.1, 1.3), (0.3, 0.2), "params 1.05 times"),
+        (None, (0.01, 0.2), "params 1e4 times"),
+    ],
 )
-def test_a_far_point_keeps_its_factor_unless_the_law_is_surer_there(shares, adds, factor_stays):
-    """Two points, 1.05 and 1e4 times outside; ``shares``: the law's interval as a part of the forecast's."""
-    interval = np.exp([[-0.02, 0.02], [-0.2, 0.2]])
-    prediction = SimpleNamespace(
+def test_a_point_is_doubted_where_the_error_rate_counts_or_the_law_is_surer(plain, law, rate, said):
+    """Two points, 1.05 and 1e4 times outside; ``law``, ``rate``: parts of the forecast's interval."""
+    half = np.array([0.02, 0.2])
+    forecast = replace(
+        plain,
+        inputs={"params": np.array([2e9, 7e12]), "tokens": np.array([1e10, 1e11])},
+        interval=np.exp(np.stack([-half, half], axis=1)),
         extrapolation={"params": np.array([1.05, 1e4]), "tokens": np.array([1.0, 3.0])},
-        interval=interval,
-        error_rate=0.01,
+        error_outside=half * rate,
         warnings=(),
     )
-    doubts = doubts_with_forecast(
-        ["a", "far"], ["far"], (interval ** np.array(shares)[:, None]).T, prediction
-    )
-    assert ("far" in doubts) == factor_stays
-    assert [words.split(" outside")[0] for words in doubts if "error rate" in words] == [adds] * bool(adds)
-    assert doubts[0] == "a"
+    interval = None if law is None else np.exp(np.outer([-1, 1], half * law))
+    doubts = doubts_with_forecast(["a"], ["far"], interval, forecast)
+    assert [words.split(" outside")[0] for words in doubts] == ["a", *([said] if said else [])]
+    for words in doubts[1:]:
+        point = "params 2B, tokens 10B" if "1.05" in said else "params 7T, tokens 100B"
+        assert f"outside the runs ({point}): this table's error rate adds" in words
+        assert ("times the forecast's" in words) == (law is not None)
+    # Without a forecast a factor is all there is.
+    assert doubts_with_forecast(["a"], ["far"], interval, None) == ("a", "far")
+    refused = doubts_with_forecast(["a"], ["far"], interval, Refusal("too few"))
+    assert refused == ("a", "far", "no forecast beside it: too few")
+
+
+def test_how_far_is_too_far_follows_the_error_rate_and_no_factor(simulated):
+    """The law's interval is so wide here that it says nothing: only the rate doubts."""
+    N, D, loss = simulated
+    known, times = forecaster({"params": N, "tokens": D}, loss), np.geomspace(1.01, 1e5, 80)
+
+    def nearest(rate):
+        moved = replace(known, rate=replace(known.rate, rate=rate))
+        for factor in times:
+            forecast = moved.at({"params": factor * N.max(), "tokens": np.median(D)})
+            if any("error rate adds" in words for words in doubts_with_forecast([], [], (1, 9), forecast)):
+                return factor
+        return None
+
+    found = [nearest(rate) for rate in (0.05, 0.005, 0.001)]
+    assert found[0] < 1.2 < found[1] < found[2]
+    # Negative control: where hidden runs were not missed, no distance is too far.
+    assert nearest(1e-6) is None
+
+
+def test_the_same_is_said_by_predict_and_plan(fitted):
+    """So far beyond the runs, within a factor of ten: what each size adds is the table's error rate."""
+    planned = fitted.plan(flops=6e21)
+    assert planned == plan(fitted, flops=6e21)
+    assert max(planned.extrapolation.values()) < 10
+    prediction = predict(fitted, params=planned.params, tokens=planned.tokens)
+    said = [[text for text in result.warnings if "outside" in text] for result in (planned, prediction)]
+    assert said[0] == said[1]
+    assert "times outside the runs: this table's error rate adds" in said[0][0]
+    assert "for each factor e, from hiding runs of this table" in said[0][0]
+    # Negative control: by factors alone there is nothing to doubt at this distance.
+    assert not any("outside" in text for text in plan(fitted, flops=6e21, with_forecast=False).warnings)
+
+
+def test_a_plan_asks_for_a_forecast_outside_the_runs_and_once_for_a_fit(fitted, monkeypatch):
+    asked = []
+
+    def counted(*args, **options):
+        asked.append(args)
+        return forecaster(*args, **options)
+
+    monkeypatch.setattr("isoloss.plans.forecast.table.forecaster", counted)
+    law = replace(fitted, data=replace(fitted.data, loss=tuple(1.5 * loss for loss in fitted.data.loss)))
+    plan(law, flops=1e20, draws=100)
+    assert len(asked) == 0
+    for flops in (1e22, 2e22):
+        plan(law, flops=flops, draws=100)
+    predict(law, params=1e10, tokens=1e11)
+    assert len(asked) == 1
 
 
 def test_the_counting_rule_is_that_of_the_fits_column(fitted):

@@ -46,7 +46,7 @@ def next_runs(source: Source) -> Design:
     Raises Refusal as ``largest_plan`` does, and where the source knows no uncertainty.
     """
     flops = largest_plan(source).flops
-    target = plan(source, flops=FARTHER * flops, draws=DRAWS)
+    target = plan(source, flops=FARTHER * flops, draws=DRAWS, with_forecast=False)
     sizes = {"params": target.params, "tokens": target.tokens}
     return refuse_rows(design, source, budget_flops=flops, target=sizes)
 
@@ -141,7 +141,7 @@ def _law_plan(fit: Fit) -> Plan:
             mend="fit a law of parameters and tokens, such as chinchilla",
         )
     held = middle_loops(fit)
-    ask = partial(plan, fit, flops=_largest(fit, held), draws=DRAWS, level=fit.level)
+    ask = partial(plan, fit, flops=_largest(fit, held), draws=DRAWS, level=fit.level, with_forecast=False)
     return refuse_rows(ask, recurrence=held.get("recurrence"), recurrent_share=held.get("recurrent_share"))
 
 

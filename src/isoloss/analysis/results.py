@@ -81,18 +81,14 @@ def prediction_parts(fit: Fit, prediction: Prediction, forecast: "Forecast | Ref
 
 def forecast_parts(forecast: "Forecast") -> Parts:
     """The losses with their intervals, each law's own, and the table's record of misses."""
-    points = list(zip(*forecast.inputs.values(), strict=True))
     laws = [
         *((name, law.loss, law.interval, f"{law.share:.0%}") for name, law in forecast.laws.items()),
         ("forecast", forecast.loss, forecast.interval, ""),
     ]
     level = text.level(forecast.level)
-    for index, point in enumerate(points):
-        sizes = ", ".join(
-            f"{name} {text.count(size)}" for name, size in zip(forecast.inputs, point, strict=True)
-        )
+    for index in range(len(forecast.loss)):
         low, high = forecast.interval[index]
-        yield f"loss {_loss(forecast.loss[index])} {forecast.loss_unit} at {sizes}"
+        yield f"loss {_loss(forecast.loss[index])} {forecast.loss_unit} at {forecast.sizes(index)}"
         yield f"a new run: {_loss(low)} to {_loss(high)} ({level})"
         far = {name: factors[index] for name, factors in forecast.extrapolation.items() if factors[index] > 1}
         yield "outside the runs: " + (
@@ -104,9 +100,7 @@ def forecast_parts(forecast: "Forecast") -> Parts:
         ]
         yield text_table("", ("law, kriged", "loss", f"{level} interval", "share"), rows, numeric=True)
     rate = text.percent(forecast.error_rate)
-    times = text.plural(forecast.origins, "time")
-    known = f"from hiding runs of this table {times}" if forecast.origins else "assumed: none can be hidden"
-    yield f"error rate {rate} for each factor e outside the runs, {known}"
+    yield f"error rate {rate} for each factor e outside the runs, {forecast.rate_from}"
     yield from source_parts(forecast.source)
 
 

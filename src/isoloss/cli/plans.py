@@ -210,7 +210,7 @@ def plan(
         known: Fit | Forecaster = forecaster_of(forecast, **runs.reading())
     else:
         known = _fit(source, forecast)
-    result = planned(known, **vars(question), with_forecast=True)
+    result = planned(known, **vars(question))
     parts = [*plan_parts(result, known.loss_unit), *read_parts(known)]
     respond(as_json, result, parts, result.warnings, verbose=verbose)
 

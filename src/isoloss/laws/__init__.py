@@ -7,7 +7,7 @@ What fits, judges and predicts one law is here; frontiers are read off sweeps by
 from isoloss.laws._constants import from_constants
 from isoloss.laws._entropy import OURO_BETA, EntropyShare, entropy_share
 from isoloss.laws._fit import check_seed, fit, problem_of
-from isoloss.laws._predict import FAR, Prediction, far_warnings
+from isoloss.laws._predict import Prediction, far_warnings
 from isoloss.laws._profile import Profile, profile
 from isoloss.laws._result import Fit, FitData, FitStatus
 from isoloss.laws._rows import Points, rows_of
@@ -30,7 +30,6 @@ from isoloss.laws.forms import (
 )
 
 __all__ = [
-    "FAR",
     "FORMS",
     "OURO_BETA",
     "WORST_CONDITION",

@@ -14,7 +14,9 @@ from isoloss.laws.forms import Array, Form
 if TYPE_CHECKING:
     from isoloss.laws._result import Fit
 
-FAR = 10.0  # an extrapolation beyond this factor is warned about
+_FAR = 10.0  # beyond this factor a point is doubted where nobody asked for an error rate
+_UNASKED = "a warning by the factor alone; isoloss.predict goes by the table's error rate"
+_UNKNOWN = "no interval covers a wrong law, and no error rate is known"
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,16 @@ def log_variance(fit: "Fit", law: Form, z_In: Array) -> Array:
     return np.einsum("np,pq,nq->n", slope_np, np.array(fit.covariance), slope_np)
 
 
-def far_warnings(outside: Mapping[str, ArrayLike]) -> list[str]:
-    """Of inputs a factor beyond ``FAR`` outside the data, where nothing else is known of the law's error."""
+def far_warnings(outside: Mapping[str, ArrayLike], *, unasked: bool) -> list[str]:
+    """Of inputs a factor beyond ``_FAR`` outside the data, where no error rate says how far is too far.
+
+    ``unasked``: the fit carries rows that would tell one.
+    """
     worst = {name: float(np.max(factor, initial=1.0)) for name, factor in outside.items()}
     return [
-        f"{name} lies a factor {factor:.3g} outside the data: no interval covers a wrong law"
+        f"{name} lies a factor {factor:.3g} outside the data: {_UNASKED if unasked else _UNKNOWN}"
         for name, factor in worst.items()
-        if factor > FAR
+        if factor > _FAR
     ]
 
 
@@ -95,7 +100,6 @@ def predict(fit: "Fit", level: float, inputs: Mapping[str, ArrayLike]) -> Predic
         band, new_run = ((reshape(low_n), reshape(high_n)) for low_n, high_n in ends_KEn)
         interval = None if fit.sigma is None else new_run
     outside: dict[str, float | Array] = {}
-    warnings = list(fit.warnings)
     for name, (low, high) in fit.ranges.items():
         x_n = np.exp(z_In[law.inputs.index(name)]) * fit.units.inputs[name]
         # The rounding of log and exp must not make an end of the data an extrapolation.
@@ -103,10 +107,8 @@ def predict(fit: "Fit", level: float, inputs: Mapping[str, ArrayLike]) -> Predic
             ratio_n = np.maximum(np.maximum(x_n / high, low / x_n), 1.0)
         ratio_n = np.where((ratio_n < 1 + 1e-12) | ~np.isfinite(ratio_n), 1.0, ratio_n)
         outside[name] = reshape(ratio_n)
-    warnings += far_warnings(outside)
-    if fit.status.name != "CONVERGED":
-        warnings.append(fit.status.value)
-    return Prediction(reshape(fit.units.loss * scaled_n), interval, band, level, outside, tuple(warnings))
+    warnings = (*fit.doubts, *far_warnings(outside, unasked=fit.data is not None))
+    return Prediction(reshape(fit.units.loss * scaled_n), interval, band, level, outside, warnings)
 
 
 def _reach(fit: "Fit", law: Form, z_In: Array, scaled_n: Array, noise_n: Array, level: float) -> Array:

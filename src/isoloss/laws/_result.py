@@ -144,10 +144,16 @@ class Fit(FitFace):
         """sqrt(n / df): resampled residuals are too small by the degrees of freedom that the fit used up."""
         return math.sqrt((self.clusters or len(self.residuals)) / max(self.df, 1))
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Its warnings, and its status where that is not converged."""
+        return self.warnings if self.status is FitStatus.CONVERGED else (*self.warnings, self.status.value)
+
     def predict(self, *, level: float | None = None, **inputs: ArrayLike) -> Prediction:
         """Loss at new inputs, named as the law names them; arrays broadcast.
 
-        By the law alone: ``isoloss.predict`` adds what its own runs say.
+        By the law alone, which doubts what lies ten times outside the data: ``isoloss.predict`` goes by the
+        error rate of the fit's own runs.
 
         Raises InputError for missing, unknown, non-finite or non-positive inputs.
         """

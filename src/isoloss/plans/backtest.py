@@ -249,7 +249,7 @@ def _judge(law: Form, data: RunData, hidden: Holdout, with_forecast: bool) -> Ba
         times=times,
         standing=standing,
         fit=fitted,
-        warnings=(*predicted.warnings, *refused),
+        warnings=(*fitted.doubts, *refused),  # how far is too far, the hidden runs say
     )
 
 

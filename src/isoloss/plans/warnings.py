@@ -9,7 +9,7 @@ import numpy as np
 
 from isoloss import text
 from isoloss.errors import Refusal
-from isoloss.laws import FAR, Fit, FitStatus
+from isoloss.laws import Fit, FitStatus, far_warnings
 from isoloss.plans.allocate import AllocationQuestion, answer
 from isoloss.plans.fixed_inputs import FixedInputs, run_sizes
 from isoloss.plans.forecast import Forecast, doubts_with_forecast
@@ -43,22 +43,22 @@ def fit_warnings(
     outside: Mapping[str, float | None],
     interval: Any,
     forecast: Forecast | Refusal | None,
+    *,
+    asked: bool,
 ) -> list[str]:
-    """The fit's own warnings, missing intervals, and how far the plan lies outside the data.
+    """The fit's own warnings, missing intervals, and what its runs say so far outside them.
 
-    Of that the ``forecast`` says more, where the ``interval`` of the law's loss is narrower.
+    That goes by the ``forecast`` beside the ``interval`` of the law's loss, and by factors where there is
+    none; ``asked``: the rows that the fit carries were asked for one.
     """
     out = list(fit.warnings)
     if fit.status is not FitStatus.CONVERGED:
         out.append(fit.reason)
     if fit.covariance is None:
         out.append("the fit has no covariance: the plan has no intervals")
-    far = [
-        f"{name} lies a factor {ratio:.3g} outside the data: no interval covers a law that bends"
-        for name, ratio in outside.items()
-        if ratio is not None and ratio > FAR
-    ]
-    return list(dict.fromkeys(doubts_with_forecast([*out, *far], far, interval, forecast)))
+    known = {name: ratio for name, ratio in outside.items() if ratio is not None}
+    far = far_warnings(known, unasked=fit.data is not None and not asked)
+    return list(dict.fromkeys(doubts_with_forecast(out, far, interval, forecast)))
 
 
 def counted(source: Mapping[str, Any], doubts: Sequence[str], flops_per_token: float = 6.0) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isoloss import text
 from isoloss.errors import InputError
@@ -24,7 +24,7 @@ from isoloss.plans.forecast.origins import (
     shares,
 )
 from isoloss.plans.forecast.outliers import ForecastOutliers, outliers
-from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs
+from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs, no_sizes
 from isoloss.plans.forecast.surface import forecast_surface
 from isoloss.plans.loss_surface import LossSurface
 from isoloss.stats import check_level
@@ -60,9 +60,10 @@ class Forecast(Shown):
     ``data`` are the runs behind it, from which another can be made.
 
     ``error_rate`` is by how much of the loss, for each factor e outside the runs, the table's own runs were
-    missed beyond the laws' interval when they were hidden, ``origins`` times; ``width_factor`` narrows that
-    interval where they lay well inside. ``extrapolation`` holds the factor by which each input, and the
-    FLOPs, lie outside the runs, shape (n,), 1 inside.
+    missed beyond the laws' interval when they were hidden, ``origins`` times; ``error_outside`` (n,) is what
+    that adds to half of the interval. ``width_factor`` narrows the laws' interval where hidden runs lay well
+    inside. ``extrapolation`` holds the factor by which each input, and the FLOPs, lie outside the runs, shape
+    (n,), 1 inside.
     """
 
     inputs: dict[str, Array]
@@ -71,6 +72,7 @@ class Forecast(Shown):
     level: float
     laws: dict[str, LawForecast]
     error_rate: float
+    error_outside: Array
     width_factor: float
     origins: int
     extrapolation: dict[str, Array]
@@ -82,7 +84,23 @@ class Forecast(Shown):
     def loss_unit(self) -> str:
         return unit_of(self.source)
 
-    def disagrees(self, law: Prediction) -> Array:
+    @property
+    def outside(self) -> Array:
+        """The factor by which each point lies outside the runs, in its farthest size; 1 inside."""
+        return np.max(list(self.extrapolation.values()), axis=0)
+
+    @property
+    def rate_from(self) -> str:
+        """Where the error rate comes from, in words."""
+        if not self.origins:
+            return "assumed: none can be hidden"
+        return f"from hiding runs of this table {text.plural(self.origins, 'time')}"
+
+    def sizes(self, index: int) -> str:
+        """Of one point, such as 'params 7B, tokens 140B'."""
+        return _sizes(self.inputs, index)
+
+    def disagrees(self, law: Prediction) -> NDArray[np.bool_]:
         """Where a law at the same points, or this, lies outside the other's interval; False without one."""
         if law.interval is None:
             return np.zeros(len(self.loss), dtype=bool)
@@ -144,7 +162,7 @@ class Forecaster:
             raise InputError("runs and points differ in inputs", mend=f"give {text.listed(runs.names)}")
         log_at_Iq = log_columns({name: inputs[name] for name in runs.names})
         if not log_at_Iq.size:
-            raise InputError("no sizes are asked for", mend="give one value or more of each input")
+            raise no_sizes()
         if np.abs(log_at_Iq).max(initial=0.0) > np.log(MOST):
             raise InputError(f"a size lies beyond {text.power(MOST)}", mend="give raw counts, such as 7e9")
         return log_at_Iq - runs.middle_I[:, None]
@@ -176,7 +194,8 @@ class Forecaster:
         level, runs, rate = check_level(level), self.runs, self.rate
         at_Iq = self.check_inputs(inputs)
         kriged = kriged_mean(self.laws, at_Iq)
-        reach_q = rate.reach(kriged.sd_q, distance(runs, at_Iq), level)
+        away_q = distance(runs, at_Iq)
+        reach_q = rate.reach(kriged.sd_q, away_q, level)
         laws = {
             law.fit.base.name: LawForecast(
                 np.exp(mean_q + runs.middle_loss),
@@ -195,6 +214,7 @@ class Forecaster:
             level=level,
             laws=laws,
             error_rate=rate.rate,
+            error_outside=rate.outside(away_q, level),
             width_factor=rate.width_factor,
             origins=rate.origins,
             extrapolation=dict(zip(runs.outside_names, np.exp(runs.outside(at_Iq)), strict=True)),
@@ -272,6 +292,15 @@ def unit_of(source: Mapping[str, Any]) -> str:
     return source.get("loss_unit", "nats per token")
 
 
+def _sizes(inputs: Mapping[str, Array], index: int) -> str:
+    return ", ".join(f"{name} {text.count(size_q[index])}" for name, size_q in inputs.items())
+
+
+def worst_of(inputs: Mapping[str, Array], badness_q: Array) -> str:
+    """Of several points the worst, ' (params 7B, tokens 140B)'; one alone needs no name."""
+    return f" ({_sizes(inputs, int(np.argmax(badness_q)))})" if len(badness_q) > 1 else ""
+
+
 def _ends(mean_q: Array, reach_q: Array) -> Array:
     return np.exp(np.stack([mean_q - reach_q, mean_q + reach_q], axis=1))
 
@@ -279,18 +308,23 @@ def _ends(mean_q: Array, reach_q: Array) -> Array:
 def _warnings(
     known: Forecaster, at_Iq: Array, kriged: KrigedMean, reach_q: Array, level: float
 ) -> tuple[str, ...]:
-    """Where the table's own record does not reach, and where the laws part."""
+    """Where the table's own record does not reach, and where the laws part.
+
+    Of several points the worst is named.
+    """
     out: list[str] = []
     runs, rate = known.runs, known.rate
-    farthest = float(runs.outside(at_Iq).max())
+    sizes = dict(zip(runs.names, np.exp(at_Iq + runs.middle_I[:, None]), strict=True))
+    away_q = distance(runs, at_Iq)
+    farthest = float(away_q.max())
     if rate.origins < _FEW_ORIGINS:
         out.append(f"the error rate rests on {text.plural(rate.origins, 'origin')}: the runs are few")
     if not rate.whole:
         out.append("rows of one cluster stood on both sides of every hiding: the error rate is too small")
     if rate.origins and farthest > rate.farthest:
         out.append(
-            f"the point lies {text.number(np.exp(farthest), 3)} times outside the runs: hiding runs of this "
-            f"table tested up to {text.number(np.exp(rate.farthest), 3)} times"
+            f"the point{worst_of(sizes, away_q)} lies {text.number(np.exp(farthest), 3)} times outside the "
+            f"runs: hiding runs of this table tested up to {text.number(np.exp(rate.farthest), 3)} times"
         )
     scatter = min(law.fit.scatter for law in known.laws)
     if scatter > _NO_LAW:
@@ -304,11 +338,14 @@ def _warnings(
     if (spans := np.exp(2 * reach_q.max())) > _USELESS:
         out.append(
             f"the interval spans a factor of {text.number(spans, 3)}: the runs hardly tell the loss there"
+            f"{worst_of(sizes, reach_q)}"
         )
     worst = float(np.exp(kriged.mean_q.max() + runs.middle_loss))
     if unit_of(known.source) == "nats per token" and worst > _GUESS:
-        out.append(f"{text.loss(worst)} nats are more than a guess costs: no model loses so much")
+        point = worst_of(sizes, kriged.mean_q)
+        out.append(f"{text.loss(worst)} nats{point} are more than a guess costs: no model loses so much")
     heard = kriged.share_b > _HEARD
-    if (np.ptp(kriged.mean_bq[heard], axis=0) > _APART * kriged.sd_bq[heard].mean(axis=0)).any():
-        out.append("the laws disagree there by more than their intervals")
+    apart_q = np.ptp(kriged.mean_bq[heard], axis=0) - _APART * kriged.sd_bq[heard].mean(axis=0)
+    if (apart_q > 0).any():
+        out.append(f"the laws disagree there{worst_of(sizes, apart_q)} by more than their intervals")
     return tuple(out)

@@ -81,6 +81,10 @@ class ErrorRate:
         wide_q = self.width_factor * _NORMAL_REACH * sd_q + self.rate * np.maximum(away_q, _LEAST_REACH)
         return wide_q * self._quantiles(level)
 
+    def outside(self, away_q: Array, level: float) -> Array:
+        """What the error rate alone adds to that, 0 inside the runs."""
+        return self.rate * away_q * self._quantiles(level)
+
     def _quantiles(self, level: float) -> float:
         return t_quantile(level, self.tails) / t_quantile(_LEVEL, self.tails)
 

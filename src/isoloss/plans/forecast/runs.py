@@ -128,6 +128,11 @@ def _ends(z_In: Array) -> list[int]:
     return [int(np.flatnonzero(size_n > size_n.max() - _ROUNDING)[0]) for size_n in sizes]
 
 
+def no_sizes() -> InputError:
+    """For questions of no new run."""
+    return InputError("no sizes are asked for", mend="give one value or more of each input")
+
+
 def log_columns(columns: Mapping[str, ArrayLike]) -> Array:
     """Logs of equally long columns of positive numbers. Raises InputError naming the row.
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from isoloss.amounts import plausible
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Array, Fit, FitData, Prediction, far_warnings
 from isoloss.plans.forecast.extra_columns import OTHERS, SIZES, check_scales, sweep_doubt, unasked_doubts
-from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster
+from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster, worst_of
 from isoloss.plans.forecast.forms import forecast_inputs
-from isoloss.plans.forecast.runs import log_columns
+from isoloss.plans.forecast.runs import log_columns, no_sizes
 from isoloss.provenance import check_source
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import NO_SEEDS, columns_for, in_refusal, source_warnings
@@ -28,6 +29,7 @@ from isoloss.strict import first_complaint
 
 _GIVE_RUNS = "give a table, or what isoloss forecast -o wrote"
 _AS_WIDE = 0.995  # of the forecast's interval: what rounds to 1 is no narrower
+_MUCH = 0.25  # of the forecast's interval: where the error rate makes up so much, it is said
 _READING = {"columns", "where", "cluster", "bytes_per_token", "tied_embeddings", "count", "accepted"}
 _WEIGHTS = "its runs have weights: a forecast takes none"
 
@@ -197,8 +199,19 @@ def forecast_from_fit(
         return Refusal("a forecast takes no losses minus a baseline")
     data, sweep = _best_rows(data, fit.source)
     doubts = (sweep,) if sweep else ()
-    known = attempt(forecaster, data.inputs, data.loss, cluster=data.cluster, doubts=doubts, rows=data.rows)
+    known = _of_rows(tuple(data.inputs.items()), data.loss, data.cluster, doubts, data.rows)
     return known if isinstance(known, Refusal) else known.at(at, level or fit.level)
+
+
+@lru_cache(maxsize=2)  # a fit is asked of many points, one by one
+def _of_rows(
+    inputs: tuple[tuple[str, tuple[float, ...]], ...],
+    loss: tuple[float, ...],
+    cluster: tuple[str, ...] | None,
+    doubts: tuple[str, ...],
+    rows: tuple[int, ...] | None,
+) -> Forecaster | Refusal:
+    return attempt(forecaster, dict(inputs), loss, cluster=cluster, doubts=doubts, rows=rows)
 
 
 def predicted(
@@ -212,8 +225,8 @@ def predicted(
     columns = np.broadcast_arrays(*map(np.atleast_1d, at.values()))
     points = dict(zip(at, map(np.ravel, columns), strict=True))
     forecast = forecast_from_fit(fit, points, level) if columns[0].size else None
-    far = far_warnings(law.extrapolation)
-    doubts = doubts_with_forecast(law.warnings, far, law.interval, forecast)
+    far = far_warnings(law.extrapolation, unasked=False)
+    doubts = doubts_with_forecast(fit.doubts, far, law.interval, forecast)
     return replace(law, warnings=(*doubts, *_apart_inside(law, forecast))), forecast
 
 
@@ -221,7 +234,7 @@ def _apart_inside(law: Prediction, forecast: Forecast | Refusal | None) -> list[
     """A doubt where law and forecast part among the runs, as where the law bends otherwise than they do."""
     if not isinstance(forecast, Forecast):
         return []
-    inside = np.max(list(forecast.extrapolation.values()), axis=0) <= 1
+    inside = forecast.outside <= 1
     apart = int(np.sum(inside & forecast.disagrees(law)))
     where = "inside the runs" if len(inside) == 1 else f"at {text.plural(apart, 'point')} inside the runs"
     return [f"law and forecast disagree {where}: the law misses runs near there"] if apart else []
@@ -232,29 +245,38 @@ def doubts_with_forecast(
 ) -> tuple[str, ...]:
     """The ``warnings`` of a law's prediction and those of the ``forecast`` beside it, or why it is refused.
 
-    ``far`` are those that count a factor outside the runs alone. Of the farthest point where the law's
-    ``interval`` is the narrower one is said what the table's own error rate adds, in their place if no point
-    lies farther out.
+    ``far`` are those that go by a factor: they stand where no forecast does.
     """
-    if forecast is None:
-        return tuple(warnings)
-    if isinstance(forecast, Refusal):
-        return (*warnings, no_forecast(forecast))
-    out, far_n = list(warnings), np.max(list(forecast.extrapolation.values()), axis=0)
-    if far_n.max() > 1 and interval is not None:
+    if isinstance(forecast, Forecast):
+        beside = [f"the forecast beside it: {warning}" for warning in forecast.warnings]
+        return (*warnings, *_too_far(interval, forecast), *beside)
+    return (*warnings, *far, *([] if forecast is None else [no_forecast(forecast)]))
+
+
+def _too_far(interval: Any, forecast: Forecast) -> list[str]:
+    """Of the farthest point that the table's own error rate makes doubtful, what it adds there.
+
+    It does where the ``interval`` of the law is narrower than the forecast's, or there is none, and where the
+    error rate is much of the forecast's.
+    """
+    far_n, half_n = forecast.outside, np.log(forecast.interval[:, 1] / forecast.interval[:, 0]) / 2
+    share_n = np.zeros_like(half_n)
+    if interval is not None:
         low_n, high_n = map(np.ravel, interval)
-        share_n = np.log(high_n / low_n) / np.log(forecast.interval[:, 1] / forecast.interval[:, 0])
-        narrower_n = (far_n > 1) & (share_n < _AS_WIDE)
-        if narrower_n.any():
-            worst = int(np.argmax(np.where(narrower_n, far_n, 0.0)))
-            adds = text.percent(forecast.error_rate * np.log(far_n[worst]))
-            if far_n[worst] == far_n.max():
-                out = [warning for warning in out if warning not in far]
-            out.append(
-                f"{text.number(float(far_n[worst]), 3)} times outside the runs: this table's error rate adds "
-                f"{adds}, and the law's interval is {text.number(float(share_n[worst]), 2)} of the forecast's"
-            )
-    return (*out, *(f"the forecast beside it: {warning}" for warning in forecast.warnings))
+        share_n = np.log(high_n / low_n) / 2 / half_n
+    doubted_n = (far_n > 1) & ((share_n < _AS_WIDE) | (forecast.error_outside >= _MUCH * half_n))
+    if not doubted_n.any():
+        return []
+    away_n = np.where(doubted_n, far_n, 0.0)
+    worst = int(np.argmax(away_n))
+    size = max(forecast.extrapolation, key=lambda name: forecast.extrapolation[name][worst])
+    times, where = text.number(float(far_n[worst]), 3), worst_of(forecast.inputs, away_n)
+    adds, rate = text.percent(forecast.error_outside[worst]), text.percent(forecast.error_rate)
+    law = f", and the law's interval is {text.number(float(share_n[worst]), 2)} times the forecast's"
+    return [
+        f"{size} {times} times outside the runs{where}: this table's error rate adds {adds} ({rate} for each "
+        f"factor e, {forecast.rate_from}){law if interval is not None else ''}"
+    ]
 
 
 def no_forecast(refused: Refusal) -> str:
@@ -276,7 +298,8 @@ def new_runs(asked: Mapping[str, ArrayLike | None]) -> dict[str, Array]:
     if unknown := set(given) - {*SIZES, *OTHERS}:
         what = f"{min(unknown)} is no size that the loss falls in"
         raise InputError(what, mend=f"leave it out; beside N, D and C there are {text.listed(OTHERS)}")
-    longest = max(map(len, given.values()))
+    if not (longest := max(map(len, given.values()))):
+        raise no_sizes()
     sizes = {name: np.repeat(size, longest) if len(size) == 1 else size for name, size in given.items()}
     log_columns(sizes)  # raises what is wrong with them
     for name, size in sizes.items():
