@@ -36,6 +36,7 @@ class _Source(BaseModel):
     flops_factor: float = 1.0
     sweep: _Sweep | None = None
     outliers: list[int] = []
+    one_sided: str = ""
 
 
 _READER = TypeAdapter(dict[str, _Source])
