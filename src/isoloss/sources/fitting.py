@@ -20,6 +20,7 @@ from isoloss.sources.mixed import mixtures
 from isoloss.sources.mixed_labels import mixed_labels
 from isoloss.sources.naming import LABELS
 from isoloss.sources.repeats import run_names, without_repeats
+from isoloss.sources.scales import unread_scales
 from isoloss.sources.settings import unread_settings
 from isoloss.sources.sides import one_sided
 from isoloss.sources.sweeps import TUNED, best_of_sweeps, numbers_of
@@ -162,6 +163,7 @@ def columns_for(
     column_of |= {name: name for name in optional if table_runs.has(name) and not frame[name].has_nulls()}
     taken = {name: _floats(frame, column) for name, column in column_of.items() if name not in LABELS}
     findings = [*table_runs.findings, *mixtures(table_runs, design), *unread_settings(table_runs)]
+    findings += unread_scales(table_runs, forms, taken)
     if forms and all(law.gives != "loss" for law in forms):  # sizes are no losses
         findings = [issue for issue in findings if not issue.kind.startswith("loss-")]
     run, note = (None, "") if cluster else run_names(table_runs, design)
