@@ -37,6 +37,7 @@ class _Source(BaseModel):
     sweep: _Sweep | None = None
     outliers: list[int] = []
     without_outliers: dict[str, float] = {}
+    one_sided: str = ""
 
 
 _READER = TypeAdapter(dict[str, _Source])

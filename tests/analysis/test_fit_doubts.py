@@ -8,12 +8,14 @@ import polars as pl
 import pytest
 
 import isoloss
-from isoloss import text
+from isoloss import files, text
+from isoloss.analysis import fit_doubts
 from isoloss.analysis.fit_doubts import outlier_tables, outliers
 from isoloss.analysis.fit_findings import findings
 from isoloss.analysis.fit_rows import brief_formula
 from isoloss.errors import Refusal
 from isoloss.sources import fit_table
+from isoloss.sources.fits import read_fit
 
 
 def frame(form="chinchilla", spoilt=(), noise=0.004, seed=0, bend=0.0):
@@ -183,3 +185,24 @@ def test_budgets_cut_on_one_side_of_their_minima_are_told(kept, said):
     words = doubts(table, curve_only=True)
     assert ("lowest at the" in words) == bool(said)
     assert said in words
+
+
+@pytest.mark.parametrize(("kept", "said"), [((1.2, 6), "smallest"), ((0.1, 0.8), "largest"), ((0.1, 6), "")])
+def test_budgets_are_those_of_the_flops_column_where_they_count_more_than_6_n_d(tmp_path, kept, said):
+    """Sizes without embeddings, tokens by FLOPs with them: N D differs by a factor of two in one budget."""
+    C, side = np.repeat(np.geomspace(1e18, 1e20, 5), 15), np.tile(np.geomspace(0.1, 10, 15), 5)
+    N = 0.12 * (C / 6) ** 0.514 * side
+    D = C / 6 / (N + 3e7)
+    loss = (1.8 + 480 * N**-0.35 + 2100 * D**-0.37) * np.exp(
+        0.002 * np.random.default_rng(5).standard_normal(75)
+    )
+    table = pl.DataFrame({"compute": C, "params": N, "tokens": D, "loss": loss})
+    table = table.filter((side > kept[0]) & (side < kept[1]))
+    words = doubts(table, curve_only=True)
+    assert ("in 5 of 5 budgets the loss is lowest at the" in words) == bool(said)
+    assert said in words
+    assert "in 5 of 5 budgets" not in doubts(table.drop("compute"), curve_only=True)
+    path = tmp_path / "fit.json"
+    files.write_json(path, isoloss.fit("chinchilla", table, curve_only=True).to_json())
+    again = fit_doubts.doubts(read_fit(path))
+    assert bool(again.get("runs on one side of the best sizes")) == bool(said)

@@ -73,7 +73,7 @@ def test_epochs_that_say_nothing_are_asked_for_by_their_own_name(none):
     some = table.with_columns(pl.when(pl.col("epoch") == 2).then(none).otherwise("epoch").alias("epoch"))
     with pytest.raises(InputError, match=r"unique_tokens \(tokens / epochs\) is empty in 6 of 18") as refused:
         isoloss.forecast(some, params=2e9, tokens=2e10)
-    assert refused.value.mend == "fill epochs in, or keep one value of it with where"
+    assert refused.value.mend == "fill epoch in, or keep one value of it with where"
 
 
 def test_data_seen_equally_often_are_told_as_such():

@@ -101,7 +101,8 @@ def test_budgets_on_one_side_of_their_best_sizes_are_told(factors, one_sided):
     N = best(flops) * np.tile(np.geomspace(*factors, 6), 5)
     D = flops / 6 / N
     noisy = loss_at(N, D) * np.exp(0.001 * np.random.default_rng(0).standard_normal(len(N)))
-    planned = plan(forecaster({"params": N, "tokens": D}, noisy), flops=1e21, draws=100)
+    table = pl.DataFrame({"params": N, "tokens": D, "loss": noisy})
+    planned = plan(forecaster_of(table), flops=1e21, draws=100)
     phrase = "in 5 of 5 budgets the loss is lowest at the largest size"
     assert any(phrase in words for words in planned.warnings) == one_sided
 

@@ -17,7 +17,6 @@ from isoloss.laws import Array, Fit, descend, problem_of
 from isoloss.neighbours import nearest
 from isoloss.plans.forecast.forms import better_form
 from isoloss.plans.outlying import FEWEST, MOST_OFF, OFF
-from isoloss.plans.sides import one_sided
 from isoloss.stats import robust_sd
 from isoloss.table import Table, text_table
 
@@ -77,7 +76,7 @@ def _doubts_by_name(fit: Fit, group: FitOutliers | None) -> dict[str, str]:
         "another form that fits better": _form_words(fit),
         "a drift": _drift_words(fit),
         "hidden runs missed": _hidden_words(fit),
-        "runs on one side of the best sizes": _side_words(fit),
+        "runs on one side of the best sizes": fit.source.get("one_sided", ""),
     }
     return {name: words for name, words in sentences.items() if words}
 
@@ -206,9 +205,3 @@ def _hidden_words(fit: Fit) -> str:
         f"with its largest runs hidden, {round(hidden.coverage.share * count)} of {count} lay inside their "
         f"{text.level(_WIDE)} interval: beyond the runs its intervals are too narrow"
     )
-
-
-def _side_words(fit: Fit) -> str:
-    if fit.data is None or set(fit.form.inputs) != {"params", "tokens"}:
-        return ""
-    return one_sided(fit.data.inputs["params"], fit.data.inputs["tokens"], fit.data.loss)

@@ -21,7 +21,6 @@ from isoloss.plans.forecast.surface import check_best
 from isoloss.plans.heuristics import R_STAR, effective_tokens
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.plans.penalty import Penalty, penalty
-from isoloss.plans.sides import one_sided
 from isoloss.stats import check_level
 
 
@@ -212,7 +211,7 @@ def _forecast_subject(known: Forecaster, given: Mapping[str, float], draws: int,
         )
 
     surface, factor = known.surface(draws, seed), known.rate.width_factor
-    side = one_sided(**known.data.inputs, loss=known.data.loss)
+    side = known.source.get("one_sided", "")
 
     def predict(N: float, D: float, level: float) -> _RunPrediction:
         forecast = known.at({"params": N, "tokens": D}, level)

@@ -20,7 +20,9 @@ from isoloss.sources.mixed import mixtures
 from isoloss.sources.mixed_labels import mixed_labels
 from isoloss.sources.naming import LABELS
 from isoloss.sources.repeats import run_names, without_repeats
+from isoloss.sources.scales import unread_scales
 from isoloss.sources.settings import unread_settings
+from isoloss.sources.sides import one_sided
 from isoloss.sources.sweeps import TUNED, best_of_sweeps, numbers_of
 from isoloss.sources.table import COUNTS, Runs, row_words
 
@@ -157,25 +159,29 @@ def columns_for(
     table_runs = accept(usable(table_runs))
     design = [name for name in table_runs.needed if name not in ("loss", *extra, "holdout")]
     table_runs = without_repeats(table_runs, design)
+    frame = table_runs.frame
+    column_of |= {name: name for name in optional if table_runs.has(name) and not frame[name].has_nulls()}
+    taken = {name: _floats(frame, column) for name, column in column_of.items() if name not in LABELS}
     findings = [*table_runs.findings, *mixtures(table_runs, design), *unread_settings(table_runs)]
+    findings += unread_scales(table_runs, forms, taken)
     if forms and all(law.gives != "loss" for law in forms):  # sizes are no losses
         findings = [issue for issue in findings if not issue.kind.startswith("loss-")]
     run, note = (None, "") if cluster else run_names(table_runs, design)
     if cluster:
-        run = table_runs.frame["cluster"].cast(pl.String)
+        run = frame["cluster"].cast(pl.String)
     elif run is None and any(issue.kind in ("no-seeds", "stacked") for issue in findings):
-        run, note = _designs(table_runs.frame, design), NO_SEEDS
-    elif run is None and len(table_runs.frame.unique([*design, "loss"])) < table_runs.frame.height:
+        run, note = _designs(frame, design), NO_SEEDS
+    elif run is None and len(frame.unique([*design, "loss"])) < frame.height:
         # Losses that rounding made equal: each row stays a run, where a fit would merge them.
-        run = table_runs.frame["row"].cast(pl.String)
+        run = frame["row"].cast(pl.String)
     findings += mixed_labels(table_runs, design, run, findings)
     notes = [*table_runs.source["notes"], *([note] if note else [])]
-    table_runs = replace(table_runs, findings=tuple(findings), source={**table_runs.source, "notes": notes})
-    frame = table_runs.frame
-    column_of |= {name: name for name in optional if table_runs.has(name) and not frame[name].has_nulls()}
+    side = one_sided(table_runs) if set(taken) == {"params", "tokens"} else ""
+    source = {**table_runs.source, "notes": notes, **({"one_sided": side} if side else {})}
+    table_runs = replace(table_runs, findings=tuple(findings), source=source)
     return Columns(
         table_runs,
-        {name: _floats(frame, column) for name, column in column_of.items() if name not in LABELS},
+        taken,
         _floats(frame, "loss"),
         _floats(frame, "weights") if weights else None,
         None if run is None else run.to_numpy(),

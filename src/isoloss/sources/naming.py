@@ -14,6 +14,7 @@ NUMBERS = frozenset([*SYNONYMS, *_NAMING["more_numbers"]]) - LABELS
 PARAMETER_COUNTS = frozenset([*SYNONYMS["params"], *SYNONYMS["params_total"], *_NAMING["parameter_counts"]])
 BATCHES = frozenset(_NAMING["batches"])
 SETTINGS_BY_NAME = frozenset(_NAMING["settings"]) | BATCHES
+_SHARES = frozenset(_NAMING["shares"])
 _NO_SETTINGS = frozenset(_NAMING["no_settings"])
 COUNTED = ("params", "params_total", "params_executed", "tokens", "unique_tokens", "flops")
 
@@ -119,6 +120,11 @@ def may_be_setting(column: str) -> bool:
     """Whether a column of numbers may be a setting of training by its name, as most names may."""
     name = plain(column)
     return name in SETTINGS_BY_NAME or not (_NO_SETTINGS & set(name.split("_")) or name in PARAMETER_COUNTS)
+
+
+def is_share(column: str) -> bool:
+    """Whether a column is named like a part of a mixture of data: code_share, frac_web, mix_ratio."""
+    return bool(_SHARES & set(plain(column).split("_")))
 
 
 def other_counts(columns: Iterable[str], column_of: Mapping[str, str]) -> list[str]:

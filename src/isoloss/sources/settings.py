@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from isoloss.laws import Array
 from isoloss.sources.naming import BATCHES, SETTINGS_BY_NAME, plain
 from isoloss.sources.table import Runs, TableIssue
 
@@ -73,7 +73,8 @@ def _changes(data: pl.DataFrame, keys: list[str], name: str, *, few: bool) -> bo
         return False
     if _differs(known, keys, name):
         return True
-    return not any(_steady(known, key, name) for key in keys) and not _ruled(known, keys, name)
+    size_Kn = np.log(known.select(keys).to_numpy().T)
+    return not any(_steady(known, key, name) for key in keys) and not ruled(size_Kn, known[name].to_numpy())
 
 
 def _differs(known: pl.DataFrame, keys: list[str], name: str) -> bool:
@@ -96,11 +97,13 @@ def _steady(known: pl.DataFrame, key: str, name: str) -> bool:
     return 3 * known[key].n_unique() <= known.height and not _differs(known, [key], name)
 
 
-def _ruled(known: pl.DataFrame, keys: list[str], name: str) -> bool:
-    """Whether ``name`` rises or falls with a size, a product or ratio of two, or nearly as powers of them."""
-    size_Kn = np.log(known.select(keys).to_numpy().T)
-    value_n = known[name].to_numpy()
-    pairs = [size_Kn[i] + sign * size_Kn[j] for i in range(len(keys)) for j in range(i) for sign in (1, -1)]
+def ruled(size_Kn: Array, value_n: Array) -> bool:
+    """Whether values rise or fall with a size, a product or ratio of two, or nearly as powers of them.
+
+    ``size_Kn`` are logs.
+    """
+    K = len(size_Kn)
+    pairs = [size_Kn[i] + sign * size_Kn[j] for i in range(K) for j in range(i) for sign in (1, -1)]
     if any(_monotone(size_n, value_n) for size_n in (*size_Kn, *pairs)):
         return True
     target_n = np.log(value_n) if value_n.min() > 0 else value_n
@@ -111,7 +114,7 @@ def _ruled(known: pl.DataFrame, keys: list[str], name: str) -> bool:
     return bool(free > 0 and left < _LEFT * np.var(target_n, ddof=1))
 
 
-def _monotone(size_n: NDArray[np.float64], value_n: NDArray[np.float64]) -> bool:
+def _monotone(size_n: Array, value_n: Array) -> bool:
     size_n = np.round(size_n, 9)
     steps = [np.diff(value_n[np.lexsort([sign * value_n, size_n])]) for sign in (1, -1)]
     return any(bool(np.all(step >= 0) or np.all(step <= 0)) for step in steps)

@@ -2,8 +2,8 @@
 
 from isoloss.laws import Fit, Form
 from isoloss.plans.forecast.bases import BaseFit, bases_of, fit_base
-from isoloss.plans.forecast.extra_columns import OTHERS, SIZES
 from isoloss.plans.forecast.runs import log_runs
+from isoloss.sources.scales import OTHERS, SIZES
 
 
 def better_form(fit: Fit, most: float) -> BaseFit | None:

@@ -16,13 +16,14 @@ from isoloss import files, text
 from isoloss.amounts import plausible
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Array, Fit, FitData, Prediction, far_warnings
-from isoloss.plans.forecast.extra_columns import OTHERS, SIZES, check_scales, sweep_doubt, unasked_doubts
+from isoloss.plans.forecast.extra_columns import check_scales, sweep_doubt, unasked_doubts
 from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster, worst_of
 from isoloss.plans.forecast.forms import forecast_inputs
 from isoloss.plans.forecast.runs import log_columns, no_sizes
 from isoloss.provenance import check_source
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import NO_SEEDS, columns_for, in_refusal, source_warnings
+from isoloss.sources.scales import OTHERS, SIZES
 from isoloss.sources.sweeps import TUNED, numbers_of
 from isoloss.stats import check_level
 from isoloss.strict import first_complaint
@@ -108,7 +109,7 @@ def forecaster_of(
     others = [name for name in (*SIZES, *OTHERS, *TUNED) if name not in inputs]
     differ = numbers_of(read.runs.frame, others)
     known = {name: read.inputs[name] for name in inputs}
-    check_scales(known, differ, derived=read.source["derived"])
+    check_scales(known, differ, read.source)
     keep, sweep = read.sweep(inputs)
     # A written forecast keeps its source, and so these.
     source = _with_sweep(read.source, sweep) if sweep else dict(read.source)
@@ -162,7 +163,7 @@ def _of_file(path: Path, inputs: tuple[str, ...]) -> Forecaster:
     if len(set(data.weights)) > 1:
         raise InputError(_WEIGHTS, where=str(path), mend=_GIVE_RUNS)
     known = {name: columns.pop(name) for name in inputs}
-    check_scales(known, columns, written=True)
+    check_scales(known, columns, carried.source, written=True)
     data, sweep = _best_rows(data, carried.source)
     source = _with_sweep(carried.source, sweep) if sweep else dict(carried.source)
     findings = source.get("findings", [])
