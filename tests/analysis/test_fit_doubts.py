@@ -59,7 +59,7 @@ def test_outliers_are_named_by_row_with_the_law_without_them(objective):
     assert shown.rows[0][1] == f"N = {text.count(table['params'][3])}, D = {text.count(table['tokens'][3])}"
     most = max(("alpha", "beta"), key=lambda name: move(fitted, fit_outliers.params, name))
     words = (
-        f"Without them: {brief_formula(fitted, fit_outliers.params)}; {most} moves most, "
+        f"Without them: {brief_formula(fitted, fit_outliers.params)}. Of its parameters {most} moves most, "
         f"from {fitted.params[most]:#.3g} to {fit_outliers.params[most]:#.3g}"
     )
     assert words in " ".join(fitted.warnings)
@@ -79,7 +79,8 @@ def test_the_public_chinchilla_points_without_their_outliers(run_tables):
     alone = fit_table("chinchilla", kept)
     assert fitted.source["without_outliers"] == pytest.approx(alone.params, rel=1e-3)
     without = (
-        f"Without them: {brief_formula(fitted, fitted.source['without_outliers'])}; beta moves most, from "
+        f"Without them: {brief_formula(fitted, fitted.source['without_outliers'])}. "
+        "Of its parameters beta moves most, from "
     )
     assert without.startswith("Without them: L = 1.81 + 4")
     assert without in " ".join(fitted.warnings)

@@ -160,7 +160,7 @@ def _outlier_words(fit: Fit, group: FitOutliers | None) -> str:
         return ""
     one = len(group.rows) == 1
     law, moved = brief_formula(fit, group.params), moved_words(fit, group.params)
-    without = f"Without {'it' if one else 'them'}: {law}; {moved}"
+    without = f"Without {'it' if one else 'them'}: {law}. Of its parameters {moved}"
     if group.many:
         runs = f"{len(group.rows)} of {len(fit.residuals)} runs"
         return f"{runs} lie off the law that the others follow: two kinds of runs? {without}"
