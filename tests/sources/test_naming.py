@@ -35,7 +35,8 @@ def test_other_counts_of_parameters_are_those_that_are_not_used():
 def test_every_known_name_is_text_and_every_key_of_the_file_is_read():
     text = resources.files("isoloss.sources").joinpath("naming.toml").read_text("utf-8")
     assert set(tomllib.loads(text)) == {
-        "synonyms", "labels", "more_numbers", "parameter_counts", "batches", "settings", "no_settings",
+        "synonyms", "labels", "more_numbers", "parameter_counts", "batches", "settings", "shares",
+        "no_settings",
     }  # fmt: skip
     assert all(isinstance(other, str) for others in SYNONYMS.values() for other in others)
     assert all(name == others[0] for name, others in SYNONYMS.items())
