@@ -90,7 +90,7 @@ def judged(case: Case, options: dict) -> Backtest | Refusal:
         return refusal
 
 
-def residual_bootstrap(case: Case, found: Backtest, options: dict) -> tuple[Coverage, Coverage]:
+def residual_bootstrap(case: Case, outcome: Backtest, options: dict) -> tuple[Coverage, Coverage]:
     """Percentiles of refits to the law plus resampled residuals: plain, and with a residual added to each.
 
     The first, often printed as the interval, holds the doubt about the law's mean alone; the second also the
@@ -99,7 +99,7 @@ def residual_bootstrap(case: Case, found: Backtest, options: dict) -> tuple[Cove
     see_n = ~case.hide_n
     x = {"params": case.params[see_n], "tokens": case.tokens[see_n]}
     there = {"params": case.params[case.hide_n], "tokens": case.tokens[case.hide_n]}
-    mean_n, residual_n = found.fit.predict(**x).loss, np.array(found.fit.residuals)
+    mean_n, residual_n = outcome.fit.predict(**x).loss, np.array(outcome.fit.residuals)
     rng = np.random.default_rng(7)
     rows = []
     for _ in range(RESAMPLES):
@@ -125,16 +125,16 @@ def table(cases: list[Case]) -> None:
     pooled: dict[str, list[tuple[float, int]]] = {}
     for case in cases:
         for name, options in LAWS.items():
-            found = judged(case, options)
+            outcome = judged(case, options)
             title = f"{case.name} ({case.hide_n.sum()} of {len(case.loss)})"
-            if isinstance(found, Refusal):
-                print(f"{title:<58}{name:<30}refused: {found.what}")
+            if isinstance(outcome, Refusal):
+                print(f"{title:<58}{name:<30}refused: {outcome.what}")
                 continue
-            best, held = found.best_baseline, found.coverage
+            best, held = outcome.best_baseline, outcome.coverage
             share = "none" if held is None else f"{held.share:.0%} of {held.points}"
             print(
-                f"{title:<58}{name:<30}{found.score.mean_abs_error:>7.2%}{found.score.bias:>+8.2%}{share:>12}"
-                f"  {best.name}, {best.mean_abs_error:.2%}: {found.standing.name.lower().replace('_', ' ')}"
+                f"{title:<58}{name:<30}{outcome.score.mean_abs_error:>7.2%}{outcome.score.bias:>+8.2%}{share:>12}"
+                f"  {best.name}, {best.mean_abs_error:.2%}: {outcome.standing.name.lower().replace('_', ' ')}"
             )
             if held is not None:
                 pooled.setdefault(name, []).append((held.share * held.points, held.points))
@@ -154,18 +154,18 @@ def published(folder: Path) -> None:
         own = runs.filter(keep | ~small)
         case = _case("rpj", own, "params", "tokens", "loss_c4_val", own["params"] > 1e9)
         for objective in ("squared-log", "huber-log"):
-            found = judged(
+            outcome = judged(
                 case, {"objective": objective, "tied": [("alpha", "beta")], "curve_only": len(own) < 10}
             )
-            if isinstance(found, Refusal):
-                print(f"  {title}, {objective}: refused: {found.what}")
+            if isinstance(outcome, Refusal):
+                print(f"  {title}, {objective}: refused: {outcome.what}")
                 continue
             errors = ", ".join(
                 f"{run.inputs['params'] / 1e9:.1f}B at {run.inputs['tokens'] / run.inputs['params']:.0f}: "
                 f"{run.relative_error:+.2%}"
-                for run in found.runs
+                for run in outcome.runs
             )
-            doubt = "" if found.coverage else " (a curve alone: five runs do not determine the floor)"
+            doubt = "" if outcome.coverage else " (a curve alone: five runs do not determine the floor)"
             print(f"  {title}, {objective}: {errors}{doubt}")
 
 
@@ -174,11 +174,11 @@ def bootstraps(cases: list[Case]) -> None:
     print(f"\n{head:<68}{'isoloss':>10}{'residual bootstrap':>20}{'with noise':>12}")
     options, totals = {"objective": "squared-log"}, np.zeros(4)
     for case in cases:
-        found = judged(case, options)
-        if isinstance(found, Refusal) or found.coverage is None:
+        outcome = judged(case, options)
+        if isinstance(outcome, Refusal) or outcome.coverage is None:
             continue
-        plain, noisy = residual_bootstrap(case, found, options)
-        shares = (found.coverage.share, plain.share, noisy.share)
+        plain, noisy = residual_bootstrap(case, outcome, options)
+        shares = (outcome.coverage.share, plain.share, noisy.share)
         totals += [*(share * plain.points for share in shares), plain.points]
         print(f"{case.name:<68}{shares[0]:>10.0%}{shares[1]:>20.0%}{shares[2]:>12.0%}", flush=True)
     *inside, points = totals

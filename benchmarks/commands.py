@@ -82,7 +82,7 @@ def main() -> None:
     chosen = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     sources = {"here": HERE} | ({"base": chosen.base.resolve()} if chosen.base else {})
-    found = defaultdict(list)
+    costs = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         command = ["-m", "isoloss.cli", "fit"]
         asked = {
@@ -96,8 +96,8 @@ def main() -> None:
         for _ in range(chosen.turns + 1):
             for what, words in asked.items():
                 for name, source in sources.items():
-                    found[what, name].append(measured(words, source))
-    for (what, name), (_, *turns) in found.items():  # the first writes bytecode
+                    costs[what, name].append(measured(words, source))
+    for (what, name), (_, *turns) in costs.items():  # the first writes bytecode
         seconds, most = [turn[0] for turn in turns], max(turn[1] for turn in turns)
         memory = f", {most:.0f} MB" if most else ""
         print(

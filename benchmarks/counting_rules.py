@@ -53,11 +53,11 @@ def porian(folder: Path) -> list[tuple[str, str, IsoFlop, float, float]]:
     out = []
     for row in published.iter_rows(named=True):
         own = points.filter([pl.col(key) == row[key] for key in KEYS])
-        found = isoflop(
+        reading = isoflop(
             own["flops"], own["n"], own["loss"], tokens=own["t"], noise=NOISE[row["dataset"]], level=LEVEL
         )
         step = STEPS[row["hparams"], row["warmup"], row["decay"], row["param_count"]]
-        out.append((CORPORA[row["dataset"]], step, found, row["n_exponent"], row["w_n_exponent"]))
+        out.append((CORPORA[row["dataset"]], step, reading, row["n_exponent"], row["w_n_exponent"]))
     return out
 
 
@@ -82,20 +82,20 @@ def main(folder: Path) -> None:
     for name in ("choice", "a, plain", "published", "a, weighted", "published", "budgets", "left out at C ="):
         shown.add_column(name, no_wrap=True)
     before = ""
-    for corpus, step, found, plain, weighted in porian(folder):
+    for corpus, step, reading, plain, weighted in porian(folder):
         if corpus != before:
             shown.add_section()
             shown.add_row(f"[bold]{corpus}[/bold]")
         before = corpus
-        weighed = found.params_weighted
+        weighed = reading.params_weighted
         shown.add_row(
             step,
-            _words(found.params),
+            _words(reading.params),
             f"{plain:.3f}",
             "" if weighed is None else _words(weighed),
             f"{weighted:.3f}",
-            f"{len(found.used)}/{len(found.budgets)}",
-            ", ".join(f"{one.flops:.3g}" for one in found.budgets if not one.used),
+            f"{len(reading.used)}/{len(reading.budgets)}",
+            ", ".join(f"{one.flops:.3g}" for one in reading.budgets if not one.used),
         )
     console.print(shown)
     shown = Table(title="One nanochat sweep under three counting rules")

@@ -86,7 +86,7 @@ def quick_fit(first: Fit, x: Mapping[str, Array], y_n: Array) -> Fit:
         all_p[free] = moved_F
         return all_p
 
-    found = least_squares(
+    solution = least_squares(
         lambda moved_F: law.value(theta(moved_F), z_In) - y_n / units.loss,
         np.array(first.theta)[free],
         jac=lambda moved_F: law.gradient(theta(moved_F), z_In)[:, free],
@@ -96,12 +96,12 @@ def quick_fit(first: Fit, x: Mapping[str, Array], y_n: Array) -> Fit:
         max_nfev=100,
     )
     df = len(y_n) - len(free)
-    variance = 2 * found.cost / df
+    variance = 2 * solution.cost / df
     covariance_pp = np.zeros((len(first.theta), len(first.theta)))
-    covariance_pp[np.ix_(free, free)] = variance * np.linalg.inv(found.jac.T @ found.jac)
+    covariance_pp[np.ix_(free, free)] = variance * np.linalg.inv(solution.jac.T @ solution.jac)
     return replace(
         first,
-        theta=tuple(theta(found.x)),
+        theta=tuple(theta(solution.x)),
         covariance=tuple(tuple(row) for row in covariance_pp),
         sigma=float(np.sqrt(variance)) * units.loss,
         df=df,

@@ -100,11 +100,11 @@ def line(name: str, scores: Scores, count: int | None = None) -> str:
 HEAD = f"{'':<58}{'tables':>7}{'held':>8}{'least':>8}{'half-width':>12}{'rms':>8}{'splits':>8}{'Winkler':>9}"
 
 
-def by_table(found: list[Table]) -> None:
+def by_table(chosen_on: list[Table]) -> None:
     """Each table under each method at 90 %, and all of them."""
     every: dict[str, list[Scores]] = {name: [] for name in METHODS}
     print(f"\n{HEAD.replace('tables', '  runs')}")
-    for of in found:
+    for of in chosen_on:
         for name, method in METHODS.items():
             scores = of_splits(of, method)
             every[name].append(scores)
@@ -127,23 +127,25 @@ def common(ours: Scores, theirs: Scores) -> Scores:
     return [one for one, other in zip(ours, theirs, strict=True) if one and other]
 
 
-def by_level(found: list[Table]) -> None:
+def by_level(chosen_on: list[Table]) -> None:
     print(f"\nthe forecast at other levels\n{HEAD}")
     for level in LEVELS:
-        print(line(f"{level:.0%}", [mean_of(of_splits(of, by_forecast, level)) for of in found]), flush=True)
+        print(
+            line(f"{level:.0%}", [mean_of(of_splits(of, by_forecast, level)) for of in chosen_on]), flush=True
+        )
 
 
-def by_rows(found: list[Table], others: list[Table]) -> None:
+def by_rows(chosen_on: list[Table], others: list[Table]) -> None:
     """Other splits, tables and rows than those that a choice was made on."""
     print(f"\nat 90 %, the top 25 % and 50 % hidden, which chose nothing\n{HEAD}")
-    for name, chosen in (("the same tables", found), ("tables that chose nothing", others)):
+    for name, chosen in (("the same tables", chosen_on), ("tables that chose nothing", others)):
         scores = [mean_of(of_splits(of, by_forecast, shares=HIDDEN_ELSEWHERE)) for of in chosen]
         print(line(name, scores), flush=True)
     scores = [mean_of(of_splits(of, by_forecast)) for of in others]
     print(line("the latter, top 15 % and 35 %", scores), flush=True)
     print(f"\nthe same tables, top 15 % and 35 %, rows of at least {TRAINED:g} tokens a parameter\n{HEAD}")
     for name in ("forecast", "kriged laws alone"):
-        scores = [mean_of(of_splits(well_trained(of), METHODS[name])) for of in found]
+        scores = [mean_of(of_splits(well_trained(of), METHODS[name])) for of in chosen_on]
         print(line(name, scores), flush=True)
 
 
@@ -152,18 +154,18 @@ def well_trained(of: Table) -> Table:
     return Table(of.family, of.name, of.params[keep], of.tokens[keep], of.loss[keep])
 
 
-def by_family(found: list[Table]) -> None:
+def by_family(chosen_on: list[Table]) -> None:
     """Constants chosen with a table's whole family left out: by Winkler's score of the other families."""
     print("\nconstants chosen with the whole family left out, by Winkler's score at all levels")
-    families = list(dict.fromkeys(of.family for of in found))
+    families = list(dict.fromkeys(of.family for of in chosen_on))
     for method, choices in TUNED.items():
-        every = {name: [at_levels(of, one) for of in found] for name, one in choices.items()}
+        every = {name: [at_levels(of, one) for of in chosen_on] for name, one in choices.items()}
         left_out: dict[float, Scores] = {level: [] for level in LEVELS}
         for family in families:
-            others = [i for i, of in enumerate(found) if of.family != family]
+            others = [i for i, of in enumerate(chosen_on) if of.family != family]
             best = min(choices, key=lambda name: winkler([every[name][i] for i in others]))
             print(f"{method}, {family}: {best}")
-            for of, scores in zip(found, every[best], strict=True):
+            for of, scores in zip(chosen_on, every[best], strict=True):
                 if of.family == family:
                     for level in LEVELS:
                         left_out[level].append(scores[level])
@@ -233,7 +235,7 @@ def print_means(title: str, rows: Rows) -> None:
 
 def main(folder: Path) -> None:
     begin = time.process_time()
-    found, others = list(tables(folder, CHOSEN_ON)), list(tables(folder, (unseen,)))
+    chosen_on, others = list(tables(folder, CHOSEN_ON)), list(tables(folder, (unseen,)))
     print("# isoloss: predictions beyond the runs, each table's top 15 % and 35 % of FLOPs, N and D hidden")
     print(f"# {cpu.with_versions('numpy', 'scipy')}, one thread")
     print(
@@ -245,10 +247,10 @@ def main(folder: Path) -> None:
         f"# The forecast has its own constants (least factor {LEAST_FACTOR:g}, t of {TAILS}), chosen on the"
     )
     print("# first tables below, but where a section says that it chooses. t plays no part at 90 %.")
-    by_table(found)
-    by_level(found)
-    by_family(found)
-    by_rows(found, others)
+    by_table(chosen_on)
+    by_level(chosen_on)
+    by_family(chosen_on)
+    by_rows(chosen_on, others)
     print(f"\nsimulated runs, twelve new ones to ten times the largest N and D, at 90 %\n{HEAD}")
     every = simulations((20, 60, 150, 400), (0.002, 0.01, 0.05), 8)
     print_means("the same by truth and method", every)

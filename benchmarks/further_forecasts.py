@@ -53,8 +53,8 @@ def every_row(folder: Path) -> None:
     """Runs below one token a parameter too, which extrapolation.py leaves out."""
     print(f"\npublic tables with all their rows, top 15 % and 35 %\n{HEAD}")
     with mock.patch.object(public_tables, "LEAST_RATIO", 0.0):
-        found = list(tables(folder, CHOSEN_ON))
-    print(line("forecast", [mean_of(of_splits(of, by_forecast)) for of in found]), flush=True)
+        chosen_on = list(tables(folder, CHOSEN_ON))
+    print(line("forecast", [mean_of(of_splits(of, by_forecast)) for of in chosen_on]), flush=True)
 
 
 def three_sizes(folder: Path, seeds: int) -> None:

@@ -65,14 +65,14 @@ def rows(table: pl.DataFrame, settings: dict) -> list[dict]:
             lambda run: variant_of(settings[run]["family"], settings[run]["shape"]), return_dtype=pl.Int64
         )
     )
-    found = []
+    out = []
     for (family, variant, params), group in table.group_by(
         "family", "variant", "params", maintain_order=True
     ):
         means = group.group_by("learning_rate").agg(pl.col("loss").mean()).sort("learning_rate")
         rates, losses = means["learning_rate"].to_list(), means["loss"].to_list()
         rate, how = best_rate(rates, losses)
-        found.append(
+        out.append(
             {
                 "family": family,
                 "variant": variant,
@@ -82,7 +82,7 @@ def rows(table: pl.DataFrame, settings: dict) -> list[dict]:
                 "grid": list(zip(rates, losses, strict=True)),
             }
         )
-    return found
+    return out
 
 
 if __name__ == "__main__":

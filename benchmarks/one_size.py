@@ -85,14 +85,14 @@ def splits(of: OneSize, shares: tuple[float, ...]) -> Iterator[np.ndarray]:
 
 def score(of: OneSize, hide: np.ndarray) -> tuple[float, ...] | None:
     """Share held, half-width, rms of log errors, Winkler's score of them; None where refused."""
-    found = attempt(
+    prediction = attempt(
         forecast, {of.name: of.size[~hide]}, of.loss[~hide], {of.name: of.size[hide]}, level=LEVEL
     )
-    if isinstance(found, Refusal):
+    if isinstance(prediction, Refusal):
         return None
-    truth, (low, high) = np.log(of.loss[hide]), np.log(found.interval.T)
+    truth, (low, high) = np.log(of.loss[hide]), np.log(prediction.interval.T)
     miss = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
-    rms = max(float(np.sqrt(np.mean((np.log(found.loss) - truth) ** 2))), 1e-9)
+    rms = max(float(np.sqrt(np.mean((np.log(prediction.loss) - truth) ** 2))), 1e-9)
     width = float(np.mean(np.exp((high - low) / 2) - 1))
     return float(np.mean(miss == 0)), width, rms, float(np.mean(high - low + 2 / (1 - LEVEL) * miss))
 
@@ -105,12 +105,12 @@ def line(name: str, scores: list[list[tuple[float, ...]]]) -> str:
     return f"{name:<66}{len(each):>7}{held:>8.1%}{width:>12.2%}{rms:>8.2%}{winkler:>9.4f}"
 
 
-def print_scores(name: str, found: list[OneSize], hidden: tuple[float, ...] | None) -> None:
+def print_scores(name: str, one_sized: list[OneSize], hidden: tuple[float, ...] | None) -> None:
     for what, rule in (("by likelihood", origins.shares), ("equal", equal)):
         with mock.patch.object(origins, "shares", rule):
             scores = [
                 [one for hide in hidden_rows(of, hidden) if (one := score(of, hide)) is not None]
-                for of in found
+                for of in one_sized
             ]
         print(line(f"{name}, shares {what}", scores), flush=True)
 

@@ -48,16 +48,16 @@ def by_forecast(of: Table, hide: np.ndarray, level: float) -> Ends:
 
 
 def ends_of(known: Forecaster, of: Table, hide: np.ndarray, level: float) -> Ends:
-    found = known.at(inputs_of(of, hide), level)
-    low, high = found.interval.T
-    return np.log(found.loss), np.log(low), np.log(high)
+    prediction = known.at(inputs_of(of, hide), level)
+    low, high = prediction.interval.T
+    return np.log(prediction.loss), np.log(low), np.log(high)
 
 
 def by_kriged_mean(of: Table, hide: np.ndarray, level: float) -> Ends:
     """The laws with their residuals, and no record of misses."""
     known = known_of(of, hide)
-    found = kriged_mean(known.laws, known.check_inputs(inputs_of(of, hide)))
-    mean, reach = found.mean_q + known.runs.middle_loss, normal_quantile(level) * found.sd_q
+    kriged = kriged_mean(known.laws, known.check_inputs(inputs_of(of, hide)))
+    mean, reach = kriged.mean_q + known.runs.middle_loss, normal_quantile(level) * kriged.sd_q
     return mean, mean - reach, mean + reach
 
 
@@ -67,10 +67,10 @@ def by_law(law: str, **options: Any) -> Method:
     def method(of: Table, hide: np.ndarray, level: float) -> Ends:
         fitted = fit(law, inputs_of(of, ~hide), of.loss[~hide], level=level, **options)
         there: dict[str, Any] = inputs_of(of, hide)
-        found = fitted.predict(**there)
-        if found.interval is None:
+        prediction = fitted.predict(**there)
+        if prediction.interval is None:
             raise Refusal("no interval")
-        return np.log(found.loss), np.log(found.interval[0]), np.log(found.interval[1])
+        return np.log(prediction.loss), np.log(prediction.interval[0]), np.log(prediction.interval[1])
 
     return method
 

@@ -205,8 +205,8 @@ def prove(name: str, recorded: str, base: str | None, folder: Path) -> str | Non
     if old["experiment"] != recorded:
         print(f"{name}: was stale at {revision[:12]} already; give another --base, or record it again")
         return None
-    if found := difference(name, old["tables"], new["tables"]):
-        print(f"{name}: NOT the same numbers; {found}")
+    if differing := difference(name, old["tables"], new["tables"]):
+        print(f"{name}: NOT the same numbers; {differing}")
         return None
     rows = sum(map(len, new["tables"].values()))
     exact = comparable(name, old["tables"]) == comparable(name, new["tables"])

@@ -33,16 +33,16 @@ MOST_TO_START = {"cold": 8.0, "warm": 3.0}
 
 
 async def run_all() -> list[results.Result]:
-    worker, found = await Worker.start(), []
+    worker, measured = await Worker.start(), []
     for panel in PANELS:
         settings = panel.settings().model_dump(mode="json")
         async for event in worker.measure(panel.name, settings):
             if event["event"] == "failed":
                 raise SystemExit(f"{panel.name}: {event['message']}")
             if event["event"] == "result":
-                found.append(results.Result.model_validate(event["result"]))
+                measured.append(results.Result.model_validate(event["result"]))
     await worker.kill()
-    return found
+    return measured
 
 
 def cpu_of_children() -> float:
@@ -83,23 +83,23 @@ def main() -> None:
     if chosen.start:
         return print_starts()
     keep = chosen.keep
-    found = asyncio.run(run_all())
+    measured = asyncio.run(run_all())
     whole = cpu_of_children()
-    alone = sum(result.cpu_seconds for result in found)
-    machine = found[0].machine
-    gflops = float(found[0].tables["rates"][0]["gflops"])
+    alone = sum(result.cpu_seconds for result in measured)
+    machine = measured[0].machine
+    gflops = float(measured[0].tables["rates"][0]["gflops"])
     lines = [
         f"{machine.line()}; {machine.cores} cores; {gflops:.0f} GFLOP/s on one thread; {results.now()[:10]}",
         "",
         f"{'panel':<16}{'CPU-seconds':>12}",
-        *[f"{result.panel:<16}{result.cpu_seconds:>12.1f}" for result in found],
+        *[f"{result.panel:<16}{result.cpu_seconds:>12.1f}" for result in measured],
         f"{'measuring':<16}{alone:>12.1f}",
         f"{'whole process':<16}{whole:>12.1f}   (at most {MOST:.0f} wanted)",
     ]
     print("\n".join(lines))
     if keep:
         files.write_text(HERE / "results" / "teaching.txt", "\n".join(lines) + "\n")
-        rows = [f"{result.panel} = {result.cpu_seconds:.2f}" for result in found]
+        rows = [f"{result.panel} = {result.cpu_seconds:.2f}" for result in measured]
         started = f"starting = {whole - alone:.2f}"
         head = [
             "# Written by benchmarks/teaching.py: CPU seconds of each panel at the deck's live size.",

@@ -13,6 +13,6 @@ PASSED = {
 def words(facts: Mapping[str, str]) -> str:
     """'file: glr.py; later tokens do not leak: passed; ...' of what checking a family has found, by name."""
     return "; ".join(
-        f"{PASSED[what]}: passed" if what in PASSED and found == "checked" else f"{what}: {found}"
-        for what, found in facts.items()
+        f"{PASSED[what]}: passed" if what in PASSED and outcome == "checked" else f"{what}: {outcome}"
+        for what, outcome in facts.items()
     )

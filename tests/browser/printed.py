@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 MARKED = """() => {
     const mark = (part, words, last) => {
-        const found = document.createElement('h6');
-        found.textContent = words;
-        part[last ? 'append' : 'prepend'](found);
+        const heading = document.createElement('h6');
+        heading.textContent = words;
+        part[last ? 'append' : 'prepend'](heading);
     };
     document.querySelectorAll('figure').forEach((figure, i) => {
         mark(figure, `figure ${i}`);

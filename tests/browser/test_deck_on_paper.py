@@ -11,7 +11,7 @@ TWO_A_PAGE = 200 / SLIDE[0]
 LEAST = 7
 
 LETTERS = """() => {
-  const slides = document.querySelector('.slides'), found = [];
+  const slides = document.querySelector('.slides'), parts = [];
   const walker = document.createTreeWalker(slides, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const part = node.parentElement, said = node.textContent.trim();
@@ -20,9 +20,9 @@ LETTERS = """() => {
     const to = part.closest('svg') ? part.getScreenCTM() : {a: 1, b: 0};
     const size = parseFloat(getComputedStyle(part).fontSize) * Math.hypot(to.a, to.b);
     const slide = part.closest('section').dataset.label;
-    found.push([size, slide, said.slice(0, 40), part.closest('.notes') !== null]);
+    parts.push([size, slide, said.slice(0, 40), part.closest('.notes') !== null]);
   }
-  return found;
+  return parts;
 }"""
 
 

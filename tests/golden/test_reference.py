@@ -141,7 +141,7 @@ def reference_losses(name, shape, text, *, warmup_steps=2, clip=1.0):
         {"params": [p for n, p in weights.items() if not matrix[n]], "weight_decay": 0.0},
     ]
     optimizer = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.99), eps=1e-8)
-    found = []
+    losses = []
     for step in range(STEPS):
         x_BT, y_BT = train_batch(text.train, seed=0, step=step, batch_size=BATCH, context=CONTEXT)
         pairs = zip(torch.from_numpy(x_BT), torch.from_numpy(y_BT), strict=True)
@@ -152,8 +152,8 @@ def reference_losses(name, shape, text, *, warmup_steps=2, clip=1.0):
         for group in optimizer.param_groups:
             group["lr"] = RATE * min(1.0, (step + 1) / warmup_steps)
         optimizer.step()
-        found.append(loss.item())
-    return found
+        losses.append(loss.item())
+    return losses
 
 
 # --- the comparison --------------------------------------------------------------------------------------

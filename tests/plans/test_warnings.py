@@ -90,8 +90,8 @@ def test_how_far_is_too_far_follows_the_error_rate_and_no_factor(simulated):
                 return factor
         return None
 
-    found = [nearest(rate) for rate in (0.05, 0.005, 0.001)]
-    assert found[0] < 1.2 < found[1] < found[2]
+    factors = [nearest(rate) for rate in (0.05, 0.005, 0.001)]
+    assert factors[0] < 1.2 < factors[1] < factors[2]
     # Negative control: where hidden runs were not missed, no distance is too far.
     assert nearest(1e-6) is None
 

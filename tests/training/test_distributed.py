@@ -32,7 +32,7 @@ def pair(task_in, tmp_path_factory):
     execution = Execution(device="cpu", ranks=2, micro_batches=4)
     task = task_in(place, "transformer", folder="ddp", execution=execution, **RUN)
     _, results = engine.launch(two_ranks.measure, task, lambda progress: None, lambda: True)
-    return SimpleNamespace(found=results, ddp=task, sharded=two_ranks.sharded(task))
+    return SimpleNamespace(results=results, ddp=task, sharded=two_ranks.sharded(task))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def events(task):
 
 @pytest.mark.parametrize("name", two_ranks.SHAPES)
 def test_gradients_are_those_of_one_process(pair, name):
-    differences = pair.found[name]
+    differences = pair.results[name]
     control = "control: the same data twice"
     assert differences[control] > 0.01
     assert differences[f"loss, {control}"] > 1e-4
@@ -65,7 +65,7 @@ def test_gradients_are_those_of_one_process(pair, name):
 
 
 def test_a_run_by_ddp_is_that_of_one_process(pair, alone):
-    assert (pair.found["stopped"], pair.found["ended"]) == (True, True)
+    assert (pair.results["stopped"], pair.results["ended"]) == (True, True)
     one, other = map(curve, alone)
     assert np.abs(curve(pair.ddp) - one).max() < CLOSE
     assert np.abs(other - one).max() > 10 * CLOSE
@@ -78,7 +78,7 @@ def test_a_run_by_ddp_is_that_of_one_process(pair, alone):
 
 
 def test_a_sharded_checkpoint_is_one_of_one_process_which_goes_on_from_it(pair, alone, task_in, tmp_path):
-    assert pair.found["cut"]
+    assert pair.results["cut"]
     (saved,) = (pair.sharded.lead.folder / "checkpoints").iterdir()
     whole = task_in(tmp_path, "transformer", **RUN)
     made = iter(range(1, 10_000))
@@ -95,7 +95,7 @@ def test_a_sharded_checkpoint_is_one_of_one_process_which_goes_on_from_it(pair, 
 
 
 def test_the_largest_model_of_a_paper_is_built_counted_and_divided(pair):
-    paper = pair.found["paper"]
+    paper = pair.results["paper"]
     assert paper["built"] == paper["formula"] > 1.4e9
     assert paper["mine"] == pytest.approx(paper["built"] / 2, abs=1), "the gate's bias is one number"
 

@@ -91,14 +91,15 @@ class Comparison:
         if len(self.entries) == 1:
             return f"{self.best.law} is the only form that the runs determine."
         best, rest = self.best, self.entries[1:]
-        words = f"{best.law} errs least on {self.hidden_words}"
-        words += f" ({100 * best.largest:.2g}%)" if best.largest is not None else ""
+        words = "No form could be fitted without the hidden runs"
+        if best.largest is not None:
+            words = f"{best.law} errs least on {self.hidden_words} ({text.percent(best.largest)})"
         equal = [law.law for law in rest if law.behind_largest and not law.behind_largest.told_apart]
         words += f". Not told apart from it: {', '.join(equal)}" if equal else ""
         for prefers, score in (("The folds prefer", "folds"), (f"{self.criterion} prefers", "criterion")):
             scored = [law for law in self.entries if getattr(law, score) is not None]
             first = min(scored, key=attrgetter(score), default=best)
-            words += "" if first is best else f". {prefers} {first.law}"
+            words += "" if first is best and best.largest is not None else f". {prefers} {first.law}"
         return f"{words}{self._forecast_words()}."
 
     def _forecast_words(self) -> str:

@@ -125,9 +125,9 @@ def forecaster_of(
 
 def _with_sweep(source: Mapping[str, Any], said: str) -> dict[str, Any]:
     """``source`` with what is ``said`` of a sweep, in place of what holds for all its settings."""
-    found = [each for each in source.get("findings", ()) if each.get("kind") != "no-seeds"]
+    findings = [each for each in source.get("findings", ()) if each.get("kind") != "no-seeds"]
     notes = [note for note in source.get("notes", ()) if note != NO_SEEDS]
-    return {**source, "findings": [*found, sweep_doubt(said)], "notes": notes}
+    return {**source, "findings": [*findings, sweep_doubt(said)], "notes": notes}
 
 
 def _best_rows(data: FitData, source: Mapping[str, Any]) -> tuple[FitData, str]:
