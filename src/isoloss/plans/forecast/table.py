@@ -17,9 +17,10 @@ from isoloss.amounts import plausible
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Array, Fit, FitData, Prediction, far_warnings
 from isoloss.plans.forecast.extra_columns import check_scales, sweep_doubt, unasked_doubts
-from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster, worst_of
+from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster
 from isoloss.plans.forecast.forms import forecast_inputs
 from isoloss.plans.forecast.runs import log_columns, no_sizes
+from isoloss.plans.forecast.warnings import worst_of
 from isoloss.provenance import check_source
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import NO_SEEDS, columns_for, in_refusal, source_warnings
