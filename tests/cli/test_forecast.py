@@ -60,6 +60,8 @@ def test_json_keeps_the_contract_for_one_point_and_for_more(isoloss):
         (("--params", "-1", "--tokens", "1e10"), 2, "params is -1"),
         ((*POINT, "--input", "tokens=1e9"), 2, "--input: tokens is given twice"),
         ((*POINT, "--input", "batch=512"), 2, "batch is no size that the loss falls in"),
+        ((*POINT, "--level", "0.9999999999999999"), 2, "level is 0.9999999999999999"),
+        ((*POINT, "--level", "1e-9"), 2, "give a share from 0.000001 to 0.999999"),
     ],
 )
 def test_what_cannot_be_asked_is_said(isoloss, arguments, code, words):
