@@ -42,6 +42,6 @@ def side_words(flops_n: Array, params_n: Array, loss_n: Array) -> str:
         if count >= ONE_SIDE * len(budgets):
             return (
                 f"in {count} of {len(budgets)} budgets the loss is lowest at the {end} size: all runs lie on "
-                "one side of the best sizes, and the exponents rest on that side"
+                "one side of the best sizes. The exponents rest on that side"
             )
     return ""

@@ -256,7 +256,7 @@ def doubts_with_forecast(
 
 
 def _too_far(interval: Any, forecast: Forecast) -> list[str]:
-    """Of the farthest point that the table's own error rate makes doubtful, what it adds there.
+    """Of the farthest point that the table's own error rate makes doubtful, what it adds to the error there.
 
     It does where the ``interval`` of the law is narrower than the forecast's, or there is none, and where the
     error rate is much of the forecast's.
@@ -273,11 +273,12 @@ def _too_far(interval: Any, forecast: Forecast) -> list[str]:
     worst = int(np.argmax(away_n))
     size = max(forecast.extrapolation, key=lambda name: forecast.extrapolation[name][worst])
     times, where = text.number(float(far_n[worst]), 3), worst_of(forecast.inputs, away_n)
-    adds, rate = text.percent(forecast.error_outside[worst]), text.percent(forecast.error_rate)
-    law = f", and the law's interval is {text.number(float(share_n[worst]), 2)} times the forecast's"
+    more, rate = text.percent(forecast.error_outside[worst]), text.percent(forecast.error_rate)
+    law = f". The law's interval is {text.number(float(share_n[worst]), 2)} times the forecast's"
     return [
-        f"{size} {times} times outside the runs{where}: this table's error rate adds {adds} ({rate} for each "
-        f"factor e, {forecast.rate_from}){law if interval is not None else ''}"
+        f"so far outside the runs expect the loss to be off by {more} more than inside{where}. The farthest "
+        f"is {size}, {times} times outside; the error rate is {rate} for each factor e, {forecast.rate_from}"
+        f"{law if interval is not None else ''}"
     ]
 
 
