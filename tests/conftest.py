@@ -10,6 +10,7 @@ import pytest
 import story
 import telling
 import user_family
+from brevity import wordy
 from hypothesis import settings
 
 from isoloss.figures import paper, render
@@ -263,7 +264,10 @@ def ran(tiny, family_file, tmp_path_factory):
 
 @pytest.fixture
 def isoloss(monkeypatch, capsys):
-    """isoloss('run', ...) -> (exit code, stdout, stderr), through the entry point."""
+    """isoloss('run', ...) -> (exit code, stdout, stderr), through the entry point.
+
+    Each warning is short; those of `run` are about a machine, and the rest about numbers.
+    """
     from isoloss import cli
 
     def call(*arguments):
@@ -274,6 +278,9 @@ def isoloss(monkeypatch, capsys):
             code = 0
         except SystemExit as exit_:
             code = exit_.code or 0
-        return (code, *capsys.readouterr())
+        out, err = capsys.readouterr()
+        said = [line.removeprefix("warning: ") for line in out.splitlines() if line.startswith("warning: ")]
+        assert arguments[:1] == ("run",) or [warning for warning in said if wordy(warning)] == []
+        return code, out, err
 
     return call

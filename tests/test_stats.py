@@ -267,11 +267,18 @@ def test_bad_values_are_input_errors(values):
             make(values)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, 95, "0.9"])
-def test_a_level_is_between_0_and_1(level):
+@pytest.mark.parametrize("level", [0.0, 1e-300, 0.9999999999999999, 1.0, 95, np.nan, "0.9"])
+def test_a_level_that_no_interval_can_have_is_refused_with_the_range(level):
     for make in (lambda: mean([1.0, 2.0], level=level), lambda: share(1, 2, level=level)):
-        with pytest.raises(InputError, match="level is"):
+        with pytest.raises(InputError, match=f"level is {level!r}") as refused:
             make()
+        assert "from 0.000001 to 0.999999" in refused.value.mend
+
+
+def test_both_ends_of_the_levels_can_be_asked():
+    narrow, wide = (mean([1.0, 2.0], level=level) for level in (1e-6, 0.999999))
+    assert 1.5 < narrow.high < 1.5001
+    assert 1e5 < wide.high < inf
 
 
 def test_a_share_of_five_and_of_ten():

@@ -168,6 +168,19 @@ def test_words():
     assert (text.capital("one law"), text.capital("")) == ("One law", "")
 
 
+def test_the_headline_of_a_warning_is_its_first_sentence():
+    assert text.headline("off by 0.3% more. The farthest is N. It is") == (
+        "off by 0.3% more.",
+        "The farthest is N. It is",
+    )
+    assert text.headline("two kinds of runs? Without them: L = 2") == (
+        "two kinds of runs?",
+        "Without them: L = 2",
+    )
+    for whole in ("Muennighoff et al. 2023 say so", "one", ""):
+        assert text.headline(whole) == (whole, "")
+
+
 @given(st.floats(allow_nan=True, allow_infinity=True))
 def test_no_number_is_too_odd_for_words(value):
     for write in (text.count, text.size, text.power, text.number, text.loss, text.signed, text.percent):

@@ -23,6 +23,8 @@ Row = dict[str, Any]
 
 LEVEL = 0.95
 """Of every interval in figures, sentences and demos."""
+LEAST_LEVEL, MOST_LEVEL = 1e-6, 0.999999
+"""Beyond these an interval is a point, or nothing that runs could show."""
 MEDIAN_TO_SD = 1.4826
 """Of absolute values of normal noise: its standard deviation over their median."""
 
@@ -89,9 +91,10 @@ class Noise:
 
 
 def check_level(level: float) -> float:
-    """Raises InputError unless it is a number between 0 and 1."""
-    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
-        raise InputError(f"level is {level!r}", mend="give a share between 0 and 1, such as 0.9")
+    """Raises InputError unless it is a share that an interval can have."""
+    if not isinstance(level, int | float) or not LEAST_LEVEL <= level <= MOST_LEVEL:
+        ends = f"{LEAST_LEVEL:.6f} to {MOST_LEVEL:.6f}"
+        raise InputError(f"level is {level!r}", mend=f"give a share from {ends}, such as 0.9")
     return float(level)
 
 

@@ -64,6 +64,12 @@ def power(value: float, digits: int = 3) -> str:
     return _plain(f"{value:.{digits}g}")
 
 
+def headline(said: str) -> tuple[str, str]:
+    """The first sentence of a warning, which says what matters, and its detail: '' where there is none."""
+    first, *rest = re.split(r"(?<=[.?!]) (?=[A-Z])", said, maxsplit=1)
+    return first, "".join(rest)
+
+
 def _plain(spelled: str) -> str:
     return re.sub(r"e\+?(-?)0*", r"e\1", spelled)
 

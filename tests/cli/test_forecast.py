@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isoloss import predict
+from isoloss import predict, text
 from isoloss.sources.fits import read_fit
 
 CONTRACT = "loss interval level laws error_rate origins extrapolation warnings source"
@@ -60,6 +60,8 @@ def test_json_keeps_the_contract_for_one_point_and_for_more(isoloss):
         (("--params", "-1", "--tokens", "1e10"), 2, "params is -1"),
         ((*POINT, "--input", "tokens=1e9"), 2, "--input: tokens is given twice"),
         ((*POINT, "--input", "batch=512"), 2, "batch is no size that the loss falls in"),
+        ((*POINT, "--level", "0.9999999999999999"), 2, "level is 0.9999999999999999"),
+        ((*POINT, "--level", "1e-9"), 2, "give a share from 0.000001 to 0.999999"),
     ],
 )
 def test_what_cannot_be_asked_is_said(isoloss, arguments, code, words):
@@ -76,14 +78,15 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     out = isoloss("predict", "fit.json", *POINT)[1]
     assert f"forecast from the same runs: {alone['loss']:.4f}" in out
     assert "outside the runs: trust the forecast" in out
-    assert "times outside the runs: this table's error rate adds" in out
+    assert "warning: so far outside the runs expect the loss to be off by " in out
     law = read_fit("fit.json")
     at = {"params": np.array([1e8, float(POINT[1])]), "tokens": np.array([1e10, float(POINT[3])])}
     for inputs in (at, {name: float(values[1]) for name, values in at.items()}):  # many, and one
-        (adds,) = [words for words in predict(law, **inputs).warnings if "times outside the runs" in words]
+        (adds,) = [words for words in predict(law, **inputs).warnings if "so far outside" in words]
         several = isinstance(inputs["params"], np.ndarray)
         assert (" (params 7B, tokens 140B)" in adds) == several  # of many the worst is named
-        assert adds.replace(" (params 7B, tokens 140B)", "") in out
+        first, detail = text.headline(adds.replace(" (params 7B, tokens 140B)", ""))
+        assert f"warning: {first}\n    {detail}\n" in out
         assert not any("lies a factor" in words for words in predict(law, **inputs).warnings)
     assert any("lies a factor" in words for words in law.predict(params=7e10, tokens=1.4e12).warnings)
     assert any("lies a factor" in words for words in predict("chinchilla", params=7e13, tokens=1e13).warnings)
@@ -93,7 +96,7 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     for command in ("plan", "design"):
         asked = ("--flops", "1e24") if command == "plan" else ("--budget", "1e21", *POINT)
         out = isoloss(command, "fit.json", *asked)[1]
-        assert "times outside the runs: this table's error rate adds" in out
+        assert "warning: so far outside the runs expect the loss to be off by " in out
         assert "lies a factor" not in out
     inside = isoloss("predict", "fit.json", "--params", "1e8", "--tokens", "1e10")[1]
     assert "inside the runs: the law and the forecast agree" in inside
@@ -107,7 +110,7 @@ def test_predict_shows_the_forecast_of_the_fits_own_runs(isoloss, here):
     curve = json.loads((here / "fit.json").read_text("utf-8")) | {"covariance": None, "status": "CURVE_ONLY"}
     (here / "curve.json").write_text(json.dumps(curve), "utf-8")
     out = isoloss("predict", "curve.json", "--params", "7e10", "--tokens", "1.4e12")[1]
-    assert "times outside the runs: this table's error rate adds" in out
+    assert "warning: so far outside the runs expect the loss to be off by " in out
     assert "lies a factor" not in out
     assert "times the forecast's" not in out
     # A published law carries no runs.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import spec
 import story
+from brevity import sentences, too_long, too_much
 
 from isoloss.analysis import refits
 from isoloss.analysis.findings import findings_of
@@ -20,30 +21,9 @@ from isoloss.records import reference
 SHIPPED = reference.names()[1:]
 STORIES = [name for name, one in vars(story).items() if isinstance(one, story.Story)]
 
-INTERVAL = re.compile(r"\([^()]*\d[^()]* (?:to|and) [^()]*\)")
-FORMULA = re.compile(r"\b\w+ = [^,;]*\^[^,;]*")
-NUMBER = re.compile(r"(?<![\w-])[+−]?\d[\d.,]*(?:[–-]\d+)?%?[KMBT]?(?![\w-]*layer)(?!-fold)")
-WORDS, NUMBERS = 30, 3
 NAMES = {*FORMS, *(name for form in FORMS.values() for name in form.parameters), "d_ff", "d_model", "d_head"}
 WHOLE = 25
 """Words of a whole finding that stands first on a page: of a study that ships, or of a fit."""
-
-
-def sentences(text):
-    return re.split(r"(?<=[.?!]) ", text)
-
-
-def numbers(sentence):
-    """Each with its interval in brackets is one, and so is a formula; '2-layer' is a name."""
-    return NUMBER.findall(FORMULA.sub("1", INTERVAL.sub("", sentence)))
-
-
-def too_long(text):
-    return [sentence for sentence in sentences(text) if len(sentence.split()) > WORDS]
-
-
-def too_much(text):
-    return too_long(text) + [sentence for sentence in sentences(text) if len(numbers(sentence)) > NUMBERS]
 
 
 def of_figure(figure):

@@ -302,7 +302,7 @@ def test_doubts_are_said(known, fitted):
     assert any("outside the data" in warning for warning in far.warnings)
     assert not any("outside the data" in warning for warning in near.warnings)
     forecast_warnings = plan(fitted, flops=1e26).warnings
-    assert any("this table's error rate adds" in warning for warning in forecast_warnings)
+    assert any("so far outside the runs" in warning for warning in forecast_warnings)
     assert not any("outside the data" in warning for warning in forecast_warnings)
     by_column = replace(fitted, source={"columns": {"params": "params"}, "study": True})
     assert any("output head" in warning for warning in plan(by_column, flops=1e20).warnings)

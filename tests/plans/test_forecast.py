@@ -1,11 +1,13 @@
 """The forecast: what changes nothing, what is refused, and that its intervals hold."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from simulated_runs import AT, asked, loss_at, runs_of
 
 from isoloss.errors import InputError, Refusal
-from isoloss.plans.forecast import forecast
+from isoloss.plans.forecast import forecast, forecaster
 from isoloss.plans.forecast.bases import SEVERAL_INPUTS, fit_base
 from isoloss.plans.forecast.kriging import krige
 from isoloss.plans.forecast.runs import MOST_RUNS, log_runs
@@ -76,6 +78,23 @@ def test_a_part_of_the_runs_is_a_note(count, has_note):
 def test_levels_nest(simulated):
     widths = [np.diff(asked(*simulated, level=level).interval, axis=1) for level in (0.5, 0.8, 0.9, 0.95)]
     assert np.all(np.diff(np.array(widths), axis=0) > 0)
+
+
+@pytest.mark.parametrize("level", [1e-6, 0.999999])
+def test_the_least_and_the_largest_level_have_an_interval(simulated, level):
+    """Ten powers of ten outside too: a warning of NumPy would fail."""
+    far = {"params": [5e9, 1e19], "tokens": [4e11, 1e21]}
+    ends = asked(*simulated, far, level=level).interval
+    assert np.all((ends > 0) & np.isfinite(ends) & (ends[:, :1] < ends[:, 1:]))
+
+
+def test_an_interval_ends_before_floats_do(simulated):
+    N, D, loss = simulated
+    known = forecaster({"params": N, "tokens": D}, loss)
+    hopeless = replace(known, rate=replace(known.rate, rate=50.0))
+    found = hopeless.at({"params": 1e15, "tokens": 1e17}, 0.999)
+    assert np.all(np.isfinite(found.interval))
+    assert any("the interval spans a factor of" in warning for warning in found.warnings)
 
 
 # The parts

@@ -26,7 +26,7 @@ def test_rows_far_from_the_rest_are_named_with_the_loss_without_them():
     prediction = isoloss.forecast(table, **POINT)
     rest = isoloss.forecast(table.filter(~pl.int_range(pl.len()).is_in([2, 16])), **POINT)
     low, high = rest.interval[0]
-    without = f"without them the loss is {rest.loss[0]:.4f}, {low:.4f} to {high:.4f}"
+    without = f"without them the loss is {rest.loss[0]:.4f} ({low:.4f} to {high:.4f})"
     assert outlier_warnings(prediction) == [f"rows 3, 17 lie far from the rest: {without}"]
     assert np.log(high / low) < 0.5 * np.log(prediction.interval[0, 1] / prediction.interval[0, 0])
     # Numbers are those of the table as given, whatever is left out or stands there twice.

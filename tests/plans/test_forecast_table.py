@@ -125,7 +125,7 @@ def test_a_prediction_takes_the_shapes_that_its_law_takes(frame):
     assert (grid.loss.shape, grid.interval[0].shape, flat.loss.shape) == ((2, 3), (2, 3), (3,))
     assert grid.loss[1] == pytest.approx(flat.loss)
     for prediction in (grid, flat):
-        assert any("this table's error rate adds" in warning for warning in prediction.warnings)
+        assert any("so far outside the runs" in warning for warning in prediction.warnings)
     none = isoloss.predict(law, params=[], tokens=[])
     assert (none.loss.shape, none.warnings) == ((0,), law.warnings)
 

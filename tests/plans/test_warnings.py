@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from brevity import numbers
 
-from isoloss import predict
+from isoloss import predict, text
 from isoloss.errors import Refusal
 from isoloss.plans import plan, warnings
 from isoloss.plans.design import design
@@ -45,12 +46,12 @@ def test_missing_intervals_and_far_plans_are_said(fitted, known):
 @pytest.mark.parametrize(
     ("law", "rate", "said"),
     [
-        ((0.9, 1.3), (0.01, 0.2), "params 1.05 times"),
-        ((0.5, 0.9), (0.01, 0.2), "params 1e4 times"),
+        ((0.9, 1.3), (0.01, 0.2), "params, 1.05 times"),
+        ((0.5, 0.9), (0.01, 0.2), "params, 1e4 times"),
         ((1.1, 1.3), (0.01, 0.2), None),
-        ((1.1, 1.3), (0.01, 0.3), "params 1e4 times"),
-        ((1.1, 1.3), (0.3, 0.2), "params 1.05 times"),
-        (None, (0.01, 0.2), "params 1e4 times"),
+        ((1.1, 1.3), (0.01, 0.3), "params, 1e4 times"),
+        ((1.1, 1.3), (0.3, 0.2), "params, 1.05 times"),
+        (None, (0.01, 0.2), "params, 1e4 times"),
     ],
 )
 def test_a_point_is_doubted_where_the_error_rate_counts_or_the_law_is_surer(plain, law, rate, said):
@@ -66,11 +67,13 @@ def test_a_point_is_doubted_where_the_error_rate_counts_or_the_law_is_surer(plai
     )
     interval = None if law is None else np.exp(np.outer([-1, 1], half * law))
     doubts = doubts_with_forecast(["a"], ["far"], interval, forecast)
-    assert [words.split(" outside")[0] for words in doubts] == ["a", *([said] if said else [])]
+    assert len(doubts) == 1 + bool(said)
     for words in doubts[1:]:
         point = "params 2B, tokens 10B" if "1.05" in said else "params 7T, tokens 100B"
-        assert f"outside the runs ({point}): this table's error rate adds" in words
-        assert ("times the forecast's" in words) == (law is not None)
+        first, detail = text.headline(words)
+        assert first.endswith(f"% more than inside ({point}).")
+        assert f"The farthest is {said} outside" in detail
+        assert ("times the forecast's" in detail) == (law is not None)
     # Without a forecast a factor is all there is.
     assert doubts_with_forecast(["a"], ["far"], interval, None) == ("a", "far")
     refused = doubts_with_forecast(["a"], ["far"], interval, Refusal("too few"))
@@ -86,7 +89,7 @@ def test_how_far_is_too_far_follows_the_error_rate_and_no_factor(simulated):
         moved = replace(known, rate=replace(known.rate, rate=rate))
         for factor in times:
             forecast = moved.at({"params": factor * N.max(), "tokens": np.median(D)})
-            if any("error rate adds" in words for words in doubts_with_forecast([], [], (1, 9), forecast)):
+            if any("expect the loss" in words for words in doubts_with_forecast([], [], (1, 9), forecast)):
                 return factor
         return None
 
@@ -102,10 +105,13 @@ def test_the_same_is_said_by_predict_and_plan(fitted):
     assert planned == plan(fitted, flops=6e21)
     assert max(planned.extrapolation.values()) < 10
     prediction = predict(fitted, params=planned.params, tokens=planned.tokens)
-    said = [[text for text in result.warnings if "outside" in text] for result in (planned, prediction)]
+    said = [[words for words in result.warnings if "outside" in words] for result in (planned, prediction)]
     assert said[0] == said[1]
-    assert "times outside the runs: this table's error rate adds" in said[0][0]
-    assert "for each factor e, from hiding runs of this table" in said[0][0]
+    first, detail = text.headline(said[0][0])
+    assert first.startswith("so far outside the runs expect the loss to be off by 0.")
+    assert len(first.split()) <= 20
+    assert len(numbers(first)) == 1
+    assert "for each factor e, from hiding runs of this table" in detail
     # Negative control: by factors alone there is nothing to doubt at this distance.
     assert not any("outside" in text for text in plan(fitted, flops=6e21, with_forecast=False).warnings)
 

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from typer.main import get_command_name
 from typer.models import CommandInfo
 
+from isoloss import text
 from isoloss.errors import RunError
 from isoloss.version import __version__
 
@@ -109,13 +110,13 @@ def show_json(value: Any) -> None:
     print(strict_json(value))
 
 
-def say(text: str) -> None:
+def say(line: str) -> None:
     """A line on stdout. What a file holds may not steer the terminal: control characters become '?'."""
-    print(plain(text))
+    print(plain(line))
 
 
-def plain(text: str) -> str:
-    return _CONTROL.sub("?", text)
+def plain(line: str) -> str:
+    return _CONTROL.sub("?", line)
 
 
 def show(parts: "Iterable[str | Table]") -> None:
@@ -147,10 +148,10 @@ def respond(
     *,
     verbose: bool = False,
 ) -> None:
-    """The result on stdout: ``value`` as JSON, or in words with the reasons to doubt it, a line each.
+    """The result on stdout: ``value`` as JSON, or in words with the reasons to doubt it.
 
-    The gravest reasons come first; unless ``verbose``, those beyond a screen are counted. Raises RunError for
-    a number that is not finite, in words as in JSON.
+    Each is a line, and its detail one below it. The gravest come first; unless ``verbose``, those beyond a
+    screen are counted. Raises RunError for a number that is not finite, in words as in JSON.
     """
     from isoloss.plain import json_values  # pydantic is slow to import, and --help needs none
 
@@ -162,6 +163,7 @@ def respond(
     show(parts)
     messages = list(dict.fromkeys(warnings))
     shown = messages if verbose else messages[:_SCREEN]
-    show(f"warning: {warning}" for warning in shown)
+    for first, detail in map(text.headline, shown):
+        show([f"warning: {first}", *([f"    {detail}"] if detail else [])])
     if len(messages) > len(shown):
         say(f"warning: and {len(messages) - len(shown)} more, with --verbose")

@@ -151,7 +151,7 @@ def _by_designs(form: Form, rows: Rows, solved: Solved, options: Options) -> Sol
         return replace(solved, seeds=noise)
     # The law's own error is shared by the seeds of a design: the designs are what counts.
     note = (
-        f"seeds of one design agree better than the law fits (p = {noise.p:.2g}): intervals count the "
+        f"seeds of one design agree better than the law fits (p = {noise.p:.2g}). Intervals count the "
         f"{noise.designs} designs and hold the law's own error inside the data"
     )
     by_design = _solved(form, rows, options, designs(rows.x_In).astype(str))

@@ -171,8 +171,8 @@ class Solved:
 def _steep(law: Form, params: Mapping[str, float], held: Mapping[str, float]) -> list[str]:
     """Exponents of N and D that no published law has: a sign of too little range, however sure they look."""
     return [
-        f"{name} is {params[name]:.3g}: published exponents of N and D lie below {STEEP:g}, and a free fit "
-        "runs off to larger ones where the runs do not determine it"
+        f"{name} is {params[name]:.3g}: published exponents of N and D lie below {STEEP:g}. A free fit runs "
+        "off to larger ones where the runs do not determine it"
         for of in ("params", "tokens")
         for name in law.spans.get(of, ())
         if name not in held and name in law.limits and params[name] > STEEP

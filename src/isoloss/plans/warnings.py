@@ -71,7 +71,8 @@ def counted(source: Mapping[str, Any], doubts: Sequence[str], flops_per_token: f
     if abs(own_rule / flops_per_token - 1) < _SAME_RULE:
         return rest
     ours = f"{flops_per_token:g} N D"
-    return [*rest, f"FLOPs mean {ours} here, but {rule}: count yours as {ours}"]
+    otherwise = f"FLOPs mean {ours} here, but the table counts otherwise: count yours as {ours}"
+    return [*rest, f"{otherwise}. There {rule}"]
 
 
 def counting_warning(source: Mapping[str, Any], flops_per_token: float) -> str:
@@ -84,8 +85,8 @@ def counting_warning(source: Mapping[str, Any], flops_per_token: float) -> str:
         return f"{rule} counts N as the table of runs does, which does not say: embeddings in or out?"
     if (ours and column == "params") or "non_emb" in column or "no_emb" in column:
         return (
-            f"N is the column {column!r}, without embeddings, so {rule} leaves out the output head (and "
-            "attention): small models look cheaper than they are and N_opt grows too fast with C"
+            f"N is the column {column!r}, without embeddings: {rule} leaves out the output head and "
+            "attention. Small models look cheaper than they are, and N_opt grows too fast with C"
         )
     return f"N is the column {column!r} and {rule}: count your budget and your model the same way"
 
@@ -97,8 +98,8 @@ def repeat_warnings(epochs: float | None, most: float | None, assumed: bool) -> 
     out = []
     if assumed and epochs > 1:
         out.append(
-            f"repeated tokens are assumed to lose worth with R*_D = {R_STAR:.2f} (Muennighoff et al. 2023, "
-            "arXiv 2305.16264, measured on other data and models); the intervals do not contain that"
+            f"repeated tokens are assumed to lose worth with R*_D = {R_STAR:.2f}; the intervals do not "
+            "contain that. Muennighoff et al. 2023 (arXiv 2305.16264) measured it on other data and models"
         )
     if most is not None and epochs > most * (1 - 1e-6):
         out.append("max_epochs binds: the law alone would train a smaller model on more tokens")

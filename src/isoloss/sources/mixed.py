@@ -15,6 +15,7 @@ from isoloss.sources.table import Runs, TableIssue, row_words, share
 _SOURCES = frozenset({
     "lab", "laboratory", "organization", "organisation", "source", "paper", "team", "author",
 })  # fmt: skip
+_NAMED = 4  # of columns in which rows of equal inputs differ
 LEAST_DIVERGED, MOST_DIVERGED = 5, 0.1
 """More accused rows than both, of those there are, and something else is wrong with the table."""
 
@@ -28,9 +29,16 @@ def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
     settings = [name for name in (*SETTINGS, "tokens") if name in data.columns and name not in inputs]
     labels = [name for name in data.columns if name.startswith("label ")]
     repeats = data.filter(pl.len().over(inputs) > 1)
-    differ = [name for name in [*settings, *labels] if _differs(repeats, inputs, name, name in labels)]
+    differ = [
+        name
+        for name in [*settings, *labels]
+        if _differs(
+            repeats.filter(~pl.col("row").is_in(runs.bad_rows(name))), inputs, name, label=name in labels
+        )
+    ]
     if differ:
-        words = ", ".join(name.removeprefix("label ") for name in differ)
+        words = ", ".join(name.removeprefix("label ") for name in differ[:_NAMED])
+        words += f" and {len(differ) - _NAMED} more" if len(differ) > _NAMED else ""
         text = f"rows of equal {', '.join(inputs)} differ in {words}: they are no seeds"
         name = runs.columns.get(differ[0], differ[0].removeprefix("label "))
         value = _value_to_keep(repeats, inputs, differ[0])
@@ -64,7 +72,7 @@ def _value_to_keep(repeats: pl.DataFrame, inputs: list[str], name: str) -> Any:
     return told[name][0]
 
 
-def _differs(repeats: pl.DataFrame, inputs: list[str], name: str, label: bool) -> bool:
+def _differs(repeats: pl.DataFrame, inputs: list[str], name: str, *, label: bool) -> bool:
     """Whether rows of equal inputs differ in ``name``; of a label, in values that most sizes share."""
     if repeats.is_empty():
         return False
@@ -93,14 +101,14 @@ def many_diverged(runs: Runs, diverged: Mapping[int, str]) -> Iterator[TableIssu
     rows = tuple(row for row, why in diverged.items() if why.startswith("loss "))
     if len(rows) < LEAST_DIVERGED or len(rows) <= MOST_DIVERGED * runs.frame.height:
         return
-    text = f"{len(rows)} of {runs.frame.height} rows look diverged (row {rows[0]}: {diverged[rows[0]]})"
-    text += ": are there losses of two kinds in one column?"
+    text = (
+        f"{len(rows)} of {runs.frame.height} rows look diverged: are there losses of two kinds in one column?"
+    )
     mend = "keep one kind with where, or --accept many-diverged"
     if name := _telling(with_labels(runs, few=True), rows):
-        text, mend = (
-            f"{text} {name} tells them apart",
-            f"keep one {name} with where, or --accept many-diverged",
-        )
+        text = f"{text} {name} tells them apart."
+        mend = f"keep one {name} with where, or --accept many-diverged"
+    text += f" Row {rows[0]}: {diverged[rows[0]]}"
     yield TableIssue("many-diverged", "refuse", rows, text, mend)
 
 

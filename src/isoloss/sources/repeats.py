@@ -18,6 +18,7 @@ SETTINGS = (
     "family", "dataset", "tokenizer", "vocab", "context", "n_layer", "d_model", "d_ff", "n_head",
     "learning_rate", "batch_tokens", "batch_sequences", "planned_steps", "recurrence", "position",
 )  # fmt: skip
+_GROUPS = 4  # of equal rows that are named
 SAME_LOSS = 1e-5
 """Seeds scatter by 1e-3 of the loss; one seed run again by less than this."""
 _LOGGED = frozenset({
@@ -33,12 +34,14 @@ def duplicates(runs: Runs) -> Iterator[TableIssue]:
     copies = [[row for row in group if row in present] for group in runs.copies]
     repeated = sorted(row for group in copies for row in group[1:])
     if repeated:
-        groups = "; ".join(" = ".join(map(str, group[:12])) for group in copies[:12] if len(group) > 1)
+        same = [group for group in copies if len(group) > 1]
+        groups = "; ".join(" = ".join(map(str, group[:12])) for group in same[:_GROUPS])
+        more = f" and {len(same) - _GROUPS} more groups" if len(same) > _GROUPS else ""
         yield TableIssue(
             "duplicate-rows",
             "warn",
             tuple(repeated),
-            f"{row_words(repeated)} repeat earlier rows in every column ({groups[:200]})",
+            f"{row_words(repeated)} repeat earlier rows in every column. Equal are {groups}{more}",
             "keep one of each, or give weights",
         )
     if rows := _near_copies(runs.frame.filter(~pl.col("row").is_in(repeated))):

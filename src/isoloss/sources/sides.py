@@ -19,8 +19,10 @@ def one_sided(runs: Runs) -> str:
     Budgets are those of the table's own FLOPs, which may be no multiple of N D; of N D if it has none.
     """
     frame = runs.frame.filter(pl.col("weights") > 0) if "weights" in runs.frame.columns else runs.frame
-    numbers = numbers_of(frame, (runs.count, "tokens", "flops", "loss"))
-    flops_n = numbers["flops"] if runs.has("flops") else np.array([np.nan])
+    told = frame.filter(~pl.col("row").is_in(runs.bad_rows("flops")))
+    own = runs.has("flops") and 2 * told.height > frame.height
+    numbers = numbers_of(told if own else frame, (runs.count, "tokens", "flops", "loss"))
+    flops_n = numbers["flops"] if own else np.array([np.nan])
     if not np.all(flops_n > 0):  # or a cell is empty
         flops_n = numbers[runs.count] * numbers["tokens"]
     return side_words(flops_n, numbers[runs.count], numbers["loss"])
@@ -40,6 +42,6 @@ def side_words(flops_n: Array, params_n: Array, loss_n: Array) -> str:
         if count >= ONE_SIDE * len(budgets):
             return (
                 f"in {count} of {len(budgets)} budgets the loss is lowest at the {end} size: all runs lie on "
-                "one side of the best sizes, and the exponents rest on that side"
+                "one side of the best sizes. The exponents rest on that side"
             )
     return ""

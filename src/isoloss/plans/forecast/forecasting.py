@@ -16,7 +16,6 @@ from isoloss.plans.checks import MOST
 from isoloss.plans.forecast.kriging import Kriged
 from isoloss.plans.forecast.origins import (
     ErrorRate,
-    KrigedMean,
     distance,
     error_rate,
     kriged_laws,
@@ -26,18 +25,12 @@ from isoloss.plans.forecast.origins import (
 from isoloss.plans.forecast.outliers import ForecastOutliers, outliers
 from isoloss.plans.forecast.runs import LogRuns, log_columns, log_runs, no_sizes
 from isoloss.plans.forecast.surface import forecast_surface
+from isoloss.plans.forecast.warnings import forecast_warnings, sizes_of
 from isoloss.plans.loss_surface import LossSurface
 from isoloss.stats import check_level
 
 if TYPE_CHECKING:
     import polars as pl
-
-_FEW_ORIGINS = 2
-_NO_LAW = 0.05  # of log losses: runs that a law follows scatter by less
-_APART = 2.0  # laws that differ by more than so many standard deviations
-_GUESS = 18 * np.log(2)  # nats a token of a guess among 262,144 tokens, the largest vocabulary in use
-_USELESS = 2.0  # an interval of a larger factor says nothing of models, whose losses differ by less
-_HEARD = 0.05  # a law of a smaller share moves no forecast
 
 
 @dataclass(frozen=True)
@@ -98,7 +91,7 @@ class Forecast(Shown):
 
     def sizes(self, index: int) -> str:
         """Of one point, such as 'params 7B, tokens 140B'."""
-        return _sizes(self.inputs, index)
+        return sizes_of(self.inputs, index)
 
     def disagrees(self, law: Prediction) -> NDArray[np.bool_]:
         """Where a law at the same points, or this, lies outside the other's interval; False without one."""
@@ -218,7 +211,7 @@ class Forecaster:
             width_factor=rate.width_factor,
             origins=rate.origins,
             extrapolation=dict(zip(runs.outside_names, np.exp(runs.outside(at_Iq)), strict=True)),
-            warnings=(*_warnings(self, at_Iq, kriged, reach_q, level), *self.doubts),
+            warnings=(*forecast_warnings(self, at_Iq, kriged, reach_q, level), *self.doubts),
             data=runs.data(),
             source=dict(self.source),
         )
@@ -292,60 +285,5 @@ def unit_of(source: Mapping[str, Any]) -> str:
     return source.get("loss_unit", "nats per token")
 
 
-def _sizes(inputs: Mapping[str, Array], index: int) -> str:
-    return ", ".join(f"{name} {text.count(size_q[index])}" for name, size_q in inputs.items())
-
-
-def worst_of(inputs: Mapping[str, Array], badness_q: Array) -> str:
-    """Of several points the worst, ' (params 7B, tokens 140B)'; one alone needs no name."""
-    return f" ({_sizes(inputs, int(np.argmax(badness_q)))})" if len(badness_q) > 1 else ""
-
-
 def _ends(mean_q: Array, reach_q: Array) -> Array:
     return np.exp(np.stack([mean_q - reach_q, mean_q + reach_q], axis=1))
-
-
-def _warnings(
-    known: Forecaster, at_Iq: Array, kriged: KrigedMean, reach_q: Array, level: float
-) -> tuple[str, ...]:
-    """Where the table's own record does not reach, and where the laws part.
-
-    Of several points the worst is named.
-    """
-    out: list[str] = []
-    runs, rate = known.runs, known.rate
-    sizes = dict(zip(runs.names, np.exp(at_Iq + runs.middle_I[:, None]), strict=True))
-    away_q = distance(runs, at_Iq)
-    farthest = float(away_q.max())
-    if rate.origins < _FEW_ORIGINS:
-        out.append(f"the error rate rests on {text.plural(rate.origins, 'origin')}: the runs are few")
-    if not rate.whole:
-        out.append("rows of one cluster stood on both sides of every hiding: the error rate is too small")
-    if rate.origins and farthest > rate.farthest:
-        out.append(
-            f"the point{worst_of(sizes, away_q)} lies {text.number(np.exp(farthest), 3)} times outside the "
-            f"runs: hiding runs of this table tested up to {text.number(np.exp(rate.farthest), 3)} times"
-        )
-    scatter = min(law.fit.scatter for law in known.laws)
-    if scatter > _NO_LAW:
-        out.append(f"no law follows the runs: they scatter by {text.percent(scatter)} about the best")
-    if known.outliers:
-        out.append(known.outliers.words(at_Iq, np.exp(kriged.mean_q + runs.middle_loss), level))
-    if rising := runs.rising():
-        out.append(f"the loss rises with {text.listed(rising)}: is it an accuracy, or are runs unfinished?")
-    if together := runs.on_one_line:
-        out.append(f"{text.listed(together)} rise together: the forecast holds only near their line")
-    if (spans := np.exp(2 * reach_q.max())) > _USELESS:
-        out.append(
-            f"the interval spans a factor of {text.number(spans, 3)}: the runs hardly tell the loss there"
-            f"{worst_of(sizes, reach_q)}"
-        )
-    worst = float(np.exp(kriged.mean_q.max() + runs.middle_loss))
-    if unit_of(known.source) == "nats per token" and worst > _GUESS:
-        point = worst_of(sizes, kriged.mean_q)
-        out.append(f"{text.loss(worst)} nats{point} are more than a guess costs: no model loses so much")
-    heard = kriged.share_b > _HEARD
-    apart_q = np.ptp(kriged.mean_bq[heard], axis=0) - _APART * kriged.sd_bq[heard].mean(axis=0)
-    if (apart_q > 0).any():
-        out.append(f"the laws disagree there{worst_of(sizes, apart_q)} by more than their intervals")
-    return tuple(out)

@@ -19,6 +19,7 @@ _LEVEL, _NORMAL_REACH = 0.9, 1.645  # what origins are read at: their 90 % quant
 TAILS = 3  # degrees of freedom: misses of hidden runs have tails as those of t, from few origins
 _LEAST_RATE, _UNKNOWN_RATE = 0.001, 0.01
 LEAST_FACTOR, _ENOUGH_ORIGINS = 0.4, 3
+_MOST_REACH = 300.0  # in logs: a wider interval says as little, and its ends may be no floats
 _LEAST_REACH = 0.25  # inside the runs the error rate counts as a quarter of a natural logarithm outside
 
 
@@ -74,12 +75,12 @@ class ErrorRate:
 
     def law_reach(self, sd: Array, level: float) -> Array:
         """Half of the laws' interval at ``level``, in logs."""
-        return self.width_factor * _NORMAL_REACH * sd * self._quantiles(level)
+        return np.minimum(self.width_factor * _NORMAL_REACH * sd * self._quantiles(level), _MOST_REACH)
 
     def reach(self, sd_q: Array, away_q: Array, level: float) -> Array:
         """Half of the whole interval, ``away_q`` outside the runs: (f z sd + rate away) t(level) / t(0.9)."""
         wide_q = self.width_factor * _NORMAL_REACH * sd_q + self.rate * np.maximum(away_q, _LEAST_REACH)
-        return wide_q * self._quantiles(level)
+        return np.minimum(wide_q * self._quantiles(level), _MOST_REACH)
 
     def outside(self, away_q: Array, level: float) -> Array:
         """What the error rate alone adds to that, 0 inside the runs."""

@@ -46,7 +46,7 @@ class ForecastOutliers:
         if len(without_q) == 1:
             ends = without_q * np.exp(np.array([0.0, -1.0, 1.0]) * reach_q)
             loss, low, high = (f"{each:{'.4f' if each >= 0.1 else '.4g'}}" for each in ends)
-            says = f"the loss is {loss}, {low} to {high}"
+            says = f"the loss is {loss} ({low} to {high})"
         far, them = ("lies", "it") if count == 1 else ("lie", "them")
         return f"{what} {far} far from the rest: without {them} {says}"
 

@@ -17,13 +17,14 @@ from isoloss.amounts import plausible
 from isoloss.errors import InputError, Refusal, attempt
 from isoloss.laws import Array, Fit, FitData, Prediction, far_warnings
 from isoloss.plans.forecast.extra_columns import check_scales, sweep_doubt, unasked_doubts
-from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster, worst_of
+from isoloss.plans.forecast.forecasting import Forecast, Forecaster, forecaster
 from isoloss.plans.forecast.forms import forecast_inputs
 from isoloss.plans.forecast.runs import log_columns, no_sizes
+from isoloss.plans.forecast.warnings import worst_of
 from isoloss.provenance import check_source
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import NO_SEEDS, columns_for, in_refusal, source_warnings
-from isoloss.sources.scales import OTHERS, SIZES
+from isoloss.sources.scales import OTHERS, SIZES, sound
 from isoloss.sources.sweeps import TUNED, numbers_of
 from isoloss.stats import check_level
 from isoloss.strict import first_complaint
@@ -107,14 +108,14 @@ def forecaster_of(
     laws = ["chinchilla"] if {"params", "tokens"} <= set(inputs) else []
     read = columns_for(laws, table, columns=columns, where=where, cluster=cluster, more=inputs, **reading)
     others = [name for name in (*SIZES, *OTHERS, *TUNED) if name not in inputs]
-    differ = numbers_of(read.runs.frame, others)
     known = {name: read.inputs[name] for name in inputs}
-    check_scales(known, differ, read.source)
+    beside, differ = sound(read.runs, known, numbers_of(read.runs.frame, others))
+    check_scales(beside, differ, read.source)
     keep, sweep = read.sweep(inputs)
     # A written forecast keeps its source, and so these.
     source = _with_sweep(read.source, sweep) if sweep else dict(read.source)
     left = {name: column for name, column in differ.items() if not (sweep and name in TUNED)}
-    source["findings"] = [*source["findings"], *unasked_doubts(known, left)]
+    source["findings"] = [*source["findings"], *unasked_doubts(beside, left)]
     doubts = source_warnings(source)
     known = {name: column[keep] for name, column in known.items()}
     labels = None if read.cluster is None else np.asarray(read.cluster)[keep]
@@ -255,7 +256,7 @@ def doubts_with_forecast(
 
 
 def _too_far(interval: Any, forecast: Forecast) -> list[str]:
-    """Of the farthest point that the table's own error rate makes doubtful, what it adds there.
+    """Of the farthest point that the table's own error rate makes doubtful, what it adds to the error there.
 
     It does where the ``interval`` of the law is narrower than the forecast's, or there is none, and where the
     error rate is much of the forecast's.
@@ -272,11 +273,12 @@ def _too_far(interval: Any, forecast: Forecast) -> list[str]:
     worst = int(np.argmax(away_n))
     size = max(forecast.extrapolation, key=lambda name: forecast.extrapolation[name][worst])
     times, where = text.number(float(far_n[worst]), 3), worst_of(forecast.inputs, away_n)
-    adds, rate = text.percent(forecast.error_outside[worst]), text.percent(forecast.error_rate)
-    law = f", and the law's interval is {text.number(float(share_n[worst]), 2)} times the forecast's"
+    more, rate = text.percent(forecast.error_outside[worst]), text.percent(forecast.error_rate)
+    law = f". The law's interval is {text.number(float(share_n[worst]), 2)} times the forecast's"
     return [
-        f"{size} {times} times outside the runs{where}: this table's error rate adds {adds} ({rate} for each "
-        f"factor e, {forecast.rate_from}){law if interval is not None else ''}"
+        f"so far outside the runs expect the loss to be off by {more} more than inside{where}. The farthest "
+        f"is {size}, {times} times outside; the error rate is {rate} for each factor e, {forecast.rate_from}"
+        f"{law if interval is not None else ''}"
     ]
 
 
