@@ -11,6 +11,7 @@ import story
 import telling
 import user_family
 from brevity import wordy
+from filelock import FileLock
 from hypothesis import settings
 
 from isoloss.figures import paper, render
@@ -45,6 +46,24 @@ def isoloss_home(tmp_path_factory):
         del os.environ["ISOLOSS_HOME"]
     else:
         os.environ["ISOLOSS_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """once(name, write) -> a file of this name, written once for the tests of all workers. Read it only."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+    def made(name, write):
+        path = folder / name
+        with FileLock(folder / f"{name}.lock"):
+            if not path.exists():
+                part = folder / f"part-{name}"
+                part.write_text(write(), "utf-8")
+                part.rename(path)
+        return path
+
+    return made
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
 Held against it in ``tests/test_distributions.py``.
 """
 
+from functools import lru_cache
 from math import erfc, exp, lgamma, log, log1p, nan, sqrt
 from statistics import NormalDist
 
@@ -27,6 +28,7 @@ def normal_quantile(level: float) -> float:
     return -NormalDist().inv_cdf((1 - level) / 2) if level > 0.5 else NormalDist().inv_cdf(0.5 + level / 2)
 
 
+@lru_cache(maxsize=1000)  # a fit asks for the same one several times, and so does every refit
 def t_quantile(level: float, df: float) -> float:
     """The t with P(-t <= T <= t) = ``level``: half-width of a two-sided t interval in standard errors.
 

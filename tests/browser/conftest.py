@@ -53,19 +53,15 @@ def built(recorded, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def shipped(tmp_path_factory):
+def shipped(once):
     """The deck that ships, with its own words and recordings."""
-    path = tmp_path_factory.mktemp("shipped") / "deck.html"
-    path.write_text(deck_page.build(), "utf-8")
-    return path.as_uri()
+    return once("deck.html", deck_page.build).as_uri()
 
 
 @pytest.fixture(scope="session")
-def shipped_live(tmp_path_factory):
+def shipped_live(once):
     """The same as its server shows it, with forms; nothing answers them."""
-    path = tmp_path_factory.mktemp("shipped") / "live.html"
-    path.write_text(deck_page.build(live=True), "utf-8")
-    return path.as_uri()
+    return once("live.html", lambda: deck_page.build(live=True)).as_uri()
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_fit_says_what_it_found_and_what_it_rests_on(isoloss, here):
     assert json.loads((here / "fit.json").read_text())["law"] == "chinchilla"
 
 
-def test_the_terminal_and_the_page_of_a_fit_say_the_same(isoloss, fitted, here):
+def test_the_terminal_and_the_page_of_a_fit_say_the_same(isoloss, fitted, here, undrawn):
     law = read_fit(here / fitted)
     out = "\n".join(
         map(str.rstrip, isoloss("fit", "runs.csv", "--law", "chinchilla", *NAMES)[1].splitlines())

@@ -8,8 +8,11 @@ from isoloss.figures.figure import Figure
 
 
 def specification(drawn: Any) -> dict[str, Any]:
-    """Of a chart or of a figure's chart."""
-    return (drawn.chart if isinstance(drawn, Figure) else drawn).to_dict(validate=False)
+    """Of a chart or of a figure's, which it keeps: what is laid on for the page stands apart."""
+    if not isinstance(drawn, Figure):
+        return drawn.to_dict(validate=False)
+    laid_on = ("config", "title") if drawn.subtitle else ("config",)
+    return {key: value for key, value in drawn.specification.items() if key not in laid_on}
 
 
 def rows(drawn: Any, layer: dict[str, Any] | None = None) -> list[dict[str, Any]]:

@@ -70,13 +70,13 @@ def evaluate(story, run, shift, steps, rng):
     """Trunk evaluations at step 0 and the rounded powers of sqrt 2, and a cooled one at each D point."""
     trunk = sorted({0, *(round(2 ** (i / 2)) for i in range(40) if 2 ** (i / 2) <= steps)})
     cooled = [tokens // BATCH_TOKENS for tokens in D_POINTS if tokens // BATCH_TOKENS <= steps]
-    evaluations, tables = [], []
-    for step, is_cooled in [*((s, False) for s in trunk), *((s, True) for s in cooled)]:
-        windows = 32 if not is_cooled else 512
-        table = position_table(story, run, shift, step, is_cooled, windows, rng)
-        tables.append(table)
-        evaluations.append(evaluation_of(run, table, step, is_cooled, windows))
-    return evaluations, pl.concat(tables)
+    when = [(step, False, 32) for step in trunk] + [(step, True, 512) for step in cooled]
+    positions = pl.concat(position_table(story, run, shift, *one, rng) for one in when)
+    losses = positions.group_by("step", "cooled", "part").agg(pl.col("sum").sum() / pl.col("count").sum())
+    means = {one: {} for one in when}
+    for step, is_cooled, part, mean in losses.iter_rows():
+        means[step, is_cooled, 512 if is_cooled else 32][part] = mean
+    return [evaluation_of(*one, means[one]) for one in when], positions
 
 
 def position_table(story, run, shift, step, is_cooled, windows, rng):
@@ -85,27 +85,29 @@ def position_table(story, run, shift, step, is_cooled, windows, rng):
     learned = 1 - exp(-step / 8)
     # The validation windows are the same for all runs, and so is the text's own noise.
     text_T = np.random.default_rng(windows).normal(0, 2.0 / windows**0.5, CONTEXT)
-    tables = []
     own = np.random.default_rng([step, *run["run_id"].encode()])
     shift = shift + story.wander * own.standard_normal()
-    for part, mean in mean_losses(story, run, step * BATCH_TOKENS).items():
+    means = mean_losses(story, run, step * BATCH_TOKENS)
+    losses = []
+    for part, mean in means.items():
         loss_T = np.full(CONTEXT, mean)
         if part != "entropy":
             own_T = rng.normal(0, 0.3 / windows**0.5, CONTEXT)
             loss_T += learned * law.profile() + text_T - text_T.mean() + own_T - own_T.mean()
             loss_T += learned * shift + (0.0 if is_cooled else 0.05)
-        columns = {
-            "step": np.full(CONTEXT, step),
-            "tokens": np.full(CONTEXT, step * BATCH_TOKENS),
-            "cooled": np.full(CONTEXT, is_cooled),
-            "part": [part] * CONTEXT,
-            "position": np.arange(1, CONTEXT + 1),
-            "sum": loss_T * windows,
-            "sumsq": (loss_T**2 + 4.0) * windows,
-            "count": np.full(CONTEXT, windows),
-        }
-        tables.append(pl.DataFrame(columns))
-    return pl.concat(tables)
+        losses.append(loss_T)
+    loss_N = np.concatenate(losses)
+    columns = {
+        "step": np.full(len(loss_N), step),
+        "tokens": np.full(len(loss_N), step * BATCH_TOKENS),
+        "cooled": np.full(len(loss_N), is_cooled),
+        "part": np.repeat(list(means), CONTEXT),
+        "position": np.tile(np.arange(1, CONTEXT + 1), len(losses)),
+        "sum": loss_N * windows,
+        "sumsq": (loss_N**2 + 4.0) * windows,
+        "count": np.full(len(loss_N), windows),
+    }
+    return pl.DataFrame(columns)
 
 
 def sliding_table(story, run, shift, step, is_cooled, rng):
@@ -122,20 +124,19 @@ def sliding_table(story, run, shift, step, is_cooled, rng):
     text_B = np.random.default_rng(3).normal(0, 0.3, 16)
     loss_GB = loss_G[:, None] + text_B + rng.normal(0, 0.02, (len(T_G), 16))
     columns = {
-        "step": step,
-        "tokens": step * BATCH_TOKENS,
-        "cooled": is_cooled,
+        "step": np.full(loss_GB.size, step),
+        "tokens": np.full(loss_GB.size, step * BATCH_TOKENS),
+        "cooled": np.full(loss_GB.size, is_cooled),
         "first": first_G.repeat(16),
         "last": last_G.repeat(16),
         "block": np.tile(np.arange(16), len(T_G)),
         "sum": loss_GB.ravel() * 64,
-        "count": 64,
+        "count": np.full(loss_GB.size, 64),
     }
     return pl.DataFrame(columns)
 
 
-def evaluation_of(run, table, step, is_cooled, windows):
-    means = dict(table.group_by("part").agg(pl.col("sum").sum() / pl.col("count").sum()).iter_rows())
+def evaluation_of(step, is_cooled, windows, means):
     exits = [means[name] for name in sorted(means) if name.startswith("exit_")]
     return Evaluation(
         step=step,

@@ -9,6 +9,9 @@ import sys
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_AUTH_MODE"] = "disabled"
+# Ray's tasks run at priority 15, where other tests leave them little time. A silent node is asked five times,
+# three seconds apart, before it counts as lost.
+os.environ |= {"RAY_worker_niceness": "0", "RAY_health_check_period_ms": "500"}
 
 from ray.cluster_utils import Cluster
 

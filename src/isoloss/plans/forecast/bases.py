@@ -91,26 +91,26 @@ def fit_base(base: Base, z_In: Array, y_n: Array) -> BaseFit:
     mean_p, sd_p = prior(base, len(z_In))
     begun = [_start(base, z_In, y_n, factor) for factor in _STARTS]
     theta_p = min(begun, key=lambda start: float(np.abs(y_n - _value(base, start, z_In)[0]).sum()))
-    damping, scatter, converged = 1e-3, _scatter(y_n - _value(base, theta_p, z_In)[0]), False
+    (value_n, slope_np), held_pp = _value(base, theta_p, z_In), np.diag(sd_p**-2)
+    damping, scatter, converged = 1e-3, _scatter(y_n - value_n), False
     for step in range(_STEPS):
-        value_n, slope_np = _value(base, theta_p, z_In)
         rest_n, pull_p = y_n - value_n, (mean_p - theta_p) / sd_p**2
         scatter = _scatter(rest_n) if step < _SCALE_STEPS else scatter
         w_n = _weights(rest_n, scatter)
         weighted = slope_np.T * (w_n / scatter**2)
-        curvature, pull_p = weighted @ slope_np + np.diag(sd_p**-2), weighted @ rest_n + pull_p
+        curvature, pull_p = weighted @ slope_np + held_pp, weighted @ rest_n + pull_p
         before = _objective(rest_n, w_n, scatter, (theta_p - mean_p) / sd_p)
-        move_p = np.linalg.solve(curvature + damping * np.diag(np.diag(curvature)), pull_p)
+        move_p = np.linalg.solve(curvature + np.diag(damping * curvature.diagonal()), pull_p)
         moved_p = theta_p + np.clip(move_p, -2.0, 2.0)
-        moved_n = y_n - _value(base, moved_p, z_In)[0]
-        if _objective(moved_n, w_n, scatter, (moved_p - mean_p) / sd_p) > before:
+        moved = _value(base, moved_p, z_In)
+        if _objective(y_n - moved[0], w_n, scatter, (moved_p - mean_p) / sd_p) > before:
             damping = min(10.0 * damping, 1e8)
             continue
-        theta_p, damping = moved_p, max(damping / 5.0, 1e-9)
+        theta_p, damping, (value_n, slope_np) = moved_p, max(damping / 5.0, 1e-9), moved
         if step >= _SCALE_STEPS and np.abs(move_p).max() < _SMALL_STEP * (1.0 + np.abs(theta_p).max()):
             converged = True
             break
-    rest_n = y_n - _value(base, theta_p, z_In)[0]
+    rest_n = y_n - value_n
     scatter = _scatter(rest_n)
     return BaseFit(base, len(z_In), theta_p, _weights(rest_n, scatter), scatter, converged)
 
@@ -120,7 +120,7 @@ def _value(base: Base, theta_p: Array, z_In: Array) -> tuple[Array, Array]:
     floor = float(np.exp(theta_p[0])) if base.floor else 0.0
     log_a_I = theta_p[base.floor : base.floor + inputs]
     exponents = np.exp(theta_p[base.floor + inputs : len(theta_p) - base.outer])
-    alpha_I = np.broadcast_to(exponents, (inputs,))
+    alpha_I = np.repeat(exponents, inputs) if base.tied else exponents
     log_t_In = np.minimum(log_a_I[:, None] - alpha_I[:, None] * z_In, 200.0)
     log_sum_n = np.logaddexp.reduce(log_t_In, axis=0)
     gamma = float(np.exp(theta_p[-1])) if base.outer else 1.0

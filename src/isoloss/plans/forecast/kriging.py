@@ -141,12 +141,13 @@ def _krige(fit: BaseFit, z_In: Array, y_n: Array, label_n: NDArray[np.int64]) ->
     same_nn = label_n[:, None] == label_n
     several = bool(np.any(same_nn.sum(axis=1) > 1))
     scored: list[tuple[float, _Axes, float, float]] = []
+    prior_sd_p, (tau_g, noise_g) = fit.prior_sd_p, _grid()
     for length, shared in product(_LENGTHS, _SHARED if several else (0.0,)):
         noise_nn = (1 - shared) * np.diag(1 / fit.w_n) + shared * same_nn
         axes = _axes(noise_nn, near(z_In, z_In, length), length, y_n - law_n, slope_np)
-        for tau, noise in product(_TAUS, _NOISES):
-            sigma = float(noise * fit.scatter)
-            scored.append((_evidence(axes, fit.prior_sd_p, tau, sigma), axes, tau, sigma))
+        sigma_g = noise_g * fit.scatter
+        each = (part_g.tolist() for part_g in (_evidence(axes, prior_sd_p, tau_g, sigma_g), tau_g, sigma_g))
+        scored += [(score, axes, tau, sigma) for score, tau, sigma in zip(*each, strict=True)]
     kept = np.argsort([-score for score, *_ in scored], kind="stable")[:_KEPT]
     weight_g = np.exp([scored[g][0] - scored[kept[0]][0] for g in kept])
     shares = weight_g / weight_g.sum()
@@ -158,12 +159,17 @@ def _krige(fit: BaseFit, z_In: Array, y_n: Array, label_n: NDArray[np.int64]) ->
 def _log_likelihood(fit: BaseFit, z_In: Array, y_n: Array) -> float:
     """Over the choices, with noise sigma^2 / w^2: so one row far off costs a law little, however far."""
     law_n, slope_np = fit.value(z_In)
-    scores: list[float] = []
+    scores: list[Array] = []
+    tau_g, noise_g = _grid()
     for length in _LENGTHS:
         axes = _axes(np.diag(fit.w_n**-2), near(z_In, z_In, length), length, y_n - law_n, slope_np)
-        for tau, noise in product(_TAUS, _NOISES):
-            scores.append(_evidence(axes, fit.prior_sd_p, tau, float(noise * fit.scatter)))
-    return float(np.logaddexp.reduce(scores)) + fit.log_prior
+        scores.append(_evidence(axes, fit.prior_sd_p, tau_g, noise_g * fit.scatter))
+    return float(np.logaddexp.reduce(np.concatenate(scores))) + fit.log_prior
+
+
+def _grid() -> Array:
+    """Every pair of a tau and a noise, shape (2, g)."""
+    return np.array(list(product(_TAUS, _NOISES))).T
 
 
 def near(z_In: Array, at_Iq: Array, length: float | Array) -> Array:
@@ -180,7 +186,7 @@ def near(z_In: Array, at_Iq: Array, length: float | Array) -> Array:
 class _Axes:
     """Axes ``axes_nn`` in which smooth error, of sizes ``size_n``, and noise are both diagonal.
 
-    There one choice of tau and sigma costs n p^2.
+    There one choice of tau and sigma costs n p^2; all of them are tried at once.
     """
 
     length: float
@@ -190,12 +196,13 @@ class _Axes:
     rest_n: Array
     slope_np: Array
 
-    def posterior(self, prior_sd_p: Array, tau: float, sigma: float) -> tuple[Array, Array, Array]:
-        """Variances (n,) in these axes, the curvature (p, p) of the parameters, and their mean (p,)."""
-        d_n = tau**2 * np.maximum(self.size_n, 0.0) + sigma**2
-        over_np = self.slope_np / d_n[:, None]
-        inner_pp = np.diag(prior_sd_p**-2) + self.slope_np.T @ over_np
-        return d_n, inner_pp, np.linalg.solve(inner_pp, over_np.T @ self.rest_n)
+    def posterior(self, prior_sd_p: Array, tau_g: Array, sigma_g: Array) -> tuple[Array, Array, Array]:
+        """Of each choice: variances in these axes, the curvature of the parameters, and their mean."""
+        d_gn = np.square(tau_g)[:, None] * np.maximum(self.size_n, 0.0) + np.square(sigma_g)[:, None]
+        over_gnp = self.slope_np / d_gn[..., None]
+        inner_gpp = np.diag(prior_sd_p**-2) + self.slope_np.T @ over_gnp
+        pull_gp = over_gnp.transpose(0, 2, 1) @ self.rest_n
+        return d_gn, inner_gpp, np.linalg.solve(inner_gpp, pull_gp[..., None])[..., 0]
 
 
 def _axes(noise_nn: Array, near_nn: Array, length: float, rest_n: Array, slope_np: Array) -> _Axes:
@@ -207,16 +214,17 @@ def _axes(noise_nn: Array, near_nn: Array, length: float, rest_n: Array, slope_n
     return _Axes(length, axes_nn, size_n, log_root, axes_nn @ rest_n, axes_nn @ slope_np)
 
 
-def _evidence(axes: _Axes, prior_sd_p: Array, tau: float, sigma: float) -> float:
-    d_n, inner_pp, move_p = axes.posterior(prior_sd_p, tau, sigma)
-    left_n = (axes.rest_n - axes.slope_np @ move_p) / d_n
-    log_size = np.log(d_n).sum() + np.linalg.slogdet(inner_pp)[1]
-    by_prior = 0.5 * (np.log(tau / _TAU_MEDIAN) / _TAU_SD) ** 2
-    return float(-0.5 * (log_size + axes.rest_n @ left_n) - axes.log_root - by_prior)
+def _evidence(axes: _Axes, prior_sd_p: Array, tau_g: Array, sigma_g: Array) -> Array:
+    d_gn, inner_gpp, move_gp = axes.posterior(prior_sd_p, tau_g, sigma_g)
+    left_gn = (axes.rest_n - move_gp @ axes.slope_np.T) / d_gn
+    log_size_g = np.log(d_gn).sum(axis=1) + np.linalg.slogdet(inner_gpp)[1]
+    by_prior_g = 0.5 * (np.log(tau_g / _TAU_MEDIAN) / _TAU_SD) ** 2
+    return -0.5 * (log_size_g + left_gn @ axes.rest_n) - axes.log_root - by_prior_g
 
 
 def _choice(share: float, fit: BaseFit, axes: _Axes, tau: float, sigma: float) -> Choice:
-    d_n, inner_pp, move_p = axes.posterior(fit.prior_sd_p, tau, sigma)
+    one = axes.posterior(fit.prior_sd_p, np.array([tau]), np.array([sigma]))
+    d_n, inner_pp, move_p = (part_g[0] for part_g in one)
     root_pp = np.linalg.inv(np.linalg.cholesky(inner_pp)).T
     sd_n = np.sqrt(d_n)
     left_n = (axes.rest_n - axes.slope_np @ move_p) / sd_n
