@@ -15,8 +15,8 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from predictors import MAY_REFUSE, METHODS, TUNED, Method, by_forecast
-from public_tables import CHOSEN_ON, Table, tables, unseen
+from predictors import MAY_REFUSE, METHODS, PRIORS, TUNED, Method, by_forecast
+from public_tables import CHOSEN_ON, Table, fresh, others, tables
 from simulated_tables import NEW, simulated, truths
 
 from isoloss import cpu
@@ -135,14 +135,16 @@ def by_level(chosen_on: list[Table]) -> None:
         )
 
 
-def by_rows(chosen_on: list[Table], others: list[Table]) -> None:
-    """Other splits, tables and rows than those that a choice was made on."""
-    print(f"\nat 90 %, the top 25 % and 50 % hidden, which chose nothing\n{HEAD}")
-    for name, chosen in (("the same tables", chosen_on), ("tables that chose nothing", others)):
-        scores = [mean_of(of_splits(of, by_forecast, shares=HIDDEN_ELSEWHERE)) for of in chosen]
-        print(line(name, scores), flush=True)
-    scores = [mean_of(of_splits(of, by_forecast)) for of in others]
-    print(line("the latter, top 15 % and 35 %", scores), flush=True)
+def by_rows(sets: dict[str, list[Table]]) -> None:
+    """Other splits, tables and rows than those that the interval's constants were chosen on."""
+    for shares in (HIDDEN, HIDDEN_ELSEWHERE):
+        print(f"\nat 90 %, the top {shares[0]:.0%} and {shares[1]:.0%} hidden\n{HEAD}")
+        for name, given in sets.items():
+            scores = [mean_of(of_splits(of, by_forecast, shares=shares)) for of in given]
+            print(line(name, scores), flush=True)
+
+
+def by_trained_rows(chosen_on: list[Table]) -> None:
     print(f"\nthe same tables, top 15 % and 35 %, rows of at least {TRAINED:g} tokens a parameter\n{HEAD}")
     for name in ("forecast", "kriged laws alone"):
         scores = [mean_of(of_splits(well_trained(of), METHODS[name])) for of in chosen_on]
@@ -172,6 +174,27 @@ def by_family(chosen_on: list[Table]) -> None:
         print(HEAD)
         for level, scores in left_out.items():
             print(line(f"{method}, {level:.0%}", scores), flush=True)
+
+
+def centre_by_family(chosen_on: list[Table]) -> None:
+    """Priors chosen with a table's whole family left out: by the error of the other families' centres."""
+    trained = [well_trained(of) for of in chosen_on]
+    rows_of = {"all rows": chosen_on, f"rows of at least {TRAINED:g} tokens a parameter": trained}
+    for rows, given in rows_of.items():
+        print(f"\nthe centre alone under other priors, {rows}\n{HEAD}")
+        every = {name: [mean_of(of_splits(of, one)) for of in given] for name, one in PRIORS.items()}
+        for name, scores in every.items():
+            print(line(name, scores), flush=True)
+        left_out: Scores = []
+        for place, of in enumerate(given):
+            rest = [other for other, table in enumerate(given) if table.family != of.family]
+            best = min(PRIORS, key=lambda name: log_rms([every[name][other] for other in rest]))
+            left_out.append(every[best][place])
+        print(line("chosen with the whole family left out", left_out), flush=True)
+
+
+def log_rms(scores: Scores) -> float:
+    return float(np.mean([np.log(one.rms) for one in scores if one]))
 
 
 def at_levels(of: Table, method: Method) -> dict[float, Score | None]:
@@ -235,7 +258,12 @@ def print_means(title: str, rows: Rows) -> None:
 
 def main(folder: Path) -> None:
     begin = time.process_time()
-    chosen_on, others = list(tables(folder, CHOSEN_ON)), list(tables(folder, (unseen,)))
+    sets = {
+        "the same tables": list(tables(folder, CHOSEN_ON)),
+        "other tables": list(tables(folder, (others,))),
+        "tables that chose nothing": list(tables(folder, (fresh,))),
+    }
+    chosen_on = sets["the same tables"]
     print("# isoloss: predictions beyond the runs, each table's top 15 % and 35 % of FLOPs, N and D hidden")
     print(f"# {cpu.with_versions('numpy', 'scipy')}, one thread")
     print(
@@ -246,11 +274,16 @@ def main(folder: Path) -> None:
     print(
         f"# The forecast has its own constants (least factor {LEAST_FACTOR:g}, t of {TAILS}), chosen on the"
     )
-    print("# first tables below, but where a section says that it chooses. t plays no part at 90 %.")
+    print(
+        "# first tables below, but where a section says that it chooses. t plays no part at 90 %. Its priors"
+    )
+    print("# were chosen on the first and the other tables.")
     by_table(chosen_on)
     by_level(chosen_on)
     by_family(chosen_on)
-    by_rows(chosen_on, others)
+    centre_by_family(chosen_on)
+    by_rows(sets)
+    by_trained_rows(chosen_on)
     print(f"\nsimulated runs, twelve new ones to ten times the largest N and D, at 90 %\n{HEAD}")
     every = simulations((20, 60, 150, 400), (0.002, 0.01, 0.05), 8)
     print_means("the same by truth and method", every)

@@ -17,7 +17,7 @@ from unittest import mock
 
 import numpy as np
 import polars as pl
-from public_tables import CHOSEN_ON, tables, unseen
+from public_tables import CHOSEN_ON, others, tables
 
 from isoloss import cpu, load
 from isoloss.errors import Refusal, attempt
@@ -43,7 +43,7 @@ class OneSize:
 
 def frontiers(folder: Path) -> Iterator[OneSize]:
     """The best run of each compute of every public table."""
-    for of in tables(folder, (*CHOSEN_ON, unseen)):
+    for of in tables(folder, (*CHOSEN_ON, others)):
         flops = 6 * of.params * of.tokens
         budget = np.round(np.log(flops) / BUDGET)
         best = [min(np.flatnonzero(budget == one), key=lambda i: of.loss[i]) for one in np.unique(budget)]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from public_tables import Table
@@ -11,8 +12,9 @@ from public_tables import Table
 from isoloss.distributions import normal_quantile
 from isoloss.errors import Refusal, attempt
 from isoloss.laws import Array, fit
-from isoloss.plans.forecast import Forecaster, forecaster
-from isoloss.plans.forecast.origins import kriged_mean, rate_of
+from isoloss.plans.forecast import Forecaster, bases, forecaster, kriging
+from isoloss.plans.forecast.origins import kriged_laws, kriged_mean, rate_of
+from isoloss.plans.forecast.runs import log_runs
 
 Ends = tuple[Array, Array, Array]
 """Log losses predicted, and both ends of their interval."""
@@ -129,6 +131,19 @@ def with_constants(least_factor: float, tails: int) -> Method:
     return method
 
 
+def with_priors(floor_sd: float, tau: float) -> Method:
+    """The mean of the kriged laws under other priors, and no interval: both ends are the mean."""
+
+    def method(of: Table, hide: np.ndarray, level: float) -> Ends:
+        runs = log_runs(inputs_of(of, ~hide), of.loss[~hide], None)
+        at_Iq = np.log(list(inputs_of(of, hide).values())) - runs.middle_I[:, None]
+        with mock.patch.object(bases, "_SD_FLOOR", floor_sd), mock.patch.object(kriging, "_TAU_MEDIAN", tau):
+            mean = kriged_mean(kriged_laws(runs), at_Iq).mean_q + runs.middle_loss
+        return (mean,) * 3
+
+    return method
+
+
 def remembered(method: Method) -> Method:
     """Its answers are kept: each factor asks for the same."""
     answers: dict[tuple[bytes, float], Ends | Refusal] = {}
@@ -165,3 +180,10 @@ TUNED: dict[str, dict[str, Method]] = {
     },
 }
 """Of each method the constants to choose from; the forecast's own are 0.4 and 3."""
+PRIORS: dict[str, Method] = {
+    f"floor within a factor of {np.exp(floor_sd):.2g}, smooth error {tau:.1%}": remembered(
+        with_priors(floor_sd, tau)
+    )
+    for floor_sd, tau in product((0.4, 0.6, 1.0, 10.0), (0.003, 0.01, 0.02))
+}
+"""The forecast's own is a factor of 1.8 and 2 %; of 10 logs the floor is open."""

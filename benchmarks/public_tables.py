@@ -43,12 +43,13 @@ def tables(folder: Path, readers: tuple[Reader, ...]) -> Iterator[Table]:
             print(f"# absent: {absent.filename}", file=sys.stderr)
 
 
-def unseen(folder: Path) -> Iterator[Table]:
-    """Tables that no constant was chosen on: other losses and counts of the same families, and Step Law."""
-    runs = csv(folder / "gadre-overtraining" / "runs_104.csv")
-    for loss in ("loss_openlm", "loss_paloma_c4_en", "loss_paloma_falcon-refinedweb", "loss_paloma_ptb"):
-        for (corpus,), own in runs.group_by("dataset", maintain_order=True):
-            yield table("gadre", f"{corpus} {loss}", own, "params", "tokens", loss)
+GADRE_LOSSES = ("loss_openlm", "loss_paloma_c4_en", "loss_paloma_falcon-refinedweb", "loss_paloma_ptb")
+GADRE_FRESH = ("loss_paloma_dolma_100_programing_languages", "loss_paloma_redpajama", "loss_de-en")
+
+
+def others(folder: Path) -> Iterator[Table]:
+    """Tables that the intervals' constants were not chosen on: other losses and counts, and Step Law."""
+    yield from gadre(folder, GADRE_LOSSES)
     runs = csv(folder / "porian" / "isoflop_points.csv")
     runs = runs.filter(pl.col("param_count") == "attention")
     for key, own in runs.group_by("hparams", "warmup", "decay", maintain_order=True):
@@ -57,16 +58,23 @@ def unseen(folder: Path) -> Iterator[Table]:
     yield table("steplaw", "best of each cell", runs.group_by("N", "D").min(), "N", "D", "smooth loss")
 
 
+def fresh(folder: Path) -> Iterator[Table]:
+    """Tables that nothing was chosen on: losses on texts of other kinds."""
+    yield from gadre(folder, GADRE_FRESH)
+
+
 def csv(path: Path) -> pl.DataFrame:
     if not path.exists():
         raise FileNotFoundError(2, "absent", str(path))
     return pl.read_csv(path, infer_schema_length=None)
 
 
-def gadre(folder: Path) -> Iterator[Table]:
+def gadre(folder: Path, losses: tuple[str, ...] = ("loss_c4_val",)) -> Iterator[Table]:
     runs = csv(folder / "gadre-overtraining" / "runs_104.csv")
-    for (corpus,), own in runs.group_by("dataset", maintain_order=True):
-        yield table("gadre", str(corpus), own, "params", "tokens", "loss_c4_val")
+    for loss in losses:
+        for (corpus,), own in runs.group_by("dataset", maintain_order=True):
+            name = f"{corpus} {loss}".removesuffix(" loss_c4_val")
+            yield table("gadre", name, own, "params", "tokens", loss)
 
 
 def chinchilla(folder: Path) -> Iterator[Table]:

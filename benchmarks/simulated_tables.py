@@ -26,6 +26,7 @@ def truths(rng: np.random.Generator) -> dict[str, Truth]:
         "chinchilla, alpha = beta": lambda N, D: inside(N, D, slope=alpha),
         "with a product term": lambda N, D: inside(N, D) + 0.3 * (N / 1e8) ** -0.2 * (D / 1e10) ** -0.2,
         "with a bend of 1 %": lambda N, D: inside(N, D) * (1 + 0.01 * np.sin(np.log(N * D) / 3)),
+        "without a floor": lambda N, D: (inside(N, D) - floor) ** 0.4,
     }
 
 

@@ -25,6 +25,8 @@ LEVEL = 0.95
 """Of every interval in figures, sentences and demos."""
 LEAST_LEVEL, MOST_LEVEL = 1e-6, 0.999999
 """Beyond these an interval is a point, or nothing that runs could show."""
+MOST_OF_ONE = 1 - 1e-12
+"""Level of one of many intervals that hold together at a level (Bonferroni)."""
 MEDIAN_TO_SD = 1.4826
 """Of absolute values of normal noise: its standard deviation over their median."""
 
@@ -90,9 +92,9 @@ class Noise:
     within: tuple[Hashable, ...] = ()
 
 
-def check_level(level: float) -> float:
+def check_level(level: float, most: float = MOST_LEVEL) -> float:
     """Raises InputError unless it is a share that an interval can have."""
-    if not isinstance(level, int | float) or not LEAST_LEVEL <= level <= MOST_LEVEL:
+    if not isinstance(level, int | float) or not LEAST_LEVEL <= level <= most:
         ends = f"{LEAST_LEVEL:.6f} to {MOST_LEVEL:.6f}"
         raise InputError(f"level is {level!r}", mend=f"give a share from {ends}, such as 0.9")
     return float(level)
@@ -102,7 +104,7 @@ def t_interval(value: float, se: float, n: int, df: int, level: float = LEVEL) -
     """value -+ t(df) se; nothing known where ``df`` is 0."""
     if df < 1:
         return Interval(value, -inf, inf, n, 0, level)
-    reach = t_quantile(check_level(level), df) * se
+    reach = t_quantile(check_level(level, MOST_OF_ONE), df) * se
     return Interval(value, value - reach, value + reach, n, df, level, se)
 
 
@@ -138,7 +140,7 @@ def mean(values: ArrayLike, *, noise: Noise | None = None, level: float = LEVEL)
         if n < 2:
             return t_interval(middle, inf, n, 0, level)
         noise = Noise(float(array.std(ddof=1)), n - 1, 1)
-    reach = t_quantile(check_level(level), noise.df) * noise.sd / sqrt(n)
+    reach = t_quantile(check_level(level, MOST_OF_ONE), noise.df) * noise.sd / sqrt(n)
     return Interval(middle, middle - reach, middle + reach, n, noise.df, level, noise.sd / sqrt(n))
 
 
@@ -201,7 +203,7 @@ def share(hits: float, n: int, *, level: float = LEVEL) -> Interval:
     As ``scipy.stats.binomtest(hits, n).proportion_ci(level, "wilson")``, but for hits that need not be whole:
     sums of shares count too.
     """
-    value, z = hits / n, normal_quantile(check_level(level))
+    value, z = hits / n, normal_quantile(check_level(level, MOST_OF_ONE))
     whole = 2 * (n + z**2)
     middle, reach = (2 * n * value + z**2) / whole, z / whole * sqrt(4 * n * value * (1 - value) + z**2)
     low = middle - reach if hits > 0 else 0.0

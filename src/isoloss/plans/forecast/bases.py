@@ -15,7 +15,8 @@ from isoloss.laws.forms.coefficients import not_negative
 from isoloss.stats import robust_sd
 
 _EXPONENT, _TOKENS_EXPONENT = 0.35, 0.38  # prior medians
-_SD_COEFFICIENT, _SD_EXPONENT = 10.0, 0.4  # of logs
+_FLOOR = 0.65  # of the middle loss, as in the runs of Hoffmann et al. (arXiv 2203.15556)
+_SD_COEFFICIENT, _SD_EXPONENT, _SD_FLOOR = 10.0, 0.4, 0.6  # of logs
 _HUBER = 1.345
 _LEAST_SCATTER = 1e-5  # of log losses: what rounding leaves
 _STARTS = (0.6, 1.0, 1.6)  # times the prior's exponents
@@ -80,9 +81,9 @@ class BaseFit:
 def prior(base: Base, inputs: int) -> tuple[Array, Array]:
     """Means and standard deviations of ``theta_p``."""
     exponents = [_EXPONENT] if base.tied else [_EXPONENT, _TOKENS_EXPONENT, *[_EXPONENT] * inputs][:inputs]
-    coefficients = inputs + base.floor
-    mean = [*[0.0] * coefficients, *np.log(exponents), *([0.0] if base.outer else [])]
-    sd = [_SD_COEFFICIENT] * coefficients + [_SD_EXPONENT] * (len(exponents) + base.outer)
+    mean = [*[np.log(_FLOOR)] * base.floor, *[0.0] * inputs, *np.log(exponents), *[0.0] * base.outer]
+    sd = [_SD_FLOOR] * base.floor + [_SD_COEFFICIENT] * inputs
+    sd += [_SD_EXPONENT] * (len(exponents) + base.outer)
     return np.array(mean), np.array(sd)
 
 

@@ -19,7 +19,7 @@ from isoloss.laws import Array
 from isoloss.plans.forecast.bases import BaseFit
 
 _TAUS = np.geomspace(2e-4, 0.1, 8)
-_TAU_MEDIAN, _TAU_SD = 0.003, 1.5  # of its lognormal prior
+_TAU_MEDIAN, _TAU_SD = 0.02, 1.5  # of its lognormal prior
 _LENGTHS = (1.5, 3.0, 6.0)  # in logs of the inputs
 _NOISES = np.array([0.3, 0.6, 1.0])  # times the robust scatter
 _SHARED = (0.3, 0.7, 0.95)  # of the noise, by rows of one cluster
