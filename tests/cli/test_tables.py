@@ -96,21 +96,6 @@ def test_every_command_says_what_it_left_out(isoloss, tmp_path, command):
     assert "left out as" not in isoloss(command, str(path), *COMMANDS[command])[1]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_wrong_cell_stops_the_commands_that_read_it_alone(isoloss, tmp_path, command):
-    path = tmp_path / "runs.csv"
-    wrong = pl.when(some).then(-pl.col("flops")).otherwise("flops")
-    sweep().with_columns(wrong.alias("flops")).write_csv(path)
-    code, out, err = isoloss(command, str(path), *COMMANDS[command])
-    if command == "isoflop":
-        assert (code, out) == (2, "")
-        assert "flops is negative or 0 in rows 5, 14, 23, 32" in err
-    else:
-        assert code == 0
-        assert "warning: flops is wrong in rows 5, 14, 23, 32 (-" in out
-        assert "not read here, and left out of the checks" in out
-
-
 @pytest.mark.parametrize("value", ["100", "300", "1e9"])
 @pytest.mark.parametrize("command", ["fit", "backtest"])
 def test_a_parameter_held_at_an_absurd_value_is_refused_with_a_reason(isoloss, tmp_path, command, value):

@@ -14,6 +14,6 @@ def test_rows_are_named_and_a_long_list_is_cut():
 
 def test_a_column_is_the_tables_only_if_it_was_mapped():
     frame = pl.DataFrame({"row": [1], "params": [1.0], "tokens": [2.0]})
-    runs = Runs(frame, {"params": "N"}, ("params", "tokens"), frozenset(), {})
+    runs = Runs(frame, {"params": "N"}, ("params", "tokens"), {})
     assert runs.has("params")
     assert not runs.has("params", "tokens")

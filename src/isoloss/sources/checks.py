@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from isoloss.errors import InputError
-from isoloss.sources import bad_cells, endings, mixed, repeats, row_checks, unit_checks
+from isoloss.sources import endings, mixed, repeats, row_checks, unit_checks
 from isoloss.sources.table import Excluded, Runs, TableIssue
 
 CHECKS = (
@@ -14,7 +14,6 @@ CHECKS = (
     unit_checks.batch,
     unit_checks.flops,
     row_checks.numbers,
-    bad_cells.unread,
     row_checks.warmup,
     repeats.duplicates,
     endings.unknown_states,

@@ -13,12 +13,15 @@ from polars.selectors import integer, numeric
 from isoloss import files
 from isoloss.errors import InputError
 from isoloss.sources import checks, endings
-from isoloss.sources.bad_cells import without_bad_cells
-from isoloss.sources.cells import AMOUNTS, column_values, in_units
+from isoloss.sources.cells import AMOUNTS, numbers_in
 from isoloss.sources.derive import derive, rules
 from isoloss.sources.naming import (
+    COUNTED,
+    LABELS,
+    NUMBERS,
     SYNONYMS,
     candidates,
+    device_time,
     header,
     is_panel,
     loss_unit,
@@ -32,6 +35,8 @@ from isoloss.sources.where import check_where, multiplies
 
 NEEDED = ("params", "tokens", "loss")
 SHARED = ("cluster", "holdout", "weights")  # may be a column that something else is too
+_LARGEST = {"tokens": 1e14, "unique_tokens": 1e14, "flops": 1e30}
+"""Smallest value of a whole column that its header's unit may make; of parameters 1e12."""
 _INDEX = re.compile(r"(unnamed_.*|index|level_0)?")
 
 
@@ -41,7 +46,6 @@ def runs(
     columns: Mapping[str, str] | None = None,
     where: str | None = None,
     needed: Sequence[str] = NEEDED,
-    optional: Sequence[str] = (),
     bytes_per_token: float | None = None,
     tied_embeddings: bool | None = None,
     allow_negative: bool = False,
@@ -52,7 +56,6 @@ def runs(
     ``columns`` maps our names to the table's. A name that is not mapped is taken from the one column that
     has a well-known name for it (``naming.SYNONYMS``), and ``source["notes"]`` says so; a ``needed`` name
     without a column is derived (``derive.rules``), and ``source["derived"]`` says by which rule.
-    ``optional`` names are read where the table has them. Of all others a cell that cannot be is left empty.
     A count whose header names a unit ("params_M", "Tokens (B)", "PF-days") is multiplied by it, and a note
     says so. ``where`` keeps rows: polars SQL over the table's own names ("arch = 'llama' AND
     \\"Model Size\\" > 1e8").
@@ -68,13 +71,10 @@ def runs(
     selected, rows = _keep_where(table, where)
     column_of, notes = _map_columns(selected, columns or {}, needed)
     arrays: dict[str, pl.Series] = {}
-    words: dict[str, dict[int, str]] = {}
     for name, column in column_of.items():
         try:
-            series, words[name] = column_values(
-                selected[column], name, column, rows, needed=needed, optional=optional, notes=notes
-            )
-            arrays[name] = in_units(series, name, column, notes)
+            series = _column_values(selected[column], name, column, rows, name in needed, notes)
+            arrays[name] = _in_units(series, name, column, notes)
         except InputError as error:
             if name in needed or name in (columns or {}):
                 raise
@@ -89,9 +89,6 @@ def runs(
             raise _missing(name, selected.columns, in_force)
         frame, more = step
         derived |= more
-    behind = (need for rule in in_force if rule.text in derived.values() for need in rule.needs)
-    read_names = frozenset([*needed, *optional, *behind])
-    frame, bad = without_bad_cells(frame, read_names, column_of, words)
     if "unique_tokens" not in frame.columns and _repeats(frame):
         frame, more = derive("unique_tokens", frame, in_force) or (frame, {})
         derived |= more
@@ -100,8 +97,6 @@ def runs(
         frame=frame,
         columns=column_of,
         needed=tuple(needed),
-        read=read_names,
-        bad=bad,
         source={
             **_origin(source),
             "rows_read": table.height,
@@ -239,6 +234,45 @@ def _missing(name: str, names: Sequence[str], in_force: Sequence[Any]) -> InputE
         f"there is no column for {name}",
         mend=f"map one: --column {name}=COLUMN, or columns={{{name!r}: ...}}{derivable}; {_has(names)}",
     )
+
+
+def _column_values(
+    series: pl.Series, name: str, column: str, rows: pl.Series, needed: bool, notes: list[str]
+) -> pl.Series:
+    kind = series.dtype
+    if kind in (pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
+    if name in NUMBERS or (needed and name not in LABELS):
+        numbers, note = numbers_in(series, column, rows, amounts=name in AMOUNTS)
+        notes += [f"{name}: {note}"] if note else []
+        return numbers.alias(name)
+    if kind.is_nested() or kind in (pl.Object, pl.Binary):
+        raise InputError(f"holds {kind}, not labels", where=f"column {column!r}", mend="map another column")
+    return series.alias(name)
+
+
+def _in_units(series: pl.Series, name: str, column: str, notes: list[str]) -> pl.Series:
+    """A count times the unit in its header. Raises InputError where the numbers speak against it."""
+    if name not in COUNTED:
+        return series
+    if device_time(column):
+        raise InputError(
+            f"holds hours of devices, not {name}",
+            where=f"column {column!r}",
+            mend="multiply hours by 3600, the devices' FLOP/s and the share they reach, for FLOPs",
+        )
+    named = header(column)
+    positive = series.filter(series > 0).to_numpy()
+    if named.factor == 1 or not len(positive):
+        return series
+    if (least := float(positive.min())) * named.factor > _LARGEST.get(name, 1e12):
+        raise InputError(
+            f"says {named.unit} in its header and starts at {least:.3g}: raw counts under a wrong header?",
+            where=f"column {column!r}",
+            mend="rename the column, or divide it by its unit",
+        )
+    notes.append(f"{name} is the column {column!r} times {named.factor:g}, the unit in its header")
+    return series * named.factor
 
 
 def _labels(table: pl.DataFrame, rows: pl.Series, column_of: Mapping[str, str]) -> pl.DataFrame:

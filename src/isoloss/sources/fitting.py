@@ -151,7 +151,6 @@ def columns_for(
         columns={**(columns or {}), **extra},
         where=where,
         needed=(*needed, *extra),
-        optional=optional,
         bytes_per_token=bytes_per_token,
         tied_embeddings=tied_embeddings,
         allow_negative=allow_negative,

@@ -29,13 +29,7 @@ def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
     settings = [name for name in (*SETTINGS, "tokens") if name in data.columns and name not in inputs]
     labels = [name for name in data.columns if name.startswith("label ")]
     repeats = data.filter(pl.len().over(inputs) > 1)
-    differ = [
-        name
-        for name in [*settings, *labels]
-        if _differs(
-            repeats.filter(~pl.col("row").is_in(runs.bad_rows(name))), inputs, name, label=name in labels
-        )
-    ]
+    differ = [name for name in [*settings, *labels] if _differs(repeats, inputs, name, name in labels)]
     if differ:
         words = ", ".join(name.removeprefix("label ") for name in differ[:_NAMED])
         words += f" and {len(differ) - _NAMED} more" if len(differ) > _NAMED else ""
@@ -72,7 +66,7 @@ def _value_to_keep(repeats: pl.DataFrame, inputs: list[str], name: str) -> Any:
     return told[name][0]
 
 
-def _differs(repeats: pl.DataFrame, inputs: list[str], name: str, *, label: bool) -> bool:
+def _differs(repeats: pl.DataFrame, inputs: list[str], name: str, label: bool) -> bool:
     """Whether rows of equal inputs differ in ``name``; of a label, in values that most sizes share."""
     if repeats.is_empty():
         return False

@@ -7,18 +7,18 @@ import polars as pl
 
 from isoloss.sources.table import ONE_EPOCH, Runs, TableIssue, row_words, rows_where
 
-POSITIVE = (
+_POSITIVE = (
     "params", "params_total", "params_executed", "tokens", "unique_tokens", "flops", "recurrence", "position",
 )  # fmt: skip
 
-MOST = {"params": 1e16, "params_total": 1e16, "params_executed": 1e18, "tokens": 1e18, "flops": 1e34}
+_MOST = {"params": 1e16, "params_total": 1e16, "params_executed": 1e18, "tokens": 1e18, "flops": 1e34}
 
 
 def numbers(runs: Runs) -> Iterator[TableIssue]:
     """Losses and counts that are negative, zero, NaN or infinite; needed values that are missing."""
     frame = runs.frame
     mend = "correct these rows, or keep them out with where"
-    for name in ("loss", *POSITIVE):
+    for name in ("loss", *_POSITIVE):
         if name not in frame.columns:
             continue
         finite = frame[name].is_finite()
@@ -26,7 +26,7 @@ def numbers(runs: Runs) -> Iterator[TableIssue]:
             yield TableIssue(
                 f"{name}-not-finite", "refuse", rows, f"{name} is not finite in {row_words(rows)}", mend
             )
-        most = MOST.get(name, float("inf"))
+        most = _MOST.get(name, float("inf"))
         if rows := rows_where(frame, finite & (frame[name] > most)):
             text = f"{name} is above {most:g} in {row_words(rows)}, which nobody has trained"
             yield TableIssue(f"{name}-too-large", "refuse", rows, text, mend)

@@ -25,7 +25,7 @@ def unread_scales(runs: Runs, forms: Sequence[Form], inputs: Mapping[str, Array]
     unknown = [name for name in (*SIZES, *OTHERS) if name not in inputs]
     # A law of one's own may have another name for a scale.
     scales = [name for name in unknown if runs.columns.get(name) not in taken]
-    unread = moving(*sound(runs, inputs, numbers_of(runs.frame, scales)))
+    unread = moving(inputs, numbers_of(runs.frame, scales))
     sizes = [name for name in unread if name in SIZES]
     for name in unread:
         if name in sizes[1:]:  # as C does, where D is told
@@ -36,18 +36,8 @@ def unread_scales(runs: Runs, forms: Sequence[Form], inputs: Mapping[str, Array]
         keep = f"keep one value of {kept_by(name, runs.source)} with --where"
         mend = " or ".join([*(f"fit {law}" for law in laws[:1]), keep])
         of = f"{text.listed([form.name for form in forms])} {'does' if len(forms) == 1 else 'do'} not read"
-        what = f"the runs differ in {named(name, runs.source)} too, which {of}. {mend[:1].upper()}{mend[1:]}"
+        what = f"the runs differ in {named(name, runs.source)} too, which {of}: {mend}"
         yield TableIssue("unread-scale", "warn", (), what, mend)
-
-
-def sound(
-    runs: Runs, known: Mapping[str, Array], differ: Mapping[str, Array]
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Both without the rows in which a cell of ``differ`` is wrong."""
-    keep_n = ~np.isin(runs.frame["row"].to_numpy(), runs.bad_rows(*differ))
-    return {name: column[keep_n] for name, column in known.items()}, {
-        name: column[keep_n] for name, column in differ.items()
-    }
 
 
 def moving(known: Mapping[str, Array], differ: Mapping[str, Array]) -> list[str]:
@@ -72,7 +62,7 @@ def kept_by(name: str, source: Mapping[str, Any]) -> str:
 def differs(column: Array) -> bool:
     """Whether a column holds several values, not one that is rounded; an empty cell is one beside others."""
     filled = column[~np.isnan(column)]
-    if len(filled) < len(column) or not len(filled):
+    if len(filled) < len(column):
         return len(filled) > 0
     return bool(np.ptp(filled) > ALIKE * np.abs(filled).max())
 

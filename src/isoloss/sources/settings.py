@@ -25,7 +25,7 @@ def unread_settings(runs: Runs) -> Iterator[TableIssue]:
     own.
     """
     frame = runs.frame
-    sizes = [name for name in _SIZES if name in frame.columns and _positive(runs, name)]
+    sizes = [name for name in _SIZES if name in frame.columns and _positive(frame[name])]
     columns = [name for name in runs.unread.columns if name != "row"]
     if "batch_tokens" in frame.columns:  # the batch, in another unit
         columns = [name for name in columns if plain(name) not in BATCHES]
@@ -61,9 +61,7 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[\w./-]+", name) else f"'{name}'"
 
 
-def _positive(runs: Runs, name: str) -> bool:
-    """Whether a size is known wherever the table does not hold nonsense in its place."""
-    sizes = runs.frame.filter(~pl.col("row").is_in(runs.bad_rows(name)))[name]
+def _positive(sizes: pl.Series) -> bool:
     return sizes.dtype.is_numeric() and bool((sizes.is_finite() & (sizes > 0)).fill_null(False).all())
 
 

@@ -19,10 +19,8 @@ def one_sided(runs: Runs) -> str:
     Budgets are those of the table's own FLOPs, which may be no multiple of N D; of N D if it has none.
     """
     frame = runs.frame.filter(pl.col("weights") > 0) if "weights" in runs.frame.columns else runs.frame
-    told = frame.filter(~pl.col("row").is_in(runs.bad_rows("flops")))
-    own = runs.has("flops") and 2 * told.height > frame.height
-    numbers = numbers_of(told if own else frame, (runs.count, "tokens", "flops", "loss"))
-    flops_n = numbers["flops"] if own else np.array([np.nan])
+    numbers = numbers_of(frame, (runs.count, "tokens", "flops", "loss"))
+    flops_n = numbers["flops"] if runs.has("flops") else np.array([np.nan])
     if not np.all(flops_n > 0):  # or a cell is empty
         flops_n = numbers[runs.count] * numbers["tokens"]
     return side_words(flops_n, numbers[runs.count], numbers["loss"])

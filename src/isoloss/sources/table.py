@@ -39,24 +39,15 @@ class Excluded:
 
 
 @dataclass(frozen=True)
-class BadCells:
-    """Of a ``column`` of the table, row -> what stands there and is no number that it can hold."""
-
-    column: str
-    cells: Mapping[int, str]
-
-
-@dataclass(frozen=True)
 class Runs:
     """A table under this project's names, checked.
 
     ``frame``: ``row`` (counting from 1 in the table as given) and one column a name: params, tokens, flops as
     raw counts, loss in nats per token. ``columns``: our name -> the column it came from. ``needed``: the
-    names that every row must have; ``read``: these, what they were derived from, and what is read where a
-    table has it. ``bad``: our name -> wrong cells of a column that is not read, empty in ``frame``.
-    ``source``: path, sha256, rows_read, rows_kept, where, columns, derived (name -> rule), notes, loss_unit.
-    ``copies``: groups of rows that agree in every column of the table as given. ``labels``: ``row`` and the
-    columns of text that have no name of ours; ``unread``: ``row`` and those of numbers. ``cut_short``: row
+    names that every row must have. ``source``: path, sha256, rows_read, rows_kept, where, columns,
+    derived (name -> rule), notes, loss_unit. ``copies``: groups of rows that agree in every column of the
+    table as given. ``labels``: ``row`` and the columns of text that have no name of ours; ``unread``: ``row``
+    and those of numbers. ``cut_short``: row
     -> why its run did not end well, by the table's own words; ``unknown_states``: words that nobody knows.
     ``excluded``: rows that ``usable`` left out. ``accepted``: kinds of findings that only warn where they
     would refuse.
@@ -65,9 +56,7 @@ class Runs:
     frame: pl.DataFrame
     columns: Mapping[str, str]
     needed: tuple[str, ...]
-    read: frozenset[str]
     source: Mapping[str, Any]
-    bad: Mapping[str, BadCells] = field(default_factory=dict)
     findings: tuple[TableIssue, ...] = ()
     copies: tuple[tuple[int, ...], ...] = ()
     labels: pl.DataFrame = field(default_factory=pl.DataFrame)
@@ -91,11 +80,6 @@ class Runs:
     def has(self, *names: str) -> bool:
         """Whether all ``names`` are columns that came from the table, not from a rule."""
         return all(name in self.columns for name in names)
-
-    def bad_rows(self, *names: str) -> list[int]:
-        """Rows whose cell in one of ``names`` no check may take; NaN is an empty cell, which it may."""
-        kept = [self.bad[name].cells for name in names if name in self.bad]
-        return sorted({row for cells in kept for row, written in cells.items() if written != "nan"})
 
 
 def row_words(rows: Iterable[int]) -> str:

@@ -45,14 +45,13 @@ def counts(runs: Runs) -> Iterator[TableIssue]:
             text = (
                 f"{column} jumps by a factor of {mixed[1]:.2g}: {row_words(low)} seem to be in another unit"
             )
-            severity = "refuse" if mixed[1] >= 1e4 and name in runs.read else "warn"
-            yield TableIssue("mixed-units", severity, low, text, RAW)
+            yield TableIssue("mixed-units", "refuse" if mixed[1] >= 1e4 else "warn", low, text, RAW)
         elif values.max() < FEWEST or values.min() < 1:
             low = () if values.max() < FEWEST else tuple(rows[values < 1].tolist())
             text = (
                 f"{column} goes from {values.min():.3g} to {values.max():.3g}: thousands, millions, billions?"
             )
-            yield TableIssue(f"{name}-unit", "refuse" if name in runs.read else "warn", low, text, RAW)
+            yield TableIssue(f"{name}-unit", "refuse", low, text, RAW)
 
 
 def _mixed(values: np.ndarray) -> tuple[int, float] | None:
@@ -87,7 +86,6 @@ def tokens_per_param(runs: Runs) -> Iterator[TableIssue]:
         name, severity = "params", "warn"
     else:
         return
-    severity = severity if name in runs.read else "warn"
     if "flops" in runs.frame.columns and name in runs.source["derived"]:  # the FLOPs that gave them are wrong
         text, mend = _flops_words(runs, ratio)
         yield TableIssue(f"{name}-unit", severity, (), text, mend)

@@ -24,7 +24,7 @@ from isoloss.plans.forecast.warnings import worst_of
 from isoloss.provenance import check_source
 from isoloss.sources.fits import check_flops
 from isoloss.sources.fitting import NO_SEEDS, columns_for, in_refusal, source_warnings
-from isoloss.sources.scales import OTHERS, SIZES, sound
+from isoloss.sources.scales import OTHERS, SIZES
 from isoloss.sources.sweeps import TUNED, numbers_of
 from isoloss.stats import check_level
 from isoloss.strict import first_complaint
@@ -108,14 +108,14 @@ def forecaster_of(
     laws = ["chinchilla"] if {"params", "tokens"} <= set(inputs) else []
     read = columns_for(laws, table, columns=columns, where=where, cluster=cluster, more=inputs, **reading)
     others = [name for name in (*SIZES, *OTHERS, *TUNED) if name not in inputs]
+    differ = numbers_of(read.runs.frame, others)
     known = {name: read.inputs[name] for name in inputs}
-    beside, differ = sound(read.runs, known, numbers_of(read.runs.frame, others))
-    check_scales(beside, differ, read.source)
+    check_scales(known, differ, read.source)
     keep, sweep = read.sweep(inputs)
     # A written forecast keeps its source, and so these.
     source = _with_sweep(read.source, sweep) if sweep else dict(read.source)
     left = {name: column for name, column in differ.items() if not (sweep and name in TUNED)}
-    source["findings"] = [*source["findings"], *unasked_doubts(beside, left)]
+    source["findings"] = [*source["findings"], *unasked_doubts(known, left)]
     doubts = source_warnings(source)
     known = {name: column[keep] for name, column in known.items()}
     labels = None if read.cluster is None else np.asarray(read.cluster)[keep]

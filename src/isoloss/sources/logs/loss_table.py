@@ -18,7 +18,7 @@ from isoloss.sources.columns import runs
 from isoloss.sources.derive import derive, rules
 from isoloss.sources.endings import contract_status
 from isoloss.sources.logs.readers import frame
-from isoloss.sources.naming import COUNTED, NUMBERS, SYNONYMS, candidates, header, loss_unit, plain
+from isoloss.sources.naming import COUNTED, SYNONYMS, candidates, header, loss_unit, plain
 from isoloss.sources.read import FAILURES, read
 
 NOT_LOGGED = ("label", "loss_expected", "entropy", "loss_total", "diverged_step", "reason")
@@ -149,8 +149,9 @@ def loss_table(
         logged = _evaluations(logged, key, last)
     elif last and names:
         raise InputError("a table with a row a run has no last rows", where="--last", mend="leave it out")
-    needed = [name for name in ("loss", "bits_per_byte") if name in taken]
-    run_table = runs(logged, columns=taken, needed=needed, optional=sorted(NUMBERS))  # each is written down
+    run_table = runs(
+        logged, columns=taken, needed=[name for name in ("loss", "bits_per_byte") if name in taken]
+    )
     whole, derived = run_table.frame, dict[str, str]()
     in_force = rules(bytes_per_token=bytes_per_token)
     for name in _DERIVED if "loss" in taken else ("loss", *_DERIVED):
