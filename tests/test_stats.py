@@ -14,6 +14,7 @@ from isoloss.stats import (
     Noise,
     contrast,
     difference,
+    few_draws,
     mean,
     pooled_noise,
     robust_sd,
@@ -279,6 +280,16 @@ def test_both_ends_of_the_levels_can_be_asked():
     narrow, wide = (mean([1.0, 2.0], level=level) for level in (1e-6, 0.999999))
     assert 1.5 < narrow.high < 1.5001
     assert 1e5 < wide.high < inf
+
+
+def test_one_of_many_intervals_may_have_a_higher_level_than_all_of_them():
+    assert mean([1.0, 2.0], level=1 - 1e-8).high > mean([1.0, 2.0], level=0.999999).high
+
+
+@pytest.mark.parametrize(("draws", "level", "takes"), [(1000, 0.999, "2,000"), (100, 0.999999, "2,000,000")])
+def test_quantiles_that_draws_cannot_give_are_said(draws, level, takes):
+    assert f"{draws:,} draws: it takes {takes}" in few_draws(draws, level)
+    assert few_draws(1000, 0.998) == few_draws(20, 0.9) == ""
 
 
 def test_a_share_of_five_and_of_ten():

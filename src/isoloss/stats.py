@@ -100,6 +100,14 @@ def check_level(level: float, most: float = MOST_LEVEL) -> float:
     return float(level)
 
 
+def few_draws(draws: int, level: float) -> str:
+    """A warning where ``draws`` are too few for quantiles at ``level``: both ends are their extremes."""
+    least = round(2 / (1 - level))
+    if draws >= least:
+        return ""
+    return f"the {100 * level:.10g}% interval ends at the extremes of {draws:,} draws: it takes {least:,}"
+
+
 def t_interval(value: float, se: float, n: int, df: int, level: float = LEVEL) -> Interval:
     """value -+ t(df) se; nothing known where ``df`` is 0."""
     if df < 1:

@@ -181,6 +181,19 @@ def test_compare_ranks(isoloss):
     assert Path("figures/compared-laws.svg").read_text("utf-8").startswith("<svg")
 
 
+@pytest.mark.parametrize(
+    "command", [("compare", "--laws", "chinchilla,kaplan-nd"), ("backtest", "--law", "chinchilla")]
+)
+def test_doubts_about_the_table_stand_in_json_too(isoloss, here, command):
+    name, *options = command
+    table = pl.read_csv("runs.csv")
+    pl.concat([table, table.head(1)]).write_csv("copied.csv")
+    for file, copies in (("runs.csv", 0), ("copied.csv", 1)):
+        code, out, err = isoloss(name, file, *options, *NAMES, "--json")
+        assert code == 0, err
+        assert sum("repeats earlier rows" in said for said in json.loads(out)["warnings"]) == copies
+
+
 def test_backtest_hides_the_largest_or_what_it_is_told(isoloss, here):
     code, out, err = isoloss("backtest", "runs.csv", "--law", "chinchilla", *NAMES, "-o", "pictures")
     assert code == 0, err
@@ -207,6 +220,10 @@ def test_isoflop_reads_minima(isoloss, here):
     code, out, err = isoloss("isoflop", "iso.csv", "--json")
     assert code == 0, err
     assert json.loads(out)["params"]["exponent"] == pytest.approx(0.5, abs=0.01)
+    assert json.loads(out)["warnings"] == []
+    pl.DataFrame([*rows, rows[0]]).write_csv(here / "copied.csv")
+    said = json.loads(isoloss("isoflop", "copied.csv", "--json")[1])["warnings"]
+    assert any("repeats earlier rows" in each for each in said)
     assert "N* = " in isoloss("isoflop", "iso.csv", "--method", "parabola", "-o", "pictures")[1]
     assert (here / "pictures").is_dir()
 

@@ -105,6 +105,9 @@ def test_two_hidden_runs_tell_no_law_apart():
     few = compared(["power", "chinchilla"], holdout=np.arange(30) >= 28)
     assert standings(few)["power"] == EQUAL
     assert standings(few, "folds")["power"] == MORE, "negative control: where more runs are hidden"
+    assert compared_laws.figure(few).title.endswith("; fewer than three runs judge nothing")
+    assert ". Fewer than three hidden runs judge no forms" in few.verdict()
+    assert "Not told apart" not in few.verdict()
 
 
 def test_a_law_left_alone_is_said_to_be_alone(outcome):

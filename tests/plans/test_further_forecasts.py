@@ -93,7 +93,7 @@ def test_the_settings_drawn_again_are_those_that_held_least():
     shares = {
         line[:58].strip(): float(line.split()[-6].strip("%")) for line in lines if " runs, noise " in line
     }
-    assert len(shares) == 60
+    assert len(shares) == 72
     named = {f"{name}, {runs} runs, noise {noise:.1%}" for name, runs, noise in LEAST_HELD}
     assert {name for name, share in shares.items() if share < 85} == named
 

@@ -43,6 +43,12 @@ def test_missing_intervals_and_far_plans_are_said(fitted, known):
         ]
 
 
+def test_a_level_beyond_the_draws_is_said(fitted):
+    for level, said in ((0.9, 0), (0.9999, 1)):
+        asked = plan(fitted, flops=1e20, level=level).warnings
+        assert sum("extremes of 1,000 draws" in warning for warning in asked) == said
+
+
 @pytest.mark.parametrize(
     ("law", "rate", "said"),
     [

@@ -28,7 +28,7 @@ def varied(name="recurrence", values=(1, 2, 4, 8, 2)):
 ])  # fmt: skip
 def test_a_scale_that_varies_and_that_the_law_does_not_take_is_told(name, mend):
     ours = "position" if name == "position" else "recurrence"
-    told = f"the runs differ in {ours} too, which chinchilla does not read: {mend}"
+    told = f"the runs differ in {ours} too, which chinchilla does not read. {mend[0].upper()}{mend[1:]}"
     assert messages(varied(name)) == [told]
     assert told in isoloss.fit("chinchilla", varied(name)).warnings
     with pytest.raises(InputError, match=f"the runs differ in {ours} too"):
@@ -56,13 +56,13 @@ def test_what_a_law_reads_is_silent_under_its_own_name_too(monkeypatch):
     assert messages(varied(), "chinchilla", columns={"position": "recurrence"}) != []
     assert messages(varied(), ["chinchilla", "loop-total"]) == []
     (both,) = messages(varied(), ["chinchilla", "kaplan-nd"])
-    assert "which chinchilla and kaplan-nd do not read: fit loop-total or" in both
+    assert "which chinchilla and kaplan-nd do not read. Fit loop-total or" in both
 
 
 def test_data_are_repeated_by_unique_tokens_or_by_epochs():
     unique = grid().with_columns(unique_tokens=pl.col("tokens") / pl.Series(np.resize([1, 2, 4], 25)))
     (told,) = messages(unique)
-    assert told.endswith("fit data-constrained or keep one value of unique_tokens with --where")
+    assert told.endswith("Fit data-constrained or keep one value of unique_tokens with --where")
     (told,) = messages(
         unique.select("params", "tokens", "loss", epoch=pl.col("tokens") / pl.col("unique_tokens"))
     )
@@ -78,7 +78,7 @@ def test_data_are_repeated_by_unique_tokens_or_by_epochs():
 def test_a_law_of_one_size_is_told_the_other_unless_it_follows():
     (told,) = messages(grid().with_columns(flops=6 * pl.col("params") * pl.col("tokens")), "power-floor")
     assert told == (
-        "the runs differ in tokens too, which power-floor does not read: fit chinchilla or keep one value of "
+        "the runs differ in tokens too, which power-floor does not read. Fit chinchilla or keep one value of "
         "tokens with --where"
     )
     line = (

@@ -170,6 +170,6 @@ def isoflop(
 
         for figure in figures.pictures(exponents, read.runs.loss_unit):
             render.write(figure, render.render(figure), out)
-    respond(
-        as_json, exponents, isoflop_parts(exponents, read.rows_of), read.warnings, verbose=columns.verbose
-    )
+    written = exponents.to_json() | {"warnings": read.warnings}
+    parts = isoflop_parts(exponents, read.rows_of)
+    respond(as_json, written, parts, read.warnings, verbose=columns.verbose)

@@ -1,6 +1,6 @@
 """`isoloss compare`, `backtest`, `forecast`, `plan`, `design`: which law to trust, and what it says to do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,8 +54,12 @@ def compare(
         from isoloss.figures import compared_laws
 
         _draw(compared_laws.figure(comparison), out)
-    warnings = [*read.warnings, *_sweep_words(read, inputs, comparison.forecast), *comparison.warnings]
-    respond(as_json, comparison, comparison_parts(comparison), warnings, verbose=columns.verbose)
+    comparison = replace(
+        comparison,
+        warnings=(*read.warnings, *_sweep_words(read, inputs, comparison.forecast), *comparison.warnings),
+    )
+    parts = comparison_parts(comparison)
+    respond(as_json, comparison, parts, comparison.warnings, verbose=columns.verbose)
 
 
 @app.command()
@@ -88,8 +92,10 @@ def backtest(
         from isoloss.figures import backtest as figures
 
         _draw(figures.figure(result), out)
-    warnings = [*read.warnings, *_sweep_words(read, inputs, result.forecast), *result.warnings]
-    respond(as_json, result, backtest_parts(result), warnings, verbose=columns.verbose)
+    result = replace(
+        result, warnings=(*read.warnings, *_sweep_words(read, inputs, result.forecast), *result.warnings)
+    )
+    respond(as_json, result, backtest_parts(result), result.warnings, verbose=columns.verbose)
 
 
 def _sweep_words(read: "Columns", inputs: "dict[str, Array]", forecast: object) -> list[str]:

@@ -97,6 +97,8 @@ def _title(outcome: Comparison, hidden: pl.DataFrame) -> str:
     title = f"{best.law} errs least of the laws {where} ({error})"
     if not equal:
         return title
+    if outcome.too_few:
+        return f"{title}; fewer than three runs judge nothing"
     names = text.listed(equal) if len(equal) <= MOST_NAMED else text.plural(len(equal), "other")
     return f"{title}, not told apart from {names}"
 

@@ -12,6 +12,7 @@ from isoloss.laws._scaled import ScaledForm, plain_end, plain_values
 from isoloss.laws._solve import Problem, candidates, descend
 from isoloss.laws._spread import covariance_S
 from isoloss.laws.forms import Array
+from isoloss.stats import few_draws
 
 BATCH = 100
 FEWEST = 10
@@ -108,6 +109,8 @@ def with_bootstrap(fit: Fit, problem: Problem, points: Points, count: int, seed:
     warnings = list(fit.warnings)
     if agreeing < checked:
         warnings.append(f"{checked - agreeing} of {checked} refits have a better optimum from a cold start")
+    if use and (few := few_draws(len(phi_SF), fit.level)):
+        warnings.append(few)
     fit = replace(fit, bootstrap=refits, warnings=tuple(warnings))
     if not use:
         return fit

@@ -16,7 +16,7 @@ from isoloss.plain import json_values
 from isoloss.plans.forecast.hidden import ForecastScore, forecast_score
 from isoloss.plans.holdout import Mask, RunData, columns_of, hide, points_of
 from isoloss.plans.scores import by_point
-from isoloss.plans.standing import ScoreGap, score_gaps
+from isoloss.plans.standing import FEWEST, ScoreGap, score_gaps
 from isoloss.sources.fitting import ANOTHER_OBJECTIVE
 from isoloss.stats import check_level
 
@@ -86,6 +86,11 @@ class Comparison:
     def hidden_words(self) -> str:
         return "the hidden runs" if self.hidden > 1 else "the one hidden run"
 
+    @property
+    def too_few(self) -> bool:
+        """Whether the hidden runs are too few to tell forms apart."""
+        return self.hidden < FEWEST
+
     def verdict(self) -> str:
         """Which form errs least on the largest runs, which are not told apart from it, and who disagrees."""
         if len(self.entries) == 1:
@@ -95,7 +100,8 @@ class Comparison:
         if best.largest is not None:
             words = f"{best.law} errs least on {self.hidden_words} ({text.percent(best.largest)})"
         equal = [law.law for law in rest if law.behind_largest and not law.behind_largest.told_apart]
-        words += f". Not told apart from it: {', '.join(equal)}" if equal else ""
+        words += f". Not told apart from it: {', '.join(equal)}" if equal and not self.too_few else ""
+        words += ". Fewer than three hidden runs judge no forms" if equal and self.too_few else ""
         for prefers, score in (("The folds prefer", "folds"), (f"{self.criterion} prefers", "criterion")):
             scored = [law for law in self.entries if getattr(law, score) is not None]
             first = min(scored, key=attrgetter(score), default=best)

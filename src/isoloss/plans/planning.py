@@ -21,7 +21,7 @@ from isoloss.plans.forecast.surface import check_best
 from isoloss.plans.heuristics import R_STAR, effective_tokens
 from isoloss.plans.loss_surface import LossSurface, loss_surface
 from isoloss.plans.penalty import Penalty, penalty
-from isoloss.stats import check_level
+from isoloss.stats import check_level, few_draws
 
 
 @dataclass(frozen=True)
@@ -277,6 +277,8 @@ def _plan(
         if best.draws.without_optimum
         else []
     )
+    if best.draws.asked and (few := few_draws(best.draws.asked, level)):
+        lost.append(few)
     return Plan(
         law=subject.name,
         given=given,

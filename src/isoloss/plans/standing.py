@@ -9,6 +9,9 @@ import numpy as np
 from isoloss.plans.scores import by_point
 from isoloss.stats import mean
 
+FEWEST = 3
+"""Hidden runs that can tell predictors apart."""
+
 
 class Standing(Enum):
     AHEAD = "the law beats the best baseline"
@@ -37,7 +40,7 @@ def times_interval(other_g: np.ndarray, ours_g: np.ndarray, level: float) -> tup
     of the errors themselves wide. Errors below the lower quartile of both count as that quartile: a group
     that one of them hit by chance decides nothing.
     """
-    if len(ours_g) < 3:
+    if len(ours_g) < FEWEST:
         return None
     quartile = np.sort(np.concatenate([other_g, ours_g]))[len(ours_g) // 2]
     floor = max(quartile, np.finfo(float).eps)

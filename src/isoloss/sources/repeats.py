@@ -37,11 +37,12 @@ def duplicates(runs: Runs) -> Iterator[TableIssue]:
         same = [group for group in copies if len(group) > 1]
         groups = "; ".join(" = ".join(map(str, group[:12])) for group in same[:_GROUPS])
         more = f" and {len(same) - _GROUPS} more groups" if len(same) > _GROUPS else ""
+        verb = "repeats" if len(repeated) == 1 else "repeat"
         yield TableIssue(
             "duplicate-rows",
             "warn",
             tuple(repeated),
-            f"{row_words(repeated)} repeat earlier rows in every column. Equal are {groups}{more}",
+            f"{row_words(repeated)} {verb} earlier rows in every column. Equal are {groups}{more}",
             "keep one of each, or give weights",
         )
     if rows := _near_copies(runs.frame.filter(~pl.col("row").is_in(repeated))):

@@ -36,7 +36,7 @@ def unread_scales(runs: Runs, forms: Sequence[Form], inputs: Mapping[str, Array]
         keep = f"keep one value of {kept_by(name, runs.source)} with --where"
         mend = " or ".join([*(f"fit {law}" for law in laws[:1]), keep])
         of = f"{text.listed([form.name for form in forms])} {'does' if len(forms) == 1 else 'do'} not read"
-        what = f"the runs differ in {named(name, runs.source)} too, which {of}: {mend}"
+        what = f"the runs differ in {named(name, runs.source)} too, which {of}. {text.capital(mend)}"
         yield TableIssue("unread-scale", "warn", (), what, mend)
 
 
