@@ -15,6 +15,7 @@ import extrapolation
 from extrapolation import Score, common, line, mean_of, of_splits, score, simulations
 from predictors import by_forecast, stretched, with_constants, with_priors
 from public_tables import Table, chinchilla, fresh, gadre, isoflops, tables
+from simulated_tables import truths
 
 ONE = Score(0.9, 0.03, 0.01, float(np.log(0.01)), 0.07)
 WIDE = replace(ONE, held=1.0, rms=0.04, log_rms=float(np.log(0.04)))
@@ -58,9 +59,10 @@ def test_each_setting_of_a_simulation_draws_its_own_runs(monkeypatch):
     monkeypatch.setattr(extrapolation, "SIMULATED", ("look",))
     simulations((20,), (0.01, 0.05), 2)
     first = [params[0] for params in seen]
-    assert len(set(first)) == len(first) == 20
+    of_one_noise = 2 * len(truths(np.random.default_rng(0)))
+    assert len(set(first)) == len(first) == 2 * of_one_noise
     simulations((20,), (0.01,), 2)
-    assert [params[0] for params in seen[20:]] == first[:10]
+    assert [params[0] for params in seen[len(first) :]] == first[:of_one_noise]
 
 
 def table_of(family, seed):
