@@ -228,6 +228,32 @@ def test_isoflop_reads_minima(isoloss, here):
     assert (here / "pictures").is_dir()
 
 
+@pytest.mark.parametrize(
+    ("row_5", "said"),
+    [("", "tokens is empty in row 5"), ("n.a.", "row 5, column 'tokens': is 'n.a.', not a number")],
+)
+def test_isoflop_takes_tokens_for_every_row_or_for_none(isoloss, row_5, said):
+    """One wrong cell may not make all tokens C/(6 N) without a word."""
+    sizes, budgets = np.meshgrid(np.geomspace(1e7, 1e9, 7), np.geomspace(1e18, 1e20, 4))
+    N, C = sizes.ravel(), budgets.ravel()
+    loss = 2 + 1e3 * C**-0.15 * (1 + 0.05 * np.log(N / (0.1 * C**0.5)) ** 2)
+    table = pl.DataFrame({"N": N, "C": C, "loss": loss, "tokens": [f"{d:g}" for d in C / (2 * N)]})
+    row = pl.int_range(pl.len())
+    files = {
+        "whole.csv": table,
+        "wrong.csv": table.with_columns(tokens=pl.when(row == 4).then(pl.lit(row_5)).otherwise("tokens")),
+        "none.csv": table.with_columns(tokens=pl.lit(None)),
+    }
+    for name, each in files.items():
+        each.write_csv(name)
+    code, out, err = isoloss("isoflop", "wrong.csv")
+    assert (code, out) == (2, "")
+    assert said in err
+    whole, none = (json.loads(isoloss("isoflop", name, "--json")[1]) for name in ("whole.csv", "none.csv"))
+    ratio = whole["tokens"]["coefficient"] / none["tokens"]["coefficient"]
+    assert ratio == pytest.approx(3, rel=0.01)
+
+
 def test_design_proposes_runs_within_the_budget(isoloss, fitted):
     target = ("--params", "7e9", "--tokens", "1.4e11")
     code, out, err = isoloss("design", fitted, "--budget", "1e20", *target, "--json")

@@ -46,6 +46,7 @@ def runs(
     columns: Mapping[str, str] | None = None,
     where: str | None = None,
     needed: Sequence[str] = NEEDED,
+    optional: Sequence[str] = (),
     bytes_per_token: float | None = None,
     tied_embeddings: bool | None = None,
     allow_negative: bool = False,
@@ -55,7 +56,8 @@ def runs(
 
     ``columns`` maps our names to the table's. A name that is not mapped is taken from the one column that
     has a well-known name for it (``naming.SYNONYMS``), and ``source["notes"]`` says so; a ``needed`` name
-    without a column is derived (``derive.rules``), and ``source["derived"]`` says by which rule.
+    without a column is derived (``derive.rules``), and ``source["derived"]`` says by which rule. ``optional``
+    names are read where the table has them.
     A count whose header names a unit ("params_M", "Tokens (B)", "PF-days") is multiplied by it, and a note
     says so. ``where`` keeps rows: polars SQL over the table's own names ("arch = 'llama' AND
     \\"Model Size\\" > 1e8").
@@ -76,7 +78,7 @@ def runs(
             series = _column_values(selected[column], name, column, rows, name in needed, notes)
             arrays[name] = _in_units(series, name, column, notes)
         except InputError as error:
-            if name in needed or name in (columns or {}):
+            if name in needed or name in optional or name in (columns or {}):
                 raise
             notes.append(f"{column} is left out: {error.what}")
     column_of = {name: column for name, column in column_of.items() if name in arrays}

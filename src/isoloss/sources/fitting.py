@@ -115,6 +115,17 @@ def _why(first: int, details: list[str]) -> str:
     return f" ({which}{details[0]})" if details[0] else ""
 
 
+def _filled(runs_read: Runs, name: str) -> bool:
+    """Whether a column has a value in every row, not in none. Raises InputError where it has some."""
+    empty = runs_read.frame.filter(pl.col(name).is_null())["row"].to_list()
+    if 0 < len(empty) < runs_read.frame.height:
+        raise InputError(
+            f"{runs_read.columns[name]} is empty in {row_words(empty)}",
+            mend="fill it, or keep these rows out with where",
+        )
+    return not empty
+
+
 def columns_for(
     laws: str | Form | list[str],
     table: Any,
@@ -134,10 +145,10 @@ def columns_for(
     """The columns that ``laws`` need (and ``more``), read, checked, refused or excluded with their reasons.
 
     Every command and ``isoloss.fit`` read a table here, and so say the same about it. ``optional`` are inputs
-    that are taken where the table has them for every row. ``count`` is the rule by which N is counted:
-    params, params_total or params_executed. Rows of one run, and rows of equal inputs that are no seeds, form
-    one cluster unless ``cluster`` says otherwise. Raises InputError as ``sources.runs`` and
-    ``sources.accept`` do.
+    that are taken where the table has them, and then for every row. ``count`` is the rule by which N is
+    counted: params, params_total or params_executed. Rows of one run, and rows of equal inputs that are no
+    seeds, form one cluster unless ``cluster`` says otherwise. Raises InputError as ``sources.runs`` and
+    ``sources.accept`` do, and where an optional input is empty in some rows.
     """
     forms = [registered(law) for law in (laws if isinstance(laws, list) else [laws])]
     if count not in COUNTS:
@@ -151,6 +162,7 @@ def columns_for(
         columns={**(columns or {}), **extra},
         where=where,
         needed=(*needed, *extra),
+        optional=optional,
         bytes_per_token=bytes_per_token,
         tied_embeddings=tied_embeddings,
         allow_negative=allow_negative,
@@ -160,7 +172,7 @@ def columns_for(
     design = [name for name in table_runs.needed if name not in ("loss", *extra, "holdout")]
     table_runs = without_repeats(table_runs, design)
     frame = table_runs.frame
-    column_of |= {name: name for name in optional if table_runs.has(name) and not frame[name].has_nulls()}
+    column_of |= {name: name for name in optional if table_runs.has(name) and _filled(table_runs, name)}
     taken = {name: _floats(frame, column) for name, column in column_of.items() if name not in LABELS}
     findings = [*table_runs.findings, *mixtures(table_runs, design), *unread_settings(table_runs)]
     findings += unread_scales(table_runs, forms, taken)
