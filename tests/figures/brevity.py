@@ -10,7 +10,7 @@ NUMBER = re.compile(r"(?<![\w-])[+−]?\d[\d.,]*(?:[–-]\d+)?%?[KMBT]?(?![\w-]*
 WORDS, NUMBERS = 30, 3
 ROWS = re.compile(r"rows? \d+(?:, \d+)*(?: and \d+ more)?")
 POINT = re.compile(r"\((?:\w+ [\d.e]+[KMBT]?(?:, )?)+\)")
-MOST = 25
+MOST = 20
 """Words of a warning before its detail."""
 
 

@@ -188,10 +188,10 @@ def test_sizes_that_no_float_multiplies_are_no_question(simulated):
 
 def test_far_beyond_what_the_table_tested_is_said(simulated):
     (warning,) = asked(*simulated, at={"params": 1e12, "tokens": 1e14}).warnings
-    assert "the point lies 1.43e6 times outside the runs: hiding runs of this table tested up to" in warning
+    assert "the point lies 1.43e6 times outside the runs. Hiding runs of this table tested up to" in warning
     sizes = {"params": [2e9, 1e12, 1e10], "tokens": [1e11, 1e14, 1e12]}
     (warning,) = asked(*simulated, at=sizes).warnings
-    assert "the point (params 1T, tokens 100T) lies 1.43e6 times outside the runs: hiding" in warning
+    assert "the point (params 1T, tokens 100T) lies 1.43e6 times outside the runs. Hiding" in warning
     assert not asked(*simulated, at={"params": 2e9, "tokens": 1e11}).warnings
 
 

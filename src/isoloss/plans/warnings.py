@@ -82,7 +82,7 @@ def counting_warning(source: Mapping[str, Any], flops_per_token: float) -> str:
     column = (source.get("columns") or {}).get(count, "" if count == "params" else count)
     ours = bool(source.get("study"))  # whose columns say what they count
     if not column:
-        return f"{rule} counts N as the table of runs does, which does not say: embeddings in or out?"
+        return f"{rule} counts N as the table does, which does not say: embeddings in or out?"
     if (ours and column == "params") or "non_emb" in column or "no_emb" in column:
         return (
             f"N is the column {column!r}, without embeddings: {rule} leaves out the output head and "

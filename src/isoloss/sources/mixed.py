@@ -33,7 +33,7 @@ def mixtures(runs: Runs, design: Sequence[str]) -> Iterator[TableIssue]:
     if differ:
         words = ", ".join(name.removeprefix("label ") for name in differ[:_NAMED])
         words += f" and {len(differ) - _NAMED} more" if len(differ) > _NAMED else ""
-        text = f"rows of equal {', '.join(inputs)} differ in {words}: they are no seeds"
+        text = f"rows of equal {', '.join(inputs)} differ in {words}. They are no seeds"
         name = runs.columns.get(differ[0], differ[0].removeprefix("label "))
         value = _value_to_keep(repeats, inputs, differ[0])
         written = f"{value:.15g}" if isinstance(value, float) else f"'{value}'"

@@ -72,7 +72,7 @@ def _of_the_record(rate: ErrorRate, away_q: Array, sizes: Mapping[str, Array]) -
     if rate.origins and farthest > rate.farthest:
         out.append(
             f"the point{worst_of(sizes, away_q)} lies {text.number(np.exp(farthest), 3)} times outside the "
-            f"runs: hiding runs of this table tested up to {text.number(np.exp(rate.farthest), 3)} times"
+            f"runs. Hiding runs of this table tested up to {text.number(np.exp(rate.farthest), 3)} times"
         )
     return out
 
