@@ -90,7 +90,8 @@ def test_a_wordy_warning_is_found():
         "hiding runs of this table 6 times), and the law's interval is 1.2 times the forecast's"
     )
     assert wordy(long)
-    assert wordy("word " * 21) and not wordy("word " * 20)
+    assert wordy("word " * 21)
+    assert not wordy("word " * 20)
     assert wordy("it is 1 at 2, 3 at 4")
     assert not wordy("it is 1 at 2. There are 3 of 4, and 5 of 6")
     assert not wordy("rows 1, 2, 3, 4, 5 and 9 more lie far out (params 7B, tokens 140B) at 2.1 (2.0 to 2.2)")
